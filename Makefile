@@ -1,0 +1,61 @@
+# The commands of a developer.  Each makes .venv and installs on first use.
+
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+READY := $(VENV)/.installed
+
+.PHONY: help run test check chaos simulate bench docs clean
+
+help:
+	@echo "make run [FILE=path]  write a file to a bookie, kill it, restart it, read the file back"
+	@echo "make test             run all tests"
+	@echo "make check            ruff, mypy, architecture"
+	@echo "make chaos [BOOKIES=3] [SECONDS=120] [SEED=1]"
+	@echo "                      kill and pause bookies under load, then compare every entry"
+	@echo "make simulate [SEEDS=n] [FROM=k]  run simulated clusters, one for each seed"
+	@echo "make bench [NAME=...] measure"
+	@echo "make docs             build docs/_build/html"
+	@echo "make clean            remove what the others made"
+
+$(READY): setup.cfg pyproject.toml
+	@command -v $(PYTHON) >/dev/null || { echo "python3 is missing: apt install python3 python3-venv"; exit 1; }
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
+		{ echo "$$($(PYTHON) --version) is too old: install Python 3.11 or later and run make PYTHON=python3.11"; exit 1; }
+	@$(PYTHON) -c 'import ensurepip, venv' 2>/dev/null || { echo "venv is missing: apt install python3-venv"; exit 1; }
+	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	@echo "installing into $(VENV) (once)"
+	@# "compat": the default editable install hides the plugin from twistd.
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check \
+		--config-settings editable_mode=compat --editable '.[dev]'
+	@touch $@
+
+run: $(READY)
+	@$(BIN)/python examples/roundtrip.py $(if $(FILE),"$(FILE)")
+
+test: $(READY)
+	@$(BIN)/python -W error -m tests
+
+check: $(READY)
+	$(BIN)/ruff check .
+	$(BIN)/mypy bookkeeper_twisted tests
+	$(BIN)/python -W error -m tests tests.test_architecture
+
+chaos: $(READY)
+	@$(BIN)/python -W error -m tests.chaos --bookies $(or $(BOOKIES),3) --seconds $(or $(SECONDS),120) --seed $(or $(SEED),1)
+
+simulate: $(READY)
+	@$(BIN)/python -m tests.simulation --seeds $(or $(SEEDS),100) --from $(or $(FROM),1)
+
+bench: $(READY)
+	@$(BIN)/python -m benchmarks $(NAME)
+
+docs: $(READY)
+	@$(BIN)/python -c 'import sphinx' 2>/dev/null || \
+		$(BIN)/python -m pip install --quiet --disable-pip-version-check sphinx
+	$(BIN)/python -m sphinx -q -W -b html docs docs/_build/html
+
+clean:
+	rm -rf $(VENV) build dist *.egg-info docs/_build _trial_temp* .mypy_cache .ruff_cache .hypothesis .coverage
+	find . -name __pycache__ -prune -exec rm -rf {} +
+	rm -f twisted/plugins/dropin.cache

@@ -1,0 +1,200 @@
+"""Batch reads: pieces of cached runs; where memory ends, few large loads."""
+
+from twisted.internet.defer import Deferred
+
+from ..codec.runs import FENCE, BatchRead
+from ..errors import Status, UnauthorizedAccessError
+from ..model import INVALID_ENTRY_ID, EntryRun
+from .read_ahead import LoadsUnderWay
+from .read_processor import read_last
+from .requests import RequestContext
+from .session import RequestSession
+from .status import status_of
+
+_UNLIMITED = (1 << 31) - 1
+_FIRST_LOAD = 256 * 1024
+_V3_HEADER_ROOM = 512
+"""What a V3 reply has beside its entries, at most."""
+
+
+class Gathering:
+    """The reply to one batch read, while it grows.
+
+    :ivar next: the entry to come next.
+    :ivar room: bytes left; V2 counts its header too.
+    :ivar waited: whether it has waited for the load of another.
+    """
+
+    __slots__ = ("request", "runs", "next", "room", "n_entries", "waited", "_left", "_per_entry")
+
+    def __init__(self, request: BatchRead, cap: int) -> None:
+        fixed, self._per_entry = request.overhead
+        self.request = request
+        self.runs: list[EntryRun] = []
+        self.next = request.first
+        self.room = min(request.max_size, cap) - fixed
+        self.n_entries = 0
+        self.waited = False
+        self._left = request.max_count if request.max_count > 0 else _UNLIMITED
+
+    @property
+    def n_bytes(self) -> int:
+        return sum([run.size for run in self.runs])
+
+    def expected(self) -> int:
+        """Bytes that are likely to be needed still."""
+        if not self.n_entries:
+            return max(0, min(self.room, _FIRST_LOAD))
+        return max(0, min(self.room, self._left * (self.n_bytes // self.n_entries + 1)))
+
+    def take_first(self, run: EntryRun, entry_id: int) -> bool:
+        """Takes one entry, however big.  In V2 its size also limits the number of the others.
+
+        :returns: whether more may follow.
+        """
+        start, end = run.bounds(entry_id, 1)
+        self._append(run.slice(entry_id, 1))
+        if self.request.wire == 2 and self.room > 0:
+            self._left = min(self._left, self.room // (end - start))
+        return self._left > 0 and self.room > 0
+
+    def take(self, run: EntryRun) -> bool:
+        """Takes what fits of a run that holds the next entry.
+
+        :returns: whether more may follow.
+        """
+        if not self.runs:
+            if not self.take_first(run, self.next):
+                return False
+            self.next += 1
+            if self.next > run.last:
+                return True
+        count = run.fitting(self.next, self._left, self.room, self._per_entry)
+        if count:
+            self._append(run.slice(self.next, count))
+            self.next += count
+        return self.next > run.last and self._left > 0 and self.room > 0
+
+    def _append(self, part: EntryRun) -> None:
+        self.runs.append(part)
+        self.n_entries += part.count
+        self._left -= part.count
+        self.room -= part.size + part.count * self._per_entry
+
+
+class BatchProcessor:
+    """Answers batch reads of both protocols."""
+
+    def __init__(self, context: RequestContext) -> None:
+        self._context = context
+        self._under_way = LoadsUnderWay()
+        limits = context.limits
+        self._caps = {
+            2: min(limits.max_batch_read_size, limits.max_frame_size),
+            3: min(limits.max_batch_read_size, limits.max_frame_size - _V3_HEADER_ROOM),
+        }
+
+    def start(self, session: RequestSession, request: BatchRead) -> bool:
+        """Begins a batch read; most end here, from memory."""
+        if not session.admit_reads(1):
+            return False
+        began = self._context.clock.seconds()
+        gathering = Gathering(request, self._caps[request.wire])
+        plain = not request.flags & FENCE and request.previous_lac is None and request.first != INVALID_ENTRY_ID
+        if plain and self._from_memory(gathering):
+            self._reply(session, gathering, began)
+        else:
+            Deferred.fromCoroutine(self._serve(session, gathering, began))
+        return True
+
+    def _from_memory(self, gathering: Gathering) -> bool:
+        """:returns: whether the batch is complete; else the next entry is not in memory."""
+        ledger_id = gathering.request.ledger_id
+        while True:
+            run = self._context.bookie.cached(ledger_id, gathering.next) if gathering.next >= 0 else None
+            if run is None:
+                return False
+            if not gathering.take(run):
+                return True
+
+    async def _serve(self, session: RequestSession, gathering: Gathering, began: float) -> None:
+        request = gathering.request
+        try:
+            await self._prepare(session, request)
+            more = True
+            if request.first == INVALID_ENTRY_ID:
+                more = await self._take_last(gathering)
+            while more and not session.connection.closed and not self._from_memory(gathering):
+                more = await self._load(session, gathering)
+        except Exception as error:
+            self._refuse(session, request, error, began)
+        else:
+            self._reply(session, gathering, began)
+        session.pump()
+
+    async def _prepare(self, session: RequestSession, request: BatchRead) -> None:
+        """What comes before the reading: a fence, durable (S2), or a wait for the LAC."""
+        bookie = self._context.bookie
+        if request.flags & FENCE:
+            if request.master_key is None:
+                raise UnauthorizedAccessError(request.ledger_id)
+            await bookie.fence(request.ledger_id, request.master_key)
+        elif request.previous_lac is not None and request.timeout_ms is not None:
+            await session.wait_lac(request.ledger_id, request.previous_lac, request.timeout_ms)
+
+    async def _take_last(self, gathering: Gathering) -> bool:
+        """A batch from entry -1 begins with the last entry, and goes on with the first."""
+        ledger_id = gathering.request.ledger_id
+        last, entry = await read_last(self._context, ledger_id)
+        gathering.next = 0
+        return gathering.take_first(EntryRun.of_entries(ledger_id, last, [entry]), last)
+
+    async def _load(self, session: RequestSession, gathering: Gathering) -> bool:
+        """Brings the next entries from disk, or waits once until somebody else has brought them.
+
+        :returns: whether there may be more.
+        """
+        ledger_id, entry_id = gathering.request.ledger_id, gathering.next
+        n_bytes = max(gathering.expected(), self._context.read_ahead.window(ledger_id, entry_id))
+        session.expect(n_bytes)
+        try:
+            others = None if gathering.waited else self._under_way.covering(ledger_id, entry_id)
+            if others is not None:
+                gathering.waited = True
+                await others
+                return True
+            found = await self._read(ledger_id, entry_id, n_bytes)
+        finally:
+            session.expect(-n_bytes)
+        if isinstance(found, EntryRun):
+            return gathering.take(found)
+        if not gathering.runs:
+            raise found
+        return False
+
+    async def _read(self, ledger_id: int, entry_id: int, n_bytes: int) -> EntryRun | Exception:
+        load, entry_size = self._under_way.begin(ledger_id, entry_id, n_bytes), 0
+        try:
+            found = (await self._context.bookie.load([(ledger_id, entry_id, n_bytes)]))[0]
+            if isinstance(found, EntryRun):
+                entry_size = found.size // found.count
+                self._context.read_ahead.loaded(ledger_id, entry_id, found.last)
+        finally:
+            self._under_way.end(load, entry_size)
+        return found
+
+    def _reply(self, session: RequestSession, gathering: Gathering, began: float) -> None:
+        request, metrics = gathering.request, self._context.metrics
+        lac = self._context.bookie.last_add_confirmed(request.ledger_id) if request.wire == 3 else None
+        session.connection.reply_pieces(request.success(gathering.runs, lac))
+        metrics.batch_read.success.record((self._context.clock.seconds() - began) * 1000)
+        metrics.batch_entries.record(gathering.n_entries)
+        metrics.batch_bytes.record(gathering.n_bytes)
+        session.answered(1)
+
+    def _refuse(self, session: RequestSession, request: BatchRead, error: BaseException, began: float) -> None:
+        status = status_of(error)
+        assert status is not Status.EOK
+        session.connection.reply(request.failure(status))
+        self._context.metrics.batch_read.failure.record((self._context.clock.seconds() - began) * 1000)
+        session.answered(1)

@@ -1,0 +1,316 @@
+"""The semantics of a bookie, over storage and group commits.  Reactor thread; memory only."""
+
+from collections.abc import Callable, Sequence
+
+import attrs
+from twisted.internet.defer import Deferred, fail, succeed
+from twisted.internet.interfaces import IReactorTime
+from zope.interface import implementer
+
+from ..errors import (
+    BadRequestError,
+    BookieIOError,
+    BookKeeperError,
+    LedgerFencedError,
+    NoSuchEntryError,
+    NoSuchLedgerError,
+    WriteOnReadOnlyBookieError,
+)
+from ..metrics import BookieMetrics
+from ..model import EntryRun
+from ..storage.interfaces import ILedgerStorage, JournalPosition
+from .disk_reads import DiskReads
+from .group_commit import GroupCommit
+from .interfaces import IBookie, IStorageExecutor
+from .lac_watch import LacWatches
+from .ledger_handle import LedgerHandle, LedgerHandles
+from .records import explicit_lac_record, fence_record, lac_of_packet, ledger_of_packet
+from .waiting_adds import WaitingAdds
+
+Done = Callable[[Exception | None], None]
+
+
+@attrs.frozen
+class BookieOptions:
+    """:ivar write_data: False keeps entries out of the journal (``journalWriteData``).
+    :ivar max_throttle_time: seconds an add may wait for room.
+    :ivar max_waiting_bytes: of adds that wait for room (S11).
+    :ivar max_waiting_reads: reads waiting for the disk.
+    :ivar max_long_polls: waits for a LAC.
+    """
+
+    write_data: bool = True
+    max_throttle_time: float = 10.0
+    max_waiting_bytes: int = 64 * 1024 * 1024
+    max_waiting_reads: int = 20_000
+    max_long_polls: int = 10_000
+
+
+@attrs.define
+class WriteMode:
+    """Whether a bookie takes adds.
+
+    :ivar high_priority: whether it takes those of high priority even if it is read-only.
+    """
+
+    read_only: bool = False
+    high_priority: bool = True
+
+    def check(self, ledger_id: int, high_priority: bool) -> None:
+        """:raises WriteOnReadOnlyBookieError: it does not."""
+        if self.read_only and not (high_priority and self.high_priority):
+            raise WriteOnReadOnlyBookieError(ledger_id)
+
+
+@implementer(IBookie)
+class Bookie:
+    """One bookie.
+
+    :param commits: one per journal; a ledger belongs to ``ledger_id mod n``.
+    :param flush: ends a batch of replies (:meth:`~bookkeeper_twisted.protocol.outbox.Outbox.flush`).
+    :param on_full: called when the write cache is full: begins a checkpoint unless one is under way.
+    """
+
+    def __init__(
+        self, storage: ILedgerStorage, commits: Sequence[GroupCommit], executor: IStorageExecutor, clock: IReactorTime,
+        flush: Callable[[], None], metrics: BookieMetrics, on_full: Callable[[], object] = lambda: None,
+        options: BookieOptions = BookieOptions(),
+    ) -> None:  # fmt: skip
+        self.mode = WriteMode()
+        self._storage = storage
+        self._commits = commits
+        self._metrics = metrics
+        self._on_full = on_full
+        self._write_data = options.write_data
+        self._handles = LedgerHandles(storage, commits)
+        self._watches = LacWatches(clock, flush, options.max_long_polls)
+        self._reads = DiskReads(storage, executor, flush, metrics, options.max_waiting_reads)
+        self._waiting = WaitingAdds(
+            clock, self._admit, flush, metrics, options.max_throttle_time, options.max_waiting_bytes
+        )
+        metrics.watch(self._status, len(commits))
+
+    def _status(self) -> int:
+        return 0 if self.mode.read_only else 1
+
+    def marks(self) -> list[JournalPosition]:
+        """Per journal: every record below is in storage and on disk (S7)."""
+        return [commit.mark for commit in self._commits]
+
+    # -- adds --
+
+    def add(
+        self, run: EntryRun, master_key: bytes, recovery: bool, deferred_sync: bool, high_priority: bool, done: Done
+    ) -> None:
+        if self._waiting or not self._has_room(run):
+            self._waiting.put((run, master_key, recovery, deferred_sync, high_priority, done))
+        else:
+            self._admit(run, master_key, recovery, deferred_sync, high_priority, done)
+
+    def _has_room(self, run: EntryRun) -> bool:
+        if self._commits[run.ledger_id % len(self._commits)].is_full:
+            return False
+        if self._storage.is_full():
+            self._on_full()  # a checkpoint that begins now makes room at once: it swaps the caches
+        return not self._storage.is_full()
+
+    def resume_adds(self) -> None:
+        """There may be room again: after a checkpoint or a journal group."""
+        if self._waiting:
+            self._waiting.resume(self._has_room)
+
+    def refuse_waiting(self, error: BookKeeperError) -> None:
+        """Fails the adds that wait for room."""
+        self._waiting.fail_all(error)
+
+    def _admit(
+        self, run: EntryRun, master_key: bytes, recovery: bool, deferred_sync: bool, high_priority: bool, done: Done
+    ) -> None:
+        try:
+            handle = self._check_add(run, master_key, recovery, high_priority)
+            self._storage.add(run)
+        except BookKeeperError as error:
+            done(error)
+            return
+        # The key goes in front of the entry it is needed for; both are in storage by now (S7).
+        records = self._adopt_key(handle, master_key)
+        if run.last > handle.last_entry:
+            handle.last_entry = run.last
+        handle.hear(run.last_add_confirmed())
+        metrics = self._metrics
+        metrics.write_bytes.value += run.size
+        metrics.add_entry_bytes.success.record(run.size / run.count, run.count)
+        if self._write_data:
+            handle.commit.append(records + run.data if records else run.data, run.count, done, not deferred_sync)
+        else:
+            if records:
+                handle.commit.append(records, 0, lambda error: None)
+            done(None)
+
+    def _check_add(self, run: EntryRun, master_key: bytes, recovery: bool, high_priority: bool) -> LedgerHandle:
+        if run.first < 0 or run.ledger_id < 0:  # negative entry ids are the journal's own records
+            raise BadRequestError(run.ledger_id, detail=f"entry id {run.first}")
+        self.mode.check(run.ledger_id, high_priority)
+        handle = self._handles.get(run.ledger_id)
+        handle.authorize(master_key)
+        if handle.row.fenced and not recovery:
+            raise LedgerFencedError(run.ledger_id, run.first)
+        return handle
+
+    def _adopt_key(self, handle: LedgerHandle, master_key: bytes) -> bytes:
+        """The key record, if replay needs one; an unknown ledger becomes known."""
+        if not handle.known or handle.row.master_key != master_key:
+            self._handles.save(handle, attrs.evolve(handle.row, master_key=master_key))
+            handle.key_journaled = False
+        handle.adopts = False
+        return handle.key_records()
+
+    # -- fences, LACs, force --
+
+    def fence(self, ledger_id: int, master_key: bytes) -> "Deferred[None]":
+        handle = self._handles.get(ledger_id)
+        try:
+            handle.authorize(master_key)
+        except BookKeeperError as error:
+            return fail(error)
+        result: Deferred[None] = Deferred()
+        if handle.fencing is not None:
+            handle.fencing.append(result)
+            return result
+        if handle.row.fenced and not handle.commit.failed:  # else the record of the fence may be what failed
+            return succeed(None)
+        # In memory at once: no add that comes after this reply was begun gets in (S3, S4).
+        records = self._adopt_key(handle, master_key)
+        self._handles.save(handle, attrs.evolve(handle.row, fenced=True))
+        handle.fencing = [result]
+        # Replay cannot apply a fence without the key, so the two travel together (S2).
+        handle.commit.append(records + fence_record(ledger_id), 0, lambda error: self._fenced(handle, error))
+        handle.wake()
+        return result
+
+    def _fenced(self, handle: LedgerHandle, error: Exception | None) -> None:
+        waiting, handle.fencing = handle.fencing or [], None
+        for result in waiting:
+            if error is None:
+                result.callback(None)
+            else:
+                result.errback(BookieIOError(handle.ledger_id, detail=str(error)))
+
+    def set_explicit_lac(self, ledger_id: int, master_key: bytes, body: bytes) -> "Deferred[None]":
+        try:
+            if ledger_of_packet(body) != ledger_id:
+                raise BadRequestError(ledger_id, detail="not a LAC packet of this ledger")
+            self.mode.check(ledger_id, False)
+            handle = self._handles.get(ledger_id)
+            handle.authorize(master_key)
+        except BookKeeperError as error:
+            return fail(error)
+        records = self._adopt_key(handle, master_key)
+        lac = lac_of_packet(body)
+        if lac >= lac_of_packet(handle.row.explicit_lac):  # a LAC never falls (S13)
+            self._handles.save(handle, attrs.evolve(handle.row, explicit_lac=body))
+        handle.hear(lac)
+        return self._journal(handle, records + explicit_lac_record(ledger_id, body))
+
+    def explicit_lac(self, ledger_id: int) -> bytes:
+        handle = self._handles.find(ledger_id)
+        return handle.row.explicit_lac if handle is not None else b""
+
+    def force(self, ledger_id: int) -> "Deferred[None]":
+        self._metrics.force_ledger.value += 1
+        return self._journal(self._handles.get(ledger_id), b"")
+
+    def _journal(self, handle: LedgerHandle, records: bytes) -> "Deferred[None]":
+        result: Deferred[None] = Deferred()
+
+        def done(error: Exception | None) -> None:
+            if error is None:
+                result.callback(None)
+            else:
+                result.errback(BookieIOError(handle.ledger_id, detail=str(error)))
+
+        handle.commit.append(records, 0, done)
+        return result
+
+    # -- reads --
+
+    def cached(self, ledger_id: int, entry_id: int) -> EntryRun | None:
+        return self._storage.cached(ledger_id, entry_id)
+
+    def load(self, wanted: Sequence[tuple[int, int, int]]) -> "Deferred[list[EntryRun | Exception]]":
+        missing = [self._missing(ledger_id, entry_id) for ledger_id, entry_id, _ in wanted]
+        on_disk = [triple for triple, error in zip(wanted, missing, strict=True) if error is None]
+        if not on_disk:
+            return succeed([error for error in missing if error is not None])
+        loading = self._reads.load(on_disk)
+        return loading if len(on_disk) == len(wanted) else loading.addCallback(_with_missing, missing)
+
+    def _missing(self, ledger_id: int, entry_id: int) -> Exception | None:
+        """What memory alone can say for sure of an entry that is not cached (S5)."""
+        handle = self._handles.find(ledger_id)
+        if handle is None:
+            return NoSuchLedgerError(ledger_id)
+        if handle.last_complete and entry_id > handle.last_entry:
+            return NoSuchEntryError(ledger_id, entry_id)
+        return None
+
+    def last_entry(self, ledger_id: int) -> "Deferred[int]":
+        handle = self._handles.find(ledger_id)
+        if handle is None:
+            return fail(NoSuchLedgerError(ledger_id))
+        if handle.last_complete:
+            return _last_of(handle)
+        # What is in the caches now may be neither there nor seen by the lane when it answers.
+        handle.last_entry = max(handle.last_entry, self._storage.last_cached(ledger_id))
+        return self._reads.last_entry(ledger_id).addCallback(self._found_last, handle)
+
+    def _found_last(self, on_disk: int, handle: LedgerHandle) -> "Deferred[int]":
+        handle.last_entry = max(handle.last_entry, on_disk)
+        handle.last_complete = True
+        return _last_of(handle)
+
+    def entry_ranges(self, ledger_id: int) -> "Deferred[list[tuple[int, int]]]":
+        if self._storage.ledger(ledger_id) is None:
+            return fail(NoSuchLedgerError(ledger_id))
+        return self._reads.entry_ranges(ledger_id)
+
+    def last_add_confirmed(self, ledger_id: int) -> int:
+        handle = self._handles.peek(ledger_id)
+        return handle.last_add_confirmed if handle is not None else -1
+
+    def wait_lac(self, ledger_id: int, previous_lac: int, timeout: float) -> "Deferred[float | None]":
+        handle = self._handles.find(ledger_id)
+        if handle is None:
+            return fail(NoSuchLedgerError(ledger_id))
+        if handle.last_add_confirmed > previous_lac:
+            return succeed(None)
+        waiting = self._watches.wait(handle, previous_lac, timeout)
+        if not handle.lac_learned:
+            handle.lac_learned = True
+            Deferred.fromCoroutine(self._learn_lac(handle))
+        return waiting
+
+    async def _learn_lac(self, handle: LedgerHandle) -> None:
+        """Looks at the last entry on disk: a wait must not outlast a LAC that is stored already."""
+        try:
+            last = await self.last_entry(handle.ledger_id)
+            run = self.cached(handle.ledger_id, last)
+            found = run if run is not None else (await self.load([(handle.ledger_id, last, 0)]))[0]
+        except BookKeeperError:
+            return
+        if isinstance(found, EntryRun):
+            lac = found.slice(last, 1).last_add_confirmed()
+            if lac > handle.last_add_confirmed:
+                handle.last_add_confirmed = lac
+                handle.wake([watch for watch, previous in handle.watches.items() if previous < lac])
+
+
+def _last_of(handle: LedgerHandle) -> "Deferred[int]":
+    return succeed(handle.last_entry) if handle.last_entry >= 0 else fail(NoSuchEntryError(handle.ledger_id))
+
+
+def _with_missing(
+    loaded: list[EntryRun | Exception], missing: Sequence[Exception | None]
+) -> list[EntryRun | Exception]:
+    rest = iter(loaded)
+    return [error if error is not None else next(rest) for error in missing]

@@ -1,0 +1,111 @@
+"""Checkpoints: on a timer, when the write cache is full, and at the end."""
+
+import errno
+from collections.abc import Callable, Sequence
+
+from twisted.internet.defer import Deferred, succeed
+from twisted.internet.interfaces import IReactorTime
+from twisted.internet.task import LoopingCall
+from twisted.logger import Logger
+
+from ..errors import StorageError
+from ..metrics import BookieMetrics
+from ..storage.interfaces import ICheckpoint, ILedgerStorage, JournalPosition
+from .group_commit import GroupCommit
+from .interfaces import IStorageExecutor
+
+
+class Checkpointer:
+    """Moves what is in memory to the entry logs and lets the journals go.
+
+    :param on_written: called after each checkpoint that succeeded (there is room again).
+    :param on_failed: called after each that did not, with whether the disk is full; adds go on as long
+        as there is room.
+    """
+
+    _log = Logger()
+
+    def __init__(
+        self, storage: ILedgerStorage, commits: Sequence[GroupCommit], executor: IStorageExecutor, clock: IReactorTime,
+        metrics: BookieMetrics, on_written: Callable[[], None], on_failed: Callable[[bool], None],
+    ) -> None:  # fmt: skip
+        self._storage = storage
+        self._commits = commits
+        self._executor = executor
+        self._clock = clock
+        self._metrics = metrics
+        self._on_written = on_written
+        self._on_failed = on_failed
+        self._waiting: list[Deferred[bool]] | None = None
+        self._timer = LoopingCall(self.checkpoint)
+        self._timer.clock = clock
+
+    def start(self, interval: float) -> None:
+        """Checkpoints every ``interval`` seconds."""
+        self._timer.start(interval, now=False)
+
+    def stop(self) -> "Deferred[bool]":
+        """Ends the timer; fires when the checkpoint under way has ended."""
+        if self._timer.running:
+            self._timer.stop()
+        return succeed(True) if self._waiting is None else self._after_current(self._waiting)
+
+    def _after_current(self, waiting: "list[Deferred[bool]]") -> "Deferred[bool]":
+        result: Deferred[bool] = Deferred()
+        waiting.append(result)
+        return result
+
+    def make_room(self) -> None:
+        """Begins a checkpoint unless one is under way."""
+        if self._waiting is None:
+            self.checkpoint()
+
+    def checkpoint(self) -> "Deferred[bool]":
+        """Checkpoints, or joins the one under way.
+
+        :returns: fires with whether it succeeded.
+        """
+        if self._waiting is None:
+            # S7: every record below these marks was put into storage before it was journaled.
+            marks = [commit.mark for commit in self._commits]
+            checkpoint = self._storage.begin_checkpoint(marks)
+            if checkpoint is None:
+                return succeed(False)
+            self._waiting = []
+            result = self._after_current(self._waiting)
+            Deferred.fromCoroutine(self._run(checkpoint, marks))
+            return result
+        return self._after_current(self._waiting)
+
+    async def _run(self, checkpoint: ICheckpoint, marks: Sequence[JournalPosition]) -> None:
+        began = self._clock.seconds()
+        failure: BaseException | None = None
+        try:
+            await self._executor.submit("flush", checkpoint.write)
+        except (StorageError, OSError) as error:
+            failure = error
+            self._log.error("a checkpoint failed: {error}", error=error)
+        except Exception as error:
+            failure = error
+            self._log.failure("a checkpoint ended in a way it should not")
+        checkpoint.finish()
+        series = self._metrics.flush.success if failure is None else self._metrics.flush.failure
+        series.record((self._clock.seconds() - began) * 1000)
+        waiting, self._waiting = self._waiting or [], None
+        if failure is None:
+            # Journal files below the marks may go, and the next ones can be made ready.
+            for commit, mark in zip(self._commits, marks, strict=True):
+                commit.tend(mark)
+            self._on_written()
+        else:
+            self._on_failed(_is_disk_full(failure))
+        for result in waiting:
+            result.callback(failure is None)
+
+
+def _is_disk_full(error: BaseException | None) -> bool:
+    while error is not None:
+        if isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EDQUOT):
+            return True
+        error = error.__cause__
+    return False

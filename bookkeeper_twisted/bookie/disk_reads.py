@@ -1,0 +1,102 @@
+"""Reads from disk: one hand-over to the read lane for everything a chunk of requests misses."""
+
+from collections.abc import Callable, Sequence
+from typing import Any, TypeVar
+
+from twisted.internet.defer import Deferred, fail
+from twisted.logger import Logger
+
+from ..errors import (
+    BookieIOError,
+    NoSuchEntryError,
+    StorageError,
+    TooManyRequestsError,
+)
+from ..metrics import BookieMetrics
+from ..model import EntryRun
+from ..storage.interfaces import ILedgerStorage
+from .interfaces import IStorageExecutor
+
+T = TypeVar("T")
+Loaded = EntryRun | Exception
+
+
+class DiskReads:
+    """The read lane, as the reactor sees it.
+
+    :param flush: ends a batch of replies; called after each hand-back.
+    :param limit: of reads waiting (S11).
+    """
+
+    _log = Logger()
+
+    def __init__(
+        self, storage: ILedgerStorage, executor: IStorageExecutor, flush: Callable[[], None], metrics: BookieMetrics,
+        limit: int = 20_000,
+    ) -> None:  # fmt: skip
+        self._storage = storage
+        self._executor = executor
+        self._flush = flush
+        self._metrics = metrics
+        self._limit = limit
+        self._waiting = 0
+
+    def load(self, wanted: Sequence[tuple[int, int, int]]) -> "Deferred[list[Loaded]]":
+        """As :meth:`~.interfaces.IBookie.load`."""
+        if self._waiting + len(wanted) > self._limit:
+            return fail(TooManyRequestsError(wanted[0][0]))
+        return self._on_lane(self._load_all, wanted, finish=self._keep_all, count=len(wanted))
+
+    def last_entry(self, ledger_id: int) -> "Deferred[int]":
+        """The highest entry id on disk, -1 if there is none; fails with BookieIOError."""
+        return self._on_lane(self._guarded, self._storage.last_entry, ledger_id)
+
+    def entry_ranges(self, ledger_id: int) -> "Deferred[list[tuple[int, int]]]":
+        return self._on_lane(self._guarded, self._storage.entry_ranges, ledger_id)
+
+    def _on_lane(
+        self, work: Callable[..., T], *args: Any, finish: Callable[[T], T] = lambda outcome: outcome, count: int = 1
+    ) -> "Deferred[T]":
+        """Runs work on the lane; the outbox is flushed after the result was used."""
+
+        def finished(outcome: Any) -> None:
+            self._waiting -= count
+            result.callback(outcome)
+            self._flush()
+
+        self._waiting += count
+        working = self._executor.submit("read", work, *args)
+        result: Deferred[T] = Deferred(lambda _: working.cancel())
+        working.addCallback(finish).addBoth(finished)
+        return result
+
+    def _keep_all(self, loaded: list[Loaded]) -> list[Loaded]:
+        for run in loaded:
+            if isinstance(run, EntryRun):
+                self._storage.keep(run)
+                self._metrics.read_bytes.value += run.size
+        return loaded
+
+    # -- read lane --
+
+    def _load_all(self, wanted: Sequence[tuple[int, int, int]]) -> list[Loaded]:
+        """Ascending, so that the disk sees neighbours together; results in the order asked for."""
+        result: list[Loaded] = [BookieIOError()] * len(wanted)
+        for position in sorted(range(len(wanted)), key=wanted.__getitem__):
+            result[position] = self._load_one(*wanted[position])
+        return result
+
+    def _load_one(self, ledger_id: int, entry_id: int, max_bytes: int) -> Loaded:
+        try:
+            run: EntryRun | None = self._guarded(self._storage.load, ledger_id, entry_id, max_bytes)
+        except BookieIOError as error:
+            return error
+        return run if run is not None else NoSuchEntryError(ledger_id, entry_id)
+
+    def _guarded(self, read: Callable[..., T], ledger_id: int, *args: Any) -> T:
+        """Whatever goes wrong is an I/O error, never "no such entry" (S5)."""
+        try:
+            return read(ledger_id, *args)
+        except (StorageError, OSError) as error:
+            self._log.error("reading ledger {ledger_id} failed: {error}", ledger_id=ledger_id, error=error)
+            raise BookieIOError(ledger_id, detail=str(error)) from error

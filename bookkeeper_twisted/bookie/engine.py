@@ -1,0 +1,147 @@
+"""One bookie without its network, its registration and its start: the parts put together.
+
+:class:`Engine` is what :mod:`.service` starts and stops; tests and in-memory clusters drive one directly.
+"""
+
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import TypeVar
+
+import attrs
+from twisted.internet.defer import Deferred
+from twisted.internet.interfaces import IReactorTime
+from twisted.logger import Logger
+from twisted.python.failure import Failure
+
+from ..errors import StorageFailedError, TooManyRequestsError
+from ..instruments import Instruments
+from ..metrics import BookieMetrics, ConnectionMetrics, JournalMetrics, RequestMetrics
+from ..protocol.outbox import Outbox
+from ..protocol.server import BookieServerFactory, ServerLimits
+from ..storage.interfaces import IJournal, ILedgerStorage
+from .bookie import Bookie, BookieOptions
+from .checkpointer import Checkpointer
+from .group_commit import CommitOptions, GroupCommit
+from .interfaces import IStorageExecutor
+from .request_processor import RequestProcessor
+from .requests import RequestContext, RequestLimits
+
+T = TypeVar("T")
+
+
+@attrs.frozen
+class EngineOptions:
+    """Options of all parts."""
+
+    bookie: BookieOptions = attrs.field(factory=BookieOptions)
+    commit: CommitOptions = attrs.field(factory=CommitOptions)
+    requests: RequestLimits = attrs.field(factory=RequestLimits)
+    server: ServerLimits = attrs.field(factory=ServerLimits)
+    tcp_no_delay: bool = True
+
+
+class Engine:
+    """Storage and journals in; a protocol factory out.
+
+    :param journals: replayed, ready for the first group.
+    :param disk_usage: total and free bytes of the ledger directories.
+    :param on_failure: called once, if a journal fails: the process must not go on (S10).
+    :param on_disk_full: called with True when a checkpoint found no space, with False when one succeeds
+        again.
+    """
+
+    _log = Logger()
+
+    def __init__(
+        self, storage: ILedgerStorage, journals: Sequence[IJournal], executor: IStorageExecutor, clock: IReactorTime,
+        disk_usage: Callable[[], "Deferred[tuple[int, int]]"], on_failure: Callable[[Failure], None],
+        on_disk_full: Callable[[bool], None] = lambda full: None, options: EngineOptions | None = None,
+        instruments: Instruments | None = None,
+    ) -> None:  # fmt: skip
+        options = options or EngineOptions()
+        self.instruments = instruments or Instruments()
+        self.outbox = Outbox()
+        self._on_failure = on_failure
+        self._on_disk_full = on_disk_full
+        self._disk_full = False
+        self._failed = False
+        self.commits = [
+            GroupCommit(
+                journal, f"journal-{index}", executor, clock, self._end_group, self._journal_failed,
+                JournalMetrics(self.instruments, index), options.commit,
+            )
+            for index, journal in enumerate(journals)
+        ]  # fmt: skip
+        metrics = BookieMetrics(self.instruments)
+        self.checkpointer = Checkpointer(
+            storage, self.commits, executor, clock, metrics, self._checkpointed, self._not_checkpointed
+        )
+        self.bookie = Bookie(
+            storage, self.commits, executor, clock, self.outbox.flush, metrics, self.checkpointer.make_room,
+            options.bookie,
+        )  # fmt: skip
+        self.context = RequestContext(
+            self.bookie, clock, RequestMetrics(self.instruments), partial(self._flushed, disk_usage), options.requests
+        )
+        self.factory = BookieServerFactory(
+            self.outbox, RequestProcessor(self.context).open_session, clock, ConnectionMetrics(self.instruments),
+            options.server, options.tcp_no_delay,
+        )  # fmt: skip
+
+    def start(self, flush_interval: float) -> None:
+        """Begins the work that nobody asks for.
+
+        :param flush_interval: seconds between checkpoints.
+        """
+        self.checkpointer.start(flush_interval)
+        for commit in self.commits:
+            commit.tend(commit.mark)
+
+    def _flushed(self, ask: "Callable[[], Deferred[T]]") -> "Deferred[T]":
+        """Asks, and flushes the outbox after the result was used: no journal group will do it."""
+
+        def answered(result: T | Failure) -> None:
+            used.callback(result)  # type: ignore[arg-type]
+            self.outbox.flush()
+
+        used: Deferred[T] = Deferred()
+        ask().addBoth(answered)
+        return used
+
+    async def stop(self) -> None:
+        """Answers what was begun, closes the connections, checkpoints.  After a failure only the closing is done."""
+        self.factory.hold_all()
+        for commit in self.commits:
+            await commit.finish()
+        self.outbox.flush()
+        await self.factory.end_all()
+        await self.checkpointer.stop()
+        if not self._failed:
+            await self.checkpointer.checkpoint()
+
+    def _end_group(self) -> None:
+        """The journal has room again; then every connection writes once."""
+        self.bookie.resume_adds()
+        self.outbox.flush()
+
+    def _journal_failed(self, failure: Failure) -> None:
+        if not self._failed:
+            self._failed = True
+            self.bookie.refuse_waiting(StorageFailedError("a journal has failed"))
+            self._on_failure(failure)
+
+    def _checkpointed(self) -> None:
+        self._set_disk_full(False)
+        self.bookie.resume_adds()
+        self.outbox.flush()
+
+    def _not_checkpointed(self, disk_full: bool) -> None:
+        """Waiting adds wait for a checkpoint that will not come soon."""
+        if disk_full:
+            self._set_disk_full(True)
+        self.bookie.refuse_waiting(TooManyRequestsError(detail="entries cannot be flushed"))
+
+    def _set_disk_full(self, full: bool) -> None:
+        if full is not self._disk_full:
+            self._disk_full = full
+            self._on_disk_full(full)

@@ -1,0 +1,124 @@
+"""Lanes that are threads: the production provider of :class:`~.interfaces.IStorageExecutor`."""
+
+import threading
+from collections.abc import Callable
+from queue import SimpleQueue
+from typing import Any, TypeVar
+
+import attrs
+from twisted.internet.defer import Deferred, fail, succeed
+from twisted.internet.interfaces import IReactorFromThreads
+from twisted.python.failure import Failure
+from zope.interface import implementer
+
+from ..errors import StorageFailedError
+from .interfaces import IStorageExecutor
+
+T = TypeVar("T")
+
+
+@attrs.define(eq=False)
+class Work:
+    """One submitted piece of work and where its result goes."""
+
+    function: Callable[..., Any]
+    args: tuple[Any, ...]
+    result: "Deferred[Any]" = attrs.field(init=False)
+    cancelled: bool = False
+
+    def __attrs_post_init__(self) -> None:
+        self.result = Deferred(self._cancel)
+
+    def _cancel(self, _: "Deferred[Any]") -> None:
+        self.cancelled = True
+
+    def run(self) -> Any:
+        """On the lane: the result, or the failure as a value."""
+        try:
+            return self.function(*self.args)
+        except BaseException:
+            return Failure()
+
+    def deliver(self, outcome: Any) -> None:
+        """On the reactor thread."""
+        if not self.cancelled:
+            self.result.callback(outcome)
+
+
+def refused() -> "Deferred[Any]":
+    """The answer of an executor that was stopped."""
+    return fail(StorageFailedError("the bookie is stopping"))
+
+
+class _Lane:
+    """A queue and the threads that serve it."""
+
+    def __init__(self, name: str, n_threads: int, reactor: IReactorFromThreads, ended: Callable[[], None]) -> None:
+        self.queue: SimpleQueue[Work | None] = SimpleQueue()
+        self._reactor = reactor
+        self._ended = ended
+        self.threads = [threading.Thread(target=self._serve, name=f"{name}-{n}", daemon=True) for n in range(n_threads)]
+        for thread in self.threads:
+            thread.start()
+
+    def _serve(self) -> None:
+        while (work := self.queue.get()) is not None:
+            if not work.cancelled:
+                self._reactor.callFromThread(work.deliver, work.run())
+        self._reactor.callFromThread(self._ended)
+
+    def close(self) -> None:
+        for _ in self.threads:
+            self.queue.put(None)
+
+
+@implementer(IStorageExecutor)
+class ThreadExecutor:
+    """One thread for each lane, made on first use; ``read_threads`` of them on the lane ``"read"``."""
+
+    def __init__(self, reactor: IReactorFromThreads, read_threads: int = 2) -> None:
+        self._reactor = reactor
+        self._read_threads = read_threads
+        self._lanes: dict[str, _Lane] = {}
+        self._running = 0
+        self._stopped: Deferred[None] | None = None
+
+    def submit(self, lane: str, work: Callable[..., T], *args: Any) -> "Deferred[T]":
+        if self._stopped is not None:
+            return refused()
+        found = self._lanes.get(lane)
+        if found is None:
+            found = self._lanes[lane] = self._open(lane)
+        item = Work(work, args)
+        found.queue.put(item)
+        return item.result
+
+    def _open(self, lane: str) -> _Lane:
+        n_threads = self._read_threads if lane == "read" else 1
+        self._running += n_threads
+        return _Lane(lane, n_threads, self._reactor, self._lane_ended)
+
+    def notify(self, function: Callable[..., None], *args: Any) -> None:
+        self._reactor.callFromThread(function, *args)
+
+    def stop(self) -> "Deferred[None]":
+        if self._stopped is None:
+            self._stopped = Deferred()
+            for lane in self._lanes.values():
+                lane.close()
+            if not self._running:
+                self._stopped.callback(None)
+        waiter: Deferred[None] = Deferred()
+        if self._stopped.called:
+            return succeed(None)
+        self._stopped.chainDeferred(waiter)
+        return waiter
+
+    def _lane_ended(self) -> None:
+        self._running -= 1
+        if not self._running:
+            for lane in self._lanes.values():
+                for thread in lane.threads:
+                    thread.join()  # its last act was to call us
+            assert self._stopped is not None
+            self._stopped.callback(None)

@@ -1,0 +1,282 @@
+"""Group commit: what arrived while the journal was busy becomes its next group.
+
+The reactor appends items to a queue; the journal lane *drains* it: everything queued is written by
+one ``write_group``, synced once if anything in it wants that, and handed back by one call.  While the
+queue is not empty the next group starts without waiting for the reactor.
+"""
+
+from collections import deque
+from collections.abc import Callable, Sequence
+
+import attrs
+from twisted.internet.defer import Deferred
+from twisted.internet.interfaces import IDelayedCall, IReactorTime
+from twisted.logger import Logger
+from twisted.python.failure import Failure
+
+from ..errors import StorageFailedError
+from ..metrics import JournalMetrics
+from ..storage.interfaces import IJournal, JournalPosition
+from .interfaces import IStorageExecutor
+
+Done = Callable[[Exception | None], None]
+
+
+@attrs.frozen
+class CommitOptions:
+    """:ivar sync_data: False acknowledges after the write (``journalSyncData``).
+    :ivar sync_interval: seconds after which unsynced groups are synced at the latest.
+    :ivar max_wait: seconds an idle journal waits for company; 0 starts at once.
+    :ivar enough_bytes: a queue of this many bytes ends such a wait.
+    :ivar max_queued_bytes, max_queued_items: beyond these :attr:`GroupCommit.is_full` (S11).
+    """
+
+    sync_data: bool = True
+    sync_interval: float = 1.0
+    max_wait: float = 0.0
+    enough_bytes: int = 512 * 1024
+    max_queued_bytes: int = 64 * 1024 * 1024
+    max_queued_items: int = 10_000
+
+
+class _Item:
+    __slots__ = ("records", "n_entries", "sync", "done", "queued_at")
+
+    def __init__(self, records: bytes, n_entries: int, sync: bool, done: Done, queued_at: float) -> None:
+        self.records = records
+        self.n_entries = n_entries
+        self.sync = sync
+        self.done = done
+        self.queued_at = queued_at
+
+
+class _Group:
+    """What one round of the lane has done.
+
+    :ivar items: those that are complete with it.
+    :ivar durable: end of what is synced.
+    :ivar synced: whether nothing written is left unsynced.
+    """
+
+    __slots__ = ("items", "durable", "synced", "began", "ended", "failure")
+
+    def __init__(self, items: Sequence[_Item], began: float) -> None:
+        self.items = items
+        self.began = self.ended = began
+        self.durable = JournalPosition()
+        self.synced = False
+        self.failure: Failure | None = None
+
+
+class GroupCommit:
+    """The queue in front of one journal.
+
+    :param lane: the journal's lane.
+    :param flush: ends a batch of replies; called once after the completions of each group.
+    :param on_failure: called once, with the first failure; nothing is acknowledged from then on (S10).
+    """
+
+    _log = Logger()
+
+    def __init__(
+        self, journal: IJournal, lane: str, executor: IStorageExecutor, clock: IReactorTime, flush: Callable[[], None],
+        on_failure: Callable[[Failure], None], metrics: JournalMetrics, options: CommitOptions = CommitOptions(),
+    ) -> None:  # fmt: skip
+        self.lane = lane
+        self.journal = journal
+        self.mark = journal.durable
+        self.queued_bytes = 0
+        self.failed = False
+        self._stopped = False
+        self._executor = executor
+        self._clock = clock
+        self._flush = flush
+        self._on_failure = on_failure
+        self._metrics = metrics
+        self._options = options
+        self._queue: deque[_Item] = deque()
+        # Holds one token while no drain runs.  Taking it is one atomic step for both threads, so
+        # that an item queued while the lane is about to end is never left behind.
+        self._idle: deque[None] = deque((None,))
+        self._start: IDelayedCall | None = None
+        self._sync_due: IDelayedCall | None = None
+        metrics.watch_queue(lambda: len(self._queue), lambda: self.queued_bytes, options.max_queued_bytes)
+
+    @property
+    def is_full(self) -> bool:
+        """Whether adders have to wait."""
+        options = self._options
+        return self.queued_bytes >= options.max_queued_bytes or len(self._queue) >= options.max_queued_items
+
+    # -- reactor --
+
+    def append(self, records: bytes, n_entries: int, done: Done, sync: bool = True) -> None:
+        """Queues whole records; ``done`` is called once they are durable, without ``sync`` once written.
+
+        Empty records wait for everything queued before them.
+        """
+        self._append(records, n_entries, done, sync and self._options.sync_data)
+
+    def _append(self, records: bytes, n_entries: int, done: Done, sync: bool) -> None:
+        if self.failed:
+            done(StorageFailedError(f"{self.lane} has failed"))
+            return
+        self.queued_bytes += len(records)
+        self._queue.append(_Item(records, n_entries, sync, done, self._clock.seconds()))
+        if self._start is None and self._take_token():
+            self._begin()
+        elif self._start is not None and self.queued_bytes >= self._options.enough_bytes:
+            self._start.cancel()
+            self._submit()
+
+    def _take_token(self) -> bool:
+        try:
+            self._idle.pop()
+        except IndexError:
+            return False
+        return True
+
+    def _begin(self) -> None:
+        if self._options.max_wait and self.queued_bytes < self._options.enough_bytes:
+            self._start = self._clock.callLater(self._options.max_wait, self._submit)
+        else:
+            self._submit()
+
+    def _submit(self) -> None:
+        self._start = None
+        drained = self._executor.submit(self.lane, self._drain)
+        drained.addCallbacks(self._complete, self._broken)
+
+    def _complete(self, group: _Group) -> None:
+        """Calls the completions of a group in order, then flushes the outbox once."""
+        if group.failure is not None:
+            self._fail(group.failure, group.items)
+            return
+        self.mark = group.durable
+        self._measure(group)
+        for item in group.items:
+            self.queued_bytes -= len(item.records)
+            self._call(item, None)
+        self._flush()
+        self._watch_unsynced(group.synced)
+
+    def _call(self, item: _Item, error: Exception | None) -> None:
+        try:
+            item.done(error)
+        except Exception:
+            # The group is durable; one completion that fails must not take the others with it.
+            self._log.failure("a completion failed")
+
+    def _broken(self, failure: Failure) -> None:
+        self._fail(failure, ())
+
+    def _fail(self, failure: Failure, items: Sequence[_Item]) -> None:
+        first, self.failed = not self.failed, True
+        if first:
+            self._log.failure("{lane} failed; nothing more is acknowledged", failure, lane=self.lane)
+        error = StorageFailedError(f"{self.lane} has failed: {failure.getErrorMessage()}")
+        left = [self._queue.popleft() for _ in range(len(self._queue))]
+        for item in (*items, *left):
+            self._call(item, error)
+        self.queued_bytes = 0
+        self.stop()
+        self._flush()
+        if first:
+            self._on_failure(failure)
+
+    def _watch_unsynced(self, synced: bool) -> None:
+        if synced and self._sync_due is not None:
+            self._sync_due.cancel()
+            self._sync_due = None
+        elif not synced and self._sync_due is None and not self._stopped:
+            self._sync_due = self._clock.callLater(self._options.sync_interval, self._sync)
+
+    def _sync(self) -> None:
+        self._sync_due = None
+        self._append(b"", 0, lambda error: None, sync=True)
+
+    def stop(self) -> None:
+        """Ends the timers; what is queued is still written."""
+        self._stopped = True
+        if self._start is not None:
+            self._start.cancel()
+            self._submit()
+        if self._sync_due is not None:
+            self._sync_due.cancel()
+            self._sync_due = None
+
+    def finish(self) -> "Deferred[None]":
+        """Ends the timers; fires when everything queued is durable, or has failed."""
+        self.stop()
+        result: Deferred[None] = Deferred()
+        self._append(b"", 0, lambda error: result.callback(None), sync=True)
+        return result
+
+    def tend(self, mark: JournalPosition) -> None:
+        """Lets files below the mark go and has the next one made ready, beside the groups."""
+        Deferred.fromCoroutine(self._tend(mark)).addErrback(self._broken)
+
+    async def _tend(self, mark: JournalPosition) -> None:
+        await self._executor.submit("flush", self.journal.release, mark)
+        while not self._stopped and not await self._executor.submit("flush", self.journal.prepare):
+            pass
+
+    def _measure(self, group: _Group) -> None:
+        n_entries = sum([item.n_entries for item in group.items])
+        n_bytes = sum([len(item.records) for item in group.items])
+        metrics = self._metrics
+        metrics.groups.value += 1
+        metrics.written_bytes.value += n_bytes
+        metrics.group_entries.success.record(n_entries)
+        metrics.group_bytes.success.record(n_bytes)
+        metrics.queue_latency.success.record((group.began - group.items[0].queued_at) * 1000, len(group.items))
+        if group.synced:
+            metrics.sync.success.record((group.ended - group.began) * 1000)
+        metrics.add_entry.success.record((group.ended - group.items[0].queued_at) * 1000, max(n_entries, 1))
+
+    # -- journal lane --
+
+    def _drain(self) -> _Group:
+        """Writes groups until the queue is empty; the last group is the result, the others are notified."""
+        while True:
+            group = self._commit()
+            if group.failure is not None:
+                return group  # and the token stays taken: nothing is written after a failure (S10)
+            if not self._queue:
+                self._idle.append(None)
+                if not self._queue or not self._take_token():
+                    return group
+            self._executor.notify(self._complete, group)
+
+    def _commit(self) -> _Group:
+        items = [self._queue.popleft() for _ in range(len(self._queue))]
+        group = _Group(items, self._clock.seconds())
+        try:
+            self._write(group)
+        except Exception:
+            group.failure = Failure()
+        return group
+
+    def _write(self, group: _Group) -> None:
+        items = group.items
+        records = [item.records for item in items if item.records]
+        waiting = [item for item in items if item.sync]
+        if waiting and len(waiting) < len(items) and records:
+            self._write_some_early(group, records, waiting)
+        elif records:
+            self.journal.write_group(records, sync=bool(waiting))
+        elif waiting:
+            self.journal.sync()
+        group.durable = self.journal.durable
+        group.synced = group.durable == self.journal.position
+        group.ended = self._clock.seconds()
+
+    def _write_some_early(self, group: _Group, records: Sequence[bytes], waiting: Sequence[_Item]) -> None:
+        """Deferred-sync items are complete with the write, the others with the sync behind it."""
+        self.journal.write_group(records, sync=False)
+        early = _Group([item for item in group.items if not item.sync], group.began)
+        early.ended = self._clock.seconds()
+        early.durable = self.journal.durable
+        self._executor.notify(self._complete, early)
+        group.items = waiting
+        self.journal.sync()

@@ -1,0 +1,133 @@
+"""What a bookie keeps in memory of a ledger it works on.
+
+There is at most one handle of a ledger, everything that decides about it runs on the reactor thread,
+and a handle goes only while nothing depends on it: fence check, add and fence are one serial order (S3).
+"""
+
+from collections import OrderedDict
+from collections.abc import Callable, Sequence
+
+from twisted.internet.defer import Deferred
+
+from ..errors import UnauthorizedAccessError
+from ..storage.interfaces import ILedgerStorage, LedgerRow
+from .group_commit import GroupCommit
+from .records import key_record, lac_of_packet
+
+
+class LedgerHandle:
+    """:ivar row: the state that storage has, or would have.
+    :ivar known: whether storage has it.
+    :ivar adopts: whether the first key sent becomes the ledger's.
+    :ivar key_journaled: whether replay finds the key: a stored key is in the index or in the journal.
+    :ivar fencing: those who wait for the fence record; None while none is under way.
+    :ivar last_add_confirmed: the highest LAC heard of.
+    :ivar lac_learned: whether what is stored was looked at for the LAC.
+    :ivar last_entry: the highest entry id heard of.
+    :ivar last_complete: whether the index has been asked for that, or has nothing to say.
+    """
+
+    __slots__ = (
+        "ledger_id", "row", "known", "commit", "adopts", "key_journaled", "fencing", "last_add_confirmed",
+        "lac_learned", "last_entry", "last_complete", "watches",
+    )  # fmt: skip
+
+    def __init__(self, ledger_id: int, row: LedgerRow | None, commit: GroupCommit) -> None:
+        self.ledger_id = ledger_id
+        self.row = row if row is not None else LedgerRow(ledger_id)
+        self.known = row is not None
+        self.commit = commit
+        self.adopts = not self.row.master_key
+        self.key_journaled = self.known
+        self.fencing: list[Deferred[None]] | None = None
+        self.last_add_confirmed = lac_of_packet(self.row.explicit_lac)
+        self.lac_learned = row is None
+        self.last_entry = -1
+        self.last_complete = row is None
+        self.watches: dict[Callable[[bool], None], int] = {}
+
+    @property
+    def is_idle(self) -> bool:
+        return self.fencing is None and not self.watches
+
+    def authorize(self, master_key: bytes) -> None:
+        """:raises UnauthorizedAccessError: the ledger has another key."""
+        if master_key != self.row.master_key and not self.adopts:
+            raise UnauthorizedAccessError(self.ledger_id)
+
+    def key_records(self) -> bytes:
+        """The key record if replay would miss the key, else nothing."""
+        if self.key_journaled:
+            return b""
+        self.key_journaled = True
+        return key_record(self.ledger_id, self.row.master_key)
+
+    def hear(self, lac: int) -> None:
+        """Takes note of a LAC; wakes those who wait for it."""
+        if lac > self.last_add_confirmed:
+            self.last_add_confirmed = lac
+            if self.watches:
+                self.wake([watch for watch, previous in self.watches.items() if previous < lac], True)
+
+    def wake(self, watches: Sequence[Callable[[bool], None]] | None = None, advanced: bool = False) -> None:
+        """Ends the waits of some, or all, who wait for a LAC.
+
+        :param advanced: whether the LAC is the reason.
+        """
+        for watch in watches if watches is not None else list(self.watches):
+            if self.watches.pop(watch, None) is not None:
+                watch(advanced)
+
+
+class LedgerHandles:
+    """The handles of the ledgers used last; idle ones go when there are too many (S11)."""
+
+    def __init__(self, storage: ILedgerStorage, commits: Sequence[GroupCommit], limit: int = 50_000) -> None:
+        self._storage = storage
+        self._commits = commits
+        self._limit = limit
+        self._handles: OrderedDict[int, LedgerHandle] = OrderedDict()
+
+    def __len__(self) -> int:
+        return len(self._handles)
+
+    def get(self, ledger_id: int) -> LedgerHandle:
+        """The handle of a ledger, known or not."""
+        handle = self._handles.get(ledger_id)
+        if handle is None:
+            return self._open(ledger_id, self._storage.ledger(ledger_id))
+        self._handles.move_to_end(ledger_id)
+        return handle
+
+    def peek(self, ledger_id: int) -> LedgerHandle | None:
+        """The handle of a ledger if there is one."""
+        return self._handles.get(ledger_id)
+
+    def find(self, ledger_id: int) -> LedgerHandle | None:
+        """The handle of a ledger this bookie knows; asking for others leaves no trace."""
+        handle = self._handles.get(ledger_id)
+        if handle is None:
+            row = self._storage.ledger(ledger_id)
+            return None if row is None else self._open(ledger_id, row)
+        return handle if handle.known else None
+
+    def save(self, handle: LedgerHandle, row: LedgerRow) -> None:
+        """Changes the state of a ledger, in memory at once."""
+        handle.row = row
+        handle.known = True
+        self._storage.put_ledger(row)
+
+    def _open(self, ledger_id: int, row: LedgerRow | None) -> LedgerHandle:
+        commit = self._commits[ledger_id % len(self._commits)]
+        handle = self._handles[ledger_id] = LedgerHandle(ledger_id, row, commit)
+        if len(self._handles) > self._limit:
+            self._trim()
+        return handle
+
+    def _trim(self) -> None:
+        """Closes some of the oldest idle handles."""
+        for ledger_id, handle in list(self._handles.items())[:64]:
+            if handle.is_idle and handle.ledger_id in self._handles and len(self._handles) > self._limit:
+                del self._handles[ledger_id]
+            else:
+                self._handles.move_to_end(ledger_id)

@@ -1,0 +1,93 @@
+"""How much to read where an entry is missing from memory, and whether somebody is reading it already."""
+
+from collections import OrderedDict
+
+import attrs
+from twisted.internet.defer import Deferred
+
+FIRST_WINDOW = 16 * 1024
+LAST_WINDOW = 1024 * 1024
+_GROWTH = 4
+
+
+class ReadAhead:
+    """Remembers where recent loads ended; a miss just there is part of a sequential read, and gets more.
+
+    :param limit: of remembered ends (S11).
+    """
+
+    __slots__ = ("_windows", "_limit")
+
+    def __init__(self, limit: int = 4096) -> None:
+        self._limit = limit
+        self._windows: OrderedDict[tuple[int, int], int] = OrderedDict()
+
+    def window(self, ledger_id: int, entry_id: int) -> int:
+        """Bytes to load from the entry on."""
+        return self._windows.get((ledger_id, entry_id), FIRST_WINDOW)
+
+    def loaded(self, ledger_id: int, entry_id: int, last: int) -> None:
+        """A load that began at ``entry_id`` brought entries up to ``last``."""
+        window = self._windows.pop((ledger_id, entry_id), FIRST_WINDOW)
+        self._windows[ledger_id, last + 1] = min(window * _GROWTH, LAST_WINDOW)
+        if len(self._windows) > self._limit:
+            self._windows.popitem(last=False)
+
+
+@attrs.define(eq=False)
+class Load:
+    """One load of a range that is under way.
+
+    :ivar end: the entry after the last it is likely to bring.
+    """
+
+    ledger_id: int
+    first: int
+    end: int
+    waiting: "list[Deferred[None]]" = attrs.field(factory=list)
+
+
+class LoadsUnderWay:
+    """Loads that others may wait for, instead of reading the same bytes once more.
+
+    A reader with several batches on their way asks for what follows before what it asked first has come.
+    """
+
+    def __init__(self, limit: int = 4096) -> None:
+        """:param limit: of ledgers whose entry sizes are remembered (S11)."""
+        self._limit = limit
+        self._loads: dict[int, list[Load]] = {}
+        self._sizes: OrderedDict[int, int] = OrderedDict()
+
+    def covering(self, ledger_id: int, entry_id: int) -> "Deferred[None] | None":
+        """Fires when the load that is likely to bring an entry has ended; None if there is none."""
+        for load in self._loads.get(ledger_id, ()):
+            if load.first <= entry_id < load.end:
+                waiter: Deferred[None] = Deferred()
+                load.waiting.append(waiter)
+                return waiter
+        return None
+
+    def begin(self, ledger_id: int, entry_id: int, n_bytes: int) -> Load:
+        """A load begins; what it will bring is guessed from what the ledger's entries were like before."""
+        size = self._sizes.get(ledger_id, n_bytes)
+        load = Load(ledger_id, entry_id, entry_id + max(1, n_bytes // size))
+        self._loads.setdefault(ledger_id, []).append(load)
+        return load
+
+    def end(self, load: Load, entry_size: int = 0) -> None:
+        """It has ended.
+
+        :param entry_size: mean bytes of the entries it brought, 0 if it brought none.
+        """
+        loads = self._loads[load.ledger_id]
+        loads.remove(load)
+        if not loads:
+            del self._loads[load.ledger_id]
+        if entry_size:
+            self._sizes[load.ledger_id] = entry_size
+            self._sizes.move_to_end(load.ledger_id)
+            if len(self._sizes) > self._limit:
+                self._sizes.popitem(last=False)
+        for waiter in load.waiting:
+            waiter.callback(None)

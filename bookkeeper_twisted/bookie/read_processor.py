@@ -1,0 +1,179 @@
+"""Runs of plain reads: what is in memory is answered at once, by the stretch; the rest by one load."""
+
+from collections import deque
+from collections.abc import Iterable
+
+from twisted.internet.defer import Deferred
+
+from ..codec.runs import ReadRun
+from ..codec.strides import stretches
+from ..errors import NoSuchEntryError, Status
+from ..model import INVALID_ENTRY_ID, EntryRun
+from .requests import RequestContext
+from .session import RequestSession
+from .status import status_of
+
+Piece = tuple[int, int]
+"""Reads ``start .. end - 1`` of a run: consecutive entries of one ledger."""
+
+_REPLY_BYTES = 256 * 1024
+_MOST_LOADS = 32
+
+
+class ReadCursor:
+    """What is left of a run of reads."""
+
+    __slots__ = ("run", "pieces", "began")
+
+    def __init__(self, run: ReadRun, pieces: Iterable[Piece], began: float) -> None:
+        self.run = run
+        self.pieces = deque(pieces)
+        self.began = began
+
+
+class ReadProcessor:
+    """Answers runs of reads."""
+
+    def __init__(self, context: RequestContext) -> None:
+        self._context = context
+
+    def start(self, session: RequestSession, run: ReadRun) -> bool:
+        """Begins a run."""
+        if not session.admit_reads(len(run)):
+            return False
+        cursor = ReadCursor(run, stretches(run.entry_ids, run.ledger_ids), self._context.clock.seconds())
+        self.proceed(session, cursor)
+        return True
+
+    def proceed(self, session: RequestSession, cursor: ReadCursor) -> bool:
+        """Answers from memory as long as there is room; then asks the disk for what was missing."""
+        run, pieces = cursor.run, cursor.pieces
+        missing: list[Piece] = []
+        while pieces and session.has_room and len(missing) < _MOST_LOADS:
+            start, end = pieces.popleft()
+            entry_id = run.entry_ids[start]
+            if entry_id == INVALID_ENTRY_ID:
+                Deferred.fromCoroutine(self._last(session, cursor, start))
+                start += 1
+                if start < end:
+                    pieces.appendleft((start, end))
+                continue
+            held = self._context.bookie.cached(run.ledger_ids[start], entry_id)
+            if held is None:
+                missing.append((start, end))
+                continue
+            answered = self._answer(session, cursor, start, end, held)
+            if answered < end:
+                pieces.appendleft((answered, end))
+        if missing:
+            Deferred.fromCoroutine(self._load(session, cursor, missing))
+        if pieces:
+            session.again(cursor)
+        return True
+
+    def _answer(self, session: RequestSession, cursor: ReadCursor, start: int, end: int, held: EntryRun) -> int:
+        """Answers reads ``start ..`` with entries of a run, as far as it reaches.
+
+        :returns: the first read that is not answered.
+        """
+        run = cursor.run
+        first = run.entry_ids[start]
+        count = max(1, held.fitting(first, end - start, _REPLY_BYTES, 0))
+        lac = self._max_lac(run, start)
+        if count == 1:
+            reply = run.reply(start, Status.EOK, held.entry(first), lac)
+        else:
+            reply = run.replies(start, held.slice(first, count).entries(), lac)
+        session.connection.reply(reply, count)
+        self._done(session, cursor, count, True)
+        return start + count
+
+    def _max_lac(self, run: ReadRun, index: int) -> int | None:
+        return self._context.bookie.last_add_confirmed(run.ledger_ids[index]) if run.wire == 3 else None
+
+    def _refuse(self, session: RequestSession, cursor: ReadCursor, index: int, error: BaseException) -> None:
+        run = cursor.run
+        session.connection.reply(run.reply(index, status_of(error)))
+        self._done(session, cursor, 1, False)
+
+    def _done(self, session: RequestSession, cursor: ReadCursor, count: int, success: bool) -> None:
+        metric = self._context.metrics.read
+        elapsed = (self._context.clock.seconds() - cursor.began) * 1000
+        (metric.success if success else metric.failure).record(elapsed, count)
+        session.answered(count)
+
+    async def _load(self, session: RequestSession, cursor: ReadCursor, missing: list[Piece]) -> None:
+        run, ahead = cursor.run, self._context.read_ahead
+        wanted = [
+            (ledger_id, entry_id, ahead.window(ledger_id, entry_id))
+            for ledger_id, entry_id in ((run.ledger_ids[start], run.entry_ids[start]) for start, _ in missing)
+        ]
+        expected = sum([max_bytes for _, _, max_bytes in wanted])
+        session.expect(expected)
+        try:
+            loaded = await self._context.bookie.load(wanted)
+        except Exception as error:
+            loaded = [error] * len(missing)
+        session.expect(-expected)
+        left: list[Piece] = []
+        for (start, end), found in zip(missing, loaded, strict=True):
+            left.extend(self._use(session, cursor, start, end, found))
+        if left:
+            session.again(ReadCursor(run, left, cursor.began))
+        session.pump()
+
+    def _use(
+        self, session: RequestSession, cursor: ReadCursor, start: int, end: int, found: EntryRun | Exception
+    ) -> Iterable[Piece]:
+        """Answers from what was loaded.
+
+        :returns: what is still to be read.
+        """
+        if isinstance(found, Exception):
+            self._refuse(session, cursor, start, found)
+            # Where one entry is missing others are likely to be: each is asked for by itself, many at once.
+            return [(index, index + 1) for index in range(start + 1, end)]
+        run = cursor.run
+        self._context.read_ahead.loaded(run.ledger_ids[start], run.entry_ids[start], found.last)
+        while start < end and run.entry_ids[start] <= found.last:
+            start = self._answer(session, cursor, start, end, found)
+        return [(start, end)] if start < end else []
+
+    async def _last(self, session: RequestSession, cursor: ReadCursor, index: int) -> None:
+        """Answers a read of the last entry."""
+        run = cursor.run
+        try:
+            entry = await read_last(self._context, run.ledger_ids[index])
+        except Exception as error:
+            self._refuse(session, cursor, index, error)
+        else:
+            lac = self._max_lac(run, index)
+            session.connection.reply(run.reply(index, Status.EOK, entry[1], lac))
+            self._done(session, cursor, 1, True)
+        session.pump()
+
+
+async def read_entry(context: RequestContext, ledger_id: int, entry_id: int) -> bytes:
+    """One entry, from memory or from disk."""
+    run = context.bookie.cached(ledger_id, entry_id)
+    if run is None:
+        found = (await context.bookie.load([(ledger_id, entry_id, 0)]))[0]
+        if isinstance(found, Exception):
+            raise found
+        run = found
+    return run.entry(entry_id)
+
+
+async def read_last(context: RequestContext, ledger_id: int) -> tuple[int, bytes]:
+    """The last entry stored of a ledger, with its id."""
+    last = await context.bookie.last_entry(ledger_id)
+    return last, await read_entry(context, ledger_id, last)
+
+
+async def read_entry_or_last(context: RequestContext, ledger_id: int, entry_id: int) -> bytes:
+    """One entry; -1 asks for the last."""
+    if entry_id == INVALID_ENTRY_ID:
+        return (await read_last(context, ledger_id))[1]
+    if entry_id < 0:
+        raise NoSuchEntryError(ledger_id, entry_id)
+    return await read_entry(context, ledger_id, entry_id)

@@ -1,0 +1,91 @@
+"""Adds that wait for room: bounded in bytes and in time (S11)."""
+
+from collections import deque
+from collections.abc import Callable
+
+from twisted.internet.interfaces import IDelayedCall, IReactorTime
+
+from ..errors import BookKeeperError, TooManyRequestsError
+from ..metrics import BookieMetrics
+from ..model import EntryRun
+
+AddArguments = tuple[EntryRun, bytes, bool, bool, bool, Callable[[Exception | None], None]]
+
+
+class WaitingAdds:
+    """A queue of adds in the order they came.
+
+    :param admit: takes the arguments of an add once there is room.
+    :param max_wait: seconds; an add that waited longer fails with TooManyRequestsError.
+    :param max_bytes: more than this is refused at once.
+    """
+
+    def __init__(
+        self, clock: IReactorTime, admit: Callable[..., None], flush: Callable[[], None], metrics: BookieMetrics,
+        max_wait: float, max_bytes: int,
+    ) -> None:  # fmt: skip
+        self._clock = clock
+        self._admit = admit
+        self._flush = flush
+        self._metrics = metrics
+        self._max_wait = max_wait
+        self._max_bytes = max_bytes
+        self._bytes = 0
+        self._adds: deque[tuple[float, AddArguments]] = deque()
+        self._timer: IDelayedCall | None = None
+
+    def __bool__(self) -> bool:
+        return bool(self._adds)
+
+    def put(self, add: AddArguments) -> None:
+        """Queues an add, or refuses it."""
+        run, done = add[0], add[-1]
+        if self._bytes + run.size > self._max_bytes and self._adds:
+            self._refuse(run, done)
+            return
+        self._bytes += run.size
+        self._adds.append((self._clock.seconds(), add))
+        if self._timer is None:
+            self._timer = self._clock.callLater(self._max_wait, self._expire)
+
+    def resume(self, has_room: Callable[[EntryRun], bool]) -> None:
+        """Admits adds, oldest first, until one finds no room."""
+        while self._adds and has_room(self._adds[0][1][0]):
+            since, add = self._pop()
+            self._metrics.throttled_write.success.record((self._clock.seconds() - since) * 1000, add[0].count)
+            self._admit(*add)
+        if not self._adds:
+            self._stop_timer()
+
+    def fail_all(self, error: BookKeeperError) -> None:
+        """Nothing will make room any more."""
+        self._stop_timer()
+        while self._adds:
+            _, add = self._pop()
+            add[-1](error)
+        self._flush()
+
+    def _pop(self) -> tuple[float, AddArguments]:
+        item = self._adds.popleft()
+        self._bytes -= item[1][0].size
+        return item
+
+    def _refuse(self, run: EntryRun, done: Callable[[Exception | None], None]) -> None:
+        self._metrics.rejected_write_requests.value += run.count
+        done(TooManyRequestsError(run.ledger_id, run.first, "the write cache is full"))
+
+    def _expire(self) -> None:
+        self._timer = None
+        now = self._clock.seconds()
+        while self._adds and now - self._adds[0][0] >= self._max_wait:
+            since, add = self._pop()
+            self._metrics.throttled_write.failure.record((now - since) * 1000, add[0].count)
+            self._refuse(add[0], add[-1])
+        if self._adds:
+            self._timer = self._clock.callLater(self._adds[0][0] + self._max_wait - now, self._expire)
+        self._flush()
+
+    def _stop_timer(self) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None

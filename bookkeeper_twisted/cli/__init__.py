@@ -1,0 +1,1 @@
+"""Command lines: :mod:`.tap` for ``twistd bookie``."""

@@ -1,0 +1,89 @@
+"""The service behind ``twistd bookie``: starts bookies, says so, and ends the process if one cannot go on."""
+
+from collections.abc import Callable, Iterable
+from typing import Protocol
+
+from twisted.application.service import Service
+from twisted.internet.defer import CancelledError, Deferred
+from twisted.internet.error import CannotListenError
+from twisted.logger import Logger
+from twisted.python.failure import Failure
+
+from ..errors import BookKeeperError
+
+_REASONS = (BookKeeperError, CannotListenError, OSError)
+"""What an operator can do something about: said in one line."""
+
+
+class Startable(Protocol):
+    """What is needed of a :class:`~bookkeeper_twisted.bookie.service.BookieService`."""
+
+    bookie_id: str
+    port: int
+    http_port: int
+
+    def start(self) -> "Deferred[None]":
+        """Fires when it serves."""
+
+    def stop(self) -> "Deferred[None]":
+        """Fires when all is done."""
+
+
+class Bookies(Service):
+    """The bookies of one process, started one after another and stopped in reverse.
+
+    :param make: makes each of them, given what to call when it fails later (S10).
+    :param fail: ends the process with a status that says so.
+    """
+
+    _log = Logger()
+
+    def __init__(
+        self, make: Callable[[Callable[[Failure], None]], Iterable[Startable]], fail: Callable[[], None]
+    ) -> None:
+        self._bookies = list(make(self._has_failed))
+        self._fail = fail
+        self._started: list[Startable] = []
+        self._starting: Deferred[None] | None = None
+
+    def startService(self) -> None:
+        """Begins to start; the log says when all bookies serve."""
+        super().startService()
+        self._starting = Deferred.fromCoroutine(self._start())
+        self._starting.addErrback(self._did_not_start)
+
+    async def _start(self) -> None:
+        for bookie in self._bookies:
+            self._started.append(bookie)
+            await bookie.start()
+        self._log.info("ready: {bookies}", bookies="; ".join(map(_describe, self._bookies)))
+
+    def _did_not_start(self, failure: Failure) -> None:
+        if not failure.check(CancelledError):  # that is a stop while starting
+            self._report("the bookie does not start", failure)
+
+    def _has_failed(self, failure: Failure) -> None:
+        self._report("the bookie has failed and stops", failure)
+
+    def _report(self, what: str, failure: Failure) -> None:
+        if failure.check(*_REASONS):
+            self._log.critical("{what}: {reason}", what=what, reason=failure.getErrorMessage())
+        else:
+            self._log.failure(what, failure)
+        self._fail()
+
+    def stopService(self) -> "Deferred[None]":
+        """Stops all; fires when they have ended."""
+        super().stopService()
+        return Deferred.fromCoroutine(self._stop())
+
+    async def _stop(self) -> None:
+        if self._starting is not None:
+            self._starting.cancel()
+        while self._started:
+            await self._started.pop().stop()
+
+
+def _describe(bookie: Startable) -> str:
+    http = f", HTTP on port {bookie.http_port}" if bookie.http_port else ""
+    return f"bookie {bookie.bookie_id} on port {bookie.port}{http}"

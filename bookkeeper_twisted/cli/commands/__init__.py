@@ -1,0 +1,17 @@
+"""The commands of ``bookkeeper-twisted shell``, one function each.
+
+A command is given the :class:`~bookkeeper_twisted.cli.shell_command.ShellContext` and its options, prints
+through the first, and returns an exit status.  Names, flags and texts are those of Apache's shell.  Errors
+go up as they are: the shell prints them in one line.
+"""
+
+from . import bookies, checks, clusters, entries, ledgers, recovery
+
+COMMANDS = {
+    command.name: command
+    for module in (clusters, bookies, ledgers, entries, checks, recovery)
+    for command in module.COMMANDS
+}
+"""By name."""
+
+__all__ = ["COMMANDS"]

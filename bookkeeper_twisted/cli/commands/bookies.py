@@ -1,0 +1,77 @@
+"""``listbookies`` and ``bookieinfo``."""
+
+from argparse import Namespace
+
+from ...client.admin import BookKeeperAdmin, DiskSpace
+from ...errors import MetadataError
+from ...model import Endpoint
+from ..shell_command import FAILED, OK, REFUSED, Argument, Command, ShellContext
+from ..shell_text import bookie_text, line, readable
+
+
+async def listbookies(shell: ShellContext, options: Namespace) -> int:
+    """Prints the bookies of one kind."""
+    if options.all + options.readwrite + options.readonly != 1:
+        shell.out("One and only one of -readwrite, -readonly and -all must be specified")
+        return REFUSED
+    async with await shell.admin() as admin:
+        if options.all:
+            title, bookies = "All Bookies :", await admin.all_bookies()
+        elif options.readonly:
+            title, bookies = "Readonly Bookies :", await admin.read_only_bookies()
+        else:
+            title, bookies = "ReadWrite Bookies :", await admin.writable_bookies()
+        shell.out(title if bookies else "No bookie exists!")
+        for bookie_id in sorted(bookies):
+            shell.out(line("bookie", bookieAddr=await _described(shell, admin, bookie_id)))
+    return OK
+
+
+async def bookieinfo(shell: ShellContext, options: Namespace) -> int:
+    """Prints the space of the writable bookies; those that do not say it make the command fail."""
+    async with await shell.admin() as admin:
+        spaces = await admin.disk_space()
+        shell.out("Free disk space info:")
+        for bookie_id, space in spaces.items():
+            bookie = await _described(shell, admin, bookie_id)
+            if isinstance(space, DiskSpace):
+                fields = {"free": _size(space.free), "total": _size(space.total)}
+            else:
+                fields = {"error": str(space)}
+            shell.out(line("Free disk space info", bookie=bookie, **fields))
+    known = [space for space in spaces.values() if isinstance(space, DiskSpace)]
+    shell.out(line("Total free disk space in the cluster", free=_size(sum(space.free for space in known))))
+    shell.out(line("Total disk capacity in the cluster", total=_size(sum(space.total for space in known))))
+    return OK if len(known) == len(spaces) else FAILED
+
+
+def _size(size: int) -> str:
+    return f"{size}{readable(size)}"
+
+
+async def _described(shell: ShellContext, admin: BookKeeperAdmin, bookie_id: str) -> str:
+    endpoint = await _endpoint(admin, bookie_id)
+    address, name = ("", "") if endpoint is None else await shell.world.addresses(endpoint.host)
+    return bookie_text(bookie_id, endpoint, address, name)
+
+
+async def _endpoint(admin: BookKeeperAdmin, bookie_id: str) -> Endpoint | None:
+    try:
+        info = await admin.service_info(bookie_id)
+    except MetadataError:
+        return None  # it is not there
+    return next((endpoint for endpoint in info.endpoints if endpoint.protocol == "bookie-rpc"), None)
+
+
+COMMANDS = (
+    Command(
+        "listbookies", "List the bookies that run in one mode, or all that have a cookie", listbookies,
+        (
+            Argument(("-rw", "readwrite"), "bookies that take new ledgers", bool),
+            Argument(("-ro", "readonly"), "bookies that are read-only", bool),
+            Argument(("-a", "all"), "all bookies, up or down", bool),
+            Argument(("-h", "hostnames"), "accepted; names are always printed", bool),
+        ),
+    ),
+    Command("bookieinfo", "Print free and total disk space of the bookies", bookieinfo),
+)  # fmt: skip

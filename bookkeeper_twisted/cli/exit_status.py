@@ -1,0 +1,54 @@
+"""The exit status of a twistd process.
+
+twistd knows two ends: an orderly one, status 0, and a signal, which it repeats against itself after the
+reactor has stopped.  A bookie needs two more: status 1 when it could not start or had to stop by itself
+(S10), and status 0 when it was asked to stop and did.
+"""
+
+import atexit
+import os
+import signal
+from collections.abc import Callable
+from typing import Any
+
+
+class ExitStatus:
+    """Decides the status of this process.
+
+    :param reactor: to be stopped.
+    :param at_exit: registers what is done at the very end.
+    :param leave: ends the process at once.
+    :param on_signal: registers what a signal does.
+    """
+
+    def __init__(
+        self,
+        reactor: Any,
+        at_exit: Callable[[Callable[[], None]], object] = atexit.register,
+        leave: Callable[[int], object] = os._exit,
+        on_signal: Callable[[int, Callable[[int, object], None]], object] = signal.signal,
+    ) -> None:
+        self._reactor = reactor
+        self._leave = leave
+        self._failed = False
+        at_exit(self._at_exit)
+        # Once the reactor runs, because it installs handlers of its own when it starts.
+        reactor.callWhenRunning(on_signal, signal.SIGTERM, self._on_sigterm)
+
+    def fail(self) -> None:
+        """Stops the reactor; the process will end with status 1."""
+        self._failed = True
+        self._stop()
+
+    def _on_sigterm(self, number: int, frame: object) -> None:
+        self._reactor.callFromThread(self._stop)
+
+    def _stop(self) -> None:
+        # A second request, or one during the shutdown, changes nothing.
+        if self._reactor.running:
+            self._reactor.stop()
+
+    def _at_exit(self) -> None:
+        # twistd has returned normally, and by now an exception would not change the status.
+        if self._failed:
+            self._leave(1)

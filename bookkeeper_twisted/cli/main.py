@@ -1,0 +1,96 @@
+"""``bookkeeper-twisted``, also ``python -m bookkeeper_twisted``: the shell on the real world.
+
+The only command is ``shell``; everything after it is for :mod:`.shell`.
+"""
+
+import os
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from twisted.internet.defer import Deferred
+from twisted.internet.threads import deferToThreadPool
+from twisted.logger import (
+    FilteringLogObserver,
+    LogLevel,
+    LogLevelFilterPredicate,
+    globalLogBeginner,
+    textFileLogObserver,
+)
+
+from ..client.admin import BookKeeperAdmin
+from ..client.bookkeeper import BookKeeper
+from ..client.interfaces import IPlacementPolicy
+from ..config import ClientConfig
+from .local_host import address_and_name, local_host
+from .shell import run_shell
+from .shell_command import FAILED, ShellWorld
+
+
+class DiskFiles:
+    """Files of this machine."""
+
+    def read(self, name: str) -> bytes:
+        """The bytes of a file."""
+        return Path(name).read_bytes()
+
+    def write(self, name: str, data: bytes) -> None:
+        """Makes or replaces a file."""
+        Path(name).write_bytes(data)
+
+
+def ask(question: str) -> bool:
+    """Asks until the answer is Y or N; the end of the input is a no.
+
+    The reactor waits meanwhile: nothing else is under way, and a thread that waits for a terminal could
+    not be interrupted.
+    """
+    while True:
+        sys.stdout.write(f"{question} (Y or N) ")
+        sys.stdout.flush()
+        answer = sys.stdin.readline()
+        if not answer:
+            return False
+        if answer.strip().upper() in ("Y", "YES"):
+            return True
+        if answer.strip().upper() in ("N", "NO"):
+            return False
+        print(f"Invalid input: {answer.strip()}")
+
+
+def real_world(reactor: Any) -> ShellWorld:
+    """This process, this machine, TCP."""
+
+    def connect(
+        uri: str, config: ClientConfig, placement: IPlacementPolicy | None = None
+    ) -> "Deferred[BookKeeperAdmin]":
+        return BookKeeper.connect(reactor, uri, config, placement).addCallback(BookKeeperAdmin)
+
+    def addresses(host: str) -> "Deferred[tuple[str, str]]":
+        return deferToThreadPool(reactor, reactor.getThreadPool(), address_and_name, host)
+
+    return ShellWorld(
+        reactor, os.environ, lambda text: print(text, flush=True), lambda text: print(text, file=sys.stderr), ask,
+        DiskFiles(), connect, addresses, local_host,
+    )  # fmt: skip
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Ends the process with the status of the command."""
+    given = list(sys.argv[1:] if arguments is None else arguments)
+    if not given or given[0] != "shell":
+        helped = given[:1] in (["help"], ["--help"], ["-h"])
+        print("Usage: bookkeeper-twisted shell <command> ...; see: bookkeeper-twisted shell help")
+        raise SystemExit(0 if helped else FAILED)
+    from twisted.internet import reactor
+    from twisted.internet.task import react
+
+    warnings = FilteringLogObserver(textFileLogObserver(sys.stderr), [LogLevelFilterPredicate(LogLevel.warn)])
+    globalLogBeginner.beginLoggingTo([warnings], redirectStandardIO=False, discardBuffer=True)
+
+    async def run() -> None:
+        status = await run_shell(given[1:], real_world(reactor))
+        raise SystemExit(status)
+
+    react(lambda _: Deferred.fromCoroutine(run()))

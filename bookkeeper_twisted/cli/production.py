@@ -1,0 +1,38 @@
+"""A bookie on the real world: real files, real addresses, the metadata driver that its URI names."""
+
+from collections.abc import Callable
+from typing import Any
+
+from prometheus_client import CollectorRegistry
+from twisted.internet.interfaces import IProtocolFactory
+from twisted.python.failure import Failure
+
+from ..bookie.service import BookieService
+from ..config import BookieConfig
+from ..metadata.drivers import create_driver, options_of
+from ..storage.filesystem import RealFileSystem
+from .local_host import local_host, resolve_addresses
+
+
+def make_bookie(
+    reactor: Any, config: BookieConfig, on_failure: Callable[[Failure], None] = lambda failure: None
+) -> BookieService:
+    """A bookie to be started; nothing is opened yet.
+
+    :param on_failure: called if a journal fails while it serves; it has stopped by then (S10).
+    :raises ConfigError: the address cannot be had.
+    :raises bookkeeper_twisted.errors.InvalidMetadataUriError: no driver takes the URI.
+    """
+    config = resolve_addresses(config)
+    driver = create_driver(reactor, config.metadata_service_uri, options_of(config))
+    return BookieService(
+        reactor, config, driver, RealFileSystem(),
+        local_host=local_host(config), make_site=_make_site, on_failure=on_failure,
+    )  # fmt: skip
+
+
+def _make_site(registry: CollectorRegistry) -> IProtocolFactory:
+    # Loaded when it is wanted: a bookie without an HTTP server should not pay for one.
+    from ..http import make_site
+
+    return make_site(registry)

@@ -1,0 +1,199 @@
+"""``bookkeeper-twisted shell``: from its arguments to a command and an exit status.
+
+Options before the command: ``-conf FILE`` (else the file that ``BOOKIE_CONF`` names), ``-localbookie ID``,
+``-ledgeridformat hex|long|uuid`` and ``-entryformat hex|string``.  The keys of the file, and ``BK_<key>`` in the
+environment, are those of a bookie and of a client; the metadata store is the bookie's.
+"""
+
+import argparse
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import NoReturn, TypeVar
+
+import attrs
+
+from ..bookie.identity import bookie_id
+from ..config import BookieConfig, ClientConfig
+from ..config_fields import Setting, from_environment, from_file
+from ..errors import BookKeeperError, ConfigError
+from .commands import COMMANDS
+from .shell_command import FAILED, OK, Argument, Command, ShellContext, ShellWorld
+from .shell_text import FORMAT_ENTRY, FORMAT_ID, PARSE_ID
+
+T = TypeVar("T")
+
+USAGE = (
+    "Usage: bookkeeper-twisted shell [-localbookie <host:port>] [-ledgeridformat <hex/long/uuid>]"
+    " [-entryformat <hex/string>] [-conf configuration] <command>"
+)
+_HELP = ("-help", "--help", "help")
+
+
+class UsageError(Exception):
+    """The arguments make no sense; the text says why."""
+
+
+class _Parser(argparse.ArgumentParser):
+    """Raises what its parent ends the process with."""
+
+    def error(self, message: str) -> NoReturn:
+        raise UsageError(message)
+
+
+@attrs.frozen
+class _Invocation:
+    """Arguments, taken apart."""
+
+    options: Mapping[str, str]
+    command: str
+    arguments: Sequence[str]
+
+
+async def run_shell(arguments: Sequence[str], world: ShellWorld) -> int:
+    """Runs one command; its errors, and those of its arguments, are printed in a line or two.
+
+    :returns: the exit status.
+    """
+    try:
+        invocation = _taken_apart(arguments)
+        if invocation.command in _HELP:
+            return _help(world, invocation.arguments)
+        command = COMMANDS.get(invocation.command)
+        if command is None:
+            raise UsageError(f"Unknown command {invocation.command}")
+        if any(argument in ("--help", "-help") for argument in invocation.arguments):
+            return _help(world, [command.name])
+        context = _context(invocation.options, world)
+        options = _parser(command, _parse_id(invocation.options)).parse_args(list(invocation.arguments))
+    except (UsageError, ConfigError) as error:
+        world.complain(f"ERROR: {error}")
+        world.complain(USAGE)
+        return FAILED
+    return await _run(command, context, options)
+
+
+async def _run(command: Command, context: ShellContext, options: argparse.Namespace) -> int:
+    try:
+        return await command.run(context, options)
+    except (BookKeeperError, OSError) as error:
+        context.world.complain(f"{command.name}: {str(error) or type(error).__name__}")
+        return FAILED
+
+
+def _taken_apart(arguments: Sequence[str]) -> _Invocation:
+    """Options before the command, the command, the rest.
+
+    :raises UsageError: an option is unknown or has no value, or there is no command.
+    """
+    options: dict[str, str] = {}
+    rest = list(arguments)
+    while rest and rest[0].startswith("-") and rest[0] not in _HELP:
+        name = rest.pop(0).lstrip("-")
+        if name not in ("conf", "localbookie", "ledgeridformat", "entryformat"):
+            raise UsageError(f"Unknown option -{name}")
+        if name == "localbookie" and (not rest or ":" not in rest[0]):
+            continue  # the bookie of the configuration is meant in any case
+        if not rest:
+            raise UsageError(f"option -{name} needs a value")
+        options[name] = rest.pop(0)
+    if not rest:
+        raise UsageError("no command; try help")
+    return _Invocation(options, rest[0], rest[1:])
+
+
+# ---- what a command is given -------------------------------------------------------------------------
+
+
+def _context(options: Mapping[str, str], world: ShellWorld) -> ShellContext:
+    """:raises ConfigError: the file cannot be read, or a value cannot be used."""
+    sources = [list(_settings(options, world)), from_environment(world.environ)]
+    config = BookieConfig.load(*sources)
+
+    def local_bookie() -> str:
+        return options.get("localbookie") or bookie_id(config, world.local_host(config), config.bookie_port)
+
+    return ShellContext(
+        world, config, ClientConfig.load(*sources), local_bookie,
+        _choice(FORMAT_ID, options, "ledgeridformat", "long"), _choice(FORMAT_ENTRY, options, "entryformat", "string"),
+    )  # fmt: skip
+
+
+def _settings(options: Mapping[str, str], world: ShellWorld) -> Iterator[Setting]:
+    name = options.get("conf") or world.environ.get("BOOKIE_CONF")
+    if not name:
+        return
+    try:
+        text = world.files.read(name).decode("utf-8")
+    except OSError as error:
+        raise ConfigError(f"option -conf: {name}: {error.strerror}") from None
+    except UnicodeDecodeError:
+        raise ConfigError(f"option -conf: {name}: not a text file") from None
+    yield from from_file(text, name)
+
+
+def _parse_id(options: Mapping[str, str]) -> Callable[[str], int]:
+    return _choice(PARSE_ID, options, "ledgeridformat", "long")
+
+
+def _choice(table: Mapping[str, T], options: Mapping[str, str], name: str, default: str) -> T:
+    value = options.get(name, default)
+    if value not in table:
+        raise UsageError(f"-{name} {value}: expected one of {', '.join(table)}")
+    return table[value]
+
+
+# ---- arguments of a command --------------------------------------------------------------------------
+
+
+def _parser(command: Command, parse_id: Callable[[str], int]) -> argparse.ArgumentParser:
+    def ledger_id(text: str) -> int:
+        return parse_id(text)
+
+    parser = _Parser(prog=command.name, add_help=False, allow_abbrev=False)
+    for argument in command.arguments:
+        kind = ledger_id if argument.kind == "ledger id" else argument.kind
+        if not argument.names[0].startswith("-"):
+            parser.add_argument(argument.names[0], nargs="?")
+        elif argument.kind is bool:
+            parser.add_argument(*_spellings(argument), dest=_attribute(argument), action="store_true")
+        else:
+            parser.add_argument(*_spellings(argument), dest=_attribute(argument), type=kind, default=argument.default)  # type: ignore[arg-type]
+    return parser
+
+
+def _spellings(argument: Argument) -> list[str]:
+    """A long name is taken with one dash and with two."""
+    names = [name.lstrip("-") for name in argument.names]
+    return [f"-{name}" for name in names] + [f"--{name}" for name in names if len(name) > 1]
+
+
+def _attribute(argument: Argument) -> str:
+    return argument.names[-1].lstrip("-").replace("-", "_")
+
+
+# ---- help --------------------------------------------------------------------------------------------
+
+
+def _help(world: ShellWorld, names: Sequence[str]) -> int:
+    if not names:
+        world.out(USAGE)
+        world.out("where command is one of:")
+    for name in names or sorted(COMMANDS):
+        if name not in COMMANDS:
+            raise UsageError(f"Unknown command {name}")
+        for text in _described(COMMANDS[name]):
+            world.out(text)
+    return OK
+
+
+def _described(command: Command) -> Iterator[str]:
+    yield f"       {command.name:16} {command.help}"
+    operands = "".join(f" [{a.names[0]}]" for a in command.arguments if not a.names[0].startswith("-"))
+    yield f"             Usage: {command.name}{' [options]' if command.arguments else ''}{operands}"
+    for argument in command.arguments:
+        if argument.names[0].startswith("-"):
+            spelled = ", ".join(_spellings(argument)[: len(argument.names)])
+            value = "" if argument.kind is bool else f" <{_attribute(argument)}>"
+            yield f"               {spelled}{value}"
+        else:
+            yield f"               {argument.names[0]}"
+        yield f"              {argument.help}"

@@ -1,0 +1,112 @@
+"""What a command of the shell is made of, and what it is given."""
+
+from argparse import Namespace
+from collections.abc import Awaitable, Callable, Mapping
+from typing import Any, Protocol
+
+import attrs
+
+from ..client.admin import BookKeeperAdmin
+from ..client.interfaces import IPlacementPolicy
+from ..config import BookieConfig, ClientConfig
+
+OK = 0
+REFUSED = 1
+FAILED = 255
+"""Exit status of Apache's shell where a command fails (-1); some say 1 where they refuse."""
+
+
+class Connect(Protocol):
+    """Makes a client of a cluster."""
+
+    def __call__(
+        self, uri: str, config: ClientConfig, placement: IPlacementPolicy | None = None
+    ) -> "Awaitable[BookKeeperAdmin]": ...
+
+
+class Files(Protocol):
+    """Files that a command writes or reads."""
+
+    def read(self, name: str) -> bytes:
+        """:raises OSError: it cannot be read."""
+
+    def write(self, name: str, data: bytes) -> None:
+        """:raises OSError: it cannot be written."""
+
+
+@attrs.frozen
+class ShellWorld:
+    """What a shell has of the world.
+
+    :ivar out: prints a line.
+    :ivar complain: prints a line where errors go.
+    :ivar ask: asks a question, which is answered with Y or N.
+    :ivar addresses: host to its address and its name.
+    :ivar local_host: name or address of this machine, as a configuration wants it.
+    """
+
+    reactor: Any
+    environ: Mapping[str, str]
+    out: Callable[[str], None]
+    complain: Callable[[str], None]
+    ask: Callable[[str], bool]
+    files: Files
+    connect: Connect
+    addresses: Callable[[str], Awaitable[tuple[str, str]]]
+    local_host: Callable[[BookieConfig], str]
+
+
+@attrs.frozen
+class ShellContext:
+    """What a command is given.
+
+    :ivar config: of the bookie this shell stands beside; names the metadata store.
+    :ivar local_bookie: gives the id of that bookie.
+    :ivar format_id: ledger ids as ``-ledgeridformat`` wants them.
+    :ivar format_entry: data of entries as ``-entryformat`` wants them.
+    """
+
+    world: ShellWorld
+    config: BookieConfig
+    client_config: ClientConfig
+    local_bookie: Callable[[], str]
+    format_id: Callable[[int], str]
+    format_entry: Callable[[bytes], str]
+
+    def out(self, text: str) -> None:
+        """Prints a line."""
+        self.world.out(text)
+
+    async def admin(
+        self, config: ClientConfig | None = None, placement: IPlacementPolicy | None = None
+    ) -> BookKeeperAdmin:
+        """A client of the cluster, with the configuration of the shell unless another is given."""
+        return await self.world.connect(self.config.metadata_service_uri, config or self.client_config, placement)
+
+
+@attrs.frozen
+class Argument:
+    """An option or an operand of a command.
+
+    :ivar names: ``-l`` and ``ledgerid``, which is accepted with one dash and with two; a single name
+        without a dash is that of an operand, which may be left out.
+    :ivar kind: of its value; ``bool`` makes a switch, ``"ledger id"`` obeys ``-ledgeridformat``.
+    """
+
+    names: tuple[str, ...]
+    help: str
+    kind: object = str
+    default: object = None
+
+
+@attrs.frozen
+class Command:
+    """A command.
+
+    :ivar run: does it; its result is the exit status.
+    """
+
+    name: str
+    help: str
+    run: "Callable[[ShellContext, Namespace], Awaitable[int]]"
+    arguments: tuple[Argument, ...] = ()

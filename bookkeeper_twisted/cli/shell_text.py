@@ -1,0 +1,107 @@
+"""Values as the shell prints them, in the words of Apache's shell."""
+
+import uuid
+from base64 import b64encode
+from collections.abc import Callable, Iterable
+from decimal import ROUND_DOWN, Decimal
+
+from ..model import DigestType, Endpoint, LedgerMetadata
+
+_UNITS = ("", "KB", "MB", "GB", "TB")
+_DIGESTS = {DigestType.HMAC: "MAC"}
+_UNKNOWN = "UNKNOWN"
+
+
+def line(message: str, **fields: object) -> str:
+    """A message and its attributes: ``message {name=value, other=value}``."""
+    if not fields:
+        return message
+    return f"{message} {{{', '.join(f'{name}={value}' for name, value in fields.items())}}}"
+
+
+def readable(size: int) -> str:
+    """A number of bytes in thousands, cut to three digits: ``(71.628GB)``; empty below a thousand."""
+    value, unit = Decimal(size), 0
+    while value >= 1000 and unit < len(_UNITS) - 1:
+        value, unit = value / 1000, unit + 1
+    if unit == 0:
+        return ""
+    cut = value.quantize(Decimal("0.001"), ROUND_DOWN).normalize()
+    return f"({cut:f}{_UNITS[unit]})"
+
+
+def bookie_text(bookie_id: str, endpoint: Endpoint | None, address: str, name: str) -> str:
+    """A bookie, where it is, and the name of its machine.
+
+    :param endpoint: None for a bookie that is not there.
+    """
+    if endpoint is None:
+        return f"BookieID:{bookie_id}, IP:{_UNKNOWN}, Port:0, Hostname:{_UNKNOWN}"
+    return f"BookieID:{bookie_id}, IP:{address}, Port:{endpoint.port}, Hostname:{name}"
+
+
+def metadata_text(metadata: LedgerMetadata) -> str:
+    """The metadata of a ledger in one line, its password included, as whoever asks may read it anyway."""
+    fields: dict[str, object] = {
+        "formatVersion": metadata.format_version,
+        "ensembleSize": metadata.ensemble_size,
+        "writeQuorumSize": metadata.write_quorum_size,
+        "ackQuorumSize": metadata.ack_quorum_size,
+        "state": metadata.state.name,
+    }
+    if metadata.closed:
+        fields |= {"length": metadata.length, "lastEntryId": metadata.last_entry_id}
+    if metadata.has_password:
+        digest = _DIGESTS.get(metadata.digest_type, metadata.digest_type.name)
+        fields |= {"digestType": digest, "password": _base64(metadata.password)}
+    fields["ensembles"] = _braces(f"{s.first_entry_id}=[{', '.join(s.bookies)}]" for s in metadata.segments)
+    custom = sorted(metadata.custom_metadata.items())
+    fields["customMetadata"] = _braces(f"{key}={_base64(value)}" for key, value in custom)
+    return "LedgerMetadata" + _braces(f"{name}={value}" for name, value in fields.items())
+
+
+def _base64(data: bytes) -> str:
+    return "base64:" + b64encode(data).decode("ascii")
+
+
+def _braces(parts: Iterable[str]) -> str:
+    return "{" + ", ".join(parts) + "}"
+
+
+# ---- ledger ids --------------------------------------------------------------------------------------
+
+
+def _uuid_of(ledger_id: int) -> str:
+    return str(uuid.UUID(int=ledger_id & (1 << 64) - 1))
+
+
+FORMAT_ID: dict[str, Callable[[int], str]] = {"long": str, "hex": "{:x}".format, "uuid": _uuid_of}
+"""``-ledgeridformat`` to how ledger ids are printed."""
+
+PARSE_ID: dict[str, Callable[[str], int]] = {
+    "long": int,
+    "hex": lambda text: int(text, 16),
+    "uuid": lambda text: uuid.UUID(text).int & (1 << 64) - 1,
+}
+"""``-ledgeridformat`` to how ledger ids are read; a text that is none is a ValueError."""
+
+
+# ---- entries -----------------------------------------------------------------------------------------
+
+
+def _text_of(data: bytes) -> str:
+    return data.decode("utf-8", "replace")
+
+
+def _dump(data: bytes) -> str:
+    """Sixteen bytes in a line: offset, hexadecimal, characters."""
+    lines = []
+    for start in range(0, len(data), 16):
+        part = data[start : start + 16]
+        shown = "".join(chr(byte) if 32 <= byte < 127 else "." for byte in part)
+        lines.append(f"{start:08X} {' '.join(f'{byte:02X}' for byte in part):47} {shown}")
+    return "\n".join(lines)
+
+
+FORMAT_ENTRY: dict[str, Callable[[bytes], str]] = {"string": _text_of, "hex": _dump}
+"""``-entryformat`` to how the data of entries are printed."""

@@ -1,0 +1,48 @@
+"""``twistd bookie``: from the command line to the service that runs.  Only here the global reactor comes in."""
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from twisted.application.service import IService
+from twisted.logger import Logger
+from twisted.python.failure import Failure
+
+from ..errors import BookKeeperError
+from .bookies import Bookies, Startable
+from .exit_status import ExitStatus
+from .options import Options
+
+__all__ = ["Options", "makeService"]
+
+_log = Logger()
+
+
+def makeService(options: Options) -> IService:
+    """The service of the bookies that the options describe, in this process and its reactor."""
+    from twisted.internet import reactor
+
+    return bookies_service(reactor, options, ExitStatus(reactor).fail)
+
+
+def bookies_service(reactor: Any, options: Options, fail: Callable[[], None]) -> Bookies:
+    """The same for any reactor.
+
+    A configuration that cannot work ends the process here, with one line and status 1.
+
+    :param fail: ends the process with a status that says so.
+    """
+    from .production import make_bookie
+
+    def make(on_failure: Callable[[Failure], None]) -> Iterator[Startable]:
+        for config in options.configs:
+            yield make_bookie(reactor, config, on_failure)
+
+    # The bookies of a standalone cluster come from one configuration.
+    for text in options.configs[0].warnings:
+        _log.warn("{text}", text=text)
+    for text in options.configs[0].notes:
+        _log.info("{text}", text=text)
+    try:
+        return Bookies(make, fail)
+    except BookKeeperError as error:
+        raise SystemExit(f"bookie: {error}") from None

@@ -1,0 +1,24 @@
+"""Ledgers as an application sees them.
+
+Theory of operation.  :class:`BookKeeper` creates, opens and deletes ledgers.  A
+:class:`LedgerWriter` gives ids in call order, seals a batch of entries once (header, LAC, length,
+digest), sends the same bytes to the write quorum of each entry and completes adds strictly in id
+order as ack quorums are reached; the LAC is the highest completed id.  Bookies that fail are replaced
+in the ledger's metadata while nothing completes (S16).  A :class:`LedgerReader` reads single
+entries, ranges and batches, verifies every byte against ledger id, entry id and digest (S18),
+and goes to the next replica on any error; it can follow a ledger that is being written.  A ledger
+whose writer did not close it is recovered when it is opened (:mod:`.ledger_recovery`, S17).
+Placement arithmetic is pure (:mod:`.placement`).
+
+All network traffic goes through one :class:`~.interfaces.IBookieClient`, which owns the connections;
+handles never touch a socket.  Everything asynchronous is a Deferred that can be awaited and cancelled.
+"""
+
+from .adv_write_handle import AdvLedgerWriter
+from .bookkeeper import BookKeeper
+from .entry_batch import EntryBatch
+from .lac_reads import Confirmed
+from .read_handle import LedgerReader
+from .write_handle import LedgerWriter
+
+__all__ = ["AdvLedgerWriter", "BookKeeper", "Confirmed", "EntryBatch", "LedgerReader", "LedgerWriter"]

@@ -1,0 +1,216 @@
+"""What an operator asks of a cluster: its ledgers, its bookies, their cookies; and how it is made.
+
+Ledgers are opened with the password their metadata hold: who may read the metadata needs no other.
+"""
+
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager
+from typing import Any, cast
+
+import attrs
+from twisted.internet.defer import Deferred
+
+from ..codec.digest import Digester
+from ..codec.metadata_formats import Cookie
+from ..config import ClientConfig
+from ..config_metadata import MetadataConfig
+from ..errors import BookKeeperError, IncorrectParameterError, NoSuchLedgerMetadataError, UnexpectedConditionError
+from ..metadata.drivers import create_cluster_admin, options_of
+from ..metadata.interfaces import IClusterAdmin, ILedgerManager, IMetadataDriver, IRegistration, Versioned
+from ..model import BookieServiceInfo, Entry, LedgerMetadata
+from .bookkeeper import BookKeeper
+from .interfaces import IBookieClient
+from .read_handle import LedgerReader
+from .shared_result import SharedResult
+
+
+@attrs.frozen
+class DiskSpace:
+    """Bytes of all ledger directories of a bookie."""
+
+    total: int
+    free: int
+
+
+@attrs.frozen
+class LedgerReport:
+    """A ledger and those who keep it.
+
+    :ivar bookies: everybody any segment names.
+    :ivar unavailable: those of them that are neither writable nor read-only.
+    """
+
+    ledger_id: int
+    metadata: LedgerMetadata
+    bookies: frozenset[str]
+    unavailable: frozenset[str]
+
+
+@asynccontextmanager
+async def cluster_admin(reactor: Any, uri: str, config: MetadataConfig | None = None) -> AsyncIterator[IClusterAdmin]:
+    """Who makes and unmakes the cluster of a metadata service URI, connected inside the context.
+
+    :param config: of a client or of a bookie.
+    :raises bookkeeper_twisted.errors.MetadataError: the metadata store cannot be reached.
+    """
+    admin = create_cluster_admin(reactor, uri, options_of(config or ClientConfig()))
+    try:
+        await admin.open()
+        yield admin
+    finally:
+        await admin.close()
+
+
+class BookKeeperAdmin:
+    """Looks at a cluster and changes it.
+
+    :param client: closed with this object.
+    :ivar client: for everything an ordinary client does.
+    """
+
+    def __init__(self, client: BookKeeper) -> None:
+        self.client = client
+        driver: IMetadataDriver = client.metadata
+        self._registration = cast(IRegistration, driver.registration)
+        self._ledgers = cast(ILedgerManager, driver.ledgers)
+        self._bookie_client: IBookieClient = client.bookie_client
+
+    @classmethod
+    def connect(cls, reactor: Any, uri: str, config: ClientConfig | None = None) -> "Deferred[BookKeeperAdmin]":
+        """See :meth:`~.bookkeeper.BookKeeper.connect`."""
+        return BookKeeper.connect(reactor, uri, config).addCallback(cls)
+
+    # ---- ledgers -------------------------------------------------------------------------------------
+
+    async def ledgers(self, bookie_id: str | None = None) -> AsyncIterator[tuple[int, LedgerMetadata]]:
+        """Ids in ascending order, and the metadata of each; ledgers deleted meanwhile are left out.
+
+        :param bookie_id: only ledgers that this bookie keeps a part of.
+        """
+        async for ledger_id in self.client.list_ledgers():
+            try:
+                metadata = (await self._ledgers.read(ledger_id)).value
+            except NoSuchLedgerMetadataError:
+                continue
+            if bookie_id is None or any(bookie_id in segment.bookies for segment in metadata.segments):
+                yield ledger_id, metadata
+
+    async def inspect(self, ledger_id: int) -> LedgerReport:
+        """A ledger, and which of its bookies are not there.
+
+        :raises bookkeeper_twisted.errors.NoSuchLedgerMetadataError: it does not exist.
+        """
+        metadata = (await self.client.ledger_metadata(ledger_id)).value
+        bookies = frozenset(bookie_id for segment in metadata.segments for bookie_id in segment.bookies)
+        there = await self._registration.writable_bookies() | await self._registration.read_only_bookies()
+        return LedgerReport(ledger_id, metadata, bookies, bookies - there)
+
+    async def open_ledger(self, ledger_id: int, recover: bool = False) -> LedgerReader:
+        """A reader of a ledger, with the password that is stored; see :meth:`~.bookkeeper.BookKeeper.open_ledger`."""
+        metadata = (await self.client.ledger_metadata(ledger_id)).value
+        return await self.client.open_ledger(ledger_id, metadata.password, recover)
+
+    async def recover_ledger(self, ledger_id: int) -> LedgerMetadata:
+        """Closes a ledger whose writer is gone, or fences one that is not; a closed one is left as it is.
+
+        :returns: the metadata after that.
+        """
+        async with await self.open_ledger(ledger_id, recover=True):
+            return (await self.client.ledger_metadata(ledger_id)).value
+
+    async def read_entry_from(self, bookie_id: str, ledger_id: int, entry_id: int) -> Entry:
+        """An entry as one bookie holds it, verified.
+
+        :raises bookkeeper_twisted.errors.BookKeeperError: what the bookie answered, or that it did not.
+        """
+        metadata = (await self.client.ledger_metadata(ledger_id)).value
+        reply = await self._bookie_client.read(bookie_id, ledger_id, entry_id)
+        if reply.entry is None:
+            raise UnexpectedConditionError(f"{bookie_id} gave entry {entry_id} of ledger {ledger_id} without its bytes")
+        return Digester(metadata.digest_type, metadata.password).entry(ledger_id, entry_id, reply.entry)
+
+    def delete_ledger(self, ledger_id: int) -> "Deferred[None]":
+        """See :meth:`~.bookkeeper.BookKeeper.delete_ledger`."""
+        return self.client.delete_ledger(ledger_id)
+
+    # ---- bookies -------------------------------------------------------------------------------------
+
+    async def instance_id(self) -> str:
+        """:raises bookkeeper_twisted.errors.NotInitializedError: the store holds no cluster."""
+        return await self._registration.instance_id()
+
+    async def writable_bookies(self) -> frozenset[str]:
+        """Those that take new ledgers."""
+        return await self._registration.writable_bookies()
+
+    async def read_only_bookies(self) -> frozenset[str]:
+        """Those that only give entries."""
+        return await self._registration.read_only_bookies()
+
+    async def all_bookies(self) -> frozenset[str]:
+        """Every bookie with a cookie, up or down."""
+        return await self._registration.all_bookies()
+
+    async def service_info(self, bookie_id: str) -> BookieServiceInfo:
+        """:raises bookkeeper_twisted.errors.MetadataError: the bookie is not registered."""
+        return await self._registration.service_info(bookie_id)
+
+    async def disk_space(self) -> Mapping[str, DiskSpace | BookKeeperError]:
+        """The space of every writable bookie, or why it did not say."""
+        questions = {
+            bookie_id: SharedResult[DiskSpace | BookKeeperError]()
+            for bookie_id in sorted(await self.writable_bookies())
+        }
+        for bookie_id, question in questions.items():  # all at once
+            question.run(self._disk_space(bookie_id))
+        return {bookie_id: await question.wait() for bookie_id, question in questions.items()}
+
+    async def _disk_space(self, bookie_id: str) -> DiskSpace | BookKeeperError:
+        try:
+            return DiskSpace(*await self._bookie_client.bookie_info(bookie_id))
+        except BookKeeperError as error:
+            return error
+
+    # ---- cookies -------------------------------------------------------------------------------------
+
+    async def cookie(self, bookie_id: str) -> Versioned[Cookie]:
+        """What a bookie says its directories are, and the version to change it by.
+
+        :raises bookkeeper_twisted.errors.CookieNotFoundError: there is none.
+        :raises bookkeeper_twisted.errors.CodecError: it cannot be read.
+        """
+        stored = await self._registration.read_cookie(bookie_id)
+        return Versioned(Cookie.parse(stored.value), stored.version)
+
+    async def create_cookie(self, cookie: Cookie) -> None:
+        """:raises bookkeeper_twisted.errors.CookieExistsError: the bookie has one."""
+        await self._registration.write_cookie(cookie.bookie_id, cookie.encode(), None)
+
+    async def update_cookie(self, cookie: Cookie, version: int) -> None:
+        """:raises bookkeeper_twisted.errors.MetadataVersionError: somebody else changed it."""
+        if version < 0:
+            raise IncorrectParameterError(f"no version of a cookie: {version}")
+        await self._registration.write_cookie(cookie.bookie_id, cookie.encode(), version)
+
+    async def delete_cookie(self, bookie_id: str) -> None:
+        """Forgets a bookie, which cannot start on its old directories after that.
+
+        :raises bookkeeper_twisted.errors.CookieNotFoundError: it has none.
+        :raises IncorrectParameterError: it is registered.
+        """
+        if bookie_id in await self.writable_bookies() | await self.read_only_bookies():
+            raise IncorrectParameterError(f"bookie {bookie_id} is running: its cookie stays")
+        stored = await self._registration.read_cookie(bookie_id)
+        await self._registration.remove_cookie(bookie_id, stored.version)
+
+    # ---- life ----------------------------------------------------------------------------------------
+
+    def close(self) -> "Deferred[None]":
+        """Closes the client."""
+        return self.client.close()
+
+    async def __aenter__(self) -> "BookKeeperAdmin":
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await self.close()

@@ -1,0 +1,244 @@
+"""The way in: connect to a cluster; create, open, list and delete ledgers."""
+
+from collections.abc import AsyncIterator, Callable, Coroutine, Mapping
+from functools import partial
+from typing import Any, TypeVar, cast
+
+from twisted.internet.defer import Deferred, fail
+from twisted.internet.interfaces import IReactorTime
+
+from ..codec.digest import Digester
+from ..config import ClientConfig
+from ..errors import (
+    ClientClosedError,
+    IncorrectParameterError,
+)
+from ..metadata.drivers import create_driver, options_of
+from ..metadata.interfaces import ILedgerManager, IMetadataDriver, IRegistration, Versioned
+from ..model import DigestType, LedgerMetadata, WriteFlag
+from .adv_write_handle import AdvLedgerWriter
+from .bookie_client import BookieAddresses, NetworkBookieClient
+from .bookie_watcher import BookieWatcher
+from .context import ClientContext
+from .free_space import FreeSpace
+from .interfaces import IBookieClient, IPlacementPolicy
+from .ledger_creation import NewLedger, choose_ensemble, store_ledger
+from .open_ledger import OpenLedger
+from .opening import open_reader
+from .placement import Chance, RandomPlacement
+from .placement_factories import create_placement
+from .production import local_host_name, rack_resolver, system_chance, tcp_endpoints
+from .quarantine import Quarantine
+from .quorum_writer import QuorumWriter
+from .racks import BookieRacks
+from .read_handle import LedgerReader
+from .recovery_rules import RecoveryRules
+from .shared_result import SharedResult
+from .write_handle import LedgerWriter
+
+T = TypeVar("T")
+
+_TOKEN_BITS = 63
+
+
+class BookKeeper:
+    """A client of one cluster.
+
+    :meth:`connect` is the usual way to get one; the constructor takes the parts.  What the parts are
+    good for ends with :meth:`close`, which closes them.  Every call after that fails with
+    ClientClosedError, and so do the adds and reads that are under way.
+
+    :ivar bookies: the bookies that are there.
+    :ivar metadata: the open driver.
+    :ivar bookie_client: the connections.
+    :cvar recovery_rules: what decides in recoveries.
+    :cvar quorum_writer: what decides in writers about answers and failures of bookies.
+    """
+
+    recovery_rules = RecoveryRules
+    quorum_writer = QuorumWriter
+
+    def __init__(
+        self, clock: IReactorTime, driver: IMetadataDriver, bookie_client: IBookieClient, chance: Chance,
+        config: ClientConfig | None = None, placement: IPlacementPolicy | None = None,
+        quarantine: Quarantine | None = None,
+    ) -> None:  # fmt: skip
+        """:param driver: open.
+        :param quarantine: told of answers by ``bookie_client``.
+        """
+        self._clock = clock
+        self.metadata = driver
+        self._ledgers = cast(ILedgerManager, driver.ledgers)
+        self.bookie_client = bookie_client
+        self._chance = chance
+        self._config = config or ClientConfig()
+        registration = cast(IRegistration, driver.registration)
+        weighted = self._config.disk_weight_based_placement_enabled
+        free_space = FreeSpace(clock, bookie_client, self._config) if weighted else None
+        self.bookies = BookieWatcher(registration, placement or RandomPlacement(chance), quarantine, free_space)
+        self._context = ClientContext(clock, bookie_client, self._ledgers, self.bookies, chance, self._config)
+        self._closing: SharedResult[None] | None = None
+
+    @classmethod
+    def connect(
+        cls, reactor: Any, uri: str, config: ClientConfig | None = None, placement: IPlacementPolicy | None = None
+    ) -> "Deferred[BookKeeper]":
+        """A client of the cluster that a metadata service URI names, over TCP.
+
+        :param placement: instead of the policy that the configuration names.
+        :raises bookkeeper_twisted.errors.MetadataError: the metadata store cannot be reached.
+        :raises bookkeeper_twisted.errors.ConfigError: no plugin knows the placement policy.
+        """
+        return Deferred.fromCoroutine(cls._connect(reactor, uri, config or ClientConfig(), placement))
+
+    @classmethod
+    async def _connect(
+        cls, reactor: Any, uri: str, config: ClientConfig, placement: IPlacementPolicy | None
+    ) -> "BookKeeper":
+        driver = create_driver(reactor, uri, options_of(config))
+        await driver.open()
+        try:
+            return cls._assemble(reactor, driver, config, placement)
+        except BaseException:
+            await driver.close()
+            raise
+
+    @classmethod
+    def _assemble(
+        cls, reactor: Any, driver: IMetadataDriver, config: ClientConfig, placement: IPlacementPolicy | None
+    ) -> "BookKeeper":
+        chance = system_chance()
+        addresses = BookieAddresses(cast(IRegistration, driver.registration), tcp_endpoints(reactor, config))
+        racks = BookieRacks(reactor, rack_resolver(reactor, config), addresses.host_of, local_host_name(config))
+        placement = placement or create_placement(chance, config, racks)
+        quarantine = Quarantine(reactor, chance, config) if config.bookie_health_check_enabled else None
+        answered = None if quarantine is None else quarantine.answered
+        client = NetworkBookieClient(reactor, addresses.resolve, config, answered)
+        return cls(reactor, driver, client, chance, config, placement, quarantine)
+
+    # ---- ledgers -------------------------------------------------------------------------------------
+
+    def create_ledger(
+        self, ensemble_size: int = 3, write_quorum: int = 2, ack_quorum: int = 2, password: bytes = b"",
+        digest_type: DigestType = DigestType.CRC32C, custom_metadata: Mapping[str, bytes] | None = None,
+        write_flags: WriteFlag = WriteFlag.NONE,
+    ) -> "Deferred[LedgerWriter]":  # fmt: skip
+        """A new, empty ledger and its only writer.
+
+        :param ensemble_size: how many bookies share the entries.
+        :param write_quorum: how many of them get each entry.
+        :param ack_quorum: how many must have an entry on disk before its append succeeds.
+        :param write_flags: with DEFERRED_SYNC appends succeed before entries are on disk; the last add
+            confirmed moves with ``force`` only, and a bookie that fails ends the writer.
+        :raises bookkeeper_twisted.errors.IncorrectParameterError: not E >= Wq >= Aq >= 1.
+        :raises bookkeeper_twisted.errors.NotEnoughBookiesError: fewer bookies are writable.
+        """
+        wanted = partial(
+            NewLedger, ensemble_size=ensemble_size, write_quorum=write_quorum, ack_quorum=ack_quorum, password=password,
+            digest_type=digest_type, custom_metadata=dict(custom_metadata or {}), write_flags=write_flags,
+        )  # fmt: skip
+        return self._run(self._create(wanted)).addCallback(LedgerWriter)
+
+    def create_ledger_adv(
+        self, ledger_id: int | None = None, ensemble_size: int = 3, write_quorum: int = 2, ack_quorum: int = 2,
+        password: bytes = b"", digest_type: DigestType = DigestType.CRC32C,
+        custom_metadata: Mapping[str, bytes] | None = None, write_flags: WriteFlag = WriteFlag.NONE,
+    ) -> "Deferred[AdvLedgerWriter]":  # fmt: skip
+        """A new, empty ledger whose entries are numbered by the caller; see :meth:`create_ledger`.
+
+        :param ledger_id: None for one that was never given out.
+        :raises bookkeeper_twisted.errors.LedgerExistsError: the id is taken.
+        """
+        wanted = partial(
+            NewLedger, ensemble_size=ensemble_size, write_quorum=write_quorum, ack_quorum=ack_quorum, password=password,
+            digest_type=digest_type, custom_metadata=dict(custom_metadata or {}), write_flags=write_flags,
+            ledger_id=ledger_id,
+        )  # fmt: skip
+        return self._run(self._create(wanted)).addCallback(AdvLedgerWriter)
+
+    async def _create(self, make: Callable[[], NewLedger]) -> OpenLedger:
+        wanted = make()
+        ensemble = await choose_ensemble(wanted, self.bookies, self._config.opportunistic_striping)
+        metadata = wanted.metadata(ensemble, self._chance.getrandbits(_TOKEN_BITS))
+        ledger_id, stored = await store_ledger(wanted, self._ledgers, metadata)
+        return OpenLedger(
+            context=self._context, digester=Digester(wanted.digest_type, wanted.password), ledger_id=ledger_id,
+            metadata=stored, write_flags=wanted.write_flags, quorum_writer=self.quorum_writer,
+        )  # fmt: skip
+
+    def open_ledger(
+        self, ledger_id: int, password: bytes | None = b"", recover: bool = True
+    ) -> "Deferred[LedgerReader]":  # fmt: skip
+        """A reader of a ledger.
+
+        A closed ledger is read to its end.  One that is not closed is recovered first: its writer, should
+        it be alive, is stopped, and the ledger is closed after the last entry that can have been
+        acknowledged.  With ``recover=False`` it is left alone; the reader begins with what its bookies
+        know to be confirmed, and follows it from there (:meth:`LedgerReader.tail`).
+
+        :param password: None takes it from the metadata, as the tools of administrators do.
+        :raises bookkeeper_twisted.errors.NoSuchLedgerMetadataError: it does not exist.
+        :raises bookkeeper_twisted.errors.UnauthorizedAccessError: wrong password.
+        :raises bookkeeper_twisted.errors.RequestTimeoutError: too few bookies answered in time.
+        :raises bookkeeper_twisted.errors.LedgerRecoveryError: the recovery failed; anybody may try again.
+        :raises bookkeeper_twisted.errors.ReadError: without recovery, too few bookies answered.
+        """
+        return self._run(open_reader(self._context, ledger_id, password, recover, self.recovery_rules))
+
+    def delete_ledger(self, ledger_id: int) -> "Deferred[None]":
+        """Removes a ledger; its bookies free the space later.
+
+        :raises bookkeeper_twisted.errors.NoSuchLedgerMetadataError: it does not exist.
+        """
+        return self._run(self._delete(ledger_id))
+
+    async def _delete(self, ledger_id: int) -> None:
+        if ledger_id < 0:
+            raise IncorrectParameterError(f"ledger ids begin at 0, not {ledger_id}")
+        await self._ledgers.remove(ledger_id)
+
+    async def list_ledgers(self) -> AsyncIterator[int]:
+        """The ids of all ledgers in ascending order, complete or an error."""
+        self._check_open()
+        async for ledger_id in self._ledgers.ledger_ids():
+            yield ledger_id
+
+    async def ledger_metadata(self, ledger_id: int) -> Versioned[LedgerMetadata]:
+        """What is stored of a ledger.
+
+        :raises bookkeeper_twisted.errors.NoSuchLedgerMetadataError: it does not exist.
+        """
+        self._check_open()
+        return await self._ledgers.read(ledger_id)
+
+    # ---- life ----------------------------------------------------------------------------------------
+
+    def _check_open(self) -> None:
+        if self._closing is not None:
+            raise ClientClosedError("the client was closed")
+
+    def _run(self, work: Coroutine[Deferred[Any], Any, T]) -> "Deferred[T]":
+        if self._closing is not None:
+            work.close()
+            return fail(ClientClosedError("the client was closed"))
+        return Deferred.fromCoroutine(work)
+
+    def close(self) -> "Deferred[None]":
+        """Closes all connections.  Ledgers are not closed: that is for their writers."""
+        if self._closing is None:
+            self._closing = SharedResult()
+            self._closing.run(self._close())
+        return self._closing.wait()
+
+    async def _close(self) -> None:
+        self.bookies.stop()
+        try:
+            await self.bookie_client.close()
+        finally:
+            await self.metadata.close()
+
+    async def __aenter__(self) -> "BookKeeper":
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await self.close()

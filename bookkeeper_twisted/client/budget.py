@@ -1,0 +1,59 @@
+"""Bytes in flight of all writers of a client: one limit that they share."""
+
+from collections.abc import Callable
+
+import attrs
+
+
+@attrs.define
+class ByteBudget:
+    """How much all writers together may have on its way to bookies.
+
+    :ivar limit: bytes; each writer that has nothing on its way may pass it by one entry, so that none starves.
+    :ivar used: bytes that are on their way.
+    """
+
+    limit: int
+    used: int = 0
+    _waiting: "dict[BudgetShare, None]" = attrs.field(factory=dict)
+
+    def share(self, resume: Callable[[], None]) -> "BudgetShare":
+        """The part of one writer.
+
+        :param resume: called when there is room again, if the writer found none.
+        """
+        return BudgetShare(self, resume)
+
+    def room(self, share: "BudgetShare") -> int:
+        """Bytes that are left; a share that finds none will be told when there are."""
+        left = self.limit - self.used
+        if left <= 0:
+            self._waiting[share] = None
+        return left
+
+    def changed(self, difference: int) -> None:
+        """Counts bytes that went out (positive) or were acknowledged or given up (negative)."""
+        self.used += difference
+        if difference < 0 and self.used < self.limit:
+            waiting, self._waiting = self._waiting, {}
+            for share in waiting:  # in the order in which they found no room
+                share.resume()
+
+
+@attrs.define(eq=False)
+class BudgetShare:
+    """What one writer holds of a budget."""
+
+    _budget: ByteBudget
+    resume: Callable[[], None]
+    held: int = 0
+
+    def room(self) -> int:
+        """See :meth:`ByteBudget.room`."""
+        return self._budget.room(self)
+
+    def update(self, in_flight: int) -> None:
+        """Says how many bytes of this writer are on their way now."""
+        difference, self.held = in_flight - self.held, in_flight
+        if difference:
+            self._budget.changed(difference)

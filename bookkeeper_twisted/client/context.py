@@ -1,0 +1,74 @@
+"""What every operation of a client works with."""
+
+import attrs
+from twisted.internet.interfaces import IReactorTime
+
+from ..config import ClientConfig
+from ..metadata.interfaces import ILedgerManager
+from .batch_support import BatchSupport
+from .bookie_health import BookieHealth
+from .bookie_watcher import BookieWatcher
+from .budget import ByteBudget
+from .interfaces import IBookieClient
+from .placement import Chance, Schedule
+from .read_order import ReadOrder
+from .speculation import Patience
+
+_MS = 0.001
+_STICKY_BITS = 16
+
+
+@attrs.frozen(eq=False)
+class ClientContext:
+    """The parts all handles of one client share.
+
+    :ivar health: what was lately seen of bookies.
+    :ivar budget: bytes that all writers together may have on their way.
+    """
+
+    clock: IReactorTime
+    bookies: IBookieClient
+    ledgers: ILedgerManager
+    watcher: BookieWatcher
+    chance: Chance
+    config: ClientConfig
+    batch_support: BatchSupport = attrs.field(init=False)
+    health: BookieHealth = attrs.field(init=False)
+    budget: ByteBudget = attrs.field(init=False)
+
+    @batch_support.default
+    def _batch_support(self) -> BatchSupport:
+        return BatchSupport(self.clock)
+
+    @health.default
+    def _health(self) -> BookieHealth:
+        return BookieHealth(self.clock, self.config.bookie_failure_history_expiration_msec * _MS)
+
+    @budget.default
+    def _budget(self) -> ByteBudget:
+        return ByteBudget(self.config.max_client_in_flight_bytes)
+
+    def read_order(self, schedule: Schedule) -> ReadOrder:
+        """The order for a new reader."""
+        config, sticky = self.config, None
+        if config.sticky_reads_enabled:
+            sticky = self.chance.getrandbits(_STICKY_BITS) % schedule.ensemble_size
+        return ReadOrder(schedule, self.watcher, self.health, config.reorder_read_sequence_enabled, sticky)
+
+    @property
+    def read_patience(self) -> Patience:
+        """With reads."""
+        config = self.config
+        return Patience(
+            config.first_speculative_read_timeout * _MS, config.max_speculative_read_timeout * _MS,
+            config.speculative_read_timeout_backoff_multiplier,
+        )  # fmt: skip
+
+    @property
+    def poll_patience(self) -> Patience:
+        """With long polls."""
+        config = self.config
+        return Patience(
+            config.first_speculative_read_lac_timeout * _MS, config.max_speculative_read_lac_timeout * _MS,
+            config.speculative_read_lac_timeout_backoff_multiplier,
+        )  # fmt: skip

@@ -1,0 +1,78 @@
+"""Consecutive entries as they came from a bookie, verified; objects for entries are made when asked for."""
+
+import struct
+from collections.abc import Iterator, Sequence
+
+from ..codec.digest import Digester
+from ..errors import IncorrectParameterError
+from ..model import Entry, EntryRun
+
+_LAC_AND_LENGTH = struct.Struct(">qq")
+_LAC_OFFSET = 16
+
+
+class EntryBatch:
+    """One or more entries, ids ``first .. last``.
+
+    Iterating yields an :class:`~bookkeeper_twisted.model.Entry` for each; :attr:`payloads` costs less.
+    """
+
+    __slots__ = ("_run", "_digester", "_payloads")
+
+    def __init__(self, run: EntryRun, digester: Digester) -> None:
+        """:param run: entries whose ids and digests were verified."""
+        self._run = run
+        self._digester = digester
+        self._payloads: Sequence[bytes] | None = None
+
+    @property
+    def ledger_id(self) -> int:
+        """The ledger all entries are of."""
+        return self._run.ledger_id
+
+    @property
+    def first(self) -> int:
+        """Id of the first entry."""
+        return self._run.first
+
+    @property
+    def last(self) -> int:
+        """Id of the last entry."""
+        return self._run.last
+
+    @property
+    def ids(self) -> range:
+        """Ids of all entries."""
+        return range(self._run.first, self._run.last + 1)
+
+    @property
+    def size(self) -> int:
+        """Bytes the batch keeps in memory, overhead of the format included."""
+        return self._run.size
+
+    @property
+    def payloads(self) -> Sequence[bytes]:
+        """The data of all entries."""
+        if self._payloads is None:
+            self._payloads = self._digester.payloads(self._run)
+        return self._payloads
+
+    def entry(self, entry_id: int) -> Entry:
+        """:raises bookkeeper_twisted.errors.IncorrectParameterError: it is not in the batch."""
+        if not self.first <= entry_id <= self.last:
+            raise IncorrectParameterError(f"entry {entry_id} is not in {self.first}..{self.last}")
+        run = self._run.slice(entry_id, 1)
+        return self._entry(entry_id, run.entry(entry_id), self._digester.payloads(run)[0])
+
+    def __len__(self) -> int:
+        return self._run.count
+
+    def __iter__(self) -> Iterator[Entry]:
+        return map(self._entry, self.ids, self._run.entries(), self.payloads)
+
+    def _entry(self, entry_id: int, stored: bytes, payload: bytes) -> Entry:
+        last_add_confirmed, length = _LAC_AND_LENGTH.unpack_from(stored, _LAC_OFFSET)
+        return Entry(self._run.ledger_id, entry_id, payload, length, last_add_confirmed)
+
+    def __repr__(self) -> str:
+        return f"<EntryBatch ledger {self.ledger_id} entries {self.first}..{self.last}>"

@@ -1,0 +1,143 @@
+"""The seams of the client: bookies as it calls them, and placement."""
+
+from collections.abc import Callable, Collection, Mapping, Sequence
+from enum import Enum
+
+import attrs
+from twisted.internet.defer import Deferred
+from zope.interface import Interface
+
+from ..codec.runs import BatchReply, ReadReply
+from ..model import EntryRun
+
+
+class IBookieClient(Interface):
+    """Calls to bookies by id over shared connections.
+
+    Every call fails with a :class:`~bookkeeper_twisted.errors.BookieError` the bookie answered, or
+    BookieHandleNotAvailableError (no connection, or lost), RequestTimeoutError, ClientClosedError.
+    A cancelled call forgets its reply.  A reply that comes late is dropped.
+    """
+
+    def add(
+        bookie_id: str, entries: EntryRun, master_key: bytes, flags: int, deferred_sync: bool,
+        done: Callable[[str, int, int, Exception | None], None],
+    ) -> None:  # fmt: skip
+        """Sends the entries of a run in one write.
+
+        ``done(bookie_id, first, count, error)`` is called for each range of entries as its replies
+        arrive; together the calls cover the run exactly once.
+        """
+
+    def read(
+        bookie_id: str, ledger_id: int, entry_id: int, flags: int = 0, master_key: bytes | None = None
+    ) -> "Deferred[ReadReply]":
+        """One entry; ``flags`` as on the wire (fencing, priority)."""
+
+    def read_many(bookie_id: str, ledger_id: int, entry_ids: Sequence[int]) -> "Deferred[list[ReadReply]]":
+        """Several entries, sent in one write; item errors are in ``status``."""
+
+    def read_batch(
+        bookie_id: str, ledger_id: int, first: int, max_count: int, max_size: int, flags: int = 0,
+        master_key: bytes | None = None,
+    ) -> "Deferred[BatchReply]":  # fmt: skip
+        """Consecutive entries from ``first`` on, at least one; ``flags`` as for :meth:`read`."""
+
+    def long_poll(bookie_id: str, ledger_id: int, previous_lac: int, patience: float) -> "Deferred[ReadReply]":
+        """Waits at the bookie until the LAC it knows is above ``previous_lac``, at most ``patience`` seconds.
+
+        The reply has the ``max_lac`` the bookie knows, and the entry after ``previous_lac`` if that is
+        confirmed and the bookie keeps it; a wait that ended without news is a success without an entry.
+        """
+
+    def read_lac(bookie_id: str, ledger_id: int) -> "Deferred[tuple[bytes | None, bytes | None]]":
+        """Explicit LAC packet and last entry, as stored."""
+
+    def write_lac(bookie_id: str, ledger_id: int, master_key: bytes, lac: int, body: bytes) -> "Deferred[None]": ...
+
+    def force(bookie_id: str, ledger_id: int) -> "Deferred[None]": ...
+
+    def list_entries(bookie_id: str, ledger_id: int) -> "Deferred[Sequence[tuple[int, int]]]":
+        """First and last ids of the contiguous ranges the bookie holds."""
+
+    def bookie_info(bookie_id: str) -> "Deferred[tuple[int, int]]":
+        """Total capacity and free space in bytes."""
+
+    def close() -> "Deferred[None]":
+        """Fails what is outstanding with ClientClosedError and closes all connections."""
+
+
+class Adherence(Enum):
+    """How well an ensemble keeps to the rules of a policy."""
+
+    STRICT = "strict"
+    FAIL = "fail"
+
+
+@attrs.frozen
+class Candidates:
+    """The bookies a policy may choose from.
+
+    :ivar writable: those that take new ledgers.
+    :ivar excluded: those that must not be chosen, whether writable or not.
+    :ivar free_bytes: free space where it is known, for draws by weight.
+    """
+
+    writable: Collection[str]
+    excluded: Collection[str] = ()
+    free_bytes: Mapping[str, int] = attrs.field(factory=dict)
+
+
+class IPlacementPolicy(Interface):
+    """Chooses bookies.  What it knows of them is given to it; the choice itself does no I/O."""
+
+    async def prepare(bookies: Collection[str]) -> None:
+        """Looks up what the policy must know of bookies, racks for example, before it may choose them."""
+
+    def new_ensemble(
+        size: int, write_quorum: int, candidates: Candidates, custom_metadata: Mapping[str, bytes] | None = None
+    ) -> Sequence[str]:
+        """Different bookies for a new ledger.
+
+        :raises bookkeeper_twisted.errors.NotEnoughBookiesError: fewer than ``size`` can be chosen.
+        """
+
+    def replace_bookie(
+        position: int, ensemble: Sequence[str], write_quorum: int, candidates: Candidates,
+        custom_metadata: Mapping[str, bytes] | None = None,
+    ) -> str:  # fmt: skip
+        """A bookie for one position of an ensemble, never one that the ensemble has.
+
+        :raises bookkeeper_twisted.errors.NotEnoughBookiesError: no bookie can be chosen.
+        """
+
+    def adherence(ensemble: Sequence[str], write_quorum: int) -> Adherence:
+        """Whether an ensemble of bookies that were prepared keeps to the rules."""
+
+
+class IRackResolver(Interface):
+    """Knows which rack a machine is in."""
+
+    async def racks(hosts: Sequence[str]) -> Mapping[str, str]:
+        """Host to rack, a path such as ``/room/rack``.  Hosts that nobody knows are left out."""
+
+
+class IEnsembleChange(Interface):
+    """What a writer does about bookies that fail: one object for each writer."""
+
+    async def replace(
+        failed: Mapping[int, str], first_entry_id: int, excluded: Collection[str] = ()
+    ) -> tuple[str, ...]:
+        """Replaces bookies of the newest ensemble.
+
+        Until the result is there no entry from ``first_entry_id`` on completes, so that it is the first
+        one the new ensemble keeps at the moment the change applies (S16).
+
+        :param failed: positions and the bookies that failed there, at least one.
+        :param first_entry_id: the first entry that is not completed.
+        :param excluded: more bookies that must not be chosen.
+        :returns: the ensemble of the entries from ``first_entry_id`` on, known to be in force.  A failed
+            bookie may have stayed where there were too few to replace all of them.
+        :raises bookkeeper_twisted.errors.NotEnoughBookiesError: none could be replaced; nothing has changed.
+        :raises bookkeeper_twisted.errors.BookKeeperError: the writer must end.
+        """

@@ -1,0 +1,37 @@
+"""How a stored ledger becomes a reader."""
+
+from collections.abc import Callable
+
+from ..codec.digest import Digester
+from ..errors import NoSuchLedgerMetadataError, UnauthorizedAccessError
+from ..model import LedgerMetadata
+from .context import ClientContext
+from .ledger_recovery import LedgerRecovery
+from .read_handle import LedgerReader
+from .recovery_rules import RecoveryRules
+
+
+async def open_reader(
+    context: ClientContext, ledger_id: int, password: bytes | None, recover: bool,
+    rules: Callable[[LedgerMetadata], RecoveryRules] = RecoveryRules,
+) -> LedgerReader:  # fmt: skip
+    """See :meth:`~.bookkeeper.BookKeeper.open_ledger`."""
+    if ledger_id < 0:
+        raise NoSuchLedgerMetadataError(f"ledger ids begin at 0, not {ledger_id}")
+    stored = await context.ledgers.read(ledger_id)
+    digester = _digester(ledger_id, stored.value, password)
+    if recover and not stored.value.closed:
+        stored = await LedgerRecovery(context, ledger_id, digester, rules).run(stored)
+    reader = LedgerReader(context, ledger_id, stored, digester)
+    if not reader.is_closed:
+        await reader.read_last_add_confirmed()
+        reader.follow()
+    return reader
+
+
+def _digester(ledger_id: int, metadata: LedgerMetadata, password: bytes | None) -> Digester:
+    if password is None:
+        password = metadata.password
+    elif metadata.has_password and metadata.password != password:
+        raise UnauthorizedAccessError(ledger_id, detail="wrong password")
+    return Digester(metadata.digest_type, password)

@@ -1,0 +1,50 @@
+"""The client's door to the world: TCP endpoints, chance, where racks come from.  Everything else is given these."""
+
+import random
+import socket
+from pathlib import Path
+from typing import Any
+
+from twisted.internet.abstract import isIPAddress, isIPv6Address
+from twisted.internet.endpoints import HostnameEndpoint, TCP4ClientEndpoint, TCP6ClientEndpoint
+from twisted.internet.interfaces import IReactorCore, IStreamClientEndpoint
+
+from ..config import ClientConfig
+from .bookie_client import EndpointOf
+from .interfaces import IRackResolver
+from .placement import Chance
+from .rack_script import RackScript
+from .racks import MappingResolver, NoRacks, ScriptResolver
+
+
+def tcp_endpoints(reactor: IReactorCore, config: ClientConfig) -> EndpointOf:
+    """TCP with the configured connect time-out; only names are looked up, in a thread."""
+    timeout = config.client_connect_timeout_millis / 1000
+
+    def endpoint_of(host: str, port: int) -> IStreamClientEndpoint:
+        if isIPAddress(host):
+            return TCP4ClientEndpoint(reactor, host, port, timeout)
+        if isIPv6Address(host):
+            return TCP6ClientEndpoint(reactor, host, port, timeout)
+        return HostnameEndpoint(reactor, host, port, timeout)
+
+    return endpoint_of
+
+
+def system_chance() -> Chance:
+    """A generator seeded by the operating system."""
+    return random.Random()
+
+
+def rack_resolver(reactor: Any, config: ClientConfig) -> IRackResolver:
+    """What the configuration names: a table, else a script, else nothing."""
+    if config.network_topology_mapping_file_name:
+        return MappingResolver(Path(config.network_topology_mapping_file_name).read_text)
+    if config.network_topology_script_file_name:
+        return ScriptResolver(RackScript(reactor, config.network_topology_script_file_name).run)
+    return NoRacks()
+
+
+def local_host_name(config: ClientConfig) -> str:
+    """The name of this machine, empty if its place shall not matter."""
+    return "" if config.ignore_local_node_in_placement_policy else socket.gethostname()

@@ -1,0 +1,339 @@
+"""Brings runs of entries to their write quorums, and completes them in id order.
+
+The core of every writer.  All runs that are not completed are of the same ensemble, the current one: a
+change of bookies is adopted for all of them in one step, and the acks of a bookie that was replaced are
+taken back.  While a change is under way nothing completes (S16): entries that have their ack quorum then
+wait, and complete, or are sent again, once the change is known to be in force.
+
+What a failed bookie leads to is up to an :class:`~.interfaces.IEnsembleChange`.  If it cannot help, the
+writer ends: what was completed before it is told first, then nothing ever completes again.
+"""
+
+from collections import deque
+from collections.abc import Callable, Iterable
+from functools import partial
+
+import attrs
+from twisted.internet.defer import Deferred
+from twisted.internet.interfaces import IReactorTime
+from twisted.logger import Logger
+from twisted.python.failure import Failure
+
+from ..errors import (
+    AddEntryQuorumTimeoutError,
+    BookKeeperError,
+    ClientClosedError,
+    IllegalOperationError,
+    LedgerFencedError,
+    NotEnoughBookiesError,
+    UnauthorizedAccessError,
+    WriteError,
+    WriteOnReadOnlyBookieError,
+)
+from .interfaces import IBookieClient, IEnsembleChange
+from .pending_run import PendingRun
+from .placement import Schedule
+from .quorum_timeout import QuorumTimeout
+
+_FATAL = (LedgerFencedError, UnauthorizedAccessError, IllegalOperationError, ClientClosedError)
+"""Answers that end a writer: another bookie would say the same, or ought to."""
+
+
+@attrs.frozen
+class AddRules:
+    """How the adds of one writer are made.
+
+    :ivar flags: of the wire, :data:`~bookkeeper_twisted.codec.operations.RECOVERY_ADD` for instance.
+    :ivar deferred_sync: whether bookies acknowledge before they sync.
+    :ivar delay_change: replace bookies only where entries cannot reach their ack quorum without.
+    :ivar quorum_timeout: seconds until the ack quorum of an entry, None to wait for ever.
+    """
+
+    flags: int = 0
+    deferred_sync: bool = False
+    delay_change: bool = False
+    quorum_timeout: float | None = None
+
+
+@attrs.frozen(eq=False)
+class Member:
+    """A bookie's time at one position of the ensemble; if it comes back, that is another member."""
+
+    position: int
+    bookie_id: str
+
+
+class QuorumWriter:
+    """Sends sealed runs with ascending, gapless ids.
+
+    :ivar completed: the last entry that has its ack quorum as all before it have.
+    :ivar length: of the ledger up to that entry.
+    :ivar in_flight: bytes of the runs that are not completed.
+    :ivar failure: why it ended, None while it lives.
+    """
+
+    _log = Logger()
+
+    def __init__(
+        self, clock: IReactorTime, bookies: IBookieClient, master_key: bytes, schedule: Schedule,
+        ensemble: Iterable[str], changes: IEnsembleChange, rules: AddRules, advanced: Callable[[], None],
+        ended: Callable[[Exception], None], completed: int = -1, length: int = 0,
+    ) -> None:  # fmt: skip
+        """
+        :param advanced: called when :attr:`completed` has grown.
+        :param ended: called once, when :attr:`failure` is set.
+        :param completed: the entry before the first that will be sent.
+        :param length: of the ledger up to that entry.
+        """
+        self.completed = completed
+        self.length = length
+        self.in_flight = 0
+        self.failure: Exception | None = None
+        self._deaf = False
+        self._clock = clock
+        self._bookies = bookies
+        self._master_key = master_key
+        self._schedule = schedule
+        self._striped = schedule.striped
+        self._members = tuple(Member(*item) for item in enumerate(ensemble))
+        self._changes = changes
+        self._rules = rules
+        self._advanced = advanced
+        self._ended = ended
+        self._pending: deque[PendingRun] = deque()
+        self._changing = False
+        self._failed: dict[Member, None] = {}
+        self._failed_late: dict[Member, None] = {}
+        self._useless: dict[str, None] = {}  # failed since an entry completed: not to be chosen again and again
+        self._warned: set[str] = set()
+        self._timeout: QuorumTimeout | None = None
+        if rules.quorum_timeout is not None:
+            self._timeout = QuorumTimeout(clock, rules.quorum_timeout, self._oldest, self._timed_out)
+
+    @property
+    def idle(self) -> bool:
+        """Whether everything sent is completed."""
+        return not self._pending
+
+    @property
+    def ensemble(self) -> tuple[str, ...]:
+        """The bookies that get entries now."""
+        return tuple(member.bookie_id for member in self._members)
+
+    # ---- sending -------------------------------------------------------------------------------------
+
+    def send(self, pending: PendingRun) -> None:
+        """Sends a run; it completes after all that were sent before."""
+        if self._failed_late:
+            self._replace(())
+        if self.failure is not None:
+            return
+        self._pending.append(pending)
+        self.in_flight += pending.run.size
+        if self._timeout is not None:
+            pending.sent_at = self._clock.seconds()
+            self._timeout.start()
+        for member in self._members:
+            # an answer within the call may have replaced it, and the run was sent to its successor
+            if self._is_member(member):
+                self._send_to(member, pending, pending.run.first)
+
+    def _send_to(self, member: Member, pending: PendingRun, first: int) -> None:
+        """Sends the entries from ``first`` on that a member keeps; always the same bytes."""
+        run, rules = pending.run, self._rules
+        answered = partial(self._answered, pending, member)
+        kept: Iterable[tuple[int, int]] = ((first, run.last - first + 1),)
+        if self._striped:
+            kept = self._schedule.stretches(member.position, first, run.last)
+        for start, count in kept:
+            if self.failure is not None:
+                return
+            self._bookies.add(
+                member.bookie_id, run.slice(start, count), self._master_key, rules.flags, rules.deferred_sync, answered
+            )  # fmt: skip
+
+    # ---- answers -------------------------------------------------------------------------------------
+
+    def _answered(
+        self, pending: PendingRun, member: Member, bookie_id: str, first: int, count: int, error: Exception | None
+    ) -> None:
+        if self._deaf or not self._is_member(member):
+            return
+        if error is None:
+            pending.acks.ack(member.position, first, count)
+            if self._warned:
+                self._warned.discard(bookie_id)
+        elif isinstance(error, _FATAL):
+            self.stop(error)
+            return
+        else:
+            self._bookie_failed(pending, member, first, count, error)
+        if self._pending and self._pending[0] is pending:
+            self._advance()
+
+    def _is_member(self, member: Member) -> bool:
+        """Whether answers of a member count: those of a bookie that was replaced never do (S16)."""
+        return self._members[member.position] is member
+
+    def _bookie_failed(self, pending: PendingRun, member: Member, first: int, count: int, error: Exception) -> None:
+        self._warn(member.bookie_id, first, error)
+        pending.error = error
+        pending.acks.fail(member.position, first, count)
+        if pending.acks.has_quorum(first, count):
+            if not self._rules.delay_change:
+                self._failed_late[member] = None  # to be replaced when there is something to send
+        elif self._calls_for_change(pending, error):
+            self._replace([self._members[position] for position in pending.acks.failed_positions])
+
+    def _calls_for_change(self, pending: PendingRun, error: Exception) -> bool:
+        """Whether a failure is a reason to replace bookies now."""
+        return (
+            not self._rules.delay_change
+            or isinstance(error, WriteOnReadOnlyBookieError)
+            or pending.acks.first_unreachable is not None
+        )
+
+    def _warn(self, bookie_id: str, entry_id: int, error: Exception) -> None:
+        if bookie_id not in self._warned:  # once for each bookie until it takes entries again
+            self._warned.add(bookie_id)
+            self._log.warn(
+                "{bookie_id} does not take entry {entry_id}: {error}",
+                bookie_id=bookie_id, entry_id=entry_id, error=error,
+            )  # fmt: skip
+
+    # ---- completing ----------------------------------------------------------------------------------
+
+    def _may_complete(self) -> bool:
+        """Not while an ensemble change is under way (S16)."""
+        return not self._changing
+
+    def _advance(self) -> None:
+        """Completes what is acknowledged without a gap (S13)."""
+        if not self._may_complete():
+            return
+        before = self.completed
+        while self._pending:
+            head = self._pending[0]
+            acked = head.acks.acked
+            if acked:
+                self.completed = head.run.first + acked - 1
+                self.length = head.length_with(acked)
+            if acked < head.run.count:
+                break
+            self._pending.popleft()
+            self.in_flight -= head.run.size
+        if self.completed != before:
+            if self._useless:
+                self._useless.clear()
+            self._advanced()
+
+    # ---- ensemble changes ----------------------------------------------------------------------------
+
+    def _replace(self, failed: Iterable[Member]) -> None:
+        """Replaces members, and those that failed late; now, or with the next round of a change under way."""
+        self._failed.update(dict.fromkeys(failed))
+        if not self._changing:
+            self._changing = True
+            change = Deferred.fromCoroutine(self._change())
+            change.addErrback(self._change_failed)
+
+    async def _change(self) -> None:
+        tried: dict[Member, None] = {}
+        try:
+            while failed := self._take_failed(tried):
+                tried.update(dict.fromkeys(failed))
+                self._useless.update(dict.fromkeys([member.bookie_id for member in failed]))
+                ensemble = await self._changes.replace(
+                    {member.position: member.bookie_id for member in failed},
+                    self._change_start(),
+                    list(self._useless),
+                )
+                if self._deaf:
+                    return
+                self._adopt(ensemble)
+        except NotEnoughBookiesError as error:
+            self._end_change(error)
+        else:
+            self._end_change(self._out_of_reach())
+
+    def _take_failed(self, tried: dict[Member, None]) -> list[Member]:
+        """Members to be replaced in the next round."""
+        failed = {**self._failed, **self._failed_late}
+        self._failed.clear()
+        self._failed_late.clear()
+        return [member for member in failed if self._is_member(member) and member not in tried]
+
+    def _change_start(self) -> int:
+        """The first entry the new ensemble keeps; the same when the change applies, as nothing completes."""
+        return self.completed + 1
+
+    def _adopt(self, ensemble: tuple[str, ...]) -> None:
+        """Makes an ensemble the current one of all that is not completed, and sends it to the new members."""
+        before = self._members
+        self._members = tuple(
+            member if member.bookie_id == bookie_id else Member(member.position, bookie_id)
+            for member, bookie_id in zip(before, ensemble, strict=True)
+        )
+        new = [member for member, old in zip(self._members, before, strict=True) if member is not old]
+        self._log.info("entries from {first} on go to {ensemble}", first=self._change_start(), ensemble=ensemble)
+        for pending in list(self._pending):
+            first = max(pending.run.first, self._change_start())
+            self._take_back_acks(pending, new, first)
+            for member in new:
+                self._send_to(member, pending, first)
+
+    def _take_back_acks(self, pending: PendingRun, new: Iterable[Member], first: int) -> None:
+        """What a replaced bookie holds does not count from the first entry of the new ensemble on (S16)."""
+        for member in new:
+            pending.acks.forget(member.position, first)
+
+    def _out_of_reach(self) -> Exception | None:
+        """Why some entry can have no ack quorum although the change is over: nobody replaced who failed it."""
+        for pending in self._pending:
+            index = pending.acks.first_unreachable
+            if index is not None:
+                entry_id = pending.run.first + index
+                return NotEnoughBookiesError(f"entry {entry_id} cannot reach its ack quorum: {pending.error}")
+        return None
+
+    def _end_change(self, error: Exception | None) -> None:
+        """Nothing is changed any more: completes what waited for this, or ends after it."""
+        if not self._deaf:
+            self._changing = False
+            self._advance()
+            if error is not None:
+                self.stop(error)
+
+    def _change_failed(self, failure: Failure) -> None:
+        error = failure.value
+        if isinstance(error, BookKeeperError):
+            self.stop(error)
+        else:
+            self._log.failure("an ensemble change failed", failure=failure)
+            self.stop(WriteError(f"an ensemble change failed: {error!r}"))
+
+    # ---- the end -------------------------------------------------------------------------------------
+
+    def _oldest(self) -> float | None:
+        """When the first run was sent that is still incomplete."""
+        return self._pending[0].sent_at if self._pending else None
+
+    def _timed_out(self) -> None:
+        entry_id = self.completed + 1
+        self.stop(AddEntryQuorumTimeoutError(f"entry {entry_id} had no ack quorum in {self._rules.quorum_timeout} s"))
+
+    def stop(self, error: Exception) -> None:
+        """Ends it for good; nothing completes after this."""
+        if self._deaf:
+            return
+        self.failure = error
+        self._pending.clear()
+        self.in_flight = 0
+        self.close()
+        self._ended(error)
+
+    def close(self) -> None:
+        """Hears no more answers; nothing more will be sent."""
+        self._deaf = True
+        if self._timeout is not None:
+            self._timeout.stop()

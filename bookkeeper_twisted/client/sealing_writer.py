@@ -1,0 +1,286 @@
+"""What the writers of a ledger share: payloads in id order become sealed runs, adds complete, the ledger ends.
+
+Payloads pushed in one reactor turn are sealed as one run (header, LAC, length and digest of each entry);
+the run is the unit of everything that follows (:mod:`.quorum_writer`).  A writer that ended says why to
+every later call, and closes the ledger after its last confirmed entry (S12-S16).
+"""
+
+from collections import deque
+from collections.abc import Sequence
+from types import TracebackType
+from typing import Any, Self, TypeVar
+
+from twisted.internet.defer import Deferred, fail, succeed
+from twisted.logger import Logger
+
+from ..errors import (
+    BookKeeperError,
+    ClientClosedError,
+    IncorrectParameterError,
+    LedgerClosedError,
+    TooManyRequestsError,
+)
+from ..model import ENTRY_HEADER_SIZE, INVALID_ENTRY_ID, LedgerMetadata, LedgerState
+from .append_queue import AppendQueue
+from .closing import close_ledger
+from .ensemble_change import NoEnsembleChange, StoredEnsembleChange
+from .explicit_lac import ExplicitLac
+from .forced_sync import force_ensemble
+from .open_ledger import OpenLedger
+from .pending_run import PendingRun
+from .quorum_writer import AddRules, QuorumWriter
+from .shared_result import SharedResult
+
+T = TypeVar("T")
+
+_FRAME_RESERVE = 128
+"""What a frame of any operation in either wire version needs beside the entry, rounded up."""
+
+
+class SealingWriter:
+    """The only writer of one ledger.
+
+    It keeps a bounded amount of memory: ``max_in_flight_bytes`` of entries are on their way, the same
+    again may wait for their turn (in order, with their ids given), and beyond that more fail with
+    TooManyRequestsError.  Cancelling a Deferred stops the notification only; the entry is written.
+
+    :ivar ledger_id: of the ledger.
+    :ivar last_add_pushed: the last id given out, -1 if none; of entries that the caller numbers, the last
+        one before the first gap.
+    :ivar length: bytes of all payloads up to there; once closed, of the confirmed ones.
+    """
+
+    _log = Logger()
+
+    def __init__(self, ledger: OpenLedger) -> None:
+        """:param ledger: one that nobody else writes."""
+        self.ledger_id = ledger.ledger_id
+        self.last_add_pushed = INVALID_ENTRY_ID
+        self.length = 0
+        context, config = ledger.context, ledger.context.config
+        self._ledger = ledger
+        self._clock = context.clock
+        self._overhead = 4 + ENTRY_HEADER_SIZE + ledger.digester.size
+        self._max_payload = config.netty_max_frame_size_bytes - _FRAME_RESERVE - self._overhead
+        self._max_in_flight = config.max_in_flight_bytes
+        self._stored = StoredEnsembleChange(
+            self.ledger_id, context.ledgers, ledger.metadata, context.watcher, config.max_num_ensemble_changes
+        )
+        self._quorum = self._quorum_writer(ledger)
+        self._share = context.budget.share(self._at_turn_end)
+        self._queue = AppendQueue(self._overhead)
+        self._waiters: deque[tuple[int, Deferred[Any], object]] = deque()
+        self._sent_length = 0
+        self._lac = INVALID_ENTRY_ID
+        self._confirmed_length = 0
+        self._explicit_lac = ExplicitLac(ledger, lambda: self._lac, lambda: self._quorum.ensemble)
+        self._turn_end: object | None = None
+        self._failure: Exception | None = None
+        self._closing: SharedResult[None] | None = None
+        self._drained: Deferred[None] | None = None
+
+    def _quorum_writer(self, ledger: OpenLedger) -> QuorumWriter:
+        context, config, deferred = ledger.context, ledger.context.config, ledger.deferred_sync
+        rules = AddRules(
+            deferred_sync=deferred, delay_change=config.delay_ensemble_change,
+            quorum_timeout=config.add_entry_quorum_timeout_sec if config.add_entry_quorum_timeout_sec >= 0 else None,
+        )  # fmt: skip
+        return ledger.quorum_writer(
+            context.clock, context.bookies, ledger.digester.master_key, ledger.schedule,
+            ledger.metadata.value.segments[-1].bookies, NoEnsembleChange() if deferred else self._stored, rules,
+            self._advanced, self._ended,
+        )  # fmt: skip
+
+    @property
+    def last_add_confirmed(self) -> int:
+        """The highest id up to which every entry is acknowledged and synced, -1 if none."""
+        return self._lac
+
+    @property
+    def metadata(self) -> LedgerMetadata:
+        """The metadata as last seen by this writer."""
+        return self._stored.metadata.value
+
+    # ---- sending -------------------------------------------------------------------------------------
+
+    def _refusal(self, largest: int) -> Exception | None:
+        """Why payloads cannot be taken now."""
+        if self._failure is not None:
+            return self._failure
+        if self._closing is not None:
+            return LedgerClosedError(f"ledger {self.ledger_id} is closed")
+        if largest > self._max_payload:
+            return IncorrectParameterError(f"an entry of {largest} bytes; at most {self._max_payload} fit a frame")
+        if self._queue.size + self._quorum.in_flight > 2 * self._max_in_flight:
+            detail = f"{self._queue.size} bytes wait for {self._quorum.in_flight} in flight"
+            return TooManyRequestsError(self.ledger_id, detail=detail)
+        return None
+
+    def _push(self, payloads: Sequence[bytes], size: int, waiter: "Deferred[T]", result: T) -> None:
+        """Gives payloads the next ids; the waiter gets the result once all of them are acknowledged."""
+        self._queue.push(payloads, size)
+        self.last_add_pushed += len(payloads)
+        self.length += size
+        self._waiters.append((self.last_add_pushed, waiter, result))
+        self._at_turn_end()
+
+    def _at_turn_end(self) -> None:
+        if self._turn_end is None:
+            self._turn_end = self._clock.callLater(0, self._send_queued)
+
+    def _send_queued(self) -> None:
+        self._turn_end = None
+        quorum = self._quorum
+        while self._queue and (room := self._room()) is not None:
+            payloads = self._queue.take(room)
+            first = self.last_add_pushed - len(self._queue) - len(payloads) + 1
+            # the LAC is that of this moment and stays in the entry, whatever is acknowledged later
+            run = self._ledger.digester.seal(self.ledger_id, first, self._lac, self._sent_length, payloads)
+            pending = PendingRun(run, self._ledger.schedule, self._sent_length, self._overhead)
+            self._sent_length = pending.length_with(run.count)
+            quorum.send(pending)
+            self._share.update(quorum.in_flight)
+
+    def _room(self) -> int | None:
+        """Bytes that may be sent, at least one entry; None while neither this writer nor its client has room."""
+        room = min(self._max_in_flight - self._quorum.in_flight, self._share.room())
+        return room if room > 0 or self._quorum.idle else None
+
+    # ---- completing ----------------------------------------------------------------------------------
+
+    def _advanced(self) -> None:
+        """Tells those who wait for entries that have completed, in order (S13)."""
+        quorum = self._quorum
+        self._share.update(quorum.in_flight)
+        self._explicit_lac.piggybacked = self._lac
+        if not self._ledger.deferred_sync:
+            self._confirm(quorum.completed, quorum.length)
+        waiters, completed = self._waiters, quorum.completed
+        while waiters and waiters[0][0] <= completed:
+            _, waiter, result = waiters.popleft()
+            waiter.callback(result)
+        if self._queue:
+            self._at_turn_end()
+        elif quorum.idle:
+            self._notify_drained()
+
+    def _confirm(self, entry_id: int, length: int) -> None:
+        """Moves the LAC, only ever forward."""
+        if entry_id > self._lac:
+            self._lac, self._confirmed_length = entry_id, length
+            self._explicit_lac.moved()
+
+    def _ended(self, error: Exception) -> None:
+        """Nothing succeeds after this."""
+        self._failure = error
+        self._share.update(0)
+        self._queue.clear()
+        waiters, self._waiters = self._waiters, deque()
+        for _, waiter, _ in waiters:
+            waiter.errback(error)
+        self._drop_held(error)
+        self._notify_drained()
+        self.close().addErrback(lambda _: None)  # whoever calls close() gets this result
+
+    def _drop_held(self, error: Exception) -> None:
+        """Fails what has no turn yet, for writers that hold entries back."""
+
+    def force(self) -> "Deferred[None]":
+        """Syncs every entry that is acknowledged; needed with deferred sync only.
+
+        The last add confirmed is at least the last entry that was acknowledged when this was called.
+
+        :raises bookkeeper_twisted.errors.BookKeeperError: a bookie of the ensemble did not sync.
+        """
+        if self._failure is not None:
+            return fail(self._failure)
+        if self._closing is not None:
+            return fail(LedgerClosedError(f"ledger {self.ledger_id} is closed"))
+        if self._quorum.completed == INVALID_ENTRY_ID:
+            return succeed(None)
+        return Deferred.fromCoroutine(self._force())
+
+    async def _force(self) -> None:
+        completed, length = self._quorum.completed, self._quorum.length
+        await force_ensemble(self._ledger.context.bookies, self.ledger_id, self._quorum.ensemble)
+        if self._failure is not None:
+            raise self._failure  # the ledger may be closed before these entries
+        self._confirm(completed, length)
+
+    # ---- closing -------------------------------------------------------------------------------------
+
+    def close(self) -> "Deferred[None]":
+        """Closes the ledger after its last confirmed entry; later calls share the result.
+
+        Appends made before are completed (and synced) first, later ones fail with LedgerClosedError.
+
+        :raises bookkeeper_twisted.errors.BookKeeperError: an append failed (the ledger is closed at the
+            last confirmed entry all the same, unless the client was closed or somebody recovers it), or
+            the metadata could not be written.  So a close that succeeds means that every append is in
+            the ledger.
+        """
+        if self._closing is None:
+            self._explicit_lac.stop()
+            self._drained = Deferred()
+            if self._failure is not None or (not self._queue and self._quorum.idle):
+                self._notify_drained()
+            self._closing = SharedResult()
+            self._drop_held(LedgerClosedError(f"ledger {self.ledger_id} is closed"))
+            self._closing.run(self._close(self._drained))
+        return self._closing.wait()
+
+    def _notify_drained(self) -> None:
+        if self._drained is not None and not self._drained.called:
+            self._drained.callback(None)
+
+    async def _close(self, drained: "Deferred[None]") -> None:
+        await drained
+        self._quorum.close()
+        await self._sync_all()
+        if self._may_store_end():
+            self.last_add_pushed, self.length = self._lac, self._confirmed_length
+            try:
+                ledgers, known = self._ledger.context.ledgers, self._stored.metadata
+                closed = await close_ledger(ledgers, self.ledger_id, known, self._lac, self._confirmed_length)
+                self._stored.metadata = closed
+            except Exception as error:
+                if self._failure is None:
+                    self._failure = error
+                self._log.warn("ledger {ledger_id} was not closed: {error}", ledger_id=self.ledger_id, error=error)
+        if self._failure is not None:
+            raise self._failure
+
+    async def _sync_all(self) -> None:
+        """With deferred sync the ledger ends at the last synced entry, which is to be the last one."""
+        if self._failure is None and self._quorum.completed > self._lac:
+            try:
+                await self._force()
+            except BookKeeperError as error:
+                self._failure = error
+
+    def _may_store_end(self) -> bool:
+        """A closed client writes nothing, and who knows of a recovery leaves the end to it."""
+        recovered = self.metadata.state is LedgerState.IN_RECOVERY
+        return not recovered and not isinstance(self._failure, ClientClosedError)
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        """Closes; an error of the body is not hidden by one of the close."""
+        closed = self.close()
+        if error is not None:
+            closed.addErrback(lambda _: None)
+        await closed
+
+
+def as_bytes(data: object) -> bytes:
+    """A payload that its caller may change afterwards.
+
+    :raises TypeError: it is not made of bytes.
+    """
+    if isinstance(data, bytes | bytearray | memoryview):
+        return bytes(data)
+    raise TypeError(f"an entry is bytes, not {type(data).__name__}")

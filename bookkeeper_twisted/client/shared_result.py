@@ -1,0 +1,47 @@
+"""One outcome for many callers."""
+
+from collections.abc import Coroutine
+from typing import Any, Generic, TypeVar
+
+from twisted.internet.defer import Deferred, fail, succeed
+from twisted.python.failure import Failure
+
+T = TypeVar("T")
+
+
+class SharedResult(Generic[T]):
+    """The outcome of one coroutine; everybody who asks gets a Deferred of its own.
+
+    Cancelling one of them stops that notification only.
+    """
+
+    def __init__(self) -> None:
+        self._waiting: list[Deferred[T]] = []
+        self._result: list[T] = []
+        self._failure: Failure | None = None
+
+    def run(self, work: Coroutine[Deferred[Any], Any, T]) -> None:
+        """Starts the work; called once."""
+        Deferred.fromCoroutine(work).addCallbacks(self._succeeded, self._failed)
+
+    def wait(self) -> "Deferred[T]":
+        """The outcome, now or later."""
+        if self._result:
+            return succeed(self._result[0])
+        if self._failure is not None:
+            return fail(self._failure)
+        waiter: Deferred[T] = Deferred(self._waiting.remove)
+        self._waiting.append(waiter)
+        return waiter
+
+    def _succeeded(self, result: T) -> None:
+        self._result.append(result)
+        waiting, self._waiting = self._waiting, []
+        for waiter in waiting:
+            waiter.callback(result)
+
+    def _failed(self, failure: Failure) -> None:
+        self._failure = failure
+        waiting, self._waiting = self._waiting, []
+        for waiter in waiting:
+            waiter.errback(failure)

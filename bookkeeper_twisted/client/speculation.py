@@ -1,0 +1,106 @@
+"""Trying one thing after the other, without waiting for a slow one."""
+
+from collections.abc import Callable, Coroutine, Sequence
+from typing import Any, Generic, TypeVar
+
+import attrs
+from twisted.internet.defer import Deferred
+from twisted.internet.interfaces import IDelayedCall, IReactorTime
+from twisted.python.failure import Failure
+
+T = TypeVar("T")
+
+Attempt = Callable[[], Coroutine[Deferred[Any], Any, T | None]]
+"""Gives a result, or None if there is none to be had this way."""
+
+
+@attrs.frozen
+class Patience:
+    """How long one attempt may take before the next is made as well.
+
+    :ivar first: seconds for the first one; 0: until it has failed.
+    :ivar longest: seconds for any.
+    :ivar growth: from one to the next.
+    """
+
+    first: float = 0.0
+    longest: float = 0.0
+    growth: float = 1.0
+
+
+@attrs.frozen
+class Success(Generic[T]):
+    """:ivar result: of the attempt that succeeded first.
+    :ivar overtaken: indexes of those that were made before it and were still under way.
+    """
+
+    result: T
+    overtaken: tuple[int, ...]
+
+
+class Speculation(Generic[T]):
+    """Makes attempts in order until one succeeds, each when those before have failed or take long.
+
+    :param at_once: how many to begin with.
+    """
+
+    def __init__(
+        self, clock: IReactorTime, attempts: Sequence[Attempt[T]], patience: Patience, at_once: int = 1
+    ) -> None:  # fmt: skip
+        self._clock = clock
+        self._attempts = attempts
+        self._patience = patience
+        self._at_once = at_once
+        self._wait = patience.first
+        self._made = 0
+        self._running: dict[int, Deferred[T | None]] = {}
+        self._timer: IDelayedCall | None = None
+        self._outcome: Deferred[Success[T] | None] = Deferred()
+
+    async def run(self) -> Success[T] | None:
+        """The first success, None if all failed; an exception of an attempt is raised.
+
+        What is under way when it ends is cancelled.
+        """
+        try:
+            while not self._outcome.called and self._made < min(self._at_once, len(self._attempts)):
+                self._next()
+            if not self._attempts:
+                return None
+            return await self._outcome
+        finally:
+            self._stop_timer()
+            for attempt in list(self._running.values()):
+                attempt.cancel()
+
+    def _next(self) -> None:
+        """Makes the next attempt."""
+        self._stop_timer()
+        if self._made == len(self._attempts):
+            self._outcome.callback(None)
+            return
+        index, self._made = self._made, self._made + 1
+        running = self._running[index] = Deferred.fromCoroutine(self._attempts[index]())
+        if self._wait and self._made < len(self._attempts):
+            self._timer = self._clock.callLater(self._wait, self._next)
+            self._wait = min(self._wait * self._patience.growth, max(self._patience.longest, self._patience.first))
+        running.addCallbacks(self._ended, self._crashed, callbackArgs=(index,), errbackArgs=(index,))
+
+    def _ended(self, result: T | None, index: int) -> None:
+        del self._running[index]
+        if self._outcome.called:
+            return
+        if result is not None:
+            self._outcome.callback(Success(result, tuple(i for i in self._running if i < index)))
+        elif not self._running:  # else one of them may still succeed, or the timer makes the next attempt
+            self._next()
+
+    def _crashed(self, failure: Failure, index: int) -> None:
+        del self._running[index]
+        if not self._outcome.called:  # else it was only cancelled
+            self._outcome.errback(failure)
+
+    def _stop_timer(self) -> None:
+        if self._timer is not None and self._timer.active():
+            self._timer.cancel()
+        self._timer = None

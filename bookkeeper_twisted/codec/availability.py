@@ -1,0 +1,81 @@
+"""``availabilityOfEntriesOfLedger``: which entries of a ledger a bookie holds, as the answer to a listing.
+
+Layout, big-endian: version i32 (0), number of groups i32, 56 zero bytes; then for each group
+firstSequenceStart i64, lastSequenceStart i64, sequenceSize i32, sequencePeriod i32, ascending.  A group
+stands for runs of ``sequenceSize`` ids that start at first, first + period, ... last; with period 0 it
+is one run.
+"""
+
+import struct
+from collections.abc import Iterable, Sequence
+
+from ..errors import CodecError
+
+_HEADER = struct.Struct(">ii56x")
+_GROUP = struct.Struct(">qqii")
+
+assert _HEADER.size == 64 and _GROUP.size == 24
+
+MAX_RANGES = 1_000_000
+"""More ranges than this are not unfolded: a group of 24 bytes can stand for 2**63 of them."""
+
+_MAX_SIZE = (1 << 31) - 1
+
+
+def encode_availability(ranges: Iterable[tuple[int, int]]) -> bytes:
+    """One group for each contiguous range, as Java does; ranges over 2**31 - 1 ids are divided.
+
+    :param ranges: first and last ids, ascending, not touching.
+    """
+    groups = []
+    for first, last in ranges:
+        while last - first >= _MAX_SIZE:
+            groups.append(_GROUP.pack(first, first, _MAX_SIZE, 0))
+            first += _MAX_SIZE
+        groups.append(_GROUP.pack(first, first, last - first + 1, 0))
+    return _HEADER.pack(0, len(groups)) + b"".join(groups)
+
+
+def decode_availability(data: bytes, max_ranges: int = MAX_RANGES) -> tuple[tuple[int, int], ...]:
+    """First and last ids of the contiguous ranges, ascending.
+
+    :param max_ranges: the limit, checked before anything is unfolded.
+    :raises CodecError: the layout is broken, or there are too many ranges.
+    """
+    if len(data) < _HEADER.size:
+        raise CodecError(f"availability of {len(data)} bytes")
+    version, count = _HEADER.unpack_from(data)
+    if version > 0:
+        raise CodecError(f"availability of version {version}")
+    if count < 0 or len(data) - _HEADER.size < count * _GROUP.size:
+        raise CodecError(f"availability with {count} groups in {len(data)} bytes")
+    groups = list(_GROUP.iter_unpack(data[_HEADER.size : _HEADER.size + count * _GROUP.size]))
+    if sum([_sequences(*group) for group in groups]) > max_ranges:
+        raise CodecError(f"availability with more than {max_ranges} ranges")
+    starts = [
+        (start, size) for first, last, size, period in groups for start in range(first, last + 1, period or 1)
+    ]  # fmt: skip
+    return _merged(starts)
+
+
+def _sequences(first: int, last: int, size: int, period: int) -> int:
+    """Number of sequences of a group.
+
+    :raises CodecError: the group makes no sense.
+    """
+    if period == 0 and first == last and size > 0 <= first:
+        return 1
+    if not 0 <= first <= last or not 0 < size <= period or (last - first) % period:
+        raise CodecError(f"availability group from {first} to {last}, {size} in {period}")
+    return (last - first) // period + 1
+
+
+def _merged(starts: Sequence[tuple[int, int]]) -> tuple[tuple[int, int], ...]:
+    """Ranges of (start, size) pairs, those that touch or overlap made one."""
+    ranges: list[tuple[int, int]] = []
+    for start, size in sorted(starts):
+        if ranges and start <= ranges[-1][1] + 1:
+            ranges[-1] = (ranges[-1][0], max(ranges[-1][1], start + size - 1))
+        else:
+            ranges.append((start, start + size - 1))
+    return tuple(ranges)

@@ -1,0 +1,89 @@
+"""Length-prefixed frames over a stream: limits, and the bytes that wait for the rest of their frame.
+
+A frame is ``u32 length`` and so many bytes.  The length is judged as soon as its four bytes are in, so
+nobody makes us keep a frame we would not read.
+"""
+
+import struct
+
+from ..errors import CodecError
+
+LENGTH_SIZE = 4
+MIN_LENGTH = 4
+"""A packet begins with a four-byte V2 header or with a protobuf header of at least eight bytes."""
+
+_LENGTH = struct.Struct(">I")
+_SMALL = 4096
+
+
+def frame_length(data: bytes, at: int, limit: int) -> int:
+    """Bytes after the length word at ``at``.
+
+    :param limit: greatest frame, the length word included.
+    :raises CodecError: too long, or too short for any packet.
+    """
+    length: int = _LENGTH.unpack_from(data, at)[0]
+    if length + LENGTH_SIZE > limit:
+        raise CodecError(f"frame of {length} bytes is over the limit of {limit - LENGTH_SIZE}")
+    if length < MIN_LENGTH:
+        raise CodecError(f"frame of {length} bytes is no packet")
+    return length
+
+
+class FrameBuffer:
+    """What was received of a frame that is not complete.
+
+    Pieces are joined once, when the frame is complete, so a great frame costs its size whatever the
+    chunks; small pieces share one bytearray, so a peer that sends byte by byte costs no object a byte.
+    """
+
+    __slots__ = ("_limit", "_pieces", "_have", "_need")
+
+    def __init__(self, limit: int) -> None:
+        self._limit = limit
+        self._pieces: list[bytes | bytearray] = []
+        self._have = 0
+        self._need = 0
+
+    def __len__(self) -> int:
+        return self._have
+
+    def add(self, chunk: bytes) -> bytes:
+        """Takes a chunk.
+
+        :returns: everything received, which begins with a frame boundary and is to be scanned; empty
+            while the first frame is known to be incomplete.
+        """
+        if not self._pieces:
+            return chunk
+        last = self._pieces[-1]
+        if len(chunk) < _SMALL and isinstance(last, bytearray):
+            last += chunk
+        elif len(chunk) < _SMALL:
+            self._pieces.append(bytearray(chunk))
+        else:
+            self._pieces.append(chunk)
+        self._have += len(chunk)
+        if self._have < self._need:
+            return b""
+        data = b"".join(self._pieces)
+        self.clear()
+        return data
+
+    def keep(self, data: bytes, at: int) -> None:
+        """Keeps the incomplete frame at the end of what :meth:`add` returned.
+
+        :raises CodecError: its length is out of bounds.
+        """
+        if at == len(data):
+            return
+        self._have = len(data) - at
+        self._need = LENGTH_SIZE
+        if self._have >= LENGTH_SIZE:
+            self._need += frame_length(data, at, self._limit)
+        self._pieces = [data[at:]]
+
+    def clear(self) -> None:
+        """Forgets everything."""
+        self._pieces = []
+        self._have = self._need = 0

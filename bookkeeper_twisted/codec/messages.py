@@ -1,0 +1,195 @@
+"""One frozen class for each cold request and response, independent of the wire version.
+
+``header`` correlates: a response is made with the header of its request, and its encoding follows
+from it.  Fields that a protocol does not have are ignored when encoding for it.
+"""
+
+import attrs
+
+from ..errors import Status
+
+
+@attrs.frozen
+class Header:
+    """:ivar wire: 2 or 3.
+    :ivar version: of the V2 packet header or the V3 header (3 is V3's only good value).
+    :ivar operation: V2 opcode or V3 operation number.
+    :ivar txn_id: V3 correlation id, 0 in V2.
+    :ivar priority: V3 only.
+    """
+
+    wire: int
+    version: int
+    operation: int
+    txn_id: int = 0
+    priority: int = 0
+
+
+# ---- requests ----------------------------------------------------------------------------------------
+
+
+@attrs.frozen
+class ReadRequest:
+    """A fencing read, a long poll, or a read with anything beyond ledger and entry.
+
+    :ivar piggyback: V3 ENTRY_PIGGYBACK: with a new LAC, also the entry after ``previous_lac``.
+    """
+
+    header: Header
+    ledger_id: int
+    entry_id: int
+    fence: bool = False
+    high_priority: bool = False
+    master_key: bytes | None = None
+    previous_lac: int | None = None
+    timeout_ms: int | None = None
+    piggyback: bool = False
+
+
+@attrs.frozen
+class AuthRequest:
+    """:ivar plugin: empty where V3 sent no sub-message, which is no plugin's name."""
+
+    header: Header
+    plugin: str
+    payload: bytes
+
+
+@attrs.frozen
+class WriteLacRequest:
+    """:ivar body: the LAC packet; its own lac counts, ``lac`` is for logs."""
+
+    header: Header
+    ledger_id: int
+    lac: int
+    master_key: bytes
+    body: bytes
+
+
+@attrs.frozen
+class ReadLacRequest:
+    header: Header
+    ledger_id: int
+
+
+@attrs.frozen
+class BookieInfoRequest:
+    """:ivar requested: 1 total capacity, 2 free space, or-ed; 0 = nothing asked."""
+
+    header: Header
+    requested: int = 0
+
+
+@attrs.frozen
+class StartTlsRequest:
+    header: Header
+
+
+@attrs.frozen
+class ForceLedgerRequest:
+    header: Header
+    ledger_id: int
+
+
+@attrs.frozen
+class ListEntriesRequest:
+    header: Header
+    ledger_id: int
+
+
+@attrs.frozen
+class RejectedRequest:
+    """A request that is readable enough to be answered and must be refused.
+
+    Bad versions, operations without a handler, body and request ids that disagree.
+
+    :ivar reply: the whole frame of the answer.
+    """
+
+    header: Header
+    status: Status
+    reply: bytes
+
+
+# ---- responses ---------------------------------------------------------------------------------------
+
+
+@attrs.frozen
+class ReadResponse:
+    header: Header
+    status: Status
+    ledger_id: int
+    entry_id: int
+    entry: bytes | None = None
+    max_lac: int | None = None
+    lac_update_timestamp: int | None = None
+
+
+@attrs.frozen
+class AuthResponse:
+    """V2 has no status on the wire, and answers as version 2 for ``AUTH_DISABLED_PLUGIN``.
+
+    :ivar status: other than EOK (V3) the sub-message is left out.
+    """
+
+    header: Header
+    plugin: str
+    payload: bytes
+    status: Status = Status.EOK
+
+
+@attrs.frozen
+class WriteLacResponse:
+    header: Header
+    status: Status
+    ledger_id: int
+
+
+@attrs.frozen
+class ReadLacResponse:
+    header: Header
+    status: Status
+    ledger_id: int
+    lac_body: bytes | None = None
+    last_entry: bytes | None = None
+
+
+@attrs.frozen
+class BookieInfoResponse:
+    header: Header
+    status: Status
+    total_disk_capacity: int | None = None
+    free_disk_space: int | None = None
+
+
+@attrs.frozen
+class StartTlsResponse:
+    """:ivar status: other than EOK the sub-message is left out."""
+
+    header: Header
+    status: Status
+
+
+@attrs.frozen
+class ForceLedgerResponse:
+    header: Header
+    status: Status
+    ledger_id: int
+
+
+@attrs.frozen
+class ListEntriesResponse:
+    """:ivar ranges: first and last ids of contiguous ranges, ascending."""
+
+    header: Header
+    status: Status
+    ledger_id: int
+    ranges: tuple[tuple[int, int], ...] | None = None
+
+
+@attrs.frozen
+class ErrorResponse:
+    """A V3 reply with a status and no sub-message (not authenticated, no such operation)."""
+
+    header: Header
+    status: Status

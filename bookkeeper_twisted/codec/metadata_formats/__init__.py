@@ -1,0 +1,51 @@
+"""What BookKeeper stores in a metadata service and in cookie files: bytes to values and back.
+
+Theory of operation.  One module per kind of record, a pair of functions (or a value that encodes and
+parses itself) each.  Decoding accepts what Java accepts, checks everything a reader may rely on and
+raises :class:`~bookkeeper_twisted.errors.CodecError`, nothing else; encoding gives the bytes Java
+writes, and raises the same error for a value the format has no place for.
+"""
+
+from .cookie import Cookie
+from .layout import Layout
+from .ledger_metadata import decode_ledger_metadata, encode_ledger_metadata
+from .service_info import decode_service_info, encode_service_info
+from .underreplication import (
+    AuditorCheck,
+    UnderreplicatedLedger,
+    check_rereplication_layout,
+    decode_check_time,
+    decode_lock,
+    decode_recovery_delay,
+    decode_underreplicated,
+    decode_vote,
+    encode_check_time,
+    encode_lock,
+    encode_recovery_delay,
+    encode_rereplication_layout,
+    encode_underreplicated,
+    encode_vote,
+)
+
+__all__ = [
+    "AuditorCheck",
+    "Cookie",
+    "Layout",
+    "UnderreplicatedLedger",
+    "check_rereplication_layout",
+    "decode_check_time",
+    "decode_ledger_metadata",
+    "decode_lock",
+    "decode_recovery_delay",
+    "decode_service_info",
+    "decode_underreplicated",
+    "decode_vote",
+    "encode_check_time",
+    "encode_ledger_metadata",
+    "encode_lock",
+    "encode_recovery_delay",
+    "encode_rereplication_layout",
+    "encode_service_info",
+    "encode_underreplicated",
+    "encode_vote",
+]

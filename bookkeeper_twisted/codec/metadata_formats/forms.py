@@ -1,0 +1,81 @@
+"""The three forms stored values have: protobuf text, protobuf binary and decimal numbers."""
+
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import TypeVar
+
+from google.protobuf import text_format
+from google.protobuf.message import DecodeError, EncodeError, Message
+
+from ...errors import CodecError
+
+M = TypeVar("M", bound=Message)
+
+_DECIMAL = re.compile(r"-?[0-9]{1,19}")
+
+
+@contextmanager
+def codec_errors(what: str) -> Iterator[None]:
+    """Turns what the libraries raise about the bytes or the values of ``what`` into CodecError."""
+    try:
+        yield
+    except CodecError as error:
+        raise CodecError(f"{what}: {error}") from None
+    except (DecodeError, EncodeError, text_format.ParseError, ValueError, RecursionError) as error:
+        raise CodecError(f"{what}: {str(error) or type(error).__name__}") from error
+
+
+def parse_text(message: M, data: bytes) -> M:
+    """Fills a message from text form; unknown fields are skipped, as Java's reader does."""
+    text_format.Merge(data.decode("utf-8"), message, allow_unknown_field=True)
+    return _complete(message)
+
+
+def parse_binary(message: M, data: bytes) -> M:
+    """Fills a message from binary form; unknown fields are skipped."""
+    message.MergeFromString(data)
+    return _complete(message)
+
+
+def text_of(message: Message) -> bytes:
+    """The text form, byte for byte what Java writes for ASCII values."""
+    return text_format.MessageToString(_complete(message), as_utf8=False).encode("ascii")
+
+
+def binary_of(message: Message) -> bytes:
+    """The binary form, fields in the order of their numbers."""
+    return message.SerializeToString(deterministic=True)
+
+
+def decimal(text: str, bits: int = 64) -> int:
+    """A decimal number as Java parses it, without the liberties of :class:`int`.
+
+    :raises CodecError: it is not one, or has more than ``bits`` bits.
+    """
+    value = int(text) if _DECIMAL.fullmatch(text) else None
+    if value is None or not -(1 << bits - 1) <= value < 1 << bits - 1:
+        raise CodecError(f"not a {bits}-bit number: {text[:40]!r}")
+    return value
+
+
+def _complete(message: M) -> M:
+    if not message.IsInitialized():
+        raise CodecError("a required field is missing")
+    _check_strings(message)
+    return message
+
+
+def _check_strings(message: Message) -> None:
+    """The library hands strings that are not UTF-8 out as bytes."""
+    for field, value in message.ListFields():
+        is_map = field.message_type is not None and field.message_type.GetOptions().map_entry
+        if is_map:  # the only one is of strings to strings
+            values = [*value.keys(), *value.values()]
+        else:
+            values = [value] if isinstance(value, str | bytes | Message) else value
+        if field.type == field.TYPE_MESSAGE and not is_map:
+            for inner in values:
+                _check_strings(inner)
+        elif (is_map or field.type == field.TYPE_STRING) and not all(isinstance(text, str) for text in values):
+            raise CodecError(f"{field.name} is not UTF-8")

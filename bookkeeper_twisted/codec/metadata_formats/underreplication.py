@@ -1,0 +1,131 @@
+"""Records of autorecovery: marks, locks, votes, times of the auditor's checks, recovery delay."""
+
+from enum import StrEnum
+
+import attrs
+from google.protobuf.message import Message
+
+from ...errors import CodecError
+from .._pb import dataformats_pb2 as pb
+from .forms import binary_of, codec_errors, decimal, parse_binary, parse_text, text_of
+
+_BASIC, _VERSION = "BASIC", 1
+
+
+@attrs.frozen
+class UnderreplicatedLedger:
+    """The mark of a ledger that lacks replicas.
+
+    :ivar replicas: ids of the bookies that are missing; may be empty.
+    :ivar ctime: ms since the epoch, None if it is not stored.
+    """
+
+    replicas: tuple[str, ...] = ()
+    ctime: int | None = None
+
+
+class AuditorCheck(StrEnum):
+    """The auditor's periodic checks, by the name their last run is stored under."""
+
+    ALL_LEDGERS = "checkallledgersctime"
+    PLACEMENT = "placementpolicycheckctime"
+    REPLICAS = "replicascheckctime"
+
+
+_CHECK_FIELDS: dict[AuditorCheck, tuple[type[Message], str]] = {
+    AuditorCheck.ALL_LEDGERS: (pb.CheckAllLedgersFormat, "checkAllLedgersCTime"),
+    AuditorCheck.PLACEMENT: (pb.PlacementPolicyCheckFormat, "placementPolicyCheckCTime"),
+    AuditorCheck.REPLICAS: (pb.ReplicasCheckFormat, "replicasCheckCTime"),
+}
+
+
+def encode_underreplicated(mark: UnderreplicatedLedger) -> bytes:
+    """:raises CodecError: a value does not fit its field."""
+    with codec_errors("under-replication mark"):
+        return text_of(pb.UnderreplicatedLedgerFormat(replica=mark.replicas, ctime=mark.ctime))
+
+
+def decode_underreplicated(data: bytes) -> UnderreplicatedLedger:
+    """:raises CodecError: it is not a mark."""
+    with codec_errors("under-replication mark"):
+        message = parse_text(pb.UnderreplicatedLedgerFormat(), data)
+        return UnderreplicatedLedger(tuple(message.replica), message.ctime if message.HasField("ctime") else None)
+
+
+def encode_rereplication_layout() -> bytes:
+    """The only layout of marks there is."""
+    return text_of(pb.LedgerRereplicationLayoutFormat(type=_BASIC, version=_VERSION))
+
+
+def check_rereplication_layout(data: bytes) -> None:
+    """:raises CodecError: marks are laid out in a way we do not know."""
+    with codec_errors("re-replication layout"):
+        message = parse_text(pb.LedgerRereplicationLayoutFormat(), data)
+        if (message.type, message.version) != (_BASIC, _VERSION):
+            raise CodecError(f"type {message.type!r} version {message.version} is unknown")
+
+
+def encode_lock(host: str) -> bytes:
+    """:param host: name of the worker's host, for people to read.
+    :raises CodecError: it is not text.
+    """
+    with codec_errors("re-replication lock"):
+        return text_of(pb.LockDataFormat(bookieId=host))
+
+
+def decode_lock(data: bytes) -> str | None:
+    """Who holds a lock, None if it does not say.
+
+    :raises CodecError: it is not a lock.
+    """
+    with codec_errors("re-replication lock"):
+        message = parse_text(pb.LockDataFormat(), data)
+        return message.bookieId if message.HasField("bookieId") else None
+
+
+def encode_vote(bookie_id: str) -> bytes:
+    """:raises CodecError: it is not text."""
+    with codec_errors("auditor vote"):
+        return text_of(pb.AuditorVoteFormat(bookieId=bookie_id))
+
+
+def decode_vote(data: bytes) -> str | None:
+    """Whose vote it is, None if it does not say.
+
+    :raises CodecError: it is not a vote.
+    """
+    with codec_errors("auditor vote"):
+        message = parse_text(pb.AuditorVoteFormat(), data)
+        return message.bookieId if message.HasField("bookieId") else None
+
+
+def encode_check_time(check: AuditorCheck, ms: int) -> bytes:
+    """:param ms: since the epoch.
+    :raises CodecError: it does not fit 64 bits.
+    """
+    message, field = _CHECK_FIELDS[check]
+    with codec_errors(check.value):
+        return binary_of(message(**{field: ms}))
+
+
+def decode_check_time(check: AuditorCheck, data: bytes) -> int | None:
+    """When the check last ended, None if it does not say.
+
+    :raises CodecError: it is not such a record.
+    """
+    factory, field = _CHECK_FIELDS[check]
+    with codec_errors(check.value):
+        message = parse_binary(factory(), data)
+        ms: int = getattr(message, field)
+        return ms if message.HasField(field) else None
+
+
+def encode_recovery_delay(seconds: int) -> bytes:
+    """The pause between the loss of a bookie and the audit."""
+    return b"%d" % seconds
+
+
+def decode_recovery_delay(data: bytes) -> int:
+    """:raises CodecError: it is not a number."""
+    with codec_errors("lost bookie recovery delay"):
+        return decimal(data.decode("ascii"), 32)

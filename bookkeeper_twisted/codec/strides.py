@@ -1,0 +1,117 @@
+"""Reading n frames of one size by a few C calls, instead of n times a Python loop.
+
+Requests and replies of one kind usually come in rows of equal size and equal beginning (length word,
+header, key).  :func:`same_columns` takes such a row apart; the loop over single frames is for the rest.
+"""
+
+import struct
+import sys
+from array import array
+from collections.abc import Iterator, Sequence
+from functools import lru_cache
+from itertools import accumulate, chain
+
+_FIRST_TRY = 16
+_GROWTH = 8
+_FEW = 24
+
+
+@lru_cache(maxsize=256)
+def _splitter(sizes: tuple[int, ...]) -> struct.Struct:
+    return struct.Struct(">" + "".join([f"{size}s" for size in sizes]))
+
+
+def same_columns(data: bytes, at: int, sizes: tuple[int, ...], fixed: tuple[int, ...]) -> list[list[bytes]]:
+    """Takes a row of equal frames apart into columns.
+
+    The frame at ``at`` must be complete.  The number of frames looked at grows while all of them match,
+    so a row that ends early has cost little.
+
+    :param sizes: bytes of the parts of a frame.
+    :param fixed: which parts are equal in all frames of the row; the first frame that differs ends it.
+    :returns: for each part a list with one item a frame; at least one frame.
+    """
+    split = _splitter(sizes)
+    offsets = [at, *accumulate(sizes, initial=at)][1:]
+    expected = [(part, data[offsets[part] : offsets[part + 1]]) for part in fixed]
+    view = memoryview(data)
+    left = (len(data) - at) // split.size
+    columns: list[list[bytes]] = [[] for _ in sizes]
+    count = min(_FIRST_TRY, left)
+    while left:
+        end = at + count * split.size
+        flat = list(chain.from_iterable(split.iter_unpack(view[at:end])))
+        parts = [flat[i :: len(sizes)] for i in range(len(sizes))]
+        good = min([_equal_until(parts[part], value) for part, value in expected])
+        for column, part in zip(columns, parts, strict=True):
+            column += part[:good]
+        if good < count:
+            break
+        at, left = end, left - count
+        count = min(count * _GROWTH, left)
+    return columns
+
+
+def _equal_until(values: list[bytes], expected: bytes) -> int:
+    """Index of the first value that is another."""
+    if values.count(expected) == len(values):
+        return len(values)
+    return next(i for i, value in enumerate(values) if value != expected)
+
+
+def same_prefix(data: bytes, at: int, stride: int, prefix: int) -> list[bytes]:
+    """Rests of the frames of ``stride`` bytes from ``at`` on that begin with the same ``prefix`` bytes."""
+    return same_columns(data, at, (prefix, stride - prefix), (0,))[1]
+
+
+def row_ahead(data: bytes, at: int, stride: int, prefix: int) -> bool:
+    """Whether the two frames after the one at ``at`` are here and begin with the same ``prefix`` bytes: a row."""
+    head = data[at : at + prefix]
+    second, third = at + stride, at + 2 * stride
+    return (
+        data[second : second + prefix] == head and third + stride <= len(data) and data[third : third + prefix] == head
+    )
+
+
+def big_endian(values: Sequence[int]) -> bytes:
+    """The values as big-endian i64, one after the other."""
+    packed = array("q", values)
+    if sys.byteorder == "little":
+        packed.byteswap()
+    return packed.tobytes()
+
+
+def counts_up(data: bytes, stride: int, count: int, at: int, key: bytes, first: int) -> bool:
+    """Whether each of ``count`` records has ``key`` at offset ``at``, and then i64 ids that go up from ``first``."""
+    if first + count > 1 << 63:
+        return False
+    if count < _FEW:
+        wanted = [key + i.to_bytes(8, "big", signed=True) for i in range(first, first + count)]
+        return [data[i : i + len(key) + 8] for i in range(at, at + count * stride, stride)] == wanted
+    end = count * stride
+    for offset, byte in enumerate(key, at):
+        if data[offset:end:stride] != bytes([byte]) * count:
+            return False
+    expected = big_endian(range(first, first + count))
+    at += len(key)
+    return all(data[at + i : end : stride] == expected[i::8] for i in range(7, -1, -1))
+
+
+def stretches(ids: Sequence[int], keys: Sequence[object] | None = None) -> Iterator[tuple[int, int]]:
+    """Cuts parallel lists where the ids do not go up by one, or the key changes.
+
+    :returns: (start, end) indexes, end exclusive.
+    """
+    count = len(ids)
+    first = ids[0]
+    if keys is None or keys.count(keys[0]) == count:
+        keys = None
+        if tuple(ids) == tuple(range(first, first + count)):
+            yield 0, count
+            return
+    start = 0
+    for i in range(1, count):
+        if ids[i] != ids[i - 1] + 1 or (keys is not None and keys[i] != keys[i - 1]):
+            yield start, i
+            start = i
+    yield start, count

@@ -1,0 +1,121 @@
+"""V2, the fixed-layout protocol: what a client sends and what a bookie answers outside the hot path.
+
+Requests, after the u32 length word; the key is 20 bytes:
+
+==========  ========================================================================================
+add         header (0,4), key (4,20), entry (24, rest), which begins with ledgerId and entryId
+read        header (0,4), ledgerId i64 (4,8), entryId i64 (12,8), [key (20,20)]
+batch read  header (0,4), ledgerId (4,8), first entryId (12,8), requestId i64 (20,8), maxCount i32
+            (28,4), maxSize i64 (32,8), [key (40,20)]
+auth        header (0,4), protobuf ``AuthMessage`` (4, rest), both ways
+==========  ========================================================================================
+"""
+
+import struct
+from collections.abc import Sequence
+from itertools import repeat
+
+from ..errors import CodecError
+from ..model import EntryRun
+from . import messages as m
+from . import v2_replies
+from .operations import AUTH_DISABLED_PLUGIN, FENCE, HIGH_PRIORITY, MASTER_KEY_SIZE, V2Op
+from .protobuf import wire_pb
+from .runs import BatchRead
+from .v2_replies import header_word
+
+VERSION = 2
+ADD_OVERHEAD = 24
+"""Bytes of an add request beside the entry, the length word apart."""
+
+READ_LENGTH = 20
+BATCH_READ_LENGTH = 40
+
+HEAD = struct.Struct(">II")
+READ = struct.Struct(">IIqq")
+BATCH_READ = struct.Struct(">IIqqqiq")
+
+assert READ.size == READ_LENGTH + 4 and BATCH_READ.size == BATCH_READ_LENGTH + 4
+
+
+def encode_adds(
+    master_key: bytes, entries: EntryRun, flags: int = 0, deferred_sync: bool = False, first_txn_id: int = 0,
+    version: int = VERSION,
+) -> bytes:  # fmt: skip
+    """Adds of all entries of a run.
+
+    :param first_txn_id: V3's, not sent.
+    :raises CodecError: the key is not of 20 bytes, or ``deferred_sync``, which V2 cannot say.
+    """
+    if len(master_key) != MASTER_KEY_SIZE:
+        raise CodecError(f"V2 carries a key of {MASTER_KEY_SIZE} bytes, not {len(master_key)}")
+    if deferred_sync:
+        raise CodecError("V2 has no deferred sync")
+    word = header_word(version, V2Op.ADD, flags)
+    bodies = entries.entries()
+    if entries.stride:
+        head = HEAD.pack(entries.stride - 4 + ADD_OVERHEAD, word) + master_key
+        return head + head.join(bodies)
+    parts: list[bytes] = [b""] * (2 * entries.count)
+    tail = word.to_bytes(4, "big") + master_key
+    parts[::2] = [(len(body) + ADD_OVERHEAD).to_bytes(4, "big") + tail for body in bodies]
+    parts[1::2] = bodies
+    return b"".join(parts)
+
+
+def encode_reads(
+    ledger_id: int, entry_ids: Sequence[int], flags: int = 0, first_txn_id: int = 0, version: int = VERSION
+) -> bytes:
+    """Plain reads of entries of one ledger; ``first_txn_id`` is V3's, not sent."""
+    word = header_word(version, V2Op.READ, flags)
+    return b"".join(map(READ.pack, repeat(READ_LENGTH), repeat(word), repeat(ledger_id), entry_ids))
+
+
+def encode_batch_read(request: BatchRead) -> bytes:
+    """A batch read; previous LAC and timeout are V3's, not sent."""
+    key = _key(request.master_key)
+    word = header_word(request.version, V2Op.BATCH_READ, request.flags)
+    length = BATCH_READ_LENGTH + len(key)
+    ids = (request.ledger_id, request.first, request.request_id)
+    return BATCH_READ.pack(length, word, *ids, request.max_count, request.max_size) + key
+
+
+def encode_request(message: object) -> bytes:
+    """A cold request: fencing read or AUTH.
+
+    :raises CodecError: V2 has no such request.
+    """
+    if isinstance(message, m.ReadRequest):
+        key = _key(message.master_key)
+        flags = FENCE * message.fence | HIGH_PRIORITY * message.high_priority
+        word = header_word(message.header.version, V2Op.READ, flags)
+        return READ.pack(READ_LENGTH + len(key), word, message.ledger_id, message.entry_id) + key
+    if isinstance(message, m.AuthRequest):
+        return _auth(message.header.version, message.plugin, message.payload)
+    raise CodecError(f"V2 has no {type(message).__name__}")
+
+
+def encode_response(message: object) -> bytes:
+    """The answer to a cold request.
+
+    :raises CodecError: V2 has no such response.
+    """
+    if isinstance(message, m.ReadResponse):
+        header = message.header
+        ids = (message.ledger_id, message.entry_id)
+        return v2_replies.read_reply(header.version, header.operation, message.status, *ids, message.entry)
+    if isinstance(message, m.AuthResponse):
+        disabled = message.plugin == AUTH_DISABLED_PLUGIN
+        return _auth(VERSION if disabled else message.header.version, message.plugin, message.payload)
+    raise CodecError(f"V2 has no {type(message).__name__}")
+
+
+def _auth(version: int, plugin: str, payload: bytes) -> bytes:
+    body = wire_pb.AuthMessage(authPluginName=plugin, payload=payload).SerializeToString()
+    return HEAD.pack(4 + len(body), header_word(version, V2Op.AUTH)) + body
+
+
+def _key(master_key: bytes | None) -> bytes:
+    if master_key is not None and len(master_key) != MASTER_KEY_SIZE:
+        raise CodecError(f"V2 carries a key of {MASTER_KEY_SIZE} bytes, not {len(master_key)}")
+    return master_key or b""

@@ -1,0 +1,85 @@
+"""V2 replies to the hot requests, many at a time.
+
+Layout, after the u32 length word:
+
+=============  ====================================================================================
+add            header (0,4), error code i32 (4,4), ledgerId i64 (8,8), entryId i64 (16,8)
+read           the same, then the entry (24, rest); ids are those of the request
+batch read     the same, then requestId i64 (24,8), then records ``i32 size, entry`` (32, rest)
+=============  ====================================================================================
+"""
+
+import struct
+from collections.abc import Sequence
+from itertools import repeat
+
+from ..errors import Status
+from ..model import EntryRun
+from .strides import big_endian
+
+IDS_REPLY = struct.Struct(">IIiqq")
+"""Length word, header, error code, ledgerId, entryId."""
+
+BATCH_REPLY = struct.Struct(">IIiqqq")
+"""The same and requestId."""
+
+assert IDS_REPLY.size == 28 and BATCH_REPLY.size == 36
+
+IDS_REPLY_LENGTH = IDS_REPLY.size - 4
+BATCH_REPLY_LENGTH = BATCH_REPLY.size - 4
+
+_FEW = 4
+
+
+def header_word(version: int, opcode: int, flags: int = 0) -> int:
+    """The four header bytes.  Version 0 has the opcode only."""
+    return version << 24 | opcode << 16 | flags if version else opcode
+
+
+def ids_reply(version: int, opcode: int, status: Status, ledger_id: int, entry_id: int) -> bytes:
+    """An add reply, or the reply to a read that failed."""
+    return IDS_REPLY.pack(IDS_REPLY_LENGTH, header_word(version, opcode), status.v2, ledger_id, entry_id)
+
+
+def ids_replies(version: int, opcode: int, status: Status, ledger_id: int, first: int, count: int) -> bytes:
+    """Replies for consecutive entries, in order."""
+    frame = ids_reply(version, opcode, status, ledger_id, first)
+    if count < _FEW:
+        head = frame[:20]
+        return b"".join([head + (first + i).to_bytes(8, "big", signed=True) for i in range(count)])
+    frames = bytearray(frame * count)
+    ids = big_endian(range(first, first + count))
+    for i in range(8):
+        frames[20 + i :: 28] = ids[i::8]
+    return bytes(frames)
+
+
+def read_reply(
+    version: int, opcode: int, status: Status, ledger_id: int, entry_id: int, entry: bytes | None = None
+) -> bytes:
+    """The reply to one read."""
+    entry = entry or b""
+    word = header_word(version, opcode)
+    return IDS_REPLY.pack(IDS_REPLY_LENGTH + len(entry), word, status.v2, ledger_id, entry_id) + entry
+
+
+def read_replies(
+    version: int, opcode: int, ledger_ids: Sequence[int], entry_ids: Sequence[int], entries: Sequence[bytes]
+) -> bytes:
+    """Successful replies, one for each entry."""
+    lengths = [IDS_REPLY_LENGTH + len(entry) for entry in entries]
+    parts: list[bytes] = [b""] * (2 * len(entries))
+    word = header_word(version, opcode)
+    parts[::2] = map(IDS_REPLY.pack, lengths, repeat(word), repeat(0), ledger_ids, entry_ids)
+    parts[1::2] = entries
+    return b"".join(parts)
+
+
+def batch_reply(
+    version: int, opcode: int, status: Status, ledger_id: int, first: int, request_id: int,
+    runs: Sequence[EntryRun] = (),
+) -> list[bytes]:  # fmt: skip
+    """The reply to a batch read in pieces; records go out as they lie in the runs."""
+    length = BATCH_REPLY_LENGTH + sum([run.size for run in runs])
+    head = BATCH_REPLY.pack(length, header_word(version, opcode), status.v2, ledger_id, first, request_id)
+    return [head, *[run.data for run in runs]]

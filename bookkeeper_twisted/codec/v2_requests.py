@@ -1,0 +1,221 @@
+"""V2 requests as a bookie receives them: frames to runs, messages and refusals."""
+
+import struct
+from collections.abc import Iterator, Sequence
+
+from ..errors import CodecError, Status
+from ..model import EntryRun
+from . import v2_replies
+from .framing import LENGTH_SIZE, frame_length
+from .messages import AuthRequest, Header, ReadRequest, RejectedRequest
+from .operations import FENCE, HIGH_PRIORITY, MASTER_KEY_SIZE, V2Op
+from .protobuf import parse, text, wire_pb
+from .runs import AddRun, BatchRead, ReadRun
+from .strides import counts_up, row_ahead, same_prefix, stretches
+from .v2 import ADD_OVERHEAD, BATCH_READ, BATCH_READ_LENGTH, READ_LENGTH, VERSION
+
+MIN_ENTRY_SIZE = 24
+"""An entry of 24 to 31 bytes is stored although no client can read it; below, it is refused."""
+
+_IDS_SIZE = 16
+_WORD = struct.Struct(">I")
+_IDS = struct.Struct(">qq")
+_ADD_PREFIX = LENGTH_SIZE + ADD_OVERHEAD
+_SHORTEST_ADD = ADD_OVERHEAD + MIN_ENTRY_SIZE
+_READ_PREFIX = 8
+
+
+def scan(data: bytes, at: int, limit: int, items: list[object]) -> int:
+    """Reads all complete frames from ``at`` on.
+
+    :param items: gets runs, messages and refusals, in order.
+    :returns: where the first incomplete frame begins.
+    :raises CodecError: a frame is over the limit or no request; ``items`` has what came before.
+    """
+    end = len(data)
+    while end - at >= LENGTH_SIZE:
+        length = frame_length(data, at, limit)
+        if end - at - LENGTH_SIZE < length:
+            break
+        version, opcode, flags = split_header(_WORD.unpack_from(data, at + LENGTH_SIZE)[0])
+        if opcode == V2Op.ADD:
+            at = _adds(data, at, length, limit, (version, flags), items)
+        elif opcode == V2Op.READ:
+            at = _reads(data, at, length, version, flags, items)
+        elif opcode == V2Op.BATCH_READ:
+            items.append(_batch_read(data, at, length, version, flags))
+            at += LENGTH_SIZE + length
+        elif opcode == V2Op.AUTH:
+            items.append(_auth(data, at, length, version))
+            at += LENGTH_SIZE + length
+        else:
+            raise CodecError(f"no V2 request has opcode {opcode}")
+    return at
+
+
+def split_header(word: int) -> tuple[int, int, int]:
+    """Version (an unsigned byte), opcode and flags of the four header bytes."""
+    version = word >> 24
+    if version:
+        return version, word >> 16 & 0xFF, word & 0xFFFF
+    return 0, word & 0xFF, 0
+
+
+def _refusal(version: int, opcode: int, status: Status, ledger_id: int, entry_id: int) -> RejectedRequest:
+    reply = v2_replies.ids_reply(version, opcode, status, ledger_id, entry_id)
+    return RejectedRequest(Header(2, version, opcode), status, reply)
+
+
+# ---- adds --------------------------------------------------------------------------------------------
+
+
+def _adds(data: bytes, at: int, length: int, limit: int, head: tuple[int, int], items: list[object]) -> int:
+    """A row of adds with one header and key, entries of any sizes.
+
+    :param head: version and flags.
+    """
+    version, flags = head
+    if length < ADD_OVERHEAD + _IDS_SIZE:
+        raise CodecError(f"V2 add of {length} bytes has no ids")
+    if version > VERSION or length < _SHORTEST_ADD:
+        ledger_id, entry_id = _IDS.unpack_from(data, at + _ADD_PREFIX)
+        status = Status.EBADVERSION if version > VERSION else Status.EBADREQ
+        items.append(_refusal(version, V2Op.ADD, status, ledger_id, entry_id))
+        return at + LENGTH_SIZE + length
+    master_key = data[at + 8 : at + _ADD_PREFIX]
+    entries, end = _entries(data, at, length, limit)
+    run = _uniform_run(entries)
+    if run is not None:
+        items.append(AddRun(2, version, flags, False, master_key, run))
+        return end
+    for item in _cut(entries):
+        if isinstance(item, EntryRun):
+            items.append(AddRun(2, version, flags, False, master_key, item))
+        else:
+            items.append(_refusal(version, V2Op.ADD, Status.EBADREQ, *item))
+    return end
+
+
+def _entries(data: bytes, at: int, length: int, limit: int) -> tuple[list[bytes], int]:
+    """Entries of the complete adds from ``at`` on that have the header and key of the first.
+
+    Rows of one size are taken apart by :func:`~.strides.same_prefix`, others frame by frame.
+
+    :returns: the entries and where they end.
+    """
+    entries: list[bytes] = []
+    head = data[at + 4 : at + _ADD_PREFIX]
+    last = len(data) - _ADD_PREFIX
+    longest = limit - LENGTH_SIZE
+    previous = length
+    while at <= last:
+        length = _WORD.unpack_from(data, at)[0]
+        after = at + LENGTH_SIZE + length
+        if not _SHORTEST_ADD <= length <= longest or after > len(data) or data[at + 4 : at + _ADD_PREFIX] != head:
+            break
+        if length == previous and row_ahead(data, at, LENGTH_SIZE + length, _ADD_PREFIX):
+            row = same_prefix(data, at, LENGTH_SIZE + length, _ADD_PREFIX)
+            entries += row
+            at += len(row) * (LENGTH_SIZE + length)
+        else:
+            entries.append(data[at + _ADD_PREFIX : after])
+            at = after
+        previous = length
+    return entries, at
+
+
+def _uniform_run(entries: Sequence[bytes]) -> EntryRun | None:
+    """The run of consecutive entries of one size, if they are that."""
+    size, count = len(entries[0]), len(entries)
+    ledger_id, first = _IDS.unpack_from(entries[0])
+    if ledger_id < 0 or first < 0 or _IDS.unpack_from(entries[-1]) != (ledger_id, first + count - 1):
+        return None
+    prefix = _WORD.pack(size)
+    joined = prefix + prefix.join(entries)
+    if count > 1 and (
+        list(map(len, entries)).count(size) != count or not counts_up(joined, size + 4, count, 4, entries[0][:8], first)
+    ):
+        return None
+    return EntryRun(ledger_id, first, count, joined, size + 4)
+
+
+def _cut(entries: Sequence[bytes]) -> Iterator[EntryRun | tuple[int, int]]:
+    """Runs of consecutive entries; for an entry with a reserved (negative) id its ids instead."""
+    ledger_ids, entry_ids = zip(*[_IDS.unpack_from(entry) for entry in entries], strict=True)
+    for start, end in stretches(entry_ids, ledger_ids):
+        ledger_id, first = ledger_ids[start], entry_ids[start]
+        refused = end - start if ledger_id < 0 else min(end - start, max(0, -first))
+        yield from [(ledger_id, first + i) for i in range(refused)]
+        if start + refused < end:
+            yield EntryRun.of_entries(ledger_id, first + refused, entries[start + refused : end])
+
+
+# ---- reads -------------------------------------------------------------------------------------------
+
+
+def _reads(data: bytes, at: int, length: int, version: int, flags: int, items: list[object]) -> int:
+    """A row of plain reads, or one read of another form."""
+    if length < READ_LENGTH:
+        raise CodecError(f"V2 read of {length} bytes")
+    after = at + LENGTH_SIZE + length
+    ledger_id, entry_id = _IDS.unpack_from(data, at + _READ_PREFIX)
+    fence = bool(flags & FENCE)
+    key = _key(data, at, length, READ_LENGTH, version, fence)
+    if version > VERSION:
+        items.append(_refusal(version, V2Op.READ, Status.EBADVERSION, ledger_id, entry_id))
+    elif fence and ledger_id < 0:
+        items.append(_refusal(version, V2Op.READ, Status.EBADREQ, ledger_id, entry_id))
+    elif fence or key is not None:
+        header = Header(2, version, V2Op.READ)
+        items.append(ReadRequest(header, ledger_id, entry_id, fence, bool(flags & HIGH_PRIORITY), key))
+    elif length == READ_LENGTH and row_ahead(data, at, LENGTH_SIZE + READ_LENGTH, _READ_PREFIX):
+        rows = same_prefix(data, at, LENGTH_SIZE + READ_LENGTH, _READ_PREFIX)
+        ids = struct.unpack(f">{2 * len(rows)}q", b"".join(rows))
+        items.append(ReadRun(2, version, flags, ids[::2], ids[1::2]))
+        after = at + len(rows) * (LENGTH_SIZE + READ_LENGTH)
+    else:
+        items.append(ReadRun(2, version, flags, (ledger_id,), (entry_id,)))
+    return after
+
+
+def _batch_read(data: bytes, at: int, length: int, version: int, flags: int) -> object:
+    if length < BATCH_READ_LENGTH:
+        raise CodecError(f"V2 batch read of {length} bytes")
+    _, _, ledger_id, first, request_id, max_count, max_size = BATCH_READ.unpack_from(data, at)
+    fence = bool(flags & FENCE)
+    key = _key(data, at, length, BATCH_READ_LENGTH, version, fence)
+    request = BatchRead(2, version, flags, ledger_id, first, request_id, max_count, max_size, key)
+    status = Status.EBADVERSION if version > VERSION else Status.EBADREQ
+    if version > VERSION or (fence and ledger_id < 0):
+        return RejectedRequest(Header(2, version, V2Op.BATCH_READ), status, request.failure(status))
+    return request
+
+
+def _key(data: bytes, at: int, length: int, fixed: int, version: int, fence: bool) -> bytes | None:
+    """The key behind the fixed part.  It has to be there to fence; the Java client also sends it where
+    nobody reads it.  Versions 0 and 1 have none."""
+    signed_version = version - 256 if version > 127 else version
+    if signed_version < VERSION:
+        return None
+    if fence and length < fixed + MASTER_KEY_SIZE:
+        raise CodecError("V2 fencing read without a master key")
+    if not fence and length != fixed + MASTER_KEY_SIZE:
+        return None
+    start = at + LENGTH_SIZE + fixed
+    return data[start : start + MASTER_KEY_SIZE]
+
+
+def _auth(data: bytes, at: int, length: int, version: int) -> AuthRequest:
+    plugin, payload = auth_message(data, at, length)
+    return AuthRequest(Header(2, version, V2Op.AUTH), plugin, payload)
+
+
+def auth_message(data: bytes, at: int, length: int) -> tuple[str, bytes]:
+    """Plugin and payload of a V2 AUTH frame, request or response.
+
+    :raises CodecError: a field is missing.
+    """
+    message = parse(wire_pb.AuthMessage, memoryview(data)[at + 8 : at + LENGTH_SIZE + length])
+    if message is None:
+        raise CodecError("V2 AUTH without its message")
+    return text(message.authPluginName), message.payload

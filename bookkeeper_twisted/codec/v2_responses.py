@@ -1,0 +1,122 @@
+"""V2 responses as a client receives them."""
+
+import struct
+from itertools import accumulate
+
+from ..errors import CodecError, Status
+from ..model import EntryRun
+from .framing import LENGTH_SIZE, frame_length
+from .messages import AuthResponse, Header
+from .operations import V2Op
+from .runs import AddReplies, BatchReply, ReadReply
+from .strides import row_ahead, same_prefix, stretches
+from .v2_replies import BATCH_REPLY, IDS_REPLY, IDS_REPLY_LENGTH
+from .v2_requests import auth_message, split_header
+
+_WORD = struct.Struct(">I")
+_SIZE = struct.Struct(">i")
+_ADD_PREFIX = 20
+
+
+def scan(data: bytes, at: int, limit: int, items: list[object]) -> int:
+    """Reads all complete frames from ``at`` on.
+
+    :param items: gets replies, in order.
+    :returns: where the first incomplete frame begins.
+    :raises CodecError: a frame is over the limit or no response; ``items`` has what came before.
+    """
+    end = len(data)
+    while end - at >= LENGTH_SIZE:
+        length = frame_length(data, at, limit)
+        if end - at - LENGTH_SIZE < length:
+            break
+        version, opcode, _ = split_header(_WORD.unpack_from(data, at + LENGTH_SIZE)[0])
+        if opcode == V2Op.ADD:
+            at = _add_replies(data, at, length, items)
+            continue
+        after = at + LENGTH_SIZE + length
+        if opcode == V2Op.READ:
+            items.append(_read_reply(data, at, length))
+        elif opcode == V2Op.BATCH_READ:
+            items.append(_batch_reply(data, at, after))
+        elif opcode == V2Op.AUTH:
+            items.append(AuthResponse(Header(2, version, V2Op.AUTH), *auth_message(data, at, length)))
+        else:
+            raise CodecError(f"no V2 response has opcode {opcode}")
+        at = after
+    return at
+
+
+def _status(code: int) -> Status:
+    try:
+        return Status.from_v2(code)
+    except ValueError as error:
+        raise CodecError(str(error)) from None
+
+
+def _add_replies(data: bytes, at: int, length: int, items: list[object]) -> int:
+    """A row of add replies; runs are cut where status or ledger change or the ids do not go up by one."""
+    if length < IDS_REPLY_LENGTH:
+        raise CodecError(f"V2 add response of {length} bytes")
+    _, _, code, ledger_id, first = IDS_REPLY.unpack_from(data, at)
+    status = _status(code)
+    if length != IDS_REPLY_LENGTH or not row_ahead(data, at, IDS_REPLY.size, _ADD_PREFIX):
+        AddReplies(status, ledger_id, first, 1).append_to(items)
+        return at + LENGTH_SIZE + length
+    rows = same_prefix(data, at, IDS_REPLY.size, _ADD_PREFIX)
+    ids = struct.unpack(f">{len(rows)}q", b"".join(rows))
+    for start, end in stretches(ids):
+        AddReplies(status, ledger_id, ids[start], end - start).append_to(items)
+    return at + len(rows) * IDS_REPLY.size
+
+
+def _read_reply(data: bytes, at: int, length: int) -> ReadReply:
+    if length < IDS_REPLY_LENGTH:
+        raise CodecError(f"V2 read response of {length} bytes")
+    _, _, code, ledger_id, entry_id = IDS_REPLY.unpack_from(data, at)
+    status = _status(code)
+    entry = data[at + IDS_REPLY.size : at + LENGTH_SIZE + length] if status is Status.EOK else None
+    return ReadReply(status, ledger_id, entry_id, None, entry)
+
+
+def _batch_reply(data: bytes, at: int, end: int) -> BatchReply:
+    if end - at < BATCH_REPLY.size:
+        raise CodecError(f"V2 batch read response of {end - at - LENGTH_SIZE} bytes")
+    _, _, code, ledger_id, first, request_id = BATCH_REPLY.unpack_from(data, at)
+    status = _status(code)
+    run = records(ledger_id, first, data[at + BATCH_REPLY.size : end]) if status is Status.EOK else None
+    return BatchReply(2, status, ledger_id, first, request_id, run)
+
+
+def records(ledger_id: int, first: int, data: bytes) -> EntryRun:
+    """A run over ``i32 size, entry`` records as they lie.
+
+    :raises CodecError: there is none, or the sizes do not add up.
+    """
+    if len(data) < _SIZE.size:
+        raise CodecError("batch read response without entries")
+    stride = _SIZE.unpack_from(data, 0)[0] + _SIZE.size
+    count = len(data) // stride if stride >= _SIZE.size else 0
+    if count and len(data) == count * stride and _equal_sizes(data, stride, count):
+        return EntryRun(ledger_id, first, count, data, stride)
+    offsets = _offsets(data)
+    return EntryRun(ledger_id, first, len(offsets) - 1, data, 0, offsets)
+
+
+def _equal_sizes(data: bytes, stride: int, count: int) -> bool:
+    """Whether every record begins with the size word of the first."""
+    return all(data[i::stride] == data[i : i + 1] * count for i in range(_SIZE.size))
+
+
+def _offsets(data: bytes) -> list[int]:
+    sizes = []
+    at, end = 0, len(data)
+    while at < end:
+        size = _SIZE.unpack_from(data, at)[0] if end - at >= _SIZE.size else -1
+        if size < 0:
+            raise CodecError("batch read response with a broken entry size")
+        sizes.append(size + _SIZE.size)
+        at += size + _SIZE.size
+    if at > end:
+        raise CodecError("batch read response with a truncated entry")
+    return [0, *accumulate(sizes)]

@@ -1,0 +1,257 @@
+"""V3, the protobuf protocol: what a client sends and what a bookie answers outside the hot path.
+
+A frame is a length word and one ``Request`` or ``Response``.  Reads, adds and batch reads are written by
+hand: Java writes their ``flag`` (field 100) in front of field 1, which no other encoder does, and adds
+come by the million.  The rest goes through protobuf.
+"""
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from ..errors import CodecError, Status
+from ..model import EntryRun
+from . import messages as m
+from . import v3_replies
+from .availability import encode_availability
+from .operations import FENCE, HIGH_PRIORITY, RECOVERY_ADD, V3_HIGH_PRIORITY, Operation
+from .protobuf import wire_pb
+from .runs import BatchRead
+from .v3_replies import TXN_AT, frame, header_field
+from .varints import bytes_field, equal_widths, fill_column, number_field, varint
+
+FLAG_KEY = b"\xa0\x06"
+READ_KEY = b"\xa2\x06"
+ADD_KEY = b"\xaa\x06"
+BATCH_READ_KEY = b"\xea\x06"
+
+FLAG_FENCE = 1
+FLAG_PIGGYBACK = 2
+FLAG_RECOVERY = 1
+
+
+def _priority(flags: int) -> int:
+    return V3_HIGH_PRIORITY if flags & HIGH_PRIORITY else 0
+
+
+# ---- hot requests ------------------------------------------------------------------------------------
+
+
+def encode_adds(
+    master_key: bytes, entries: EntryRun, flags: int = 0, deferred_sync: bool = False, first_txn_id: int = 0
+) -> bytes:
+    """Adds of all entries of a run, with consecutive txnIds."""
+    txn_ids = range(first_txn_id, first_txn_id + entries.count)
+    flag = FLAG_RECOVERY if flags & RECOVERY_ADD else None
+    before_id = number_field(FLAG_KEY, flag) + b"\x08" + varint(entries.ledger_id) + b"\x10"
+    after_id = bytes_field(b"\x1a", master_key)
+    last = b"\x28\x01" if deferred_sync else b""
+    bodies = entries.entries()
+    if not entries.stride or entries.count == 1:
+        parts = []
+        for i, body in enumerate(bodies):
+            ids = before_id + varint(entries.first + i) + after_id
+            header = header_field(Operation.ADD, first_txn_id + i, _priority(flags))
+            parts.append(frame(header + bytes_field(ADD_KEY, ids + bytes_field(b"\x22", body) + last)))
+        return b"".join(parts)
+    after_id += b"\x22" + varint(entries.stride - 4)
+    frames: list[bytes] = []
+    for start, end, txn_size, id_size in equal_widths(txn_ids, entries.first):
+        sub_size = len(before_id) + id_size + len(after_id) + entries.stride - 4 + len(last)
+        header = header_field(Operation.ADD, txn_ids[start], _priority(flags))
+        head = header + ADD_KEY + varint(sub_size) + before_id + varint(entries.first + start) + after_id
+        head = (len(head) + entries.stride - 4 + len(last)).to_bytes(4, "big") + head
+        heads = bytearray(head * (end - start))
+        id_at = len(head) - len(after_id) - id_size
+        fill_column(heads, TXN_AT, len(head), txn_ids[start:end], txn_size)
+        fill_column(heads, id_at, len(head), range(entries.first + start, entries.first + end), id_size)
+        frames += _interleaved(bytes(heads), len(head), bodies[start:end], last)
+    return b"".join(frames)
+
+
+def _interleaved(heads: bytes, size: int, bodies: Sequence[bytes], last: bytes) -> list[bytes]:
+    parts = [last] * (3 * len(bodies))
+    parts[::3] = [heads[i : i + size] for i in range(0, len(heads), size)]
+    parts[1::3] = bodies
+    return parts
+
+
+def encode_reads(ledger_id: int, entry_ids: Sequence[int], flags: int = 0, first_txn_id: int = 0) -> bytes:
+    """Plain reads of entries of one ledger, with consecutive txnIds."""
+    ledger = b"\x08" + varint(ledger_id) + b"\x10"
+    priority = _priority(flags)
+    return b"".join([
+        frame(header_field(Operation.READ, txn_id, priority) + bytes_field(READ_KEY, ledger + varint(entry_id)))
+        for txn_id, entry_id in enumerate(entry_ids, first_txn_id)
+    ])  # fmt: skip
+
+
+def encode_batch_read(request: BatchRead) -> bytes:
+    """A batch read (BP-62's messages, our field number)."""
+    body = (
+        number_field(FLAG_KEY, FLAG_FENCE if request.flags & FENCE else None)
+        + number_field(b"\x08", request.ledger_id)
+        + number_field(b"\x10", request.first)
+        + number_field(b"\x18", request.max_count)
+        + number_field(b"\x20", request.max_size)
+        + bytes_field(b"\x2a", request.master_key)
+        + number_field(b"\x30", request.previous_lac)
+        + number_field(b"\x38", request.timeout_ms)
+    )
+    header = header_field(Operation.BATCH_READ, request.request_id, _priority(request.flags))
+    return frame(header + bytes_field(BATCH_READ_KEY, body))
+
+
+# ---- cold requests -----------------------------------------------------------------------------------
+
+
+def encode_request(message: object) -> bytes:
+    """A cold request.
+
+    :raises CodecError: the object is none.
+    """
+    if isinstance(message, m.ReadRequest):
+        return _read_request(message)
+    fill = _REQUESTS.get(type(message))
+    if fill is None:
+        raise CodecError(f"{type(message).__name__} is no V3 request")
+    request = wire_pb.Request()
+    _fill_header(request, message.header)  # type: ignore[attr-defined]
+    fill(request, message)
+    return frame(request.SerializeToString())
+
+
+def _read_request(message: m.ReadRequest) -> bytes:
+    flag = FLAG_FENCE if message.fence else FLAG_PIGGYBACK if message.piggyback else None
+    body = (
+        number_field(FLAG_KEY, flag)
+        + number_field(b"\x08", message.ledger_id)
+        + number_field(b"\x10", message.entry_id)
+        + bytes_field(b"\x1a", message.master_key)
+        + number_field(b"\x20", message.previous_lac)
+        + number_field(b"\x28", message.timeout_ms)
+    )
+    header = message.header
+    priority = header.priority or (V3_HIGH_PRIORITY if message.high_priority else 0)
+    return frame(header_field(Operation.READ, header.txn_id, priority, header.version) + bytes_field(READ_KEY, body))
+
+
+def _fill_header(message: Any, header: m.Header) -> None:
+    """All of a header; an absent priority and 0 are the same."""
+    field = message.header
+    field.version = header.version
+    field.operation = header.operation
+    field.txnId = header.txn_id
+    if header.priority:
+        field.priority = header.priority
+
+
+def _fill_auth(field: Any, message: Any) -> None:
+    field.authPluginName = message.plugin
+    field.payload = message.payload
+
+
+def _fill_write_lac(field: Any, message: Any) -> None:
+    field.ledgerId = message.ledger_id
+    field.lac = message.lac
+    field.masterKey = message.master_key
+    field.body = message.body
+
+
+def _fill_ledger(field: Any, message: Any) -> None:
+    field.ledgerId = message.ledger_id
+
+
+def _fill_info_request(field: Any, message: Any) -> None:
+    field.SetInParent()
+    if message.requested:
+        field.requested = message.requested
+
+
+_REQUESTS: dict[type, Callable[[Any, Any], None]] = {
+    m.AuthRequest: lambda request, message: _fill_auth(request.authRequest, message),
+    m.WriteLacRequest: lambda request, message: _fill_write_lac(request.writeLacRequest, message),
+    m.ReadLacRequest: lambda request, message: _fill_ledger(request.readLacRequest, message),
+    m.BookieInfoRequest: lambda request, message: _fill_info_request(request.getBookieInfoRequest, message),
+    m.StartTlsRequest: lambda request, _: request.startTLSRequest.SetInParent(),
+    m.ForceLedgerRequest: lambda request, message: _fill_ledger(request.forceLedgerRequest, message),
+    m.ListEntriesRequest: lambda request, message: _fill_ledger(request.getListOfEntriesOfLedgerRequest, message),
+}
+
+
+# ---- cold responses ----------------------------------------------------------------------------------
+
+
+def encode_response(message: object) -> bytes:
+    """The answer to a cold request.
+
+    :raises CodecError: the object is none.
+    """
+    if isinstance(message, m.ReadResponse):
+        header = message.header
+        return v3_replies.read_reply(
+            Operation.READ, header.txn_id, message.status, message.ledger_id, message.entry_id, message.entry,
+            message.max_lac, message.lac_update_timestamp,
+        )  # fmt: skip
+    if isinstance(message, m.ErrorResponse) or (isinstance(message, m.AuthResponse) and message.status != Status.EOK):
+        header = message.header
+        field = header_field(header.operation, header.txn_id, header.priority, header.version)
+        return v3_replies.bare_reply(field, message.status)
+    fill = _RESPONSES.get(type(message))
+    if fill is None:
+        raise CodecError(f"{type(message).__name__} is no V3 response")
+    response = wire_pb.Response()
+    _fill_header(response, _response_header(message))
+    response.status = message.status  # type: ignore[attr-defined]
+    fill(response, message)
+    return frame(response.SerializeToString())
+
+
+def _response_header(message: Any) -> m.Header:
+    """AUTH copies the header of the request; the others answer as version 3, without a priority."""
+    header: m.Header = message.header
+    if isinstance(message, m.AuthResponse):
+        return header
+    return m.Header(3, 3, header.operation, header.txn_id)
+
+
+def _fill_ledger_status(field: Any, message: Any) -> None:
+    field.status = message.status
+    field.ledgerId = message.ledger_id
+
+
+def _fill_read_lac(field: Any, message: m.ReadLacResponse) -> None:
+    _fill_ledger_status(field, message)
+    if message.lac_body is not None:
+        field.lacBody = message.lac_body
+    if message.last_entry is not None:
+        field.lastEntryBody = message.last_entry
+
+
+def _fill_info(field: Any, message: m.BookieInfoResponse) -> None:
+    field.status = message.status
+    if message.total_disk_capacity is not None:
+        field.totalDiskCapacity = message.total_disk_capacity
+    if message.free_disk_space is not None:
+        field.freeDiskSpace = message.free_disk_space
+
+
+def _fill_entries(field: Any, message: m.ListEntriesResponse) -> None:
+    _fill_ledger_status(field, message)
+    if message.ranges is not None:
+        field.availabilityOfEntriesOfLedger = encode_availability(message.ranges)
+
+
+def _fill_start_tls(response: Any, message: m.StartTlsResponse) -> None:
+    if message.status is Status.EOK:
+        response.startTLSResponse.SetInParent()
+
+
+_RESPONSES: dict[type, Callable[[Any, Any], None]] = {
+    m.AuthResponse: lambda response, message: _fill_auth(response.authResponse, message),
+    m.WriteLacResponse: lambda response, message: _fill_ledger_status(response.writeLacResponse, message),
+    m.ReadLacResponse: lambda response, message: _fill_read_lac(response.readLacResponse, message),
+    m.BookieInfoResponse: lambda response, message: _fill_info(response.getBookieInfoResponse, message),
+    m.StartTlsResponse: _fill_start_tls,
+    m.ForceLedgerResponse: lambda response, message: _fill_ledger_status(response.forceLedgerResponse, message),
+    m.ListEntriesResponse: lambda response, message: _fill_entries(response.getListOfEntriesOfLedgerResponse, message),
+}

@@ -1,0 +1,319 @@
+"""V3 requests as a bookie receives them: frames to runs, messages and refusals."""
+
+import struct
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from ..errors import CodecError, Status
+from ..model import EntryRun
+from . import messages as m
+from . import v3_replies
+from .framing import LENGTH_SIZE, frame_length
+from .messages import Header, RejectedRequest
+from .operations import FENCE, HIGH_PRIORITY, RECOVERY_ADD, Operation
+from .protobuf import parse, text, wire_pb
+from .runs import AddRun, BatchRead, ReadRun
+from .strides import counts_up, row_ahead
+from .v2_requests import MIN_ENTRY_SIZE
+from .v3 import FLAG_FENCE, FLAG_PIGGYBACK, encode_response
+from .v3_rows import MIN_ROW, OPERATION_AT, SINGLES, Row, add_row, read_row
+
+VERSION = 3
+_ADD = int(Operation.ADD)
+_READ = int(Operation.READ)
+_DEFERRED_SYNC = 1
+_IDS = struct.Struct(">qq")
+_LAC_PACKET_SIZE = 16
+_MAX_PRIORITY = 1 << 31
+
+
+def scan(data: bytes, at: int, limit: int, items: list[object]) -> tuple[int, bool]:
+    """Reads complete frames from ``at`` on, as long as they are V3.
+
+    :param items: gets runs, messages and refusals, in order.
+    :returns: where it stopped, and whether that is an incomplete frame; else it is one that is not V3.
+    :raises CodecError: a frame is over the limit, or names an operation and lacks its message; ``items``
+        has what came before.
+    """
+    runs = _RunBuilder(items)
+    view = memoryview(data)
+    singles = 0
+    try:
+        while len(data) - at >= LENGTH_SIZE:
+            stride = LENGTH_SIZE + frame_length(data, at, limit)
+            end = at + stride
+            if len(data) < end:
+                break
+            if singles:
+                singles -= 1
+            elif len(data) - at >= MIN_ROW * stride and row_ahead(data, at, stride, LENGTH_SIZE):
+                count = _rows(data, at, stride, runs)
+                singles = SINGLES if count < MIN_ROW else 0
+                if count:
+                    at += count * stride
+                    continue
+            request = parse(wire_pb.Request, view[at + LENGTH_SIZE : end])
+            if request is None:
+                return at, False
+            _accept(request, runs)
+            at = end
+    finally:
+        runs.flush()
+    return at, True
+
+
+def _rows(data: bytes, at: int, stride: int, runs: "_RunBuilder") -> int:
+    """Reads a row of adds or plain reads; the number of frames in it, 0 if there is no row."""
+    operation = data[at + OPERATION_AT]
+    if operation == _ADD and (row := add_row(data, at, stride)) is not None:
+        runs.add_row(row)
+    elif operation == _READ and (row := read_row(data, at, stride)) is not None:
+        runs.reads(row.flags, [row.ledger_id] * len(row.txn_ids), row.entry_ids, row.txn_ids)
+    else:
+        return 0
+    return len(row.txn_ids)
+
+
+class _RunBuilder:
+    """Joins adds and plain reads that follow each other to runs.
+
+    At most one of the two is open; whatever else arrives closes it.
+    """
+
+    __slots__ = ("_items", "_key", "_first", "_bodies", "_flags", "_ledger_ids", "_entry_ids", "_txn_ids")
+
+    def __init__(self, items: list[object]) -> None:
+        self._items = items
+        self._key: tuple[int, bool, bytes, int] = (0, False, b"", 0)
+        self._first = 0
+        self._bodies: list[bytes] = []
+        self._flags = 0
+        self._ledger_ids: list[int] = []
+        self._entry_ids: list[int] = []
+        self._txn_ids: list[int] = []
+
+    def other(self, item: object) -> None:
+        """Anything but an add or a plain read."""
+        self.flush()
+        self._items.append(item)
+
+    def add_row(self, row: Row) -> None:
+        """A row of adds that are not deferred."""
+        key = (row.flags, False, row.master_key, row.ledger_id)
+        first, count, size = row.entry_ids[0], len(row.entry_ids), len(row.bodies[0])
+        ledger = row.ledger_id.to_bytes(8, "big")
+        if (
+            size >= MIN_ENTRY_SIZE
+            and row.entry_ids == list(range(first, first + count))
+            and counts_up(b"".join(row.bodies), size, count, 0, ledger, first)
+        ):
+            self._adds(key, first, row.txn_ids, row.bodies)
+            return
+        for txn_id, entry_id, body in zip(row.txn_ids, row.entry_ids, row.bodies, strict=True):
+            self.add(key, txn_id, entry_id, body)
+
+    def add(self, key: tuple[int, bool, bytes, int], txn_id: int, entry_id: int, body: bytes) -> None:
+        """One add; what would not be the entry it says it is must not be journaled.
+
+        :param key: flags, deferred sync, master key, ledger.
+        """
+        ledger_id = key[3]
+        if ledger_id < 0 or entry_id < 0 or len(body) < MIN_ENTRY_SIZE or body[:16] != _IDS.pack(ledger_id, entry_id):
+            reply = v3_replies.add_reply(txn_id, Status.EBADREQ, ledger_id, entry_id)
+            header = Header(3, VERSION, Operation.ADD, txn_id)
+            self.other(RejectedRequest(header, Status.EBADREQ, reply))
+        else:
+            self._adds(key, entry_id, [txn_id], [body])
+
+    def _adds(
+        self, key: tuple[int, bool, bytes, int], first: int, txn_ids: list[int], bodies: list[bytes]
+    ) -> None:  # fmt: skip
+        if first != self._first + len(self._bodies) or key != self._key or not self._bodies:
+            self.flush()
+            self._key, self._first = key, first
+        self._txn_ids += txn_ids
+        self._bodies += bodies
+
+    def reads(self, flags: int, ledger_ids: Sequence[int], entry_ids: Sequence[int], txn_ids: Sequence[int]) -> None:
+        """Plain reads."""
+        if self._bodies or flags != self._flags:
+            self.flush()
+            self._flags = flags
+        self._ledger_ids += ledger_ids
+        self._entry_ids += entry_ids
+        self._txn_ids += txn_ids
+
+    def flush(self) -> None:
+        """Closes the open run."""
+        if self._bodies:
+            flags, deferred, master_key, ledger_id = self._key
+            run = EntryRun.of_entries(ledger_id, self._first, self._bodies)
+            self._items.append(AddRun(3, VERSION, flags, deferred, master_key, run, self._txn_ids))
+            self._bodies = []
+        elif self._txn_ids:
+            self._items.append(ReadRun(3, VERSION, self._flags, self._ledger_ids, self._entry_ids, self._txn_ids))
+            self._ledger_ids, self._entry_ids = [], []
+        self._txn_ids = []
+
+
+# ---- one request -------------------------------------------------------------------------------------
+
+
+def _accept(request: wire_pb.Request, runs: _RunBuilder) -> None:
+    head = request.header
+    operation: int = head.operation
+    if operation == _ADD and request.HasField("addRequest"):
+        _add(request.addRequest, head, runs)
+    elif operation == _READ and request.HasField("readRequest"):
+        _read(request.readRequest, head, runs)
+    else:
+        _accept_cold(request, _header(head), runs)
+
+
+def _accept_cold(request: wire_pb.Request, header: Header, runs: _RunBuilder) -> None:
+    """Everything but adds and reads, which are only here if they lack their message."""
+    name, read = _READERS.get(header.operation, ("", None))
+    if read is not None and request.HasField(name):  # type: ignore[arg-type]
+        read(getattr(request, name), header, runs)
+        return
+    missing = _MISSING.get(header.operation)
+    if missing is None:
+        raise CodecError(f"V3 {Operation(header.operation).name} without its message")
+    runs.other(missing(header))
+
+
+def _header(head: wire_pb.BKPacketHeader) -> Header:
+    return Header(3, head.version, head.operation, head.txnId, head.priority)
+
+
+def _flags(priority: int) -> int:
+    """Java reads the priority as signed: from 2**31 on it is negative, so not a high one."""
+    return HIGH_PRIORITY if 0 < priority < _MAX_PRIORITY else 0
+
+
+def _refuse(runs: _RunBuilder, header: Header, status: Status, response: object) -> None:
+    runs.other(RejectedRequest(header, status, encode_response(response)))
+
+
+def _unserved(header: Header) -> RejectedRequest:
+    return RejectedRequest(header, Status.EBADREQ, encode_response(m.ErrorResponse(header, Status.EBADREQ)))
+
+
+def _add(request: wire_pb.AddRequest, head: wire_pb.BKPacketHeader, runs: _RunBuilder) -> None:
+    ledger_id, entry_id = request.ledgerId, request.entryId
+    if head.version != VERSION:
+        reply = v3_replies.add_reply(head.txnId, Status.EBADVERSION, ledger_id, entry_id)
+        runs.other(RejectedRequest(_header(head), Status.EBADVERSION, reply))
+        return
+    flags = _flags(head.priority)
+    deferred = False
+    if request.HasField("flag"):  # its default value is that of a recovery add, of all things
+        flags |= RECOVERY_ADD
+    else:  # Java looks at the write flags of ordinary adds only
+        deferred = bool(request.writeFlags & _DEFERRED_SYNC)
+    runs.add((flags, deferred, request.masterKey, ledger_id), head.txnId, entry_id, request.body)
+
+
+def _read(request: wire_pb.ReadRequest, head: wire_pb.BKPacketHeader, runs: _RunBuilder) -> None:
+    ledger_id, entry_id = request.ledgerId, request.entryId
+    flag = request.flag if request.HasField("flag") else 0
+    key = request.masterKey if request.HasField("masterKey") else None
+    previous_lac = request.previousLAC if request.HasField("previousLAC") else None
+    timeout_ms = request.timeOut if request.HasField("timeOut") else None
+    refused = Status.EBADVERSION if head.version != VERSION else None
+    if refused is None and flag == FLAG_FENCE and ledger_id < 0:
+        refused = Status.EBADREQ
+    if refused is not None:
+        header = _header(head)
+        _refuse(runs, header, refused, m.ReadResponse(header, refused, ledger_id, entry_id))
+    elif flag or key is not None or previous_lac is not None or timeout_ms is not None:
+        high = bool(_flags(head.priority))
+        fence, piggyback = flag == FLAG_FENCE, flag == FLAG_PIGGYBACK
+        ids = (ledger_id, entry_id)
+        runs.other(m.ReadRequest(_header(head), *ids, fence, high, key, previous_lac, timeout_ms, piggyback))
+    else:
+        runs.reads(_flags(head.priority), (ledger_id,), (entry_id,), (head.txnId,))
+
+
+def _batch_read(request: wire_pb.BatchReadRequest, header: Header, runs: _RunBuilder) -> None:
+    flags = _flags(header.priority)
+    if request.HasField("flag") and request.flag == FLAG_FENCE:
+        flags |= FENCE
+    batch = BatchRead(
+        3, header.version, flags, request.ledgerId, request.startEntryId, header.txn_id, request.maxCount,
+        request.maxSize, request.masterKey if request.HasField("masterKey") else None,
+        request.previousLAC if request.HasField("previousLAC") else None,
+        request.timeOut if request.HasField("timeOut") else None,
+    )  # fmt: skip
+    if header.version != VERSION:
+        runs.other(RejectedRequest(header, Status.EBADVERSION, batch.failure(Status.EBADVERSION)))
+    elif flags & FENCE and batch.ledger_id < 0:
+        runs.other(RejectedRequest(header, Status.EBADREQ, batch.failure(Status.EBADREQ)))
+    else:
+        runs.other(batch)
+
+
+def _auth(request: wire_pb.AuthMessage, header: Header, runs: _RunBuilder) -> None:
+    runs.other(m.AuthRequest(header, text(request.authPluginName), request.payload))
+
+
+def _write_lac(request: wire_pb.WriteLacRequest, header: Header, runs: _RunBuilder) -> None:
+    """The body is journaled under its own ledger id, so it has to be the request's."""
+    ledger_id, body = request.ledgerId, request.body
+    good = ledger_id >= 0 and len(body) >= _LAC_PACKET_SIZE and body[:8] == ledger_id.to_bytes(8, "big")
+    refused = Status.EBADVERSION if header.version != VERSION else None if good else Status.EBADREQ
+    if refused is not None:
+        _refuse(runs, header, refused, m.WriteLacResponse(header, refused, ledger_id))
+    else:
+        runs.other(m.WriteLacRequest(header, ledger_id, request.lac, request.masterKey, body))
+
+
+def _bookie_info(request: wire_pb.GetBookieInfoRequest, header: Header, runs: _RunBuilder) -> None:
+    if header.version != VERSION:
+        _refuse(runs, header, Status.EBADVERSION, m.BookieInfoResponse(header, Status.EBADVERSION))
+    else:
+        runs.other(m.BookieInfoRequest(header, request.requested))
+
+
+def _start_tls(_: wire_pb.StartTLSRequest, header: Header, runs: _RunBuilder) -> None:
+    runs.other(m.StartTlsRequest(header))
+
+
+def _of_ledger(request_type: Callable[..., object], response_type: Callable[..., object]) -> "_Reader":
+    """Reads a request that is a ledger id."""
+
+    def read(request: Any, header: Header, runs: _RunBuilder) -> None:
+        if header.version != VERSION:
+            _refuse(runs, header, Status.EBADVERSION, response_type(header, Status.EBADVERSION, request.ledgerId))
+        else:
+            runs.other(request_type(header, request.ledgerId))
+
+    return read
+
+
+_Reader = Callable[[Any, Header, _RunBuilder], None]
+
+_READERS: dict[int, tuple[str, _Reader]] = {
+    Operation.AUTH: ("authRequest", _auth),
+    Operation.WRITE_LAC: ("writeLacRequest", _write_lac),
+    Operation.READ_LAC: ("readLacRequest", _of_ledger(m.ReadLacRequest, m.ReadLacResponse)),
+    Operation.BOOKIE_INFO: ("getBookieInfoRequest", _bookie_info),
+    Operation.START_TLS: ("startTLSRequest", _start_tls),
+    Operation.FORCE_LEDGER: ("forceLedgerRequest", _of_ledger(m.ForceLedgerRequest, m.ForceLedgerResponse)),
+    Operation.LIST_ENTRIES: (
+        "getListOfEntriesOfLedgerRequest", _of_ledger(m.ListEntriesRequest, m.ListEntriesResponse),
+    ),
+    Operation.BATCH_READ: ("batchReadRequest", _batch_read),
+}  # fmt: skip
+
+# Operations whose message may be missing, or is never read; without the others there are no ids to answer with.
+_MISSING: dict[int, Callable[[Header], object]] = {
+    Operation.AUTH: lambda header: m.AuthRequest(header, "", b""),
+    Operation.BOOKIE_INFO: m.BookieInfoRequest,
+    Operation.START_TLS: lambda header: RejectedRequest(
+        header, Status.EBADREQ, encode_response(m.StartTlsResponse(header, Status.EBADREQ))
+    ),
+    Operation.BATCH_READ: _unserved,
+    Operation.RANGE_READ: _unserved,
+    Operation.RANGE_ADD: _unserved,
+}

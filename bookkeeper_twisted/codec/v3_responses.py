@@ -1,0 +1,153 @@
+"""V3 responses as a client receives them."""
+
+from collections.abc import Callable
+from typing import Any
+
+from ..errors import CodecError, Status
+from ..model import EntryRun
+from . import messages as m
+from .availability import decode_availability
+from .framing import LENGTH_SIZE, frame_length
+from .messages import Header
+from .operations import Operation
+from .protobuf import parse, text, wire_pb
+from .runs import AddReplies, BatchReply, ReadReply
+from .strides import row_ahead, stretches
+from .v3_rows import MIN_ROW, OPERATION_AT, SINGLES, add_reply_row
+
+_ADD = int(Operation.ADD)
+_READ = int(Operation.READ)
+_STATUSES = {int(status): status for status in Status}
+
+
+def scan(data: bytes, at: int, limit: int, items: list[object]) -> int:
+    """Reads all complete frames from ``at`` on.
+
+    :param items: gets replies, in order.
+    :returns: where the first incomplete frame begins.
+    :raises CodecError: a frame is over the limit or no response; ``items`` has what came before.
+    """
+    view = memoryview(data)
+    singles = 0
+    while len(data) - at >= LENGTH_SIZE:
+        stride = LENGTH_SIZE + frame_length(data, at, limit)
+        if len(data) - at < stride:
+            break
+        if singles:
+            singles -= 1
+        elif len(data) - at >= MIN_ROW * stride and row_ahead(data, at, stride, LENGTH_SIZE):
+            count = _add_replies(data, at, stride, items)
+            singles = SINGLES if count < MIN_ROW else 0
+            if count:
+                at += count * stride
+                continue
+        response = parse(wire_pb.Response, view[at + LENGTH_SIZE : at + stride])
+        if response is None:
+            raise CodecError("no V3 response")
+        item = _response(response)
+        if isinstance(item, AddReplies):
+            item.append_to(items)
+        else:
+            items.append(item)
+        at += stride
+    return at
+
+
+def _add_replies(data: bytes, at: int, stride: int, items: list[object]) -> int:
+    """Reads a row of add replies; the number of frames in it, 0 if there is no row."""
+    row = add_reply_row(data, at, stride) if data[at + OPERATION_AT] == _ADD else None
+    if row is None:
+        return 0
+    for start, end in stretches(row.entry_ids):
+        txn_ids = row.txn_ids[start:end]
+        AddReplies(Status.EOK, row.ledger_id, row.entry_ids[start], end - start, txn_ids).append_to(items)
+    return len(row.txn_ids)
+
+
+def _response(response: wire_pb.Response) -> object:
+    head = response.header
+    top = _STATUSES[response.status]
+    operation: int = head.operation
+    if operation == _READ and response.HasField("readResponse"):
+        return _read(response.readResponse, head.txnId, top)
+    if operation == _ADD and response.HasField("addResponse"):
+        return _add(response.addResponse, head.txnId, top)
+    header = Header(3, head.version, operation, head.txnId, head.priority)
+    if operation == Operation.START_TLS:
+        return m.StartTlsResponse(header, top)
+    name, read = _READERS.get(operation, ("", None))
+    if read is None or not response.HasField(name):  # type: ignore[arg-type]
+        return m.ErrorResponse(header, top)
+    return read(getattr(response, name), header, top)
+
+
+def _status(top: Status, message: Any) -> Status:
+    """The outer status counts, unless it is EOK."""
+    return top if top is not Status.EOK else _STATUSES[message.status]
+
+
+def _optional(message: Any, name: str) -> Any:
+    return getattr(message, name) if message.HasField(name) else None
+
+
+def _read(message: wire_pb.ReadResponse, txn_id: int, top: Status) -> ReadReply:
+    entry = message.body if message.HasField("body") else None
+    max_lac = message.maxLAC if message.HasField("maxLAC") else None
+    reply = ReadReply(_status(top, message), message.ledgerId, message.entryId, txn_id, entry, max_lac)
+    if message.HasField("lacUpdateTimestamp"):
+        reply.lac_update_timestamp = message.lacUpdateTimestamp
+    return reply
+
+
+def _add(message: wire_pb.AddResponse, txn_id: int, top: Status) -> AddReplies:
+    return AddReplies(_status(top, message), message.ledgerId, message.entryId, 1, (txn_id,))
+
+
+def _batch_read(message: wire_pb.BatchReadResponse, header: Header, top: Status) -> BatchReply:
+    status = _status(top, message)
+    ids = (message.ledgerId, message.startEntryId)
+    run = None
+    if status is Status.EOK:
+        if not message.body:
+            raise CodecError("batch read response without entries")
+        run = EntryRun.of_entries(*ids, list(message.body))
+    return BatchReply(3, status, *ids, header.txn_id, run, _optional(message, "maxLAC"))
+
+
+def _auth(message: wire_pb.AuthMessage, header: Header, top: Status) -> m.AuthResponse:
+    return m.AuthResponse(header, text(message.authPluginName), message.payload, top)
+
+
+def _write_lac(message: wire_pb.WriteLacResponse, header: Header, top: Status) -> m.WriteLacResponse:
+    return m.WriteLacResponse(header, _status(top, message), message.ledgerId)
+
+
+def _read_lac(message: wire_pb.ReadLacResponse, header: Header, top: Status) -> m.ReadLacResponse:
+    bodies = (_optional(message, "lacBody"), _optional(message, "lastEntryBody"))
+    return m.ReadLacResponse(header, _status(top, message), message.ledgerId, *bodies)
+
+
+def _bookie_info(message: wire_pb.GetBookieInfoResponse, header: Header, top: Status) -> m.BookieInfoResponse:
+    space = (_optional(message, "totalDiskCapacity"), _optional(message, "freeDiskSpace"))
+    return m.BookieInfoResponse(header, _status(top, message), *space)
+
+
+def _force(message: wire_pb.ForceLedgerResponse, header: Header, top: Status) -> m.ForceLedgerResponse:
+    return m.ForceLedgerResponse(header, _status(top, message), message.ledgerId)
+
+
+def _list(message: wire_pb.GetListOfEntriesOfLedgerResponse, header: Header, top: Status) -> m.ListEntriesResponse:
+    packed = _optional(message, "availabilityOfEntriesOfLedger")
+    ranges = None if packed is None else decode_availability(packed)
+    return m.ListEntriesResponse(header, _status(top, message), message.ledgerId, ranges)
+
+
+_READERS: dict[int, tuple[str, Callable[[Any, Header, Status], object]]] = {
+    Operation.AUTH: ("authResponse", _auth),
+    Operation.WRITE_LAC: ("writeLacResponse", _write_lac),
+    Operation.READ_LAC: ("readLacResponse", _read_lac),
+    Operation.BOOKIE_INFO: ("getBookieInfoResponse", _bookie_info),
+    Operation.FORCE_LEDGER: ("forceLedgerResponse", _force),
+    Operation.LIST_ENTRIES: ("getListOfEntriesOfLedgerResponse", _list),
+    Operation.BATCH_READ: ("batchReadResponse", _batch_read),
+}

@@ -1,0 +1,184 @@
+"""V3 adds, plain reads and add replies in rows: many frames of one layout read column by column.
+
+What a client sends in a burst differs in txnId, entry id and body only.  The layout of the first frame is
+found by a strict reading of the form every encoder writes (Java's ``flag`` first included); frames that
+have the same bytes outside the columns then have the same layout.  Whatever is unusual is left to
+protobuf, so the values are those protobuf would give.
+"""
+
+from itertools import pairwise
+
+import attrs
+
+from .operations import HIGH_PRIORITY, RECOVERY_ADD
+from .strides import same_columns
+from .v3 import ADD_KEY, FLAG_KEY, READ_KEY
+from .v3_replies import TXN_AT
+from .varints import decode_column, decode_varint
+
+MIN_ROW = 8
+"""Fewer frames are read sooner one by one."""
+
+SINGLES = 32
+"""Frames to be read one by one after a row that was too short to be worth it, as where two ledgers alternate."""
+
+OPERATION_AT = 9
+"""Where a canonical frame has its operation."""
+
+_MAX_ID_SIZE = 9
+_ADD_HEADER = b"\x08\x03\x10\x02\x18"
+_READ_HEADER = b"\x08\x03\x10\x01\x18"
+_VARYING = (1, 3)
+
+
+class UnusualError(Exception):
+    """A frame is not of the expected form: protobuf has to read it.  Does not leave the codec."""
+
+
+@attrs.define
+class Row:
+    """The columns of a row, at least one frame long.
+
+    :ivar bodies: of adds, else empty byte strings.
+    """
+
+    flags: int
+    master_key: bytes
+    ledger_id: int
+    txn_ids: list[int]
+    entry_ids: list[int]
+    bodies: list[bytes]
+
+
+class _Cursor:
+    """Strict reading of one frame, from the first byte behind its length word."""
+
+    __slots__ = ("data", "at", "end")
+
+    def __init__(self, data: bytes, at: int, end: int) -> None:
+        self.data = data
+        self.at = at
+        self.end = end
+
+    def skip(self, literal: bytes) -> bool:
+        """Passes the literal if it is next."""
+        found = self.data.startswith(literal, self.at, self.end)
+        if found:
+            self.at += len(literal)
+        return found
+
+    def expect(self, literal: bytes) -> None:
+        """Passes the literal, which has to be next."""
+        if not self.skip(literal):
+            raise UnusualError
+
+    def number(self) -> int:
+        """A varint of at most nine bytes, so not a negative one."""
+        start = self.at
+        while self.at < self.end and self.data[self.at] > 127:
+            self.at += 1
+        self.at += 1
+        if self.at > self.end or self.at - start > _MAX_ID_SIZE:
+            raise UnusualError
+        return decode_varint(self.data, start, self.at)
+
+    def message(self) -> None:
+        """The length of a message that reaches to the end of the frame."""
+        if self.number() != self.end - self.at:
+            raise UnusualError
+
+
+def _header(cursor: _Cursor, operation: bytes) -> tuple[int, int]:
+    """Field 1: version 3, the operation, a txnId, perhaps a priority.
+
+    :returns: where the txnId ends, and the flags.
+    """
+    frame = cursor.at - 4
+    cursor.expect(b"\x0a")
+    end = cursor.number() + cursor.at
+    cursor.expect(operation)
+    if cursor.at != frame + TXN_AT:
+        raise UnusualError
+    cursor.number()
+    txn_end = cursor.at
+    priority = cursor.number() if cursor.at < end and cursor.skip(b"\x20") else 0
+    if cursor.at != end or priority >= 1 << 31:
+        raise UnusualError
+    return txn_end, HIGH_PRIORITY if priority else 0
+
+
+def add_row(data: bytes, at: int, stride: int) -> Row | None:
+    """The row of add requests that begins at ``at``; None if the frame there is of no usual form."""
+    cursor = _Cursor(data, at + 4, at + stride)
+    try:
+        txn_end, flags = _header(cursor, _ADD_HEADER)
+        cursor.expect(ADD_KEY)
+        cursor.message()
+        flags |= RECOVERY_ADD if cursor.skip(FLAG_KEY + b"\x01") else 0
+        cursor.expect(b"\x08")
+        ledger_id = cursor.number()
+        cursor.expect(b"\x10")
+        id_at = cursor.at
+        cursor.number()
+        id_end = cursor.at
+        cursor.expect(b"\x1a")
+        key_size = cursor.number()
+        master_key = data[cursor.at : cursor.at + key_size]
+        cursor.at += key_size
+        cursor.expect(b"\x22")
+        cursor.message()
+    except UnusualError:
+        return None
+    return _row(data, at, stride, (txn_end, id_at, id_end, cursor.at), Row(flags, master_key, ledger_id, [], [], []))
+
+
+def read_row(data: bytes, at: int, stride: int) -> Row | None:
+    """The row of plain reads of one ledger that begins at ``at``; None if the frame there is none."""
+    cursor = _Cursor(data, at + 4, at + stride)
+    try:
+        txn_end, flags = _header(cursor, _READ_HEADER)
+        cursor.expect(READ_KEY)
+        ledger_id, id_at = _ids_to_the_end(cursor, b"\x08", b"\x10")
+    except UnusualError:
+        return None
+    return _row(data, at, stride, (txn_end, id_at, cursor.end, cursor.end), Row(flags, b"", ledger_id, [], [], []))
+
+
+def add_reply_row(data: bytes, at: int, stride: int) -> Row | None:
+    """The row of successful add replies of one ledger that begins at ``at``; None if there is none."""
+    cursor = _Cursor(data, at + 4, at + stride)
+    try:
+        txn_end, _ = _header(cursor, _ADD_HEADER)
+        cursor.expect(b"\x10\x00" + ADD_KEY)
+        ledger_id, id_at = _ids_to_the_end(cursor, b"\x08\x00\x10", b"\x18")
+    except UnusualError:
+        return None
+    return _row(data, at, stride, (txn_end, id_at, cursor.end, cursor.end), Row(0, b"", ledger_id, [], [], []))
+
+
+def _ids_to_the_end(cursor: _Cursor, before_ledger: bytes, before_entry: bytes) -> tuple[int, int]:
+    """The rest of a frame: a message whose last fields are ledger and entry id.
+
+    :returns: the ledger id, and where the entry id is.
+    :raises UnusualError: it is anything else.
+    """
+    cursor.message()
+    cursor.expect(before_ledger)
+    ledger_id = cursor.number()
+    cursor.expect(before_entry)
+    id_at = cursor.at
+    cursor.number()
+    if cursor.at != cursor.end:
+        raise UnusualError
+    return ledger_id, id_at
+
+
+def _row(data: bytes, at: int, stride: int, cuts: tuple[int, int, int, int], row: Row) -> Row:
+    """Fills the columns; the row ends where a varint has another size than in the first frame."""
+    edges = [at, at + TXN_AT, *cuts, at + stride]
+    sizes = tuple([end - start for start, end in pairwise(edges)])
+    columns = same_columns(data, at, sizes, (0, 2, 4))
+    txn_ids, entry_ids = [decode_column(b"".join(columns[i]), sizes[i]) for i in _VARYING]
+    count = min(len(txn_ids), len(entry_ids))
+    row.txn_ids, row.entry_ids, row.bodies = txn_ids[:count], entry_ids[:count], columns[5][:count]
+    return row

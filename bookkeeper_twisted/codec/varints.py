@@ -1,0 +1,96 @@
+"""Protobuf by hand, for the messages that travel by the million: varints, fields, columns of varints.
+
+The bytes are those any protobuf encoder makes; negative numbers take ten bytes.
+"""
+
+from collections.abc import Iterator, Sequence
+from itertools import groupby
+
+_ONE_BYTE = tuple(bytes([i]) for i in range(128))
+_MASK = (1 << 64) - 1
+_MAX_SIZE = 10
+
+
+def varint(value: int) -> bytes:
+    """One varint; a negative value as its 64-bit two's complement."""
+    if 0 <= value < 128:
+        return _ONE_BYTE[value]
+    value &= _MASK
+    out = bytearray()
+    while value > 127:
+        out.append(value & 127 | 128)
+        value >>= 7
+    out.append(value)
+    return bytes(out)
+
+
+def width(value: int) -> int:
+    """Bytes of the varint."""
+    return max(1, ((value & _MASK).bit_length() + 6) // 7)
+
+
+def number_field(key: bytes, value: int | None) -> bytes:
+    """A varint field; empty if there is no value.
+
+    :param key: the field's tag bytes.
+    """
+    return b"" if value is None else key + varint(value)
+
+
+def bytes_field(key: bytes, value: bytes | None) -> bytes:
+    """A length-delimited field (bytes, sub-message); empty if there is no value."""
+    return b"" if value is None else key + varint(len(value)) + value
+
+
+def decode_varint(data: bytes, at: int, end: int) -> int:
+    """The varint in ``data[at:end]``."""
+    value = 0
+    for byte in reversed(data[at:end]):
+        value = value << 7 | byte & 127
+    return value
+
+
+def decode_column(column: bytes, size: int) -> list[int]:
+    """Values of varints of ``size`` bytes each, laid side by side, up to the first of another size.
+
+    :param size: at most 9, so that no value is negative.
+    """
+    planes = [column[i::size] for i in range(size)]
+    values = list(planes.pop())
+    if max(values) > 127:
+        values = values[: next(i for i, byte in enumerate(values) if byte > 127)]
+    for plane in reversed(planes):
+        if min(plane) < 128:
+            plane = plane[: next(i for i, byte in enumerate(plane) if byte < 128)]
+        values = [(value << 7) + byte - 128 for value, byte in zip(values, plane, strict=False)]
+    return values
+
+
+def equal_widths(txn_ids: Sequence[int], first: int) -> Iterator[tuple[int, int, int, int]]:
+    """Cuts a list of ids and the ids ``first, first + 1, ...`` beside them into parts of one varint size.
+
+    :returns: (start, end, size of the given ids, size of the counted ids), end exclusive.
+    """
+    count = len(txn_ids)
+    size, id_size = width(max(txn_ids)), width(first)
+    if width(min(txn_ids)) == size and width(first + count - 1) == id_size:
+        yield 0, count, size, id_size
+        return
+    start = 0
+    for sizes, group in groupby(range(count), lambda i: (width(txn_ids[i]), width(first + i))):
+        end = start + sum(1 for _ in group)
+        yield start, end, *sizes
+        start = end
+
+
+def fill_column(frames: bytearray, at: int, stride: int, values: Sequence[int], size: int) -> None:
+    """Writes varints of ``size`` bytes, one into each frame of ``stride`` bytes at offset ``at``."""
+    if size == 1:
+        frames[at::stride] = bytes(values)
+        return
+    shift = 0
+    for i in range(at, at + size - 1):
+        frames[i::stride] = bytes([value >> shift & 127 | 128 for value in values])
+        shift += 7
+    top = 1 if size == _MAX_SIZE else 127  # bits of a 64-bit value that are left for the last byte
+    frames[at + size - 1 :: stride] = bytes([value >> shift & top for value in values])

@@ -1,0 +1,399 @@
+"""Every exception of the package, and the one table between wire statuses and exceptions.
+
+The tree says who is at fault.  :class:`BookieError` and its children are answers of a bookie and have
+a wire status; :class:`ClientError` are made by the client; :class:`StorageError` are made by the
+engine under a bookie; :class:`MetadataError` come from the metadata store; :class:`CodecError` is the
+only thing the codec raises.  ``code`` is the public result code of Apache's client
+(``BKException.Code``), so that logs of both worlds can be compared.
+"""
+
+from enum import IntEnum
+from typing import ClassVar
+
+import attrs
+
+
+class Status(IntEnum):
+    """V3 status codes (``StatusCode``); :attr:`v2` gives the code of the older protocol."""
+
+    EOK = 0
+    ENOLEDGER = 402
+    ENOENTRY = 403
+    EBADREQ = 404
+    EIO = 501
+    EUA = 502
+    EBADVERSION = 503
+    EFENCED = 504
+    EREADONLY = 505
+    ETOOMANYREQUESTS = 506
+    EUNKNOWNLEDGERSTATE = 507
+
+    @property
+    def v2(self) -> int:
+        """The V2 error code.  Java's V2 client does not know 107 and drops the connection on it, so
+        an unknown ledger state is an I/O error there (safety S5)."""
+        return _V2_OF[self]
+
+    @classmethod
+    def from_v2(cls, code: int) -> "Status":
+        """:raises ValueError: the code is not one of the protocol."""
+        try:
+            return _OF_V2[code]
+        except KeyError:
+            raise ValueError(f"unknown V2 error code {code}") from None
+
+
+_V2_OF = {
+    Status.EOK: 0,
+    Status.ENOLEDGER: 1,
+    Status.ENOENTRY: 2,
+    Status.EBADREQ: 100,
+    Status.EIO: 101,
+    Status.EUA: 102,
+    Status.EBADVERSION: 103,
+    Status.EFENCED: 104,
+    Status.EREADONLY: 105,
+    Status.ETOOMANYREQUESTS: 106,
+    Status.EUNKNOWNLEDGERSTATE: 101,
+}
+_OF_V2 = dict[int, Status]((code, status) for status, code in _V2_OF.items() if code != 101)
+_OF_V2[101] = Status.EIO
+_OF_V2[107] = Status.EUNKNOWNLEDGERSTATE
+
+
+class BookKeeperError(Exception):
+    """Base of everything this package raises on purpose.
+
+    :cvar code: result code of Apache's client API for the same condition.
+    """
+
+    code: ClassVar[int] = -999
+
+
+# ---- answers of a bookie ---------------------------------------------------------------------------
+
+
+@attrs.define(eq=False)
+class BookieError(BookKeeperError):
+    """A bookie refused or failed one request.
+
+    :ivar ledger_id: the ledger asked for, -1 where the request has none.
+    :ivar entry_id: the entry asked for, -1 where the request has none.
+    :ivar detail: what the bookie or the client knows beyond the class, may be empty.
+    """
+
+    status: ClassVar[Status]
+    text: ClassVar[str] = "request failed"
+    ledger_id: int = -1
+    entry_id: int = -1
+    detail: str = ""
+
+    def __str__(self) -> str:
+        where = f"ledger {self.ledger_id}" if self.ledger_id >= 0 else ""
+        if self.entry_id >= 0:
+            where += f" entry {self.entry_id}"
+        return ": ".join(part for part in (self.text, where, self.detail) if part)
+
+
+@attrs.define(eq=False)
+class NoSuchLedgerError(BookieError):
+    """The bookie knows for sure that it holds nothing of the ledger (S5)."""
+
+    status = Status.ENOLEDGER
+    text = "no such ledger on this bookie"
+    code = -7
+
+
+@attrs.define(eq=False)
+class NoSuchEntryError(BookieError):
+    """The bookie knows for sure that it does not hold the entry (S5)."""
+
+    status = Status.ENOENTRY
+    text = "no such entry"
+    code = -13
+
+
+@attrs.define(eq=False)
+class BadRequestError(BookieError):
+    """The request makes no sense to the bookie."""
+
+    status = Status.EBADREQ
+    text = "bad request"
+    code = -14
+
+
+@attrs.define(eq=False)
+class BookieIOError(BookieError):
+    """The bookie could not read or write; says nothing about whether the entry exists."""
+
+    status = Status.EIO
+    text = "I/O error at the bookie"
+    code = -1
+
+
+@attrs.define(eq=False)
+class UnauthorizedAccessError(BookieError):
+    """Wrong password (master key), or not authenticated."""
+
+    status = Status.EUA
+    text = "unauthorized access"
+    code = -102
+
+
+@attrs.define(eq=False)
+class ProtocolVersionError(BookieError):
+    """The bookie does not speak the version of the request."""
+
+    status = Status.EBADVERSION
+    text = "protocol version not supported"
+    code = -16
+
+
+@attrs.define(eq=False)
+class LedgerFencedError(BookieError):
+    """Somebody opened the ledger with recovery: its writer may add no more (S3)."""
+
+    status = Status.EFENCED
+    text = "ledger is fenced"
+    code = -101
+
+
+@attrs.define(eq=False)
+class WriteOnReadOnlyBookieError(BookieError):
+    """The bookie is read-only."""
+
+    status = Status.EREADONLY
+    text = "bookie is read-only"
+    code = -104
+
+
+@attrs.define(eq=False)
+class TooManyRequestsError(BookieError):
+    """A limit of the bookie is reached (S11)."""
+
+    status = Status.ETOOMANYREQUESTS
+    text = "too many requests"
+    code = -105
+
+
+@attrs.define(eq=False)
+class DataUnknownError(BookieError):
+    """The bookie may have lost data of this ledger and cannot say what it held."""
+
+    status = Status.EUNKNOWNLEDGERSTATE
+    text = "state of the ledger is unknown"
+    code = -108
+
+
+ERROR_OF_STATUS: dict[Status, type[BookieError]] = {
+    cls.status: cls
+    for cls in (
+        NoSuchLedgerError,
+        NoSuchEntryError,
+        BadRequestError,
+        BookieIOError,
+        UnauthorizedAccessError,
+        ProtocolVersionError,
+        LedgerFencedError,
+        WriteOnReadOnlyBookieError,
+        TooManyRequestsError,
+        DataUnknownError,
+    )
+}
+
+
+# ---- made by the client ------------------------------------------------------------------------------
+
+
+class ClientError(BookKeeperError):
+    """Base of what the client itself finds wrong."""
+
+
+class IncorrectParameterError(ClientError, ValueError):
+    """An argument is out of its range; the text says which."""
+
+    code = -14
+
+
+class ReadError(ClientError):
+    """A read failed for a reason that is not one of the others, for instance beyond the LAC."""
+
+    code = -1
+
+
+class WriteError(ClientError):
+    """An add failed for a reason that is not one of the others."""
+
+    code = -12
+
+
+class AddEntryQuorumTimeoutError(ClientError):
+    """An entry did not reach its ack quorum in time."""
+
+    code = -21
+
+
+class DuplicateEntryIdError(ClientError):
+    """The caller gave an entry id that was taken before."""
+
+    code = -22
+
+
+class IllegalOperationError(ClientError):
+    """The handle, or the wire protocol, cannot do this."""
+
+    code = -100
+
+
+class LedgerClosedError(ClientError):
+    """The handle, or the ledger, is closed."""
+
+    code = -11
+
+
+class ClientClosedError(ClientError):
+    """The client was closed."""
+
+    code = -19
+
+
+class NotEnoughBookiesError(ClientError):
+    """Fewer bookies are available than the ensemble needs."""
+
+    code = -6
+
+
+class BookieHandleNotAvailableError(ClientError):
+    """No connection to the bookie, or it was lost with the request outstanding."""
+
+    code = -8
+
+
+class RequestTimeoutError(ClientError):
+    """No reply in time.  The request may or may not have been executed."""
+
+    code = -23
+
+
+@attrs.define(eq=False)
+class DigestMatchError(ClientError):
+    """An entry's digest, ledger id or entry id is not what was asked for (S18).
+
+    :ivar entry_id: the first bad entry, -1 where none was named; those before it in the run are good.
+    :ivar detail: what is wrong with it.
+    """
+
+    code = -5
+    ledger_id: int
+    entry_id: int
+    detail: str
+
+    def __str__(self) -> str:
+        return f"ledger {self.ledger_id} entry {self.entry_id}: {self.detail}"
+
+
+class LedgerRecoveryError(ClientError):
+    """The ledger is open, and closing it needs a recovery that did not happen."""
+
+    code = -10
+
+
+class UnexpectedConditionError(ClientError):
+    """A rule of the protocol was broken by the peer or by us."""
+
+    code = -999
+
+
+# ---- the metadata store ------------------------------------------------------------------------------
+
+
+class MetadataError(BookKeeperError):
+    """The metadata store failed; the text says how."""
+
+    code = -9
+
+
+class InvalidMetadataUriError(MetadataError, ValueError):
+    """No driver for the URI, or the driver cannot read it."""
+
+
+class NoSuchLedgerMetadataError(MetadataError):
+    """The ledger does not exist."""
+
+    code = -25
+
+
+class LedgerExistsError(MetadataError):
+    """A ledger with this id exists."""
+
+    code = -20
+
+
+class MetadataVersionError(MetadataError):
+    """Compare-and-set lost: somebody else wrote in between."""
+
+    code = -17
+
+
+class MetadataSerializationError(MetadataError):
+    """Stored metadata cannot be read, or a value cannot be written."""
+
+    code = -107
+
+
+class NotInitializedError(MetadataError):
+    """The metadata store holds no cluster."""
+
+
+class CookieNotFoundError(MetadataError):
+    """No cookie is stored for the bookie."""
+
+
+class CookieExistsError(MetadataError):
+    """A cookie is stored for the bookie already."""
+
+
+class BookieRegisteredError(MetadataError):
+    """Another live session holds the bookie id."""
+
+
+# ---- storage -----------------------------------------------------------------------------------------
+
+
+class StorageError(BookKeeperError):
+    """The engine under a bookie failed; the text names file and offset where there is one."""
+
+
+class DamageError(StorageError):
+    """Bytes on disk are not what was written (S5, S9): never reported as "no such entry"."""
+
+
+class JournalDamageError(DamageError):
+    """A journal has lost records that were durable once: the bookie must not start (safety 3.3)."""
+
+
+class InvalidCookieError(StorageError):
+    """A directory belongs to another bookie, another cluster or to none (S6)."""
+
+
+class DirectoryLockedError(StorageError):
+    """Another process serves the directory (S6)."""
+
+
+class StorageFailedError(StorageError):
+    """An earlier write, sync or rename failed; nothing is accepted any more (S10)."""
+
+
+class NoWritableDirectoryError(StorageError):
+    """No ledger directory can take data."""
+
+
+# ---- codec, configuration ----------------------------------------------------------------------------
+
+
+class CodecError(BookKeeperError, ValueError):
+    """Bytes from a peer or a file do not follow the format.  The codec raises nothing else."""
+
+
+class ConfigError(BookKeeperError, ValueError):
+    """A configuration value cannot be used; the text says key, origin and reason."""

@@ -1,0 +1,202 @@
+"""Instruments that cost an attribute add, and the collector that exports them.
+
+``prometheus_client`` supplies the registry; its own instruments are not used: its summaries have no
+quantiles and its counters rename themselves.  :func:`render` keeps names as they were declared, so that
+dashboards made for Apache BookKeeper go on working.
+"""
+
+import math
+from bisect import bisect_left
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+
+import attrs
+from prometheus_client import CollectorRegistry
+from prometheus_client.metrics_core import Metric
+from prometheus_client.registry import Collector
+from prometheus_client.samples import Sample
+
+QUANTILES = (0.5, 0.75, 0.95, 0.99, 0.999, 0.9999, 1.0)
+_WINDOW = 2048
+
+
+class Counter:
+    """A number that its owner adds to: ``counter.value += n``."""
+
+    __slots__ = ("value",)
+
+    def __init__(self) -> None:
+        self.value: float = 0
+
+    def samples(self) -> Iterator[tuple[str, Mapping[str, str], float]]:
+        yield "", {}, self.value
+
+
+class Gauge:
+    """A number that is asked for when it is exported."""
+
+    __slots__ = ("_read",)
+
+    def __init__(self, read: Callable[[], float]) -> None:
+        self._read = read
+
+    def samples(self) -> Iterator[tuple[str, Mapping[str, str], float]]:
+        yield "", {}, self._read()
+
+
+class Series:
+    """Values of one outcome: all counted and summed, the newest kept for quantiles."""
+
+    __slots__ = ("count", "sum", "_newest")
+
+    def __init__(self) -> None:
+        self.count = 0
+        self.sum = 0.0
+        self._newest: deque[tuple[float, int]] = deque(maxlen=_WINDOW)
+
+    def record(self, value: float, count: int = 1) -> None:
+        """Records ``count`` equal values at the price of one."""
+        self.count += count
+        self.sum += value * count
+        self._newest.append((value, count))
+
+    def quantiles(self) -> list[float]:
+        """One value for each of :data:`QUANTILES`, not-a-number without values."""
+        newest = sorted(self._newest)
+        total = sum([count for _, count in newest])
+        if not total:
+            return [math.nan] * len(QUANTILES)
+        result = []
+        position, seen = 0, newest[0][1]
+        for quantile in QUANTILES:
+            while seen < quantile * total and position < len(newest) - 1:
+                position += 1
+                seen += newest[position][1]
+            result.append(newest[position][0])
+        return result
+
+
+class Summary:
+    """Latencies in milliseconds, or sizes, of what succeeded and of what failed."""
+
+    __slots__ = ("success", "failure")
+
+    def __init__(self) -> None:
+        self.success = Series()
+        self.failure = Series()
+
+    def samples(self) -> Iterator[tuple[str, Mapping[str, str], float]]:
+        for outcome, series in (("false", self.failure), ("true", self.success)):
+            label = {"success": outcome}
+            for quantile, value in zip(QUANTILES, series.quantiles(), strict=True):
+                yield "", {**label, "quantile": str(quantile)}, value
+            yield "_count", label, series.count
+            yield "_sum", label, series.sum
+
+
+class Histogram:
+    """How often values fell below each of some bounds."""
+
+    __slots__ = ("_bounds", "_counts", "_sum")
+
+    def __init__(self, bounds: Sequence[float]) -> None:
+        self._bounds = (*bounds, math.inf)
+        self._counts = [0] * len(self._bounds)
+        self._sum = 0.0
+
+    def record(self, value: float, count: int = 1) -> None:
+        self._counts[bisect_left(self._bounds, value)] += count
+        self._sum += value * count
+
+    def samples(self) -> Iterator[tuple[str, Mapping[str, str], float]]:
+        total = 0
+        for bound, count in zip(self._bounds, self._counts, strict=True):
+            total += count
+            yield "_bucket", {"le": _number(bound)}, total
+        yield "_count", {}, total
+        yield "_sum", {}, self._sum
+
+
+_Instrument = Counter | Gauge | Summary | Histogram
+
+
+@attrs.define
+class _Family:
+    kind: str
+    members: list[tuple[Mapping[str, str], _Instrument]] = attrs.field(factory=list)
+
+
+class Instruments(Collector):
+    """The instruments of one bookie, by the name under which they are exported."""
+
+    def __init__(self) -> None:
+        self._families: dict[str, _Family] = {}
+
+    def _add(self, name: str, kind: str, instrument: _Instrument, labels: Mapping[str, str]) -> None:
+        self._families.setdefault(name, _Family(kind)).members.append((labels, instrument))
+
+    def counter(self, name: str, **labels: str) -> Counter:
+        counter = Counter()
+        self._add(name, "counter", counter, labels)
+        return counter
+
+    def gauge(self, name: str, read: Callable[[], float], kind: str = "gauge", **labels: str) -> None:
+        """:param kind: Apache exports some numbers that go up and down as ``counter``."""
+        self._add(name, kind, Gauge(read), labels)
+
+    def summary(self, name: str, **labels: str) -> Summary:
+        summary = Summary()
+        self._add(name, "summary", summary, labels)
+        return summary
+
+    def histogram(self, name: str, bounds: Sequence[float], **labels: str) -> Histogram:
+        histogram = Histogram(bounds)
+        self._add(name, "histogram", histogram, labels)
+        return histogram
+
+    def collect(self) -> Iterator[Metric]:
+        for name, family in self._families.items():
+            metric = Metric(name, "", family.kind)
+            for labels, instrument in family.members:
+                for suffix, more, value in instrument.samples():
+                    metric.add_sample(name + suffix, {**more, **labels}, value)
+            yield metric
+
+
+def render(registry: CollectorRegistry) -> bytes:
+    """The text exposition of everything in a registry, names unchanged."""
+    lines: list[str] = []
+    for metric in registry.collect():
+        lines.extend(_text(metric))
+    lines.append("")
+    return "\n".join(lines).encode()
+
+
+def _text(metric: Metric) -> Iterable[str]:
+    samples = [s for s in metric.samples if not s.name.endswith("_created")]
+    name = metric.name
+    if metric.type == "counter" and samples and samples[0].name == name + "_total":
+        name += "_total"  # prometheus_client's own counters
+    yield f"# TYPE {name} {metric.type}"
+    for sample in samples:
+        yield f"{sample.name}{_labels(sample)} {_number(sample.value)}"
+
+
+def _labels(sample: Sample) -> str:
+    if not sample.labels:
+        return ""
+    return "{" + ",".join(f'{key}="{_escaped(value)}"' for key, value in sample.labels.items()) + "}"
+
+
+def _escaped(value: str) -> str:
+    return value.replace("\\", r"\\").replace("\n", r"\n").replace('"', r"\"")
+
+
+def _number(value: float) -> str:
+    if isinstance(value, int):
+        return str(value)
+    if math.isnan(value):
+        return "NaN"
+    if math.isinf(value):
+        return "+Inf" if value > 0 else "-Inf"
+    return repr(value)

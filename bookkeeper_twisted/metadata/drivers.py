@@ -1,0 +1,50 @@
+"""From a metadata service URI to its driver."""
+
+from twisted.plugin import getPlugins
+
+from ..config_metadata import MetadataConfig
+from ..errors import InvalidMetadataUriError
+from .interfaces import DEFAULT_OPTIONS, IClusterAdmin, IMetadataDriver, IMetadataDriverFactory, MetadataOptions
+
+
+def options_of(config: MetadataConfig) -> MetadataOptions:
+    """What a configuration says to drivers."""
+    return MetadataOptions(
+        session_timeout=config.zk_timeout / 1000,
+        secure=config.zk_enable_security,
+        auth=(config.zk_auth,) if config.zk_auth else (),
+        max_retries=config.zk_retry_backoff_max_retries,
+        retry_start=config.zk_retry_backoff_start_ms / 1000,
+        retry_max=config.zk_retry_backoff_max_ms / 1000,
+    )
+
+
+def create_driver(reactor: object, uri: str, options: MetadataOptions = DEFAULT_OPTIONS) -> IMetadataDriver:
+    """Makes a driver by the first plugin that knows the URI's scheme; it is not opened.
+
+    :param reactor: clock, and where results of other threads arrive.
+    :raises InvalidMetadataUriError: no plugin knows the scheme, or the plugin refuses the rest.
+    """
+    return _factory(uri).create(reactor, uri, options)
+
+
+def create_cluster_admin(reactor: object, uri: str, options: MetadataOptions = DEFAULT_OPTIONS) -> IClusterAdmin:
+    """The same for who makes and unmakes clusters.
+
+    :raises InvalidMetadataUriError: as for a driver.
+    """
+    return _factory(uri).create_admin(reactor, uri, options)
+
+
+def _factory(uri: str) -> IMetadataDriverFactory:
+    """The plugin for a URI.
+
+    The scheme ends at the first ``:``; what follows a ``+`` in it is the driver's own business.
+    """
+    scheme = uri.partition(":")[0].partition("+")[0].lower()
+    factories = list(getPlugins(IMetadataDriverFactory))
+    for factory in factories:
+        if scheme in factory.schemes:
+            return factory
+    known = ", ".join(sorted({f"{name}:" for factory in factories for name in factory.schemes}))
+    raise InvalidMetadataUriError(f"no metadata driver for {uri!r}; known are {known or 'none'}")

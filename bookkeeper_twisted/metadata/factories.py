@@ -1,0 +1,52 @@
+"""Plugins that make the embedded drivers.  What a driver needs is imported when one is made."""
+
+from typing import TYPE_CHECKING, Any
+
+from twisted.plugin import IPlugin
+from zope.interface import implementer
+
+from .interfaces import DEFAULT_OPTIONS, IClusterAdmin, IMetadataDriver, IMetadataDriverFactory, MetadataOptions
+
+if TYPE_CHECKING:
+    from .memory import MemoryStore
+
+
+@implementer(IPlugin, IMetadataDriverFactory)
+class MemoryDriverFactory:
+    """``memory:`` is a new store for each driver, ``memory:NAME`` one for all, as long as the process lives."""
+
+    schemes = frozenset({"memory"})
+
+    def __init__(self) -> None:
+        self._named: dict[str, MemoryStore] = {}
+
+    def create(self, reactor: Any, uri: str, options: MetadataOptions = DEFAULT_OPTIONS) -> IMetadataDriver:
+        return self._store(uri).driver(reactor, uri)
+
+    def create_admin(self, reactor: Any, uri: str, options: MetadataOptions = DEFAULT_OPTIONS) -> IClusterAdmin:
+        return self._store(uri).admin(reactor, uri)
+
+    def _store(self, uri: str) -> "MemoryStore":
+        from .memory import MemoryStore
+
+        name = uri.partition(":")[2]
+        return self._named.setdefault(name, MemoryStore(f"memory-{name}")) if name else MemoryStore()
+
+
+@implementer(IPlugin, IMetadataDriverFactory)
+class SqliteDriverFactory:
+    """``sqlite:///relative/path`` and ``sqlite:////absolute/path``."""
+
+    schemes = frozenset({"sqlite"})
+
+    def create(self, reactor: Any, uri: str, options: MetadataOptions = DEFAULT_OPTIONS) -> IMetadataDriver:
+        from .sqlite import sqlite_driver
+        from .workers import ThreadWorker
+
+        return sqlite_driver(reactor, uri, ThreadWorker(reactor, "sqlite-metadata"))
+
+    def create_admin(self, reactor: Any, uri: str, options: MetadataOptions = DEFAULT_OPTIONS) -> IClusterAdmin:
+        from .sqlite import sqlite_admin
+        from .workers import ThreadWorker
+
+        return sqlite_admin(reactor, uri, ThreadWorker(reactor, "sqlite-metadata"))

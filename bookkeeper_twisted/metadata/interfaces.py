@@ -1,0 +1,283 @@
+"""The metadata seam.  Methods that touch the store are coroutines; all run on the reactor thread."""
+
+from collections.abc import AsyncIterator, Callable
+from typing import Generic, TypeVar
+
+import attrs
+from twisted.internet.defer import Deferred
+from twisted.python.failure import Failure
+from zope.interface import Attribute, Interface
+
+from ..model import BookieServiceInfo, LedgerMetadata
+
+T = TypeVar("T")
+
+ANY_VERSION = -1
+"""For a removal: whatever the stored version is."""
+
+
+@attrs.frozen
+class Versioned(Generic[T]):
+    """A stored value and the version a conditional write must name."""
+
+    value: T
+    version: int
+
+
+@attrs.frozen
+class MetadataOptions:
+    """What a driver needs to know besides its URI; embedded stores need nothing.
+
+    :ivar session_timeout: seconds after which the store takes a silent driver for dead (``zkTimeout``).
+    :ivar stale_wait: seconds to wait for the registration of a former session to go, None for
+        ``session_timeout``.
+    :ivar secure: restrict what is written to the identity that wrote it (``zkEnableSecurity``).
+    :ivar auth: scheme and credential of that identity, each ``scheme:credential``.
+    :ivar max_retries: how often a call whose answer was lost is repeated (``zkRetryBackoffMaxRetries``).
+    :ivar retry_start: seconds before the first repetition, doubled for each further one.
+    :ivar retry_max: seconds, at most.
+    """
+
+    session_timeout: float = 10.0
+    stale_wait: float | None = None
+    secure: bool = False
+    auth: tuple[str, ...] = ()
+    max_retries: int = 6
+    retry_start: float = 0.2
+    retry_max: float = 10.0
+
+
+DEFAULT_OPTIONS = MetadataOptions()
+
+
+class IRegistration(Interface):
+    """Bookies: who is there, and their cookies."""
+
+    async def instance_id() -> str:
+        """:raises bookkeeper_twisted.errors.NotInitializedError: the store holds no cluster."""
+
+    async def register_bookie(bookie_id: str, read_only: bool, info: BookieServiceInfo) -> None:
+        """Announces a bookie until the driver is closed or its process dies.
+
+        Registered again in the other mode, the new entry appears before the old one goes.  Again in
+        the same mode by the same driver: the info is refreshed.
+
+        :raises bookkeeper_twisted.errors.BookieRegisteredError: another live session holds the id.
+        """
+
+    async def unregister_bookie(bookie_id: str) -> None:
+        """Withdraws both modes; harmless if there is none."""
+
+    def on_registration_lost(listener: Callable[[Failure], None]) -> None:
+        """Calls the listener when a bookie registered here no longer is, and cannot be again.
+
+        A session that ends while the driver is open is followed by another, in which every bookie is
+        registered again in its last mode; this is for when that fails, as another bookie has the id.
+        """
+
+    async def writable_bookies() -> frozenset[str]: ...
+
+    async def read_only_bookies() -> frozenset[str]: ...
+
+    async def all_bookies() -> frozenset[str]:
+        """Every bookie with a cookie, up or down."""
+
+    async def service_info(bookie_id: str) -> BookieServiceInfo:
+        """:raises bookkeeper_twisted.errors.MetadataError: the bookie is not registered."""
+
+    def watch_bookies(listener: Callable[[frozenset[str], frozenset[str]], None]) -> Callable[[], None]:
+        """Calls ``listener(writable, read_only)`` soon and after each change.
+
+        :returns: a function that ends the watch.
+        """
+
+    async def read_cookie(bookie_id: str) -> Versioned[bytes]:
+        """:raises bookkeeper_twisted.errors.CookieNotFoundError: there is none."""
+
+    async def write_cookie(bookie_id: str, cookie: bytes, version: int | None) -> int:
+        """Creates (``version`` None) or replaces a cookie.
+
+        :returns: the new version.
+        :raises bookkeeper_twisted.errors.CookieExistsError: on create.
+        :raises bookkeeper_twisted.errors.CookieNotFoundError: on replace.
+        :raises bookkeeper_twisted.errors.MetadataVersionError: somebody else wrote it.
+        """
+
+    async def remove_cookie(bookie_id: str, version: int) -> None: ...
+
+
+class ILedgerManager(Interface):
+    """Ledger ids and ledger metadata."""
+
+    async def generate_id() -> int:
+        """A ledger id that was never given out before, >= 0."""
+
+    async def create(ledger_id: int, metadata: LedgerMetadata) -> Versioned[LedgerMetadata]:
+        """:raises bookkeeper_twisted.errors.LedgerExistsError: the id is taken by another writer
+        (a repeated create with the same ``c_token`` succeeds)."""
+
+    async def read(ledger_id: int) -> Versioned[LedgerMetadata]:
+        """:raises bookkeeper_twisted.errors.NoSuchLedgerMetadataError: it does not exist."""
+
+    async def write(ledger_id: int, metadata: LedgerMetadata, version: int) -> Versioned[LedgerMetadata]:
+        """Compare-and-set.
+
+        :raises bookkeeper_twisted.errors.MetadataVersionError: the stored version is another.
+        :raises bookkeeper_twisted.errors.NoSuchLedgerMetadataError: it does not exist.
+        """
+
+    async def remove(ledger_id: int, version: int = ANY_VERSION) -> None:
+        """Removes the metadata; bookies free the space later.
+
+        :raises bookkeeper_twisted.errors.NoSuchLedgerMetadataError: it does not exist.
+        :raises bookkeeper_twisted.errors.MetadataVersionError: the stored version is another.
+        """
+
+    def ledger_ids(first: int = 0, last: int | None = None) -> AsyncIterator[int]:
+        """Ids in ascending order, complete or an error."""
+
+    def watch(ledger_id: int, listener: Callable[[Versioned[LedgerMetadata] | None], None]) -> Callable[[], None]:
+        """Calls the listener with the current value soon and after each change; None once deleted.
+
+        :returns: a function that ends the watch.
+        """
+
+
+class IMetadataDriver(Interface):
+    """A connection to one metadata store."""
+
+    uri: str = Attribute("The metadata service URI it was made from.")
+    registration: object = Attribute("Its IRegistration.")
+    ledgers: object = Attribute("Its ILedgerManager.")
+
+    async def open() -> None:
+        """Connects.  An embedded store (``memory:``, ``sqlite:``) is initialized by the first to open it.
+
+        :raises bookkeeper_twisted.errors.MetadataError: it cannot be reached or is no such store.
+        """
+
+    async def close() -> None:
+        """Ends the session: what was registered through it is gone.  Closing twice is harmless."""
+
+
+class IClusterAdmin(Interface):
+    """Making and unmaking the cluster that a URI names, whether there is one or not.
+
+    Nobody is asked anything: a tool confirms before it calls.  Errors are MetadataError.
+    """
+
+    uri: str = Attribute("The metadata service URI it was made from.")
+
+    async def open() -> None:
+        """Connects.  An embedded store is initialized by the first to open it."""
+
+    async def close() -> None:
+        """Disconnects.  Closing twice is harmless."""
+
+    async def exists() -> bool:
+        """Whether there is a cluster, or anything else in its place."""
+
+    async def instance_id() -> str:
+        """:raises bookkeeper_twisted.errors.NotInitializedError: there is no cluster."""
+
+    async def initialize() -> bool:
+        """Makes a new cluster (``initnewcluster``).
+
+        :returns: False, with nothing changed, if something is there already.
+        """
+
+    async def format() -> None:
+        """Removes ledgers, cookies and marks of under-replication, and gives the cluster a new instance
+        id (``metaformat``).  Makes the cluster if there is none.  Registrations stay, and nobody
+        looks whether bookies run."""
+
+    async def nuke(instance_id: str | None) -> None:
+        """Removes the whole cluster (``nukeexistingcluster``).
+
+        :param instance_id: which it must have; None for any.
+        :raises bookkeeper_twisted.errors.MetadataError: it has another, bookies are registered, or something that
+            is not the cluster's lies in its place; nothing was removed.
+        """
+
+
+class IMetadataDriverFactory(Interface):
+    """A plugin that makes drivers for some URI schemes."""
+
+    schemes: frozenset[str] = Attribute("Lower-case schemes, the part before ``:`` and before any ``+``.")
+
+    def create(reactor: object, uri: str, options: MetadataOptions) -> IMetadataDriver:
+        """:raises bookkeeper_twisted.errors.InvalidMetadataUriError: the rest of the URI is wrong."""
+
+    def create_admin(reactor: object, uri: str, options: MetadataOptions) -> IClusterAdmin:
+        """:raises bookkeeper_twisted.errors.InvalidMetadataUriError: the rest of the URI is wrong."""
+
+
+class IWorker(Interface):
+    """Where the calls of one driver to its store run, one after the other."""
+
+    def call(work: Callable[..., T], *args: object) -> "Deferred[T]":
+        """Runs ``work(*args)``; the result arrives on the reactor thread.
+
+        Cancelling drops the result of work that has begun.
+        """
+
+    def stop() -> None:
+        """Lets submitted work end; no more will come."""
+
+
+class IMetadataStore(Interface):
+    """One session on an embedded store: blocking, called by one worker, values are stored bytes.
+
+    Errors are those of :class:`IRegistration` and :class:`ILedgerManager`, and MetadataError with the
+    name of the store where it fails.
+    """
+
+    def open(changed: Callable[[], None]) -> bool:
+        """Begins the session.
+
+        :param changed: called by a store that can tell when anybody wrote; others are polled.
+        :returns: whether the store was made by this call.
+        """
+
+    def close() -> None:
+        """Ends the session and what is registered in it.  Closing twice, or unopened, is harmless."""
+
+    def revision() -> object:
+        """Equal to an earlier one if nobody, this session included, has written in between."""
+
+    def instance_id() -> str: ...
+
+    def format() -> None:
+        """Removes ledgers and cookies, and draws a new instance id; registrations stay."""
+
+    def register(bookie_id: str, read_only: bool, info: bytes) -> None: ...
+
+    def unregister(bookie_id: str) -> None: ...
+
+    def bookies() -> tuple[frozenset[str], frozenset[str]]:
+        """Writable and read-only bookies of live sessions."""
+
+    def service_info(bookie_id: str) -> bytes: ...
+
+    def cookie_ids() -> frozenset[str]: ...
+
+    def read_cookie(bookie_id: str) -> Versioned[bytes]: ...
+
+    def write_cookie(bookie_id: str, cookie: bytes, version: int | None) -> int: ...
+
+    def remove_cookie(bookie_id: str, version: int) -> None: ...
+
+    def next_ledger_id() -> int: ...
+
+    def create_ledger(ledger_id: int, metadata: bytes) -> None:
+        """Stores it with version 0."""
+
+    def read_ledger(ledger_id: int) -> Versioned[bytes]: ...
+
+    def write_ledger(ledger_id: int, metadata: bytes, version: int) -> int:
+        """:returns: the new version."""
+
+    def remove_ledger(ledger_id: int, version: int) -> None: ...
+
+    def ledger_ids(first: int, last: int, limit: int) -> list[int]:
+        """Up to ``limit`` ids in ``first .. last``, ascending."""

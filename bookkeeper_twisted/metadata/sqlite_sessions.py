@@ -1,0 +1,95 @@
+"""Which processes are alive, told by file locks instead of clocks.
+
+Each open driver holds an exclusive lock on its own file in one folder.  The kernel lets go of it
+however the process ends, so whoever can lock the file shared knows that the session is over, at once
+and without a timeout.  Probing locks are shared and never waited for, so that they neither hinder each
+other nor a session.
+"""
+
+import fcntl
+import os
+import uuid
+
+OPENING = "opening"
+
+
+class SessionFiles:
+    """The session files of one store, and the session of this driver.
+
+    :ivar session_id: of the open session, empty if there is none.
+    """
+
+    def __init__(self, folder: str) -> None:
+        self.session_id = ""
+        self._folder = folder
+        self._held = -1
+
+    def begin(self) -> None:
+        """Makes and locks this driver's file, and removes those of dead sessions.
+
+        :raises OSError: the folder cannot be used.
+        """
+        for name in os.listdir(self._folder):
+            if name != OPENING and not self.is_alive(name):
+                self._unlink(name)
+        session_id = uuid.uuid4().hex
+        while self._held < 0:
+            file = os.open(self._path(session_id), os.O_CREAT | os.O_RDWR, 0o644)
+            fcntl.flock(file, fcntl.LOCK_EX)
+            if self._is_path_of(session_id, file):
+                self._held = file
+            else:  # taken for dead and removed between the two calls
+                os.close(file)
+        self.session_id = session_id
+
+    def end(self) -> None:
+        """Removes this driver's file; harmless without a session."""
+        if self._held >= 0:
+            self._unlink(self.session_id)
+            os.close(self._held)
+            self._held, self.session_id = -1, ""
+
+    def is_alive(self, session_id: str) -> bool:
+        """Whether the session's process still holds it."""
+        if session_id == self.session_id:
+            return True
+        try:
+            file = os.open(self._path(session_id), os.O_RDONLY)
+        except FileNotFoundError:
+            return False
+        try:
+            fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
+        except BlockingIOError:
+            return True
+        finally:
+            os.close(file)
+        return False
+
+    def lock_opening(self) -> int:
+        """Waits until no other driver opens the store; for :meth:`unlock_opening`.
+
+        :raises OSError: the folder cannot be made.
+        """
+        os.makedirs(self._folder, exist_ok=True)
+        file = os.open(self._path(OPENING), os.O_CREAT | os.O_RDWR, 0o644)
+        fcntl.flock(file, fcntl.LOCK_EX)
+        return file
+
+    def unlock_opening(self, file: int) -> None:
+        """Lets the next one open."""
+        os.close(file)
+
+    def _path(self, name: str) -> str:
+        return os.path.join(self._folder, name)
+
+    def _is_path_of(self, name: str, file: int) -> bool:
+        try:
+            return os.path.samestat(os.stat(self._path(name)), os.fstat(file))
+        except FileNotFoundError:
+            return False
+
+    def _unlink(self, name: str) -> None:
+        try:
+            os.unlink(self._path(name))
+        except FileNotFoundError:
+            pass  # somebody else removed it

@@ -1,0 +1,46 @@
+"""Changes ledger metadata by compare-and-set, again and again until it wins or there is nothing to do.
+
+The loop is what makes a repeated write harmless whose first answer was lost: whether it was applied is
+decided by what is stored, and a value that has the update already no longer needs it.
+"""
+
+from collections.abc import Callable
+
+from ..errors import MetadataError, MetadataSerializationError, MetadataVersionError, NoSuchLedgerMetadataError
+from ..model import LedgerMetadata
+from .interfaces import ILedgerManager, Versioned
+
+MAX_DOUBTS = 3
+"""Writes of unknown outcome after which an update is given up."""
+
+
+async def update(
+    manager: ILedgerManager,
+    ledger_id: int,
+    current: Versioned[LedgerMetadata] | None,
+    needs_update: Callable[[LedgerMetadata], bool],
+    transform: Callable[[LedgerMetadata], LedgerMetadata],
+) -> Versioned[LedgerMetadata]:
+    """Applies a pure change.
+
+    :param current: what the caller knows of the ledger; None reads it first.
+    :param needs_update: whether a value still has to be changed; may raise to give up.
+    :param transform: the changed value; may raise to give up.
+    :returns: the value written, or the one that needs no update.
+    :raises bookkeeper_twisted.errors.MetadataError: the ledger does not exist, or the store fails again and
+        again; whether the change was made is then unknown.
+    """
+    doubts = 0
+    if current is None:
+        current = await manager.read(ledger_id)
+    while needs_update(current.value):
+        try:
+            return await manager.write(ledger_id, transform(current.value), current.version)
+        except (NoSuchLedgerMetadataError, MetadataSerializationError):
+            raise
+        except MetadataError as error:  # lost a race, or the answer
+            doubts += not isinstance(error, MetadataVersionError)
+            if doubts > MAX_DOUBTS:
+                raise
+            current = await manager.read(ledger_id)
+    return current

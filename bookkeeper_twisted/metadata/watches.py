@@ -1,0 +1,157 @@
+"""Tells listeners what changed in an embedded store, by reading again what is watched.
+
+A round reads the bookies, if anybody watches them, and the watched ledgers if anything was written,
+and calls the listeners whose last news differ.  Rounds never overlap.  One is run soon after
+:meth:`Watches.wake`, and for stores that cannot tell of changes, every ``interval`` seconds while there
+is a listener.
+"""
+
+from collections.abc import Awaitable, Callable
+
+import attrs
+from twisted.internet.defer import Deferred
+from twisted.internet.interfaces import IDelayedCall, IReactorTime
+from twisted.logger import Logger
+from twisted.python.failure import Failure
+
+from ..errors import MetadataError
+from ..model import LedgerMetadata
+from .interfaces import Versioned
+
+Bookies = tuple[frozenset[str], frozenset[str]]
+StoredLedger = Versioned[LedgerMetadata] | None
+
+_UNTOLD = object()
+
+
+@attrs.define(eq=False)
+class _Watch:
+    """One listener.
+
+    :ivar ledger_id: None for the bookies.
+    :ivar told: the last news.
+    """
+
+    ledger_id: int | None
+    tell: Callable[..., None]
+    told: object = _UNTOLD
+
+
+class Watches:
+    """The listeners of one driver.
+
+    :param interval: seconds between rounds, None if the store tells of every change.
+    """
+
+    _log = Logger()
+
+    def __init__(
+        self,
+        clock: IReactorTime,
+        interval: float | None,
+        read_revision: Callable[[], Awaitable[object]],
+        read_bookies: Callable[[], Awaitable[Bookies]],
+        read_ledger: Callable[[int], Awaitable[StoredLedger]],
+    ) -> None:
+        self._clock = clock
+        self._interval = interval
+        self._read_revision = read_revision
+        self._read_bookies = read_bookies
+        self._read_ledger = read_ledger
+        self._watches: list[_Watch] = []
+        self._timer: IDelayedCall | None = None
+        self._revision: object = None
+        self._round: Deferred[None] | None = None
+        self._again = False
+        self._stopped = False
+
+    def watch_bookies(self, listener: Callable[[frozenset[str], frozenset[str]], None]) -> Callable[[], None]:
+        """Calls ``listener(writable, read_only)`` soon and after each change, until the result is called."""
+        return self._add(_Watch(None, lambda bookies: listener(*bookies)))
+
+    def watch_ledger(self, ledger_id: int, listener: Callable[[StoredLedger], None]) -> Callable[[], None]:
+        """Calls the listener with the value soon and after each change, None once it is deleted."""
+        return self._add(_Watch(ledger_id, listener))
+
+    def wake(self) -> None:
+        """Something may have changed: a round soon, if anybody listens."""
+        if self._round is not None:
+            self._again = True
+        elif self._watches:
+            self._schedule(0)
+
+    def stop(self) -> None:
+        """Ends all watches; there can be no new ones."""
+        self._stopped = True
+        self._watches.clear()
+        self._cancel_timer()
+        if self._round is not None:
+            self._round.cancel()
+
+    def _add(self, watch: _Watch) -> Callable[[], None]:
+        if self._stopped:
+            raise MetadataError("the metadata driver is closed")
+        self._watches.append(watch)
+        self.wake()
+
+        def end() -> None:
+            if watch in self._watches:
+                self._watches.remove(watch)
+            if not self._watches:
+                self._cancel_timer()
+
+        return end
+
+    def _schedule(self, delay: float) -> None:
+        self._cancel_timer()
+        self._timer = self._clock.callLater(delay, self._start)
+
+    def _cancel_timer(self) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+
+    def _start(self) -> None:
+        self._timer = None
+        self._again = False
+        self._round = running = Deferred.fromCoroutine(self._tell_all())
+        running.addErrback(self._failed)
+        running.addCallback(self._ended)
+
+    def _failed(self, failure: Failure) -> None:
+        """Keeps on: the next round may succeed."""
+        if not self._stopped:
+            self._log.failure("metadata watch: reading failed", failure=failure)
+
+    def _ended(self, _: object) -> None:
+        self._round = None
+        if not self._watches:
+            return
+        if self._again:
+            self._schedule(0)
+        elif self._interval is not None:
+            self._schedule(self._interval)
+
+    async def _tell_all(self) -> None:
+        watches = list(self._watches)
+        if any(watch.ledger_id is None for watch in watches):  # a bookie can die without a write
+            self._tell(None, await self._read_bookies())
+        revision = await self._read_revision()  # before the values: a write after it is seen by the next round
+        changed, self._revision = revision != self._revision, None
+        asked = dict.fromkeys(watch.ledger_id for watch in watches if changed or watch.told is _UNTOLD)
+        for ledger_id in asked:
+            if ledger_id is not None:
+                self._tell(ledger_id, await self._read_ledger(ledger_id))
+        self._revision = revision
+
+    def _tell(self, ledger_id: int | None, news: object) -> None:
+        for watch in [w for w in self._watches if w.ledger_id == ledger_id and w.told != news]:
+            if watch not in self._watches:
+                continue  # ended by a listener that was told before
+            watch.told = news
+            if news is None:
+                self._watches.remove(watch)  # nothing comes after a deletion
+            try:
+                watch.tell(news)
+            except Exception:
+                self._log.failure("metadata watch: a listener failed")

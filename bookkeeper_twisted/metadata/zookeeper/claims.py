@@ -1,0 +1,89 @@
+"""Holding bookie ids: a node of this session under one of two parents (S6)."""
+
+from twisted.internet.defer import Deferred
+
+from ...errors import BookieRegisteredError, NotInitializedError
+from .bookie_sets import AVAILABLE, READ_ONLY
+from .interfaces import NewNode, NodeExistsError, NodeMissingError, Stat, Watch
+from .znodes import Znodes
+
+
+class Claims:
+    """The claims of one session on bookie ids."""
+
+    def __init__(self, znodes: Znodes) -> None:
+        self._znodes = znodes
+        self._session = znodes.session
+
+    async def register(self, bookie_id: str, read_only: bool, data: bytes) -> None:
+        """Claims an id in one mode, then gives up the other one.
+
+        :raises BookieRegisteredError: another session has it, and keeps it longer than a dead one would.
+        """
+        new, old = self._path(bookie_id, read_only), self._path(bookie_id, not read_only)
+        await self._until_free(bookie_id, old)
+        try:
+            if read_only:
+                await self._znodes.ensure(self._znodes.path(AVAILABLE, READ_ONLY))
+            await self._claim(bookie_id, NewNode(new, data, ephemeral=True))
+        except NodeMissingError as error:
+            raise NotInitializedError(f"{self._znodes.root} holds no cluster") from error
+        await self._give_up(old)
+
+    async def withdraw(self, bookie_id: str) -> None:
+        """Gives up both modes; what another session holds is left alone."""
+        for read_only in (False, True):
+            await self._give_up(self._path(bookie_id, read_only))
+
+    def _path(self, bookie_id: str, read_only: bool) -> str:
+        return self._znodes.path(AVAILABLE, *([READ_ONLY] if read_only else []), bookie_id)
+
+    def _owns(self, stat: Stat) -> bool:
+        return stat.owner == self._session.zookeeper.session_id
+
+    async def _claim(self, bookie_id: str, node: NewNode) -> None:
+        while await self._until_free(bookie_id, node.path) is None:
+            try:
+                await self._znodes.create(node, lambda data, stat: self._owns(stat))
+                return
+            except NodeExistsError:
+                pass  # somebody was faster; waits for them
+        await self._refresh(node)
+
+    async def _refresh(self, node: NewNode) -> None:
+        data, stat = await self._znodes.get(node.path)
+        if data != node.data:
+            await self._znodes.set(node.path, node.data, stat.version)
+
+    async def _until_free(self, bookie_id: str, path: str) -> Stat | None:
+        """Waits until no other session has the node.  What is known of our own, None if there is none."""
+        options = self._session.options
+        wait = options.session_timeout if options.stale_wait is None else options.stale_wait
+        deadline = self._session.clock.seconds() + wait
+        while True:
+            event: Deferred[bool] = Deferred()
+            stat = await self._znodes.exists(path, _firing(event))
+            if stat is None or self._owns(stat):
+                return stat
+            left = deadline - self._session.clock.seconds()
+            if left <= 0:
+                raise BookieRegisteredError(f"bookie {bookie_id} is registered by another session ({path})")
+            await self._session.wait_for(event, left)
+
+    async def _give_up(self, path: str) -> None:
+        try:
+            stat = await self._znodes.exists(path)
+            if stat is not None and self._owns(stat):
+                await self._znodes.delete(path)
+        except NodeMissingError:
+            pass  # it went by itself
+
+
+def _firing(event: "Deferred[bool]") -> Watch:
+    """A watch that fires a Deferred; one that was lost and left again may be called twice."""
+
+    def fire(has_changed: bool) -> None:
+        if not event.called:
+            event.callback(has_changed)
+
+    return fire

@@ -1,0 +1,158 @@
+"""Making and unmaking a cluster: its root, what belongs to it, its instance id."""
+
+from collections.abc import Callable
+
+from zope.interface import implementer
+
+from ...codec.metadata_formats import Layout
+from ...errors import CodecError, MetadataError, MetadataSerializationError, NotInitializedError
+from ..interfaces import IClusterAdmin
+from .bookie_sets import AVAILABLE, READ_ONLY, BookieSet
+from .cookies import COOKIES
+from .interfaces import NewNode, NodeExistsError, NodeMissingError
+from .layouts import LedgerTree, new_layout, tree_of
+from .session import Session
+from .znodes import Znodes
+
+LAYOUT = "LAYOUT"
+INSTANCE_ID = "INSTANCEID"
+UNDERREPLICATION = "underreplication"
+_ID_NODES = ("idgen", "idgen-long")
+_ID_PREFIX = "ID-"
+_OWN = frozenset({AVAILABLE, COOKIES, LAYOUT, INSTANCE_ID, UNDERREPLICATION, *_ID_NODES})
+"""What may lie below the root besides ledgers."""
+
+
+async def read_instance_id(znodes: Znodes) -> str:
+    """The instance id; empty in a cluster from before there were any.
+
+    :raises NotInitializedError: there is no cluster.
+    """
+    path = znodes.path(INSTANCE_ID)
+    try:
+        data, _ = await znodes.get(path)
+        return data.decode("ascii")
+    except UnicodeDecodeError as error:
+        raise MetadataSerializationError(f"{path}: not an instance id") from error
+    except NodeMissingError:
+        if await znodes.exists(znodes.root) is None:
+            raise _no_cluster(znodes) from None
+        return ""
+
+
+async def settle_layout(znodes: Znodes, factory: str | None) -> LedgerTree:
+    """The tree of the cluster.  A layout that is missing is stored; whoever is faster must mean the same.
+
+    :param factory: the class that the URI asks for, None for whatever is there.
+    :raises MetadataError: it asks for another one, or nobody here knows what is stored.
+    :raises NotInitializedError: there is no cluster.
+    """
+    wanted = new_layout(factory)
+    path = znodes.path(LAYOUT)
+    try:
+        data, _ = await znodes.get(path)
+    except NodeMissingError:
+        data = wanted.encode()
+        try:
+            await znodes.create(NewNode(path, data), lambda found, stat: found == data)
+        except NodeMissingError as error:
+            raise _no_cluster(znodes) from error
+        except NodeExistsError:
+            if (await znodes.get(path))[0] != data:
+                raise MetadataError(f"{path}: somebody else stored another layout") from None
+    try:
+        layout = Layout.parse(data)
+    except CodecError as error:
+        raise MetadataSerializationError(f"{path}: {error}") from error
+    return tree_of(layout, factory, lambda text: MetadataError(f"{path}: {text}"))
+
+
+def _no_cluster(znodes: Znodes) -> NotInitializedError:
+    return NotInitializedError(f"{znodes.session.uri}: there is no cluster at {znodes.root}; initialize one")
+
+
+@implementer(IClusterAdmin)
+class ZooKeeperAdmin:
+    """The administration side, on a session of its own.
+
+    :param factory: Java class of the layout that the URI asks for, None for the usual one.
+    :param new_id: draws an instance id.
+    """
+
+    def __init__(self, session: Session, root: str, factory: str | None, new_id: Callable[[], str]) -> None:
+        self.uri = session.uri
+        self._session = session
+        self._znodes = Znodes(session, root)
+        self._factory = factory
+        self._new_id = new_id
+
+    async def open(self) -> None:
+        await self._session.open()
+
+    async def close(self) -> None:
+        await self._session.close()
+
+    async def exists(self) -> bool:
+        return await self._znodes.exists(self._znodes.root) is not None
+
+    async def instance_id(self) -> str:
+        return await read_instance_id(self._znodes)
+
+    async def initialize(self) -> bool:
+        """The root's parents must exist: a cluster in the wrong place is hard to find again."""
+        path, instance_id = self._znodes.path, self._new_id().encode("ascii")
+        nodes = [
+            NewNode(self._znodes.root), NewNode(path(AVAILABLE)), NewNode(path(AVAILABLE, READ_ONLY)),
+            NewNode(path(INSTANCE_ID), instance_id),
+        ]  # fmt: skip
+        try:
+            if await self.exists():
+                return False
+            await self._znodes.create_all(nodes, lambda data, stat: data == instance_id)
+        except NodeExistsError:
+            return False
+        except NodeMissingError as error:
+            raise MetadataError(f"{self.uri}: the parent of {self._znodes.root} does not exist") from error
+        await settle_layout(self._znodes, self._factory)
+        return True
+
+    async def format(self) -> None:
+        """The new layout is the one the URI asks for."""
+        await self._make_root()
+        path = self._znodes.path
+        await self._znodes.ensure(path(AVAILABLE, READ_ONLY))
+        await self._remove_ledgers(await settle_layout(self._znodes, None))
+        for name in (LAYOUT, f"{UNDERREPLICATION}/ledgers", f"{UNDERREPLICATION}/locks", COOKIES, INSTANCE_ID):
+            await self._znodes.delete_tree(path(name))
+        await settle_layout(self._znodes, self._factory)
+        instance_id = self._new_id().encode("ascii")
+        await self._znodes.create(NewNode(path(INSTANCE_ID), instance_id), lambda data, stat: data == instance_id)
+
+    async def nuke(self, instance_id: str | None) -> None:
+        found = await self.instance_id()
+        if instance_id not in (None, found):
+            raise MetadataError(f"the cluster has the instance id {found}, not {instance_id}")
+        registered = await BookieSet(self._znodes, False).read() | await BookieSet(self._znodes, True).read()
+        if registered:
+            raise MetadataError(f"bookies are registered: {', '.join(sorted(registered))}")
+        tree = await settle_layout(self._znodes, None)
+        names = await self._znodes.fresh_children(self._znodes.root)
+        foreign = sorted(n for n in names if n not in _OWN and not n.startswith(_ID_PREFIX) and not tree.is_top(n))
+        if foreign:
+            raise MetadataError(f"not of a cluster, below {self._znodes.root}: {', '.join(foreign)}")
+        await self._znodes.delete_tree(self._znodes.root)
+
+    async def _make_root(self) -> None:
+        """Creates the root and its parents where they are missing."""
+        above = Znodes(self._session, "")
+        parts = self._znodes.root.split("/")[1:]
+        for depth in range(len(parts)):
+            try:
+                await above.create(NewNode(above.path(*parts[: depth + 1])), lambda data, stat: True)
+            except NodeExistsError:
+                pass
+
+    async def _remove_ledgers(self, tree: LedgerTree) -> None:
+        for name in await self._znodes.fresh_children(self._znodes.root):
+            if name in _ID_NODES or name.startswith(_ID_PREFIX) or tree.is_top(name):
+                await self._znodes.delete_tree(self._znodes.path(name))

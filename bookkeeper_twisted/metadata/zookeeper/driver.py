@@ -1,0 +1,54 @@
+"""The driver of a cluster whose metadata are on ZooKeeper."""
+
+from twisted.internet.interfaces import IReactorTime
+from zope.interface import implementer
+
+from ..interfaces import IMetadataDriver, MetadataOptions
+from .bookie_sets import AVAILABLE, READ_ONLY
+from .cluster import settle_layout
+from .interfaces import IZooKeeper, NewNode, NodeExistsError, NodeMissingError
+from .ledgers import ZooKeeperLedgers
+from .registration import ZooKeeperRegistration
+from .session import Session
+from .uris import ZooKeeperUri
+from .znodes import Znodes
+
+
+@implementer(IMetadataDriver)
+class ZooKeeperDriver:
+    """One session on one cluster.
+
+    :param zookeeper: belongs to this driver; nobody else connects or closes it.
+    """
+
+    def __init__(
+        self, clock: IReactorTime, uri: str, target: ZooKeeperUri, zookeeper: IZooKeeper, options: MetadataOptions
+    ) -> None:
+        self.uri = uri
+        self._session = Session(clock, uri, zookeeper, options)
+        self._znodes = Znodes(self._session, target.root)
+        self._factory = target.factory
+        self.registration = ZooKeeperRegistration(self._znodes)
+        self.ledgers = ZooKeeperLedgers(self._znodes)
+
+    async def open(self) -> None:
+        """:raises bookkeeper_twisted.errors.NotInitializedError: there is no cluster."""
+        await self._session.open()
+        try:
+            self.ledgers.tree = await settle_layout(self._znodes, self._factory)
+            await self._ensure_read_only()
+        except BaseException:
+            await self.close()
+            raise
+
+    async def _ensure_read_only(self) -> None:
+        """Java's bookies expect the parent of read-only ones to be there."""
+        try:
+            await self._znodes.create(NewNode(self._znodes.path(AVAILABLE, READ_ONLY)), lambda data, stat: True)
+        except (NodeExistsError, NodeMissingError):
+            pass
+
+    async def close(self) -> None:
+        self.registration.stop()
+        self.ledgers.stop()
+        await self._session.close()

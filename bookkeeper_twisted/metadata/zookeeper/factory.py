@@ -1,0 +1,42 @@
+"""The plugin that makes drivers for ZooKeeper.  kazoo is imported when one is made."""
+
+from typing import Any
+
+from twisted.plugin import IPlugin
+from zope.interface import implementer
+
+from ...errors import MetadataError
+from ..interfaces import DEFAULT_OPTIONS, IClusterAdmin, IMetadataDriver, IMetadataDriverFactory, MetadataOptions
+
+
+@implementer(IPlugin, IMetadataDriverFactory)
+class ZooKeeperDriverFactory:
+    """``zk+hierarchical://host:port;host:port/root`` and its kin."""
+
+    schemes = frozenset({"zk"})
+
+    def create(self, reactor: Any, uri: str, options: MetadataOptions = DEFAULT_OPTIONS) -> IMetadataDriver:
+        from .driver import ZooKeeperDriver
+        from .uris import ZooKeeperUri
+
+        target = ZooKeeperUri.parse(uri)
+        return ZooKeeperDriver(reactor, uri, target, _zookeeper(reactor, target.hosts, options), options)
+
+    def create_admin(self, reactor: Any, uri: str, options: MetadataOptions = DEFAULT_OPTIONS) -> IClusterAdmin:
+        from uuid import uuid4
+
+        from .cluster import ZooKeeperAdmin
+        from .session import Session
+        from .uris import ZooKeeperUri
+
+        target = ZooKeeperUri.parse(uri)
+        session = Session(reactor, uri, _zookeeper(reactor, target.hosts, options), options)
+        return ZooKeeperAdmin(session, target.root, target.factory, lambda: str(uuid4()))
+
+
+def _zookeeper(reactor: Any, hosts: str, options: MetadataOptions) -> Any:
+    try:
+        from .kazoo_client import KazooZooKeeper
+    except ImportError as error:
+        raise MetadataError("ZooKeeper needs kazoo: pip install 'bookkeeper-twisted[zookeeper]'") from error
+    return KazooZooKeeper(reactor, hosts, options)

@@ -1,0 +1,237 @@
+"""The connection to real servers: kazoo, with its threads kept behind :class:`~.interfaces.IZooKeeper`.
+
+kazoo calls back on threads of its own; each call-back here does nothing but hand its news to the
+reactor thread.
+"""
+
+import logging
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import attrs
+from kazoo import exceptions as kazoo_errors
+from kazoo.client import KazooClient
+from kazoo.protocol.states import EventType, KazooState, KeeperState
+from kazoo.security import CREATOR_ALL_ACL, OPEN_ACL_UNSAFE
+from twisted.internet.defer import Deferred
+from twisted.internet.threads import deferToThreadPool
+from twisted.logger import Logger
+from twisted.python.failure import Failure
+from zope.interface import implementer
+
+from ..interfaces import MetadataOptions
+from .interfaces import (
+    Connection,
+    IZooKeeper,
+    NewNode,
+    NodeExistsError,
+    NodeMissingError,
+    NodeNotEmptyError,
+    NodeVersionError,
+    OutcomeUnknownError,
+    Stat,
+    Watch,
+    ZooKeeperError,
+)
+
+_ERRORS: dict[type[Exception], type[ZooKeeperError]] = {
+    kazoo_errors.NoNodeError: NodeMissingError,
+    kazoo_errors.NodeExistsError: NodeExistsError,
+    kazoo_errors.BadVersionError: NodeVersionError,
+    kazoo_errors.NotEmptyError: NodeNotEmptyError,
+    kazoo_errors.ConnectionLoss: OutcomeUnknownError,
+    kazoo_errors.ConnectionClosedError: OutcomeUnknownError,
+    kazoo_errors.SessionExpiredError: OutcomeUnknownError,
+    kazoo_errors.SessionMovedError: OutcomeUnknownError,
+    kazoo_errors.OperationTimeoutError: OutcomeUnknownError,
+}
+_RECONNECT = {"max_tries": -1, "delay": 0.1, "backoff": 2, "max_delay": 2.0}
+_WORDS = {
+    KeeperState.EXPIRED_SESSION: Connection.EXPIRED,
+    KeeperState.CONNECTED: Connection.CONNECTED,
+    KeeperState.CONNECTED_RO: Connection.CONNECTED,
+}
+
+
+@implementer(IZooKeeper)
+class KazooZooKeeper:
+    """One kazoo client.
+
+    :param reactor: where all news arrive; its thread pool waits for the end of kazoo's threads.
+    :param hosts: ``host:port``, separated by commas.
+    """
+
+    _log = Logger()
+
+    def __init__(self, reactor: Any, hosts: str, options: MetadataOptions) -> None:
+        self.session_id = 0
+        self._reactor = reactor
+        self._closing = False
+        self._under_way: dict[Deferred[Any], str] = {}
+        self._acl = CREATOR_ALL_ACL if options.secure else OPEN_ACL_UNSAFE
+        auth = [credential.partition(":")[::2] for credential in options.auth]
+        self._kazoo: Any = KazooClient(
+            hosts, timeout=options.session_timeout, connection_retry=dict(_RECONNECT), auth_data=auth,
+            logger=_kazoo_log(reactor),
+        )  # fmt: skip
+
+    def connect(self, changed: Callable[[Connection], None]) -> None:
+        def arrived(connection: Connection, session_id: int) -> None:
+            self.session_id = session_id or self.session_id
+            if connection is not Connection.CONNECTED and not self._closing:
+                self._lose_all()
+            changed(connection)
+
+        def listen(state: str) -> None:
+            client_id = self._kazoo.client_id
+            connection = _WORDS.get(self._kazoo.client_state, Connection.CLOSED)
+            if state == KazooState.SUSPENDED:
+                connection = Connection.SUSPENDED
+            self._reactor.callFromThread(arrived, connection, client_id[0] if client_id else 0)
+
+        self._kazoo.add_listener(listen)
+        self._kazoo.start_async()
+
+    def close(self) -> "Deferred[None]":
+        self._closing = True
+        closed = deferToThreadPool(self._reactor, self._reactor.getThreadPool(), self._close)
+        closed.addErrback(self._did_not_close)
+        return closed.addCallback(lambda _: self._lose_all())
+
+    def _did_not_close(self, failure: Failure) -> None:
+        """The session ends by its timeout then."""
+        self._log.failure("kazoo does not stop", failure)
+
+    def _close(self) -> None:
+        self._kazoo.stop()
+        self._kazoo.close()
+
+    # -- calls --
+
+    def create(self, node: NewNode) -> "Deferred[str]":
+        return self._call(
+            node.path, self._kazoo.create_async, node.path, node.data, acl=self._acl_of(node),
+            ephemeral=node.ephemeral, sequence=node.sequence,
+        )  # fmt: skip
+
+    def create_all(self, nodes: Sequence[NewNode]) -> "Deferred[None]":
+        transaction = self._kazoo.transaction()
+        for node in nodes:
+            transaction.create(node.path, node.data, acl=self._acl_of(node), ephemeral=node.ephemeral)
+        called: Deferred[list[object]] = self._call(nodes[0].path, transaction.commit_async)
+        return called.addCallback(_check_all, nodes)
+
+    def get(self, path: str, watch: Watch | None = None) -> "Deferred[tuple[bytes, Stat]]":
+        called: Deferred[Any] = self._call(path, self._kazoo.get_async, path, watch=self._watch(watch))
+        return called.addCallback(lambda found: (found[0] or b"", _stat(found[1])))
+
+    def exists(self, path: str, watch: Watch | None = None) -> "Deferred[Stat | None]":
+        called: Deferred[Any] = self._call(path, self._kazoo.exists_async, path, watch=self._watch(watch))
+        return called.addCallback(lambda stat: None if stat is None else _stat(stat))
+
+    def children(self, path: str, watch: Watch | None = None) -> "Deferred[tuple[list[str], Stat]]":
+        called: Deferred[Any] = self._call(
+            path, self._kazoo.get_children_async, path, watch=self._watch(watch), include_data=True
+        )
+        return called.addCallback(lambda found: (found[0], _stat(found[1])))
+
+    def set(self, path: str, data: bytes, version: int) -> "Deferred[Stat]":
+        called: Deferred[Any] = self._call(path, self._kazoo.set_async, path, data, version)
+        return called.addCallback(_stat)
+
+    def delete(self, path: str, version: int) -> "Deferred[None]":
+        called: Deferred[Any] = self._call(path, self._kazoo.delete_async, path, version)
+        return called.addCallback(lambda _: None)
+
+    def sync(self, path: str) -> "Deferred[None]":
+        called: Deferred[Any] = self._call(path, self._kazoo.sync_async, path)
+        return called.addCallback(lambda _: None)
+
+    # -- between the threads --
+
+    def _call(self, path: str, method: Callable[..., Any], *args: object, **options: object) -> "Deferred[Any]":
+        result: Deferred[Any] = Deferred()
+        self._under_way[result] = path
+
+        def arrived(value: object, error: Exception | None) -> None:
+            self._under_way.pop(result, None)  # kazoo may answer twice when it is closed
+            if result.called:
+                return  # cancelled, or lost
+            if error is None:
+                result.callback(value)
+            else:
+                result.errback(translated(path, error))
+
+        def done(answer: Any) -> None:
+            self._reactor.callFromThread(arrived, answer.value, answer.exception)
+
+        method(*args, **options).rawlink(done)
+        return result
+
+    def _lose_all(self) -> None:
+        """Ends the calls that are under way.
+
+        kazoo does so itself, but for a call that came when the connection had just broken: that one it
+        keeps for the next connection, however long there is none.
+        """
+        for result, path in list(self._under_way.items()):
+            if not result.called:
+                result.errback(OutcomeUnknownError(f"{path}: the connection was lost"))
+
+    def _watch(self, watch: Watch | None) -> Callable[[Any], None] | None:
+        return None if watch is None else _Relay(self._reactor, watch)
+
+    def _acl_of(self, node: NewNode) -> Any:
+        return OPEN_ACL_UNSAFE if node.open else self._acl
+
+
+class _ToTwisted(logging.Handler):
+    """Says on the reactor thread what kazoo says on its own."""
+
+    _log = Logger(namespace="kazoo")
+
+    def __init__(self, reactor: Any) -> None:
+        super().__init__(logging.WARNING)
+        self._reactor = reactor
+
+    def emit(self, record: logging.LogRecord) -> None:
+        self._reactor.callFromThread(self._log.warn, "{text}", text=record.getMessage())
+
+
+def _kazoo_log(reactor: Any) -> logging.Logger:
+    log = logging.Logger("kazoo", logging.WARNING)  # of this connection alone, outside the tree of loggers
+    log.addHandler(_ToTwisted(reactor))
+    return log
+
+
+@attrs.frozen
+class _Relay:
+    """A watch for kazoo, which keeps one of those that are equal."""
+
+    reactor: Any
+    watch: Watch
+
+    def __call__(self, event: Any) -> None:
+        self.reactor.callFromThread(self.watch, event.type != EventType.NONE)
+
+
+def translated(path: str, error: Exception) -> Exception:
+    """Our error for one of kazoo's; what is not kazoo's stays as it is."""
+    if not isinstance(error, kazoo_errors.KazooException):
+        return error
+    text = f"{path}: {type(error).__name__} {error}".rstrip()
+    for theirs, ours in _ERRORS.items():
+        if isinstance(error, theirs):
+            return ours(text)
+    return ZooKeeperError(text)
+
+
+def _check_all(results: list[object], nodes: Sequence[NewNode]) -> None:
+    """kazoo gives the errors of a transaction as its results."""
+    for node, result in zip(nodes, results, strict=True):
+        if isinstance(result, Exception) and not isinstance(result, kazoo_errors.RolledBackError):
+            raise translated(node.path, result)
+
+
+def _stat(stat: Any) -> Stat:
+    return Stat(stat.czxid, stat.version, stat.cversion, stat.ephemeralOwner, stat.numChildren, stat.ctime)

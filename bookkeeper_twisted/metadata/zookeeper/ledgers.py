@@ -1,0 +1,172 @@
+"""Ledger ids and ledger metadata on ZooKeeper."""
+
+from collections.abc import AsyncIterator, Callable
+
+from zope.interface import implementer
+
+from ...codec.metadata_formats import decode_ledger_metadata, encode_ledger_metadata
+from ...errors import (
+    CodecError,
+    IncorrectParameterError,
+    LedgerExistsError,
+    MetadataError,
+    MetadataSerializationError,
+    MetadataVersionError,
+    NoSuchLedgerMetadataError,
+)
+from ...model import LedgerMetadata
+from ..interfaces import ANY_VERSION, ILedgerManager, Versioned
+from .interfaces import (
+    NewNode,
+    NodeExistsError,
+    NodeMissingError,
+    NodeNotEmptyError,
+    NodeVersionError,
+    Stat,
+    Watch,
+    ZooKeeperError,
+)
+from .layouts import LedgerTree
+from .ledger_ids import LedgerIds
+from .ledger_listing import MAX_ID, LedgerListing
+from .ledger_watch import LedgerWatch
+from .znodes import Znodes
+
+_MAX_VERSION = (1 << 31) - 1
+
+
+@implementer(ILedgerManager)
+class ZooKeeperLedgers:
+    """The ledger side of a driver.
+
+    :ivar tree: how ledgers are laid out, known once the driver is open.
+    """
+
+    def __init__(self, znodes: Znodes) -> None:
+        self.tree: LedgerTree | None = None
+        self._znodes = znodes
+        self._ids = LedgerIds(znodes)
+        self._watches: set[LedgerWatch] = set()
+
+    def stop(self) -> None:
+        """Ends all watches."""
+        for watch in list(self._watches):
+            watch.stop()
+
+    async def generate_id(self) -> int:
+        return await self._ids.draw(self._laid_out())
+
+    async def create(self, ledger_id: int, metadata: LedgerMetadata) -> Versioned[LedgerMetadata]:
+        path, data = self._path(ledger_id), _encode(ledger_id, metadata)
+        try:
+            # Nobody's answer was lost, or it was and says who has made it: the token decides in both cases.
+            await self._znodes.create_below(NewNode(path, data), lambda data, stat: False)
+        except NodeExistsError as error:
+            return await self._own(ledger_id, metadata.c_token, error)
+        return Versioned(decode_ledger_metadata(data), 0)
+
+    async def _own(self, ledger_id: int, c_token: int, error: NodeExistsError) -> Versioned[LedgerMetadata]:
+        """The stored metadata, if they come from an earlier try of this create."""
+        if c_token:
+            await self._znodes.sync(self._path(ledger_id))
+            try:
+                stored = await self.read(ledger_id)
+            except (NoSuchLedgerMetadataError, MetadataSerializationError):
+                raise LedgerExistsError(f"ledger {ledger_id} is another one") from error
+            if stored.value.c_token == c_token:
+                return stored
+        raise LedgerExistsError(f"ledger {ledger_id} exists") from error
+
+    async def read(self, ledger_id: int) -> Versioned[LedgerMetadata]:
+        return await self._read(ledger_id, None)
+
+    async def _read(self, ledger_id: int, watch: Watch | None) -> Versioned[LedgerMetadata]:
+        path = self._path(ledger_id)
+        try:
+            data, stat = await self._znodes.get(path, watch)
+        except NodeMissingError as error:
+            raise _no_such(ledger_id) from error
+        return self._decode(path, ledger_id, data, stat)
+
+    def _decode(self, path: str, ledger_id: int, data: bytes, stat: Stat) -> Versioned[LedgerMetadata]:
+        try:
+            return Versioned(decode_ledger_metadata(data), stat.version)
+        except CodecError as error:
+            raise MetadataSerializationError(f"ledger {ledger_id}, {path}: {error}") from error
+
+    async def write(self, ledger_id: int, metadata: LedgerMetadata, version: int) -> Versioned[LedgerMetadata]:
+        path, data = self._path(ledger_id), _encode(ledger_id, metadata)
+        if not 0 <= version <= _MAX_VERSION:  # -1 would be any version to ZooKeeper
+            await self.read(ledger_id)
+            raise _changed(ledger_id, version)
+        try:
+            new_version = await self._znodes.set(path, data, version)
+        except NodeVersionError as error:
+            raise _changed(ledger_id, version) from error
+        except NodeMissingError as error:
+            raise _no_such(ledger_id) from error
+        return Versioned(decode_ledger_metadata(data), new_version)
+
+    async def remove(self, ledger_id: int, version: int = ANY_VERSION) -> None:
+        path = self._path(ledger_id)
+        try:
+            await self._znodes.delete(path, version)
+        except NodeVersionError as error:
+            raise _changed(ledger_id, version) from error
+        except NodeMissingError as error:
+            raise _no_such(ledger_id) from error
+        if self._laid_out().prunes:
+            await self._prune(path.rpartition("/")[0])
+
+    async def _prune(self, path: str) -> None:
+        """Removes parents that have become empty.  That is only tidiness: any failure ends it."""
+        try:
+            while path != self._znodes.root and (await self._znodes.get(path))[1].n_children == 0:
+                await self._znodes.delete(path)
+                path = path.rpartition("/")[0]
+        except (NodeNotEmptyError, NodeMissingError, ZooKeeperError):
+            pass
+
+    async def ledger_ids(self, first: int = 0, last: int | None = None) -> AsyncIterator[int]:
+        """Walks through the tree; a failing step raises out of the iteration (S8)."""
+        end = MAX_ID if last is None else last
+        async for ledger_id in LedgerListing(self._znodes, self._laid_out(), first, end).ids():
+            yield ledger_id
+
+    def watch(self, ledger_id: int, listener: Callable[[Versioned[LedgerMetadata] | None], None]) -> Callable[[], None]:
+        _check_id(ledger_id)
+        self._znodes.session.check_open()
+        watch = LedgerWatch(self._znodes.session, ledger_id, self._read, listener, self._watches.discard)
+        self._watches.add(watch)
+        watch.start()
+        return watch.stop
+
+    def _laid_out(self) -> LedgerTree:
+        self._znodes.session.check_open()
+        if self.tree is None:
+            raise MetadataError(f"{self._znodes.session.uri} is not open yet")
+        return self.tree
+
+    def _path(self, ledger_id: int) -> str:
+        return self._znodes.path(self._laid_out().path_of(_check_id(ledger_id)))
+
+
+def _check_id(ledger_id: int) -> int:
+    if not 0 <= ledger_id <= MAX_ID:
+        raise IncorrectParameterError(f"not a ledger id: {ledger_id}")
+    return ledger_id
+
+
+def _encode(ledger_id: int, metadata: LedgerMetadata) -> bytes:
+    try:
+        return encode_ledger_metadata(metadata)
+    except CodecError as error:
+        raise MetadataSerializationError(f"ledger {ledger_id}: {error}") from error
+
+
+def _no_such(ledger_id: int) -> NoSuchLedgerMetadataError:
+    return NoSuchLedgerMetadataError(f"ledger {ledger_id} does not exist")
+
+
+def _changed(ledger_id: int, version: int) -> MetadataVersionError:
+    return MetadataVersionError(f"ledger {ledger_id} has not version {version}")

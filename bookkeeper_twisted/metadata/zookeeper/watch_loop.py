@@ -1,0 +1,68 @@
+"""Looking at something again and again, whenever ZooKeeper says that it may have changed."""
+
+from collections.abc import Awaitable, Callable
+
+from twisted.internet.defer import CancelledError, Deferred
+from twisted.logger import Logger
+from twisted.python.failure import Failure
+
+from ...errors import MetadataError
+from .interfaces import Watch
+from .session import Session
+
+RELOOK_SECONDS = 0.2
+"""Pause after a failure, or after a watch was lost with its connection."""
+
+
+class WatchLoop:
+    """One thing that is watched.
+
+    :param what: for the log.
+    :param look: reads it with the watch it is given, and says whether to go on.
+    """
+
+    _log = Logger()
+
+    def __init__(self, session: Session, what: str, look: Callable[[Watch], Awaitable[bool]]) -> None:
+        self._session = session
+        self._what = what
+        self._look = look
+        self._event: Deferred[bool] = Deferred()
+        self._running: Deferred[None] | None = None
+
+    def start(self) -> None:
+        """Looks at once."""
+        self._running = Deferred.fromCoroutine(self._run())
+        self._running.addErrback(self._ended)
+
+    def stop(self) -> None:
+        """Looks no more."""
+        if self._running is not None:
+            self._running.cancel()
+
+    async def _run(self) -> None:
+        failing = False
+        while self._session.is_open:
+            event: Deferred[bool] = Deferred()
+            self._event = event
+            try:
+                if not await self._look(self._changed):
+                    return
+            except MetadataError as error:
+                if not failing:
+                    self._log.warn("{what}: {error}; trying again", what=self._what, error=error)
+                failing = True
+                self._changed(False)
+            else:
+                failing = False
+            if not await event:
+                await self._session.pause(RELOOK_SECONDS)
+
+    def _changed(self, has_changed: bool) -> None:
+        """Also for a watch of an earlier look, which makes this one end a little early."""
+        if not self._event.called:
+            self._event.callback(has_changed)
+
+    def _ended(self, failure: Failure) -> None:
+        if self._session.is_open and not failure.check(CancelledError):
+            self._log.failure("{what}: the watch has ended", failure, what=self._what)

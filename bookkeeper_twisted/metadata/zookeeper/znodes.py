@@ -1,0 +1,175 @@
+"""The nodes below a cluster's root: every call repeated and settled, so that callers see certain outcomes.
+
+A write is settled by repeating it, which goes to the leader, and only then by reading, behind a sync.
+"""
+
+from collections.abc import Callable, Sequence
+
+from .interfaces import NewNode, NodeExistsError, NodeMissingError, NodeVersionError, Stat, Watch, ZooKeeperError
+from .session import Session
+
+ANY = -1
+_RACES = 16
+"""How often parents may be pruned by others while a node is being created below them."""
+
+IsMine = Callable[[bytes, Stat], bool]
+
+
+class Znodes:
+    """The tree below one root.
+
+    :ivar root: without a final slash; never created here, but by whoever makes the cluster.
+    """
+
+    def __init__(self, session: Session, root: str) -> None:
+        self.session = session
+        self.root = root
+        self._zk = session.zookeeper
+
+    def path(self, *parts: str) -> str:
+        """An absolute path."""
+        return "/".join((self.root, *parts))
+
+    # -- reads --
+
+    async def get(self, path: str, watch: Watch | None = None) -> tuple[bytes, Stat]:
+        """:raises NodeMissingError: it does not exist."""
+        return await self.session.run(lambda: self._zk.get(path, watch))
+
+    async def exists(self, path: str, watch: Watch | None = None) -> Stat | None:
+        """None if it does not exist; a watch waits for it then."""
+        return await self.session.run(lambda: self._zk.exists(path, watch))
+
+    async def children(self, path: str, watch: Watch | None = None) -> tuple[list[str], Stat]:
+        """:raises NodeMissingError: it does not exist."""
+        return await self.session.run(lambda: self._zk.children(path, watch))
+
+    async def sync(self, path: str) -> None:
+        """What was written before is read from now on."""
+        await self.session.run(lambda: self._zk.sync(path))
+
+    async def fresh_children(self, path: str) -> list[str]:
+        """The children, as of now or later."""
+        await self.sync(path)
+        return (await self.children(path))[0]
+
+    # -- writes --
+
+    async def create(self, node: NewNode, is_mine: IsMine) -> Stat | None:
+        """Creates one node.
+
+        :param is_mine: whether a node that is there after a lost answer is the one of that try.
+        :returns: what is known of a node that was found to be ours; None if the answer came.
+        :raises NodeExistsError: somebody else's is there.
+        :raises NodeMissingError: it has no parent.
+        """
+
+        async def call() -> Stat | None:
+            await self._zk.create(node)
+            return None
+
+        async def settle(error: ZooKeeperError) -> Stat | None:
+            if isinstance(error, NodeExistsError):
+                await self.sync(node.path)
+                data, stat = await self.get(node.path)
+                if is_mine(data, stat):
+                    return stat
+            raise error
+
+        return await self.session.run(call, settle)
+
+    async def create_below(self, node: NewNode, is_mine: IsMine) -> Stat | None:
+        """The same, with missing parents up to the root created, persistent and empty.
+
+        :raises NodeMissingError: there is no root, or somebody removes the parents again and again.
+        """
+        for _ in range(_RACES):
+            try:
+                return await self.create(node, is_mine)
+            except NodeMissingError as error:
+                missing = error
+            await self.ensure(node.path.rpartition("/")[0], node.open)
+        raise missing
+
+    async def ensure(self, path: str, open: bool = False) -> None:
+        """Makes sure that an empty persistent node is there, and its parents up to the root.
+
+        :raises NodeMissingError: there is no root.
+        """
+        if path == self.root:
+            if await self.exists(path) is None:
+                raise NodeMissingError(f"{path} does not exist")
+            return
+        try:
+            await self.create_below(NewNode(path, open=open), lambda data, stat: True)
+        except NodeExistsError:
+            pass  # whoever made it
+
+    async def create_sequence(self, node: NewNode) -> str:
+        """Creates an ephemeral sequence node; one whose answer was lost goes with the session.
+
+        :returns: the digits behind its name.
+        :raises NodeMissingError: it has no parent.
+        """
+        path = await self.session.run(lambda: self._zk.create(node))
+        return path[len(node.path) :]
+
+    async def create_all(self, nodes: Sequence[NewNode], is_mine: IsMine) -> None:
+        """Creates all nodes or none.
+
+        :param is_mine: asked about the last of them.
+        :raises NodeExistsError: one of them is there.
+        :raises NodeMissingError: the first has no parent.
+        """
+
+        async def settle(error: ZooKeeperError) -> None:
+            await self.sync(nodes[-1].path)
+            if not isinstance(error, NodeExistsError) or not is_mine(*await self.get(nodes[-1].path)):
+                raise error
+
+        await self.session.run(lambda: self._zk.create_all(nodes), settle)
+
+    async def set(self, path: str, data: bytes, version: int) -> int:
+        """Compare-and-set.
+
+        :returns: the new version.
+        :raises NodeVersionError: it has another version.
+        :raises NodeMissingError: it does not exist.
+        """
+
+        async def call() -> int:
+            return (await self._zk.set(path, data, version)).version
+
+        async def settle(error: ZooKeeperError) -> int:
+            if isinstance(error, NodeVersionError):
+                await self.sync(path)
+                stored, stat = await self.get(path)
+                if stored == data and stat.version == version + 1:
+                    return stat.version
+            raise error
+
+        return await self.session.run(call, settle)
+
+    async def delete(self, path: str, version: int = ANY) -> None:
+        """Removes a node.
+
+        :raises NodeMissingError: it does not exist.
+        :raises NodeVersionError: it has another version.
+        :raises NodeNotEmptyError: it has children.
+        """
+
+        async def settle(error: ZooKeeperError) -> None:
+            if not isinstance(error, NodeMissingError):
+                raise error
+
+        await self.session.run(lambda: self._zk.delete(path, version), settle)
+
+    async def delete_tree(self, path: str) -> None:
+        """Removes a node and all below it; harmless if there is none."""
+        try:
+            names, _ = await self.children(path)
+            for name in names:
+                await self.delete_tree(f"{path}/{name}")
+            await self.delete(path)
+        except NodeMissingError:
+            pass

@@ -1,0 +1,144 @@
+"""What a bookie counts, grouped by layer, under the names Apache's bookie exports.
+
+Recording is per run or per group, never per entry: ``summary.success.record(ms, count)``.
+"""
+
+from collections.abc import Callable
+from typing import Protocol
+
+from prometheus_client import CollectorRegistry
+
+from .instruments import Instruments, Summary, render
+
+__all__ = [
+    "BookieMetrics", "ConnectionMetrics", "Instruments", "JournalMetrics", "RequestMetrics", "StorageMetrics",
+    "new_registry", "render",
+]  # fmt: skip
+
+_BATCH_COUNTS = (1, 2, 5, 10, 20, 50, 100, 200, 500, 1000, 2000, 5000)
+_BATCH_BYTES = tuple(1 << shift for shift in range(10, 24))
+
+
+def new_registry(*collectors: Instruments) -> CollectorRegistry:
+    """A registry that exports the instruments of some bookies, and nothing of the process."""
+    registry = CollectorRegistry()
+    for collector in collectors:
+        registry.register(collector)
+    return registry
+
+
+class JournalMetrics:
+    """One journal.  Latencies in milliseconds."""
+
+    def __init__(self, instruments: Instruments, index: int) -> None:
+        label = str(index)
+        prefix = "bookie_journal_JOURNAL_"
+
+        def summary(name: str) -> Summary:
+            return instruments.summary(prefix + name, journalIndex=label)
+
+        self.add_entry = summary("ADD_ENTRY")
+        self.sync = summary("SYNC")
+        self.queue_latency = summary("QUEUE_LATENCY")
+        self.group_entries = summary("FORCE_WRITE_BATCH_ENTRIES")
+        self.group_bytes = summary("FORCE_WRITE_BATCH_BYTES")
+        self.written_bytes = instruments.counter(prefix + "WRITE_BYTES", journalIndex=label)
+        self.groups = instruments.counter("bookie_journal_groups", journalIndex=label)
+        self._instruments = instruments
+        self._label = label
+
+    def watch_queue(self, length: Callable[[], float], used: Callable[[], float], limit: int) -> None:
+        """Exports the numbers of the queue in front of the journal."""
+        prefix, label = "bookie_journal_JOURNAL_", self._label
+        self._instruments.gauge(prefix + "QUEUE_SIZE", length, "counter", journalIndex=label)
+        self._instruments.gauge(prefix + "MEMORY_USED", used, journalIndex=label)
+        self._instruments.gauge(prefix + "MEMORY_MAX", lambda: limit, journalIndex=label)
+
+
+class StorageCounts(Protocol):
+    """What a ledger storage counts itself."""
+
+    write_cache_hits: int
+    read_cache_hits: int
+    cache_misses: int
+
+    def pending_bytes(self) -> int: ...
+    def pending_entries(self) -> int: ...
+    def read_cache_bytes(self) -> int: ...
+    def ledger_count(self) -> int: ...
+
+
+class StorageMetrics:
+    """Exports the counts of a ledger storage."""
+
+    def __init__(self, instruments: Instruments, storage: StorageCounts) -> None:
+        def counter(name: str, read: Callable[[], float]) -> None:
+            instruments.gauge(name, read, "counter")
+
+        counter("bookie_write_cache_hits", lambda: storage.write_cache_hits)
+        counter("bookie_write_cache_misses", lambda: storage.read_cache_hits + storage.cache_misses)
+        counter("bookie_read_cache_hits", lambda: storage.read_cache_hits)
+        counter("bookie_read_cache_misses", lambda: storage.cache_misses)
+        instruments.gauge("bookie_write_cache_size", storage.pending_bytes)
+        instruments.gauge("bookie_write_cache_count", storage.pending_entries)
+        instruments.gauge("bookie_read_cache_size", storage.read_cache_bytes)
+        instruments.gauge("bookie_ledgers_count", storage.ledger_count)
+
+
+class BookieMetrics:
+    """What the semantics of a bookie count."""
+
+    def __init__(self, instruments: Instruments) -> None:
+        self.write_bytes = instruments.counter("bookie_WRITE_BYTES")
+        self.read_bytes = instruments.counter("bookie_READ_BYTES")
+        self.force_ledger = instruments.counter("bookie_BOOKIE_FORCE_LEDGER")
+        self.add_entry_bytes = instruments.summary("bookie_BOOKIE_ADD_ENTRY_BYTES")
+        self.flush = instruments.summary("bookie_flush")
+        self.throttled_write = instruments.summary("bookie_throttled_write")
+        self.rejected_write_requests = instruments.counter("bookie_rejected_write_requests")
+        self._instruments = instruments
+
+    def watch(self, server_status: Callable[[], float], n_journals: int) -> None:
+        """Exports numbers that are asked for.
+
+        :param server_status: 1 writable, 0 read-only, -1 unregistered.
+        """
+        self._instruments.gauge("bookie_SERVER_STATUS", server_status)
+        self._instruments.gauge("bookie_JOURNAL_DIRS", lambda: n_journals)
+
+
+class RequestMetrics:
+    """Requests from their decoding to their reply, by operation."""
+
+    def __init__(self, instruments: Instruments) -> None:
+        prefix = "bookkeeper_server_"
+        self.add = instruments.summary(prefix + "ADD_ENTRY_REQUEST")
+        self.read = instruments.summary(prefix + "READ_ENTRY_REQUEST")
+        self.batch_read = instruments.summary(prefix + "BATCH_READ_ENTRY_REQUEST")
+        self.fence_read = instruments.summary(prefix + "READ_ENTRY_FENCE_REQUEST")
+        self.long_poll = instruments.summary(prefix + "READ_ENTRY_LONG_POLL_REQUEST")
+        self.read_lac = instruments.summary(prefix + "READ_LAC_REQUEST")
+        self.write_lac = instruments.summary(prefix + "WRITE_LAC_REQUEST")
+        self.force = instruments.summary(prefix + "FORCE_LEDGER_REQUEST")
+        self.bookie_info = instruments.summary(prefix + "GET_BOOKIE_INFO_REQUEST")
+        self.list_entries = instruments.summary(prefix + "GET_LIST_OF_ENTRIES_OF_LEDGER_REQUEST")
+        self.batch_entries = instruments.histogram(prefix + "BATCH_READ_ENTRIES", _BATCH_COUNTS)
+        self.batch_bytes = instruments.histogram(prefix + "BATCH_READ_BYTES", _BATCH_BYTES)
+        self._instruments = instruments
+
+    def watch_permits(self, name: str, in_progress: Callable[[], float], blocked: Callable[[], float]) -> None:
+        """:param name: ``ADD_ENTRY`` or ``READ_ENTRY``."""
+        self._instruments.gauge(f"bookkeeper_server_{name}_IN_PROGRESS", in_progress)
+        self._instruments.gauge(f"bookkeeper_server_{name}_BLOCKED", blocked)
+
+
+class ConnectionMetrics:
+    """Sockets: ``replies / writes`` says how well replies are grouped."""
+
+    def __init__(self, instruments: Instruments) -> None:
+        self.replies = instruments.counter("bookie_connection_replies")
+        self.writes = instruments.counter("bookie_connection_writes")
+        self.accepted = instruments.counter("bookie_connections_accepted")
+        self.refused = instruments.counter("bookie_connections_refused")
+        self.broken = instruments.counter("bookie_connections_broken")
+        self.active = instruments.counter("bookie_connections_active")

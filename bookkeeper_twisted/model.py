@@ -1,0 +1,302 @@
+"""Values all layers share: ids, enums, ledger metadata, and the run of entries the hot path moves.
+
+The unit of work is the *run*: consecutive entries of one ledger, laid out back to back as
+``i32 size, entry bytes``.  This is the layout of an entry log and of a batch-read reply, and a
+journal record list too, so a run travels from the socket to the journal, the cache, the disk and
+back to a socket without being laid out again.
+"""
+
+import operator
+import re
+import struct
+from bisect import bisect_right
+from collections.abc import Callable, Mapping, Sequence
+from enum import IntEnum, IntFlag
+from functools import lru_cache
+from itertools import accumulate, chain, pairwise
+
+import attrs
+
+from .errors import IncorrectParameterError
+
+INVALID_ENTRY_ID = -1
+"""No entry; in a read request: the last one."""
+
+ENTRY_HEADER_SIZE = 32
+"""ledgerId, entryId, lastAddConfirmed, ledger length: four big-endian i64 in front of digest and payload."""
+
+_SIZE = struct.Struct(">i")
+_IDS = struct.Struct(">qq")
+_LAC = struct.Struct(">q")
+_BOOKIE_ID = re.compile(r"[A-Za-z0-9\-.:;<=>?@\[\\\]^_]+")
+
+
+class DigestType(IntEnum):
+    """How entries are protected, with the numbers ledger metadata uses."""
+
+    CRC32 = 1
+    HMAC = 2
+    CRC32C = 3
+    DUMMY = 4
+
+
+class LedgerState(IntEnum):
+    """Life of a ledger: OPEN, then perhaps IN_RECOVERY, then CLOSED for ever (S15)."""
+
+    OPEN = 1
+    IN_RECOVERY = 2
+    CLOSED = 3
+
+
+class WriteFlag(IntFlag):
+    """Flags of a writer; DEFERRED_SYNC adds are acknowledged before they are durable."""
+
+    NONE = 0
+    DEFERRED_SYNC = 1
+
+
+def check_bookie_id(bookie_id: str) -> str:
+    """:returns: the id.
+    :raises IncorrectParameterError: it is not a valid bookie id (metadata.md 6).
+    """
+    if not _BOOKIE_ID.fullmatch(bookie_id) or bookie_id.lower() == "readonly":
+        raise IncorrectParameterError(f"not a bookie id: {bookie_id!r}")
+    return bookie_id
+
+
+@attrs.frozen
+class Entry:
+    """One entry as an application sees it.
+
+    :ivar length: bytes of all payloads of the ledger up to and including this one.
+    :ivar last_add_confirmed: LAC at the writer when it packed the entry.
+    """
+
+    ledger_id: int
+    entry_id: int
+    data: bytes
+    length: int
+    last_add_confirmed: int
+
+
+@attrs.frozen
+class Segment:
+    """Entries from ``first_entry_id`` on are kept by ``bookies``, in index order."""
+
+    first_entry_id: int
+    bookies: tuple[str, ...]
+
+
+@attrs.frozen
+class LedgerMetadata:
+    """What the metadata store keeps of a ledger.
+
+    :ivar format_version: 1, 2 or 3; an update keeps the version that was read.
+    :ivar ctime: ms since the epoch, or None if it is not stored.
+    :ivar c_token: random value of the creating write, so that a retried create knows its own.
+    :ivar has_password: False for data written without password and digest (version 1).
+    """
+
+    ensemble_size: int
+    write_quorum_size: int
+    ack_quorum_size: int
+    segments: tuple[Segment, ...]
+    state: LedgerState = LedgerState.OPEN
+    length: int = 0
+    last_entry_id: int = INVALID_ENTRY_ID
+    digest_type: DigestType = DigestType.CRC32C
+    password: bytes = b""
+    has_password: bool = True
+    ctime: int | None = None
+    custom_metadata: Mapping[str, bytes] = attrs.field(factory=dict)
+    c_token: int = 0
+    format_version: int = 3
+
+    @property
+    def closed(self) -> bool:
+        return self.state is LedgerState.CLOSED
+
+    def ensemble_at(self, entry_id: int) -> tuple[str, ...]:
+        """The bookies that keep the entry: the segment with the greatest start not above it."""
+        starts = [s.first_entry_id for s in self.segments]
+        return self.segments[max(bisect_right(starts, entry_id) - 1, 0)].bookies
+
+
+@attrs.frozen
+class Endpoint:
+    """An address a bookie publishes; clients look for ``protocol == "bookie-rpc"``."""
+
+    id: str
+    host: str
+    port: int
+    protocol: str
+    auth: tuple[str, ...] = ()
+    extensions: tuple[str, ...] = ()
+
+
+@attrs.frozen
+class BookieServiceInfo:
+    """What a bookie publishes with its registration."""
+
+    endpoints: tuple[Endpoint, ...] = ()
+    properties: Mapping[str, str] = attrs.field(factory=dict)
+
+
+_BLOCK = 1024
+
+
+@lru_cache(maxsize=64)
+def _cutter(stride: int, start: int, end: int, count: int) -> Callable[[bytes], tuple[bytes, ...]]:
+    """Bytes ``start:end`` of ``count`` records by one C call; beyond the data it gives empty strings."""
+    return operator.itemgetter(*(slice(at + start, at + end) for at in range(0, count * stride, stride)))
+
+
+def column(data: bytes, stride: int, count: int, start: int, end: int) -> Sequence[bytes]:
+    """Bytes ``start:end`` of each of ``count`` records of ``stride`` bytes."""
+    if count == 1:
+        return (data[start:end],)
+    if count <= _BLOCK:
+        # Rounded up to a power of two, so that few cutters serve all counts.
+        return _cutter(stride, start, end, 1 << (count - 1).bit_length())(data)[:count]
+    cut, step = _cutter(stride, start, end, _BLOCK), _BLOCK * stride
+    pieces = [cut(data[at : at + step]) for at in range(0, count * stride, step)]
+    return list(chain.from_iterable(pieces))[:count]
+
+
+class EntryRun:
+    """Consecutive entries of one ledger, ids ``first .. first + count - 1``, never empty.
+
+    :ivar data: the records, each ``i32 size`` and ``size`` entry bytes.
+    :ivar stride: bytes of one record where all have the same size, else 0.
+    :ivar offsets: where ``stride`` is 0: ``count + 1`` record offsets in ``data``, else None.
+    """
+
+    __slots__ = ("ledger_id", "first", "count", "data", "stride", "offsets")
+
+    def __init__(
+        self, ledger_id: int, first: int, count: int, data: bytes, stride: int, offsets: Sequence[int] | None = None
+    ) -> None:
+        self.ledger_id = ledger_id
+        self.first = first
+        self.count = count
+        self.data = data
+        self.stride = stride
+        self.offsets = offsets
+
+    @classmethod
+    def of_entries(cls, ledger_id: int, first: int, entries: Sequence[bytes]) -> "EntryRun":
+        """A run of entry byte strings whose ids the caller has checked."""
+        sizes = list(map(len, entries))
+        size = sizes[0]
+        if sizes.count(size) == len(sizes):
+            prefix = _SIZE.pack(size)
+            return cls(ledger_id, first, len(sizes), prefix + prefix.join(entries), size + 4)
+        parts: list[bytes] = [b""] * (2 * len(sizes))
+        parts[::2] = map(_SIZE.pack, sizes)
+        parts[1::2] = entries
+        offsets = [0, *accumulate([n + 4 for n in sizes])]
+        return cls(ledger_id, first, len(sizes), b"".join(parts), 0, offsets)
+
+    @classmethod
+    def join(cls, runs: Sequence["EntryRun"]) -> "EntryRun":
+        """One run of several that follow each other without a gap."""
+        head = runs[0]
+        if len(runs) == 1:
+            return head
+        data = b"".join([r.data for r in runs])
+        count = sum([r.count for r in runs])
+        stride = head.stride
+        if stride and all(r.stride == stride for r in runs):
+            return cls(head.ledger_id, head.first, count, data, stride)
+        offsets = [0]
+        for r in runs:
+            base = offsets.pop()
+            offsets.extend([base + o for o in r.record_offsets()])
+        return cls(head.ledger_id, head.first, count, data, 0, offsets)
+
+    @property
+    def last(self) -> int:
+        return self.first + self.count - 1
+
+    @property
+    def size(self) -> int:
+        """Bytes of all records, their size words included."""
+        return len(self.data)
+
+    def record_offsets(self) -> Sequence[int]:
+        """``count + 1`` offsets of the records in :attr:`data`."""
+        if self.offsets is not None:
+            return self.offsets
+        return range(0, self.count * self.stride + 1, self.stride)
+
+    def bounds(self, first: int, count: int) -> tuple[int, int]:
+        """Where the records of ``count`` entries from ``first`` on lie in :attr:`data`."""
+        index = first - self.first
+        if self.offsets is None:
+            return index * self.stride, (index + count) * self.stride
+        return self.offsets[index], self.offsets[index + count]
+
+    def slice(self, first: int, count: int) -> "EntryRun":
+        """A part of the run, ids ``first .. first + count - 1``; all of it without a copy."""
+        if count == self.count:
+            return self
+        start, end = self.bounds(first, count)
+        offsets = None
+        if self.offsets is not None:
+            index = first - self.first
+            offsets = [o - start for o in self.offsets[index : index + count + 1]]
+        return EntryRun(self.ledger_id, first, count, self.data[start:end], self.stride, offsets)
+
+    def entry(self, entry_id: int) -> bytes:
+        """The bytes of one entry, without the size word."""
+        start, end = self.bounds(entry_id, 1)
+        return self.data[start + 4 : end]
+
+    def entries(self) -> Sequence[bytes]:
+        """The bytes of all entries, without the size words."""
+        if self.offsets is None:
+            return column(self.data, self.stride, self.count, 4, self.stride)
+        data = self.data
+        return [data[a + 4 : b] for a, b in pairwise(self.offsets)]
+
+    def last_add_confirmed(self) -> int:
+        """The LAC field of the last entry, the highest of an ordinary writer's run; -1 if too short."""
+        start, end = self.bounds(self.last, 1)
+        lac: int = _LAC.unpack_from(self.data, start + 20)[0] if end - start >= 28 else INVALID_ENTRY_ID
+        return lac
+
+    def ids_match(self) -> bool:
+        """Whether the first and the last record carry the ids the run claims (design 3)."""
+        start, _ = self.bounds(self.first, 1)
+        last, end = self.bounds(self.last, 1)
+        if end > len(self.data) or end - last < 20:
+            return False
+        return (
+            _IDS.unpack_from(self.data, start + 4) == (self.ledger_id, self.first)
+            and _IDS.unpack_from(self.data, last + 4) == (self.ledger_id, self.last)
+            and _SIZE.unpack_from(self.data, last)[0] == end - last - 4
+        )
+
+    def fitting(self, first: int, max_count: int, budget: int, overhead: int) -> int:
+        """How many entries from ``first`` on fit a batch reply.
+
+        :param max_count: at most so many, > 0.
+        :param budget: bytes left for entries; each costs its record size plus ``overhead``.
+        :returns: 0 if not even the first one fits.
+        """
+        limit = min(max_count, self.last - first + 1)
+        if self.offsets is None:
+            return max(0, min(limit, budget // (self.stride + overhead)))
+        index = first - self.first
+        base = self.offsets[index]
+        low, high = 0, limit
+        while low < high:  # the cost grows with the count, so a binary search is exact
+            middle = (low + high + 1) // 2
+            if self.offsets[index + middle] - base + overhead * middle <= budget:
+                low = middle
+            else:
+                high = middle - 1
+        return low
+
+    def __repr__(self) -> str:
+        return f"<EntryRun ledger {self.ledger_id} entries {self.first}..{self.last}, {len(self.data)} bytes>"

@@ -1,0 +1,36 @@
+"""The seam between a connection and those who answer its requests."""
+
+from collections.abc import Sequence
+from typing import Any
+
+from zope.interface import Attribute, Interface
+
+
+class IServerConnection(Interface):
+    """A peer that sends requests, as those who answer them see it.  Reactor thread."""
+
+    peer: str = Attribute("Who it is, for logs.")
+    closed: bool = Attribute("Whether it is gone; replies are dropped then.")
+    has_room: bool = Attribute("Whether more replies should be made now (S11).")
+
+    def reply(data: bytes, count: int = 1) -> None:
+        """Queues the frames of ``count`` replies until the outbox is flushed."""
+
+    def reply_pieces(pieces: Sequence[bytes]) -> None:
+        """Queues one reply that comes in pieces."""
+
+    def hold(held: bool) -> None:
+        """Stops (True) or resumes (False) reading requests from the peer."""
+
+
+class IRequestSession(Interface):
+    """Answers the requests of one connection."""
+
+    def received(items: Sequence[Any]) -> None:
+        """Takes the runs and messages of one chunk, in order; the outbox is flushed behind it."""
+
+    def writable() -> None:
+        """The connection has room again; the outbox is flushed behind it."""
+
+    def lost() -> None:
+        """The connection is gone."""

@@ -1,0 +1,278 @@
+"""What one connection of a client waits for: adds by range, reads by key, other calls by number.
+
+Nothing here is an object for each entry of an add: a sent run is one :class:`SentAdds`, and a reply
+that covers ``n`` of its entries moves its lower end by ``n``.
+
+A V2 reply names ledger and entry only.  While a request is outstanding, and also after it was given up
+(timed out, cancelled), its key is *taken*: a late reply must meet the request that caused it, never a
+newer one.  The connection refuses a taken key, and the caller uses a V3 connection for that request,
+where every request has a number of its own.
+"""
+
+from collections import deque
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+from twisted.internet.defer import Deferred
+
+from ..codec.runs import ReadReply
+
+AddsDone = Callable[[int, int, Exception | None], None]
+"""``done(first, count, error)`` for each range of a run's entries; together exactly once for all."""
+
+ReadKey = int | tuple[int, int]
+"""The number of a V3 read, or ledger and entry of a V2 read."""
+
+
+class SentAdds:
+    """Consecutive entries sent and not answered yet.
+
+    :ivar order: number of the request on its connection.
+    :ivar key: what a reply names the first entry by: its V3 number, or its entry id.
+    :ivar done: None once the request was given up.
+    """
+
+    __slots__ = ("order", "deadline", "ledger_id", "first", "key", "count", "done")
+
+    def __init__(
+        self, order: int, deadline: float, ledger_id: int, first: int, key: int, count: int, done: AddsDone | None
+    ) -> None:
+        self.order = order
+        self.deadline = deadline
+        self.ledger_id = ledger_id
+        self.first = first
+        self.key = key
+        self.count = count
+        self.done = done
+
+    def part(self, low: int, high: int) -> "SentAdds":
+        """The entries with keys ``low .. high - 1``."""
+        return SentAdds(
+            self.order, self.deadline, self.ledger_id, self.first + low - self.key, low, high - low, self.done
+        )
+
+
+class OutstandingAdds:
+    """Sent runs in lanes; keys are unique within a lane (V2: the ledger; V3: one lane for all)."""
+
+    __slots__ = ("_lanes", "_tops", "abandoned")
+
+    def __init__(self) -> None:
+        self._lanes: dict[int, deque[SentAdds]] = {}
+        self._tops: dict[int, int] = {}  # end of the highest keys of a lane: a writer always adds above
+        self.abandoned = 0
+
+    def __bool__(self) -> bool:
+        return any(True for _ in self)
+
+    def __iter__(self) -> Iterator[SentAdds]:
+        """Runs that somebody waits for."""
+        return (sent for lane in self._lanes.values() for sent in lane if sent.done is not None)
+
+    def is_taken(self, lane: int, first: int, count: int) -> bool:
+        """Whether a reply to one of these keys could be mistaken for another request's."""
+        if first >= self._tops.get(lane, first):
+            return False
+        return any(s.key < first + count and first < s.key + s.count for s in self._lanes[lane])
+
+    def insert(self, lane: int, sent: SentAdds) -> None:
+        """Remembers a run whose keys are not taken."""
+        end = sent.key + sent.count
+        queue = self._lanes.get(lane)
+        if queue is None:
+            self._lanes[lane] = deque((sent,))
+            self._tops[lane] = end
+            return
+        queue.append(sent)
+        if end > self._tops[lane]:
+            self._tops[lane] = end
+
+    def answered(self, lane: int, key: int, count: int) -> Sequence[SentAdds]:
+        """Takes out what a reply to ``count`` keys answers, in order; unknown keys are ignored."""
+        queue = self._lanes.get(lane)
+        if not queue:
+            return ()
+        head = queue[0]
+        if head.key == key and count == head.count:  # a whole run answered in its turn: the usual case
+            queue.popleft()
+            taken = [head]
+        else:
+            taken = self._take(queue, key, key + count)
+        if not queue:
+            self._drop(lane)
+        if self.abandoned:
+            self.abandoned -= sum([s.count for s in taken if s.done is None])
+        return [s for s in taken if s.done is not None]
+
+    @staticmethod
+    def _take(queue: deque[SentAdds], low: int, high: int) -> list[SentAdds]:
+        taken = []
+        while queue and queue[0].key == low and queue[0].count <= high - low:
+            taken.append(queue.popleft())
+            low += taken[-1].count
+        if low == high or not queue:
+            return taken
+        kept = list(queue)
+        queue.clear()
+        for sent in kept:
+            start, end = max(low, sent.key), min(high, sent.key + sent.count)
+            if start >= end:
+                queue.append(sent)
+                continue
+            taken.append(sent.part(start, end))
+            if sent.key < start:
+                queue.append(sent.part(sent.key, start))
+            if end < sent.key + sent.count:
+                queue.append(sent.part(end, sent.key + sent.count))
+        return taken
+
+    def expire(self, now: float, keep_taken: bool) -> list[SentAdds]:
+        """Gives up what is overdue; ``keep_taken``: their keys stay taken (V2)."""
+        overdue = []
+        for lane, queue in list(self._lanes.items()):
+            expired = [s for s in queue if s.done is not None and s.deadline <= now]
+            if not expired:
+                continue
+            overdue += [s.part(s.key, s.key + s.count) for s in expired]
+            if keep_taken:
+                self.abandoned += sum([s.count for s in expired])
+                for sent in expired:
+                    sent.done = None
+                continue
+            self._lanes[lane] = deque(s for s in queue if s.deadline > now)
+            if not self._lanes[lane]:
+                self._drop(lane)
+        return sorted(overdue, key=_order)
+
+    def clear(self) -> list[SentAdds]:
+        """Takes out everything somebody waits for."""
+        rest = list(self)
+        self._lanes.clear()
+        self._tops.clear()
+        return rest
+
+    def _drop(self, lane: int) -> None:
+        del self._lanes[lane], self._tops[lane]
+
+
+class SentReads:
+    """Reads sent in one write, answered together.
+
+    :ivar replies: one for each key once it is there.
+    :ivar missing: how many are not there yet.
+    """
+
+    __slots__ = ("order", "deadline", "keys", "replies", "missing", "deferred")
+
+    def __init__(
+        self, order: int, deadline: float, keys: Sequence[ReadKey], deferred: "Deferred[list[ReadReply]]"
+    ) -> None:
+        self.order = order
+        self.deadline = deadline
+        self.keys = keys
+        self.replies: list[ReadReply | None] = [None] * len(keys)
+        self.missing = len(keys)
+        self.deferred = deferred
+
+
+class OutstandingReads:
+    """Reads by key, oldest first; a key that was given up maps to None."""
+
+    __slots__ = ("_slots", "abandoned")
+
+    def __init__(self) -> None:
+        self._slots: dict[ReadKey, tuple[SentReads, int] | None] = {}
+        self.abandoned = 0
+
+    def is_taken(self, keys: Sequence[ReadKey]) -> bool:
+        """Whether a reply to one of these keys could be mistaken for another request's."""
+        return not self._slots.keys().isdisjoint(keys) or len(set(keys)) != len(keys)
+
+    def insert(self, reads: SentReads) -> None:
+        """Remembers reads whose keys are not taken."""
+        for index, key in enumerate(reads.keys):
+            self._slots[key] = (reads, index)
+
+    def answered(self, key: ReadKey, reply: ReadReply) -> SentReads | None:
+        """Files a reply.
+
+        :returns: the reads it completes, if it does.
+        """
+        if key not in self._slots:
+            return None
+        slot = self._slots.pop(key)
+        if slot is None:
+            self.abandoned -= 1
+            return None
+        reads, index = slot
+        reads.replies[index] = reply
+        reads.missing -= 1
+        return None if reads.missing else reads
+
+    def give_up(self, reads: SentReads, keep_taken: bool) -> None:
+        """Nobody waits for these any more; ``keep_taken``: their keys stay taken (V2)."""
+        for key in reads.keys:
+            slot = self._slots.get(key)
+            if slot is None or slot[0] is not reads:
+                continue
+            if keep_taken:
+                self._slots[key] = None
+                self.abandoned += 1
+            else:
+                del self._slots[key]
+
+    def expire(self, now: float, keep_taken: bool) -> list[SentReads]:
+        """Gives up what is overdue."""
+        overdue: dict[SentReads, None] = {}
+        for slot in self._slots.values():
+            if slot is None:
+                continue
+            if slot[0].deadline > now:
+                break
+            overdue[slot[0]] = None
+        for reads in overdue:
+            self.give_up(reads, keep_taken)
+        return list(overdue)
+
+    def clear(self) -> list[SentReads]:
+        """Takes out everything somebody waits for."""
+        rest = dict.fromkeys(slot[0] for slot in self._slots.values() if slot is not None)
+        self._slots.clear()
+        return list(rest)
+
+    def __bool__(self) -> bool:
+        return len(self._slots) > self.abandoned
+
+
+class SentCall:
+    """Any other request: one number, one reply.
+
+    :ivar expected: the class of its reply.
+    :ivar result: makes the result of the reply.
+    """
+
+    __slots__ = ("order", "deadline", "ledger_id", "entry_id", "expected", "result", "deferred")
+
+    def __init__(
+        self, order: int, deadline: float, ledger_id: int, entry_id: int, expected: type,
+        result: Callable[[Any], Any], deferred: "Deferred[Any]",
+    ) -> None:  # fmt: skip
+        self.order = order
+        self.deadline = deadline
+        self.ledger_id = ledger_id
+        self.entry_id = entry_id
+        self.expected = expected
+        self.result = result
+        self.deferred = deferred
+
+
+SentRequest = SentAdds | SentReads | SentCall
+
+
+def _order(sent: SentRequest) -> int:
+    return sent.order
+
+
+def in_order(sent: Sequence[SentRequest]) -> list[SentRequest]:
+    """In the order in which the requests were made."""
+    return sorted(sent, key=_order)

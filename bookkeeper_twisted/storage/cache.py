@@ -1,0 +1,221 @@
+"""Runs in memory: the write cache (what no entry log holds yet) and the read cache (what was read).
+
+Both keep, for each ledger, a list of runs that never overlap, ordered by entry id.  A writer's run
+follows the last one, so an insert is one append; anything else finds its place by bisection and
+replaces what it covers: the newest copy of an entry wins.
+"""
+
+from bisect import bisect_left, bisect_right
+from collections import OrderedDict
+from collections.abc import Iterator, Sequence
+
+from ..model import INVALID_ENTRY_ID, EntryRun
+
+RUN_OVERHEAD = 256
+"""What a run costs beside its bytes; counted, so that a flood of tiny runs meets the limit too (S11)."""
+
+JOIN_BYTES = 1024 * 1024
+JOIN_ENTRIES = 64 * 1024
+
+
+class RunList:
+    """The runs of one ledger."""
+
+    __slots__ = ("firsts", "runs")
+
+    def __init__(self) -> None:
+        self.firsts: list[int] = []
+        self.runs: list[EntryRun] = []
+
+    @property
+    def last(self) -> int:
+        return self.runs[-1].last if self.runs else INVALID_ENTRY_ID
+
+    def find(self, entry_id: int) -> EntryRun | None:
+        """The run that holds the entry."""
+        index = bisect_right(self.firsts, entry_id) - 1
+        if index >= 0:
+            run = self.runs[index]
+            if entry_id < run.first + run.count:
+                return run
+        return None
+
+    def insert(self, run: EntryRun) -> tuple[Sequence[EntryRun], Sequence[EntryRun]]:
+        """Puts a run in its place.
+
+        :returns: the runs that went and those that came, which are the new one and uncovered parts of
+            the old.
+        """
+        runs, firsts = self.runs, self.firsts
+        if not runs or run.first > runs[-1].last:
+            firsts.append(run.first)
+            runs.append(run)
+            return (), (run,)
+        low = bisect_right(firsts, run.first) - 1
+        if low < 0 or runs[low].last < run.first:
+            low += 1
+        high = bisect_right(firsts, run.last)
+        gone = runs[low:high]
+        come = [run]
+        if gone and gone[0].first < run.first:
+            come.insert(0, gone[0].slice(gone[0].first, run.first - gone[0].first))
+        if gone and gone[-1].last > run.last:
+            come.append(gone[-1].slice(run.last + 1, gone[-1].last - run.last))
+        runs[low:high] = come
+        firsts[low:high] = [r.first for r in come]
+        return gone, come
+
+    def remove(self, first: int) -> EntryRun:
+        """Takes out the run that begins at ``first``."""
+        index = bisect_left(self.firsts, first)
+        del self.firsts[index]
+        return self.runs.pop(index)
+
+    def overlaps(self, run: EntryRun) -> bool:
+        """Whether any entry of ``run`` is here."""
+        index = bisect_right(self.firsts, run.last) - 1
+        return index >= 0 and self.runs[index].last >= run.first
+
+
+class WriteCache:
+    """One half of the memory between the journal and the entry logs.
+
+    :ivar bytes: records held.
+    :ivar count: entries held.
+    :ivar cost: what is held against the limit: bytes and :data:`RUN_OVERHEAD` for each run.
+    """
+
+    __slots__ = ("bytes", "count", "_runs", "_ledgers")
+
+    def __init__(self) -> None:
+        self.bytes = 0
+        self.count = 0
+        self._runs = 0
+        self._ledgers: dict[int, RunList] = {}
+
+    @property
+    def cost(self) -> int:
+        return self.bytes + self._runs * RUN_OVERHEAD
+
+    def __bool__(self) -> bool:
+        return bool(self._ledgers)
+
+    def add(self, run: EntryRun) -> None:
+        """Inserts a run; it replaces copies of the same entries."""
+        runs = self._ledgers.get(run.ledger_id)
+        if runs is None:
+            runs = self._ledgers[run.ledger_id] = RunList()
+        gone, come = runs.insert(run)
+        for old in gone:
+            self._count(old, -1)
+        for new in come:
+            self._count(new, 1)
+
+    def _count(self, run: EntryRun, sign: int) -> None:
+        self.bytes += sign * len(run.data)
+        self.count += sign * run.count
+        self._runs += sign
+
+    def absorb(self, newer: "WriteCache") -> None:
+        """Takes over everything of a cache that was filled after this one."""
+        for runs in newer._ledgers.values():
+            for run in runs.runs:
+                self.add(run)
+
+    def find(self, ledger_id: int, entry_id: int) -> EntryRun | None:
+        """The run that holds the entry."""
+        runs = self._ledgers.get(ledger_id)
+        return runs.find(entry_id) if runs is not None else None
+
+    def last_entry(self, ledger_id: int) -> int:
+        """The highest entry of the ledger, -1 if there is none."""
+        runs = self._ledgers.get(ledger_id)
+        return runs.last if runs is not None else INVALID_ENTRY_ID
+
+    def overlaps(self, run: EntryRun) -> bool:
+        """Whether any entry of the run is here."""
+        runs = self._ledgers.get(run.ledger_id)
+        return runs is not None and runs.overlaps(run)
+
+    def ranges(self, ledger_id: int) -> list[tuple[int, int]]:
+        """First and last ids of the runs of a ledger.  Any thread: it looks at a copy made in one step."""
+        runs = self._ledgers.get(ledger_id)
+        return [(run.first, run.last) for run in list(runs.runs)] if runs is not None else []
+
+    def joined(self, max_bytes: int = JOIN_BYTES, max_entries: int = JOIN_ENTRIES) -> Iterator[EntryRun]:
+        """Everything ordered by ledger and entry, runs that follow each other made one up to the limits.
+
+        :param max_bytes: bound of what is joined; a run that is bigger already stays as it is.
+        """
+        for ledger_id in sorted(self._ledgers):
+            group: list[EntryRun] = []
+            size = count = 0
+            for run in self._ledgers[ledger_id].runs:
+                size += len(run.data)
+                count += run.count
+                if group and (run.first != group[-1].last + 1 or size > max_bytes or count > max_entries):
+                    yield EntryRun.join(group)
+                    group, size, count = [], len(run.data), run.count
+                group.append(run)
+            yield EntryRun.join(group)
+
+
+class ReadCache:
+    """Runs that were read from disk, the least recently used ones going first.
+
+    :ivar limit: bytes it may hold, :data:`RUN_OVERHEAD` for each run included.
+    :ivar cost: of what it holds.
+    """
+
+    __slots__ = ("limit", "cost", "_ledgers", "_order")
+
+    def __init__(self, limit: int) -> None:
+        self.limit = limit
+        self.cost = 0
+        self._ledgers: dict[int, RunList] = {}
+        self._order: OrderedDict[tuple[int, int], None] = OrderedDict()
+
+    def __len__(self) -> int:
+        """The number of runs held."""
+        return len(self._order)
+
+    def find(self, ledger_id: int, entry_id: int) -> EntryRun | None:
+        """The run that holds the entry, which counts as used."""
+        runs = self._ledgers.get(ledger_id)
+        run = runs.find(entry_id) if runs is not None else None
+        if run is not None:
+            self._order.move_to_end((ledger_id, run.first))
+        return run
+
+    def keep(self, run: EntryRun) -> None:
+        """Puts a run in; one that is here already, or that exceeds the limit alone, changes nothing."""
+        if len(run.data) + RUN_OVERHEAD > self.limit:
+            return
+        held = self.find(run.ledger_id, run.first)
+        if held is not None and held.last >= run.last:
+            return
+        gone, come = self._ledgers.setdefault(run.ledger_id, RunList()).insert(run)
+        for old in gone:
+            self._forget(old)
+        for new in come:
+            self._order[new.ledger_id, new.first] = None
+            self.cost += len(new.data) + RUN_OVERHEAD
+        while self.cost > self.limit:
+            self._remove(*next(iter(self._order)))
+
+    def discard(self, run: EntryRun) -> None:
+        """Forgets every run that holds an entry of this one, which is a newer copy."""
+        runs = self._ledgers.get(run.ledger_id)
+        while runs is not None and runs.overlaps(run):
+            index = bisect_right(runs.firsts, run.last) - 1
+            self._remove(run.ledger_id, runs.firsts[index])
+
+    def _remove(self, ledger_id: int, first: int) -> None:
+        runs = self._ledgers[ledger_id]
+        self._forget(runs.remove(first))
+        if not runs.runs:
+            del self._ledgers[ledger_id]
+
+    def _forget(self, run: EntryRun) -> None:
+        del self._order[run.ledger_id, run.first]
+        self.cost -= len(run.data) + RUN_OVERHEAD

@@ -1,0 +1,67 @@
+"""A checkpoint: everything in the write caches to disk, then the marks.
+
+The order is what makes it safe (S7): entries into the logs, logs synced, rows and ledger states committed
+to the index, and only when every directory has done so the journal marks, which were taken before the
+caches were swapped.
+"""
+
+from collections.abc import Callable, Sequence
+
+from zope.interface import implementer
+
+from .directory_storage import DirectoryStorage, storage_error
+from .interfaces import ICheckpoint, JournalPosition, LedgerRow
+from .ledger_dirs import directory_index
+from .ledger_states import LedgerStates
+
+PersistMarks = Callable[[Sequence[JournalPosition]], None]
+
+
+@implementer(ICheckpoint)
+class Checkpoint:
+    """One checkpoint under way; the caches are swapped when it is made.
+
+    :param states: of all directories.
+    :param ended: called by :meth:`finish`, with whether everything succeeded.
+    """
+
+    def __init__(
+        self,
+        directories: Sequence[DirectoryStorage],
+        states: LedgerStates,
+        marks: Sequence[JournalPosition],
+        persist_marks: PersistMarks,
+        ended: Callable[[bool], None],
+    ) -> None:
+        self._directories = directories
+        self._states = states
+        self._marks = tuple(marks)
+        self._persist_marks = persist_marks
+        self._ended = ended
+        self._rows: list[list[LedgerRow]] = [[] for _ in directories]
+        self._written = 0
+        self._marked = False
+        for row in states.take_dirty():
+            self._rows[directory_index(row.ledger_id, len(directories))].append(row)
+        for directory in directories:
+            directory.swap()
+
+    def write(self) -> None:
+        for directory, rows in zip(self._directories, self._rows, strict=True):
+            directory.write(rows)
+            self._written += 1
+        try:
+            self._persist_marks(self._marks)
+        except OSError as e:
+            raise storage_error(e, self._directories[0].path) from e
+        self._marked = True
+
+    def finish(self) -> None:
+        """A directory that was written is done even if a later one failed: its rows are durable."""
+        for number, directory in enumerate(self._directories):
+            if number < self._written:
+                directory.written()
+            else:
+                directory.not_written()
+                self._states.not_stored(self._rows[number])
+        self._ended(self._marked)

@@ -1,0 +1,150 @@
+"""Cookie files: does every directory belong to this bookie (S6)?
+
+``current/VERSION`` of every journal, ledger and index directory holds the bytes that the metadata store
+keeps for the bookie.  What the bytes mean is the caller's business; here is the table that says what
+their presence means.
+
+==================  =======================  ==========================================================
+metadata store      directories without it   result
+==================  =======================  ==========================================================
+absent              some or all              new bookie, if those are empty: stamp all
+absent              none                     invalid, unless no directory holds anything else: a first
+                                             start that ended between the stamps and the store
+present             none                     fine
+present             some                     invalid, unless expansion is allowed, and they are empty and
+                                             were not known before: stamp all again
+==================  =======================  ==========================================================
+
+All directories are stamped before the metadata store is: a cookie in the store means that every directory
+had its own.
+"""
+
+import posixpath
+from collections.abc import Callable, Collection, Mapping, Sequence
+
+import attrs
+
+from ..errors import InvalidCookieError
+from .interfaces import IFileSystem, ILock
+from .ledger_dirs import current
+from .replace import replace_file
+
+COOKIE_NAME = "VERSION"
+LOCK_NAME = "LOCK"
+_NOT_DATA = frozenset({COOKIE_NAME, COOKIE_NAME + ".tmp", LOCK_NAME})
+_MAX_COOKIE = 1 << 20
+
+Verify = Callable[[bytes, str], None]
+"""Given the bytes of a cookie and where they are from; raises InvalidCookieError unless it is ours."""
+
+
+@attrs.frozen
+class CookieFiles:
+    """What the directories hold.
+
+    :ivar found: cookie bytes by configured directory.
+    :ivar missing: directories without a cookie.
+    :ivar with_data: directories that hold anything but a cookie and a lock.
+    """
+
+    found: Mapping[str, bytes]
+    missing: Sequence[str]
+    with_data: Sequence[str]
+
+
+def read_cookies(fs: IFileSystem, directories: Sequence[str]) -> CookieFiles:
+    """:param directories: as configured, each once; their ``current`` exists."""
+    found = {}
+    for directory in directories:
+        path = _cookie_path(directory)
+        if fs.exists(path):
+            file = fs.open(path)
+            try:
+                found[directory] = file.pread(_MAX_COOKIE, 0)
+            finally:
+                file.close()
+    missing = [d for d in directories if d not in found]
+    return CookieFiles(found, missing, [d for d in directories if not _NOT_DATA.issuperset(fs.list(current(d)))])
+
+
+def must_stamp(
+    files: CookieFiles,
+    expected: bytes,
+    stored: bytes | None,
+    verify: Verify,
+    known: Callable[[bytes], Collection[str]],
+    allow_expansion: bool = False,
+) -> bool:
+    """Applies the table of the module.
+
+    :param expected: the cookie as the configuration wants it.
+    :param stored: the cookie in the metadata store.
+    :param known: the directories a cookie names.
+    :returns: whether all directories and then the metadata store have to get the bookie's cookie.
+    :raises InvalidCookieError: the bookie must not start; the text says which directory and why.
+    """
+    if stored is not None:
+        verify(stored, "the metadata store")
+    for directory, cookie in files.found.items():
+        verify(cookie, _cookie_path(directory))
+    if stored is None and not files.missing:
+        if files.with_data:
+            raise InvalidCookieError(
+                f"the metadata store has no cookie of this bookie, yet {files.with_data[0]} and all others have: "
+                "the cookie was removed, or this is another cluster"
+            )
+        return True
+    if stored is not None:
+        if not files.missing:  # an expansion that ended before the store learnt of it is finished now
+            return allow_expansion and set(known(stored)) != set(known(expected))
+        _check_expansion(files, stored, known, allow_expansion)
+    for directory in files.missing:
+        if directory in files.with_data:
+            raise InvalidCookieError(f"{directory} has no cookie and is not empty: it belongs to nobody known")
+    return True
+
+
+def stamp(fs: IFileSystem, directories: Sequence[str], cookie: bytes) -> None:
+    """Writes the cookie to every directory; durable when it returns."""
+    for directory in directories:
+        replace_file(fs, _cookie_path(directory), cookie)
+
+
+class DirectoryLocks:
+    """Locks on all directories of a bookie, held for life (S6)."""
+
+    def __init__(self, fs: IFileSystem, directories: Sequence[str]) -> None:
+        """
+        :param directories: as configured, each once; their ``current`` exists.
+        :raises DirectoryLockedError: another process serves one of them; none stays locked.
+        """
+        self._locks: list[ILock] = []
+        try:
+            for directory in directories:
+                self._locks.append(fs.lock(posixpath.join(current(directory), LOCK_NAME)))
+        except BaseException:
+            self.release()
+            raise
+
+    def release(self) -> None:
+        """Lets go of all of them."""
+        while self._locks:
+            self._locks.pop().release()
+
+
+def _check_expansion(
+    files: CookieFiles, stored: bytes, known: Callable[[bytes], Collection[str]], allow_expansion: bool
+) -> None:
+    if not allow_expansion:
+        raise InvalidCookieError(
+            f"{files.missing[0]} has no cookie, although the metadata store has one: its data is lost, or the "
+            "directory is new and expansion is not allowed"
+        )
+    before = known(stored)  # the last to learn of a directory, so what it names has had a cookie
+    for directory in files.missing:
+        if directory in before:
+            raise InvalidCookieError(f"{directory} belonged to this bookie before and has lost its cookie")
+
+
+def _cookie_path(directory: str) -> str:
+    return posixpath.join(current(directory), COOKIE_NAME)

@@ -1,0 +1,152 @@
+"""One ledger directory: its caches, its entry logs, its run index.
+
+The write cache has two halves.  The reactor fills the active one; a flush swaps them, and the flushing
+half stays readable until the reactor drops it, which is after the index commit.  So an entry is always in
+a half, or in the index, or in both: a reader that missed both halves on the reactor thread finds it on
+the read lane.
+"""
+
+import errno
+
+from ..errors import DamageError, NoWritableDirectoryError, StorageError
+from ..model import EntryRun
+from .cache import WriteCache
+from .entry_log import EntryLogWriter
+from .entry_log_reader import EntryLogReader
+from .interfaces import IndexBatch, IndexRow, IRunIndex, LedgerRow
+from .rebuild import Rebuilt
+from .recent_rows import RecentRows
+
+_FULL = (errno.ENOSPC, errno.EDQUOT, errno.EROFS)
+
+
+def storage_error(error: OSError, directory: str) -> StorageError:
+    """What a failed file operation means for a bookie: a full disk is one that takes no data for now."""
+    text = f"{error.filename or directory}: {error.strerror or error}"
+    return NoWritableDirectoryError(text) if error.errno in _FULL else StorageError(text)
+
+
+class DirectoryStorage:
+    """Entries of the ledgers of one directory.
+
+    :ivar path: the directory, ``current`` included.
+    :ivar active: the half that takes entries.
+    :ivar flushing: the half that is being written, empty between checkpoints.
+    :ivar rebuilt: what the rebuild of the index found, if this start made one.
+    :ivar flushed_bytes: of records written to entry logs and indexed.
+    """
+
+    def __init__(
+        self,
+        path: str,
+        log: EntryLogWriter,
+        reader: EntryLogReader,
+        index: IRunIndex,
+        recent: RecentRows,
+        rebuilt: Rebuilt | None = None,
+    ) -> None:
+        self.path = path
+        self.log = log
+        self.reader = reader
+        self.index = index
+        self.recent = recent
+        self.rebuilt = rebuilt
+        self.active = WriteCache()
+        self.flushing = WriteCache()
+        self.flushed_bytes = 0
+
+    # -- reactor --
+
+    def cached(self, ledger_id: int, entry_id: int) -> EntryRun | None:
+        """A run of the write caches; the active half holds the newer copies."""
+        return self.active.find(ledger_id, entry_id) or self.flushing.find(ledger_id, entry_id)
+
+    def last_cached(self, ledger_id: int) -> int:
+        """The highest entry of the ledger in the write caches, -1 if there is none."""
+        return max(self.active.last_entry(ledger_id), self.flushing.last_entry(ledger_id))
+
+    def swap(self) -> None:
+        """Begins a flush.  The flushing half must be empty: everything in it would be lost (trap 12)."""
+        assert not self.flushing
+        self.active, self.flushing = self.flushing, self.active
+
+    def written(self) -> None:
+        """Ends a flush that succeeded."""
+        self.flushing = WriteCache()
+
+    def not_written(self) -> None:
+        """Ends a flush that failed: both halves are one again, the newer copies on top.
+
+        Whatever the next checkpoint marks as durable is therefore in what it writes.
+        """
+        self.flushing.absorb(self.active)
+        self.active, self.flushing = self.flushing, WriteCache()
+
+    # -- flush lane --
+
+    def write(self, ledgers: list[LedgerRow]) -> None:
+        """The flushing half into entry logs, synced, then one commit of the index.
+
+        :raises StorageError: nothing of it counts as written.
+        """
+        rows: list[IndexRow] = []
+        try:
+            for run in self.flushing.joined():
+                rows += self.log.append(run)
+            self.log.sync()
+        except OSError as e:
+            raise storage_error(e, self.path) from e
+        batch = IndexBatch(runs=rows, ledgers=ledgers)
+        if batch:
+            self.index.commit(batch)
+        self.recent.add(rows)
+        self.flushed_bytes += self.flushing.bytes
+
+    # -- read lane --
+
+    def load(self, ledger_id: int, entry_id: int, max_bytes: int) -> EntryRun | None:
+        """Reads from the entry log the index names; None if the index knows that there is no such entry."""
+        row = self.recent.find(ledger_id, entry_id) or self.index.find(ledger_id, entry_id)
+        while row is not None:
+            try:
+                return self.reader.read(row, entry_id, max_bytes)
+            except DamageError:
+                # The entry may have moved to another log while the old one went away.
+                now = self.index.find(ledger_id, entry_id)
+                if now == row:
+                    raise
+                row = now
+        return None
+
+    def entry_ranges(self, ledger_id: int) -> list[tuple[int, int]]:
+        """Contiguous ranges in memory and on disk.
+
+        The caches are looked at first: what leaves them meanwhile is in the index already.
+        """
+        ranges = self.active.ranges(ledger_id) + self.flushing.ranges(ledger_id)
+        ranges += [(row.first, row.last) for row in self.index.rows(ledger_id)]
+        return merged(ranges)
+
+    def close(self) -> None:
+        """Seals the active log and closes all files.
+
+        :raises StorageError: something failed; everything is closed all the same.
+        """
+        try:
+            self.log.close()
+        except OSError as e:
+            raise storage_error(e, self.path) from e
+        finally:
+            self.reader.close()
+            self.index.close()
+
+
+def merged(ranges: list[tuple[int, int]]) -> list[tuple[int, int]]:
+    """Ranges in any order as disjoint ascending ones; neighbours become one."""
+    result: list[tuple[int, int]] = []
+    for first, last in sorted(ranges):
+        if result and first <= result[-1][1] + 1:
+            result[-1] = (result[-1][0], max(last, result[-1][1]))
+        else:
+            result.append((first, last))
+    return result

@@ -1,0 +1,306 @@
+"""The seams of the engine.  Each has a real and a simulated provider and one contract suite."""
+
+from collections.abc import Callable, Iterator, Sequence
+
+import attrs
+from zope.interface import Attribute, Interface
+
+from ..model import EntryRun
+
+
+class IFile(Interface):
+    """An open file.  All methods block and raise :class:`OSError`; none retries.
+
+    After a failed :meth:`sync` nothing is known of what was written since the last good one; the
+    file must be closed and never synced again (S10).
+    """
+
+    path: str = Attribute("The path it was opened with.")
+
+    def pread(size: int, offset: int) -> bytes:
+        """Up to ``size`` bytes at ``offset``; fewer only at the end of the file."""
+
+    def pwrite(data: bytes, offset: int) -> None:
+        """Writes all of ``data``, extending the file if need be.  A short write is completed or raises."""
+
+    def sync(metadata: bool = False) -> None:
+        """Returns when everything written is durable (``fdatasync``; ``fsync`` with ``metadata``)."""
+
+    def truncate(size: int) -> None:
+        """Cuts or extends with zeros; durable after :meth:`sync` with ``metadata``."""
+
+    def size() -> int:
+        """Bytes in the file."""
+
+    def start_writeback(offset: int, size: int) -> None:
+        """Asks the kernel to begin writing a range; a hint, returns at once, promises nothing."""
+
+    def drop_cached(offset: int, size: int) -> None:
+        """Tells the kernel that a range will not be read soon; a hint."""
+
+    def close() -> None:
+        """Closes without syncing; may raise.  Closing twice is harmless."""
+
+
+class IFileSystem(Interface):
+    """All file access of the package (safety 3.1).  Paths are absolute strings; errors are :class:`OSError`.
+
+    Creating, renaming and removing a name is durable only after :meth:`sync_directory` of its folder.
+    """
+
+    def open(path: str, create: bool = False) -> IFile:
+        """Opens for reading and writing.  With ``create`` the file must not exist, without it must."""
+
+    def exists(path: str) -> bool: ...
+
+    def is_directory(path: str) -> bool: ...
+
+    def list(path: str) -> list[str]:
+        """Names in a directory, sorted."""
+
+    def make_directories(path: str) -> None:
+        """Creates the directory and its parents, each durable in its parent; existing ones are fine."""
+
+    def rename(old: str, new: str) -> None:
+        """Atomic within one directory; replaces ``new``."""
+
+    def unlink(path: str) -> None: ...
+
+    def sync_directory(path: str) -> None:
+        """Makes the names in a directory durable."""
+
+    def lock(path: str) -> "ILock":
+        """Locks the file for the life of the process or until released.
+
+        :raises bookkeeper_twisted.errors.DirectoryLockedError: another process or object holds it.
+        """
+
+    def usage(path: str) -> tuple[int, int]:
+        """Total and usable bytes of the disk the path lies on."""
+
+
+class ILock(Interface):
+    """A held lock."""
+
+    def release() -> None: ...
+
+
+@attrs.frozen
+class IndexRow:
+    """Entries ``first .. last`` of a ledger, contiguous in entry log ``log_id``.
+
+    :ivar offset: of the first record's size word.
+    :ivar sizes: bytes of every record (size word included) if uniform, else one ``u32`` big-endian
+        record size after the other.
+    :ivar checksums: one CRC32C (``u32`` big-endian) per :data:`CHECKSUM_BLOCK` bytes from ``offset``
+        on, the last one over what remains; empty if unknown (a trimmed or rebuilt row).
+    """
+
+    ledger_id: int
+    first: int
+    last: int
+    log_id: int
+    offset: int
+    sizes: int | bytes
+    checksums: bytes = b""
+
+
+CHECKSUM_BLOCK = 64 * 1024
+
+
+@attrs.frozen
+class LedgerRow:
+    """What is kept of a ledger beside its entries.
+
+    :ivar master_key: empty = unknown, replaced by the first one sent.
+    :ivar explicit_lac: the client's LAC packet, or empty.
+    """
+
+    ledger_id: int
+    master_key: bytes = b""
+    fenced: bool = False
+    explicit_lac: bytes = b""
+
+
+@attrs.define
+class IndexBatch:
+    """One atomic change of the index; later rows win over earlier and stored ones where they overlap.
+
+    :ivar deleted_ledgers: what is stored of them goes before the rest of the batch is applied.
+    :ivar complete: from now on the index speaks for every entry log beside it.
+    """
+
+    runs: list[IndexRow] = attrs.field(factory=list)
+    ledgers: list[LedgerRow] = attrs.field(factory=list)
+    deleted_ledgers: list[int] = attrs.field(factory=list)
+    complete: bool = False
+
+    def __bool__(self) -> bool:
+        return bool(self.runs or self.ledgers or self.deleted_ledgers or self.complete)
+
+
+class IRunIndex(Interface):
+    """``(ledger, entry) -> row`` and ``ledger -> LedgerRow`` of one ledger directory.
+
+    One thread may commit while another looks up; a look-up sees whole commits only.
+    """
+
+    complete: bool = Attribute(
+        "Whether a batch said so.  An index that is not complete knows nothing of what it does not hold (S5)."
+    )
+
+    def commit(batch: IndexBatch) -> None:
+        """Applies the batch atomically; durable when it returns.  Flush lane.
+
+        A new row replaces the entries it covers; older rows that overlap it are trimmed or split
+        (their checksums are dropped with the part that is cut off).
+
+        :raises bookkeeper_twisted.errors.StorageError: it failed; nothing was applied.
+        """
+
+    def find(ledger_id: int, entry_id: int) -> IndexRow | None:
+        """The row that holds the entry.
+
+        :raises bookkeeper_twisted.errors.DamageError: the index cannot be read (S5).
+        """
+
+    def rows(ledger_id: int, first: int = 0) -> Iterator[IndexRow]:
+        """Rows of a ledger that end at ``first`` or later, ascending."""
+
+    def last_entry(ledger_id: int) -> int:
+        """The highest entry id of the ledger in the index, -1 if there is none."""
+
+    def ledgers() -> Iterator[LedgerRow]:
+        """All ledgers, ascending."""
+
+    def close() -> None: ...
+
+
+IndexFactory = Callable[[IFileSystem, str, bool], IRunIndex]
+"""Opens the index of a directory; with the flag, begins a new one in the place of what is there."""
+
+
+@attrs.frozen(order=True)
+class JournalPosition:
+    """A place in a journal: everything before it is meant.  Ordered by file, then offset."""
+
+    file_id: int = 0
+    offset: int = 0
+
+
+class IJournal(Interface):
+    """One journal directory: appends groups, recycles files, replays.
+
+    Made by ``Journal.open``, which cuts a torn tail.  After any exception from a writing method the
+    journal is failed: every further call raises :class:`~bookkeeper_twisted.errors.StorageFailedError`.
+    Once the bookie serves, only the journal lane calls it, except that :meth:`prepare` and
+    :meth:`release` may run on one other lane.
+    """
+
+    position: JournalPosition = Attribute("End of the last group written.")
+    durable: JournalPosition = Attribute("End of the last group synced.")
+
+    def write_group(records: Sequence[bytes], sync: bool = True) -> JournalPosition:
+        """Appends one group and, with ``sync``, makes it and all before it durable.
+
+        :param records: byte strings of one or more whole records each (``i32 length``, body).
+        :returns: the end of the group.  The file is rotated *after* a group, so that a group never
+            spans two files; the old file is synced and closed before anything in the new is acked.
+        """
+
+    def sync() -> JournalPosition:
+        """Makes everything written durable."""
+
+    def replay(mark: JournalPosition) -> Iterator[bytes]:
+        """Bodies of all records from the mark on, in order.  Before the first write only.
+
+        :raises bookkeeper_twisted.errors.JournalDamageError: records that were durable are missing.
+        """
+
+    def release(mark: JournalPosition) -> None:
+        """Files whole below the mark may go: they are kept as backups, recycled or removed."""
+
+    def prepare() -> bool:
+        """One bounded step towards the next file (recycled or zero-filled), so that a rotation is one rename.
+
+        :returns: whether it is ready; if not, it is to be called again.
+        """
+
+    def close() -> None: ...
+
+
+class ILedgerStorage(Interface):
+    """Entries and ledger states of one bookie, over one or more ledger directories.
+
+    A ledger belongs to directory ``ledger_id mod n`` (as in Java's DbLedgerStorage).
+    """
+
+    # -- reactor: memory only --
+
+    def ledger(ledger_id: int) -> LedgerRow | None:
+        """The state of a ledger this bookie knows, or None."""
+
+    def put_ledger(row: LedgerRow) -> None:
+        """Sets the state of a ledger; persisted by the next checkpoint."""
+
+    def add(run: EntryRun) -> None:
+        """Inserts into the write cache; the newest copy of an entry wins."""
+
+    def cached(ledger_id: int, entry_id: int) -> EntryRun | None:
+        """A run that holds the entry in memory (write caches, then read cache)."""
+
+    def last_cached(ledger_id: int) -> int:
+        """The highest entry id of the ledger in the write caches, -1 if there is none."""
+
+    def keep(run: EntryRun) -> None:
+        """Puts a run that :meth:`load` read into the read cache."""
+
+    def pending_bytes() -> int:
+        """Bytes in the active write cache."""
+
+    def is_full() -> bool:
+        """Whether the active write cache has reached its limit: adders must be paused (S11)."""
+
+    def begin_checkpoint(marks: Sequence[JournalPosition]) -> "ICheckpoint | None":
+        """Swaps the caches.  None while a checkpoint is under way.
+
+        :param marks: one position per journal; every record below it is in the storage already (S7).
+        """
+
+    # -- read lane --
+
+    def load(ledger_id: int, entry_id: int, max_bytes: int) -> EntryRun | None:
+        """Reads entries from ``entry_id`` on, as many as lie together and fit, at least one.
+
+        One ``pread``; ids at both ends and whole blocks' checksums are checked.
+
+        :returns: None if the index knows that the entry is not there (S5).
+        :raises bookkeeper_twisted.errors.DamageError: the bytes are not what was written.
+        :raises OSError: they could not be read.
+        """
+
+    def last_entry(ledger_id: int) -> int:
+        """The highest entry id on disk, -1 if there is none."""
+
+    def entry_ranges(ledger_id: int) -> list[tuple[int, int]]:
+        """First and last ids of the contiguous ranges on disk and in the write caches."""
+
+    # -- life --
+
+    def close() -> None:
+        """Closes files; does not checkpoint."""
+
+
+class ICheckpoint(Interface):
+    """One checkpoint under way: :meth:`write` on the flush lane, then :meth:`finish` on the reactor."""
+
+    def write() -> None:
+        """Entry logs, sync, index commit, marks.  Lane.
+
+        :raises bookkeeper_twisted.errors.StorageError: it failed; the swapped data stays readable in
+            memory and is written again by the next checkpoint; the mark has not moved.
+        """
+
+    def finish() -> None:
+        """Lets go of the written cache, or keeps it if :meth:`write` failed.  Reactor."""
+

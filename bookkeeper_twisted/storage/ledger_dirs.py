@@ -1,0 +1,88 @@
+"""Names below the configured directories, and which directory a ledger belongs to.
+
+Everything lives in ``<directory>/current``.  Names are those of Apache's format: ids in lower-case
+hexadecimal without padding.
+"""
+
+import posixpath
+import re
+from collections.abc import Sequence
+
+from ..errors import StorageError
+from .interfaces import IFileSystem
+
+JOURNAL_SUFFIX = ".txn"
+ENTRY_LOG_SUFFIX = ".log"
+_LAYOUT_2 = re.compile(r"VERSION|.*\.(txn|idx|log)")
+
+
+def current(directory: str) -> str:
+    """Where the files of a configured directory are."""
+    return posixpath.join(directory, "current")
+
+
+def distinct(*groups: Sequence[str]) -> list[str]:
+    """The directories of all groups in order, each once: the same one may serve several purposes."""
+    return list(dict.fromkeys(directory for group in groups for directory in group))
+
+
+def journal_name(file_id: int) -> str:
+    """The name of a journal file."""
+    return f"{file_id:x}{JOURNAL_SUFFIX}"
+
+
+def entry_log_name(log_id: int) -> str:
+    """The name of an entry log."""
+    return f"{log_id:x}{ENTRY_LOG_SUFFIX}"
+
+
+def mark_name(journal_index: int, journal_count: int) -> str:
+    """The name of the replay mark of a journal in every ledger directory."""
+    return "lastMark" if journal_count == 1 else f"lastMark.{journal_index}"
+
+
+def journal_ids(fs: IFileSystem, directory: str) -> list[int]:
+    """Ids of the journal files in a directory, ascending.
+
+    :raises StorageError: a file has the suffix of a journal and no hexadecimal name.
+    """
+    return _ids(fs, directory, JOURNAL_SUFFIX)
+
+
+def entry_log_ids(fs: IFileSystem, directory: str) -> list[int]:
+    """Ids of the entry logs in a directory, ascending.
+
+    :raises StorageError: a file has the suffix of an entry log and no hexadecimal name.
+    """
+    return _ids(fs, directory, ENTRY_LOG_SUFFIX)
+
+
+def directory_index(ledger_id: int, count: int) -> int:
+    """Which of ``count`` journals, or ledger directories, a ledger belongs to."""
+    return ledger_id % count
+
+
+def make_current(fs: IFileSystem, directory: str) -> str:
+    """Creates ``current`` if need be.
+
+    :returns: its path.
+    :raises StorageError: the directory has a layout older than 3, which an upgrade has to change first.
+    """
+    path = current(directory)
+    if not fs.is_directory(path) and fs.is_directory(directory):
+        for name in fs.list(directory):
+            if _LAYOUT_2.fullmatch(name):
+                raise StorageError(f"{directory} has a layout older than 3: it holds {name} but no directory current")
+    fs.make_directories(path)
+    return path
+
+
+def _ids(fs: IFileSystem, directory: str, suffix: str) -> list[int]:
+    found = []
+    for name in fs.list(directory):
+        if name.endswith(suffix):
+            stem = name.removesuffix(suffix)
+            if not re.fullmatch("[0-9a-fA-F]+", stem):
+                raise StorageError(f"{directory}/{name} is not named by a hexadecimal id")
+            found.append(int(stem, 16))
+    return sorted(found)

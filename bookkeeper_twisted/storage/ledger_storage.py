@@ -1,0 +1,266 @@
+"""Entries and ledger states of a bookie over one or more ledger directories."""
+
+from collections.abc import Sequence
+
+import attrs
+from zope.interface import implementer
+
+from ..errors import StorageError
+from ..model import EntryRun
+from .cache import ReadCache
+from .checkpoint import Checkpoint, PersistMarks
+from .directory_storage import DirectoryStorage, storage_error
+from .entry_log import EntryLogWriter
+from .entry_log_reader import EntryLogReader
+from .interfaces import (
+    ICheckpoint,
+    IFileSystem,
+    ILedgerStorage,
+    IndexBatch,
+    IndexFactory,
+    IRunIndex,
+    JournalPosition,
+    LedgerRow,
+)  # fmt: skip
+from .ledger_dirs import directory_index
+from .ledger_states import LedgerStates
+from .rebuild import logs_with_data, rebuild_index
+from .recent_rows import RecentRows
+
+_MIB = 1024 * 1024
+
+
+@attrs.frozen
+class StorageSettings:
+    """Limits of a ledger storage.
+
+    :ivar log_size_limit: an entry log is rotated before it exceeds so many bytes.
+    :ivar log_cached_bytes: newest part of an entry log left in the page cache; 0 leaves that to the kernel.
+    :ivar write_cache_bytes: of both halves in all directories.
+    :ivar read_cache_bytes: of all directories.
+    :ivar recent_rows_bytes: index rows in memory, each directory.
+    :ivar max_open_logs: entry logs kept open for reading, each directory.
+    :ivar rebuild_index: replace the indexes by what the entry logs hold.
+    :ivar unfenced_because: why a rebuild may leave ledgers without the fences an index has kept; empty:
+        it may not (S3).
+    """
+
+    log_size_limit: int = 1024 * _MIB
+    log_cached_bytes: int = 0
+    write_cache_bytes: int = 64 * _MIB
+    read_cache_bytes: int = 64 * _MIB
+    recent_rows_bytes: int = 8 * _MIB
+    max_open_logs: int = 64
+    rebuild_index: bool = False
+    unfenced_because: str = ""
+
+
+@implementer(ILedgerStorage)
+class LedgerStorage:
+    """See :class:`~.interfaces.ILedgerStorage`; made by :meth:`open`.
+
+    :ivar write_cache_hits, read_cache_hits, cache_misses: answers of :meth:`cached` so far.
+    :ivar loads: calls of :meth:`load` so far.
+    :ivar checkpoints, failed_checkpoints: finished so far.
+    """
+
+    def __init__(
+        self,
+        directories: Sequence[DirectoryStorage],
+        states: LedgerStates,
+        settings: StorageSettings,
+        persist_marks: PersistMarks,
+    ) -> None:
+        self.directories = tuple(directories)
+        self.write_cache_hits = 0
+        self.read_cache_hits = 0
+        self.cache_misses = 0
+        self.loads = 0
+        self.checkpoints = 0
+        self.failed_checkpoints = 0
+        self._states = states
+        self._read_cache = ReadCache(settings.read_cache_bytes)
+        self._half_limit = max(1, settings.write_cache_bytes // len(directories) // 2)
+        self._persist_marks = persist_marks
+        self._in_checkpoint = False
+
+    @classmethod
+    def open(
+        cls,
+        fs: IFileSystem,
+        ledger_dirs: Sequence[str],
+        index_dirs: Sequence[str],
+        settings: StorageSettings,
+        make_index: IndexFactory,
+        persist_marks: PersistMarks,
+    ) -> "LedgerStorage":
+        """Opens existing directories.
+
+        :param ledger_dirs: the ``current`` directories of the entry logs.
+        :param index_dirs: those of the indexes, paired by position.
+        :param make_index: how an index is opened.
+        :param persist_marks: writes the journal marks durably; flush lane.
+        :raises StorageError: they cannot be served; the text says why and what to do.
+        """
+        if not ledger_dirs or len(ledger_dirs) != len(index_dirs):
+            raise StorageError(f"{len(ledger_dirs)} ledger directories need as many index directories")
+        directories: list[DirectoryStorage] = []
+        try:
+            for path, index_path in zip(ledger_dirs, index_dirs, strict=True):
+                directories.append(_open_directory(fs, path, index_path, settings, make_index))
+            stored: list[LedgerRow] = []
+            for number, directory in enumerate(directories):
+                stored += _ledgers_of(directory, number, len(directories))
+        except OSError as e:
+            _close_all(directories)
+            raise storage_error(e, ledger_dirs[0]) from e
+        except BaseException:
+            _close_all(directories)
+            raise
+        return cls(directories, LedgerStates(stored), settings, persist_marks)
+
+    def _directory(self, ledger_id: int) -> DirectoryStorage:
+        return self.directories[directory_index(ledger_id, len(self.directories))]
+
+    # -- reactor --
+
+    def ledger(self, ledger_id: int) -> LedgerRow | None:
+        return self._states.get(ledger_id)
+
+    def put_ledger(self, row: LedgerRow) -> None:
+        self._states.put(row)
+
+    def add(self, run: EntryRun) -> None:
+        self._directory(run.ledger_id).active.add(run)
+        self._read_cache.discard(run)
+
+    def cached(self, ledger_id: int, entry_id: int) -> EntryRun | None:
+        run = self._directory(ledger_id).cached(ledger_id, entry_id)
+        if run is not None:
+            self.write_cache_hits += 1
+            return run
+        run = self._read_cache.find(ledger_id, entry_id)
+        if run is not None:
+            self.read_cache_hits += 1
+        else:
+            self.cache_misses += 1
+        return run
+
+    def last_cached(self, ledger_id: int) -> int:
+        return self._directory(ledger_id).last_cached(ledger_id)
+
+    def keep(self, run: EntryRun) -> None:
+        """A run of which the write caches hold a newer copy is not kept."""
+        directory = self._directory(run.ledger_id)
+        if not directory.active.overlaps(run) and not directory.flushing.overlaps(run):
+            self._read_cache.keep(run)
+
+    def pending_bytes(self) -> int:
+        return sum(directory.active.bytes for directory in self.directories)
+
+    def pending_entries(self) -> int:
+        """Entries in the active write cache."""
+        return sum(directory.active.count for directory in self.directories)
+
+    def read_cache_bytes(self) -> int:
+        """What the read cache holds."""
+        return self._read_cache.cost
+
+    def ledger_count(self) -> int:
+        """How many ledgers are known."""
+        return len(self._states)
+
+    def is_full(self) -> bool:
+        return any(directory.active.cost >= self._half_limit for directory in self.directories)
+
+    def begin_checkpoint(self, marks: Sequence[JournalPosition]) -> ICheckpoint | None:
+        if self._in_checkpoint:
+            return None
+        self._in_checkpoint = True
+        return Checkpoint(self.directories, self._states, marks, self._persist_marks, self._ended)
+
+    def _ended(self, succeeded: bool) -> None:
+        self._in_checkpoint = False
+        if succeeded:
+            self.checkpoints += 1
+        else:
+            self.failed_checkpoints += 1
+
+    # -- read lane --
+
+    def load(self, ledger_id: int, entry_id: int, max_bytes: int) -> EntryRun | None:
+        self.loads += 1
+        return self._directory(ledger_id).load(ledger_id, entry_id, max_bytes)
+
+    def last_entry(self, ledger_id: int) -> int:
+        return self._directory(ledger_id).index.last_entry(ledger_id)
+
+    def entry_ranges(self, ledger_id: int) -> list[tuple[int, int]]:
+        return self._directory(ledger_id).entry_ranges(ledger_id)
+
+    # -- life --
+
+    def close(self) -> None:
+        """Seals the active logs, too.
+
+        :raises StorageError: something failed; everything is closed all the same.
+        """
+        failures = _close_all(self.directories)
+        if failures:
+            raise failures[0]
+
+
+def _close_all(directories: Sequence[DirectoryStorage]) -> list[StorageError]:
+    failures = []
+    for directory in directories:
+        try:
+            directory.close()
+        except StorageError as e:
+            failures.append(e)
+    return failures
+
+
+def _open_directory(
+    fs: IFileSystem, path: str, index_path: str, settings: StorageSettings, make_index: IndexFactory
+) -> DirectoryStorage:
+    rebuilt = None
+    if settings.rebuild_index:
+        rebuilt = rebuild_index(fs, path, index_path, make_index, settings.unfenced_because)
+    index = rebuilt.index if rebuilt is not None else _open_index(fs, path, index_path, make_index)
+    try:
+        log = EntryLogWriter.open(fs, path, settings.log_size_limit, settings.log_cached_bytes)
+    except BaseException:
+        index.close()
+        raise
+    reader = EntryLogReader(fs, path, settings.max_open_logs)
+    return DirectoryStorage(path, log, reader, index, RecentRows(settings.recent_rows_bytes), rebuilt)
+
+
+def _open_index(fs: IFileSystem, path: str, index_path: str, make_index: IndexFactory) -> IRunIndex:
+    """An index that speaks for all entry logs of its directory (S5)."""
+    index = make_index(fs, index_path, False)
+    try:
+        if not index.complete:
+            if logs_with_data(fs, path):
+                raise StorageError(
+                    f"{path} holds entry logs, but {index_path} no complete index of them;"
+                    " start once with rebuildIndex=true to make it from the logs"
+                )
+            index.commit(IndexBatch(complete=True))
+    except BaseException:
+        index.close()
+        raise
+    return index
+
+
+def _ledgers_of(directory: DirectoryStorage, number: int, count: int) -> list[LedgerRow]:
+    """:raises StorageError: a ledger lies where nobody would look for it (S5)."""
+    rows = list(directory.index.ledgers())
+    for row in rows:
+        belongs = directory_index(row.ledger_id, count)
+        if belongs != number:
+            raise StorageError(
+                f"{directory.path} is ledger directory {number} of {count}, but holds ledger {row.ledger_id},"
+                f" which belongs into directory {belongs}: were directories added, removed or swapped?"
+            )
+    return rows

@@ -1,0 +1,23 @@
+"""Replaces a small file so that a crash leaves the old or the new content, never a mixture."""
+
+import posixpath
+
+from .interfaces import IFileSystem
+
+
+def replace_file(fs: IFileSystem, path: str, data: bytes) -> None:
+    """Write beside, sync, rename, sync the directory (safety 3.2).  Durable when it returns.
+
+    :raises OSError: some step failed; the file holds its old content, or the new one not yet durable.
+    """
+    beside = path + ".tmp"
+    if fs.exists(beside):  # left by a crash
+        fs.unlink(beside)
+    file = fs.open(beside, create=True)
+    try:
+        file.pwrite(data, 0)
+        file.sync(metadata=True)
+    finally:
+        file.close()
+    fs.rename(beside, path)
+    fs.sync_directory(posixpath.dirname(path))

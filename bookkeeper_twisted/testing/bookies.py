@@ -1,0 +1,376 @@
+"""Bookies in memory behind the client's seam: they answer by the clock, and fail as they are told."""
+
+from collections.abc import Callable, Iterator, Sequence
+from itertools import groupby, pairwise
+from typing import Any, TypeVar, cast
+
+import attrs
+from twisted.internet.defer import Deferred
+from twisted.internet.interfaces import IReactorTime
+from zope.interface import implementer
+
+from ..client.interfaces import IBookieClient
+from ..codec.operations import FENCE, RECOVERY_ADD
+from ..codec.runs import BatchReply, ReadReply
+from ..errors import (
+    BookieError,
+    BookieHandleNotAvailableError,
+    ClientClosedError,
+    LedgerFencedError,
+    NoSuchEntryError,
+    NoSuchLedgerError,
+    RequestTimeoutError,
+    Status,
+    UnauthorizedAccessError,
+)
+from ..model import INVALID_ENTRY_ID, EntryRun
+
+T = TypeVar("T")
+
+TIMEOUT = 5.0
+"""Seconds after which a silent bookie is given up."""
+
+_LAC_AT = slice(8, 16)
+_ENTRY_LAC_AT = slice(16, 24)
+
+
+@attrs.define
+class Fault:
+    """Fails requests.
+
+    :ivar operation: name of the method.
+    :ivar error: made anew for each failed entry or request.
+    :ivar first, last: entries it applies to; requests that name none are entry -1.
+    :ivar times: how many entries or requests it still fails.
+    """
+
+    operation: str
+    error: Callable[[], Exception]
+    first: int = INVALID_ENTRY_ID
+    last: int = 1 << 63
+    times: int = 1 << 63
+
+    def applies(self, operation: str, entry_id: int) -> bool:
+        """Whether it fails this."""
+        return self.times > 0 and operation == self.operation and self.first <= entry_id <= self.last
+
+
+@attrs.define
+class MemoryBookie:
+    """One bookie's entries and moods.
+
+    :ivar up: False refuses connections.
+    :ivar silent: takes requests and never answers, so that they time out.
+    :ivar delay: seconds until an answer.
+    :ivar forged: makes what batch reads give instead of the truth.
+    :ivar requests: (operation, ledger, entry, count) of everything asked, in order.
+    :ivar waiting: the long polls under way, and what each waits for.
+    """
+
+    entries: dict[int, dict[int, bytes]] = attrs.field(factory=dict)
+    keys: dict[int, bytes] = attrs.field(factory=dict)
+    fenced: set[int] = attrs.field(factory=set)
+    explicit_lacs: dict[int, bytes] = attrs.field(factory=dict)
+    faults: list[Fault] = attrs.field(factory=list)
+    up: bool = True
+    silent: bool = False
+    delay: float = 0.0
+    forged: Callable[[], EntryRun | None] | None = None
+    requests: list[tuple[str, int, int, int]] = attrs.field(factory=list)
+    waiting: dict[Deferred[None], Callable[[], bool]] = attrs.field(factory=dict)
+
+    def fail(self, operation: str, error: Callable[[], Exception], **limits: int) -> Fault:
+        """Adds a fault; see :class:`Fault`."""
+        fault = Fault(operation, error, **limits)
+        self.faults.append(fault)
+        return fault
+
+    def damage(self, ledger_id: int, entry_id: int) -> None:
+        """Flips the last bit of a stored entry."""
+        stored = self.entries[ledger_id][entry_id]
+        self.entries[ledger_id][entry_id] = stored[:-1] + bytes((stored[-1] ^ 1,))
+
+    def fault(self, operation: str, entry_id: int) -> Exception | None:
+        """The error of the first fault that applies, which is spent by this."""
+        for fault in self.faults:
+            if fault.applies(operation, entry_id):
+                fault.times -= 1
+                return fault.error()
+        return None
+
+    def check_key(self, ledger_id: int, master_key: bytes | None) -> None:
+        """:raises UnauthorizedAccessError: it is not the key the ledger began with."""
+        if not master_key or self.keys.setdefault(ledger_id, master_key) != master_key:
+            raise UnauthorizedAccessError(ledger_id)
+
+    def add(self, ledger_id: int, entry_id: int, stored: bytes, master_key: bytes, flags: int) -> None:
+        """Keeps an entry."""
+        self.check_key(ledger_id, master_key)
+        if ledger_id in self.fenced and not flags & RECOVERY_ADD:
+            raise LedgerFencedError(ledger_id, entry_id)
+        self.entries.setdefault(ledger_id, {})[entry_id] = stored
+        self.wake()
+
+    def fence(self, ledger_id: int, master_key: bytes | None) -> None:
+        """Takes only recovery adds from now on, and ends the waits for a LAC."""
+        self.check_key(ledger_id, master_key)
+        self.fenced.add(ledger_id)
+        self.wake()
+
+    def lac(self, ledger_id: int) -> int:
+        """The highest LAC that entries and explicit LACs told of."""
+        packets = [entry[_ENTRY_LAC_AT] for entry in self.entries.get(ledger_id, {}).values()]
+        packets.append(self.explicit_lacs.get(ledger_id, b"")[_LAC_AT])
+        return max([int.from_bytes(lac, "big", signed=True) for lac in packets if lac], default=INVALID_ENTRY_ID)
+
+    def wake(self) -> None:
+        """Ends the waits that have come true."""
+        for news, ready in list(self.waiting.items()):
+            if ready():
+                news.callback(None)
+
+    def get(self, ledger_id: int, entry_id: int) -> bytes:
+        """Gives an entry, -1 the last one."""
+        entries = self.entries.get(ledger_id)
+        if entries is None:
+            raise (NoSuchEntryError if ledger_id in self.keys else NoSuchLedgerError)(ledger_id, entry_id)
+        wanted = max(entries) if entry_id == INVALID_ENTRY_ID else entry_id
+        if wanted not in entries:
+            raise NoSuchEntryError(ledger_id, entry_id)
+        return entries[wanted]
+
+    def batch(self, ledger_id: int, first: int, max_count: int, max_size: int) -> EntryRun:
+        """Consecutive entries: the first whatever its size, then what fits."""
+        stored = [self.get(ledger_id, first)]
+        size = 36 + 4 + len(stored[0])
+        held = self.entries[ledger_id]
+        while (following := held.get(first + len(stored))) is not None:
+            size += 4 + len(following)
+            if len(stored) == max_count or size > max_size:
+                break
+            stored.append(following)
+        return EntryRun.of_entries(ledger_id, first, stored)
+
+
+@implementer(IBookieClient)
+class MemoryBookies:
+    """Any number of bookies, each made when it is first named."""
+
+    def __init__(self, clock: IReactorTime) -> None:
+        self._clock = clock
+        self._bookies: dict[str, MemoryBookie] = {}
+        self._pending: dict[Deferred[None], None] = {}
+        self._closed = False
+
+    def __getitem__(self, bookie_id: str) -> MemoryBookie:
+        return self._bookies.setdefault(bookie_id, MemoryBookie())
+
+    # ---- IBookieClient -------------------------------------------------------------------------------
+
+    def add(
+        self, bookie_id: str, entries: EntryRun, master_key: bytes, flags: int, deferred_sync: bool,
+        done: Callable[[str, int, int, Exception | None], None],
+    ) -> None:  # fmt: skip
+        """See :meth:`~bookkeeper_twisted.client.interfaces.IBookieClient.add`."""
+
+        def outcome(item: tuple[int, bytes]) -> Exception | None:
+            try:
+                error = bookie.fault("add", item[0])
+                if error is None:
+                    bookie.add(entries.ledger_id, item[0], item[1], master_key, flags)
+                return error
+            except BookieError as refused:
+                return refused
+
+        def store() -> list[tuple[int, Exception | None]]:
+            items = list(enumerate(entries.entries(), entries.first))
+            return [(entry_id, outcome((entry_id, stored))) for entry_id, stored in items]
+
+        def succeeded(outcomes: list[tuple[int, Exception | None]]) -> None:
+            for _, group in groupby(outcomes, lambda o: type(o[1])):
+                part = list(group)
+                done(bookie_id, part[0][0], len(part), part[0][1])
+
+        bookie = self[bookie_id]
+        answer = self._answer(bookie_id, "add", entries.ledger_id, entries.first, entries.count, store, faults=False)
+        answer.addCallbacks(succeeded, lambda f: done(bookie_id, entries.first, entries.count, f.value))
+
+    def read(
+        self, bookie_id: str, ledger_id: int, entry_id: int, flags: int = 0, master_key: bytes | None = None
+    ) -> "Deferred[ReadReply]":
+        """See :meth:`~bookkeeper_twisted.client.interfaces.IBookieClient.read`."""
+
+        def look() -> ReadReply:
+            if flags & FENCE:
+                bookie.fence(ledger_id, master_key)
+            return ReadReply(Status.EOK, ledger_id, entry_id, None, bookie.get(ledger_id, entry_id))
+
+        bookie = self[bookie_id]
+        return self._answer(bookie_id, "read", ledger_id, entry_id, 1, look)
+
+    def read_many(self, bookie_id: str, ledger_id: int, entry_ids: Sequence[int]) -> "Deferred[list[ReadReply]]":
+        """See :meth:`~bookkeeper_twisted.client.interfaces.IBookieClient.read_many`."""
+
+        def one(entry_id: int) -> ReadReply:
+            try:
+                error = bookie.fault("read_many", entry_id)
+                if error is not None:
+                    raise error
+                return ReadReply(Status.EOK, ledger_id, entry_id, None, bookie.get(ledger_id, entry_id))
+            except BookieError as refused:
+                return ReadReply(refused.status, ledger_id, entry_id, None, None)
+
+        bookie = self[bookie_id]
+        ids = list(entry_ids)
+        return self._answer(
+            bookie_id, "read_many", ledger_id, ids[0], len(ids), lambda: [one(e) for e in ids], faults=False
+        )
+
+    def read_batch(
+        self, bookie_id: str, ledger_id: int, first: int, max_count: int, max_size: int, flags: int = 0,
+        master_key: bytes | None = None,
+    ) -> "Deferred[BatchReply]":  # fmt: skip
+        """See :meth:`~bookkeeper_twisted.client.interfaces.IBookieClient.read_batch`."""
+
+        def look() -> BatchReply:
+            bookie = self[bookie_id]
+            if flags & FENCE:
+                bookie.fence(ledger_id, master_key)
+            run = bookie.forged() if bookie.forged else bookie.batch(ledger_id, first, max_count, max_size)
+            return BatchReply(2, Status.EOK, ledger_id, first, 0, run)
+
+        return self._answer(bookie_id, "read_batch", ledger_id, first, max_count, look)
+
+    def read_lac(self, bookie_id: str, ledger_id: int) -> "Deferred[tuple[bytes | None, bytes | None]]":
+        """See :meth:`~bookkeeper_twisted.client.interfaces.IBookieClient.read_lac`."""
+
+        def look() -> tuple[bytes | None, bytes | None]:
+            explicit = bookie.explicit_lacs.get(ledger_id)
+            last = bookie.get(ledger_id, INVALID_ENTRY_ID) if bookie.entries.get(ledger_id) else None
+            if explicit is None and last is None:
+                raise NoSuchEntryError(ledger_id)
+            return explicit, last
+
+        bookie = self[bookie_id]
+        return self._answer(bookie_id, "read_lac", ledger_id, INVALID_ENTRY_ID, 1, look)
+
+    def long_poll(
+        self, bookie_id: str, ledger_id: int, previous_lac: int, patience: float
+    ) -> "Deferred[ReadReply]":  # fmt: skip
+        """See :meth:`~bookkeeper_twisted.client.interfaces.IBookieClient.long_poll`."""
+
+        def wait() -> Deferred[ReadReply]:
+            if not (bookie.entries.get(ledger_id) or ledger_id in bookie.keys):
+                raise NoSuchLedgerError(ledger_id)
+            news: Deferred[None] = self._after(0.0 if ready() else patience)
+
+            def forget(result: Any) -> Any:
+                bookie.waiting.pop(news)
+                return result
+
+            bookie.waiting[news] = ready
+            return news.addBoth(forget).addCallback(answer)
+
+        def ready() -> bool:
+            return bookie.lac(ledger_id) > previous_lac or ledger_id in bookie.fenced
+
+        def answer(_: None) -> ReadReply:
+            lac = bookie.lac(ledger_id)
+            entry = bookie.entries.get(ledger_id, {}).get(previous_lac + 1) if lac > previous_lac else None
+            return ReadReply(Status.EOK, ledger_id, INVALID_ENTRY_ID, None, entry, lac)
+
+        bookie = self[bookie_id]
+        asked = self._answer(bookie_id, "long_poll", ledger_id, previous_lac + 1, 1, wait)
+        return cast("Deferred[ReadReply]", asked)  # a Deferred that a callback returns is waited for
+
+    def write_lac(self, bookie_id: str, ledger_id: int, master_key: bytes, lac: int, body: bytes) -> "Deferred[None]":
+        """See :meth:`~bookkeeper_twisted.client.interfaces.IBookieClient.write_lac`."""
+
+        def store() -> None:
+            bookie.check_key(ledger_id, master_key)
+            if body[_LAC_AT] > bookie.explicit_lacs.get(ledger_id, b"")[_LAC_AT]:
+                bookie.explicit_lacs[ledger_id] = body
+                bookie.wake()
+
+        bookie = self[bookie_id]
+        return self._answer(bookie_id, "write_lac", ledger_id, INVALID_ENTRY_ID, 1, store)
+
+    def force(self, bookie_id: str, ledger_id: int) -> "Deferred[None]":
+        """See :meth:`~bookkeeper_twisted.client.interfaces.IBookieClient.force`."""
+        return self._answer(bookie_id, "force", ledger_id, INVALID_ENTRY_ID, 1, lambda: None)
+
+    def list_entries(self, bookie_id: str, ledger_id: int) -> "Deferred[Sequence[tuple[int, int]]]":
+        """See :meth:`~bookkeeper_twisted.client.interfaces.IBookieClient.list_entries`."""
+
+        def look() -> Sequence[tuple[int, int]]:
+            entries = self[bookie_id].entries.get(ledger_id)
+            if entries is None:
+                raise NoSuchLedgerError(ledger_id)
+            return tuple(_ranges(sorted(entries)))
+
+        return self._answer(bookie_id, "list_entries", ledger_id, INVALID_ENTRY_ID, 1, look)
+
+    def bookie_info(self, bookie_id: str) -> "Deferred[tuple[int, int]]":
+        """See :meth:`~bookkeeper_twisted.client.interfaces.IBookieClient.bookie_info`."""
+        return self._answer(bookie_id, "bookie_info", -1, INVALID_ENTRY_ID, 1, lambda: (1 << 40, 1 << 39))
+
+    def close(self) -> "Deferred[None]":
+        """See :meth:`~bookkeeper_twisted.client.interfaces.IBookieClient.close`."""
+        self._closed = True
+        for waiting in list(self._pending):
+            waiting.errback(ClientClosedError("the client was closed"))
+        return self._after(0.0)
+
+    # ---- answers -------------------------------------------------------------------------------------
+
+    def _answer(
+        self, bookie_id: str, operation: str, ledger_id: int, entry_id: int, count: int, work: Callable[[], T],
+        faults: bool = True,
+    ) -> "Deferred[T]":  # fmt: skip
+        """Does the work after the bookie's delay and answers.
+
+        :param faults: whether a fault fails the whole request.
+        """
+
+        def act(_: None) -> T:
+            error = self[bookie_id].fault(operation, entry_id) if faults else None
+            if error is not None:
+                raise error
+            return work()
+
+        bookie = self[bookie_id]
+        bookie.requests.append((operation, ledger_id, entry_id, count))
+        if self._closed:
+            return self._failing(ClientClosedError("the client was closed"), 0.0)
+        if not bookie.up:
+            return self._failing(BookieHandleNotAvailableError(f"no connection to {bookie_id}"), 0.0)
+        if bookie.silent:
+            return self._failing(RequestTimeoutError("no reply in time"), TIMEOUT)
+        return self._after(bookie.delay).addCallback(act)
+
+    def _failing(self, error: Exception, delay: float) -> "Deferred[Any]":
+        def fail(_: None) -> None:
+            raise error
+
+        return self._after(delay).addCallback(fail)
+
+    def _after(self, delay: float) -> "Deferred[None]":
+        def end(result: T) -> T:
+            del self._pending[waiting]
+            if call.active():
+                call.cancel()
+            return result
+
+        waiting: Deferred[None] = Deferred()
+        self._pending[waiting] = None
+        call = self._clock.callLater(delay, waiting.callback, None)
+        return waiting.addBoth(end)
+
+
+def _ranges(ids: Sequence[int]) -> Iterator[tuple[int, int]]:
+    start = ids[0]
+    for before, after in pairwise(ids):
+        if after != before + 1:
+            yield start, before
+            start = after
+    yield start, ids[-1]

@@ -1,0 +1,77 @@
+"""Lanes without threads: work runs when a test says so, in the order it was submitted."""
+
+from collections import deque
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+from twisted.internet.defer import Deferred, succeed
+from zope.interface import implementer
+
+from ..bookie.executor import Work, refused
+from ..bookie.interfaces import IStorageExecutor
+
+T = TypeVar("T")
+
+
+@implementer(IStorageExecutor)
+class StepExecutor:
+    """Runs submitted work one piece at a time.
+
+    What a piece of work produces (its result, its notifications) waits in :attr:`deliveries`, as it
+    would in the reactor's queue, until :meth:`deliver`.
+    """
+
+    def __init__(self) -> None:
+        self.queued: deque[tuple[str, Work]] = deque()
+        self.deliveries: deque[tuple[Callable[..., None], tuple[Any, ...]]] = deque()
+        self._stopped = False
+
+    def submit(self, lane: str, work: Callable[..., T], *args: Any) -> "Deferred[T]":
+        if self._stopped:
+            return refused()
+        item = Work(work, args)
+        self.queued.append((lane, item))
+        return item.result
+
+    def notify(self, function: Callable[..., None], *args: Any) -> None:
+        self.deliveries.append((function, args))
+
+    def lanes(self) -> list[str]:
+        """Lanes of the queued work, oldest first."""
+        return [lane for lane, _ in self.queued]
+
+    def run_one(self, lane: str | None = None) -> bool:
+        """Runs the oldest piece of work (of a lane) and keeps what it produces.
+
+        :returns: whether there was one.
+        """
+        for position, (name, item) in enumerate(self.queued):
+            if lane is None or name == lane:
+                del self.queued[position]
+                if not item.cancelled:
+                    self.deliveries.append((item.deliver, (item.run(),)))
+                return True
+        return False
+
+    def deliver(self) -> None:
+        """Hands over everything that was produced, in order, and what comes of that."""
+        while self.deliveries:
+            function, args = self.deliveries.popleft()
+            function(*args)
+
+    def step(self, lane: str | None = None) -> bool:
+        """Runs one piece of work and delivers its results."""
+        ran = self.run_one(lane)
+        self.deliver()
+        return ran
+
+    def drain(self) -> None:
+        """Steps until nothing is left to do."""
+        self.deliver()
+        while self.step():
+            pass
+
+    def stop(self) -> "Deferred[None]":
+        self._stopped = True
+        self.drain()
+        return succeed(None)

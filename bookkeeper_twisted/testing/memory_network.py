@@ -1,0 +1,75 @@
+"""TCP without a network: endpoints that connect factories in one process, moved by hand."""
+
+from twisted.internet.address import IPv4Address
+from twisted.internet.defer import Deferred, fail, succeed
+from twisted.internet.error import ConnectionRefusedError
+from twisted.internet.interfaces import IProtocol, IProtocolFactory, IStreamClientEndpoint
+from twisted.test.iosim import FakeTransport, IOPump, connect
+from zope.interface import implementer
+
+_ADDRESS = IPv4Address("TCP", "127.0.0.1", 1)
+
+
+class MemoryNetwork:
+    """Listeners by host and port, and the connections to them.
+
+    :ivar listeners: what may be connected to; anything else refuses.
+    :ivar unanswered: addresses that neither accept nor refuse.
+    :ivar attempts: every address that was connected to, in order.
+    """
+
+    def __init__(self) -> None:
+        self.listeners: dict[tuple[str, int], IProtocolFactory] = {}
+        self.unanswered: set[tuple[str, int]] = set()
+        self.attempts: list[tuple[str, int]] = []
+        self._pumps: dict[tuple[str, int], list[IOPump]] = {}
+
+    def endpoint(self, host: str, port: int) -> IStreamClientEndpoint:
+        """How a client connects to an address."""
+        return _MemoryEndpoint(self, (host, port))
+
+    def connect(self, address: tuple[str, int], factory: IProtocolFactory) -> "Deferred[IProtocol]":
+        """Connects a client's factory."""
+        self.attempts.append(address)
+        if address in self.unanswered:
+            return Deferred()
+        listener = self.listeners.get(address)
+        if listener is None:
+            return fail(ConnectionRefusedError())
+        server, client = listener.buildProtocol(_ADDRESS), factory.buildProtocol(_ADDRESS)
+        if server is None or client is None:
+            return fail(ConnectionRefusedError())
+        pump = connect(server, FakeTransport(server, True), client, FakeTransport(client, False))
+        self._pumps.setdefault(address, []).append(pump)
+        return succeed(client)
+
+    def move(self) -> bool:
+        """Delivers everything that was written.
+
+        :returns: whether there was anything.
+        """
+        moved = False
+        for pumps in list(self._pumps.values()):
+            for pump in pumps:
+                while pump.pump():
+                    moved = True
+        return moved
+
+    def break_connections(self, address: tuple[str, int]) -> None:
+        """Ends all connections to an address; what was written and not delivered is lost."""
+        for pump in self._pumps.pop(address, []):
+            pump.clientIO.stream.clear()
+            pump.serverIO.stream.clear()
+            pump.serverIO.abortConnection()
+            while pump.pump():
+                pass
+
+
+@implementer(IStreamClientEndpoint)
+class _MemoryEndpoint:
+    def __init__(self, network: MemoryNetwork, address: tuple[str, int]) -> None:
+        self._network = network
+        self._address = address
+
+    def connect(self, protocolFactory: IProtocolFactory) -> "Deferred[IProtocol]":
+        return self._network.connect(self._address, protocolFactory)

@@ -1,0 +1,257 @@
+"""A bookie that can be killed: the real store, engine, cookie check and registration on a simulated machine."""
+
+from collections.abc import Callable
+from typing import Any
+
+import attrs
+from twisted.internet.defer import Deferred, succeed
+from twisted.logger import Logger
+from twisted.python.failure import Failure
+
+from ...bookie.engine import Engine, EngineOptions
+from ...bookie.identity import CookieCheck
+from ...bookie.interfaces import IStorageExecutor
+from ...bookie.registration import BookieRegistration
+from ...bookie.store import Store, StorePaths
+from ...codec.metadata_formats.cookie import Cookie
+from ...errors import BookKeeperError
+from ...model import BookieServiceInfo, Endpoint
+from ...storage.cookies import DirectoryLocks
+from ...storage.journal_files import JournalSettings
+from ...storage.ledger_storage import StorageSettings
+from ..disk import Operation, SimDisk
+from ..index import SimIndex
+from .clock import Life, NodeClock
+from .executor import DiskSpeed, SimExecutor
+from .metadata import SimDriver
+from .streams import Random
+from .witness import IWitness, WitnessedBookie
+from .world import World
+
+PORT = 3181
+_RESTART = 1.0
+_JOURNAL = JournalSettings(
+    max_size=16384, alignment=512, block=512, max_backups=0, preallocate=2048, fill_step=2048, max_spares=1
+)
+_STORAGE = StorageSettings(log_size_limit=20000, write_cache_bytes=1 << 20, read_cache_bytes=1 << 16)
+
+
+@attrs.frozen
+class BookieSettings:
+    """What a bookie is configured with; small, so that everything rotates within seconds.
+
+    :ivar session_timeout: seconds until the metadata store notices that the process is gone.
+    :ivar engine: plants replace it by one with a defect.
+    """
+
+    journal: JournalSettings = _JOURNAL
+    storage: StorageSettings = _STORAGE
+    options: EngineOptions = attrs.field(factory=EngineOptions)
+    flush_interval: float = 5.0
+    session_timeout: float = 3.0
+    n_journals: int = 1
+    n_ledger_dirs: int = 1
+    engine: type[Engine] = Engine
+
+    @property
+    def paths(self) -> StorePaths:
+        """Where everything lies."""
+        ledgers = tuple(f"/ledgers{i}" for i in range(self.n_ledger_dirs))
+        return StorePaths(tuple(f"/journal{i}" for i in range(self.n_journals)), ledgers, ledgers)
+
+
+class PowerCutError(BaseException):
+    """Ends the work in whose middle the power went."""
+
+
+class BookieProcess:
+    """One life of a bookie, started by :meth:`run`."""
+
+    def __init__(self, node: "BookieNode", life: Life) -> None:
+        world = node.world
+        self._node = node
+        self._life = life
+        self._settings = node.settings
+        self.clock = NodeClock(world.sim, life)
+        self.executor: IStorageExecutor = SimExecutor(world.sim, life, node.chance, node.speed)
+        self.driver: SimDriver = world.metadata.driver(self.clock)
+        self.store: Store | None = None
+        self.engine: Engine | None = None
+        self.serves = False
+
+    def _on_lane(self, work: Callable[..., Any], *args: Any) -> "Deferred[Any]":
+        return self.executor.submit("flush", work, *args)
+
+    async def run(self) -> None:
+        """Starts; returns once the bookie serves and is registered."""
+        disk, paths, settings = self._node.disk, self._settings.paths, self._settings
+        await self.driver.open()
+        await self._on_lane(paths.make, disk)
+        await self._on_lane(DirectoryLocks, disk, paths.all())
+        instance = await self.driver.registration.instance_id()
+        expected = Cookie(self._node.bookie_id, ",".join(paths.journals), paths.ledgers, None, instance)
+        await CookieCheck(disk, paths, expected, False).run(self.driver.registration, self._on_lane)
+        first_journal_id = int(self.clock.seconds() * 1000) + 1
+        salt = self._node.chance.randbytes(16)
+        store = self.store = await self._on_lane(
+            Store.open, disk, paths, SimIndex.open, first_journal_id, salt, settings.journal, settings.storage
+        )
+        await self._on_lane(store.recover)
+        self._check_fences(store)
+        self._serve(store)
+        await self._register()
+        self.serves = True
+
+    def _check_fences(self, store: Store) -> None:
+        """What was acknowledged as fenced is so in every later life (S3)."""
+        for ledger_id in self._node.fenced:
+            row = store.storage.ledger(ledger_id)
+            if row is None or not row.fenced:
+                self._node.witness.unfenced(self._node.bookie_id, ledger_id)
+
+    def _serve(self, store: Store) -> None:
+        node = self._node
+        engine = self.engine = self._settings.engine(
+            store.storage, store.journals, self.executor, self.clock, _usage, self._journal_failed,
+            options=self._settings.options,
+        )  # fmt: skip
+        engine.context.bookie = WitnessedBookie(
+            engine.context.bookie, node.bookie_id, node.witness, node.fenced, node.damages
+        )
+        engine.start(self._settings.flush_interval)
+        node.world.network.listen(self._life, PORT, engine.factory)
+
+    async def _register(self) -> None:
+        assert self.engine is not None
+        info = BookieServiceInfo((Endpoint("bookie", self._node.name, PORT, "bookie-rpc"),))
+        registration = BookieRegistration(
+            self.engine.bookie.mode, self.driver.registration, self._node.bookie_id, info, self.clock
+        )
+        await registration.register()
+
+    def _journal_failed(self, failure: Failure) -> None:
+        """A dead journal never leaves a live process (S10)."""
+        self._node.exited(failure)
+
+
+def _usage() -> "Deferred[tuple[int, int]]":
+    return succeed((1 << 30, 1 << 29))
+
+
+class BookieNode:
+    """A machine with a bookie on it.
+
+    :ivar name: of the machine, which is also its host.
+    :ivar disk: what survives.
+    :ivar fenced: ledgers whose fence was acknowledged, in any life.
+    :ivar wanted: whether the bookie is started again when it ends by itself.
+    :ivar starts: how often it was started.
+    :ivar damage: probability that an entry is damaged as it is read.
+    """
+
+    _log = Logger()
+
+    def __init__(self, world: World, name: str, settings: BookieSettings, witness: IWitness) -> None:
+        self.world = world
+        self.name = name
+        self.bookie_id = f"{name}:{PORT}"
+        self.settings = settings
+        self.witness = witness
+        self.chance: Random = world.stream("bookie", name)
+        self.disk = SimDisk()
+        self.speed = DiskSpeed()
+        self.fenced: dict[int, None] = {}
+        self.wanted = True
+        self.starts = 0
+        self.damage = 0.0
+        self.life: Life | None = None
+        self.process: BookieProcess | None = None
+
+    @property
+    def running(self) -> bool:
+        """Whether there is a process."""
+        return self.life is not None and self.life.alive
+
+    @property
+    def serving(self) -> bool:
+        """Whether there is a process that has started."""
+        return self.running and self.process is not None and self.process.serves
+
+    def damages(self) -> bool:
+        """Whether the entry that is read now is damaged."""
+        return self.damage > 0 and self.chance.random() < self.damage
+
+    def start(self) -> None:
+        """A new process on what the disk kept."""
+        if self.running:
+            return
+        self.wanted = True
+        self.starts += 1
+        life = self.life = Life(self.world.sim, self.name)
+        self.world.network.started(life)
+        process = self.process = BookieProcess(self, life)
+        self.world.keep(process)
+        Deferred.fromCoroutine(process.run()).addErrback(self._not_started, life)
+
+    def _not_started(self, failure: Failure, life: Life) -> None:
+        if not life.alive:
+            return
+        if failure.check(BookKeeperError, OSError) is None:
+            self._log.failure("bookie {name} did not start", failure, name=self.name)
+        self.exited(failure)
+
+    def exited(self, failure: Failure) -> None:
+        """The process has ended by itself, and is started again a moment later."""
+        assert failure.value is not None
+        self.witness.exited(self.bookie_id, failure.value)
+        self.kill(power=False)
+        self.wanted = True
+        self.world.after(_RESTART, self._start_again)
+
+    def _start_again(self) -> None:
+        if self.wanted:
+            self.start()
+
+    def kill(self, power: bool) -> None:
+        """Ends the process at once.
+
+        :param power: with its machine: what was not synced survives only by chance.
+        """
+        self.wanted = False
+        if self.life is None or not self.life.alive:
+            return
+        life, self.life = self.life, None
+        life.end()
+        self.disk.observer = None
+        self.disk.kill()
+        if power:
+            pending = self.disk.pending_count()
+            odds = self.chance.choice((0.0, 0.5, 0.9, 1.0))
+            self.disk = self.disk.crash([index for index in range(pending) if self.chance.random() < odds])
+        self.world.network.crashed(life, power)
+        assert self.process is not None
+        self.world.after(self.chance.random() * self.settings.session_timeout, self.process.driver.vanish)
+
+    def cut_power_at(self, operation: int) -> None:
+        """The machine goes off just before the disk has done so many further operations."""
+        last = len(self.disk.operations) + operation
+        disk = self.disk
+
+        def cut(found: Operation) -> None:
+            if found.number >= last:
+                if self.running and self.disk is disk:
+                    self.kill(power=True)
+                    disk.observer = cut  # the rest of the work in progress does nothing any more
+                raise PowerCutError
+
+        disk.observer = cut
+
+    def pause(self) -> None:
+        """The process stops, and everything for it waits."""
+        if self.life is not None:
+            self.life.pause()
+
+    def resume(self) -> None:
+        """The process goes on."""
+        if self.life is not None:
+            self.life.resume()

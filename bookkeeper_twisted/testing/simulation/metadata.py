@@ -1,0 +1,240 @@
+"""A metadata store that is far away: it answers late, forgets to answer, ends sessions, tells old news.
+
+It is the store in memory behind a worker that misbehaves as drawn.  Compare-and-set itself is right:
+whatever happens, the store changes in one order, and :attr:`SimMetadata.observer` sees each change.
+"""
+
+from collections import deque
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+import attrs
+from twisted.internet.defer import Deferred, execute
+from twisted.internet.interfaces import IReactorTime
+from zope.interface import implementer
+
+from ...errors import MetadataError
+from ...metadata.embedded import EmbeddedDriver
+from ...metadata.interfaces import IMetadataStore, IWorker, Versioned
+from ...metadata.memory import MemorySession, MemoryStore
+from .streams import Random
+
+T = TypeVar("T")
+
+Observer = Callable[[int, Versioned[bytes] | None], None]
+
+_CHANGES = frozenset(
+    {"register", "unregister", "write_cookie", "remove_cookie", "next_ledger_id", "create_ledger", "write_ledger"}
+    | {"remove_ledger"}
+)
+_RETRY = 1.0
+
+
+@attrs.define
+class MetadataFaults:
+    """What goes wrong now; probabilities where nothing else is said.
+
+    :ivar delay: seconds a call takes on average, 0: none at all.
+    :ivar lost: of a call that ends with an error; a change may have been applied.
+    :ivar stale: of a read that gives what was there before.
+    :ivar watch_delay: seconds until watchers hear of a change, on average.
+    :ivar down: every call fails.
+    """
+
+    delay: float = 0.0
+    lost: float = 0.0
+    stale: float = 0.0
+    watch_delay: float = 0.0
+    down: bool = False
+
+    def heal(self) -> None:
+        """Everything works; delays stay."""
+        self.lost = self.stale = 0.0
+        self.down = False
+
+
+class _Ledgers(dict[int, Versioned[bytes]]):
+    """The stored ledgers; every change is seen, and the value before it is kept."""
+
+    def __init__(self) -> None:
+        self.before: dict[int, Versioned[bytes]] = {}
+        self.observer: Observer = lambda ledger_id, value: None
+
+    def __setitem__(self, ledger_id: int, value: Versioned[bytes]) -> None:
+        if ledger_id in self:
+            self.before[ledger_id] = self[ledger_id]
+        super().__setitem__(ledger_id, value)
+        self.observer(ledger_id, value)
+
+    def __delitem__(self, ledger_id: int) -> None:
+        super().__delitem__(ledger_id)
+        self.observer(ledger_id, None)
+
+
+class SimMetadata:
+    """One store for all nodes.
+
+    :ivar faults: what goes wrong; shared by all drivers.
+    :ivar lost: how many calls ended with an unknown outcome.
+    """
+
+    def __init__(self, chance: Random, faults: MetadataFaults | None = None) -> None:
+        self.faults = faults or MetadataFaults()
+        self.chance = chance
+        self.lost = 0
+        self._ledgers = _Ledgers()
+        self.store = MemoryStore(ledgers=self._ledgers)
+
+    def observe(self, observer: Observer) -> None:
+        """Has a function called with every change of a ledger's metadata: None where it was removed."""
+        self._ledgers.observer = observer
+
+    def driver(self, clock: IReactorTime) -> "SimDriver":
+        """One more session, not yet open."""
+        session = SimSession(self, clock)
+        return SimDriver(clock, session, SimWorker(self, clock))
+
+    def remind(self) -> None:
+        """Has watchers look again: who was given old news hears the new ones in the end."""
+        self.store.revision += 1
+        for changed in list(self.store.sessions.values()):
+            changed()
+
+    def before(self, ledger_id: int) -> Versioned[bytes] | None:
+        """What was stored of a ledger before its last change."""
+        return self._ledgers.before.get(ledger_id)
+
+
+class SimDriver(EmbeddedDriver):
+    """A connection to the store."""
+
+    def __init__(self, clock: IReactorTime, session: "SimSession", worker: "SimWorker") -> None:
+        super().__init__(clock, "sim:", session, worker)
+        self._sim_session = session
+
+    def expire(self) -> None:
+        """The store ends the session, with what is registered in it; the driver begins another one, later."""
+        self._sim_session.expire()
+
+    def vanish(self) -> None:
+        """The process is gone and the store has noticed."""
+        self._sim_session.vanish()
+
+
+@implementer(IMetadataStore)
+class SimSession(MemorySession):
+    """A session that can expire; what was registered in it is registered again in the next one."""
+
+    def __init__(self, metadata: SimMetadata, clock: IReactorTime) -> None:
+        super().__init__(metadata.store)
+        self._metadata = metadata
+        self._clock = clock
+        self._tell: Callable[[], None] | None = None
+        self._registered: dict[str, tuple[bool, bytes]] = {}
+
+    def open(self, changed: Callable[[], None]) -> bool:
+        self._tell = changed
+        return super().open(self._changed_late)
+
+    def _changed_late(self) -> None:
+        delay = self._metadata.faults.watch_delay
+        if self._tell is None:
+            return
+        if delay:
+            self._clock.callLater(self._metadata.chance.expovariate(1 / delay), self._tell)
+        else:
+            self._tell()
+
+    def close(self) -> None:
+        self._tell = None
+        super().close()
+
+    def register(self, bookie_id: str, read_only: bool, info: bytes) -> None:
+        super().register(bookie_id, read_only, info)
+        self._registered[bookie_id] = (read_only, info)
+
+    def unregister(self, bookie_id: str) -> None:
+        self._registered.pop(bookie_id, None)
+        super().unregister(bookie_id)
+
+    def expire(self) -> None:
+        """Ends the session; a new one follows."""
+        if self._tell is not None:
+            tell = self._tell
+            super().close()
+            self._clock.callLater(_RETRY, self._begin_again, tell)
+
+    def _begin_again(self, tell: Callable[[], None]) -> None:
+        if self._tell is None:
+            return  # closed meanwhile
+        super().open(self._changed_late)
+        for bookie_id, (read_only, info) in self._registered.items():
+            try:
+                super().register(bookie_id, read_only, info)
+            except MetadataError:
+                self._clock.callLater(_RETRY, self._begin_again, tell)
+                return
+        tell()
+
+    def vanish(self) -> None:
+        """Ends the session for good."""
+        self.close()
+
+
+@implementer(IWorker)
+class SimWorker:
+    """The calls of one session, one after the other, each with its delay and its fate."""
+
+    def __init__(self, metadata: SimMetadata, clock: IReactorTime) -> None:
+        self._metadata = metadata
+        self._clock = clock
+        self._requests: deque[tuple[Deferred[Any], Callable[..., Any], tuple[object, ...]]] = deque()
+        self._replies: deque[tuple[Deferred[Any], Deferred[Any]]] = deque()
+        self._last_there = self._last_back = 0.0
+
+    def call(self, work: Callable[..., T], *args: object) -> "Deferred[T]":
+        if not self._metadata.faults.delay:
+            return execute(self._fated, work, args)
+        result: Deferred[T] = Deferred(lambda _: None)
+        self._requests.append((result, work, args))
+        self._last_there = self._travel(self._last_there, self._arrive)
+        return result
+
+    def _travel(self, not_before: float, then: Callable[[], None]) -> float:
+        """Half of the way, behind what is on it already."""
+        now = self._clock.seconds()
+        arrival = max(not_before, now + self._metadata.chance.expovariate(2 / self._metadata.faults.delay))
+        self._clock.callLater(arrival - now, then)
+        return arrival
+
+    def _arrive(self) -> None:
+        result, work, args = self._requests.popleft()
+        self._replies.append((execute(self._fated, work, args), result))
+        self._last_back = self._travel(self._last_back, self._return)
+
+    def _return(self) -> None:
+        outcome, result = self._replies.popleft()
+        if not result.called:
+            outcome.chainDeferred(result)
+        else:  # cancelled
+            outcome.addErrback(lambda _: None)
+
+    def _fated(self, work: Callable[..., Any], args: tuple[object, ...]) -> Any:
+        faults, chance = self._metadata.faults, self._metadata.chance
+        if work.__name__ in ("open", "close"):
+            return work(*args)
+        if faults.down:
+            raise MetadataError("the metadata store is not there")
+        if faults.lost and chance.random() < faults.lost:
+            if work.__name__ in _CHANGES and chance.random() < 0.5:
+                execute(work, *args).addErrback(lambda _: None)  # applied, and nobody knows
+            self._metadata.lost += 1
+            raise MetadataError("the connection to the metadata store was lost")
+        result = work(*args)
+        if work.__name__ == "read_ledger" and faults.stale and chance.random() < faults.stale:
+            self._clock.callLater(_RETRY, self._metadata.remind)
+            return self._metadata.before(*args) or result  # type: ignore[arg-type]
+        return result
+
+    def stop(self) -> None:
+        """There is nothing to end."""

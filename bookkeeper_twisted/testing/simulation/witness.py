@@ -1,0 +1,109 @@
+"""A bookie whose promises are heard: what it acknowledged and fenced, beside what it does.
+
+It can also be made to give damaged entries, as a bookie with bad memory would.
+"""
+
+from collections.abc import Callable, Sequence
+
+from twisted.internet.defer import Deferred
+from zope.interface import Interface, implementer
+
+from ...bookie.interfaces import IBookie
+from ...model import EntryRun
+
+
+class IWitness(Interface):
+    """Hears what bookies promise."""
+
+    def stored(bookie_id: str, run: EntryRun, recovery: bool, begun_after_fence: bool) -> None:
+        """A bookie acknowledged a run.
+
+        :param begun_after_fence: whether it was asked to after it had acknowledged a fence of the ledger.
+        """
+
+    def fenced(bookie_id: str, ledger_id: int) -> None:
+        """A bookie acknowledged a fence."""
+
+    def unfenced(bookie_id: str, ledger_id: int) -> None:
+        """A bookie has started and does not know of a fence it had acknowledged."""
+
+    def exited(bookie_id: str, error: BaseException) -> None:
+        """A bookie did not start, or ended because of its disk."""
+
+
+@implementer(IBookie)
+class WitnessedBookie:
+    """Passes everything on."""
+
+    def __init__(
+        self, inner: IBookie, bookie_id: str, witness: IWitness, fenced: dict[int, None],
+        damages: Callable[[], bool] = lambda: False,
+    ) -> None:  # fmt: skip
+        """
+        :param fenced: the ledgers whose fence this bookie ever acknowledged, in any of its lives.
+        :param damages: whether the entry that is read now is to be damaged.
+        """
+        self._damages = damages
+        self._inner = inner
+        self._bookie_id = bookie_id
+        self._witness = witness
+        self._fenced = fenced
+
+    def add(
+        self, run: EntryRun, master_key: bytes, recovery: bool, deferred_sync: bool, high_priority: bool,
+        done: Callable[[Exception | None], None],
+    ) -> None:  # fmt: skip
+        after_fence = run.ledger_id in self._fenced
+
+        def stored(error: Exception | None) -> None:
+            if error is None:
+                self._witness.stored(self._bookie_id, run, recovery, after_fence)
+            done(error)
+
+        self._inner.add(run, master_key, recovery, deferred_sync, high_priority, stored)
+
+    def fence(self, ledger_id: int, master_key: bytes) -> "Deferred[None]":
+        def fenced(result: None) -> None:
+            self._fenced[ledger_id] = None
+            self._witness.fenced(self._bookie_id, ledger_id)
+
+        return self._inner.fence(ledger_id, master_key).addCallback(fenced)
+
+    def cached(self, ledger_id: int, entry_id: int) -> EntryRun | None:
+        run = self._inner.cached(ledger_id, entry_id)
+        return _damaged(run, entry_id) if run is not None and self._damages() else run
+
+    def load(self, wanted: Sequence[tuple[int, int, int]]) -> "Deferred[list[EntryRun | Exception]]":
+        loaded = self._inner.load(wanted)
+        return loaded.addCallback(lambda runs: list(map(self._perhaps_damaged, wanted, runs)))
+
+    def _perhaps_damaged(self, wanted: tuple[int, int, int], run: EntryRun | Exception) -> EntryRun | Exception:
+        return _damaged(run, wanted[1]) if isinstance(run, EntryRun) and self._damages() else run
+
+    def last_entry(self, ledger_id: int) -> "Deferred[int]":
+        return self._inner.last_entry(ledger_id)
+
+    def last_add_confirmed(self, ledger_id: int) -> int:
+        return self._inner.last_add_confirmed(ledger_id)
+
+    def set_explicit_lac(self, ledger_id: int, master_key: bytes, body: bytes) -> "Deferred[None]":
+        return self._inner.set_explicit_lac(ledger_id, master_key, body)
+
+    def explicit_lac(self, ledger_id: int) -> bytes:
+        return self._inner.explicit_lac(ledger_id)
+
+    def wait_lac(self, ledger_id: int, previous_lac: int, timeout: float) -> "Deferred[float | None]":
+        return self._inner.wait_lac(ledger_id, previous_lac, timeout)
+
+    def force(self, ledger_id: int) -> "Deferred[None]":
+        return self._inner.force(ledger_id)
+
+    def entry_ranges(self, ledger_id: int) -> "Deferred[list[tuple[int, int]]]":
+        return self._inner.entry_ranges(ledger_id)
+
+
+def _damaged(run: EntryRun, entry_id: int) -> EntryRun:
+    """The run with another last byte of one entry."""
+    data = bytearray(run.data)
+    data[run.bounds(entry_id, 1)[1] - 1] ^= 1
+    return EntryRun(run.ledger_id, run.first, run.count, bytes(data), run.stride, run.offsets)

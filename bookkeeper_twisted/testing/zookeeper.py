@@ -1,0 +1,276 @@
+"""A ZooKeeper in memory: nodes, sessions, watches, and connections that break when told."""
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any, TypeVar
+
+import attrs
+from twisted.internet.defer import Deferred, execute, fail, succeed
+from zope.interface import implementer
+
+from ..metadata.zookeeper.interfaces import (
+    Connection,
+    IZooKeeper,
+    NewNode,
+    NodeExistsError,
+    NodeMissingError,
+    NodeNotEmptyError,
+    NodeVersionError,
+    OutcomeUnknownError,
+    Stat,
+    Watch,
+)
+
+T = TypeVar("T")
+
+
+@attrs.define(eq=False)
+class Znode:
+    """A node.
+
+    :ivar created: how many children it ever had, which numbers those of a sequence.
+    """
+
+    data: bytes
+    czxid: int
+    owner: int = 0
+    version: int = 0
+    created: int = 0
+    children: dict[str, "Znode"] = attrs.field(factory=dict)
+
+    @property
+    def stat(self) -> Stat:
+        """As a client sees it."""
+        n_children = len(self.children)
+        return Stat(self.czxid, self.version, 2 * self.created - n_children, self.owner, n_children, self.czxid)
+
+
+class MemoryZooKeeper:
+    """The server.
+
+    :ivar top: the node ``/``.
+    """
+
+    def __init__(self) -> None:
+        self.top = Znode(b"", 0)
+        self._zxid = 0
+        self._sessions = 0
+        self._watches: list[tuple[str, str, MemoryConnection, Watch]] = []
+
+    def connection(self) -> "MemoryConnection":
+        """A new client."""
+        return MemoryConnection(self)
+
+    def new_session(self) -> int:
+        """An id that no session had before."""
+        self._sessions += 1
+        return self._sessions
+
+    def find(self, path: str) -> Znode:
+        """:raises NodeMissingError: there is none."""
+        node = self.top
+        for part in filter(None, path.split("/")):
+            if part not in node.children:
+                raise NodeMissingError(path)
+            node = node.children[part]
+        return node
+
+    def dump(self, path: str = "") -> Iterator[tuple[str, Znode]]:
+        """A node and all below it, with their paths, in order."""
+        node = self.find(path)
+        yield path, node
+        for name in sorted(node.children):
+            yield from self.dump(f"{path}/{name}")
+
+    def create(self, new: NewNode, session_id: int) -> str:
+        """Adds a node; gives its path."""
+        above, _, name = new.path.rpartition("/")
+        parent = self.find(above)
+        if new.sequence:
+            name += f"{parent.created:010d}"
+        if name in parent.children:
+            raise NodeExistsError(new.path)
+        self._zxid += 1
+        parent.created += 1
+        parent.children[name] = Znode(new.data, self._zxid, session_id if new.ephemeral else 0)
+        self._changed(f"{above}/{name}", "data")
+        self._changed(above, "children")
+        return f"{above}/{name}"
+
+    def set(self, path: str, data: bytes, version: int) -> Stat:
+        """Compare-and-set."""
+        node = self.find(path)
+        _check_version(path, node, version)
+        node.data, node.version = data, node.version + 1
+        self._changed(path, "data")
+        return node.stat
+
+    def delete(self, path: str, version: int) -> None:
+        """Removes a node."""
+        node = self.find(path)
+        _check_version(path, node, version)
+        if node.children:
+            raise NodeNotEmptyError(path)
+        above, _, name = path.rpartition("/")
+        del self.find(above).children[name]
+        self._changed(path, "data", "children")
+        self._changed(above, "children")
+
+    def end_session(self, session_id: int) -> None:
+        """Removes what the session had registered."""
+        for path in [path for path, node in self.dump() if session_id and node.owner == session_id]:
+            self.delete(path, -1)
+
+    # -- watches --
+
+    def watch(self, kind: str, path: str, connection: "MemoryConnection", watch: Watch | None) -> None:
+        """Remembers a watch, once."""
+        if watch is not None and (kind, path, connection, watch) not in self._watches:
+            self._watches.append((kind, path, connection, watch))
+
+    def lose_watches(self, connection: "MemoryConnection") -> None:
+        """Forgets those of a connection, and tells it."""
+        self._fire(False, lambda kind, path, owner: owner is connection)
+
+    def _changed(self, path: str, *kinds: str) -> None:
+        self._fire(True, lambda kind, watched, owner: watched == path and kind in kinds)
+
+    def _fire(self, news: bool, chosen: Callable[[str, str, Any], bool]) -> None:
+        fired = [entry for entry in self._watches if chosen(*entry[:3])]
+        self._watches = [entry for entry in self._watches if entry not in fired]
+        for *_, watch in fired:
+            watch(news)
+
+
+@implementer(IZooKeeper)
+class MemoryConnection:
+    """A client of a :class:`MemoryZooKeeper`.  Answers come at once.
+
+    :ivar calls: names of the methods that were called.
+    """
+
+    def __init__(self, server: MemoryZooKeeper) -> None:
+        self.session_id = 0
+        self.calls: list[str] = []
+        self._server = server
+        self._changed: Callable[[Connection], None] = lambda connection: None
+        self._connected = False
+        self._losses: dict[int, tuple[bool, bool]] = {}
+
+    # -- what a test makes happen --
+
+    def lose(self, is_executed: bool, after: int = 0, expires: bool = False) -> None:
+        """Loses the answer of a call, and for a moment the connection.
+
+        :param after: how many calls come before it.
+        :param expires: the session ends as well.
+        """
+        self._losses[len(self.calls) + after] = is_executed, expires
+
+    def suspend(self) -> None:
+        """Breaks the connection."""
+        self._connected = False
+        self._changed(Connection.SUSPENDED)
+        self._server.lose_watches(self)
+
+    def resume(self) -> None:
+        """Connects again, in the same session."""
+        self._connected = True
+        self._changed(Connection.CONNECTED)
+
+    def expire(self) -> None:
+        """Ends the session; another one begins with :meth:`resume`."""
+        self._connected = False
+        self._server.end_session(self.session_id)
+        self._changed(Connection.EXPIRED)
+        self._server.lose_watches(self)
+        self.session_id = self._server.new_session()
+
+    def refuse(self) -> None:
+        """Ends the connection for good, as a server that does not accept the client's identity."""
+        self._connected = False
+        self._changed(Connection.CLOSED)
+
+    # -- IZooKeeper --
+
+    def connect(self, changed: Callable[[Connection], None]) -> None:
+        self._changed = changed
+        self.session_id = self._server.new_session()
+        self.resume()
+
+    def close(self) -> "Deferred[None]":
+        self._connected = False
+        self._server.end_session(self.session_id)
+        return succeed(None)
+
+    def create(self, node: NewNode) -> "Deferred[str]":
+        return self._call("create", self._server.create, node, self.session_id)
+
+    def create_all(self, nodes: Sequence[NewNode]) -> "Deferred[None]":
+        return self._call("create_all", self._create_all, nodes)
+
+    def _create_all(self, nodes: Sequence[NewNode]) -> None:
+        done: list[str] = []
+        try:
+            for node in nodes:
+                done.append(self._server.create(node, self.session_id))
+        except Exception:
+            for path in reversed(done):
+                self._server.delete(path, -1)
+            raise
+
+    def get(self, path: str, watch: Watch | None = None) -> "Deferred[tuple[bytes, Stat]]":
+        def get() -> tuple[bytes, Stat]:
+            node = self._server.find(path)
+            self._server.watch("data", path, self, watch)
+            return node.data, node.stat
+
+        return self._call("get", get)
+
+    def exists(self, path: str, watch: Watch | None = None) -> "Deferred[Stat | None]":
+        def exists() -> Stat | None:
+            self._server.watch("data", path, self, watch)
+            try:
+                return self._server.find(path).stat
+            except NodeMissingError:
+                return None
+
+        return self._call("exists", exists)
+
+    def children(self, path: str, watch: Watch | None = None) -> "Deferred[tuple[list[str], Stat]]":
+        def children() -> tuple[list[str], Stat]:
+            node = self._server.find(path)
+            self._server.watch("children", path, self, watch)
+            return sorted(node.children, reverse=True), node.stat
+
+        return self._call("children", children)
+
+    def set(self, path: str, data: bytes, version: int) -> "Deferred[Stat]":
+        return self._call("set", self._server.set, path, data, version)
+
+    def delete(self, path: str, version: int) -> "Deferred[None]":
+        return self._call("delete", self._server.delete, path, version)
+
+    def sync(self, path: str) -> "Deferred[None]":
+        return self._call("sync", lambda: None)
+
+    def _call(self, name: str, method: Callable[..., T], *args: object) -> "Deferred[T]":
+        loss = self._losses.pop(len(self.calls), None)
+        self.calls.append(name)
+        if not self._connected:
+            return fail(OutcomeUnknownError(f"{name}: not connected"))
+        if loss is None:
+            return execute(method, *args)
+        is_executed, expires = loss
+        if is_executed:
+            execute(method, *args).addErrback(lambda failure: None)
+        if expires:
+            self.expire()
+        else:
+            self.suspend()
+        self.resume()
+        return fail(OutcomeUnknownError(f"{name}: the answer was lost"))
+
+
+def _check_version(path: str, node: Znode, version: int) -> None:
+    if version not in (-1, node.version):
+        raise NodeVersionError(f"{path} has version {node.version}, not {version}")

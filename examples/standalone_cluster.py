@@ -1,0 +1,38 @@
+"""Three bookies in one process; a ledger on all of them is read while one is down.
+
+``python examples/standalone_cluster.py DIRECTORY``.  The command line for the same cluster is
+``twistd -n bookie --standalone 3 --bookiePort 0 --data DIRECTORY``.
+"""
+
+import sys
+from pathlib import Path
+
+from twisted.internet.defer import Deferred
+from twisted.internet.task import react
+
+from bookkeeper_twisted.cli.options import standalone_configs
+from bookkeeper_twisted.cli.production import make_bookie
+from bookkeeper_twisted.client import BookKeeper
+from bookkeeper_twisted.config import BookieConfig
+
+
+async def main(reactor: object, directory: str) -> None:
+    """Starts the cluster, writes, stops a bookie, reads back, stops the others."""
+    configs = standalone_configs(BookieConfig(bookie_port=0), 3, str(Path(directory).absolute()))
+    bookies = [make_bookie(reactor, config) for config in configs]
+    for bookie in bookies:
+        await bookie.start()
+    async with await BookKeeper.connect(reactor, configs[0].metadata_service_uri) as client:
+        ledger = await client.create_ledger(ensemble_size=3, write_quorum=3, ack_quorum=2)
+        await ledger.append(b"on three bookies")
+        await ledger.close()
+        await bookies.pop().stop()
+        reader = await client.open_ledger(ledger.ledger_id)
+        async for entry in reader.entries():
+            print(f"{entry.data.decode()}, read with {len(bookies)} of them up")
+    while bookies:
+        await bookies.pop().stop()
+
+
+if __name__ == "__main__":
+    react(lambda reactor, directory: Deferred.fromCoroutine(main(reactor, directory)), sys.argv[1:])

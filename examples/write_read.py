@@ -1,0 +1,30 @@
+"""Writes a few entries to a new ledger and reads them back.
+
+``python examples/write_read.py sqlite:////path/to/metadata.db``, with a bookie running on that metadata.
+"""
+
+import sys
+
+from twisted.internet.defer import Deferred
+from twisted.internet.task import react
+
+from bookkeeper_twisted.client import BookKeeper
+
+
+async def main(reactor: object, uri: str) -> None:
+    """Writes, closes, opens, reads."""
+    async with await BookKeeper.connect(reactor, uri) as client:
+        ledger = await client.create_ledger(ensemble_size=1, write_quorum=1, ack_quorum=1, password=b"secret")
+        entry_id = await ledger.append(b"hello")
+        print(f"entry {entry_id} of ledger {ledger.ledger_id} is on disk")
+        first, last = await ledger.append_many([b"some", b"more"])
+        print(f"entries {first} to {last} are on disk")
+        await ledger.close()
+
+        reader = await client.open_ledger(ledger.ledger_id, password=b"secret")
+        async for entry in reader.entries():
+            print(entry.entry_id, entry.data.decode())
+
+
+if __name__ == "__main__":
+    react(lambda reactor, uri: Deferred.fromCoroutine(main(reactor, uri)), sys.argv[1:])

@@ -1,0 +1,225 @@
+"""The rules of the architecture, each a function from a source tree to the sentences that say where it is broken.
+
+A tree maps paths below the root of the repository to source text, so that a rule can be tried on a
+made-up one.  The import table is the whole design in one screen: a package may import what its row
+names and nothing else of ours; the standard library is free except for the modules that reach out
+into the world, which only the production adapters may import.
+"""
+
+import ast
+import sys
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+
+Tree = Mapping[str, str]
+_DEFINITIONS = (ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
+
+PACKAGE = "bookkeeper_twisted"
+MAX_MODULE_LINES = 400
+MAX_FUNCTION_LINES = 50
+
+LAYER_0 = frozenset(
+    {"errors", "model", "config", "config_base", "config_client", "config_fields", "config_java_keys"}
+    | {"config_metadata", "properties", "crc32c", "metrics", "instruments", "throttle"}
+)
+
+# What a package, or a module of its own row, may import of ours.
+OURS: dict[str, frozenset[str]] = {
+    **dict.fromkeys(LAYER_0, LAYER_0),
+    "codec": LAYER_0 | {"codec"},
+    "storage": LAYER_0 | {"storage"},
+    "metadata": LAYER_0 | {"metadata", "codec.metadata_formats"},
+    "protocol": LAYER_0 | {"protocol", "codec"},
+    "bookie": LAYER_0 | {"bookie", "codec", "storage", "metadata", "protocol"},
+    "client": LAYER_0 | {"client", "codec", "metadata", "protocol"},
+    "http": LAYER_0 | {"codec", "storage", "metadata", "protocol", "bookie", "client", "http"},
+    "cli": LAYER_0 | {"codec", "storage", "metadata", "protocol", "bookie", "client", "http", "cli"},
+    "testing": LAYER_0 | {"codec", "storage", "metadata", "protocol", "bookie", "client", "http", "testing"},
+    "blocking": LAYER_0 | {"client"},
+    "__main__": frozenset({"cli"}),
+    "": frozenset(),
+}
+
+# What they may import of others.
+_BASE = frozenset({"attr", "attrs", "zope"})
+_TWISTED = _BASE | {"twisted"}
+OUTSIDE: dict[str, frozenset[str]] = {
+    **dict.fromkeys(LAYER_0, _BASE),
+    "instruments": _BASE | {"prometheus_client"},
+    "metrics": _BASE | {"prometheus_client"},
+    "crc32c": _BASE | {"crc32c", "google_crc32c"},
+    "throttle": _TWISTED,
+    "codec": _BASE | {"google"},
+    "storage": _BASE,
+    "metadata": _TWISTED | {"kazoo"},
+    **dict.fromkeys(("protocol", "bookie", "client"), _TWISTED),
+    "blocking": _TWISTED,
+    "http": _TWISTED | {"prometheus_client"},
+    "cli": _TWISTED | {"prometheus_client"},
+    "testing": _TWISTED | {"hypothesis"},
+    "": frozenset(),
+}
+
+# The world: what makes a run of the program differ from the last one.
+WORLD = frozenset(
+    {"fcntl", "mmap", "multiprocessing", "os", "pathlib", "queue", "random", "secrets", "select", "shutil", "signal"}
+    | {"socket", "sqlite3", "subprocess", "tempfile", "threading", "time", "uuid", "twisted.internet.reactor"}
+)
+
+# The production adapters, and what each of them is the door to.
+DOORS: dict[str, frozenset[str]] = {
+    "blocking.py": frozenset({"threading"}),
+    "storage/filesystem.py": frozenset({"os", "fcntl"}),
+    "storage/run_index.py": frozenset({"sqlite3"}),
+    "bookie/executor.py": frozenset({"threading", "queue"}),
+    "client/production.py": frozenset({"pathlib", "random", "socket"}),
+    "metadata/sqlite.py": frozenset({"os"}),
+    "metadata/sqlite_sessions.py": frozenset({"os", "fcntl", "uuid"}),
+    "metadata/sqlite_store.py": frozenset({"sqlite3", "uuid"}),
+    "testing/simulation/streams.py": frozenset({"random"}),
+    "metadata/zookeeper/factory.py": frozenset({"uuid"}),
+    "cli/": WORLD,
+}
+
+
+def read_tree(root: Path) -> dict[str, str]:
+    """Our Python sources below a directory; generated code is not ours."""
+    paths = [p for top in (PACKAGE, "tests", "examples", "benchmarks") for p in sorted((root / top).rglob("*.py"))]
+    return {str(p.relative_to(root)): p.read_text() for p in paths if not p.name.endswith("_pb2.py")}
+
+
+def imports_point_down(tree: Tree) -> Iterator[str]:
+    """A package imports of ours only what its row allows."""
+    for path, module in _modules(tree):
+        allowed = OURS.get(_unit(path))
+        if allowed is None:
+            yield f"{path}: the import table has no row for it"
+            continue
+        for name in _imported(path, module):
+            if not name.startswith(PACKAGE + "."):
+                continue
+            ours = name.removeprefix(PACKAGE + ".")
+            if not any(ours == a or ours.startswith(a + ".") for a in allowed):
+                yield f"{path}: imports {name}"
+
+
+def libraries_stay_in_their_layer(tree: Tree) -> Iterator[str]:
+    """A package imports of others only what its row allows."""
+    for path, module in _modules(tree):
+        allowed = OUTSIDE.get(_unit(path), frozenset())
+        for name in _imported(path, module):
+            top = name.partition(".")[0]
+            if top not in allowed and top not in sys.stdlib_module_names and top != PACKAGE:
+                yield f"{path}: imports {name}"
+
+
+def the_world_comes_through_doors(tree: Tree) -> Iterator[str]:
+    """Clock, disk, network, threads and randomness are imported by the production adapters only."""
+    for path, module in _modules(tree):
+        here = path.removeprefix(PACKAGE + "/")
+        allowed = frozenset().union(*(names for door, names in DOORS.items() if here.startswith(door)))
+        for name in _imported(path, module):
+            for world in WORLD - allowed:
+                if name == world or name.startswith(world + "."):
+                    yield f"{path}: imports {name}"
+        if "cli/" not in path:
+            for node in ast.walk(module):
+                if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "open":
+                    yield f"{path}:{node.lineno}: opens a file"
+
+
+def modules_are_short(tree: Tree) -> Iterator[str]:
+    """No module is longer than 400 lines."""
+    for path, text in tree.items():
+        lines = text.count("\n")
+        if lines > MAX_MODULE_LINES:
+            yield f"{path}: {lines} lines"
+
+
+def functions_are_short(tree: Tree) -> Iterator[str]:
+    """No function is longer than 50 lines."""
+    for path, text in tree.items():
+        for node in ast.walk(ast.parse(text)):
+            if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+                lines = (node.end_lineno or node.lineno) - node.lineno + 1
+                if lines > MAX_FUNCTION_LINES:
+                    yield f"{path}:{node.lineno}: {node.name} has {lines} lines"
+
+
+def modules_have_tests(tree: Tree) -> Iterator[str]:
+    """``a/b.py`` is tested by ``tests/a/test_b.py``; interfaces have nothing to test."""
+    for path, _ in _modules(tree):
+        folder, _, name = path.removeprefix(PACKAGE + "/").rpartition("/")
+        if name in ("__init__.py", "__main__.py", "interfaces.py"):
+            continue
+        test = "/".join(part for part in ("tests", folder, f"test_{name.lstrip('_')}") if part)
+        if test not in tree:
+            yield f"{path}: {test} is missing"
+
+
+def public_names_are_documented(tree: Tree) -> Iterator[str]:
+    """Modules, the public classes and functions of the package, and tests have a docstring.
+
+    A class that is nothing but fields may leave it to its module.
+    """
+    for path, text in tree.items():
+        module = ast.parse(text)
+        if module.body and not ast.get_docstring(module):
+            yield f"{path}: no docstring"
+        for node in _tests(module) if path.startswith("tests/") else _public(path, module):
+            if not ast.get_docstring(node):
+                yield f"{path}:{node.lineno}: {node.name} has no docstring"
+
+
+def package_roots_hold_no_code(tree: Tree) -> Iterator[str]:
+    """``__init__.py`` is a docstring, imports and plain names."""
+    for path, module in _modules(tree):
+        if path.endswith("__init__.py"):
+            for node in module.body:
+                if not isinstance(node, ast.Expr | ast.Import | ast.ImportFrom | ast.Assign | ast.AnnAssign):
+                    yield f"{path}:{node.lineno}: code in a package root"
+
+
+def _modules(tree: Tree) -> Iterator[tuple[str, ast.Module]]:
+    """The modules of the package, generated code left out."""
+    for path, text in tree.items():
+        if path.startswith(PACKAGE + "/") and "/_pb/" not in path:
+            yield path, ast.parse(text)
+
+
+def _unit(path: str) -> str:
+    """The row of the import table a module belongs to."""
+    first, slash, _ = path.removeprefix(PACKAGE + "/").partition("/")
+    return first if slash else first.removesuffix(".py").replace("__init__", "")
+
+
+def _imported(path: str, module: ast.Module) -> Iterator[str]:
+    """Absolute names of everything a module imports, at any depth."""
+    package = path.removesuffix(".py").removesuffix("/__init__").split("/")
+    if not path.endswith("__init__.py"):
+        package.pop()
+    for node in ast.walk(module):
+        if isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            base = package[: len(package) - node.level + 1] if node.level else []
+            source = ".".join([*base, *([node.module] if node.module else [])])
+            # ``from package import module`` names the module; ``from module import name`` a bit too much,
+            # which does not matter where whole packages are compared.
+            yield from (f"{source}.{alias.name}" for alias in node.names)
+
+
+def _public(path: str, module: ast.Module) -> Iterator[ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef]:
+    """Public classes and functions of a module of the package."""
+    for node in module.body if path.startswith(PACKAGE + "/") else ():
+        if not isinstance(node, _DEFINITIONS) or node.name.startswith("_"):
+            continue
+        if not all(isinstance(field, ast.AnnAssign | ast.Assign | ast.Pass) for field in node.body):
+            yield node
+
+
+def _tests(module: ast.Module) -> Iterator[ast.FunctionDef | ast.AsyncFunctionDef]:
+    """Test methods of a module."""
+    for node in ast.walk(module):
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) and node.name.startswith("test_"):
+            yield node

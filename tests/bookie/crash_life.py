@@ -1,0 +1,229 @@
+"""A whole bookie on a simulated disk, what it promises, and the check of those promises after a crash.
+
+Facts, in the order in which they become true:
+
+====================================  =================================================================
+``("begun", ledger, entry, bytes)``    an entry was handed to the bookie
+``("acked", ledger, entry)``           its add was acknowledged (S1)
+``("fencing", ledger)``                a fence was asked for
+``("fenced", ledger)``                 the fence was acknowledged (S2)
+``("lac", ledger, lac)``               an explicit LAC was acknowledged
+``("denied", ledger, entry)``          a fencing read was answered "no such entry" (S4)
+====================================  =================================================================
+"""
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import attrs
+from twisted.internet.defer import Deferred, succeed
+from twisted.internet.task import Clock
+from twisted.python.failure import Failure
+
+from bookkeeper_twisted.bookie.engine import Engine, EngineOptions
+from bookkeeper_twisted.bookie.store import Store, StorePaths
+from bookkeeper_twisted.codec.metadata_formats.cookie import Cookie
+from bookkeeper_twisted.errors import BookKeeperError, LedgerFencedError
+from bookkeeper_twisted.model import EntryRun
+from bookkeeper_twisted.storage.cookies import DirectoryLocks, must_stamp, read_cookies, stamp
+from bookkeeper_twisted.storage.journal_files import JournalSettings
+from bookkeeper_twisted.storage.ledger_storage import StorageSettings
+from bookkeeper_twisted.testing.crash import Facts
+from bookkeeper_twisted.testing.disk import SimDisk
+from bookkeeper_twisted.testing.executor import StepExecutor
+from bookkeeper_twisted.testing.index import SimIndex
+
+KEY = b"k" * 20
+JOURNALS = JournalSettings(
+    max_size=4096, alignment=512, block=512, max_backups=0, preallocate=2048, fill_step=2048, max_spares=1
+)
+STORAGE = StorageSettings(log_size_limit=6000, write_cache_bytes=1 << 20, read_cache_bytes=1 << 16)
+STORE_COOKIE = "/store/cookie"
+
+
+def entry(ledger_id: int, entry_id: int, size: int = 40) -> bytes:
+    """The bytes of an entry; they tell ledger and entry apart."""
+    numbers = (ledger_id, entry_id, entry_id - 1, size)
+    head = b"".join(n.to_bytes(8, "big", signed=True) for n in numbers)
+    return head + bytes([(ledger_id * 37 + entry_id * 11 + i) & 255 for i in range(size)])
+
+
+def run(ledger_id: int, first: int, count: int = 1, size: int = 40) -> EntryRun:
+    return EntryRun.of_entries(ledger_id, first, [entry(ledger_id, first + i, size) for i in range(count)])
+
+
+def lac_packet(ledger_id: int, lac: int) -> bytes:
+    return ledger_id.to_bytes(8, "big") + lac.to_bytes(8, "big") + b"sum!"
+
+
+@attrs.frozen
+class Parts:
+    """What a bookie is made of; plants replace parts by broken ones."""
+
+    open_store: Callable[..., Store] = Store.open
+    engine: type[Engine] = Engine
+    n_journals: int = 1
+    n_ledger_dirs: int = 1
+
+    @property
+    def paths(self) -> StorePaths:
+        ledgers = tuple(f"/ledgers{i}" for i in range(self.n_ledger_dirs))
+        return StorePaths(tuple(f"/journal{i}" for i in range(self.n_journals)), ledgers, ledgers)
+
+
+class Life:
+    """One process of the bookie, from the first look at its directories on."""
+
+    def __init__(self, disk: SimDisk, facts: Facts, parts: Parts) -> None:
+        self.facts = facts
+        self.executor = StepExecutor()
+        self.failures: list[Failure] = []
+        self._parts = parts
+        parts.paths.make(disk)
+        self._locks = DirectoryLocks(disk, parts.paths.all())
+        check_cookies(disk, parts.paths)
+        self.store = parts.open_store(disk, parts.paths, SimIndex.open, 1000, b"salt", JOURNALS, STORAGE)
+        self.store.recover()
+        self.engine = parts.engine(
+            self.store.storage, self.store.journals, self.executor, Clock(), _usage, self.failures.append,
+            options=EngineOptions(),
+        )  # fmt: skip
+        self.bookie = self.engine.bookie
+
+    def drain(self) -> None:
+        self.executor.drain()
+
+    def add(self, entries: EntryRun, recovery: bool = False, deferred: bool = False) -> None:
+        """Hands a run to the bookie and remembers the acknowledgement when it comes.
+
+        An acknowledgement of a deferred-sync add promises nothing before a :meth:`force`.
+        """
+        ids = range(entries.first, entries.last + 1)
+        self.facts += [("begun", entries.ledger_id, i, entries.entry(i)) for i in ids]
+
+        def done(error: Exception | None) -> None:
+            if error is None and not deferred:
+                self.facts.extend(("acked", entries.ledger_id, i) for i in ids)
+
+        self.bookie.add(entries, KEY, recovery, deferred, False, done)
+
+    def force(self, ledger_id: int) -> None:
+        """Everything of the ledger that was handed over before is durable once this is answered."""
+        begun = [fact[2] for fact in self.facts if fact[:2] == ("begun", ledger_id)]
+        forced = self.bookie.force(ledger_id)
+        forced.addCallbacks(lambda _: self.facts.extend(("acked", ledger_id, i) for i in begun), lambda failure: None)
+
+    def fence(self, ledger_id: int, denied: int | None = None) -> None:
+        """Fences; with ``denied``, like a fencing read of an entry that is not there."""
+        self.facts.append(("fencing", ledger_id))
+        fenced = self.bookie.fence(ledger_id, KEY)
+
+        def acknowledged(_: None) -> None:
+            self.facts.append(("fenced", ledger_id))
+            if denied is not None and self.bookie.cached(ledger_id, denied) is None:
+                self.facts.append(("denied", ledger_id, denied))
+
+        fenced.addCallbacks(acknowledged, lambda failure: None)
+
+    def write_lac(self, ledger_id: int, lac: int) -> None:
+        written = self.bookie.set_explicit_lac(ledger_id, KEY, lac_packet(ledger_id, lac))
+        written.addCallbacks(lambda _: self.facts.append(("lac", ledger_id, lac)), lambda failure: None)
+
+    def checkpoint(self) -> None:
+        self.engine.checkpointer.checkpoint()
+        self.drain()
+
+    def stop(self) -> None:
+        """The orderly end: what was begun is finished, checkpointed, closed."""
+        self.drain()
+        self.checkpoint()
+        self.store.close()
+        self._locks.release()
+
+
+def _usage() -> "Deferred[tuple[int, int]]":
+    return succeed((1, 1))
+
+
+def check_cookies(disk: SimDisk, paths: StorePaths) -> None:
+    """The check of a start (S6), with a metadata store that is one atomic object."""
+    disk.make_directories("/store")
+    expected = Cookie("127.0.0.1:3181", ",".join(paths.journals), paths.ledgers, None, "instance").encode()
+    stored = disk.committed(STORE_COOKIE)
+
+    def verify(cookie: bytes, where: str) -> None:
+        if cookie != expected:
+            raise AssertionError(f"{where} has another cookie")
+
+    if must_stamp(read_cookies(disk, paths.all()), expected, stored, verify, lambda cookie: set(paths.all())):
+        stamp(disk, paths.all(), expected)
+        disk.commit(STORE_COOKIE, expected, expected)
+
+
+def found_entry(life: Life, ledger_id: int, entry_id: int) -> bytes | None:
+    """What a reader would get."""
+    storage = life.store.storage
+    got = storage.cached(ledger_id, entry_id) or storage.load(ledger_id, entry_id, 1)
+    return got.entry(entry_id) if got is not None else None
+
+
+def verifier(parts: Parts) -> Callable[[SimDisk, Facts], None]:
+    """The recovery of an enumeration: starts on a crash state and checks every promise."""
+
+    def recover(disk: SimDisk, facts: Facts) -> None:
+        life = Life(disk, [], parts)
+        check_promises(life, facts)
+
+    return recover
+
+
+def check_promises(life: Life, facts: Facts) -> None:
+    """:raises AssertionError: what the bookie holds contradicts the facts."""
+    begun = {(fact[1], fact[2]): fact[3] for fact in facts if fact[0] == "begun"}
+    for kind, ledger_id, *rest in facts:
+        row = life.store.storage.ledger(ledger_id)
+        if kind == "acked" and found_entry(life, ledger_id, rest[0]) != begun[ledger_id, rest[0]]:
+            raise AssertionError(f"acknowledged entry {ledger_id}/{rest[0]} is lost or changed")
+        if kind == "fenced" and not (row is not None and row.fenced and row.master_key == KEY):
+            raise AssertionError(f"the fence of {ledger_id} is lost: {row}")
+        if kind == "lac" and (row is None or int.from_bytes(row.explicit_lac[8:16], "big") < rest[0]):
+            raise AssertionError(f"the LAC {rest[0]} of {ledger_id} is lost: {row}")
+        if kind == "denied":
+            _check_denied(life, ledger_id, rest[0])
+    _check_nothing_foreign(life, begun)
+
+
+def _check_denied(life: Life, ledger_id: int, entry_id: int) -> None:
+    """An ordinary add of an entry that was denied must never succeed (S3, S4)."""
+    outcome: list[Exception | None] = []
+    life.bookie.add(run(ledger_id, entry_id), KEY, False, False, False, outcome.append)
+    life.drain()
+    if not (outcome and isinstance(outcome[0], LedgerFencedError)):
+        raise AssertionError(f"an add to the fenced ledger {ledger_id} ended with {outcome}")
+
+
+def _check_nothing_foreign(life: Life, begun: dict[tuple[int, int], bytes]) -> None:
+    """Nothing is half there, and nothing that nobody wrote (S9)."""
+    for ledger_id in sorted({ledger for ledger, _ in begun}):
+        for first, last in life.store.storage.entry_ranges(ledger_id):
+            for entry_id in range(first, last + 1):
+                if found_entry(life, ledger_id, entry_id) != begun.get((ledger_id, entry_id)):
+                    raise AssertionError(f"entry {ledger_id}/{entry_id} is not what was written")
+
+
+Script = Callable[[Life], Any]
+
+
+def workload(script: Script, parts: Parts, lives: Sequence[Script] = ()) -> Callable[[SimDisk, Facts], None]:
+    """A script in one process, perhaps followed by others in further ones; each is killed at its end."""
+
+    def work(disk: SimDisk, facts: Facts) -> None:
+        for each in (script, *lives):
+            each(Life(disk, facts, parts))
+            disk.kill()
+
+    return work
+
+
+EXPECTED_FAILURES = (BookKeeperError, OSError)
+"""What a life may end with when the disk fails."""

@@ -1,0 +1,165 @@
+"""A whole bookie without threads, network and disk: the real parts on a simulated disk."""
+
+import errno
+from collections.abc import Sequence
+
+from twisted.internet.defer import Deferred, succeed
+from twisted.internet.error import ConnectionDone
+from twisted.internet.task import Clock
+from twisted.internet.testing import StringTransport
+from twisted.python.failure import Failure
+
+from bookkeeper_twisted.bookie.engine import Engine, EngineOptions
+from bookkeeper_twisted.bookie.store import Store, StorePaths
+from bookkeeper_twisted.codec import v2
+from bookkeeper_twisted.codec.runs import AddRun, BatchRead
+from bookkeeper_twisted.model import EntryRun
+from bookkeeper_twisted.protocol.server import ServerConnection
+from bookkeeper_twisted.storage.journal_files import JournalSettings
+from bookkeeper_twisted.storage.ledger_storage import StorageSettings
+from bookkeeper_twisted.testing.disk import SimDisk
+from bookkeeper_twisted.testing.executor import StepExecutor
+from bookkeeper_twisted.testing.index import SimIndex
+
+KEY = b"k" * 20
+MIB = 1 << 20
+
+
+def entry(ledger_id: int, entry_id: int, data: bytes = b"payload", lac: int = -1) -> bytes:
+    """Bytes of an entry: header, then data in the place of digest and payload."""
+    numbers = (ledger_id, entry_id, lac, len(data))
+    return b"".join(n.to_bytes(8, "big", signed=True) for n in numbers) + data
+
+
+def run(ledger_id: int, first: int, count: int = 1, data: bytes = b"payload", lac: int = -1) -> EntryRun:
+    """A run of entries of one size."""
+    return EntryRun.of_entries(ledger_id, first, [entry(ledger_id, first + i, data, lac) for i in range(count)])
+
+
+class Peer:
+    """A client at the end of a connection without a network."""
+
+    def __init__(self, connection: ServerConnection) -> None:
+        self.connection = connection
+        self.transport = CountingTransport()
+        connection.makeConnection(self.transport)
+
+    def send(self, data: bytes) -> None:
+        self.connection.dataReceived(data)
+
+    def leave(self) -> None:
+        """The connection is lost."""
+        self.connection.connectionLost(Failure(ConnectionDone()))
+
+    @property
+    def held(self) -> bool:
+        """Whether the bookie does not read from the connection."""
+        return self.transport.producerState == "paused"
+
+    @property
+    def ended(self) -> bool:
+        """Whether the bookie closes the connection."""
+        return self.transport.disconnecting or self.transport.aborted
+
+    def replies(self) -> bytes:
+        """What was written since the last call."""
+        data: bytes = self.transport.value()
+        self.transport.clear()
+        return data
+
+
+class CountingTransport(StringTransport):
+    """Counts its writes."""
+
+    writes = 0
+    aborted = False
+
+    def write(self, data: bytes) -> None:
+        self.writes += 1
+        super().write(data)
+
+    def abortConnection(self) -> None:
+        self.aborted = True
+        super().abortConnection()
+
+
+class Rig:
+    """One bookie; :meth:`drain` lets its lanes do what they have to do."""
+
+    def __init__(
+        self, disk: SimDisk | None = None, journals: int = 1, ledger_dirs: int = 1,
+        options: EngineOptions | None = None, storage: StorageSettings | None = None,
+    ) -> None:  # fmt: skip
+        self.disk = disk or SimDisk()
+        self.clock = Clock()
+        self.executor = StepExecutor()
+        self.failures: list[Failure] = []
+        self.disk_full: list[bool] = []
+        paths = StorePaths(
+            tuple(f"/journal{i}" for i in range(journals)),
+            tuple(f"/ledger{i}" for i in range(ledger_dirs)),
+            tuple(f"/ledger{i}" for i in range(ledger_dirs)),
+        )
+        paths.make(self.disk)
+        self.store = Store.open(
+            self.disk, paths, SimIndex.open, 1, b"salt", JournalSettings(max_size=MIB, preallocate=MIB // 4),
+            storage or StorageSettings(write_cache_bytes=4 * MIB, read_cache_bytes=MIB),
+        )  # fmt: skip
+        self.store.recover()
+        self.storage = self.store.storage
+        self.engine = Engine(
+            self.storage, self.store.journals, self.executor, self.clock, self._usage, self.failures.append,
+            self.disk_full.append, options,
+        )  # fmt: skip
+        self.bookie = self.engine.bookie
+
+    def _usage(self) -> "Deferred[tuple[int, int]]":
+        return succeed((1000, 400))
+
+    def connect(self) -> Peer:
+        return Peer(self.engine.factory.buildProtocol(None))
+
+    def drain(self) -> None:
+        self.executor.drain()
+
+    def add(
+        self, entries: EntryRun, key: bytes = KEY, recovery: bool = False, deferred: bool = False
+    ) -> list[Exception | None]:
+        """Adds a run.
+
+        :returns: a list that gets the completion.
+        """
+        done: list[Exception | None] = []
+        self.bookie.add(entries, key, recovery, deferred, False, done.append)
+        return done
+
+    def fail(self, name: str, directory: str, times: int = 1) -> None:
+        """The next operations of a name below a directory fail with an I/O error."""
+        self.disk.fail(errno.EIO, when=lambda op: op.name == name and op.path.startswith(directory), times=times)
+
+    def restart(self, crash: bool = True) -> "Rig":
+        """The bookie that starts on what a power cut (or a kill) left of this one."""
+        if crash:
+            return Rig(self.disk.crash())
+        self.disk.kill()
+        return Rig(self.disk)
+
+
+def adds(entries: EntryRun, key: bytes = KEY, flags: int = 0) -> bytes:
+    """V2 frames of adds."""
+    return v2.encode_adds(key, entries, flags)
+
+
+def add_replies(entries: EntryRun, status: object) -> bytes:
+    """The frames that answer them."""
+    return AddRun(2, 2, 0, False, KEY, entries).replies(status)  # type: ignore[arg-type]
+
+
+def reads(ledger_id: int, entry_ids: Sequence[int]) -> bytes:
+    """V2 frames of plain reads."""
+    return v2.encode_reads(ledger_id, entry_ids)
+
+
+def batch(ledger_id: int, first: int, count: int, size: int, request_id: int = 7) -> bytes:
+    """A V2 frame of a batch read."""
+    return v2.encode_batch_read(BatchRead(2, 2, 0, ledger_id, first, request_id, count, size))

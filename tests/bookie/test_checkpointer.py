@@ -1,0 +1,93 @@
+"""Checkpoints."""
+
+import errno
+
+from twisted.trial.unittest import SynchronousTestCase
+
+from bookkeeper_twisted.storage.interfaces import JournalPosition
+
+from .rig import Rig, run
+
+
+class CheckpointTests(SynchronousTestCase):
+    """When, up to where, and what follows."""
+
+    def setUp(self) -> None:
+        self.rig = Rig()
+        self.checkpointer = self.rig.engine.checkpointer
+        self.mark = self.rig.store.marks[0]
+
+    def test_timer(self) -> None:
+        """The timer checkpoints again and again, and ends with the stop."""
+        self.checkpointer.start(10)
+        self.addCleanup(self.checkpointer.stop)
+        for first in (0, 1):
+            self.rig.add(run(1, first))
+            self.rig.drain()
+            before = self.mark.position
+            self.rig.clock.advance(10)
+            self.rig.drain()
+            self.assertGreater(self.mark.position, before)
+        self.successResultOf(self.checkpointer.stop())
+        self.assertEqual(self.rig.clock.getDelayedCalls(), [])
+
+    def test_mark_is_of_the_swap(self) -> None:
+        """S7: what completes while a checkpoint is written is above its mark."""
+        self.rig.add(run(1, 0))
+        self.rig.drain()
+        at_swap = self.rig.engine.commits[0].mark
+        checkpointing = self.checkpointer.checkpoint()
+        self.rig.add(run(1, 1))
+        self.rig.executor.step("journal-0")
+        self.assertGreater(self.rig.engine.commits[0].mark, at_swap)
+        self.rig.executor.step("flush")
+        self.assertTrue(self.successResultOf(checkpointing))
+        self.assertEqual(self.mark.position, at_swap)
+
+    def test_unsynced_is_not_marked(self) -> None:
+        """S7: a mark never stands beyond what the journal itself has on disk."""
+        self.rig.add(run(1, 0), deferred=True)
+        self.rig.drain()
+        self.checkpointer.checkpoint()
+        self.rig.drain()
+        self.assertEqual(self.mark.position, JournalPosition())
+
+    def test_one_at_a_time(self) -> None:
+        """A checkpoint that is asked for while one is written is that one."""
+        self.rig.add(run(1, 0))
+        self.rig.drain()
+        both = [self.checkpointer.checkpoint(), self.checkpointer.checkpoint()]
+        self.checkpointer.make_room()
+        self.assertEqual(self.rig.executor.lanes(), ["flush"])
+        stopping = self.checkpointer.stop()
+        self.assertNoResult(stopping)
+        self.rig.drain()
+        self.assertEqual([self.successResultOf(d) for d in (*both, stopping)], [True] * 3)
+
+    def test_failure(self) -> None:
+        """One that fails moves no mark and loses nothing; the next one makes good."""
+        self.rig.add(run(1, 0))
+        self.rig.drain()
+        self.rig.fail("pwrite", "/ledger0/")
+        failing = self.checkpointer.checkpoint()
+        self.rig.drain()
+        self.assertFalse(self.successResultOf(failing))
+        self.assertEqual((self.mark.position, self.rig.disk_full), (JournalPosition(), []))
+        self.assertIsNotNone(self.rig.bookie.cached(1, 0))
+        again = self.checkpointer.checkpoint()
+        self.rig.drain()
+        self.assertTrue(self.successResultOf(again))
+        self.assertGreater(self.mark.position, JournalPosition())
+
+    def test_no_space(self) -> None:
+        """A full disk is told, and told again when there is space; the bookie goes on meanwhile."""
+        self.rig.add(run(1, 0))
+        self.rig.drain()
+        self.rig.disk.fail(errno.ENOSPC, when=lambda op: op.name == "pwrite" and op.path.startswith("/ledger0/"))
+        self.checkpointer.checkpoint()
+        self.rig.drain()
+        self.assertEqual(self.rig.disk_full, [True])
+        done = self.rig.add(run(1, 1))
+        self.checkpointer.checkpoint()
+        self.rig.drain()
+        self.assertEqual((done, self.rig.disk_full, self.rig.failures), ([None], [True, False], []))

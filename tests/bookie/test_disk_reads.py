@@ -1,0 +1,80 @@
+"""Reads on the lane."""
+
+from twisted.internet.defer import CancelledError
+from twisted.trial.unittest import SynchronousTestCase
+
+from bookkeeper_twisted.bookie.disk_reads import DiskReads
+from bookkeeper_twisted.errors import BookieIOError, NoSuchEntryError, TooManyRequestsError
+from bookkeeper_twisted.instruments import Instruments
+from bookkeeper_twisted.metrics import BookieMetrics
+from bookkeeper_twisted.model import EntryRun
+
+from .rig import Rig, run
+
+
+class DiskReadsTests(SynchronousTestCase):
+    """A bookie with two ledgers on disk."""
+
+    def setUp(self) -> None:
+        self.rig = Rig()
+        for ledger_id in (1, 2):
+            self.rig.add(run(ledger_id, 0, 10))
+        self.rig.engine.checkpointer.checkpoint()
+        self.rig.drain()
+        self.rig = self.rig.restart()
+        self.events: list[object] = []
+        self.metrics = BookieMetrics(Instruments())
+        self.reads = DiskReads(
+            self.rig.storage, self.rig.executor, lambda: self.events.append("flush"), self.metrics, limit=3
+        )
+
+    def test_order(self) -> None:
+        """Results come in the order asked for, whatever order the disk was read in."""
+        loading = self.reads.load([(2, 5, 0), (1, 3, 0), (2, 1, 0)])
+        self.rig.drain()
+        found = [(run.ledger_id, run.first) for run in self.successResultOf(loading) if isinstance(run, EntryRun)]
+        self.assertEqual(found, [(2, 5), (1, 3), (2, 1)])
+        self.assertEqual(self.metrics.read_bytes.value, 3 * run(1, 0).size)
+
+    def test_flush_behind_the_result(self) -> None:
+        """The outbox is flushed once, behind what the result has caused."""
+        self.reads.load([(1, 0, 0)]).addCallback(lambda _: self.events.append("result"))
+        self.rig.drain()
+        self.assertEqual(self.events, ["result", "flush"])
+
+    def test_kept(self) -> None:
+        """What was loaded is in memory afterwards."""
+        self.reads.load([(1, 0, 10_000)])
+        self.rig.drain()
+        held = self.rig.storage.cached(1, 9)
+        assert held is not None
+        self.assertEqual(held.count, 10)
+
+    def test_limit(self) -> None:
+        """S11: only so many wait; those that ended, or were withdrawn, make room."""
+        first = self.reads.load([(1, 0, 0), (1, 1, 0)])
+        self.failureResultOf(self.reads.load([(1, 2, 0), (1, 3, 0)]), TooManyRequestsError)
+        first.cancel()
+        self.failureResultOf(first, CancelledError)
+        again = self.reads.load([(1, 2, 0), (1, 3, 0), (1, 4, 0)])
+        self.rig.drain()
+        self.successResultOf(again)
+        self.rig.drain()
+        self.assertNoResult(self.reads.load([(1, 2, 0)]))
+
+    def test_errors(self) -> None:
+        """S5: a read that fails is an I/O error, an entry the index does not have is none."""
+        self.rig.fail("pread", "/ledger0/")
+        loading = self.reads.load([(1, 0, 0), (1, 99, 0), (2, 0, 0)])
+        self.rig.drain()
+        failed, missing, good = self.successResultOf(loading)
+        self.assertIsInstance(failed, BookieIOError)
+        self.assertIsInstance(missing, NoSuchEntryError)
+        self.assertIsInstance(good, EntryRun)
+
+    def test_other_questions(self) -> None:
+        """Last entry and ranges come from the lane as well."""
+        last, ranges = self.reads.last_entry(1), self.reads.entry_ranges(2)
+        self.assertEqual(self.rig.executor.lanes(), ["read", "read"])
+        self.rig.drain()
+        self.assertEqual((self.successResultOf(last), self.successResultOf(ranges)), (9, [(0, 9)]))

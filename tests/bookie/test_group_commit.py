@@ -1,0 +1,347 @@
+"""Group commit: one write, one sync, one flush for everything that waited."""
+
+from collections.abc import Iterator, Sequence
+
+from twisted.internet.task import Clock
+from twisted.python.failure import Failure
+from twisted.trial.unittest import SynchronousTestCase
+from zope.interface import implementer
+from zope.interface.verify import verifyObject
+
+from bookkeeper_twisted.bookie.group_commit import CommitOptions, GroupCommit
+from bookkeeper_twisted.errors import StorageFailedError
+from bookkeeper_twisted.instruments import Instruments
+from bookkeeper_twisted.metrics import JournalMetrics
+from bookkeeper_twisted.storage.interfaces import IJournal, JournalPosition
+from bookkeeper_twisted.testing.executor import StepExecutor
+
+
+@implementer(IJournal)
+class ListJournal:
+    """Remembers what it was asked to do."""
+
+    def __init__(self) -> None:
+        self.position = self.durable = JournalPosition(1, 0)
+        self.calls: list[object] = []
+        self.error: Exception | None = None
+        self.released: list[JournalPosition] = []
+        self.unprepared = 0
+
+    def write_group(self, records: Sequence[bytes], sync: bool = True) -> JournalPosition:
+        self._check()
+        self.calls.append((b"".join(records), sync))
+        self.position = JournalPosition(1, self.position.offset + sum(map(len, records)))
+        if sync:
+            self.durable = self.position
+        return self.position
+
+    def sync(self) -> JournalPosition:
+        self._check()
+        self.calls.append("sync")
+        self.durable = self.position
+        return self.durable
+
+    def _check(self) -> None:
+        if self.error is not None:
+            raise self.error
+
+    def replay(self, mark: JournalPosition) -> Iterator[bytes]:
+        return iter(())
+
+    def release(self, mark: JournalPosition) -> None:
+        self._check()
+        self.released.append(mark)
+
+    def prepare(self) -> bool:
+        self.unprepared -= 1
+        return self.unprepared <= 0
+
+    def close(self) -> None:
+        self.calls.append("close")
+
+
+class GroupCommitTestCase(SynchronousTestCase):
+    """A queue in front of a journal that is a list."""
+
+    options = CommitOptions()
+
+    def setUp(self) -> None:
+        self.journal = ListJournal()
+        self.executor = StepExecutor()
+        self.clock = Clock()
+        self.events: list[object] = []
+        self.failures: list[Failure] = []
+        self.commit = self.make(self.options)
+
+    def make(self, options: CommitOptions) -> GroupCommit:
+        return GroupCommit(
+            self.journal, "journal-0", self.executor, self.clock, lambda: self.events.append("flush"),
+            self.failures.append, JournalMetrics(Instruments(), 0), options,
+        )  # fmt: skip
+
+    def append(self, records: bytes, sync: bool = True) -> None:
+        self.commit.append(records, 1, lambda error: self.events.append((records, error)), sync)
+
+
+class GroupTests(GroupCommitTestCase):
+    """Groups."""
+
+    def test_interface(self) -> None:
+        """The journal of these tests is one."""
+        verifyObject(IJournal, self.journal)
+
+    def test_one_group(self) -> None:
+        """What was queued together is one write with one sync, completed in order, and flushed once."""
+        for records in (b"a", b"b", b"c"):
+            self.append(records)
+        self.assertEqual(self.events, [])
+        self.executor.drain()
+        self.assertEqual(self.journal.calls, [(b"abc", True)])
+        self.assertEqual(self.events, [(b"a", None), (b"b", None), (b"c", None), "flush"])
+
+    def test_nothing_is_acknowledged_before_the_sync(self) -> None:
+        """S1: a completion comes from the lane's result, never from the queueing."""
+        self.append(b"a")
+        self.assertEqual(self.events, [])
+        self.executor.run_one()
+        self.assertEqual(self.events, [])
+        self.executor.deliver()
+        self.assertEqual(self.events, [(b"a", None), "flush"])
+
+    def test_next_group_does_not_wait_for_the_reactor(self) -> None:
+        """What arrives during a sync is the next group, written before the reactor has seen the first."""
+        self.append(b"a")
+        write = self.journal.write_group
+
+        def arriving(records: Sequence[bytes], sync: bool = True) -> JournalPosition:
+            self.journal.write_group = write  # type: ignore[method-assign]
+            self.append(b"b")
+            return write(records, sync)
+
+        self.journal.write_group = arriving  # type: ignore[method-assign]
+        self.executor.run_one()
+        self.assertEqual(self.journal.calls, [(b"a", True), (b"b", True)])
+        self.executor.deliver()
+        self.assertEqual(self.events, [(b"a", None), "flush", (b"b", None), "flush"])
+        self.assertEqual(self.executor.lanes(), [])
+
+    def test_starts_again(self) -> None:
+        """After the queue ran empty the next item starts the lane again."""
+        self.append(b"a")
+        self.executor.drain()
+        self.append(b"b")
+        self.executor.drain()
+        self.assertEqual(self.journal.calls, [(b"a", True), (b"b", True)])
+
+    def test_one_drain_at_a_time(self) -> None:
+        """However much is queued, the lane has one piece of work."""
+        for _ in range(10):
+            self.append(b"a")
+        self.assertEqual(self.executor.lanes(), ["journal-0"])
+
+    def test_force(self) -> None:
+        """Empty records that want a sync sync what is written, and write nothing."""
+        self.append(b"")
+        self.executor.drain()
+        self.assertEqual(self.journal.calls, ["sync"])
+        self.assertEqual(self.events, [(b"", None), "flush"])
+
+    def test_mark(self) -> None:
+        """S7: the mark follows completed and synced groups only."""
+        self.append(b"abc")
+        self.executor.run_one()
+        self.assertEqual(self.commit.mark, JournalPosition(1, 0))
+        self.executor.deliver()
+        self.assertEqual(self.commit.mark, JournalPosition(1, 3))
+        self.append(b"d", sync=False)
+        self.executor.drain()
+        self.assertEqual(self.commit.mark, JournalPosition(1, 3))
+
+    def test_queued_bytes(self) -> None:
+        """S11: bytes count from the queueing to the completion, and a full queue says so."""
+        self.commit = self.make(CommitOptions(max_queued_bytes=4))
+        self.append(b"abc")
+        self.assertFalse(self.commit.is_full)
+        self.append(b"d")
+        self.assertTrue(self.commit.is_full)
+        self.executor.drain()
+        self.assertEqual((self.commit.queued_bytes, self.commit.is_full), (0, False))
+
+    def test_queued_items(self) -> None:
+        """S11: so do many small items."""
+        self.commit = self.make(CommitOptions(max_queued_items=2))
+        self.append(b"")
+        self.append(b"")
+        self.assertTrue(self.commit.is_full)
+
+    def test_a_completion_that_raises(self) -> None:
+        """One completion that fails does not take the others, or the flush, with it."""
+        self.commit.append(b"a", 1, lambda error: self.fail("a bug"))
+        self.append(b"b")
+        self.executor.drain()
+        self.assertEqual(self.events, [(b"b", None), "flush"])
+        self.assertEqual(len(self.flushLoggedErrors(self.failureException)), 1)
+
+    def test_tend(self) -> None:
+        """Old files are released and the next one is made ready, step by step, beside the groups."""
+        self.journal.unprepared = 3
+        self.commit.tend(JournalPosition(1, 5))
+        self.executor.drain()
+        self.assertEqual(self.journal.released, [JournalPosition(1, 5)])
+        self.assertEqual(self.journal.unprepared, 0)
+
+    def test_finish(self) -> None:
+        """A finish waits until all that is queued is durable."""
+        self.append(b"a", sync=False)
+        finished = self.commit.finish()
+        self.assertNoResult(finished)
+        self.executor.drain()
+        self.successResultOf(finished)
+        self.assertEqual(self.journal.calls, [(b"a", False), "sync"])
+        self.assertEqual(self.clock.getDelayedCalls(), [])
+
+
+class DeferredSyncTests(GroupCommitTestCase):
+    """Items that do not wait for the sync."""
+
+    def test_alone(self) -> None:
+        """A group without anybody who wants a sync is not synced, until the interval has passed."""
+        self.append(b"a", sync=False)
+        self.executor.drain()
+        self.assertEqual(self.journal.calls, [(b"a", False)])
+        self.assertEqual(self.events, [(b"a", None), "flush"])
+        self.clock.advance(1)
+        self.executor.drain()
+        self.assertEqual(self.journal.calls, [(b"a", False), "sync"])
+        self.assertEqual(self.commit.mark, JournalPosition(1, 1))
+
+    def test_a_sync_in_between(self) -> None:
+        """A group that is synced anyway makes the timer needless."""
+        self.append(b"a", sync=False)
+        self.executor.drain()
+        self.append(b"b")
+        self.executor.drain()
+        self.assertEqual(self.clock.getDelayedCalls(), [])
+
+    def test_mixed(self) -> None:
+        """In a mixed group they are complete behind the write, the others behind the sync."""
+        self.append(b"a")
+        self.append(b"b", sync=False)
+        sync = self.journal.sync
+
+        def syncing() -> JournalPosition:
+            self.executor.deliver()
+            self.events.append("syncing")
+            return sync()
+
+        self.journal.sync = syncing  # type: ignore[method-assign]
+        self.executor.drain()
+        self.assertEqual(self.journal.calls, [(b"ab", False), "sync"])
+        self.assertEqual(self.events, [(b"b", None), "flush", "syncing", (b"a", None), "flush"])
+        self.assertEqual(self.clock.getDelayedCalls(), [])
+
+
+class UnsyncedTests(GroupCommitTestCase):
+    """``journalSyncData`` is false."""
+
+    options = CommitOptions(sync_data=False, sync_interval=0.5)
+
+    def test_acknowledged_after_the_write(self) -> None:
+        """Everything is complete after the write, and synced when the interval has passed."""
+        self.append(b"a")
+        self.executor.drain()
+        self.assertEqual(self.journal.calls, [(b"a", False)])
+        self.assertEqual(self.events, [(b"a", None), "flush"])
+        self.clock.advance(0.5)
+        self.executor.drain()
+        self.assertEqual(self.journal.calls[-1], "sync")
+
+
+class MaxWaitTests(GroupCommitTestCase):
+    """``journalMaxGroupWaitMSec`` is set."""
+
+    options = CommitOptions(max_wait=0.002, enough_bytes=10)
+
+    def test_waits_for_company(self) -> None:
+        """An idle journal waits, and takes what came meanwhile."""
+        self.append(b"a")
+        self.assertEqual(self.executor.lanes(), [])
+        self.append(b"b")
+        self.clock.advance(0.002)
+        self.executor.drain()
+        self.assertEqual(self.journal.calls, [(b"ab", True)])
+
+    def test_enough(self) -> None:
+        """Enough bytes end the wait."""
+        self.append(b"a")
+        self.append(b"b" * 9)
+        self.assertEqual(self.executor.lanes(), ["journal-0"])
+        self.assertEqual(self.clock.getDelayedCalls(), [])
+
+    def test_stop(self) -> None:
+        """A stop ends the wait; what was queued is written."""
+        self.append(b"a")
+        self.commit.stop()
+        self.executor.drain()
+        self.assertEqual(self.events, [(b"a", None), "flush"])
+
+
+class FailureTests(GroupCommitTestCase):
+    """S10: the first failure is the end."""
+
+    def setUp(self) -> None:
+        super().setUp()
+        self.journal.error = OSError(5, "Input/output error")
+
+    def _errors(self) -> list[type[object] | None]:
+        return [type(event[1]) for event in self.events if isinstance(event, tuple)]
+
+    def test_everything_queued_fails(self) -> None:
+        """The group, what was queued behind it and what comes later fail; the failure is reported once."""
+        self.append(b"a")
+        self.executor.run_one()
+        self.append(b"b")
+        self.executor.deliver()
+        self.append(b"c")
+        self.executor.drain()
+        self.assertEqual(self._errors(), [StorageFailedError] * 3)
+        self.assertEqual([failure.type for failure in self.failures], [OSError])
+        self.assertEqual(len(self.flushLoggedErrors(OSError)), 1)
+
+    def test_never_written_again(self) -> None:
+        """After a failure the journal is not touched, even if it would work again."""
+        self.append(b"a")
+        self.executor.drain()
+        self.journal.error = None
+        self.append(b"b")
+        self.executor.drain()
+        self.assertEqual(self.journal.calls, [])
+        self.flushLoggedErrors(OSError)
+
+    def test_failed_sync(self) -> None:
+        """A sync that fails behind a good write acknowledges nothing."""
+        self.journal.error = None
+
+        def failing(records: Sequence[bytes], sync: bool = True) -> JournalPosition:
+            raise OSError(5, "Input/output error")
+
+        self.journal.write_group = failing  # type: ignore[method-assign]
+        self.append(b"a")
+        self.executor.drain()
+        self.assertEqual(self._errors(), [StorageFailedError])
+        self.assertEqual(self.commit.mark, JournalPosition(1, 0))
+        self.flushLoggedErrors(OSError)
+
+    def test_failed_release(self) -> None:
+        """Files that cannot be released end it as well."""
+        self.commit.tend(JournalPosition(1, 1))
+        self.executor.drain()
+        self.assertEqual(len(self.failures), 1)
+        self.flushLoggedErrors(OSError)
+
+    def test_executor_stopped(self) -> None:
+        """An item that the lane does not take any more fails."""
+        self.executor.stop()
+        self.append(b"a")
+        self.assertEqual(self._errors(), [StorageFailedError])
+        self.flushLoggedErrors(StorageFailedError)

@@ -1,0 +1,64 @@
+"""Handles."""
+
+from twisted.trial.unittest import SynchronousTestCase
+
+from bookkeeper_twisted.bookie.ledger_handle import LedgerHandles
+from bookkeeper_twisted.errors import UnauthorizedAccessError
+from bookkeeper_twisted.storage.interfaces import LedgerRow
+
+from .rig import KEY, Rig, run
+
+
+class HandlesTests(SynchronousTestCase):
+    """Who has one, and for how long."""
+
+    def setUp(self) -> None:
+        self.rig = Rig(journals=2)
+        self.handles = LedgerHandles(self.rig.storage, self.rig.engine.commits, limit=3)
+
+    def test_one_a_ledger(self) -> None:
+        """S3: there is one handle of a ledger."""
+        self.assertIs(self.handles.get(1), self.handles.get(1))
+
+    def test_state_comes_from_storage(self) -> None:
+        """A new handle knows what storage knows."""
+        packet = (1).to_bytes(8, "big") + (7).to_bytes(8, "big")
+        self.rig.storage.put_ledger(LedgerRow(1, KEY, True, packet))
+        handle = self.handles.get(1)
+        self.assertTrue(handle.known and handle.row.fenced and handle.key_journaled)
+        self.assertEqual(handle.last_add_confirmed, 7)
+        self.assertIs(handle.commit, self.rig.engine.commits[1])
+
+    def test_asking_leaves_no_trace(self) -> None:
+        """S11: looking for unknown ledgers makes no handles."""
+        for ledger_id in range(100):
+            self.assertIsNone(self.handles.find(ledger_id))
+            self.assertIsNone(self.handles.peek(ledger_id))
+        self.assertEqual(len(self.handles), 0)
+
+    def test_unknown_is_not_found(self) -> None:
+        """A handle made by a refused add is not a known ledger."""
+        self.handles.get(1)
+        self.assertIsNone(self.handles.find(1))
+
+    def test_oldest_idle_goes(self) -> None:
+        """S11: beyond the limit the handle used longest ago goes, unless somebody depends on it."""
+        for ledger_id in (1, 2, 3):
+            self.handles.get(ledger_id)
+        self.handles.get(2).fencing = []
+        self.handles.get(1)
+        self.handles.get(4)
+        self.assertEqual([self.handles.peek(i) is not None for i in (1, 2, 3, 4)], [True, True, False, True])
+        self.handles.get(5)
+        self.assertEqual([self.handles.peek(i) is not None for i in (1, 2, 4, 5)], [False, True, True, True])
+
+    def test_reopened_handle(self) -> None:
+        """A bookie that has let a handle go still refuses a wrong key and a fenced ledger."""
+        rig = Rig()
+        rig.add(run(1, 0))
+        rig.bookie.fence(1, KEY)
+        rig.drain()
+        fresh = LedgerHandles(rig.storage, rig.engine.commits).get(1)
+        self.assertTrue(fresh.row.fenced)
+        self.assertRaises(UnauthorizedAccessError, fresh.authorize, b"x" * 20)
+        self.assertEqual(fresh.key_records(), b"")

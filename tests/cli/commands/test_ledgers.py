@@ -1,0 +1,99 @@
+"""``listledgers``, ``ledgermetadata``, ``deleteledger``."""
+
+from ..shell_case import BOOKIES, ShellCase
+
+
+class ListLedgersTests(ShellCase):
+    """Lists of ledgers."""
+
+    def test_ids(self) -> None:
+        """One line for each ledger; none for a cluster without."""
+        self.assertEqual(self.shell("listledgers"), 0)
+        self.assertEqual(self.printed, [])
+        self.written(0)
+        self.written(0)
+        self.assertEqual(self.shell("listledgers"), 0)
+        self.assertEqual(self.printed, ["log entry {ledgerId=0}", "log entry {ledgerId=1}"])
+
+    def test_of_a_bookie(self) -> None:
+        """Only the ledgers that a bookie keeps a part of."""
+        for _ in range(6):
+            self.written(0, ensemble_size=2, write_quorum=2)
+        expected = [
+            f"log entry {{ledgerId={n}}}"
+            for n in range(6)
+            if BOOKIES[3] in self.do(self.client.ledger_metadata(n)).value.segments[0].bookies
+        ]
+        self.assertEqual(self.shell("listledgers", "-bookieid", BOOKIES[3]), 0)
+        self.assertEqual(self.printed, expected)
+
+    def test_metadata(self) -> None:
+        """With their metadata."""
+        self.written(1)
+        self.assertEqual(self.shell("listledgers", "-m"), 0)
+        (text,) = self.printed
+        self.assertRegex(text, r"^log entry \{ledgerId=0, metadata=LedgerMetadata\{formatVersion=3, .*\}\}\}$")
+
+
+class LedgerMetadataTests(ShellCase):
+    """Metadata of one ledger."""
+
+    def test_print(self) -> None:
+        """Its id, and what is stored."""
+        self.written(5)
+        self.assertEqual(self.shell("ledgermetadata", "-ledgerid", "0"), 0)
+        self.assertEqual(self.printed[0], "ledgerID {ledgerId=0}")
+        self.assertIn("state=CLOSED, length=150, lastEntryId=4", self.printed[1])
+
+    def test_file(self) -> None:
+        """Metadata are kept in a file and stored again, as a new ledger or over one that exists."""
+        self.written(1)
+        stored = self.do(self.client.ledger_metadata(0)).value
+        self.assertEqual(self.shell("ledgermetadata", "-l", "0", "-dumptofile", "f"), 0)
+        self.assertEqual((self.printed, list(self.files)), ([], ["f"]))
+        self.do(self.client.delete_ledger(0))
+        self.assertEqual(self.shell("ledgermetadata", "-l", "0", "-restorefromfile", "f"), 0)
+        self.assertEqual(self.do(self.client.ledger_metadata(0)).value, stored)
+        self.written(2)
+        self.assertEqual(self.shell("ledgermetadata", "-l", "1", "-restorefromfile", "f"), 255)
+        self.assertEqual(self.shell("ledgermetadata", "-l", "1", "-restorefromfile", "f", "-update"), 0)
+        self.assertEqual(self.do(self.client.ledger_metadata(1)).value, stored)
+
+    def test_no_ledger(self) -> None:
+        """A ledger must be named and must exist."""
+        self.assertEqual(self.shell("ledgermetadata"), 255)
+        self.assertEqual(self.printed, ["Must specify a ledger id"])
+        self.assertEqual(self.shell("ledgermetadata", "-l", "4242"), 255)
+
+    def test_no_file(self) -> None:
+        """A file that cannot be read is an error in one line."""
+        self.assertEqual(self.shell("ledgermetadata", "-l", "0", "-restorefromfile", "gone"), 255)
+        self.assertEqual(len(self.complaints), 1)
+
+
+class DeleteLedgerTests(ShellCase):
+    """Deletion."""
+
+    def test_question(self) -> None:
+        """It is deleted if the answer is yes; both answers are fine."""
+        self.written(1)
+        self.answers = [False, True]
+        self.assertEqual(self.shell("deleteledger", "-ledgerid", "0"), 0)
+        self.shell("listledgers")
+        self.assertEqual(len(self.printed), 1)
+        self.assertEqual(self.shell("deleteledger", "-ledgerid", "0"), 0)
+        self.shell("listledgers")
+        self.assertEqual(self.printed, [])
+        self.assertEqual(self.questions, ["Are your sure to delete Ledger : 0?"] * 2)
+
+    def test_force(self) -> None:
+        """Nothing is asked if it is forced; a ledger that does not exist is an error."""
+        self.written(1)
+        self.assertEqual(self.shell("deleteledger", "-l", "0", "-f"), 0)
+        self.assertEqual(self.shell("deleteledger", "-l", "0", "-f"), 255)
+        self.assertEqual(self.questions, [])
+
+    def test_no_ledger(self) -> None:
+        """A ledger must be named."""
+        self.assertEqual(self.shell("deleteledger"), 255)
+        self.assertEqual(self.printed, ["Ledger id error."])

@@ -1,0 +1,117 @@
+"""A shell on a cluster in memory, for the tests of its commands."""
+
+from random import Random
+from typing import Any
+
+from twisted.internet.defer import Deferred, succeed
+from twisted.internet.task import Clock
+from twisted.plugin import getPlugins
+from twisted.trial.unittest import SynchronousTestCase
+
+from bookkeeper_twisted.cli.shell import run_shell
+from bookkeeper_twisted.cli.shell_command import ShellWorld
+from bookkeeper_twisted.client import BookKeeper
+from bookkeeper_twisted.client.admin import BookKeeperAdmin
+from bookkeeper_twisted.client.interfaces import IPlacementPolicy
+from bookkeeper_twisted.config import ClientConfig
+from bookkeeper_twisted.metadata.drivers import create_driver
+from bookkeeper_twisted.metadata.interfaces import IMetadataDriverFactory
+from bookkeeper_twisted.model import BookieServiceInfo, Endpoint
+from bookkeeper_twisted.testing.bookies import MemoryBookies
+
+BOOKIES = ("127.0.0.1:3281", "127.0.0.1:3282", "127.0.0.1:3283", "bookie-four")
+
+
+class _Files(dict[str, bytes]):
+    """Files in memory."""
+
+    def read(self, name: str) -> bytes:
+        """Gives one."""
+        if name not in self:
+            raise FileNotFoundError(2, "No such file or directory", name)
+        return self[name]
+
+    def write(self, name: str, data: bytes) -> None:
+        """Keeps one."""
+        self[name] = data
+
+
+class ShellCase(SynchronousTestCase):
+    """Four bookies, one of them with an id of its own; every test has a cluster of its own.
+
+    :ivar printed: lines of the last command.
+    :ivar complaints: and those where errors go.
+    :ivar answers: what is answered to questions; each that is asked takes one.
+    """
+
+    def setUp(self) -> None:
+        """Starts the cluster."""
+        self.clock: Any = Clock()
+        self.uri = f"memory:{self.id()}"
+        self.addCleanup(self._forget_store)
+        self.environ = {"BK_metadataServiceUri": self.uri, "BK_advertisedAddress": "127.0.0.1"}
+        self.bookies = MemoryBookies(self.clock)
+        self.files = _Files()
+        self.answers: list[bool] = []
+        self.questions: list[str] = []
+        self.cluster: Any = create_driver(self.clock, self.uri)
+        self.do(self.cluster.open())
+        registration: Any = self.cluster.registration
+        for port, bookie_id in enumerate(BOOKIES, 3281):
+            info = BookieServiceInfo((Endpoint("bookie", "127.0.0.1", port, "bookie-rpc"),))
+            self.do(registration.register_bookie(bookie_id, False, info))
+        self.client = self.do(self._connect(self.uri, ClientConfig())).client
+
+    def _forget_store(self) -> None:
+        for factory in getPlugins(IMetadataDriverFactory):
+            if "memory" in factory.schemes:
+                factory._named.pop(self.uri.partition(":")[2], None)  # type: ignore[attr-defined]
+
+    def _connect(
+        self, uri: str, config: ClientConfig, placement: IPlacementPolicy | None = None
+    ) -> "Deferred[BookKeeperAdmin]":
+        async def connected() -> BookKeeperAdmin:
+            driver = create_driver(self.clock, uri)
+            await driver.open()
+            # each client closes its connections, so each has its own to the same bookies
+            bookies = MemoryBookies(self.clock)
+            bookies._bookies = self.bookies._bookies
+            return BookKeeperAdmin(BookKeeper(self.clock, driver, bookies, Random(3), config, placement))
+
+        return Deferred.fromCoroutine(connected())
+
+    def _ask(self, question: str) -> bool:
+        self.questions.append(question)
+        return self.answers.pop(0)
+
+    def settle(self) -> None:
+        """Everything goes its way."""
+        for _ in range(40):
+            self.clock.advance(0)
+
+    def do(self, work: Any) -> Any:
+        """The result of a Deferred or coroutine."""
+        deferred = work if isinstance(work, Deferred) else Deferred.fromCoroutine(work)
+        self.settle()
+        return self.successResultOf(deferred)
+
+    def shell(self, *arguments: str) -> int:
+        """Runs a command; gives its exit status."""
+        self.printed: list[str] = []
+        self.complaints: list[str] = []
+        world = ShellWorld(
+            self.clock, self.environ, self.printed.append, self.complaints.append, self._ask, self.files,
+            self._connect, lambda host: succeed((host, "localhost")), lambda config: "127.0.0.1",
+        )  # fmt: skip
+        status: int = self.do(run_shell(arguments, world))
+        return status
+
+    def written(self, count: int, close: bool = True, **options: Any) -> int:
+        """A ledger of entries of 10, 20, 30 ... bytes."""
+        writer = self.do(self.client.create_ledger(**{"ensemble_size": 4, "write_quorum": 3, **options}))
+        for n in range(count):
+            self.do(writer.append(bytes((n * 31 + 7 * i) % 256 for i in range(10 * (n + 1)))))
+        if close:
+            self.do(writer.close())
+        ledger_id: int = writer.ledger_id
+        return ledger_id

@@ -1,0 +1,130 @@
+"""The service behind ``twistd bookie``."""
+
+from collections.abc import Callable
+from typing import Any
+
+from twisted.internet.defer import Deferred
+from twisted.internet.error import CannotListenError
+from twisted.logger import LogLevel, capturedLogs
+from twisted.python.failure import Failure
+from twisted.trial.unittest import SynchronousTestCase
+
+from bookkeeper_twisted.cli.bookies import Bookies
+from bookkeeper_twisted.errors import InvalidCookieError, StorageFailedError
+
+
+class _Bookie:
+    """Starts and stops when told."""
+
+    http_port = 0
+
+    def __init__(self, name: str, calls: list[str]) -> None:
+        self.bookie_id = name
+        self.port = 3181
+        self.started: Deferred[None] = Deferred()
+        self.stopped: Deferred[None] = Deferred()
+        self._calls = calls
+
+    def start(self) -> "Deferred[None]":
+        self._calls.append(f"start {self.bookie_id}")
+        return self.started
+
+    def stop(self) -> "Deferred[None]":
+        self._calls.append(f"stop {self.bookie_id}")
+        return self.stopped
+
+
+class BookiesTests(SynchronousTestCase):
+    """Two bookies in one process."""
+
+    def setUp(self) -> None:
+        self.calls: list[str] = []
+        self.a, self.b = _Bookie("a", self.calls), _Bookie("b", self.calls)
+        self.failures = 0
+        self.service = Bookies(self._make, self._fail)
+
+    def _make(self, on_failure: Callable[[Failure], None]) -> list[_Bookie]:
+        self.on_failure = on_failure
+        return [self.a, self.b]
+
+    def _fail(self) -> None:
+        self.failures += 1
+
+    def _logged(self, action: Callable[[], object], level: LogLevel) -> list[str]:
+        with capturedLogs() as events:
+            action()
+        return [e["log_format"].format(**e) for e in events if e["log_level"] is level]
+
+    def test_start_in_order(self) -> None:
+        """The second starts when the first serves; when all do, one line says so."""
+        self.service.startService()
+        self.assertEqual(self.calls, ["start a"])
+        self.a.started.callback(None)
+        self.assertEqual(self.calls, ["start a", "start b"])
+        self.b.http_port = 8080
+        ready = self._logged(lambda: self.b.started.callback(None), LogLevel.info)
+        self.assertEqual(ready, ["ready: bookie a on port 3181; bookie b on port 3181, HTTP on port 8080"])
+
+    def test_stop_in_reverse(self) -> None:
+        """Each stops when the one after it has ended; the service has stopped when all have."""
+        self.service.startService()
+        self.a.started.callback(None)
+        self.b.started.callback(None)
+        stopped = self.service.stopService()
+        self.assertEqual(self.calls[2:], ["stop b"])
+        self.b.stopped.callback(None)
+        self.assertEqual(self.calls[2:], ["stop b", "stop a"])
+        self.assertNoResult(stopped)
+        self.a.stopped.callback(None)
+        self.successResultOf(stopped)
+
+    def test_foreseen_failure(self) -> None:
+        """What an operator can mend is one line without a traceback, and ends the process."""
+        for error in (InvalidCookieError("/d: another bookie"), CannotListenError("", 1, OSError(98, "in use"))):
+            with self.subTest(error):
+                self.setUp()
+                self.service.startService()
+                with capturedLogs() as events:
+                    self.a.started.errback(error)
+                self.assertEqual(self.failures, 1)
+                (event,) = events
+                self.assertEqual(event["reason"], str(error))
+                self.assertNotIn("log_failure", event)
+
+    def test_unforeseen_failure(self) -> None:
+        """An error of ours is logged whole, and ends the process."""
+        self.service.startService()
+        self.a.started.errback(ZeroDivisionError())
+        self.assertEqual(self.failures, 1)
+        self.assertEqual(len(self.flushLoggedErrors(ZeroDivisionError)), 1)
+
+    def test_others_stop_after_a_failure(self) -> None:
+        """When the second cannot start, the first is stopped in order."""
+        self.service.startService()
+        self.a.started.callback(None)
+        self.b.started.errback(OSError(28, "No space left on device"))
+        self.service.stopService()
+        self.b.stopped.callback(None)
+        self.assertEqual(self.calls[2:], ["stop b", "stop a"])
+
+    def test_stop_while_starting(self) -> None:
+        """A stop ends a start that is under way; that is no failure."""
+        self.service.startService()
+        stopped = self.service.stopService()
+        self.a.stopped.callback(None)
+        self.successResultOf(stopped)
+        self.assertEqual((self.calls, self.failures), (["start a", "stop a"], 0))
+
+    def test_failure_while_serving(self) -> None:
+        """A journal that fails later ends the process (S10)."""
+        reported = self._logged(lambda: self.on_failure(Failure(StorageFailedError("EIO"))), LogLevel.critical)
+        self.assertEqual(reported, ["the bookie has failed and stops: EIO"])
+        self.assertEqual(self.failures, 1)
+
+    def test_error_in_making(self) -> None:
+        """What cannot even be made is the caller's to report."""
+
+        def make(on_failure: Any) -> list[_Bookie]:
+            raise InvalidCookieError("no")
+
+        self.assertRaises(InvalidCookieError, Bookies, make, self._fail)

@@ -1,0 +1,70 @@
+"""How a twistd process ends."""
+
+import signal
+from collections.abc import Callable
+from typing import Any
+
+from twisted.internet.testing import MemoryReactorClock
+from twisted.trial.unittest import SynchronousTestCase
+
+from bookkeeper_twisted.cli.exit_status import ExitStatus
+
+
+class _Reactor(MemoryReactorClock):
+    """Runs until it is stopped."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.running = True
+        self.stops = 0
+
+    def stop(self) -> None:
+        self.stops += 1
+        self.running = False
+
+    def callFromThread(self, callable: Callable[..., Any], *args: object, **kwargs: object) -> None:
+        self.callLater(0, callable, *args, **kwargs)
+
+
+class ExitStatusTests(SynchronousTestCase):
+    """Requests, failures, and the status they lead to."""
+
+    def setUp(self) -> None:
+        self.reactor = _Reactor()
+        self.at_exit: list[Callable[[], None]] = []
+        self.left: list[int] = []
+        self.signals: dict[int, Callable[[int, object], None]] = {}
+        self.status = ExitStatus(self.reactor, self.at_exit.append, self.left.append, self.signals.__setitem__)
+        for call, args, kwargs in self.reactor.whenRunningHooks:
+            call(*args, **kwargs)
+
+    def _exit(self) -> list[int]:
+        for call in self.at_exit:
+            call()
+        return self.left
+
+    def test_orderly(self) -> None:
+        """Without a failure the interpreter ends as it would."""
+        self.assertEqual(self._exit(), [])
+
+    def test_failure(self) -> None:
+        """A failure stops the reactor and ends the process with 1, not before the interpreter ends."""
+        self.status.fail()
+        self.assertEqual((self.reactor.stops, self.left), (1, []))
+        self.assertEqual(self._exit(), [1])
+
+    def test_failure_during_shutdown(self) -> None:
+        """A failure while the reactor stops does not stop it again, and counts."""
+        self.reactor.stop()
+        self.status.fail()
+        self.assertEqual(self.reactor.stops, 1)
+        self.assertEqual(self._exit(), [1])
+
+    def test_sigterm(self) -> None:
+        """SIGTERM stops the reactor from its own thread and is a success, also if it comes twice."""
+        for _ in range(2):
+            self.signals[signal.SIGTERM](signal.SIGTERM, None)
+        self.assertEqual(self.reactor.stops, 0)
+        self.reactor.advance(0)
+        self.assertEqual(self.reactor.stops, 1)
+        self.assertEqual(self._exit(), [])

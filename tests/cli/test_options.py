@@ -1,0 +1,161 @@
+"""The command line of ``twistd bookie``."""
+
+from collections.abc import Mapping
+from pathlib import Path
+
+from twisted.trial.unittest import SynchronousTestCase
+
+from bookkeeper_twisted.cli.options import Options, standalone_configs
+from bookkeeper_twisted.config import BookieConfig
+from bookkeeper_twisted.config_fields import fields_of
+from bookkeeper_twisted.errors import ConfigError
+
+
+def _parse(*arguments: str, environ: Mapping[str, str] = {}) -> list[BookieConfig]:
+    options = Options()
+    options.environ = environ
+    options.parseOptions(list(arguments))
+    return list(options.configs)
+
+
+class OptionsTests(SynchronousTestCase):
+    """Arguments, environment and file to configurations."""
+
+    def _one(self, *arguments: str, environ: Mapping[str, str] = {}) -> BookieConfig:
+        (config,) = _parse(*arguments, environ=environ)
+        return config
+
+    def _refusal(self, *arguments: str, environ: Mapping[str, str] = {}) -> str:
+        refused = self.assertRaises(SystemExit, _parse, *arguments, environ=environ)
+        self.assertIsInstance(refused.code, str)  # printed to stderr, status 1
+        return str(refused.code)
+
+    def _file(self, text: str | bytes) -> str:
+        path = Path(self.mktemp())
+        path.write_bytes(text.encode() if isinstance(text, str) else text)
+        return str(path)
+
+    def test_nothing_given(self) -> None:
+        """Without arguments there is one bookie with the defaults."""
+        self.assertEqual(self._one(), BookieConfig())
+
+    def test_both_spellings(self) -> None:
+        """A key takes its value after a blank or after ``=``."""
+        self.assertEqual(self._one("--bookiePort", "7").bookie_port, 7)
+        self.assertEqual(self._one("--bookiePort=7").bookie_port, 7)
+
+    def test_priority(self) -> None:
+        """Command line over environment over file."""
+        path = self._file("bookiePort=1\nhttpServerPort=1\ndiskCheckInterval=1\n")
+        environ = {"BK_bookiePort": "2", "BK_httpServerPort": "2"}
+        config = self._one("--conf", path, "--bookiePort", "3", environ=environ)
+        self.assertEqual((config.bookie_port, config.http_server_port, config.disk_check_interval), (3, 2, 1))
+        self.assertEqual(config.origin("bookie_port"), "option --bookiePort")
+        self.assertEqual(config.origin("disk_check_interval"), f"{path}:3")
+
+    def test_data(self) -> None:
+        """``--data`` places journal and entries; a key of its own wins over it, and it over the file."""
+        path = self._file("journalDirectories=/j\nledgerDirectories=/l\n")
+        config = self._one("--conf", path, "--data", "/d", "--ledgerDirectories", "/m")
+        self.assertEqual(config.journal_directories, ("/d/journal",))
+        self.assertEqual(config.ledger_directories, ("/m",))
+
+    def test_relative_data(self) -> None:
+        """A relative ``--data`` is taken from where the command runs, before twistd goes elsewhere."""
+        self.assertEqual(self._one("--data", "d").journal_directories, (str(Path("d/journal").absolute()),))
+
+    def test_unknown_key_in_the_file(self) -> None:
+        """An unknown key in a file warns."""
+        path = self._file("bookiePrt=1\n")
+        self.assertEqual(self._one("--conf", path).warnings, (f"bookiePrt, {path}:1: unknown key, ignored",))
+
+    def test_unknown_option(self) -> None:
+        """An unknown option is refused: the typing error is at hand."""
+        self.assertEqual(self._refusal("--bookiePrt", "1"), "bookie: option --bookiePrt not recognized")
+
+    def test_stray_argument(self) -> None:
+        """An argument that belongs to no option is refused."""
+        self.assertEqual(self._refusal("bk_server.conf"), "bookie: Wrong number of arguments.")
+
+    def test_bad_values(self) -> None:
+        """A bad value is answered with key, origin and reason, from wherever it comes."""
+        path = self._file("\nbookiePort=x\n")
+        self.assertEqual(self._refusal("--conf", path), f"bookie: bookiePort = 'x', {path}:2: expected an integer")
+        self.assertEqual(
+            self._refusal(environ={"BK_bookiePort": "70000"}),
+            "bookie: bookiePort = '70000', environment variable BK_bookiePort: must be from 0 to 65535",
+        )
+        self.assertEqual(
+            self._refusal("--journalSyncData", "maybe"),
+            "bookie: journalSyncData = 'maybe', option --journalSyncData: expected true or false",
+        )
+
+    def test_missing_file(self) -> None:
+        """A file that is not there is named."""
+        self.assertEqual(
+            self._refusal("--conf", "/no/such"), "bookie: option --conf: /no/such: No such file or directory"
+        )
+
+    def test_binary_file(self) -> None:
+        """A file that is no text is refused, not half read."""
+        path = self._file(b"bookiePort=\xff\xfe\n")
+        self.assertEqual(self._refusal("--conf", path), f"bookie: option --conf: {path}: not a text file")
+
+    def test_help_names_every_key(self) -> None:
+        """Each key of the table is in ``--help`` with its default."""
+        text = " ".join(str(Options()).split())
+        for field in fields_of(BookieConfig).values():
+            self.assertIn(f"--{field.key}=", text)
+        self.assertIn("[default: 10000 ms]", text)
+
+
+class StandaloneTests(SynchronousTestCase):
+    """Several bookies in one process."""
+
+    def test_bookies_share_metadata_and_nothing_else(self) -> None:
+        """Ports count up; directories are apart; the metadata file is one; the address is this machine."""
+        configs = _parse("--standalone", "3", "--data", "/d", "--bookiePort", "4000")
+        self.assertEqual([c.bookie_port for c in configs], [4000, 4001, 4002])
+        self.assertEqual([c.bookie_id for c in configs], ["", "", ""])
+        self.assertEqual({c.metadata_service_uri for c in configs}, {"sqlite:////d/metadata.db"})
+        self.assertEqual({(c.advertised_address, c.allow_loopback) for c in configs}, {("127.0.0.1", True)})
+        directories = [d for c in configs for d in (*c.journal_directories, *c.ledger_directories)]
+        self.assertEqual(len(set(directories)), 6)
+        self.assertEqual([c.index_directories for c in configs], [c.ledger_directories for c in configs])
+
+    def test_ports_of_the_system(self) -> None:
+        """A port that changes at every start is no identity."""
+        configs = _parse("--standalone", "2", "--data", "/d", "--bookiePort", "0")
+        self.assertEqual([(c.bookie_port, c.bookie_id) for c in configs], [(0, "bookie-0"), (0, "bookie-1")])
+
+    def test_one_http_server(self) -> None:
+        """The first bookie has the HTTP server."""
+        configs = _parse("--standalone", "2", "--data", "/d", "--httpServerEnabled", "true")
+        self.assertEqual([c.http_server_enabled for c in configs], [True, False])
+
+    def test_given_metadata_and_address(self) -> None:
+        """What was said explicitly is kept."""
+        arguments = ("--metadataServiceUri", "memory:x", "--advertisedAddress", "h")
+        (config,) = _parse("--standalone", "1", "--data", "/d", *arguments)
+        self.assertEqual((config.metadata_service_uri, config.advertised_address), ("memory:x", "h"))
+
+    def test_refusals(self) -> None:
+        """A bad number, a missing directory and keys that can belong to one bookie only are refused."""
+        for arguments, reason in (
+            (("--standalone", "0", "--data", "/d"), "option --standalone: '0' is not a number from 1 to 100"),
+            (("--standalone", "x", "--data", "/d"), "option --standalone: 'x' is not a number from 1 to 100"),
+            (("--standalone", "2"), "option --standalone: needs --data DIR"),
+            (
+                ("--standalone", "2", "--data", "/d", "--bookieId", "b"),
+                "bookieId, option --bookieId: cannot be set with --standalone",
+            ),
+        ):
+            with self.subTest(reason):
+                refused = self.assertRaises(SystemExit, _parse, *arguments)
+                self.assertEqual(refused.code, f"bookie: {reason}")
+
+    def test_ports_end(self) -> None:
+        """Ports beyond the last one are refused like any bad value."""
+        config = BookieConfig(bookie_port=65535)
+        error = self.assertRaises(ConfigError, standalone_configs, config, 2, "/d")
+        self.assertIn("must be from 0 to 65535", str(error))

@@ -1,0 +1,28 @@
+"""A bookie on the real world, as far as it goes without starting one."""
+
+from twisted.internet.testing import MemoryReactorClock
+from twisted.trial.unittest import SynchronousTestCase
+
+from bookkeeper_twisted.bookie.service import BookieService
+from bookkeeper_twisted.cli.production import make_bookie
+from bookkeeper_twisted.config import BookieConfig
+from bookkeeper_twisted.errors import ConfigError, InvalidMetadataUriError
+
+
+class MakeBookieTests(SynchronousTestCase):
+    """A bookie is made whole or refused; starting one is tested on real processes."""
+
+    def test_made(self) -> None:
+        """A valid configuration gives a bookie that has opened nothing."""
+        bookie = make_bookie(MemoryReactorClock(), BookieConfig(metadata_service_uri="memory:"))
+        self.assertIsInstance(bookie, BookieService)
+        self.assertEqual(bookie.port, 0)
+
+    def test_unknown_metadata(self) -> None:
+        """A URI that no driver takes is refused."""
+        config = BookieConfig(metadata_service_uri="carrier-pigeon://loft")
+        self.assertRaises(InvalidMetadataUriError, make_bookie, MemoryReactorClock(), config)
+
+    def test_unknown_interface(self) -> None:
+        """An interface that is not there is refused."""
+        self.assertRaises(ConfigError, make_bookie, MemoryReactorClock(), BookieConfig(listening_interface="nope0"))

@@ -1,0 +1,107 @@
+"""Arguments of the shell, its help, its errors."""
+
+from bookkeeper_twisted.cli.commands import COMMANDS
+from bookkeeper_twisted.cli.shell import USAGE
+
+from .shell_case import ShellCase
+
+
+class ArgumentsTests(ShellCase):
+    """What is understood, and what is not."""
+
+    def _refused(self, *arguments: str) -> str:
+        self.assertEqual(self.shell(*arguments), 255)
+        self.assertEqual((self.printed, self.complaints[1:]), ([], [USAGE]))
+        return self.complaints[0]
+
+    def test_no_sense(self) -> None:
+        """Unknown commands and options, values that are missing or wrong: status 255, why, and the usage."""
+        for arguments, reason in (
+            ((), "no command; try help"),
+            (("nosuch",), "Unknown command nosuch"),
+            (("-x", "listledgers"), "Unknown option -x"),
+            (("-conf",), "option -conf needs a value"),
+            (("listbookies", "-x"), "unrecognized arguments: -x"),
+            (("readledger", "-l"), "argument -l/-ledgerid/--ledgerid: expected one argument"),
+            (("readledger", "-l", "x"), "argument -l/-ledgerid/--ledgerid: invalid ledger_id value: 'x'"),
+            (("-ledgeridformat", "x", "listledgers"), "-ledgeridformat x: expected one of long, hex, uuid"),
+            (("-entryformat", "x", "listledgers"), "-entryformat x: expected one of string, hex"),
+            (("help", "nosuch"), "Unknown command nosuch"),
+        ):
+            with self.subTest(arguments):
+                self.assertEqual(self._refused(*arguments), f"ERROR: {reason}")
+
+    def test_spellings(self) -> None:
+        """A long option is taken with one dash and with two, and its short form."""
+        self.written(1)
+        for spelling in ("-l", "-ledgerid", "--ledgerid"):
+            self.assertEqual(self.shell("readledger", spelling, "0"), 0)
+            self.assertEqual(self.printed, ["Entry {entryId=0, entrySize=10, ledgerId=0}"])
+
+    def test_file(self) -> None:
+        """The store comes from the file of ``-conf``, else from that of ``BOOKIE_CONF``."""
+        self.files["b.conf"] = f"metadataServiceUri={self.uri}\nensemblePlacementPolicy=random\n".encode()
+        del self.environ["BK_metadataServiceUri"]
+        self.assertEqual(self.shell("-conf", "b.conf", "listbookies", "-rw"), 0)
+        self.assertEqual(len(self.printed), 5)
+        self.environ["BOOKIE_CONF"] = "b.conf"
+        self.assertEqual(self.shell("listbookies", "-rw"), 0)
+        self.assertEqual(len(self.printed), 5)
+
+    def test_bad_file(self) -> None:
+        """A file that is not there, is no text, or has a bad value is named."""
+        self.files["bytes"] = b"\xff"
+        self.files["bad.conf"] = b"bookiePort=x\n"
+        for name, reason in (
+            ("gone", "option -conf: gone: No such file or directory"),
+            ("bytes", "option -conf: bytes: not a text file"),
+            ("bad.conf", "bookiePort = 'x', bad.conf:1: expected an integer"),
+        ):
+            self.assertEqual(self._refused("-conf", name, "listledgers"), f"ERROR: {reason}")
+
+    def test_ledger_ids(self) -> None:
+        """Ledger ids are printed and read in the format that is asked for."""
+        for _ in range(11):
+            self.written(0)
+        self.assertEqual(self.shell("-ledgeridformat", "hex", "ledgermetadata", "-l", "a"), 0)
+        self.assertEqual(self.printed[0], "ledgerID {ledgerId=a}")
+        uuid = "00000000-0000-0000-0000-00000000000a"
+        self.assertEqual(self.shell("-ledgeridformat", "uuid", "ledgermetadata", "-l", uuid), 0)
+        self.assertEqual(self.printed[0], f"ledgerID {{ledgerId={uuid}}}")
+
+    def test_error(self) -> None:
+        """An error of a command is one line and status 255."""
+        self.assertEqual(self.shell("ledgermetadata", "-ledgerid", "4242"), 255)
+        self.assertEqual(self.printed, [])
+        (complaint,) = self.complaints
+        self.assertRegex(complaint, "^ledgermetadata: .*4242")
+
+
+class HelpTests(ShellCase):
+    """What commands there are."""
+
+    def test_all(self) -> None:
+        """Every command is described, with all its options."""
+        for word in ("help", "-help", "--help"):
+            self.assertEqual(self.shell(word), 0)
+            text = "\n".join(self.printed)
+            for command in COMMANDS.values():
+                self.assertIn(f"       {command.name} ", text)
+                for argument in command.arguments:
+                    self.assertIn(argument.help, text)
+
+    def test_one(self) -> None:
+        """Help on one command, asked for in two ways."""
+        self.assertEqual(self.shell("help", "recover"), 0)
+        asked = self.printed
+        self.assertEqual(asked[1], "             Usage: recover [options] [bookies]")
+        self.assertEqual(self.shell("recover", "--help"), 0)
+        self.assertEqual(self.printed, asked)
+
+    def test_commands(self) -> None:
+        """The commands are these."""
+        expected = (
+            "metaformat initnewcluster listbookies bookieinfo ledgermetadata listledgers readledger deleteledger"
+            " simpletest bookiesanity whatisinstanceid recover"
+        )
+        self.assertEqual(set(COMMANDS), set(expected.split()))

@@ -1,0 +1,64 @@
+"""From the command line to the service, and the plugin that names it."""
+
+from pathlib import Path
+from typing import Any
+
+from twisted.application.service import IService, IServiceMaker
+from twisted.internet.testing import MemoryReactorClock
+from twisted.logger import LogLevel, capturedLogs
+from twisted.plugin import getPlugins
+from twisted.trial.unittest import SynchronousTestCase
+from zope.interface.verify import verifyObject
+
+from bookkeeper_twisted.cli import tap
+from bookkeeper_twisted.cli.bookies import Bookies
+
+
+class BookiesServiceTests(SynchronousTestCase):
+    """Options to a service; nothing is opened before it starts."""
+
+    def _service(self, options: tap.Options) -> Bookies:
+        return tap.bookies_service(MemoryReactorClock(), options, lambda: None)
+
+    def _options(self, *arguments: str) -> tap.Options:
+        options = tap.Options()
+        options.environ = {}
+        options.parseOptions(["--data", self.mktemp(), "--metadataServiceUri=memory:", *arguments])
+        return options
+
+    def test_service(self) -> None:
+        """There is a service, and the directories are not touched yet."""
+        options = self._options()
+        service = self._service(options)
+        self.assertTrue(verifyObject(IService, service))
+        self.assertFalse(Path(options["data"]).exists())
+
+    def test_unknown_metadata(self) -> None:
+        """A metadata store that no driver takes ends the process with one line."""
+        options = self._options("--metadataServiceUri=carrier-pigeon://loft")
+        refused = self.assertRaises(SystemExit, self._service, options)
+        self.assertRegex(str(refused.code), "^bookie: .*carrier-pigeon")
+
+    def test_unknown_keys_are_logged(self) -> None:
+        """What the configuration has to say about its keys goes to the log."""
+        path = Path(self.mktemp())
+        path.write_text("bookiePrt=1\ngcWaitTime=1\n")
+        options = self._options("--conf", str(path), "--standalone=2")
+        with capturedLogs() as events:
+            self._service(options)
+        said = [(e["log_level"], e["log_format"].format(**e)) for e in events]
+        self.assertEqual(
+            said,
+            [
+                (LogLevel.warn, f"bookiePrt, {path}:1: unknown key, ignored"),
+                (LogLevel.info, f"gcWaitTime, {path}:2: has no effect here"),
+            ],
+        )
+
+    def test_plugin(self) -> None:
+        """twistd finds the bookie by name, and the plugin's module is this one."""
+        found: list[Any] = list(getPlugins(IServiceMaker))
+        (plugin,) = [p for p in found if p.tapname == "bookie"]
+        self.assertEqual(plugin.module, tap.__name__)
+        self.assertIs(plugin.options, tap.Options)
+        self.assertIs(plugin.makeService, tap.makeService)

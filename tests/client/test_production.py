@@ -1,0 +1,67 @@
+"""The client's door to the world."""
+
+from pathlib import Path
+
+from twisted.internet.defer import Deferred
+from twisted.internet.endpoints import HostnameEndpoint, TCP4ClientEndpoint, TCP6ClientEndpoint
+from twisted.internet.protocol import Factory, Protocol
+from twisted.internet.testing import MemoryReactorClock
+from twisted.trial.unittest import SynchronousTestCase
+
+from bookkeeper_twisted.client.production import local_host_name, rack_resolver, system_chance, tcp_endpoints
+from bookkeeper_twisted.client.racks import MappingResolver, NoRacks, ScriptResolver
+from bookkeeper_twisted.config import ClientConfig
+
+
+class EndpointTests(SynchronousTestCase):
+    """TCP endpoints."""
+
+    def setUp(self) -> None:
+        """A reactor that connects nowhere."""
+        self.reactor = MemoryReactorClock()
+        self.endpoint_of = tcp_endpoints(self.reactor, ClientConfig(client_connect_timeout_millis=2500))
+
+    def test_kinds(self) -> None:
+        """Addresses are used as they are, names are looked up."""
+        self.assertIsInstance(self.endpoint_of("127.0.0.1", 3181), TCP4ClientEndpoint)
+        self.assertIsInstance(self.endpoint_of("::1", 3181), TCP6ClientEndpoint)
+        self.assertIsInstance(self.endpoint_of("bookie.example", 3181), HostnameEndpoint)
+
+    def test_timeout(self) -> None:
+        """The configured time-out applies."""
+        self.endpoint_of("127.0.0.1", 3181).connect(Factory.forProtocol(Protocol))
+        host, port, _, timeout, _ = self.reactor.tcpClients[0]
+        self.assertEqual((host, port, timeout), ("127.0.0.1", 3181, 2.5))
+
+
+class ChanceTests(SynchronousTestCase):
+    """Randomness."""
+
+    def test_differs(self) -> None:
+        """Two generators give two sequences."""
+        self.assertNotEqual(system_chance().getrandbits(63), system_chance().getrandbits(63))
+
+
+class RackTests(SynchronousTestCase):
+    """Where racks come from."""
+
+    def test_resolvers(self) -> None:
+        """A table wins over a script; without either nothing is known."""
+        reactor = MemoryReactorClock()
+        script = ClientConfig(network_topology_script_file_name="/s")
+        both = ClientConfig(network_topology_script_file_name="/s", network_topology_mapping_file_name="/t")
+        self.assertIsInstance(rack_resolver(reactor, ClientConfig()), NoRacks)
+        self.assertIsInstance(rack_resolver(reactor, script), ScriptResolver)
+        self.assertIsInstance(rack_resolver(reactor, both), MappingResolver)
+
+    def test_table(self) -> None:
+        """The table is the file that is named."""
+        path = self.mktemp()
+        Path(path).write_text("a /r1")
+        resolver = rack_resolver(MemoryReactorClock(), ClientConfig(network_topology_mapping_file_name=path))
+        self.assertEqual(self.successResultOf(Deferred.fromCoroutine(resolver.racks(["a"]))), {"a": "/r1"})  # type: ignore[arg-type]
+
+    def test_local_host(self) -> None:
+        """This machine has a name, and none where its place shall not matter."""
+        self.assertTrue(local_host_name(ClientConfig()))
+        self.assertEqual(local_host_name(ClientConfig(ignore_local_node_in_placement_policy=True)), "")

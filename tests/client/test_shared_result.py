@@ -1,0 +1,44 @@
+"""One outcome for everybody who asks."""
+
+from typing import Any
+
+from twisted.internet.defer import CancelledError, Deferred
+from twisted.trial.unittest import SynchronousTestCase
+
+from bookkeeper_twisted.client.shared_result import SharedResult
+
+
+class SharedResultTests(SynchronousTestCase):
+    """Waiters before and after the outcome."""
+
+    def setUp(self) -> None:
+        """Work that waits for a Deferred."""
+        self.gate: Deferred[Any] = Deferred()
+        self.shared: SharedResult[int] = SharedResult()
+        self.shared.run(self._work())
+
+    async def _work(self) -> int:
+        result: int = await self.gate
+        return result
+
+    def test_success(self) -> None:
+        """Early and late waiters get the same result."""
+        early = [self.shared.wait(), self.shared.wait()]
+        self.gate.callback(5)
+        late = self.shared.wait()
+        self.assertEqual([self.successResultOf(w) for w in (*early, late)], [5, 5, 5])
+
+    def test_failure(self) -> None:
+        """Early and late waiters get the same failure; one nobody waits for is not an unhandled error."""
+        early = self.shared.wait()
+        self.gate.errback(ValueError("no"))
+        self.failureResultOf(early, ValueError)
+        self.failureResultOf(self.shared.wait(), ValueError)
+
+    def test_cancel(self) -> None:
+        """Cancelling one waiter does not disturb the work or the others."""
+        one, two = self.shared.wait(), self.shared.wait()
+        one.cancel()
+        self.failureResultOf(one, CancelledError)
+        self.gate.callback(1)
+        self.assertEqual(self.successResultOf(two), 1)

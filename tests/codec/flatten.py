@@ -1,0 +1,100 @@
+"""Runs taken apart again, so that results can be compared whatever the chunks were."""
+
+from collections.abc import Iterable
+from typing import Any
+
+from bookkeeper_twisted.codec import v2, v3
+from bookkeeper_twisted.codec.messages import Header, ReadResponse
+from bookkeeper_twisted.codec.operations import Operation, V2Op
+from bookkeeper_twisted.codec.runs import AddReplies, AddRun, BatchRead, BatchReply, ReadReply, ReadRun
+from bookkeeper_twisted.errors import Status
+from bookkeeper_twisted.model import EntryRun
+
+ENCODERS: dict[int, Any] = {2: v2, 3: v3}
+
+
+def split(items: Iterable[object]) -> list[object]:
+    """Each run of adds, reads or add replies as runs of one; everything else as it is."""
+    singles: list[object] = []
+    for item in items:
+        if isinstance(item, AddRun):
+            run, ids = item.entries, item.txn_ids
+            singles += [
+                AddRun(
+                    item.wire, item.version, item.flags, item.deferred_sync, item.master_key,
+                    EntryRun.of_entries(run.ledger_id, run.first + i, [entry]), ids[i : i + 1],
+                )
+                for i, entry in enumerate(run.entries())
+            ]  # fmt: skip
+        elif isinstance(item, ReadRun):
+            singles += [
+                ReadRun(item.wire, item.version, item.flags, [ledger], [entry], list(item.txn_ids[i : i + 1]))
+                for i, (ledger, entry) in enumerate(zip(item.ledger_ids, item.entry_ids, strict=True))
+            ]
+        elif isinstance(item, AddReplies):
+            singles += [
+                AddReplies(item.status, item.ledger_id, item.first + i, 1, item.txn_ids[i : i + 1])
+                for i in range(item.count)
+            ]
+        else:
+            singles.append(item)
+    return singles
+
+
+def plain(item: object) -> object:
+    """A value that compares by content: runs and replies as tuples."""
+    if isinstance(item, EntryRun):
+        return ("entries", item.ledger_id, item.first, tuple(item.entries()), item.data)
+    if type(item).__module__ == AddRun.__module__:
+        fields = [getattr(item, name) for name in type(item).__slots__]  # type: ignore[attr-defined]
+        return (type(item).__name__, *[_value(field) for field in fields])
+    return item
+
+
+def _value(field: object) -> object:
+    if isinstance(field, list | tuple | range):
+        return tuple(field)
+    return plain(field) if isinstance(field, EntryRun) else field
+
+
+def flat(items: Iterable[object]) -> list[object]:
+    """What items stand for, comparable, one value for each request or reply."""
+    return [plain(item) for item in split(items)]
+
+
+def encode_request(item: object) -> bytes:
+    """The bytes of one request as its sender would make them."""
+    if isinstance(item, AddRun):
+        more: dict[str, Any] = {"version": item.version} if item.wire == 2 else {"first_txn_id": item.txn_ids[0]}
+        return ENCODERS[item.wire].encode_adds(  # type: ignore[no-any-return]
+            item.master_key, item.entries, item.flags, item.deferred_sync, **more
+        )
+    if isinstance(item, ReadRun):
+        more = {"version": item.version} if item.wire == 2 else {"first_txn_id": item.txn_ids[0]}
+        return ENCODERS[item.wire].encode_reads(  # type: ignore[no-any-return]
+            item.ledger_ids[0], item.entry_ids, item.flags, **more
+        )
+    if isinstance(item, BatchRead):
+        return ENCODERS[item.wire].encode_batch_read(item)  # type: ignore[no-any-return]
+    return ENCODERS[item.header.wire].encode_request(item)  # type: ignore[attr-defined, no-any-return]
+
+
+def encode_reply(item: object, wire: int, version: int) -> bytes:
+    """The bytes of one reply as a bookie would make them for a request of this protocol and version."""
+    if isinstance(item, AddReplies):
+        entries = EntryRun.of_entries(item.ledger_id, item.first, [b""] * item.count)
+        return AddRun(wire, version, 0, False, b"", entries, item.txn_ids).replies(item.status)
+    if isinstance(item, ReadReply):
+        operation = V2Op.READ if wire == 2 else Operation.READ
+        header = Header(wire, version, operation, item.txn_id or 0)
+        response = ReadResponse(
+            header, item.status, item.ledger_id, item.entry_id, item.entry, item.max_lac, item.lac_update_timestamp
+        )
+        return ENCODERS[wire].encode_response(response)  # type: ignore[no-any-return]
+    if isinstance(item, BatchReply):
+        request = BatchRead(wire, version, 0, item.ledger_id, item.first, item.request_id, 0, 0)
+        if item.entries is None:
+            return request.failure(item.status)
+        assert item.status is Status.EOK
+        return b"".join(request.success([item.entries], item.max_lac))
+    return ENCODERS[wire].encode_response(item)  # type: ignore[no-any-return]

@@ -1,0 +1,90 @@
+"""Rows of equal frames read by columns give what a loop gives."""
+
+import struct
+
+from hypothesis import given
+from hypothesis import strategies as st
+from twisted.trial.unittest import SynchronousTestCase
+
+from bookkeeper_twisted.codec.strides import big_endian, counts_up, row_ahead, same_columns, same_prefix, stretches
+
+from .wire_examples import quick, signed64
+
+
+class RowTests(SynchronousTestCase):
+    """Which frames belong to a row."""
+
+    @quick
+    @given(st.integers(1, 400), st.integers(0, 400), st.integers(0, 9), st.integers(0, 5))
+    def test_row_ends_at_the_first_difference(self, count: int, bad: int, tail: int, start: int) -> None:
+        """A row has the frames up to the first with another prefix, or the last complete one."""
+        frames = [b"head" + struct.pack(">q", i) for i in range(count)]
+        if bad < count and bad > 0:
+            frames[bad] = b"hxad" + struct.pack(">q", bad)
+        data = bytes(start) + b"".join(frames) + bytes(tail)
+        wanted = [frame[4:] for frame in frames[: bad if 0 < bad < count else count]]
+        self.assertEqual(same_prefix(data, start, 12, 4), wanted)
+
+    def test_columns(self) -> None:
+        """Fixed parts are compared with those of the first frame, the others may be anything."""
+        data = b"a1b2a3b4a5c6"
+        self.assertEqual(
+            same_columns(data, 0, (1, 1, 1, 1), (0, 2)), [[b"a"] * 2, [b"1", b"3"], [b"b"] * 2, [b"2", b"4"]]
+        )
+
+    def test_row_ahead(self) -> None:
+        """A row is announced by two more complete frames with the same prefix."""
+        self.assertTrue(row_ahead(b"-a1a2a3", 1, 2, 1))
+        self.assertFalse(row_ahead(b"-a1a2b3", 1, 2, 1))
+        self.assertFalse(row_ahead(b"-a1a2a", 1, 2, 1))
+
+
+class CountsUpTests(SynchronousTestCase):
+    """Ids inside records."""
+
+    @quick
+    @given(st.integers(1, 60), st.integers(0, 1 << 62), st.integers(0, 59), st.integers(0, 15), st.booleans())
+    def test_every_byte_counts(self, count: int, first: int, index: int, at: int, damaged: bool) -> None:
+        """Any other byte in a key or an id is noticed, whichever way the records are looked at."""
+        data = bytearray(b"".join(struct.pack(">iqq5x", 21, 7, first + i) for i in range(count)))
+        if damaged:
+            data[index % count * 25 + 4 + at] ^= 1
+        self.assertEqual(counts_up(bytes(data), 25, count, 4, bytes(7) + b"\x07", first), not damaged)
+
+    def test_end_of_the_id_space(self) -> None:
+        """Ids never go beyond 2**63 - 1."""
+        data = struct.pack(">qq", 7, (1 << 63) - 1) * 2
+        self.assertFalse(counts_up(data, 16, 2, 0, data[:8], (1 << 63) - 1))
+        self.assertTrue(counts_up(data, 16, 1, 0, data[:8], (1 << 63) - 1))
+
+
+class StretchesTests(SynchronousTestCase):
+    """Cutting lists into consecutive parts."""
+
+    @quick
+    @given(st.lists(st.tuples(st.integers(0, 3), st.integers(0, 2)), min_size=1, max_size=30))
+    def test_parts(self, pairs: list[tuple[int, int]]) -> None:
+        """The parts cover the list, count up inside, and could not be longer."""
+        ids, keys = zip(*pairs, strict=True)
+        parts = list(stretches(ids, keys))
+        self.assertEqual([i for start, end in parts for i in range(start, end)], list(range(len(ids))))
+        for start, end in parts:
+            self.assertEqual(set(keys[start:end]), {keys[start]})
+            self.assertEqual(list(ids[start:end]), list(range(ids[start], ids[start] + end - start)))
+            if end < len(ids):
+                self.assertTrue(ids[end] != ids[end - 1] + 1 or keys[end] != keys[start])
+
+    def test_without_keys(self) -> None:
+        """Without keys only the ids count."""
+        self.assertEqual(list(stretches([5, 6, 7])), [(0, 3)])
+        self.assertEqual(list(stretches((5, 7, 8))), [(0, 1), (1, 3)])
+
+
+class BigEndianTests(SynchronousTestCase):
+    """Packing many i64."""
+
+    @quick
+    @given(st.lists(signed64))
+    def test_same_as_struct(self, values: list[int]) -> None:
+        """The bytes are those of struct."""
+        self.assertEqual(big_endian(values), struct.pack(f">{len(values)}q", *values))

@@ -1,0 +1,43 @@
+"""V2 replies made many at a time."""
+
+from hypothesis import given
+from hypothesis import strategies as st
+from twisted.trial.unittest import SynchronousTestCase
+
+from bookkeeper_twisted.codec import v2_replies
+from bookkeeper_twisted.errors import Status
+
+from .wire_examples import id64, quick, run, signed64
+
+
+class ReplyTests(SynchronousTestCase):
+    """Rows are their single frames."""
+
+    @quick
+    @given(st.integers(0, 255), st.sampled_from(list(Status)), signed64, st.integers(0, 1 << 62), st.integers(1, 50))
+    def test_add_replies(self, version: int, status: Status, ledger_id: int, first: int, count: int) -> None:
+        """Replies to consecutive adds."""
+        singles = [v2_replies.ids_reply(version, 1, status, ledger_id, first + i) for i in range(count)]
+        self.assertEqual(v2_replies.ids_replies(version, 1, status, ledger_id, first, count), b"".join(singles))
+
+    @quick
+    @given(st.lists(st.tuples(id64, signed64, st.binary(max_size=60)), max_size=20))
+    def test_read_replies(self, reads: list[tuple[int, int, bytes]]) -> None:
+        """Replies to successful reads."""
+        ledgers, ids, entries = ([read[i] for read in reads] for i in range(3))
+        singles = [v2_replies.read_reply(2, 2, Status.EOK, *read) for read in reads]
+        self.assertEqual(v2_replies.read_replies(2, 2, ledgers, ids, entries), b"".join(singles))  # type: ignore[arg-type]
+
+    def test_batch_reply_does_not_copy(self) -> None:
+        """The records of a batch go out as the object they are (design: bytes are laid out once)."""
+        first, second = run(7, 0, [100] * 3), run(7, 3, [50, 60])
+        pieces = v2_replies.batch_reply(2, 7, Status.EOK, 7, 0, 9, [first, second])
+        self.assertEqual(len(pieces[0]), 36)
+        self.assertIs(pieces[1], first.data)
+        self.assertIs(pieces[2], second.data)
+        self.assertEqual(int.from_bytes(pieces[0][:4], "big"), sum(map(len, pieces)) - 4)
+
+    def test_unknown_ledger_state(self) -> None:
+        """Java's V2 client drops the connection on 107, so it is told of an I/O error (S5)."""
+        reply = v2_replies.ids_reply(2, 2, Status.EUNKNOWNLEDGERSTATE, 7, 0)
+        self.assertEqual(reply[8:12], (101).to_bytes(4, "big"))

@@ -1,0 +1,187 @@
+"""V2 requests at the bookie: bad input gets its code or ends the connection (safety, "Wire")."""
+
+import struct
+
+from hypothesis import given
+from hypothesis import strategies as st
+from twisted.trial.unittest import SynchronousTestCase
+
+from bookkeeper_twisted.codec import v2
+from bookkeeper_twisted.codec.connection import ServerDecoder
+from bookkeeper_twisted.codec.messages import ReadRequest, RejectedRequest
+from bookkeeper_twisted.codec.runs import AddRun, BatchRead, ReadRun
+from bookkeeper_twisted.errors import CodecError, Status
+from bookkeeper_twisted.model import EntryRun
+
+from .flatten import flat
+from .wire_examples import KEY, OTHER_KEY, entry, quick, run
+
+
+def frame(version: int, opcode: int, flags: int, rest: bytes) -> bytes:
+    """A frame made byte by byte."""
+    return struct.pack(">IBBH", 4 + len(rest), version, opcode, flags) + rest
+
+
+def ids(*values: int) -> bytes:
+    """Big-endian i64."""
+    return struct.pack(f">{len(values)}q", *values)
+
+
+def decode(data: bytes) -> tuple[list[object], CodecError | None]:
+    """What a V2 connection gives; it starts with a read, so that nothing is tried as V3."""
+    decoder = ServerDecoder()
+    decoder.receive(v2.encode_reads(1, [1]))
+    return decoder.receive(data), decoder.error
+
+
+class BadInputTests(SynchronousTestCase):
+    """Each row of bad input."""
+
+    def test_closes(self) -> None:
+        """Unknown and reserved opcodes and packets shorter than their fixed part end the connection."""
+        for data in (
+            *[frame(2, op, 0, ids(1, 2)) for op in (0, 4, 5, 6, 8, 9, 127, 255)],
+            frame(2, 1, 0, KEY[:19]), frame(2, 1, 0, KEY), frame(2, 1, 0, KEY + bytes(15)),
+            frame(2, 2, 0, bytes(15)), frame(2, 2, 1, ids(1, 2)), frame(2, 2, 1, ids(1, 2) + KEY[:19]),
+            frame(2, 7, 0, bytes(35)), frame(2, 7, 1, bytes(36)), frame(2, 7, 1, bytes(36) + KEY[:19]),
+            frame(2, 3, 0, b"\x0a\x04sasl"), frame(2, 3, 0, b""), frame(2, 3, 0, b"\xff"),
+        ):  # fmt: skip
+            items, error = decode(data)
+            self.assertEqual(items, [], data.hex())
+            self.assertIsInstance(error, CodecError, data.hex())
+
+    def test_short_entries(self) -> None:
+        """An entry of 16 to 23 bytes gets EBADREQ with its ids; from 24 on it is taken."""
+        for size in (16, 23):
+            (item,), error = decode(frame(2, 1, 0, KEY + ids(7, 9) + bytes(size - 16)))
+            assert isinstance(item, RejectedRequest)
+            self.assertEqual(item.reply.hex(), "00000018" + "02010000" + "00000064" + ids(7, 9).hex())
+            self.assertIsNone(error)
+        (item,), _ = decode(frame(2, 1, 0, KEY + ids(7, 9) + bytes(8)))
+        self.assertIsInstance(item, AddRun)
+
+    def test_reserved_ids(self) -> None:
+        """Entry ids below 0 are the journal's own, ledger ids below 0 nobody's: EBADREQ, nothing is journaled."""
+        for ledger_id, first in ((7, -1), (7, -0x8000), (-1, 5), (-1, -1)):
+            for count in (1, 2, 40):
+                if first < 0 and first + count > 0:
+                    continue
+                items, error = decode(v2.encode_adds(KEY, run(ledger_id, first, [50] * count)))
+                self.assertIsNone(error)
+                self.assertEqual({type(item) for item in items}, {RejectedRequest})
+                replies = [item.reply for item in items if isinstance(item, RejectedRequest)]
+                expected = [
+                    struct.pack(">IIiqq", 24, 0x02010000, 100, ledger_id, first + i) for i in range(count)
+                ]  # fmt: skip
+                self.assertEqual(replies, expected)
+
+    def test_reserved_ids_before_good_ones(self) -> None:
+        """Only the reserved ids of a row are refused."""
+        items, _ = decode(v2.encode_adds(KEY, run(7, -2, [50] * 40)))
+        self.assertEqual([type(item) for item in items], [RejectedRequest, RejectedRequest, AddRun])
+        good = items[2]
+        assert isinstance(good, AddRun)
+        self.assertEqual((good.entries.first, good.entries.count), (0, 38))
+
+    def test_bad_versions(self) -> None:
+        """Versions from 3 on get EBADVERSION in the form of their request, version echoed; the connection stays."""
+        for version in (3, 100, 127, 128, 255):
+            data = (
+                frame(version, 1, 0, KEY + ids(7, 9) + bytes(20)) + frame(version, 2, 0, ids(7, 9))
+                + frame(version, 7, 0, ids(7, 9, 77) + bytes(12)) + v2.encode_reads(7, [0])
+            )  # fmt: skip
+            items, error = decode(data)
+            self.assertIsNone(error)
+            refused = [item for item in items if isinstance(item, RejectedRequest)]
+            self.assertEqual({item.status for item in refused}, {Status.EBADVERSION})
+            self.assertEqual([item.reply[4:6] for item in refused], [bytes([version, op]) for op in (1, 2, 7)])
+            self.assertEqual([item.reply[8:28].hex() for item in refused], ["00000067" + ids(7, 9).hex()] * 3)
+            self.assertEqual((len(refused[2].reply), refused[2].reply[28:]), (36, ids(77)))
+            self.assertIsInstance(items[3], ReadRun)
+
+    def test_bad_version_is_still_read_as_its_operation(self) -> None:
+        """A packet of a bad version has to be well formed: a fencing read needs its key, if it is above 2."""
+        self.assertIsNotNone(decode(frame(3, 2, 1, ids(7, 9)))[1])
+        (item,), error = decode(frame(200, 2, 1, ids(7, 9)))  # as a signed byte it is below 2
+        self.assertIsInstance(item, RejectedRequest)
+        self.assertIsNone(error)
+
+    def test_fence_of_no_ledger(self) -> None:
+        """Fencing a ledger id below 0 is refused: a fence is journaled under it."""
+        for data in (frame(2, 2, 1, ids(-1, -1) + KEY), frame(2, 7, 1, ids(-1, 0, 5) + bytes(12) + KEY)):
+            (item,), _ = decode(data)
+            assert isinstance(item, RejectedRequest)
+            self.assertEqual(item.status, Status.EBADREQ)
+
+
+class FormTests(SynchronousTestCase):
+    """Reads in all their forms."""
+
+    def test_old_fencing_reads(self) -> None:
+        """Before version 2 a fencing read has no key, whatever follows it; version 0 has no flags either."""
+        for rest in (b"", KEY):
+            (item,), _ = decode(frame(1, 2, 1, ids(7, -1) + rest))
+            assert isinstance(item, ReadRequest)
+            self.assertEqual((item.fence, item.master_key, item.header.version), (True, None, 1))
+        (item,), _ = decode(struct.pack(">II", 20, 2) + ids(7, -1))
+        assert isinstance(item, ReadRun)
+        self.assertEqual((item.version, item.flags), (0, 0))
+
+    def test_trailing_bytes(self) -> None:
+        """A key nobody asked for is kept with the request, other trailing bytes are dropped."""
+        (item,), _ = decode(frame(2, 2, 0, ids(7, 3) + KEY))
+        assert isinstance(item, ReadRequest)
+        self.assertEqual((item.fence, item.master_key), (False, KEY))
+        (item,), _ = decode(frame(2, 2, 0, ids(7, 3) + b"1234567"))
+        assert isinstance(item, ReadRun)
+        self.assertEqual(list(item.entry_ids), [3])
+
+    def test_batch_reads(self) -> None:
+        """A batch read with odd limits is read as it is; judging them is not the codec's."""
+        (item,), _ = decode(frame(2, 7, 5, ids(7, -1, -2) + struct.pack(">iq", -1, -(1 << 63)) + KEY))
+        assert isinstance(item, BatchRead)
+        self.assertEqual((item.flags, item.max_count, item.max_size, item.master_key), (5, -1, -(1 << 63), KEY))
+        self.assertEqual((item.first, item.request_id), (-1, -2))
+
+    def test_unknown_flags(self) -> None:
+        """Unknown flag bits are kept and mean nothing."""
+        (item,), _ = decode(frame(2, 2, 0xFFF8, ids(7, 0)))
+        assert isinstance(item, ReadRun)
+        self.assertEqual(item.flags, 0xFFF8)
+
+
+class RowTests(SynchronousTestCase):
+    """Rows give what single frames give."""
+
+    @quick
+    @given(
+        st.lists(
+            st.tuples(
+                st.sampled_from([7, 8, -1]), st.integers(-1, 3), st.sampled_from([24, 24, 41]), st.integers(1, 30),
+                st.sampled_from([KEY, KEY, OTHER_KEY]), st.sampled_from([0, 0, 2]), st.integers(0, 1),
+            ),
+            max_size=8,
+        )
+    )  # fmt: skip
+    def test_same_as_one_by_one(self, parts: list[tuple[int, int, int, int, bytes, int, int]]) -> None:
+        """Any mixture of adds in one chunk is the same as frame by frame; a run never mixes key or flags."""
+        frames = []
+        for ledger_id, first, size, count, key, flags, step in parts:
+            for i in range(count):
+                one = EntryRun.of_entries(ledger_id, first + i * step, [entry(ledger_id, first + i * step, size)])
+                frames.append(v2.encode_adds(key, one, flags))
+        singles = [item for data in frames for item in flat(decode(data)[0])]
+        items, error = decode(b"".join(frames))
+        self.assertIsNone(error)
+        self.assertEqual(flat(items), singles)
+        for item in items:
+            if isinstance(item, AddRun):
+                self.assertTrue(item.entries.ids_match())
+
+    def test_payload_that_looks_like_a_frame(self) -> None:
+        """Payloads are never taken for frames."""
+        inner = v2.encode_adds(KEY, run(7, 100, [60]))
+        entries = [ids(7, i, i - 1) + inner for i in range(40)]
+        (item,), _ = decode(v2.encode_adds(KEY, EntryRun.of_entries(7, 0, entries)))
+        assert isinstance(item, AddRun)
+        self.assertEqual(list(item.entries.entries()), entries)

@@ -1,0 +1,118 @@
+"""Rows read column by column give what protobuf gives."""
+
+from collections.abc import Callable
+from typing import Any
+
+from hypothesis import given
+from hypothesis import strategies as st
+from twisted.trial.unittest import SynchronousTestCase
+
+from bookkeeper_twisted.codec import v3, v3_replies
+from bookkeeper_twisted.codec.operations import HIGH_PRIORITY, RECOVERY_ADD
+from bookkeeper_twisted.codec.protobuf import parse, wire_pb
+from bookkeeper_twisted.codec.v3_rows import Row, add_reply_row, add_row, read_row
+from bookkeeper_twisted.errors import Status
+
+from .wire_examples import KEY, quick, run
+
+small_or_any = st.one_of(st.integers(0, 300), st.integers(0, (1 << 63) - 1))
+
+
+def by_protobuf(kind: Any, data: bytes, stride: int, count: int) -> list[Any]:
+    """Messages of the first frames of a row."""
+    return [parse(kind, data[i * stride + 4 : (i + 1) * stride]) for i in range(count)]
+
+
+class RowTests(SynchronousTestCase):
+    """Usual frames."""
+
+    @quick
+    @given(
+        small_or_any, st.integers(0, (1 << 62)), small_or_any, st.integers(1, 60), st.binary(max_size=140),
+        st.sampled_from([0, RECOVERY_ADD, HIGH_PRIORITY]),
+    )  # fmt: skip
+    def test_adds(self, ledger_id: int, first: int, txn_id: int, count: int, key: bytes, flags: int) -> None:
+        """Every column is what protobuf reads, up to where a varint grows or the body does."""
+        entries = run(ledger_id, first, [41] * count)
+        data = v3.encode_adds(key, entries, flags, False, txn_id)
+        stride = 4 + int.from_bytes(data[:4], "big")
+        row = add_row(data, 0, stride)
+        assert row is not None
+        requests = by_protobuf(wire_pb.Request, data, stride, len(row.txn_ids))
+        self.assertEqual((row.flags, row.ledger_id, row.master_key), (flags, ledger_id, key))
+        self.assertEqual(row.txn_ids, [request.header.txnId for request in requests])
+        self.assertEqual(row.entry_ids, [request.addRequest.entryId for request in requests])
+        self.assertEqual(row.bodies, [request.addRequest.body for request in requests])
+
+    @quick
+    @given(st.integers(1, 9), st.lists(st.integers(0, 255), max_size=30), st.data())
+    def test_damaged_adds(self, kind: int, noise: list[int], data: st.DataObject) -> None:
+        """Whatever byte of a row is changed, what is read as a row is what protobuf reads."""
+        frames = bytearray(v3.encode_adds(KEY, run(7, 1000, [41] * 12), HIGH_PRIORITY, False, 20000))
+        stride = len(frames) // 12
+        for value in noise[:kind]:
+            frames[data.draw(st.integers(0, len(frames) - 1))] = value
+        self.assert_row_is_protobuf(bytes(frames), stride, add_row, "addRequest")
+
+    @quick
+    @given(st.lists(st.integers(0, 255), max_size=3), st.data())
+    def test_damaged_reads(self, noise: list[int], data: st.DataObject) -> None:
+        """The same for plain reads."""
+        frames = bytearray(v3.encode_reads(7, range(1000, 1012), 0, 20000))
+        stride = len(frames) // 12
+        for value in noise:
+            frames[data.draw(st.integers(0, len(frames) - 1))] = value
+        self.assert_row_is_protobuf(bytes(frames), stride, read_row, "readRequest")
+
+    def assert_row_is_protobuf(
+        self, frames: bytes, stride: int, read: Callable[[bytes, int, int], Row | None], name: str
+    ) -> None:
+        row = read(frames, 0, stride)
+        if row is None:
+            return
+        self.assertGreater(len(row.txn_ids), 0)
+        for i, request in enumerate(by_protobuf(wire_pb.Request, frames, stride, len(row.txn_ids))):
+            self.assertIsNotNone(request)
+            message = getattr(request, name)
+            self.assertEqual((request.header.version, request.header.txnId), (3, row.txn_ids[i]))
+            self.assertEqual((message.ledgerId, message.entryId), (row.ledger_id, row.entry_ids[i]))
+            self.assertEqual(HIGH_PRIORITY if request.header.priority else 0, row.flags & HIGH_PRIORITY)
+            if name == "addRequest":
+                self.assertEqual((message.body, message.masterKey), (row.bodies[i], row.master_key))
+                self.assertEqual((message.HasField("flag"), message.writeFlags), (bool(row.flags & RECOVERY_ADD), 0))
+
+    @quick
+    @given(small_or_any, st.integers(0, 1 << 62), small_or_any, st.integers(1, 40))
+    def test_add_replies(self, ledger_id: int, first: int, txn_id: int, count: int) -> None:
+        """Replies to adds."""
+        data = v3_replies.add_replies(range(txn_id, txn_id + count), Status.EOK, ledger_id, first)
+        stride = 4 + int.from_bytes(data[:4], "big")
+        row = add_reply_row(data, 0, stride)
+        assert row is not None
+        responses = by_protobuf(wire_pb.Response, data, stride, len(row.txn_ids))
+        self.assertEqual(row.txn_ids, [response.header.txnId for response in responses])
+        self.assertEqual(row.entry_ids, [response.addResponse.entryId for response in responses])
+        self.assertEqual(row.ledger_id, ledger_id)
+
+
+class UnusualTests(SynchronousTestCase):
+    """What is left to protobuf."""
+
+    def test_other_forms(self) -> None:
+        """Negative ids, other field orders, unknown fields, deferred adds and reads with more than ids."""
+        negative = v3.encode_adds(KEY, run(-7, 0, [41]), 0, False, 1)
+        deferred = v3.encode_adds(KEY, run(7, 0, [41]), 0, True, 1)
+        for data in (negative, deferred):
+            self.assertIsNone(add_row(data, 0, len(data)))
+        for text in (
+            "a20606089ab83110000a06080310011802", "0a0e0803100118014805ea040378797aa20606089ab8311000",
+            "0a06080310011806a20608089ab83110001001", "0a06080310011803a206080893b83110012864",
+            "0a06080110011801a206060891b8311000", "0a0b0803100118012080808080 10 a20604 08071000".replace(" ", ""),
+        ):  # fmt: skip
+            packet = bytes.fromhex(text)
+            self.assertIsNone(read_row(bytes(4) + packet, 0, 4 + len(packet)), text)
+
+    def test_failures(self) -> None:
+        """Only successes are read in rows."""
+        data = v3_replies.add_reply(1, Status.EFENCED, 7, 0)
+        self.assertIsNone(add_reply_row(data, 0, len(data)))

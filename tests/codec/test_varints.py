@@ -1,0 +1,72 @@
+"""Varints by hand are protobuf's."""
+
+from hypothesis import given
+from hypothesis import strategies as st
+from twisted.trial.unittest import SynchronousTestCase
+
+from bookkeeper_twisted.codec.protobuf import wire_pb
+from bookkeeper_twisted.codec.varints import (
+    bytes_field,
+    decode_column,
+    decode_varint,
+    equal_widths,
+    fill_column,
+    number_field,
+    varint,
+    width,
+)
+
+from .wire_examples import id64, quick, signed64
+
+of_all_sizes = st.integers(0, 62).flatmap(lambda bits: st.integers(0, 1 << bits))
+
+
+class VarintTests(SynchronousTestCase):
+    """Single values and fields."""
+
+    @quick
+    @given(st.one_of(signed64, of_all_sizes))
+    def test_same_as_protobuf(self, value: int) -> None:
+        """A value, negative ones too, has protobuf's bytes, the announced size, and reads back."""
+        expected = wire_pb.ReadLacRequest(ledgerId=value).SerializeToString()
+        self.assertEqual(number_field(b"\x08", value), expected)
+        self.assertEqual(width(value), len(expected) - 1)
+        self.assertEqual(decode_varint(expected, 1, len(expected)), value % (1 << 64))
+
+    def test_absent_fields(self) -> None:
+        """A field without a value has no bytes; an empty value has."""
+        self.assertEqual(number_field(b"\x08", None) + bytes_field(b"\x12", None), b"")
+        self.assertEqual(number_field(b"\x08", 0) + bytes_field(b"\x12", b""), b"\x08\x00\x12\x00")
+
+
+class ColumnTests(SynchronousTestCase):
+    """Many values of one size."""
+
+    @quick
+    @given(st.integers(1, 9), st.data())
+    def test_decode(self, size: int, data: st.DataObject) -> None:
+        """A column reads as its values; one of another size ends it."""
+        low = 0 if size == 1 else 1 << 7 * (size - 1)
+        values = data.draw(st.lists(st.integers(low, (1 << 7 * size) - 1), min_size=1, max_size=20))
+        column = b"".join(map(varint, values))
+        self.assertEqual(decode_column(column, size), values)
+        for broken in range(len(values)):
+            for at in range(size):
+                other = bytearray(column)
+                other[broken * size + at] ^= 0x80
+                self.assertEqual(decode_column(bytes(other), size), values[:broken])
+
+    @quick
+    @given(st.lists(st.one_of(id64, of_all_sizes), min_size=1, max_size=30), st.one_of(signed64, of_all_sizes))
+    def test_fill(self, values: list[int], first: int) -> None:
+        """Frames filled part by part hold the varints of both columns."""
+        first = min(first, (1 << 63) - len(values))
+        frames = []
+        for start, end, size, id_size in equal_widths(values, first):
+            stride = 1 + size + id_size
+            row = bytearray(b"." * (stride * (end - start)))
+            fill_column(row, 1, stride, values[start:end], size)
+            fill_column(row, 1 + size, stride, range(first + start, first + end), id_size)
+            frames.append(bytes(row))
+        expected = [b"." + varint(value) + varint(first + i) for i, value in enumerate(values)]
+        self.assertEqual(b"".join(frames), b"".join(expected))

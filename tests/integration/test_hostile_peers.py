@@ -1,0 +1,151 @@
+"""Peers that mean no good, against one bookie process: others are served, and nothing is left of them (S11)."""
+
+import signal
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+from typing import Any
+
+from twisted.internet import reactor
+from twisted.internet.defer import Deferred, gatherResults
+from twisted.trial.unittest import TestCase
+
+from bookkeeper_twisted.codec import v2
+from examples.bookie_process import BookieProcess
+
+from ..bookie.rig import KEY, MIB, run
+from .peer import Bystander, Peer, descriptors, resident_bytes
+
+_OPTIONS = (
+    *("--bookieId=b", "--advertisedAddress=127.0.0.1", "--allowLoopback=true", "--bookiePort=0"),
+    *("--dbStorage_writeCacheMaxSizeMb=8", "--dbStorage_readAheadCacheMaxSizeMb=8", "--journalMaxSizeMB=16"),
+    "--journalMaxMemorySizeMb=8",
+)
+PEERS = 100
+GROWTH = 8 * MIB
+"""What a second and a third attack may add to the memory of the first: the allocator is no exact thing."""
+
+AT_ONCE = 80 * MIB
+"""What an attack with 120 MiB or more may take while it lasts: caches, journal queue, what is being flushed."""
+
+FILES = 2
+"""What they may add to the files: a log or a journal that is followed by the next."""
+
+VICTIM = 9
+"""The ledger that hostile peers write and read."""
+
+BIG = 256 * 1024
+
+Attack = Callable[[int], Awaitable[None]]
+
+
+class HostilePeersTests(TestCase):
+    """Each attack is made three times; a bystander is served meanwhile."""
+
+    timeout = 120
+
+    async def _survives(self, attack: Attack) -> None:
+        process = BookieProcess.start(reactor, str(Path(self.mktemp()).absolute()), *_OPTIONS)
+        self.addCleanup(process.end)
+        await process.serving
+        (peer,) = await self._peers(process.port, 1)
+        self.bystander = Bystander(peer)
+        self.process = process
+        await self.bystander.is_served()
+        sockets, _ = descriptors(process)
+        levels, files = [], []
+        for _ in range(3):
+            await attack(process.port)
+            for _ in range(2):  # the loop that answers has seen the end of every connection that was closed before
+                await self.bystander.is_served()
+            self.assertEqual(descriptors(process)[0], sockets, "sockets are left open")
+            files.append(descriptors(process)[1])
+            levels.append(resident_bytes(process))
+        self.assertLess(max(levels[1:]) - levels[0], GROWTH, levels)
+        self.assertLessEqual(max(files[1:]) - files[0], FILES, files)
+        await self.bystander.peer.leave()
+        self.assertEqual(await process.end(signal.SIGTERM), 0, process.output.decode())
+
+    async def _peers(self, port: int, count: int = PEERS) -> list[Peer]:
+        peers = await gatherResults([Deferred.fromCoroutine(Peer.connect(reactor, port)) for _ in range(count)])
+        for peer in peers:
+            self.addCleanup(peer.leave)
+        return peers
+
+    async def test_slow_loris(self) -> None:
+        """Many connections send a frame byte by byte and never finish it."""
+
+        async def attack(port: int) -> None:
+            peers = await self._peers(port)
+            frame = v2.encode_adds(KEY, run(VICTIM, 0))
+            for byte in frame[:20]:
+                for peer in peers:
+                    peer.send(bytes([byte]))
+                await self.bystander.is_served()
+            await gatherResults([peer.leave() for peer in peers])
+
+        await self._survives(attack)
+
+    async def test_idle_herd(self) -> None:
+        """Many connections say nothing."""
+
+        async def attack(port: int) -> None:
+            peers = await self._peers(port)
+            await self.bystander.is_served()
+            await gatherResults([peer.leave() for peer in peers])
+
+        await self._survives(attack)
+
+    async def test_peer_that_does_not_read(self) -> None:
+        """A connection asks for more than fits into memory and reads none of it: it gets what buffers hold."""
+
+        async def attack(port: int) -> None:
+            (peer,) = await self._peers(port, 1)
+            peer.send(v2.encode_adds(KEY, run(VICTIM, 0, 1, bytes(BIG))))
+            await peer.take(1)
+            before = resident_bytes(self.process)
+            peer.transport.pauseProducing()
+            peer.send(v2.encode_reads(VICTIM, [0] * 4000))
+            for _ in range(20):
+                await self.bystander.is_served()
+            self.assertLess(resident_bytes(self.process) - before, AT_ONCE)
+            await peer.leave()
+
+        await self._survives(attack)
+
+    async def test_pipelined_flood(self) -> None:
+        """Connections send adds without end and read no answer: they are slowed, not collected."""
+
+        async def attack(port: int) -> None:
+            before = resident_bytes(self.process)
+            peers = await self._peers(port, 3)
+            for number, peer in enumerate(peers):
+                peer.transport.pauseProducing()
+                peer.send(v2.encode_adds(KEY, run(VICTIM + number, 0, 40000, bytes(1024))))
+            for _ in range(20):
+                await self.bystander.is_served()
+            self.assertLess(resident_bytes(self.process) - before, AT_ONCE)
+            await gatherResults([peer.leave() for peer in peers])
+
+        await self._survives(attack)
+
+    async def test_connection_storm(self) -> None:
+        """Connections come and go, some of them in the middle of a frame."""
+
+        async def attack(port: int) -> None:
+            for length in (0, 3, 30):
+                peers = await self._peers(port)
+                for peer in peers:
+                    peer.send(v2.encode_adds(KEY, run(VICTIM, 0))[:length])
+                await gatherResults([_leave(peer, number % 2 == 0) for number, peer in enumerate(peers)])
+                await self.bystander.is_served()
+
+        await self._survives(attack)
+
+
+def _leave(peer: Peer, politely: bool) -> "Deferred[None]":
+    if not politely:
+        return peer.leave()
+    gone = peer.gone()
+    transport: Any = peer.transport
+    transport.loseConnection()
+    return gone

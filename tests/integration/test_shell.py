@@ -1,0 +1,56 @@
+"""The shell as a process."""
+
+import os
+import sys
+from typing import Any
+
+from twisted.internet import reactor
+from twisted.internet.utils import getProcessOutputAndValue
+from twisted.trial.unittest import TestCase
+
+from examples.bookie_process import BookieProcess
+
+_reactor: Any = reactor
+
+
+class ProcessTests(TestCase):
+    """The whole program on an embedded store."""
+
+    timeout = 60
+
+    async def shell(self, *arguments: str) -> tuple[str, str, int]:
+        """Runs a command to its end; gives what it printed, what it complained, its status."""
+        command = ["-W", "error", "-m", "bookkeeper_twisted", "shell", *arguments]
+        environ = {"PYTHONPATH": os.pathsep.join(sys.path), "BK_metadataServiceUri": f"sqlite:///{self.store}"}
+        out, err, status = await getProcessOutputAndValue(sys.executable, command, environ, reactor=_reactor)
+        return out.decode(), err.decode(), status
+
+    async def test_commands(self) -> None:
+        """Output goes to one stream, errors to the other, and the status is that of the command."""
+        self.store = os.path.abspath(self.mktemp())
+        out, err, status = await self.shell("whatisinstanceid")
+        self.assertEqual((err, status), ("", 0))
+        self.assertRegex(out, r"^Metadata Service Uri: InstanceId \{.*readInstanceId=[-0-9a-f]{36}\}\n$")
+        self.assertEqual(await self.shell("listbookies", "-rw"), ("No bookie exists!\n", "", 0))
+        out, err, status = await self.shell("ledgermetadata", "-l", "7")
+        self.assertEqual((out, status), ("", 255))
+        self.assertEqual(len(err.splitlines()), 1, err)
+
+    async def test_bookie(self) -> None:
+        """The commands that write work on a bookie that runs, found by its configuration file."""
+        directory = os.path.abspath(self.mktemp())
+        self.store = f"{directory}/ledgers/metadata.db"
+        options = ("--bookieId=b", "--bookiePort=0", "--allowLoopback=true", "--advertisedAddress=127.0.0.1")
+        process = BookieProcess.start(_reactor, directory, *options)
+        self.addCleanup(process.end)
+        await process.serving
+        one = ("-e", "1", "-w", "1", "-a", "1", "-n", "20")
+        expected = "Ledger ID {ledgerId=0}\n20 entries written to ledger 0 (lastEntryId 19)\n"
+        self.assertEqual(await self.shell("simpletest", *one), (expected, "", 0))
+        with open(f"{directory}/b.conf", "w") as file:
+            file.write("bookieId=b\n")
+        expected = "Read entries from ledger {entries=10, ledgerId=1}\nBookie sanity test succeeded\n"
+        self.assertEqual(await self.shell("-conf", f"{directory}/b.conf", "bookiesanity"), (expected, "", 0))
+        out, err, status = await self.shell("bookieinfo")
+        self.assertEqual((err, status), ("", 0), out)
+        self.assertIn("bookie=BookieID:b, IP:127.0.0.1", out)

@@ -1,0 +1,144 @@
+"""A cluster of our bookies and Apache's on one ZooKeeper, with a Java client beside it; shared by the tests.
+
+All processes are started once, on loopback, in one temporary folder, and end with the test run.
+"""
+
+import atexit
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+from collections.abc import Mapping
+from functools import lru_cache
+from pathlib import Path
+
+from ..integration.java import java_command
+from ..integration.zookeeper import free_port, shared_zookeeper
+from .java_client import JavaClient
+
+COUNT = 3
+"""Bookies of each side."""
+
+_ROOT = Path(__file__).resolve().parent.parent.parent
+_TWISTD = "from twisted.scripts.twistd import run; run()"
+_HEAP = ("-Xmx256m", "-XX:MaxDirectMemorySize=256m")
+_APACHE = {
+    "ledgerStorageClass": "org.apache.bookkeeper.bookie.storage.ldb.DbLedgerStorage",
+    "dbStorage_writeCacheMaxSizeMb": 16,
+    "dbStorage_readAheadCacheMaxSizeMb": 16,
+    "dbStorage_rocksDB_blockCacheSize": 1 << 23,
+    "journalMaxSizeMB": 16,
+    "journalPreAllocSizeMB": 1,
+    "journalMaxGroupWaitMSec": 0,
+    "logSizeLimit": 1 << 26,
+    "numAddWorkerThreads": 1,
+    "numReadWorkerThreads": 1,
+    "serverNumIOThreads": 1,
+    "listeningInterface": "lo",
+    "httpServerEnabled": "false",
+}
+
+
+class Cluster:
+    """See the module.
+
+    :ivar uri: of the metadata.
+    :ivar java: the Java client.
+    :ivar ours: ids of our bookies.
+    :ivar apache: ids of Apache's.
+    :ivar conf: the configuration of our first bookie, in a file for Apache's tools.
+    """
+
+    def __init__(self, uri: str, folder: Path) -> None:
+        self.uri = uri
+        self.ours: list[str] = []
+        self.apache: list[str] = []
+        self.conf = folder / "tools.conf"
+        self.java = JavaClient(uri, folder / "client.log")
+        self._folder = folder
+        self._processes: list[subprocess.Popen[bytes]] = []
+
+    def start(self) -> None:
+        """Makes an empty cluster and starts the bookies."""
+        assert self.java.call_now("initialize")["made"]
+        for _ in range(COUNT):
+            self._start_apache()
+        for _ in range(COUNT):
+            self._start_ours()
+        self.conf.write_text(_properties(self._common(int(self.ours[0].rpartition(":")[2]))))
+        self.java.call_now("await", client="reader", wire=3, count=2 * COUNT)
+
+    def stop(self) -> None:
+        """Ends everything that was started; harmless if it was not."""
+        self.java.stop()
+        while self._processes:
+            process = self._processes.pop()
+            process.kill()
+            process.wait()
+
+    def log(self) -> str:
+        """What the processes said of their troubles, for a report."""
+        return "\n".join(f"{path.name}: {path.read_text()[-1500:]}" for path in sorted(self._folder.glob("*.log")))
+
+    def _start_ours(self) -> None:
+        port = free_port()
+        self.ours.append(f"127.0.0.1:{port}")
+        options = {
+            **self._common(port),
+            "listeningInterface": "127.0.0.1",
+            "journalMaxSizeMB": 16,
+            "journalPreAllocSizeMB": 1,
+        }
+        command = [sys.executable, "-c", _TWISTD, "-n", "--pidfile=", "bookie"]
+        self._spawn(f"ours-{port}", [*command, *(f"--{key}={value}" for key, value in options.items())])
+
+    def _start_apache(self) -> None:
+        port = free_port()
+        self.apache.append(f"127.0.0.1:{port}")
+        conf = self._folder / f"apache-{port}.conf"
+        conf.write_text(_properties({**self._common(port), **_APACHE}))
+        # a bookie that is killed leaves its native libraries where it unpacked them
+        options = (*_HEAP, f"-Djava.io.tmpdir={self._folder}")
+        command = java_command("org.apache.bookkeeper.server.Main", "--conf", str(conf), options=options)
+        self._spawn(f"apache-{port}", command)
+
+    def _common(self, port: int) -> dict[str, object]:
+        return {
+            "metadataServiceUri": self.uri,
+            "bookiePort": port,
+            "advertisedAddress": "127.0.0.1",
+            "allowLoopback": "true",
+            "journalDirectories": self._folder / f"journal-{port}",
+            "ledgerDirectories": self._folder / f"ledgers-{port}",
+        }
+
+    def _spawn(self, name: str, command: list[str]) -> None:
+        environ = {**os.environ, "PYTHONPATH": str(_ROOT)}
+        with open(self._folder / f"{name}.log", "ab") as log:
+            self._processes.append(
+                subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=log, stderr=log, cwd=_ROOT, env=environ)
+            )
+
+
+def _properties(values: Mapping[str, object]) -> str:
+    """The text of a configuration file."""
+    return "".join(f"{key}={value}\n" for key, value in values.items())
+
+
+@lru_cache(maxsize=1)
+def shared_cluster() -> Cluster:
+    """The running cluster of this test run.
+
+    :raises SkipTest: Java or the jars are missing.
+    """
+    zookeeper = shared_zookeeper()
+    folder = Path(tempfile.mkdtemp(prefix="bookkeeper-twisted-interop-"))
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    cluster = Cluster(zookeeper.uri(zookeeper.new_root()), folder)
+    atexit.register(cluster.stop)
+    try:
+        cluster.start()
+    except Exception as error:
+        raise AssertionError(f"the cluster does not start: {error}\n{cluster.log()}") from error
+    return cluster

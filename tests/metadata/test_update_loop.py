@@ -1,0 +1,116 @@
+"""The compare-and-set loop."""
+
+from collections.abc import Callable
+from typing import Any
+
+import attrs
+from twisted.internet.defer import Deferred
+from twisted.internet.task import Clock
+from twisted.trial.unittest import SynchronousTestCase
+
+from bookkeeper_twisted.errors import MetadataError, NoSuchLedgerMetadataError
+from bookkeeper_twisted.metadata.interfaces import Versioned
+from bookkeeper_twisted.metadata.memory import MemoryStore
+from bookkeeper_twisted.metadata.update_loop import MAX_DOUBTS, update
+from bookkeeper_twisted.model import LedgerMetadata, LedgerState
+from bookkeeper_twisted.testing.metadata_suites import OPEN
+
+
+def _is_open(metadata: LedgerMetadata) -> bool:
+    return metadata.state is LedgerState.OPEN
+
+
+def _recovering(metadata: LedgerMetadata) -> LedgerMetadata:
+    return attrs.evolve(metadata, state=LedgerState.IN_RECOVERY)
+
+
+class Forgetful:
+    """A ledger manager that loses answers: of writes that were applied, and of others."""
+
+    def __init__(self, ledgers: Any, losses: list[bool]) -> None:
+        self.read = ledgers.read
+        self.losses = losses
+        self._write = ledgers.write
+
+    async def write(self, ledger_id: int, metadata: LedgerMetadata, version: int) -> Versioned[LedgerMetadata]:
+        """Writes, or not, and fails as long as there are losses."""
+        if not self.losses or self.losses[0]:
+            written: Versioned[LedgerMetadata] = await self._write(ledger_id, metadata, version)
+        if self.losses:
+            self.losses.pop(0)
+            raise MetadataError("connection lost")
+        return written
+
+
+class UpdateTests(SynchronousTestCase):
+    """:func:`update`."""
+
+    def setUp(self) -> None:
+        driver = MemoryStore().driver(Clock())
+        self.ledgers = driver.ledgers
+        self._result(driver.open())
+        self.created = self._result(self.ledgers.create(1, OPEN))
+
+    def _result(self, coroutine):
+        return self.successResultOf(Deferred.fromCoroutine(coroutine))
+
+    def _update(
+        self, current: Versioned[LedgerMetadata] | None, transform: Callable[[LedgerMetadata], LedgerMetadata]
+    ) -> Deferred[Versioned[LedgerMetadata]]:
+        return Deferred.fromCoroutine(update(self.ledgers, 1, current, _is_open, transform))
+
+    def test_writes(self) -> None:
+        """The changed value is stored and given back with its version, from a known value or none."""
+        written = self.successResultOf(self._update(self.created, _recovering))
+        self.assertEqual(written, Versioned(_recovering(OPEN), 1))
+        self.assertEqual(self._result(self.ledgers.read(1)), written)
+        self.assertEqual(self.successResultOf(self._update(None, _recovering)), written)
+
+    def test_nothing_to_do(self) -> None:
+        """A value that needs no update is given back as it is, without a write."""
+        known = Versioned(_recovering(OPEN), 12)
+        self.assertIs(self.successResultOf(self._update(known, _recovering)), known)
+        self.assertEqual(self._result(self.ledgers.read(1)), self.created)
+
+    def test_lost_race(self) -> None:
+        """After a lost race the change is made on the fresh value, so that no other's change is lost."""
+        other = attrs.evolve(OPEN, custom_metadata={"other": b"1"})
+        self._result(self.ledgers.write(1, other, 0))
+        written = self.successResultOf(self._update(self.created, _recovering))
+        self.assertEqual(written, Versioned(_recovering(other), 2))
+
+    def test_done_by_another(self) -> None:
+        """After a lost race to somebody who made the same change, nothing is written."""
+        others = self._result(self.ledgers.write(1, _recovering(OPEN), 0))
+        self.assertEqual(self.successResultOf(self._update(self.created, _recovering)), others)
+
+    def test_lost_answer(self) -> None:
+        """Whether a write was applied whose answer was lost is decided by what is stored."""
+        for applied in (True, False):
+            with self.subTest(applied=applied):
+                self.setUp()
+                manager: Any = Forgetful(self.ledgers, [applied])
+                written = self._result(update(manager, 1, self.created, _is_open, _recovering))
+                self.assertEqual(written, Versioned(_recovering(OPEN), 1))
+                self.assertEqual(self._result(self.ledgers.read(1)), written)
+
+    def test_failing_store(self) -> None:
+        """A store that answers no write is given up."""
+        manager: Any = Forgetful(self.ledgers, [False] * (MAX_DOUBTS + 2))
+        changed = Deferred.fromCoroutine(update(manager, 1, self.created, _is_open, _recovering))
+        self.failureResultOf(changed, MetadataError)
+        self.assertEqual(len(manager.losses), 1)
+
+    def test_giving_up(self) -> None:
+        """What the transform raises ends the loop."""
+
+        def refuse(metadata: LedgerMetadata) -> LedgerMetadata:
+            raise ZeroDivisionError
+
+        self.failureResultOf(self._update(None, refuse), ZeroDivisionError)
+
+    def test_other_errors(self) -> None:
+        """Anything but a lost race reaches the caller."""
+        self._result(self.ledgers.remove(1))
+        self.failureResultOf(self._update(self.created, _recovering), NoSuchLedgerMetadataError)
+        self.failureResultOf(self._update(None, _recovering), MetadataError)

@@ -1,0 +1,69 @@
+"""The driver on a ZooKeeper in memory passes the suites; what an opening finds."""
+
+from collections.abc import Callable
+
+import attrs
+from twisted.internet.defer import Deferred
+from twisted.internet.task import Clock
+from twisted.trial.unittest import TestCase
+
+from bookkeeper_twisted.errors import MetadataError, NotInitializedError
+from bookkeeper_twisted.metadata.zookeeper.driver import ZooKeeperDriver
+from bookkeeper_twisted.testing.cluster_admin_contract import EmptyStore, make_cluster_admin_tests
+from bookkeeper_twisted.testing.metadata_contract import make_metadata_driver_tests
+
+from .rig import OPTIONS, Store, ZooKeeperCase
+
+_AT_ONCE = attrs.evolve(OPTIONS, stale_wait=0.0)
+
+
+def _initialized(test: TestCase) -> Callable[[Clock], ZooKeeperDriver]:
+    store, clock = Store(options=_AT_ONCE), Clock()
+    admin = store.admin(clock)
+    for step in (admin.open, admin.initialize, admin.close):
+        Deferred.fromCoroutine(step())
+    return store.driver
+
+
+def _empty(test: TestCase) -> EmptyStore:
+    store = Store(options=_AT_ONCE)
+    return EmptyStore(store.driver, store.admin)
+
+
+class ContractTests(make_metadata_driver_tests(_initialized)):  # type: ignore[misc]
+    """The contract of drivers."""
+
+
+class AdminContractTests(make_cluster_admin_tests(_empty)):  # type: ignore[misc]
+    """The contract of administration."""
+
+
+class OpenTests(ZooKeeperCase):
+    """Opening a driver."""
+
+    def test_no_cluster(self) -> None:
+        """Without a root there is no cluster, and nothing is created."""
+        driver = self.store.driver(self.clock, "zk+hierarchical://127.0.0.1:2181/others")
+        self.assertIn("/others", self.fails(NotInitializedError, driver.open()))
+        self.assertEqual(list(self.server.top.children), ["ledgers"])
+
+    def test_no_server(self) -> None:
+        """A server that cannot be reached within the session timeout is an error that names the URI."""
+        driver = self.store.driver(self.clock)
+        self.store.connections[-1].connect = lambda changed: None  # type: ignore[method-assign]
+        before = self.clock.seconds()
+        self.assertIn(self.store.uri, self.fails(MetadataError, driver.open()))
+        self.assertLess(self.clock.seconds() - before, 11)
+
+    def test_read_only_parent(self) -> None:
+        """The parent of read-only bookies is made again; Java expects it."""
+        del self.server.find("/ledgers/available").children["readonly"]
+        self.opened()
+        self.assertIn("available/readonly", self.store.paths())
+
+    def test_failed_opening_closes(self) -> None:
+        """A driver that refuses the layout holds no connection."""
+        driver = self.store.driver(self.clock, "zk+longhierarchical://127.0.0.1:2181/ledgers")
+        self.fails(MetadataError, driver.open())
+        self.fails(MetadataError, driver.ledgers.generate_id())
+        self.assertEqual(self.clock.getDelayedCalls(), [])

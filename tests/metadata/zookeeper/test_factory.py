@@ -1,0 +1,54 @@
+"""The plugin of the ZooKeeper driver."""
+
+import subprocess
+import sys
+
+from twisted.internet import reactor  # noqa: TID251
+from twisted.plugin import IPlugin
+from twisted.trial.unittest import SynchronousTestCase
+from zope.interface.verify import verifyObject
+
+from bookkeeper_twisted.errors import InvalidMetadataUriError
+from bookkeeper_twisted.metadata.drivers import create_cluster_admin, create_driver
+from bookkeeper_twisted.metadata.interfaces import IClusterAdmin, IMetadataDriver, IMetadataDriverFactory
+from bookkeeper_twisted.metadata.zookeeper.factory import ZooKeeperDriverFactory
+
+from .rig import URI
+
+
+class FactoryTests(SynchronousTestCase):
+    """:class:`ZooKeeperDriverFactory`."""
+
+    def test_interface(self) -> None:
+        """It is a plugin and provides what it declares."""
+        verifyObject(IPlugin, ZooKeeperDriverFactory())
+        verifyObject(IMetadataDriverFactory, ZooKeeperDriverFactory())
+
+    def test_found(self) -> None:
+        """A URI gives a driver and an admin, which have not connected yet."""
+        driver, admin = create_driver(reactor, URI), create_cluster_admin(reactor, URI)
+        verifyObject(IMetadataDriver, driver)
+        verifyObject(IClusterAdmin, admin)
+        self.assertEqual((driver.uri, admin.uri), (URI, URI))
+
+    def test_refused(self) -> None:
+        """A bad URI is refused by both."""
+        for make in (create_driver, create_cluster_admin):
+            self.assertRaises(InvalidMetadataUriError, make, reactor, "zk+hierarchical://h:1")
+
+    def test_without_kazoo(self) -> None:
+        """Where kazoo is missing the error says what to install; other drivers do without."""
+        code = (
+            "import sys; sys.modules['kazoo'] = None\n"
+            "from bookkeeper_twisted.metadata.drivers import create_driver\n"
+            "from bookkeeper_twisted.errors import MetadataError\n"
+            "from twisted.internet import reactor\n"
+            "create_driver(reactor, 'memory:')\n"
+            "try: create_driver(reactor, 'zk://h:1/ledgers')\n"
+            "except MetadataError as error: print(error)\n"
+        )
+        done = subprocess.run(
+            [sys.executable, "-c", code], capture_output=True, text=True, check=True,
+            env={"PYTHONPATH": ":".join(filter(None, sys.path))},
+        )  # fmt: skip
+        self.assertIn("bookkeeper-twisted[zookeeper]", done.stdout)

@@ -1,0 +1,55 @@
+"""What needs no server of the connection through kazoo; the rest is in ``tests/integration``."""
+
+from collections.abc import Callable
+
+from kazoo import exceptions as theirs
+from twisted.internet.testing import MemoryReactorClock
+from twisted.trial.unittest import SynchronousTestCase
+
+from bookkeeper_twisted.metadata.interfaces import MetadataOptions
+from bookkeeper_twisted.metadata.zookeeper import interfaces as ours
+from bookkeeper_twisted.metadata.zookeeper.kazoo_client import KazooZooKeeper, translated
+
+
+class TranslationTests(SynchronousTestCase):
+    """:func:`translated`."""
+
+    def test_errors(self) -> None:
+        """Refusals have their own errors; whatever lost the answer leaves the outcome unknown."""
+        for error, expected in (
+            (theirs.NoNodeError(), ours.NodeMissingError),
+            (theirs.NodeExistsError(), ours.NodeExistsError),
+            (theirs.BadVersionError(), ours.NodeVersionError),
+            (theirs.NotEmptyError(), ours.NodeNotEmptyError),
+            (theirs.ConnectionLoss(), ours.OutcomeUnknownError),
+            (theirs.SessionExpiredError(), ours.OutcomeUnknownError),
+            (theirs.SessionMovedError(), ours.OutcomeUnknownError),
+            (theirs.OperationTimeoutError(), ours.OutcomeUnknownError),
+            (theirs.ConnectionClosedError("x"), ours.OutcomeUnknownError),
+            (theirs.NoAuthError(), ours.ZooKeeperError),
+            (theirs.InvalidACLError(), ours.ZooKeeperError),
+        ):
+            found = translated("/a", error)
+            self.assertIs(type(found), expected)
+            self.assertIn("/a", str(found))
+
+    def test_bugs(self) -> None:
+        """What is not ZooKeeper's is passed on as it is."""
+        bug = TypeError("x")
+        self.assertIs(translated("/a", bug), bug)
+
+
+class _Reactor(MemoryReactorClock):
+    """Its only thread is the caller's."""
+
+    def callFromThread(self, call: Callable[..., object], *args: object) -> None:
+        call(*args)
+
+
+class UnconnectedTests(SynchronousTestCase):
+    """A connection that was never opened."""
+
+    def test_call(self) -> None:
+        """A call fails with an error of ours."""
+        zookeeper = KazooZooKeeper(_Reactor(), "127.0.0.1:1", MetadataOptions())
+        self.failureResultOf(zookeeper.get("/a"), ours.OutcomeUnknownError)

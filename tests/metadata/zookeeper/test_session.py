@@ -1,0 +1,132 @@
+"""Sessions: calls wait for a connection, and are repeated where the answer was lost."""
+
+from typing import Any
+
+from twisted.internet.defer import CancelledError, Deferred, succeed
+
+from bookkeeper_twisted.errors import MetadataError
+from bookkeeper_twisted.metadata.zookeeper.interfaces import (
+    NewNode,
+    NodeExistsError,
+    NotConnectedError,
+    OutcomeUnknownError,
+)
+from bookkeeper_twisted.testing.zookeeper import MemoryConnection
+
+from .rig import OPTIONS, ZooKeeperCase, ended
+
+
+class SessionTests(ZooKeeperCase):
+    """:class:`Session`."""
+
+    def setUp(self) -> None:
+        super().setUp()
+        self.session = self.store.session(self.clock)
+        self.connection = self.store.connections[-1]
+        self.run_(self.session.open())
+
+    def get(self) -> "Deferred[Any]":
+        """A call."""
+        return self.start(self.session.run(lambda: self.connection.get("/ledgers")))
+
+    def test_waits_for_a_connection(self) -> None:
+        """While there is none a call is not made; it is as soon as there is."""
+        self.connection.suspend()
+        n_calls = len(self.connection.calls)
+        running = self.get()
+        self.clock.advance(OPTIONS.session_timeout - 1)
+        self.assertEqual(len(self.connection.calls), n_calls)
+        self.assertNoResult(running)
+        self.connection.resume()
+        self.successResultOf(running)
+        self.assertEqual(self.clock.getDelayedCalls(), [])
+
+    def test_no_connection(self) -> None:
+        """After a bounded time a call that was never made fails as such."""
+        self.connection.suspend()
+        before = self.clock.seconds()
+        self.failureResultOf(ended(self.clock, self.get()), NotConnectedError)
+        longest = (OPTIONS.session_timeout + OPTIONS.retry_max) * (OPTIONS.max_retries + 1)
+        self.assertLess(self.clock.seconds() - before, longest)
+
+    def test_back_off(self) -> None:
+        """Repetitions come after waits that double."""
+        for after in range(4):
+            self.connection.lose(False, after=after)
+        running, calls, at = self.get(), len(self.connection.calls), []
+        for _ in range(40):
+            self.clock.advance(0.125)
+            if len(self.connection.calls) > calls:
+                calls = len(self.connection.calls)
+                at.append(self.clock.seconds())
+        self.assertEqual(at, [0.25, 0.75, 1.75])
+        self.failureResultOf(running, OutcomeUnknownError)
+
+    def test_first_refusal_is_certain(self) -> None:
+        """A refusal of the first try is the outcome, and nothing is settled."""
+        running = self.start(self.session.run(lambda: self.connection.create(NewNode("/ledgers")), _never))
+        self.failureResultOf(running, NodeExistsError)
+
+    def test_refused_connection(self) -> None:
+        """When the server does not accept the client nothing waits, and calls fail at once."""
+        self.connection.suspend()
+        running = self.get()
+        self.connection.refuse()
+        self.failureResultOf(ended(self.clock, running), NotConnectedError)
+        self.failureResultOf(self.get(), NotConnectedError)
+
+    def test_close(self) -> None:
+        """Closing ends what waits for a connection, for a repetition or for an event."""
+        self.connection.lose(False)
+        running = [self.get()]
+        self.connection.suspend()
+        running += [self.get(), self.start(self.session.pause(5))]
+        self.run_(self.session.close())
+        for each in running:
+            self.failureResultOf(each, MetadataError)
+        self.failureResultOf(self.get(), MetadataError)
+        self.assertEqual(self.clock.getDelayedCalls(), [])
+        self.connection.resume()  # news of a closed session are nobody's
+
+    def test_cancel(self) -> None:
+        """A cancelled wait leaves no timer."""
+        self.connection.suspend()
+        running = self.get()
+        running.cancel()
+        self.failureResultOf(running, CancelledError)
+        self.assertEqual(self.clock.getDelayedCalls(), [])
+
+    def test_renewals(self) -> None:
+        """Each new session is announced, a connection of the same one is not."""
+        renewed: list[int] = []
+        self.session.on_renewal(lambda: renewed.append(self.connection.session_id))
+        self.connection.suspend()
+        self.connection.resume()
+        self.assertEqual(renewed, [])
+        for _ in range(2):
+            self.connection.expire()
+            self.connection.resume()
+            self.assertEqual(renewed[-1:], [self.connection.session_id])
+        self.assertEqual(len(renewed), 2)
+
+    def test_wait_for(self) -> None:
+        """A wait ends with its event or its time, whichever is first."""
+        event: Deferred[bool] = Deferred()
+        waiting = self.start(self.session.wait_for(event, 5))
+        event.callback(True)
+        self.successResultOf(waiting)
+        late: Deferred[bool] = Deferred()
+        waiting = self.start(self.session.wait_for(late, 5))
+        self.clock.advance(5)
+        self.successResultOf(waiting)
+        late.callback(True)
+        self.successResultOf(self.start(self.session.wait_for(succeed(True), 5)))
+
+    def test_once(self) -> None:
+        """A session is opened once."""
+        self.failureResultOf(self.start(self.session.open()), MetadataError)
+        self.assertIsInstance(self.session.zookeeper, MemoryConnection)
+
+
+async def _never(error: Exception) -> Any:
+    raise AssertionError("settled what was certain")

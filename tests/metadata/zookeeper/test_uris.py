@@ -1,0 +1,41 @@
+"""Metadata service URIs."""
+
+from twisted.trial.unittest import SynchronousTestCase
+
+from bookkeeper_twisted.errors import InvalidMetadataUriError
+from bookkeeper_twisted.metadata.zookeeper.layouts import FLAT, HIERARCHICAL, LONG_HIERARCHICAL
+from bookkeeper_twisted.metadata.zookeeper.uris import ZooKeeperUri
+
+
+class ZooKeeperUriTests(SynchronousTestCase):
+    """:class:`ZooKeeperUri`."""
+
+    def test_layouts(self) -> None:
+        """What follows the plus asks for a layout, or for whatever is stored; case does not matter."""
+        for scheme, factory in (
+            ("zk", None), ("zk+null", None), ("zk+hierarchical", HIERARCHICAL), ("ZK+Hierarchical", HIERARCHICAL),
+            ("zk+longhierarchical", LONG_HIERARCHICAL), ("zk+flat", FLAT),
+        ):  # fmt: skip
+            self.assertEqual(ZooKeeperUri.parse(f"{scheme}://h:1/ledgers").factory, factory)
+
+    def test_hosts(self) -> None:
+        """Hosts are separated by semicolons or commas; a port may be missing."""
+        for hosts in ("a:1;b.example:2;[::1]:3", "a:1,b.example:2,[::1]:3"):
+            parsed = ZooKeeperUri.parse(f"zk://{hosts}/ledgers")
+            self.assertEqual(parsed.hosts, "a:1,b.example:2,[::1]:3")
+        self.assertEqual(ZooKeeperUri.parse("zk://localhost/ledgers").hosts, "localhost")
+
+    def test_root(self) -> None:
+        """The path is the root, of any depth."""
+        self.assertEqual(ZooKeeperUri.parse("zk://h:1/a/b c".replace(" ", "-")).root, "/a/b-c")
+
+    def test_refused(self) -> None:
+        """What could only be a mistake is refused, and named."""
+        for uri in (
+            "zk", "zk:", "zk:h:1/ledgers", "zk://h:1", "zk://h:1/", "zk://h:1/ledgers/", "zk://h:1//ledgers",
+            "zk://h:1/a//b", "zk://h:1/./b", "zk://h:1/../b", "zk://h:1/a b", "zk:///ledgers", "zk://h:/ledgers",
+            "zk://h:x/ledgers", "zk://h:0/ledgers", "zk://h:65536/ledgers", "zk://a:1;;b:2/ledgers", "etcd://h:1/x",
+            "zk+ms://h:1/ledgers", "zk+legacyhierarchical://h:1/ledgers", "zk+other://h:1/ledgers",
+        ):  # fmt: skip
+            with self.subTest(uri):
+                self.assertIn(repr(uri), str(self.assertRaises(InvalidMetadataUriError, ZooKeeperUri.parse, uri)))

@@ -1,0 +1,57 @@
+"""Looking again and again."""
+
+from bookkeeper_twisted.metadata.zookeeper.interfaces import Watch
+from bookkeeper_twisted.metadata.zookeeper.watch_loop import WatchLoop
+
+from .rig import ZooKeeperCase
+
+
+class WatchLoopTests(ZooKeeperCase):
+    """:class:`WatchLoop`."""
+
+    def setUp(self) -> None:
+        super().setUp()
+        self.session = self.store.session(self.clock)
+        self.run_(self.session.open())
+        self.watches: list[Watch] = []
+        self.loop = WatchLoop(self.session, "something", self.look)
+
+    async def look(self, watch: Watch) -> bool:
+        self.watches.append(watch)
+        return len(self.watches) < 3
+
+    def test_events(self) -> None:
+        """A change is looked at at once, a lost watch after a pause; the end is the look's to say."""
+        self.loop.start()
+        self.watches[0](True)
+        self.assertEqual(len(self.watches), 2)
+        self.watches[1](False)
+        self.assertEqual(len(self.watches), 2)
+        self.clock.advance(0.2)
+        self.assertEqual(len(self.watches), 3)
+        self.watches[2](True)
+        self.assertEqual((len(self.watches), self.clock.getDelayedCalls()), (3, []))
+
+    def test_same_watch(self) -> None:
+        """All looks leave the same watch: a server that is asked twice keeps it once."""
+        self.loop.start()
+        self.watches[0](True)
+        self.assertEqual(self.watches[0], self.watches[1])
+
+    def test_stop(self) -> None:
+        """A stopped loop looks no more, wherever it was."""
+        self.loop.start()
+        self.watches[0](False)
+        self.loop.stop()
+        self.watches[0](True)
+        self.clock.advance(1)
+        self.assertEqual((len(self.watches), self.clock.getDelayedCalls()), (1, []))
+
+    def test_bug(self) -> None:
+        """An error that is none of the store's ends the loop, and is logged."""
+
+        async def broken(watch: Watch) -> bool:
+            raise ZeroDivisionError
+
+        WatchLoop(self.session, "something", broken).start()
+        self.assertEqual(len(self.flushLoggedErrors(ZeroDivisionError)), 1)

@@ -1,0 +1,71 @@
+"""A client's connection and the bookie's end of it, for the tests of connections."""
+
+from typing import Any
+
+from twisted.internet.error import ConnectionDone
+from twisted.internet.task import Clock
+from twisted.internet.testing import StringTransport
+from twisted.python.failure import Failure
+from twisted.trial.unittest import SynchronousTestCase
+
+from bookkeeper_twisted.codec.connection import ServerDecoder
+from bookkeeper_twisted.codec.digest import Digester
+from bookkeeper_twisted.model import DigestType, EntryRun
+from bookkeeper_twisted.protocol.client import ClientConnection, RequestLimits
+
+LEDGER = 3
+DIGESTER = Digester(DigestType.CRC32C, b"")
+Answers = list[tuple[int, int, Exception | None]]
+
+
+def run_of(first: int, count: int) -> EntryRun:
+    return DIGESTER.seal(LEDGER, first, -1, 0, [b"data"] * count)
+
+
+class ClosingTransport(StringTransport):
+    """Counts writes, and tells the protocol when it is aborted."""
+
+    writes = 0
+    protocol: ClientConnection
+
+    def write(self, data: bytes) -> None:
+        self.writes += 1
+        super().write(data)
+
+    def abortConnection(self) -> None:
+        self.aborting = True
+        self.protocol.connectionLost(Failure(ConnectionDone()))
+
+
+class ConnectedTestCase(SynchronousTestCase):
+    """A connection and the bookie's end of it."""
+
+    wire = 2
+
+    def setUp(self) -> None:
+        """Connects."""
+        self.clock = Clock()
+        self.lost: list[ClientConnection] = []
+        limits = RequestLimits(add_timeout=4.0, read_timeout=8.0)
+        self.connection = ClientConnection(self.clock, self.wire, limits, self.lost.append)
+        self.transport = ClosingTransport()
+        self.transport.protocol = self.connection
+        self.connection.makeConnection(self.transport)
+        self.server = ServerDecoder()
+
+    def asked(self) -> list[Any]:
+        """What arrived at the bookie since the last look."""
+        self.clock.advance(0)
+        sent = self.transport.value()
+        self.transport.clear()
+        return list(self.server.receive(sent))
+
+    def add(self, run: EntryRun, answers: Answers | None = None) -> Answers:
+        """Sends adds."""
+        seen: Answers = [] if answers is None else answers
+        self.connection.add(run, DIGESTER.master_key, 0, False, lambda *answer: seen.append(answer))
+        return seen
+
+    def lose(self) -> None:
+        """The peer closes."""
+        self.connection.connectionLost(Failure(ConnectionDone()))

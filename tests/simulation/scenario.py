@@ -1,0 +1,103 @@
+"""What a seed draws: the size of the cluster, its settings, who does what, and which faults may strike."""
+
+from collections.abc import Sequence
+from random import Random
+
+import attrs
+
+from bookkeeper_twisted.config import ClientConfig
+from bookkeeper_twisted.storage.journal_files import JournalSettings
+from bookkeeper_twisted.storage.ledger_storage import StorageSettings
+from bookkeeper_twisted.testing.simulation import BookieSettings, stream
+
+FAULTS = (
+    "kill", "power", "power in the middle of work", "pause", "slow disk", "disk error", "disk full", "partition",
+    "one-way partition", "slow link", "reset", "refuse", "accept and ignore", "client kill", "client pause",
+    "metadata lost", "metadata stale", "metadata down", "metadata expiry",
+    "wrong data", "aimed at recoveries",
+)  # fmt: skip
+"""Kinds of faults, each on or off for a whole run."""
+
+_WIRES = ("v2", "v3", "auto")
+
+
+@attrs.frozen
+class Scenario:
+    """One run.
+
+    :ivar quorums: ensemble size, write quorum, ack quorum of new ledgers, drawn from for each.
+    :ivar seconds: of chaos.
+    :ivar mean_pause: between appends.
+    :ivar mean_fault: seconds between the strikes of one kind of fault.
+    :ivar wires: wire protocol of each client.
+    :ivar max_append: entries appended at once.
+    """
+
+    seed: int | str
+    n_bookies: int
+    quorums: Sequence[tuple[int, int, int]]
+    seconds: float
+    n_writers: int
+    n_readers: int
+    n_recoverers: int
+    n_deleters: int
+    mean_pause: float
+    mean_fault: float
+    mean_recovery: float
+    faults: Sequence[str]
+    bookie: BookieSettings
+    client: ClientConfig
+    wires: Sequence[str]
+    metadata_delay: float
+    watch_delay: float
+    max_append: int = 4
+
+    @classmethod
+    def draw(cls, seed: int | str) -> "Scenario":
+        """The scenario of a seed."""
+        chance = stream(seed, "scenario")
+        n_bookies = chance.randint(3, 7)
+        n_writers, n_readers = chance.choice((1, 1, 2, 2, 2, 3, 4)), chance.choice((0, 0, 1, 1, 2, 3))
+        n_recoverers = chance.choice((0, 1, 2, 3, 3))
+        return cls(
+            seed, n_bookies, [_quorums(chance, n_bookies) for _ in range(2)], chance.uniform(4, 9),
+            n_writers, n_readers, n_recoverers, chance.choice((0, 0, 0, 1)),
+            mean_pause=chance.choice((0.05, 0.2, 0.5)), mean_fault=chance.choice((2.0, 4.0, 8.0)),
+            mean_recovery=chance.choice((1.0, 3.0, 6.0)),
+            faults=[kind for kind in FAULTS if chance.random() < 0.3],
+            bookie=_bookie(chance), client=_client(chance),
+            wires=[chance.choice(_WIRES) for _ in range(n_writers + n_readers + n_recoverers + 2)],
+            metadata_delay=chance.choice((0.001, 0.01, 0.1)), watch_delay=chance.choice((0.001, 0.1, 2.0)),
+        )  # fmt: skip
+
+
+def _quorums(chance: Random, n_bookies: int) -> tuple[int, int, int]:
+    size = chance.randint(1, min(5, n_bookies))
+    if n_bookies > 3 and size == n_bookies and chance.random() < 0.7:
+        size -= 1  # a spare for ensemble changes
+    write = chance.randint(max(1, size - 2), size)
+    return size, write, chance.randint(max(1, write - 1), write) if chance.random() < 0.8 else chance.randint(1, write)
+
+
+def _bookie(chance: Random) -> BookieSettings:
+    journal = JournalSettings(
+        max_size=chance.choice((8192, 16384, 65536)), alignment=512, block=512, max_backups=chance.randint(0, 1),
+        preallocate=2048, fill_step=2048, max_spares=1,
+    )  # fmt: skip
+    storage = StorageSettings(
+        log_size_limit=chance.choice((4000, 20000, 100000)), write_cache_bytes=chance.choice((8000, 100000, 1 << 20)),
+        read_cache_bytes=1 << 14,
+    )  # fmt: skip
+    return BookieSettings(
+        journal, storage, flush_interval=chance.choice((1.0, 3.0, 10.0)), session_timeout=chance.choice((1.0, 3.0)),
+        n_journals=chance.choice((1, 1, 2)), n_ledger_dirs=chance.choice((1, 1, 2)),
+    )  # fmt: skip
+
+
+def _client(chance: Random) -> ClientConfig:
+    return ClientConfig(
+        add_entry_timeout_sec=chance.choice((0.5, 1.0, 3.0)),
+        read_entry_timeout_sec=chance.choice((0.5, 1.0, 3.0)),
+        client_connect_timeout_millis=chance.choice((500, 2000)),
+        batch_read_enabled=chance.random() < 0.7,
+    )

@@ -1,0 +1,60 @@
+"""What is said of a run, good or bad."""
+
+from contextlib import redirect_stdout
+from io import StringIO
+
+import attrs
+from twisted.trial.unittest import SynchronousTestCase
+
+from bookkeeper_twisted.client.write_back import WriteBack
+
+from .__main__ import main
+from .plants import PLANTS
+from .run import simulate
+from .scenario import FAULTS, Scenario
+
+
+class RunTests(SynchronousTestCase):
+    """:func:`simulate` and the command line."""
+
+    def _main(self, *arguments: str) -> tuple[int, list[str]]:
+        output = StringIO()
+        with redirect_stdout(output):
+            status = main(list(arguments))
+        self.flushLoggedErrors()
+        return status, output.getvalue().splitlines()
+
+    def test_good(self) -> None:
+        """The last line of a good run counts seeds and violations; its status is 0."""
+        status, lines = self._main("--seeds", "2", "--from", "5")
+        self.assertEqual((status, lines[-1]), (0, "2 seeds, 0 violations"))
+
+    def test_bad(self) -> None:
+        """A seed that fails says what is violated and how it is run again; the status is 1."""
+        (plant,) = [plant for plant in PLANTS if any(owner is WriteBack for owner, _, _ in plant.patches)]
+        for patch in plant.patches:
+            self.patch(*patch)
+        for seed in range(1, 100):
+            status, lines = self._main("--seeds", "1", "--from", str(seed))
+            if status:
+                break
+        self.assertEqual(status, 1)
+        self.assertNotEqual(lines[-1], "1 seeds, 0 violations")
+        self.assertTrue(any(line.startswith(f"seed {seed}: S17: ") for line in lines), lines)
+        self.assertIn(f"again: .venv/bin/python -m tests.simulation --seeds 1 --from {seed} --log", lines)
+
+    def test_log(self) -> None:
+        """A run can be had as lines for people; they change nothing."""
+        quiet, told = simulate(3), simulate(3, lines=True)
+        self.flushLoggedErrors()
+        self.assertEqual(quiet.trace, told.trace)
+        self.assertEqual(quiet.lines, [])
+        self.assertTrue(any(" append " in line for line in told.lines))
+
+    def test_every_fault(self) -> None:
+        """Every kind of fault strikes if it is switched on, and is survived."""
+        scenario = attrs.evolve(Scenario.draw(1), faults=FAULTS, mean_fault=2.0, seconds=20.0)
+        outcome = simulate(1, scenario)
+        self.flushLoggedErrors()
+        self.assertEqual(outcome.violations, ())
+        self.assertEqual([kind for kind in FAULTS if f"fault: {kind}" not in outcome.counters], [])

@@ -1,0 +1,62 @@
+"""Ledger storages on a simulated disk, for the tests of the engine."""
+
+from collections.abc import Callable, Sequence
+
+import attrs
+
+from bookkeeper_twisted.model import EntryRun
+from bookkeeper_twisted.storage.interfaces import IndexFactory, JournalPosition
+from bookkeeper_twisted.storage.ledger_storage import LedgerStorage, StorageSettings
+from bookkeeper_twisted.testing.disk import SimDisk
+from bookkeeper_twisted.testing.index import SimIndex
+
+SMALL = StorageSettings(log_size_limit=4000, write_cache_bytes=1 << 20, read_cache_bytes=1 << 16)
+DIRECTORIES = ("/l0", "/l1")
+
+
+@attrs.define
+class Marks:
+    """Remembers the marks it is given; fails when it is told to."""
+
+    written: list[tuple[JournalPosition, ...]] = attrs.field(factory=list)
+    error: Exception | None = None
+
+    def persist(self, marks: Sequence[JournalPosition]) -> None:
+        """What a storage calls in the end of a checkpoint."""
+        if self.error is not None:
+            raise self.error
+        self.written.append(tuple(marks))
+
+
+def make_directories(disk: SimDisk, directories: Sequence[str] = DIRECTORIES) -> SimDisk:
+    """Creates ledger directories, which serve as index directories too."""
+    for path in directories:
+        disk.make_directories(path)
+    return disk
+
+
+def open_storage(
+    disk: SimDisk,
+    persist: Callable[[Sequence[JournalPosition]], None] = lambda marks: None,
+    settings: StorageSettings = SMALL,
+    directories: Sequence[str] = DIRECTORIES,
+    make_index: IndexFactory = SimIndex.open,
+) -> LedgerStorage:
+    """A storage over directories that exist."""
+    return LedgerStorage.open(disk, directories, directories, settings, make_index, persist)
+
+
+def checkpoint(storage: LedgerStorage, number: int = 1) -> None:
+    """A whole checkpoint, with ``number`` as its mark."""
+    begun = storage.begin_checkpoint([JournalPosition(1, number)])
+    assert begun is not None
+    try:
+        begun.write()
+    finally:
+        begun.finish()
+
+
+def read(storage: LedgerStorage, ledger_id: int, entry_id: int) -> bytes | None:
+    """One entry, as a bookie reads it: memory first, then the disk."""
+    found: EntryRun | None = storage.cached(ledger_id, entry_id) or storage.load(ledger_id, entry_id, 500)
+    return found.entry(entry_id) if found is not None else None

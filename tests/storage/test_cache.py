@@ -1,0 +1,180 @@
+"""The caches, against plain dictionaries."""
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from twisted.trial.unittest import SynchronousTestCase
+
+from bookkeeper_twisted.model import EntryRun
+from bookkeeper_twisted.storage.cache import RUN_OVERHEAD, ReadCache, RunList, WriteCache
+
+from .entries import run, uneven
+
+_RUNS = st.lists(
+    st.tuples(st.integers(1, 2), st.integers(0, 30), st.lists(st.integers(0, 9), min_size=1, max_size=12)), max_size=12
+)
+
+
+def _made(drawn: list[tuple[int, int, list[int]]]) -> list[EntryRun]:
+    """Runs that tell by their salt when they were added."""
+    return [uneven(ledger, first, sizes, salt) for salt, (ledger, first, sizes) in enumerate(drawn)]
+
+
+def _model(runs: list[EntryRun]) -> dict[tuple[int, int], bytes]:
+    return {(r.ledger_id, r.first + i): e for r in runs for i, e in enumerate(r.entries())}
+
+
+class RunListTests(SynchronousTestCase):
+    """The runs of one ledger."""
+
+    def test_append(self) -> None:
+        """A run behind the last one is just appended, with or without a gap."""
+        runs = RunList()
+        for first in (5, 10, 30):
+            added = run(1, first, 5)
+            self.assertEqual(runs.insert(added), ((), (added,)))
+        self.assertEqual(runs.firsts, [5, 10, 30])
+        self.assertEqual(runs.last, 34)
+
+    def test_insert_before(self) -> None:
+        """A run in a gap, or before all others, takes its place and replaces nothing."""
+        runs = RunList()
+        for first in (20, 10, 0):
+            gone, _ = runs.insert(run(1, first, 5))
+            self.assertEqual([*gone], [])
+        self.assertEqual(runs.firsts, [0, 10, 20])
+
+    def test_overlaps(self) -> None:
+        """Whether two runs share an entry."""
+        runs = RunList()
+        runs.insert(run(1, 10, 5))
+        for first, count, expected in ((0, 10, False), (0, 11, True), (14, 1, True), (15, 3, False), (12, 1, True)):
+            self.assertEqual(runs.overlaps(run(1, first, count)), expected, first)
+
+
+class WriteCacheTests(SynchronousTestCase):
+    """Insert, find, join."""
+
+    @settings(max_examples=100, deadline=None, derandomize=True, database=None)
+    @given(_RUNS)
+    def test_newest_wins(self, drawn: list[tuple[int, int, list[int]]]) -> None:
+        """Every entry is found as it was added last; counts, ranges and the joined runs agree."""
+        cache, runs = WriteCache(), _made(drawn)
+        for each in runs:
+            cache.add(each)
+        model = _model(runs)
+        keys = [(ledger, entry_id) for ledger in (1, 2) for entry_id in range(50)]
+        found = {key: hit.entry(key[1]) for key in keys if (hit := cache.find(*key)) is not None}
+        self.assertEqual(found, model)
+        self.assertEqual(cache.count, len(model))
+        self.assertEqual(cache.bytes, sum(4 + len(e) for e in model.values()))
+        self.assertEqual(_model([*cache.joined()]), model)
+        self.assertEqual([*_model([*cache.joined()])], sorted(model))
+        for ledger in (1, 2):
+            ids = [e for owner, e in model if owner == ledger]
+            self.assertEqual(cache.last_entry(ledger), max(ids, default=-1))
+            self.assertEqual([e for a, b in cache.ranges(ledger) for e in range(a, b + 1)], sorted(ids))
+
+    @settings(max_examples=60, deadline=None, derandomize=True, database=None)
+    @given(_RUNS, _RUNS)
+    def test_absorb(self, older: list[tuple[int, int, list[int]]], newer: list[tuple[int, int, list[int]]]) -> None:
+        """Two halves made one hold everything, the newer copies on top."""
+        runs = _made(older + newer)
+        halves = (WriteCache(), WriteCache())
+        for number, each in enumerate(runs):
+            halves[number >= len(older)].add(each)
+        halves[0].absorb(halves[1])
+        self.assertEqual(_model([*halves[0].joined()]), _model(runs))
+
+    def test_join_interleaved(self) -> None:
+        """Single entries of many ledgers in turns become one run a ledger."""
+        cache = WriteCache()
+        for entry_id in range(50):
+            for ledger in (3, 1, 2):
+                cache.add(run(ledger, entry_id, 1))
+        self.assertEqual([(r.ledger_id, r.first, r.count) for r in cache.joined()], [(i, 0, 50) for i in (1, 2, 3)])
+
+    def test_join_limits(self) -> None:
+        """Runs are joined up to the limits, not over gaps; a big one stays as it is."""
+        cache = WriteCache()
+        for first, count in ((0, 3), (3, 3), (6, 3), (10, 1), (11, 20)):
+            cache.add(run(1, first, count))
+        self.assertEqual([(r.first, r.count) for r in cache.joined(56 * 6)], [(0, 6), (6, 3), (10, 1), (11, 20)])
+        self.assertEqual([r.count for r in cache.joined(1 << 20, 7)], [6, 3, 1, 20])
+
+    def test_cost(self) -> None:
+        """A run costs more than its bytes, so that many tiny ones meet the limit (S11)."""
+        cache = WriteCache()
+        self.assertFalse(cache)
+        cache.add(run(1, 0, 2))
+        cache.add(run(1, 2, 2))
+        self.assertTrue(cache)
+        self.assertEqual(cache.cost, 4 * 56 + 2 * RUN_OVERHEAD)
+        cache.add(run(1, 0, 4))
+        self.assertEqual(cache.cost, 4 * 56 + RUN_OVERHEAD)
+
+
+class ReadCacheTests(SynchronousTestCase):
+    """Bounded, the least recently used going first."""
+
+    def cost(self, *runs: EntryRun) -> int:
+        return sum(r.size + RUN_OVERHEAD for r in runs)
+
+    def test_least_recently_used(self) -> None:
+        """What was found lately stays."""
+        runs = [run(ledger, 0, 10) for ledger in range(4)]
+        cache = ReadCache(self.cost(*runs[:3]))
+        for each in runs[:3]:
+            cache.keep(each)
+        self.assertIs(cache.find(0, 9), runs[0])
+        cache.keep(runs[3])
+        self.assertEqual([cache.find(i, 0) is not None for i in range(4)], [True, False, True, True])
+        self.assertEqual(cache.cost, self.cost(*runs[:3]))
+        self.assertEqual(len(cache), 3)
+
+    def test_too_big(self) -> None:
+        """A run bigger than the cache is not kept and drives nothing out."""
+        cache = ReadCache(self.cost(run(1, 0, 10)))
+        cache.keep(run(1, 0, 10))
+        cache.keep(run(1, 20, 11))
+        self.assertEqual((len(cache), cache.find(1, 20)), (1, None))
+        nothing = ReadCache(0)
+        nothing.keep(run(1, 0))
+        self.assertIsNone(nothing.find(1, 0))
+
+    def test_covered(self) -> None:
+        """A run that is there already changes nothing."""
+        cache, held = ReadCache(1 << 20), run(1, 0, 100)
+        cache.keep(held)
+        cache.keep(run(1, 10, 5))
+        self.assertEqual(len(cache), 1)
+        self.assertIs(cache.find(1, 12), held)
+
+    def test_newer_copy(self) -> None:
+        """A run that was written again is forgotten, its neighbours are not."""
+        cache = ReadCache(1 << 20)
+        for first in (0, 10, 20, 30):
+            cache.keep(run(1, first, 10))
+        cache.discard(run(1, 15, 10))
+        self.assertEqual([cache.find(1, e) is not None for e in (9, 10, 19, 20, 29, 30)], [True, *[False] * 4, True])
+        cache.discard(run(2, 0, 10))
+        cache.discard(run(1, 0, 40))
+        self.assertEqual((len(cache), cache.cost), (0, 0))
+
+    @settings(max_examples=60, deadline=None, derandomize=True, database=None)
+    @given(_RUNS, st.integers(0, 6000))
+    def test_true_and_bounded(self, drawn: list[tuple[int, int, list[int]]], limit: int) -> None:
+        """Whatever overlaps, what is found is the entry that was kept, and the limit holds."""
+        cache, runs = ReadCache(limit), [uneven(ledger, first, [3] * len(sizes)) for ledger, first, sizes in drawn]
+        model = _model(runs)
+        for each in runs:
+            cache.keep(each)
+            self.assertLessEqual(cache.cost, limit)
+        held = [r for runs_ in cache._ledgers.values() for r in runs_.runs]
+        self.assertEqual(cache.cost, self.cost(*held))
+        self.assertEqual(len(cache), len(held))
+        for (ledger, entry_id), data in model.items():
+            hit = cache.find(ledger, entry_id)
+            if hit is not None:
+                self.assertEqual(hit.entry(entry_id), data)
+        if limit >= self.cost(*runs) * 2:
+            self.assertEqual(_model(held), model)

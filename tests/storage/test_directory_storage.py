@@ -1,0 +1,135 @@
+"""One ledger directory."""
+
+import errno
+from itertools import pairwise
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from twisted.trial.unittest import SynchronousTestCase
+
+from bookkeeper_twisted.errors import NoWritableDirectoryError, StorageError
+from bookkeeper_twisted.storage.directory_storage import DirectoryStorage, merged, storage_error
+from bookkeeper_twisted.storage.entry_log import EntryLogWriter
+from bookkeeper_twisted.storage.entry_log_reader import EntryLogReader
+from bookkeeper_twisted.storage.interfaces import LedgerRow
+from bookkeeper_twisted.storage.recent_rows import RecentRows
+from bookkeeper_twisted.testing.disk import SimDisk
+from bookkeeper_twisted.testing.index import SimIndex
+
+from .entries import run
+
+
+class DirectoryTests(SynchronousTestCase):
+    """Halves, flushes, look-ups."""
+
+    def setUp(self) -> None:
+        self.disk = SimDisk()
+        log = EntryLogWriter.open(self.disk, "/", 1 << 20)
+        reader = EntryLogReader(self.disk, "/")
+        self.index = SimIndex.open(self.disk, "/")
+        self.directory = DirectoryStorage("/", log, reader, self.index, RecentRows(1 << 16))
+
+    def test_halves(self) -> None:
+        """Both halves are readable, the active one first; the flushing half stays until it is let go."""
+        self.directory.active.add(run(1, 0, 10))
+        self.directory.swap()
+        self.directory.active.add(run(1, 5, 1, salt=1))
+        for when in ("before", "after the write"):
+            with self.subTest(when):
+                found = self.directory.cached(1, 5)
+                assert found is not None
+                self.assertEqual(found.count, 1)
+                found = self.directory.cached(1, 9)
+                assert found is not None
+                self.assertEqual(found.count, 10)
+                self.assertEqual(self.directory.last_cached(1), 9)
+            self.directory.write([])
+        self.directory.written()
+        self.assertIsNone(self.directory.cached(1, 9))
+        self.assertEqual(self.directory.last_cached(1), 5)
+
+    def test_never_between(self) -> None:
+        """At every operation of a flush each entry is in a half or found on disk: no moment of absence."""
+        self.directory.active.add(run(1, 0, 10))
+        self.directory.swap()
+        moments = []
+
+        def look(_: object) -> None:
+            if self.directory.cached(1, 3) is None and self.directory.load(1, 3, 100) is None:
+                self.fail("the entry was gone")
+            moments.append(1)
+
+        self.disk.observer = look
+        self.directory.write([])
+        look(None)
+        self.directory.written()
+        self.assertIsNone(self.directory.cached(1, 3))
+        look(None)
+        self.assertGreater(len(moments), 8)
+
+    def test_not_written(self) -> None:
+        """After a failure both halves are one, the newer copies on top."""
+        self.directory.active.add(run(1, 0, 10))
+        self.directory.swap()
+        self.directory.active.add(run(1, 5, 1, salt=1))
+        self.directory.active.add(run(1, 10, 1))
+        self.directory.not_written()
+        self.assertFalse(self.directory.flushing)
+        self.assertEqual(self.directory.active.ranges(1), [(0, 4), (5, 5), (6, 9), (10, 10)])
+        found = self.directory.cached(1, 5)
+        assert found is not None
+        self.assertEqual(found.data, run(1, 5, 1, salt=1).data)
+
+    def test_states_alone(self) -> None:
+        """States are committed though there are no entries; nothing at all is no commit."""
+        self.directory.write([LedgerRow(1, b"key")])
+        self.assertEqual([*self.index.ledgers()], [LedgerRow(1, b"key")])
+        before = len(self.disk.operations)
+        self.directory.write([])
+        self.assertEqual(len(self.disk.operations), before)
+
+    def test_sync_before_commit(self) -> None:
+        """The log is synced before the index learns of it, and nothing of it after a failed sync."""
+        self.directory.active.add(run(1, 0, 10))
+        self.directory.swap()
+        self.disk.fail(errno.EIO, when=lambda op: op.name == "sync" and op.number > 8)
+        self.assertRaises(StorageError, self.directory.write, [])
+        self.assertEqual(self.index.last_entry(1), -1)
+        self.directory.write([])
+        names = [op.name for op in self.disk.operations if op.path in ("/1.log", "/index.sim")]
+        self.assertEqual(names[-2:], ["sync", "commit"])
+
+    def test_close(self) -> None:
+        """Everything is closed though sealing fails."""
+        self.directory.active.add(run(1, 0, 10))
+        self.directory.swap()
+        self.directory.write([])
+        self.directory.load(1, 0, 10)
+        self.disk.fail(errno.EIO, when=lambda op: op.name == "pwrite")
+        self.assertRaises(StorageError, self.directory.close)
+        self.assertEqual(len(self.directory.reader._idle), 0)
+
+    def test_errors(self) -> None:
+        """Full and read-only disks take no data for now; the text names the file."""
+        for number in (errno.ENOSPC, errno.EDQUOT, errno.EROFS):
+            self.assertIsInstance(storage_error(OSError(number, "x"), "/d"), NoWritableDirectoryError)
+        error = storage_error(OSError(errno.EIO, "broken", "/d/0.log"), "/d")
+        self.assertNotIsInstance(error, NoWritableDirectoryError)
+        self.assertEqual(str(error), "/d/0.log: broken")
+        self.assertEqual(str(storage_error(OSError(errno.EIO, "broken"), "/d")), "/d: broken")
+
+
+class MergedTests(SynchronousTestCase):
+    """Ranges."""
+
+    @settings(max_examples=60, deadline=None, derandomize=True, database=None)
+    @given(st.lists(st.tuples(st.integers(0, 30), st.integers(0, 5))))
+    def test_merged(self, drawn: list[tuple[int, int]]) -> None:
+        """The same entries, in ranges that are disjoint, ascending and not neighbours."""
+        ranges = [(first, first + more) for first, more in drawn]
+        result = merged(ranges)
+        self.assertEqual(
+            [e for a, b in result for e in range(a, b + 1)], sorted({e for a, b in ranges for e in range(a, b + 1)})
+        )
+        for (_, last), (first, _) in pairwise(result):
+            self.assertGreater(first, last + 1)

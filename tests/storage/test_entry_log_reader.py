@@ -1,0 +1,146 @@
+"""Reading slices of entry logs and noticing what is not right."""
+
+import errno
+
+from twisted.trial.unittest import SynchronousTestCase
+
+from bookkeeper_twisted.errors import DamageError
+from bookkeeper_twisted.model import EntryRun
+from bookkeeper_twisted.storage.entry_log import EntryLogWriter
+from bookkeeper_twisted.storage.entry_log_reader import DECODED_ROWS, EntryLogReader
+from bookkeeper_twisted.storage.interfaces import IndexRow
+from bookkeeper_twisted.testing.disk import SimDisk
+
+from .entries import run, uneven
+
+
+class ReaderTests(SynchronousTestCase):
+    """Logs written by the writer, on a simulated disk."""
+
+    def setUp(self) -> None:
+        self.disk = SimDisk()
+        self.reader = EntryLogReader(self.disk, "/", max_open=2)
+        self.opened = 0
+
+    def write(self, *runs: EntryRun, size_limit: int = 1 << 24) -> list[IndexRow]:
+        log = EntryLogWriter.open(self.disk, "/", size_limit)
+        rows = [row for r in runs for row in log.append(r)]
+        log.close()
+        return rows
+
+    def flip(self, row: IndexRow, at: int) -> str:
+        """Changes a bit, ``at`` bytes behind the begin of a row.
+
+        :returns: its file.
+        """
+        path = f"/{row.log_id:x}.log"
+        file = self.disk.open(path)
+        (byte,) = file.pread(1, row.offset + at)
+        file.pwrite(bytes([byte ^ 4]), row.offset + at)
+        return path
+
+    def test_whole_row(self) -> None:
+        """All of a row, even and uneven."""
+        for source in (run(1, 5, 50), uneven(2, 0, [3, 0, 500, 20])):
+            (row,) = self.write(source)
+            found = self.reader.read(row, source.first, 1 << 20)
+            self.assertEqual((found.first, found.count, found.data), (source.first, source.count, source.data))
+            self.assertEqual([*found.entries()], [*source.entries()])
+
+    def test_part(self) -> None:
+        """From any entry on, as many as fit, one at least; by one pread."""
+        source = uneven(2, 10, [3, 0, 500, 20, 7])
+        (row,) = self.write(source)
+        for entry_id in range(10, 15):
+            for max_bytes in (0, 40, 100, 600, 700, 10_000):
+                found = self.reader.read(row, entry_id, max_bytes)
+                fitting = [n for n in range(1, 15 - entry_id + 1) if source.slice(entry_id, n).size <= max_bytes]
+                self.assertEqual(found.count, max(fitting, default=1))
+                self.assertEqual([*found.entries()], [*source.slice(entry_id, found.count).entries()])
+        self.assertEqual(self.reader.reads, 30)
+
+    def test_open_files_are_bounded(self) -> None:
+        """Many logs are read with few open files."""
+        rows = self.write(*[run(i, 0, 20) for i in range(10)], size_limit=2000)
+        for _ in range(2):
+            for row in rows:
+                self.reader.read(row, row.first, 1000)
+        self.assertEqual(len(self.reader._idle), 2)
+        self.reader.close()
+        self.assertEqual(len(self.reader._idle), 0)
+
+    def test_decoded_rows_are_bounded(self) -> None:
+        """Offset tables of uneven rows are kept, up to a number."""
+        rows = self.write(*[uneven(i, 0, [3, 4, 5]) for i in range(DECODED_ROWS + 10)])
+        for row in rows:
+            self.assertEqual(self.reader.read(row, 2, 1).count, 1)
+            self.assertEqual(self.reader.read(row, 1, 1).count, 1)
+        self.assertEqual(len(self.reader._offsets), DECODED_ROWS)
+
+    def test_missing_file(self) -> None:
+        """A log that is gone is damage that names it, not a missing entry (S5)."""
+        (row,) = self.write(run(1, 0, 5))
+        self.disk.unlink("/0.log")
+        error = self.assertRaises(DamageError, self.reader.read, row, 0, 100)
+        self.assertIn("/0.log offset 1024", str(error))
+
+    def test_short_file(self) -> None:
+        """A log that ends too early is damage."""
+        (row,) = self.write(run(1, 0, 5))
+        self.disk.open("/0.log").truncate(1024 + 3 * 56 + 10)
+        self.assertEqual(self.reader.read(row, 0, 3 * 56).count, 3)
+        self.assertRaises(DamageError, self.reader.read, row, 3, 56)
+
+    def test_other_entry(self) -> None:
+        """Another entry, or another ledger, at the place is damage (S9)."""
+        for at in (4, 11, 12, 19):
+            (row,) = self.write(run(1, 0, 5))
+            self.flip(row, at)
+            self.assertRaises(DamageError, self.reader.read, row, 0, 56)
+            self.assertEqual(self.reader.read(row, 1, 56).count, 1)
+
+    def test_wrong_size(self) -> None:
+        """A size word that is not what the index says, of any record of an even run, of the ends of others."""
+        for source, entries in ((run(1, 0, 5), range(5)), (uneven(1, 0, [9, 1, 5]), (0, 2))):
+            for number in entries:
+                (row,) = self.write(source)
+                offset = source.record_offsets()[number]
+                for byte in range(4):
+                    self.flip(row, offset + byte)
+                    self.assertRaises(DamageError, self.reader.read, row, 0, 1 << 20)
+                    self.flip(row, offset + byte)
+                self.reader.read(row, 0, 1 << 20)
+
+    def test_changed_payload(self) -> None:
+        """A bit in a payload is found where the slice covers its whole block; the error tells the block (S9)."""
+        (row,) = self.write(run(1, 0, 300, 1000))
+        path = self.flip(row, 70_000)
+        error = self.assertRaises(DamageError, self.reader.read, row, 0, 1 << 20)
+        self.assertIn(f"{path} offset {1024 + 65536}", str(error))
+        self.assertEqual(self.reader.read(row, 0, 60_000).count, 57)
+        self.assertEqual(self.reader.read(row, 200, 1 << 20).count, 100)
+
+    def test_io_error(self) -> None:
+        """A failed read is an OSError; the file is opened anew for the next one."""
+        (row,) = self.write(run(1, 0, 5))
+        self.reader.read(row, 0, 56)
+        self.disk.fail(errno.EIO, when=lambda op: op.name == "pread")
+        self.assertRaises(OSError, self.reader.read, row, 0, 56)
+        self.assertEqual(self.reader.read(row, 0, 56).count, 1)
+
+    def test_forget(self) -> None:
+        """A log that is to be removed is closed."""
+        (row,) = self.write(run(1, 0, 5))
+        self.reader.read(row, 0, 56)
+        self.reader.forget(0)
+        self.reader.forget(77)
+        self.assertEqual(len(self.reader._idle), 0)
+
+    def test_two_readers_of_one_log(self) -> None:
+        """While one thread has the file, another opens its own; one of them is kept."""
+        (row,) = self.write(run(1, 0, 5))
+        with self.reader._file(row) as first, self.reader._file(row) as second:
+            self.assertIsNot(first, second)
+        self.assertEqual(len(self.reader._idle), 1)
+        self.assertRaises(OSError, first.size)
+        self.assertEqual(second.pread(4, 1024), (52).to_bytes(4, "big"))

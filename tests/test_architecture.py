@@ -1,0 +1,231 @@
+"""The architecture rules: the repository keeps them, and each of them notices when it is broken."""
+
+import re
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+from twisted.trial.unittest import SynchronousTestCase
+
+from bookkeeper_twisted.config import BookieConfig, ClientConfig
+from bookkeeper_twisted.config_fields import fields_of
+
+from . import architecture
+from .architecture import Tree
+
+_DOC = '"""Doc."""\n'
+
+
+class RepositoryTests(SynchronousTestCase):
+    """The rules on the code as it is."""
+
+    longMessage = False
+    tree = architecture.read_tree(Path(__file__).parent.parent)
+
+    def _keeps(self, rule: Callable[[Tree], Iterator[str]]) -> None:
+        broken = list(rule(self.tree))
+        self.assertFalse(broken, "\n".join(["", *broken]))
+
+    def test_the_tree_is_all_there(self) -> None:
+        """The rules see the package, its tests, the examples and the benchmarks."""
+        tops = {path.partition("/")[0] for path in self.tree}
+        self.assertEqual(tops, {"bookkeeper_twisted", "tests", "examples", "benchmarks"})
+        self.assertIn("bookkeeper_twisted/model.py", self.tree)
+
+    def test_imports_point_down(self) -> None:
+        """No package imports upwards or sideways."""
+        self._keeps(architecture.imports_point_down)
+
+    def test_libraries(self) -> None:
+        """Each layer keeps to its libraries."""
+        self._keeps(architecture.libraries_stay_in_their_layer)
+
+    def test_doors(self) -> None:
+        """Only the production adapters import what reaches out into the world."""
+        self._keeps(architecture.the_world_comes_through_doors)
+
+    def test_module_length(self) -> None:
+        """No module is over 400 lines."""
+        self._keeps(architecture.modules_are_short)
+
+    def test_function_length(self) -> None:
+        """No function is over 50 lines."""
+        self._keeps(architecture.functions_are_short)
+
+    def test_counterparts(self) -> None:
+        """Each module has its test module."""
+        self._keeps(architecture.modules_have_tests)
+
+    def test_docstrings(self) -> None:
+        """What is public is documented, and every test says what it tests."""
+        self._keeps(architecture.public_names_are_documented)
+
+    def test_package_roots(self) -> None:
+        """Package roots hold documentation and re-exports only."""
+        self._keeps(architecture.package_roots_hold_no_code)
+
+    def test_every_key_has_an_effect(self) -> None:
+        """A configuration field is read somewhere; what has no effect is not offered."""
+        code = "\n".join(text for path, text in self.tree.items() if re.match(r"bookkeeper_twisted/\w+/", path))
+        derived = {"zk_servers", "zk_ledgers_root_path", "use_v2_wire_protocol"}  # defaults of other fields
+        for config in (BookieConfig, ClientConfig):
+            unused = [name for name in fields_of(config) if name not in derived and not re.search(rf"\.{name}\b", code)]
+            self.assertEqual(unused, [])
+
+
+class RuleTests(SynchronousTestCase):
+    """Each rule on a made-up tree that breaks it, and on one that does not."""
+
+    def _finds(self, rule: Callable[[Tree], Iterator[str]], path: str, text: str, *expected: str) -> None:
+        self.assertEqual(list(rule({path: text})), list(expected))
+
+    def test_import_upwards(self) -> None:
+        """The codec may not import the bookie, in whatever spelling."""
+        path = "bookkeeper_twisted/codec/v2.py"
+        for text in (
+            "from ..bookie.service import BookieService",
+            "from ..bookie import service",
+            "from .. import bookie",
+            "import bookkeeper_twisted.bookie.service",
+            "def f():\n    from ..bookie import service",
+        ):
+            with self.subTest(text):
+                (found,) = architecture.imports_point_down({path: text})
+                self.assertTrue(found.startswith(f"{path}: imports bookkeeper_twisted.bookie"), found)
+
+    def test_import_of_a_sibling(self) -> None:
+        """Client and bookie are strangers, and so are codec and storage."""
+        for path, text in (
+            ("bookkeeper_twisted/client/a.py", "from ..bookie import b"),
+            ("bookkeeper_twisted/bookie/a.py", "from ..client import b"),
+            ("bookkeeper_twisted/codec/a.py", "from ..storage import b"),
+            ("bookkeeper_twisted/storage/a.py", "from ..codec import b"),
+        ):
+            with self.subTest(path):
+                self.assertEqual(len(list(architecture.imports_point_down({path: text}))), 1)
+
+    def test_import_of_one_module(self) -> None:
+        """A row can allow one module of a package: metadata formats, not the wire."""
+        path = "bookkeeper_twisted/metadata/a.py"
+        self._finds(architecture.imports_point_down, path, "from ..codec.metadata_formats import encode")
+        self._finds(
+            architecture.imports_point_down,
+            path,
+            "from ..codec import v2",
+            f"{path}: imports bookkeeper_twisted.codec.v2",
+        )
+
+    def test_import_by_the_lowest_layer(self) -> None:
+        """The shared values import nothing above them."""
+        path = "bookkeeper_twisted/model.py"
+        self._finds(architecture.imports_point_down, path, "from .errors import Status")
+        self._finds(
+            architecture.imports_point_down,
+            path,
+            "from .codec import v2",
+            f"{path}: imports bookkeeper_twisted.codec.v2",
+        )
+
+    def test_testing_is_not_imported(self) -> None:
+        """No runtime module imports the doubles."""
+        path = "bookkeeper_twisted/cli/tap.py"
+        self._finds(
+            architecture.imports_point_down,
+            path,
+            "from ..testing import disk",
+            f"{path}: imports bookkeeper_twisted.testing.disk",
+        )
+
+    def test_new_package(self) -> None:
+        """A package without a row has to be given one."""
+        path = "bookkeeper_twisted/clever/a.py"
+        self._finds(architecture.imports_point_down, path, "", f"{path}: the import table has no row for it")
+
+    def test_library_in_the_wrong_layer(self) -> None:
+        """The codec and the storage know no Twisted; nothing knows a library that is in no row."""
+        rule = architecture.libraries_stay_in_their_layer
+        codec, bookie = "bookkeeper_twisted/codec/a.py", "bookkeeper_twisted/bookie/a.py"
+        self._finds(rule, codec, "from twisted.internet import defer", f"{codec}: imports twisted.internet.defer")
+        self._finds(rule, bookie, "from twisted.internet import defer")
+        self._finds(rule, bookie, "import numpy", f"{bookie}: imports numpy")
+
+    def test_the_world(self) -> None:
+        """Clock, disk, threads and the global reactor are not imported outside the adapters."""
+        rule = architecture.the_world_comes_through_doors
+        path = "bookkeeper_twisted/bookie/a.py"
+        for text, name in (
+            ("import time", "time"),
+            ("import os.path", "os.path"),
+            ("from random import choice", "random.choice"),
+            ("from uuid import uuid4", "uuid.uuid4"),
+            ("import threading", "threading"),
+            ("import socket", "socket"),
+            ("from twisted.internet import reactor", "twisted.internet.reactor"),
+        ):
+            with self.subTest(text):
+                self._finds(rule, path, text, f"{path}: imports {name}")
+        self._finds(rule, path, 'open("x")', f"{path}:1: opens a file")
+
+    def test_doors_are_narrow(self) -> None:
+        """An adapter imports the part of the world it is the door to, not the rest."""
+        rule = architecture.the_world_comes_through_doors
+        path = "bookkeeper_twisted/storage/filesystem.py"
+        self._finds(rule, path, "import os")
+        self._finds(rule, path, "import socket", f"{path}: imports socket")
+        self._finds(rule, "bookkeeper_twisted/cli/tap.py", "from twisted.internet import reactor")
+
+    def test_long_module(self) -> None:
+        """400 lines pass, 401 do not."""
+        rule = architecture.modules_are_short
+        self._finds(rule, "tests/a.py", "\n" * 400)
+        self._finds(rule, "tests/a.py", "\n" * 401, "tests/a.py: 401 lines")
+
+    def test_long_function(self) -> None:
+        """50 lines pass, 51 do not, also in a method of a nested class."""
+        rule = architecture.functions_are_short
+        self._finds(rule, "tests/a.py", "def f():\n" + "    x\n" * 49)
+        self._finds(rule, "tests/a.py", "def f():\n" + "    x\n" * 50, "tests/a.py:1: f has 51 lines")
+        nested = "class A:\n  class B:\n    async def f():\n" + "      x\n" * 50
+        self._finds(rule, "tests/a.py", nested, "tests/a.py:3: f has 51 lines")
+
+    def test_missing_test_module(self) -> None:
+        """A module without its counterpart is named, with the file that is missing."""
+        rule = architecture.modules_have_tests
+        path = "bookkeeper_twisted/codec/v2.py"
+        self._finds(rule, path, "", f"{path}: tests/codec/test_v2.py is missing")
+        self.assertEqual(list(rule({path: "", "tests/codec/test_v2.py": ""})), [])
+        top = "bookkeeper_twisted/model.py"
+        self._finds(rule, top, "", f"{top}: tests/test_model.py is missing")
+
+    def test_exempt_from_counterparts(self) -> None:
+        """Package roots, interfaces and generated code need none."""
+        for name in ("__init__.py", "codec/interfaces.py", "codec/_pb/BookkeeperProtocol_pb2.py"):
+            self._finds(architecture.modules_have_tests, f"bookkeeper_twisted/{name}", "")
+
+    def test_missing_docstring(self) -> None:
+        """Modules, public classes and public functions without one are named."""
+        rule = architecture.public_names_are_documented
+        path = "bookkeeper_twisted/a.py"
+        self._finds(rule, path, "x = 1", f"{path}: no docstring")
+        self._finds(rule, path, _DOC + "def f(): f()", f"{path}:2: f has no docstring")
+        self._finds(rule, path, _DOC + "class A:\n    def f(): pass", f"{path}:2: A has no docstring")
+
+    def test_exempt_from_docstrings(self) -> None:
+        """Private names need none, nor does a class that is nothing but fields, nor an empty root."""
+        rule = architecture.public_names_are_documented
+        path = "bookkeeper_twisted/a.py"
+        self._finds(rule, path, _DOC + "def _f(): _f()\nclass _A:\n    def f(): pass")
+        self._finds(rule, path, _DOC + "class A:\n    x: int = 1")
+        self._finds(rule, "tests/__init__.py", "")
+
+    def test_test_without_sentence(self) -> None:
+        """A test without a docstring is named; what it uses is free to have none."""
+        rule = architecture.public_names_are_documented
+        text = _DOC + "def f(): f()\nclass A:\n    def test_it(self): pass"
+        self._finds(rule, "tests/test_a.py", text, "tests/test_a.py:4: test_it has no docstring")
+
+    def test_code_in_a_package_root(self) -> None:
+        """A function in an ``__init__.py`` is named."""
+        path = "bookkeeper_twisted/codec/__init__.py"
+        rule = architecture.package_roots_hold_no_code
+        self._finds(rule, path, _DOC + "from .v2 import decode\n__all__ = ['decode']")
+        self._finds(rule, path, _DOC + "def f(): pass", f"{path}:2: code in a package root")

@@ -1,0 +1,140 @@
+"""The blocking client on real bookies in its own reactor thread."""
+
+import signal
+import threading
+from pathlib import Path
+from typing import Any
+
+from twisted.internet import reactor
+from twisted.internet.defer import CancelledError, Deferred
+from twisted.trial.unittest import SynchronousTestCase
+
+from bookkeeper_twisted.blocking import BookKeeper, ReactorThread
+from bookkeeper_twisted.cli.options import standalone_configs
+from bookkeeper_twisted.cli.production import make_bookie
+from bookkeeper_twisted.config import BookieConfig
+from bookkeeper_twisted.errors import (
+    ClientClosedError,
+    InvalidMetadataUriError,
+    LedgerClosedError,
+    NoSuchLedgerMetadataError,
+    NotEnoughBookiesError,
+)
+from bookkeeper_twisted.model import LedgerState
+
+THREAD = ReactorThread()
+"""One for all tests, as in a process of its own."""
+
+
+class BlockingTests(SynchronousTestCase):
+    """One bookie."""
+
+    def setUp(self) -> None:
+        """Starts the bookie and connects."""
+        config = BookieConfig(bookie_port=0, listening_interface="127.0.0.1", journal_pre_alloc_size_mb=1)
+        (config,) = standalone_configs(config, 1, str(Path(self.mktemp()).absolute()))
+        self.bookie = make_bookie(THREAD.reactor, config)
+        THREAD.wait(self.bookie.start)
+        self.addCleanup(THREAD.wait, self.bookie.stop)
+        self.bk = BookKeeper.connect(config.metadata_service_uri, thread=THREAD)
+        self.addCleanup(self.bk.close)
+
+    def test_write_and_read(self) -> None:
+        """Entries are written, read in three ways, and iterated over."""
+        with self.bk.create_ledger(1, 1, 1, b"secret") as ledger:
+            self.assertEqual(ledger.append(b"a"), 0)
+            self.assertEqual(ledger.append_many([b"%d" % n for n in range(3000)]), (1, 3000))
+            self.assertEqual(ledger.last_add_confirmed, 3000)
+        with self.bk.open_ledger(ledger.ledger_id, b"secret") as reader:
+            self.assertEqual(reader.read_entry(0).data, b"a")
+            self.assertEqual([e.data for e in reader.read(1, 2)], [b"0", b"1"])
+            self.assertEqual([e.entry_id for e in reader], list(range(3001)))
+            self.assertEqual([e.entry_id for e in reader.entries(2990, 2995)], list(range(2990, 2996)))
+            self.assertEqual((reader.last_add_confirmed, reader.length), (3000, 1 + 10 + 180 + 2700 + 8000))
+        self.assertRaises(LedgerClosedError, reader.read, 0, 0)
+
+    def test_ledgers(self) -> None:
+        """Ledgers are listed, described and deleted."""
+        for _ in range(3):
+            self.bk.create_ledger(1, 1, 1).close()
+        ids = list(self.bk.list_ledgers())
+        self.assertEqual(len(ids), 3)
+        self.assertIs(self.bk.ledger_metadata(ids[0]).state, LedgerState.CLOSED)
+        self.bk.delete_ledger(ids[0])
+        self.assertEqual(list(self.bk.list_ledgers()), ids[1:])
+
+    def test_errors(self) -> None:
+        """Errors are raised in the caller, as the client made them."""
+        self.assertRaises(NoSuchLedgerMetadataError, self.bk.open_ledger, 99)
+        self.assertRaises(NotEnoughBookiesError, self.bk.create_ledger)
+        self.assertRaises(InvalidMetadataUriError, BookKeeper.connect, "nothing://x", thread=THREAD)
+
+    def test_error_in_the_body(self) -> None:
+        """An error in the body of a writer is what is seen; the ledger is closed all the same."""
+
+        def write() -> None:
+            with self.bk.create_ledger(1, 1, 1) as ledger:
+                ledger.append(b"a")
+                raise ZeroDivisionError
+
+        self.assertRaises(ZeroDivisionError, write)
+        (ledger_id,) = self.bk.list_ledgers()
+        self.assertIs(self.bk.ledger_metadata(ledger_id).state, LedgerState.CLOSED)
+
+    def test_threads(self) -> None:
+        """Several threads append to one ledger, each in its own order."""
+
+        def append(name: bytes) -> None:
+            for n in range(30):
+                ledger.append(name + b"%02d" % n)
+
+        ledger = self.bk.create_ledger(1, 1, 1)
+        threads = [threading.Thread(target=append, args=(name,)) for name in (b"a", b"b", b"c")]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        ledger.close()
+        data = [entry.data for entry in self.bk.open_ledger(ledger.ledger_id)]
+        for name in (b"a", b"b", b"c"):
+            self.assertEqual([d for d in data if d[:1] == name], [name + b"%02d" % n for n in range(30)])
+
+    def test_context(self) -> None:
+        """Leaving the context closes the client."""
+        with BookKeeper.connect("memory:", thread=THREAD) as bk:
+            self.assertEqual(list(bk.list_ledgers()), [])
+        self.assertRaises(ClientClosedError, bk.create_ledger)
+
+
+class ReactorThreadTests(SynchronousTestCase):
+    """The thread."""
+
+    def test_one_reactor(self) -> None:
+        """It is started once, and is not the one of this process."""
+        self.assertIs(THREAD.reactor, THREAD.reactor)
+        self.assertIsNot(THREAD.reactor, reactor)
+
+    def test_interrupt(self) -> None:
+        """Ctrl-C while a call waits cancels what it waits for and reaches the caller."""
+        ended = threading.Event()
+        causes: list[Any] = []
+
+        async def work() -> None:
+            # what a signal does: the main thread, which waits, gets the exception
+            THREAD.reactor.callLater(0.05, interrupt)
+            try:
+                await Deferred()
+            except CancelledError as error:
+                causes.append(error)
+                ended.set()
+                raise
+
+        def interrupt() -> None:
+            signal.pthread_kill(main_ident, signal.SIGINT)
+
+        main_ident = threading.main_thread().ident or 0
+        before = signal.signal(signal.SIGINT, signal.default_int_handler)
+        self.addCleanup(signal.signal, signal.SIGINT, before)
+        self.assertRaises(KeyboardInterrupt, THREAD.wait, work)
+        self.assertTrue(ended.wait(5))
+        self.assertEqual(len(causes), 1)

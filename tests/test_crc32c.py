@@ -1,0 +1,23 @@
+"""CRC32C by each library that may be there."""
+
+from twisted.trial.unittest import SynchronousTestCase
+
+from bookkeeper_twisted import crc32c
+
+CHECK = 0xE3069283  # of b"123456789", from the definition of the polynomial
+
+
+class Crc32cTests(SynchronousTestCase):
+    """The function in use and the one every installation has."""
+
+    def test_known_value(self) -> None:
+        """The check value of the polynomial, for every kind of buffer, by either library."""
+        for function in (crc32c.crc32c, crc32c._google()):
+            for kind in (bytes, bytearray, memoryview):
+                self.assertEqual(function(kind(b"123456789"), 0), CHECK)
+
+    def test_continued(self) -> None:
+        """A checksum goes on from that of the bytes before."""
+        for function in (crc32c.crc32c, crc32c._google()):
+            self.assertEqual(function(b"6789", function(b"12345", 0)), CHECK)
+            self.assertEqual(function(b"", 0), 0)

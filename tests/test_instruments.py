@@ -1,0 +1,100 @@
+"""Instruments and their text."""
+
+import math
+
+from prometheus_client import CollectorRegistry, Counter
+from prometheus_client.parser import text_string_to_metric_families
+from twisted.trial.unittest import SynchronousTestCase
+
+from bookkeeper_twisted.instruments import QUANTILES, Instruments, Series, render
+
+
+class SeriesTests(SynchronousTestCase):
+    """Quantiles."""
+
+    def test_weights(self) -> None:
+        """A value recorded for many counts as many."""
+        series = Series()
+        series.record(1.0, 98)
+        series.record(5.0, 2)
+        self.assertEqual((series.count, series.sum), (100, 108.0))
+        self.assertEqual(series.quantiles(), [1.0, 1.0, 1.0, 5.0, 5.0, 5.0, 5.0])
+
+    def test_window(self) -> None:
+        """Quantiles speak of the newest values, count and sum of all."""
+        series = Series()
+        series.record(1000.0)
+        for _ in range(5000):
+            series.record(1.0)
+        self.assertEqual(series.quantiles()[-1], 1.0)
+        self.assertEqual(series.count, 5001)
+
+    def test_empty(self) -> None:
+        """Without values there are no quantiles."""
+        self.assertTrue(all(map(math.isnan, Series().quantiles())))
+
+
+class RenderTests(SynchronousTestCase):
+    """The text exposition."""
+
+    def setUp(self) -> None:
+        self.instruments = Instruments()
+        self.registry = CollectorRegistry()
+
+    def text(self) -> str:
+        self.registry.register(self.instruments)
+        return render(self.registry).decode()
+
+    def test_counter(self) -> None:
+        """A counter keeps its name."""
+        self.instruments.counter("bookie_WRITE_BYTES").value += 7
+        self.assertEqual(self.text(), "# TYPE bookie_WRITE_BYTES counter\nbookie_WRITE_BYTES 7\n")
+
+    def test_labels(self) -> None:
+        """Members of a family are told apart by labels, which are escaped."""
+        for index in ("0", 'a"\\\n'):
+            self.instruments.counter("n", journalIndex=index)
+        expected = '# TYPE n counter\nn{journalIndex="0"} 0\nn{journalIndex="a\\"\\\\\\n"} 0\n'
+        self.assertEqual(self.text(), expected)
+
+    def test_gauge(self) -> None:
+        """A gauge is asked, and may call itself a counter."""
+        self.instruments.gauge("a", lambda: 1.5)
+        self.instruments.gauge("b", lambda: 2, "counter")
+        self.assertEqual(self.text(), "# TYPE a gauge\na 1.5\n# TYPE b counter\nb 2\n")
+
+    def test_summary(self) -> None:
+        """A summary has quantiles, count and sum for each outcome."""
+        summary = self.instruments.summary("lat")
+        summary.success.record(2.5, 4)
+        lines = self.text().splitlines()
+        self.assertIn('lat{success="true",quantile="0.5"} 2.5', lines)
+        self.assertIn('lat{success="false",quantile="1.0"} NaN', lines)
+        self.assertIn('lat_count{success="true"} 4', lines)
+        self.assertIn('lat_sum{success="true"} 10.0', lines)
+        self.assertEqual(len(lines), 1 + 2 * (len(QUANTILES) + 2))
+
+    def test_histogram(self) -> None:
+        """A histogram counts up to each bound."""
+        histogram = self.instruments.histogram("size", (1, 10))
+        for value in (1, 2, 10, 11):
+            histogram.record(value)
+        text = self.text()
+        self.assertIn('size_bucket{le="1"} 1\nsize_bucket{le="10"} 3\nsize_bucket{le="+Inf"} 4\n', text)
+        self.assertIn("size_sum 24", text)
+
+    def test_foreign_instruments(self) -> None:
+        """Instruments of the library itself, and infinite values, come out in its own form."""
+        Counter("requests", "", registry=self.registry).inc()
+        self.instruments.gauge("low", lambda: -math.inf)
+        text = self.text()
+        self.assertIn("# TYPE requests_total counter\nrequests_total 1.0\n", text)
+        self.assertIn("low -Inf\n", text)
+        self.assertNotIn("created", text)
+
+    def test_parses(self) -> None:
+        """The text is what Prometheus reads."""
+        self.instruments.summary("lat", journalIndex="0").success.record(1)
+        self.instruments.histogram("size", (1,)).record(1)
+        names = {family.name for family in text_string_to_metric_families(self.text())}
+        self.assertEqual(names, {"lat", "size"})

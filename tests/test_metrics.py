@@ -1,0 +1,83 @@
+"""Names, types and labels are those of Apache's bookie."""
+
+import re
+from pathlib import Path
+
+from twisted.trial.unittest import SynchronousTestCase
+
+from bookkeeper_twisted.instruments import Instruments
+from bookkeeper_twisted.metrics import (
+    BookieMetrics,
+    ConnectionMetrics,
+    JournalMetrics,
+    RequestMetrics,
+    StorageMetrics,
+    new_registry,
+    render,
+)
+
+CAPTURED = Path(__file__).parent / "vectors" / "metrics" / "bookie.txt"
+OURS_ALONE = re.compile(
+    r"bookie_connection|bookie_journal_groups|bookkeeper_server_BATCH_READ_ENTR|bookkeeper_server_BATCH_READ_BYTES"
+)
+SHOWN_ONCE_USED = {"bookie_rejected_write_requests"}
+PLACES = {"ledgerDir", "indexDir", "threadPool", "thread"}
+"""Labels that say where in Apache's bookie something happened."""
+
+
+def families(text: str) -> dict[str, tuple[str, set[frozenset[str]]]]:
+    """Name to type and the sets of label names."""
+    found: dict[str, tuple[str, set[frozenset[str]]]] = {}
+    name = ""
+    for line in text.splitlines():
+        if line.startswith("# TYPE "):
+            _, _, name, kind = line.split()
+            found[name] = (kind, set())
+        elif line:
+            found[name][1].add(frozenset(re.findall(r"(\w+)=\"", line)) - PLACES)
+    return found
+
+
+class _Counts:
+    """A storage that has done nothing."""
+
+    write_cache_hits = read_cache_hits = cache_misses = 0
+
+    def pending_bytes(self) -> int:
+        return 0
+
+    pending_entries = read_cache_bytes = ledger_count = pending_bytes
+
+
+class NameTests(SynchronousTestCase):
+    """Everything a bookie exports."""
+
+    def setUp(self) -> None:
+        instruments = Instruments()
+        for index in (0, 1):
+            JournalMetrics(instruments, index).watch_queue(lambda: 0, lambda: 0, 1)
+        StorageMetrics(instruments, _Counts())
+        BookieMetrics(instruments).watch(lambda: 1, 2)
+        requests = RequestMetrics(instruments)
+        for name in ("ADD_ENTRY", "READ_ENTRY"):
+            requests.watch_permits(name, lambda: 0, lambda: 0)
+        ConnectionMetrics(instruments)
+        self.ours = families(render(new_registry(instruments)).decode())
+        self.captured = families(CAPTURED.read_text())
+
+    def test_same_as_captured(self) -> None:
+        """What Apache's bookie exports too has its type and labels there."""
+        shared = [name for name in self.ours if not OURS_ALONE.match(name) and name not in SHOWN_ONCE_USED]
+        self.assertGreater(len(shared), 25)
+        for name in shared:
+            with self.subTest(name):
+                self.assertIn(name, self.captured)
+                (kind, labels), (their_kind, their_labels) = self.ours[name], self.captured[name]
+                self.assertEqual(kind, their_kind)
+                self.assertLessEqual(labels, their_labels)
+
+    def test_ours_alone(self) -> None:
+        """What is ours alone collides with nothing of theirs."""
+        for name in self.ours:
+            if OURS_ALONE.match(name):
+                self.assertNotIn(name, self.captured)

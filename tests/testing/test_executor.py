@@ -1,0 +1,51 @@
+"""Lanes without threads."""
+
+from typing import Any
+
+from twisted.trial.unittest import SynchronousTestCase
+
+from bookkeeper_twisted.testing import executor_contract
+from bookkeeper_twisted.testing.executor import StepExecutor
+
+
+class StepExecutorContractTests(executor_contract.ExecutorContract):
+    """The contract, step by step."""
+
+    def make(self) -> StepExecutor:
+        return StepExecutor()
+
+    def settle(self, executor: Any) -> None:
+        executor.drain()
+
+
+class StepTests(SynchronousTestCase):
+    """What a test can do with it."""
+
+    def setUp(self) -> None:
+        self.executor = StepExecutor()
+        self.seen: list[str] = []
+
+    def test_one_step(self) -> None:
+        """A step runs one piece of work and delivers its result."""
+        for name in ("a", "b"):
+            self.executor.submit("flush", str, name).addCallback(self.seen.append)
+        self.assertEqual(self.seen, [])
+        self.executor.step()
+        self.assertEqual(self.seen, ["a"])
+        self.assertEqual(self.executor.lanes(), ["flush"])
+
+    def test_step_of_a_lane(self) -> None:
+        """A step of a lane passes work of other lanes by."""
+        self.executor.submit("flush", str, "a").addCallback(self.seen.append)
+        self.executor.submit("read", str, "b").addCallback(self.seen.append)
+        self.assertTrue(self.executor.step("read"))
+        self.assertFalse(self.executor.step("read"))
+        self.assertEqual(self.seen, ["b"])
+
+    def test_work_without_delivery(self) -> None:
+        """Work can have run while the reactor does not know it yet."""
+        self.executor.submit("flush", str, "a").addCallback(self.seen.append)
+        self.executor.run_one()
+        self.assertEqual(self.seen, [])
+        self.executor.deliver()
+        self.assertEqual(self.seen, ["a"])
