@@ -105,9 +105,7 @@ class Chaos:
         where = self._chance.choice(("/journal", "/ledgers"))
         times = self._chance.randint(1, 3)
         self._note("disk of {} fails {} in {}, {} times", bookie.name, names, where, times)
-        bookie.disk.fail(
-            errno.EIO, when=lambda op: op.name in names and op.path.startswith(where), times=times
-        )
+        bookie.disk.fail(errno.EIO, when=lambda op: op.name in names and op.path.startswith(where), times=times)
         self._later(3, bookie.disk.heal)
 
     def _disk_full(self) -> None:

@@ -1,7 +1,6 @@
 """The simulation notices every planted defect."""
 
-from twisted.trial.unittest import SynchronousTestCase
-
+from .case import SimulationTestCase
 from .plants import PLANTS, Plant
 from .run import simulate
 
@@ -9,7 +8,7 @@ SEEDS = 1000
 """Within so many seeds a defect has to be noticed."""
 
 
-class PlantTests(SynchronousTestCase):
+class PlantTests(SimulationTestCase):
     """One test for each plant."""
 
     def _noticed(self, plant: Plant) -> int:

@@ -4,24 +4,23 @@ from contextlib import redirect_stdout
 from io import StringIO
 
 import attrs
-from twisted.trial.unittest import SynchronousTestCase
 
 from bookkeeper_twisted.client.write_back import WriteBack
 
 from .__main__ import main
+from .case import SimulationTestCase
 from .plants import PLANTS
 from .run import simulate
 from .scenario import FAULTS, Scenario
 
 
-class RunTests(SynchronousTestCase):
+class RunTests(SimulationTestCase):
     """:func:`simulate` and the command line."""
 
     def _main(self, *arguments: str) -> tuple[int, list[str]]:
         output = StringIO()
         with redirect_stdout(output):
             status = main(list(arguments))
-        self.flushLoggedErrors()
         return status, output.getvalue().splitlines()
 
     def test_good(self) -> None:
@@ -46,7 +45,6 @@ class RunTests(SynchronousTestCase):
     def test_log(self) -> None:
         """A run can be had as lines for people; they change nothing."""
         quiet, told = simulate(3), simulate(3, lines=True)
-        self.flushLoggedErrors()
         self.assertEqual(quiet.trace, told.trace)
         self.assertEqual(quiet.lines, [])
         self.assertTrue(any(" append " in line for line in told.lines))
@@ -55,6 +53,5 @@ class RunTests(SynchronousTestCase):
         """Every kind of fault strikes if it is switched on, and is survived."""
         scenario = attrs.evolve(Scenario.draw(1), faults=FAULTS, mean_fault=2.0, seconds=20.0)
         outcome = simulate(1, scenario)
-        self.flushLoggedErrors()
         self.assertEqual(outcome.violations, ())
         self.assertEqual([kind for kind in FAULTS if f"fault: {kind}" not in outcome.counters], [])

@@ -91,9 +91,7 @@ class Writer(Role):
 
     async def act(self) -> None:
         size, write, ack = self.chance.choice(self.cluster.scenario.quorums)
-        writer = await self.call(
-            "create", -1, lambda: self.node.client.create_ledger(size, write, ack, PASSWORD)
-        )
+        writer = await self.call("create", -1, lambda: self.node.client.create_ledger(size, write, ack, PASSWORD))
         if writer is None:
             await self.pause(0.5)
             return

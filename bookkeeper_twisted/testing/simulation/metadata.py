@@ -11,6 +11,7 @@ from typing import Any, TypeVar
 import attrs
 from twisted.internet.defer import Deferred, execute
 from twisted.internet.interfaces import IReactorTime
+from twisted.python.failure import Failure
 from zope.interface import implementer
 
 from ...errors import MetadataError
@@ -189,7 +190,7 @@ class SimWorker:
         self._metadata = metadata
         self._clock = clock
         self._requests: deque[tuple[Deferred[Any], Callable[..., Any], tuple[object, ...]]] = deque()
-        self._replies: deque[tuple[Deferred[Any], Deferred[Any]]] = deque()
+        self._replies: deque[tuple[object, Deferred[Any]]] = deque()
         self._last_there = self._last_back = 0.0
 
     def call(self, work: Callable[..., T], *args: object) -> "Deferred[T]":
@@ -209,15 +210,17 @@ class SimWorker:
 
     def _arrive(self) -> None:
         result, work, args = self._requests.popleft()
-        self._replies.append((execute(self._fated, work, args), result))
+        try:
+            outcome = self._fated(work, args)
+        except Exception:  # kept as it is: a run may end before it is told, and then nobody handles it
+            outcome = Failure()
+        self._replies.append((outcome, result))
         self._last_back = self._travel(self._last_back, self._return)
 
     def _return(self) -> None:
         outcome, result = self._replies.popleft()
-        if not result.called:
-            outcome.chainDeferred(result)
-        else:  # cancelled
-            outcome.addErrback(lambda _: None)
+        if not result.called:  # not cancelled
+            result.callback(outcome)
 
     def _fated(self, work: Callable[..., Any], args: tuple[object, ...]) -> Any:
         faults, chance = self._metadata.faults, self._metadata.chance

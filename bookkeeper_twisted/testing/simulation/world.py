@@ -1,6 +1,5 @@
 """Everything that the nodes of one simulation share."""
 
-
 from .clock import Life, SimClock
 from .metadata import SimMetadata
 from .network import SimNetwork
