@@ -1,0 +1,18 @@
+"""The base of tests that simulate in their own process."""
+
+import gc
+
+from twisted.trial.unittest import SynchronousTestCase
+
+from bookkeeper_twisted.errors import BookKeeperError
+
+
+class SimulationTestCase(SynchronousTestCase):
+    """A run ends in the middle of things, some of which are failures that nobody will hear of.
+
+    They are logged when they are collected; that is made to happen here, not within the next test.
+    """
+
+    def tearDown(self) -> None:
+        gc.collect()
+        self.flushLoggedErrors(BookKeeperError, OSError)
