@@ -95,18 +95,27 @@ class Summary:
 
 
 class Histogram:
-    """How often values fell below each of some bounds."""
+    """How many values fell into each of some ranges.
 
-    __slots__ = ("_bounds", "_counts", "_sum")
+    :ivar sum: of all values.
+    """
+
+    __slots__ = ("sum", "_bounds", "_counts")
 
     def __init__(self, bounds: Sequence[float]) -> None:
+        """:param bounds: the highest value of each range, ascending; one range without a bound follows."""
+        self.sum: float = 0
         self._bounds = (*bounds, math.inf)
         self._counts = [0] * len(self._bounds)
-        self._sum = 0.0
 
-    def record(self, value: float, count: int = 1) -> None:
-        self._counts[bisect_left(self._bounds, value)] += count
-        self._sum += value * count
+    @property
+    def count(self) -> int:
+        """How many values there were."""
+        return sum(self._counts)
+
+    def record(self, value: float) -> None:
+        self._counts[bisect_left(self._bounds, value)] += 1
+        self.sum += value
 
     def samples(self) -> Iterator[tuple[str, Mapping[str, str], float]]:
         total = 0
@@ -114,7 +123,7 @@ class Histogram:
             total += count
             yield "_bucket", {"le": _number(bound)}, total
         yield "_count", {}, total
-        yield "_sum", {}, self._sum
+        yield "_sum", {}, self.sum
 
 
 _Instrument = Counter | Gauge | Summary | Histogram

@@ -8,15 +8,18 @@ from typing import Protocol
 
 from prometheus_client import CollectorRegistry
 
-from .instruments import Instruments, Summary, render
+from .instruments import Histogram, Instruments, Summary, render
 
 __all__ = [
     "BookieMetrics", "ConnectionMetrics", "Instruments", "JournalMetrics", "RequestMetrics", "StorageMetrics",
     "new_registry", "render",
 ]  # fmt: skip
 
-_BATCH_COUNTS = (1, 2, 5, 10, 20, 50, 100, 200, 500, 1000, 2000, 5000)
-_BATCH_BYTES = tuple(1 << shift for shift in range(10, 24))
+_COUNTS = (1, 2, 5, 10, 20, 50, 100, 200, 500, 1000, 2000, 5000)
+
+# the bounds that BP-62 names: milliseconds of a batch read, bytes of its reply
+_BATCH_LATENCIES = (5, 10, 20, 50, 100, 200, 500, 1000, 3000)
+_BATCH_SIZES = (128, 512, 1024, 2048, 4096, 16 * 1024, 128 * 1024, 1024 * 1024)
 
 
 def new_registry(*collectors: Instruments) -> CollectorRegistry:
@@ -107,6 +110,21 @@ class BookieMetrics:
         self._instruments.gauge("bookie_JOURNAL_DIRS", lambda: n_journals)
 
 
+class BatchReadMetrics:
+    """Batch reads, as histograms: their latencies in milliseconds, their replies in bytes and entries."""
+
+    def __init__(self, instruments: Instruments) -> None:
+        prefix = "bookkeeper_server_BATCH_READ_ENTRY_"
+
+        def latency(success: str) -> Histogram:
+            return instruments.histogram(prefix + "REQUEST", _BATCH_LATENCIES, success=success)
+
+        self.failure = latency("false")
+        self.success = latency("true")
+        self.size = instruments.histogram(prefix + "RESPONSE_SIZE", _BATCH_SIZES)
+        self.entries = instruments.histogram(prefix + "RESPONSE_ENTRIES", _COUNTS)
+
+
 class RequestMetrics:
     """Requests from their decoding to their reply, by operation."""
 
@@ -114,7 +132,7 @@ class RequestMetrics:
         prefix = "bookkeeper_server_"
         self.add = instruments.summary(prefix + "ADD_ENTRY_REQUEST")
         self.read = instruments.summary(prefix + "READ_ENTRY_REQUEST")
-        self.batch_read = instruments.summary(prefix + "BATCH_READ_ENTRY_REQUEST")
+        self.batch_read = BatchReadMetrics(instruments)
         self.fence_read = instruments.summary(prefix + "READ_ENTRY_FENCE_REQUEST")
         self.long_poll = instruments.summary(prefix + "READ_ENTRY_LONG_POLL_REQUEST")
         self.read_lac = instruments.summary(prefix + "READ_LAC_REQUEST")
@@ -122,8 +140,6 @@ class RequestMetrics:
         self.force = instruments.summary(prefix + "FORCE_LEDGER_REQUEST")
         self.bookie_info = instruments.summary(prefix + "GET_BOOKIE_INFO_REQUEST")
         self.list_entries = instruments.summary(prefix + "GET_LIST_OF_ENTRIES_OF_LEDGER_REQUEST")
-        self.batch_entries = instruments.histogram(prefix + "BATCH_READ_ENTRIES", _BATCH_COUNTS)
-        self.batch_bytes = instruments.histogram(prefix + "BATCH_READ_BYTES", _BATCH_BYTES)
         self._instruments = instruments
 
     def watch_permits(self, name: str, in_progress: Callable[[], float], blocked: Callable[[], float]) -> None:
@@ -133,11 +149,16 @@ class RequestMetrics:
 
 
 class ConnectionMetrics:
-    """Sockets: ``replies / writes`` says how well replies are grouped."""
+    """Sockets.
+
+    :ivar replies_per_write: how well replies are grouped; a reply to a run of adds counts for each of them.
+    """
 
     def __init__(self, instruments: Instruments) -> None:
-        self.replies = instruments.counter("bookie_connection_replies")
-        self.writes = instruments.counter("bookie_connection_writes")
+        prefix = "bookie_connection_"
+        self.replies_per_write = replies = instruments.histogram(prefix + "replies_per_write", _COUNTS)
+        instruments.gauge(prefix + "replies", lambda: replies.sum, "counter")
+        instruments.gauge(prefix + "writes", lambda: replies.count, "counter")
         self.accepted = instruments.counter("bookie_connections_accepted")
         self.refused = instruments.counter("bookie_connections_refused")
         self.broken = instruments.counter("bookie_connections_broken")

@@ -75,13 +75,14 @@ class RenderTests(SynchronousTestCase):
         self.assertEqual(len(lines), 1 + 2 * (len(QUANTILES) + 2))
 
     def test_histogram(self) -> None:
-        """A histogram counts up to each bound."""
+        """A histogram counts up to each bound, the bound included, and knows count and sum."""
         histogram = self.instruments.histogram("size", (1, 10))
         for value in (1, 2, 10, 11):
             histogram.record(value)
         text = self.text()
         self.assertIn('size_bucket{le="1"} 1\nsize_bucket{le="10"} 3\nsize_bucket{le="+Inf"} 4\n', text)
-        self.assertIn("size_sum 24", text)
+        self.assertIn("size_count 4\nsize_sum 24\n", text)
+        self.assertEqual((histogram.count, histogram.sum), (4, 24))
 
     def test_foreign_instruments(self) -> None:
         """Instruments of the library itself, and infinite values, come out in its own form."""

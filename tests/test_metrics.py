@@ -3,6 +3,8 @@
 import re
 from pathlib import Path
 
+from prometheus_client.parser import text_string_to_metric_families
+from prometheus_client.samples import Sample
 from twisted.trial.unittest import SynchronousTestCase
 
 from bookkeeper_twisted.instruments import Instruments
@@ -17,9 +19,7 @@ from bookkeeper_twisted.metrics import (
 )
 
 CAPTURED = Path(__file__).parent / "vectors" / "metrics" / "bookie.txt"
-OURS_ALONE = re.compile(
-    r"bookie_connection|bookie_journal_groups|bookkeeper_server_BATCH_READ_ENTR|bookkeeper_server_BATCH_READ_BYTES"
-)
+OURS_ALONE = re.compile(r"bookie_connection|bookie_journal_groups|bookkeeper_server_BATCH_READ_ENTRY")
 SHOWN_ONCE_USED = {"bookie_rejected_write_requests"}
 PLACES = {"ledgerDir", "indexDir", "threadPool", "thread"}
 """Labels that say where in Apache's bookie something happened."""
@@ -62,8 +62,14 @@ class NameTests(SynchronousTestCase):
         for name in ("ADD_ENTRY", "READ_ENTRY"):
             requests.watch_permits(name, lambda: 0, lambda: 0)
         ConnectionMetrics(instruments)
-        self.ours = families(render(new_registry(instruments)).decode())
+        self.text = render(new_registry(instruments)).decode()
+        self.ours = families(self.text)
         self.captured = families(CAPTURED.read_text())
+
+    def histograms(self) -> dict[str, list[Sample]]:
+        """The samples of each histogram, as Prometheus reads them."""
+        found = text_string_to_metric_families(self.text)
+        return {family.name: family.samples for family in found if family.type == "histogram"}
 
     def test_same_as_captured(self) -> None:
         """What Apache's bookie exports too has its type and labels there."""
@@ -75,6 +81,21 @@ class NameTests(SynchronousTestCase):
                 (kind, labels), (their_kind, their_labels) = self.ours[name], self.captured[name]
                 self.assertEqual(kind, their_kind)
                 self.assertLessEqual(labels, their_labels)
+
+    def test_batch_reads(self) -> None:
+        """Those of batch reads are histograms with the bounds of BP-62, beside one of our own."""
+        prefix = "bookkeeper_server_BATCH_READ_ENTRY_"
+        bounds = {
+            name.removeprefix(prefix): [sample.labels["le"] for sample in samples if "le" in sample.labels]
+            for name, samples in self.histograms().items()
+            if name.startswith(prefix)
+        }
+        latencies = ["5", "10", "20", "50", "100", "200", "500", "1000", "3000", "+Inf"]
+        self.assertEqual(bounds["REQUEST"], latencies * 2)  # of failures and of successes
+        self.assertEqual(
+            bounds["RESPONSE_SIZE"], ["128", "512", "1024", "2048", "4096", "16384", "131072", "1048576", "+Inf"]
+        )
+        self.assertEqual(set(bounds), {"REQUEST", "RESPONSE_SIZE", "RESPONSE_ENTRIES"})
 
     def test_ours_alone(self) -> None:
         """What is ours alone collides with nothing of theirs."""

@@ -184,12 +184,13 @@ class BatchProcessor:
         return found
 
     def _reply(self, session: RequestSession, gathering: Gathering, began: float) -> None:
-        request, metrics = gathering.request, self._context.metrics
+        request, metrics = gathering.request, self._context.metrics.batch_read
         lac = self._context.bookie.last_add_confirmed(request.ledger_id) if request.wire == 3 else None
-        session.connection.reply_pieces(request.success(gathering.runs, lac))
-        metrics.batch_read.success.record((self._context.clock.seconds() - began) * 1000)
-        metrics.batch_entries.record(gathering.n_entries)
-        metrics.batch_bytes.record(gathering.n_bytes)
+        pieces = request.success(gathering.runs, lac)
+        session.connection.reply_pieces(pieces)
+        metrics.success.record((self._context.clock.seconds() - began) * 1000)
+        metrics.size.record(sum(map(len, pieces)))
+        metrics.entries.record(gathering.n_entries)
         session.answered(1)
 
     def _refuse(self, session: RequestSession, request: BatchRead, error: BaseException, began: float) -> None:

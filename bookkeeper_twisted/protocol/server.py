@@ -165,9 +165,7 @@ class ServerConnection(Protocol):
         self._unsent = 0
         if self.closed or not replies:
             return
-        metrics = self._factory.metrics
-        metrics.writes.value += 1
-        metrics.replies.value += count
+        self._factory.metrics.replies_per_write.record(count)
         self.transport.write(replies[0] if len(replies) == 1 else b"".join(replies))  # type: ignore[union-attr]
         if self._held and not self._paused:
             self._go_on()  # the transport took it all: requests that waited for room need not wait for it

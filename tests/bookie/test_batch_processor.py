@@ -272,3 +272,19 @@ class LongPollTests(BatchTestCase):
         self.peer.leave()
         self.assertEqual(self.rig.clock.getDelayedCalls(), [])
         self.assertEqual(self.rig.engine.context.reads.in_progress, 0)
+
+
+class MetricsTests(BatchTestCase):
+    """What is counted of batch reads."""
+
+    def test_counted(self) -> None:
+        """A reply counts by its bytes on the wire, a refusal by its latency alone; the two are told apart."""
+        metrics = self.rig.engine.context.metrics.batch_read
+        for n_replies, wire in enumerate((2, 3), 1):
+            before = metrics.size.sum
+            send(self.peer, request(wire, 0, 10, 1 << 20))
+            self.assertEqual(reply_of(self.peer, wire)[1], metrics.size.sum - before)
+            self.assertEqual((metrics.entries.sum, metrics.size.count), (10 * n_replies, n_replies))
+            self.peer = self.rig.connect()
+        self.ask(request(2, 500, 1, 1 << 20))
+        self.assertEqual((metrics.success.count, metrics.failure.count, metrics.size.count), (2, 1, 2))

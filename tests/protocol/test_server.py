@@ -148,7 +148,8 @@ class ReplyTests(ServerTestCase):
         self.outbox.flush()
         self.outbox.flush()
         self.assertEqual(transport.writes, [b"abcd"])
-        self.assertEqual((self.metrics.replies.value, self.metrics.writes.value), (3, 1))
+        replies = self.metrics.replies_per_write
+        self.assertEqual((replies.sum, replies.count), (3, 1))
 
     def test_room(self) -> None:
         """There is room until many bytes are queued or the transport is full."""
