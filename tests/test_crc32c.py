@@ -16,6 +16,10 @@ class Crc32cTests(SynchronousTestCase):
             for kind in (bytes, bytearray, memoryview):
                 self.assertEqual(function(kind(b"123456789"), 0), CHECK)
 
+    def test_of_bytes(self) -> None:
+        """The function without a start value agrees."""
+        self.assertEqual(crc32c.crc32c_of_bytes(b"123456789"), CHECK)
+
     def test_continued(self) -> None:
         """A checksum goes on from that of the bytes before."""
         for function in (crc32c.crc32c, crc32c._google()):

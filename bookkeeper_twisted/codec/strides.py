@@ -14,6 +14,9 @@ from itertools import accumulate, chain
 _FIRST_TRY = 16
 _GROWTH = 8
 _FEW = 24
+_LOW = bytes(range(256)) * 256
+_HIGH = b"".join([bytes((byte,)) * 256 for byte in range(256)])
+"""Low and high byte of the numbers below 2**16."""
 
 
 @lru_cache(maxsize=256)
@@ -82,19 +85,30 @@ def big_endian(values: Sequence[int]) -> bytes:
 
 
 def counts_up(data: bytes, stride: int, count: int, at: int, key: bytes, first: int) -> bool:
-    """Whether each of ``count`` records has ``key`` at offset ``at``, and then i64 ids that go up from ``first``."""
+    """Whether each of ``count`` records has ``key`` at offset ``at``, and then i64 ids that go up from ``first``.
+
+    Byte by byte of a record, over all records: only the two low bytes of the ids vary, the rest is key.
+    """
     if first + count > 1 << 63:
         return False
     if count < _FEW:
         wanted = [key + i.to_bytes(8, "big", signed=True) for i in range(first, first + count)]
         return [data[i : i + len(key) + 8] for i in range(at, at + count * stride, stride)] == wanted
+    low = first & 0xFFFF
+    if low + count > 1 << 16:
+        fitting = (1 << 16) - low
+        rest = data[fitting * stride :]
+        return counts_up(data[: fitting * stride], stride, fitting, at, key, first) and counts_up(
+            rest, stride, count - fitting, at, key, first + fitting
+        )
     end = count * stride
-    for offset, byte in enumerate(key, at):
-        if data[offset:end:stride] != bytes([byte]) * count:
-            return False
-    expected = big_endian(range(first, first + count))
+    key += (first >> 16).to_bytes(6, "big", signed=True)
     at += len(key)
-    return all(data[at + i : end : stride] == expected[i::8] for i in range(7, -1, -1))
+    return (
+        data[at + 1 : end : stride] == _LOW[low : low + count]
+        and data[at:end:stride] == _HIGH[low : low + count]
+        and all(data[i:end:stride] == bytes((byte,)) * count for i, byte in enumerate(key, at - len(key)))
+    )
 
 
 def stretches(ids: Sequence[int], keys: Sequence[object] | None = None) -> Iterator[tuple[int, int]]:

@@ -1,7 +1,6 @@
 """V2 responses as a client receives them."""
 
 import struct
-from itertools import accumulate
 
 from ..errors import CodecError, Status
 from ..model import EntryRun
@@ -109,14 +108,15 @@ def _equal_sizes(data: bytes, stride: int, count: int) -> bool:
 
 
 def _offsets(data: bytes) -> list[int]:
-    sizes = []
-    at, end = 0, len(data)
-    while at < end:
-        size = _SIZE.unpack_from(data, at)[0] if end - at >= _SIZE.size else -1
+    offsets = [0]
+    at, end, read, append = 0, len(data), _SIZE.unpack_from, offsets.append
+    last = end - _SIZE.size
+    while at <= last:
+        size = read(data, at)[0]
         if size < 0:
             raise CodecError("batch read response with a broken entry size")
-        sizes.append(size + _SIZE.size)
-        at += size + _SIZE.size
-    if at > end:
+        at += size + 4
+        append(at)
+    if at != end:
         raise CodecError("batch read response with a truncated entry")
-    return [0, *accumulate(sizes)]
+    return offsets

@@ -51,6 +51,16 @@ class CountsUpTests(SynchronousTestCase):
             data[index % count * 25 + 4 + at] ^= 1
         self.assertEqual(counts_up(bytes(data), 25, count, 4, bytes(7) + b"\x07", first), not damaged)
 
+    def test_past_a_low_word(self) -> None:
+        """Ids count up beyond 2**16, however often, and a damaged one on either side is found."""
+        for first, count in ((65_500, 100), (65_536 * 7 - 1, 140_000)):
+            data = b"".join([b"%c%b" % (9, i.to_bytes(8, "big")) for i in range(first, first + count)])
+            self.assertTrue(counts_up(data, 9, count, 0, b"\x09", first))
+            for index in (0, 40, count - 1):
+                damaged = bytearray(data)
+                damaged[9 * index + 8] ^= 1
+                self.assertFalse(counts_up(bytes(damaged), 9, count, 0, b"\x09", first))
+
     def test_end_of_the_id_space(self) -> None:
         """Ids never go beyond 2**63 - 1."""
         data = struct.pack(">qq", 7, (1 << 63) - 1) * 2
