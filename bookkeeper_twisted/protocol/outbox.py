@@ -2,11 +2,14 @@
 
 from typing import Protocol
 
+from twisted.logger import Logger
+
 
 class Flushable(Protocol):
     """A connection with replies to write."""
 
     def flush(self) -> None: ...
+    def abort(self) -> None: ...
 
 
 class Outbox:
@@ -17,6 +20,7 @@ class Outbox:
     """
 
     __slots__ = ("_enrolled",)
+    _log = Logger()
 
     def __init__(self) -> None:
         self._enrolled: list[Flushable] = []
@@ -25,8 +29,15 @@ class Outbox:
         self._enrolled.append(connection)
 
     def flush(self) -> None:
-        """Lets every enrolled connection write what it has, in the order of enrolment."""
+        """Lets every enrolled connection write what it has, in the order of enrolment.
+
+        One that cannot is dropped: its peer asks again, and the others get their replies.
+        """
         while self._enrolled:
             enrolled, self._enrolled = self._enrolled, []
             for connection in enrolled:
-                connection.flush()
+                try:
+                    connection.flush()
+                except Exception:
+                    self._log.failure("the replies of a connection could not be written")
+                    connection.abort()

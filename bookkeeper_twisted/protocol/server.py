@@ -176,9 +176,11 @@ class BookieServerFactory(ServerFactory):
 
     :param open_session: makes the answering side of a new connection.
     :param clock: for the time limit of a close.
+    :cvar protocol: what it makes.
     """
 
     noisy = False
+    protocol: type[ServerConnection] = ServerConnection
     _log = Logger()
 
     def __init__(
@@ -198,7 +200,7 @@ class BookieServerFactory(ServerFactory):
 
     def buildProtocol(self, addr: IAddress | None) -> ServerConnection:
         host = getattr(addr, "host", None)
-        return ServerConnection(self, f"{host}:{getattr(addr, 'port', 0)}" if host else str(addr))
+        return self.protocol(self, f"{host}:{getattr(addr, 'port', 0)}" if host else str(addr))
 
     def admit(self, connection: ServerConnection) -> bool:
         """Whether one more connection fits."""

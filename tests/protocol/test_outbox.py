@@ -8,8 +8,13 @@ from bookkeeper_twisted.protocol.outbox import Outbox
 
 
 class _Member:
+    aborted = False
+
     def __init__(self, flush: Callable[[], None]) -> None:
         self.flush = flush
+
+    def abort(self) -> None:
+        self.aborted = True
 
 
 class OutboxTests(SynchronousTestCase):
@@ -37,3 +42,12 @@ class OutboxTests(SynchronousTestCase):
         self.outbox.enrol(self.member("a"))
         self.outbox.flush()
         self.assertEqual(self.flushed, ["a", "late"])
+
+    def test_one_that_fails(self) -> None:
+        """A connection whose replies cannot be written is dropped; those behind it are flushed."""
+        broken = _Member(lambda: self.fail("a bug"))
+        self.outbox.enrol(broken)
+        self.outbox.enrol(self.member("a"))
+        self.outbox.flush()
+        self.assertEqual((self.flushed, broken.aborted), (["a"], True))
+        self.assertEqual(len(self.flushLoggedErrors(self.failureException)), 1)
