@@ -41,6 +41,7 @@ class JournalMetrics:
             return instruments.summary(prefix + name, journalIndex=label)
 
         self.add_entry = summary("ADD_ENTRY")
+        self.write = summary("FLUSH_LATENCY")
         self.sync = summary("SYNC")
         self.queue_latency = summary("QUEUE_LATENCY")
         self.group_entries = summary("FORCE_WRITE_BATCH_ENTRIES")

@@ -56,13 +56,14 @@ class _Group:
     :ivar items: those that are complete with it.
     :ivar durable: end of what is synced.
     :ivar synced: whether nothing written is left unsynced.
+    :ivar began, written, ended: when it was taken from the queue, when it was written, and when it was complete.
     """
 
-    __slots__ = ("items", "durable", "synced", "began", "ended", "failure")
+    __slots__ = ("items", "durable", "synced", "began", "written", "ended", "failure")
 
     def __init__(self, items: Sequence[_Item], began: float) -> None:
         self.items = items
-        self.began = self.ended = began
+        self.began = self.written = self.ended = began
         self.durable = JournalPosition()
         self.synced = False
         self.failure: Failure | None = None
@@ -229,10 +230,12 @@ class GroupCommit:
         metrics.written_bytes.value += n_bytes
         metrics.group_entries.success.record(n_entries)
         metrics.group_bytes.success.record(n_bytes)
-        metrics.queue_latency.success.record((group.began - group.items[0].queued_at) * 1000, len(group.items))
+        waited = group.began - sum([item.queued_at for item in group.items]) / len(group.items)
+        metrics.queue_latency.success.record(waited * 1000, len(group.items))
+        metrics.write.success.record((group.written - group.began) * 1000)
         if group.synced:
-            metrics.sync.success.record((group.ended - group.began) * 1000)
-        metrics.add_entry.success.record((group.ended - group.items[0].queued_at) * 1000, max(n_entries, 1))
+            metrics.sync.success.record((group.ended - group.written) * 1000)
+        metrics.add_entry.success.record((waited + group.ended - group.began) * 1000, max(n_entries, 1))
 
     # -- journal lane --
 
@@ -261,22 +264,21 @@ class GroupCommit:
         items = group.items
         records = [item.records for item in items if item.records]
         waiting = [item for item in items if item.sync]
-        if waiting and len(waiting) < len(items) and records:
-            self._write_some_early(group, records, waiting)
-        elif records:
-            self.journal.write_group(records, sync=bool(waiting))
-        elif waiting:
+        if records:
+            self.journal.write_group(records, sync=False)
+        group.written = self._clock.seconds()
+        if waiting:
+            if records and len(waiting) < len(items):
+                self._complete_early(group, waiting)
             self.journal.sync()
         group.durable = self.journal.durable
         group.synced = group.durable == self.journal.position
         group.ended = self._clock.seconds()
 
-    def _write_some_early(self, group: _Group, records: Sequence[bytes], waiting: Sequence[_Item]) -> None:
+    def _complete_early(self, group: _Group, waiting: Sequence[_Item]) -> None:
         """Deferred-sync items are complete with the write, the others with the sync behind it."""
-        self.journal.write_group(records, sync=False)
         early = _Group([item for item in group.items if not item.sync], group.began)
-        early.ended = self._clock.seconds()
+        early.written = early.ended = group.written
         early.durable = self.journal.durable
         self._executor.notify(self._complete, early)
         group.items = waiting
-        self.journal.sync()

@@ -29,7 +29,7 @@ class ListJournal:
 
     def write_group(self, records: Sequence[bytes], sync: bool = True) -> JournalPosition:
         self._check()
-        self.calls.append((b"".join(records), sync))
+        self.calls.append(b"".join(records))
         self.position = JournalPosition(1, self.position.offset + sum(map(len, records)))
         if sync:
             self.durable = self.position
@@ -74,9 +74,10 @@ class GroupCommitTestCase(SynchronousTestCase):
         self.commit = self.make(self.options)
 
     def make(self, options: CommitOptions) -> GroupCommit:
+        self.metrics = JournalMetrics(Instruments(), 0)
         return GroupCommit(
             self.journal, "journal-0", self.executor, self.clock, lambda: self.events.append("flush"),
-            self.failures.append, JournalMetrics(Instruments(), 0), options,
+            self.failures.append, self.metrics, options,
         )  # fmt: skip
 
     def append(self, records: bytes, sync: bool = True) -> None:
@@ -96,7 +97,7 @@ class GroupTests(GroupCommitTestCase):
             self.append(records)
         self.assertEqual(self.events, [])
         self.executor.drain()
-        self.assertEqual(self.journal.calls, [(b"abc", True)])
+        self.assertEqual(self.journal.calls, [b"abc", "sync"])
         self.assertEqual(self.events, [(b"a", None), (b"b", None), (b"c", None), "flush"])
 
     def test_nothing_is_acknowledged_before_the_sync(self) -> None:
@@ -120,7 +121,7 @@ class GroupTests(GroupCommitTestCase):
 
         self.journal.write_group = arriving  # type: ignore[method-assign]
         self.executor.run_one()
-        self.assertEqual(self.journal.calls, [(b"a", True), (b"b", True)])
+        self.assertEqual(self.journal.calls, [b"a", "sync", b"b", "sync"])
         self.executor.deliver()
         self.assertEqual(self.events, [(b"a", None), "flush", (b"b", None), "flush"])
         self.assertEqual(self.executor.lanes(), [])
@@ -131,7 +132,7 @@ class GroupTests(GroupCommitTestCase):
         self.executor.drain()
         self.append(b"b")
         self.executor.drain()
-        self.assertEqual(self.journal.calls, [(b"a", True), (b"b", True)])
+        self.assertEqual(self.journal.calls, [b"a", "sync", b"b", "sync"])
 
     def test_one_drain_at_a_time(self) -> None:
         """However much is queued, the lane has one piece of work."""
@@ -197,8 +198,60 @@ class GroupTests(GroupCommitTestCase):
         self.assertNoResult(finished)
         self.executor.drain()
         self.successResultOf(finished)
-        self.assertEqual(self.journal.calls, [(b"a", False), "sync"])
+        self.assertEqual(self.journal.calls, [b"a", "sync"])
         self.assertEqual(self.clock.getDelayedCalls(), [])
+
+
+class MetricsTests(GroupCommitTestCase):
+    """What is counted of groups, on a journal that takes 2 s to write and 5 s to sync."""
+
+    def setUp(self) -> None:
+        super().setUp()
+        write, sync = self.journal.write_group, self.journal.sync
+
+        def slow_write(records: Sequence[bytes], sync: bool = True) -> JournalPosition:
+            self.clock.advance(2)
+            return write(records, sync)
+
+        def slow_sync() -> JournalPosition:
+            self.clock.advance(5)
+            return sync()
+
+        self.journal.write_group = slow_write  # type: ignore[method-assign]
+        self.journal.sync = slow_sync  # type: ignore[method-assign]
+
+    def sums(self) -> list[float]:
+        """Milliseconds in all: in the queue, of writing, of syncing, from the queueing to the end."""
+        metrics = self.metrics
+        return [part.success.sum for part in (metrics.queue_latency, metrics.write, metrics.sync, metrics.add_entry)]
+
+    def test_latencies(self) -> None:
+        """The time in the queue is that of each item; writing and syncing are measured apart."""
+        self.append(b"a")
+        self.clock.advance(1)
+        self.append(b"b")
+        self.clock.advance(1)
+        self.executor.drain()
+        self.assertEqual(self.sums(), [2000 + 1000, 2000, 5000, 9000 + 8000])
+        self.assertEqual((self.metrics.queue_latency.success.count, self.metrics.sync.success.count), (2, 1))
+
+    def test_unsynced(self) -> None:
+        """A group that nobody wants synced has no time of a sync."""
+        self.append(b"a", sync=False)
+        self.executor.drain()
+        self.assertEqual(self.sums(), [0, 2000, 0, 2000])
+        self.assertEqual(self.metrics.sync.success.count, 0)
+
+    def test_sizes(self) -> None:
+        """Groups, and their entries and bytes, are counted."""
+        for records in (b"a", b"bc"):
+            self.append(records)
+        self.executor.drain()
+        self.append(b"def")
+        self.executor.drain()
+        metrics = self.metrics
+        self.assertEqual((metrics.groups.value, metrics.written_bytes.value), (2, 6))
+        self.assertEqual((metrics.group_entries.success.sum, metrics.group_bytes.success.sum), (3, 6))
 
 
 class DeferredSyncTests(GroupCommitTestCase):
@@ -208,11 +261,11 @@ class DeferredSyncTests(GroupCommitTestCase):
         """A group without anybody who wants a sync is not synced, until the interval has passed."""
         self.append(b"a", sync=False)
         self.executor.drain()
-        self.assertEqual(self.journal.calls, [(b"a", False)])
+        self.assertEqual(self.journal.calls, [b"a"])
         self.assertEqual(self.events, [(b"a", None), "flush"])
         self.clock.advance(1)
         self.executor.drain()
-        self.assertEqual(self.journal.calls, [(b"a", False), "sync"])
+        self.assertEqual(self.journal.calls, [b"a", "sync"])
         self.assertEqual(self.commit.mark, JournalPosition(1, 1))
 
     def test_a_sync_in_between(self) -> None:
@@ -236,7 +289,7 @@ class DeferredSyncTests(GroupCommitTestCase):
 
         self.journal.sync = syncing  # type: ignore[method-assign]
         self.executor.drain()
-        self.assertEqual(self.journal.calls, [(b"ab", False), "sync"])
+        self.assertEqual(self.journal.calls, [b"ab", "sync"])
         self.assertEqual(self.events, [(b"b", None), "flush", "syncing", (b"a", None), "flush"])
         self.assertEqual(self.clock.getDelayedCalls(), [])
 
@@ -250,7 +303,7 @@ class UnsyncedTests(GroupCommitTestCase):
         """Everything is complete after the write, and synced when the interval has passed."""
         self.append(b"a")
         self.executor.drain()
-        self.assertEqual(self.journal.calls, [(b"a", False)])
+        self.assertEqual(self.journal.calls, [b"a"])
         self.assertEqual(self.events, [(b"a", None), "flush"])
         self.clock.advance(0.5)
         self.executor.drain()
@@ -269,7 +322,7 @@ class MaxWaitTests(GroupCommitTestCase):
         self.append(b"b")
         self.clock.advance(0.002)
         self.executor.drain()
-        self.assertEqual(self.journal.calls, [(b"ab", True)])
+        self.assertEqual(self.journal.calls, [b"ab", "sync"])
 
     def test_enough(self) -> None:
         """Enough bytes end the wait."""
