@@ -123,9 +123,9 @@ class BookieConfig(MetadataConfig):
     log_size_limit: int = setting(
         "logSizeLimit", 1 << 30, integer(MIB, 1 << 30), "size at which an entry log is full", unit="bytes"
     )
-    entry_log_page_cache_mb: int = setting(
-        "entryLogPageCacheMB", 256, integer(0),
-        "newest part of an entry log to keep in the page cache; 0 leaves it to the kernel", unit="MiB",
+    db_storage_direct_io_entry_logger: bool = setting(
+        "dbStorage_directIOEntryLogger", True, BOOLEAN, "write entry logs past the page cache, where the disk can",
+        java="false",
     )  # fmt: skip
     db_storage_write_cache_max_size_mb: int = setting(
         "dbStorage_writeCacheMaxSizeMb", 64, integer(2), "memory for entries not yet in an entry log, all directories",

@@ -5,7 +5,10 @@ interleaved storage) or does differently.  A file written for Apache's bookie is
 accepted and reported once, so that nobody thinks they act; any other unknown key is a warning.
 """
 
-UNUSED_PREFIXES = ("dbStorage_rocksDB_", "dbStorage_directIO", "prometheus", "tls", "codahale")
+UNUSED_PREFIXES = (
+    "dbStorage_rocksDB_", "dbStorage_directIOEntryLoggerTotal", "dbStorage_directIOEntryLoggerRead", "prometheus",
+    "tls", "codahale",
+)  # fmt: skip
 
 UNUSED_KEYS = frozenset(
     """

@@ -69,7 +69,7 @@ WORLD = frozenset(
 # The production adapters, and what each of them is the door to.
 DOORS: dict[str, frozenset[str]] = {
     "blocking.py": frozenset({"threading"}),
-    "storage/filesystem.py": frozenset({"os", "fcntl"}),
+    "storage/filesystem.py": frozenset({"os", "fcntl", "mmap"}),
     "storage/run_index.py": frozenset({"sqlite3"}),
     "bookie/executor.py": frozenset({"threading", "queue"}),
     "client/production.py": frozenset({"pathlib", "random", "socket"}),

@@ -26,7 +26,7 @@ def journal_settings(config: BookieConfig) -> JournalSettings:
         max_backups=config.journal_max_backups,
         preallocate=min(config.journal_pre_alloc_size_mb, config.journal_max_size_mb) * _MIB,
         reuse=config.journal_reuse_files,
-        drop_cached=not config.journal_reuse_files,  # pages of a file that comes back are worth keeping
+        direct=config.journal_sync_data,  # without syncs the page cache is the faster place
     )
 
 
@@ -34,7 +34,7 @@ def storage_settings(config: BookieConfig) -> StorageSettings:
     """Of the ledger storage."""
     return StorageSettings(
         log_size_limit=config.log_size_limit,
-        log_cached_bytes=config.entry_log_page_cache_mb * _MIB,
+        log_direct=config.db_storage_direct_io_entry_logger,
         write_cache_bytes=config.db_storage_write_cache_max_size_mb * _MIB,
         read_cache_bytes=config.db_storage_read_ahead_cache_max_size_mb * _MIB,
         rebuild_index=config.rebuild_index,

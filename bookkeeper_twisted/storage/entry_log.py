@@ -6,11 +6,15 @@ not been synced is referred to by nobody, so after a failed write the log is cut
 sync; after any other failure it is abandoned as it is and the data goes to a new one (no sync is ever
 repeated as if it could succeed, S10).
 
+A log is written past the page cache in whole blocks, so what a sync writes ends with filler up to the next
+block: bytes that make no positive size, which every reader of entry logs passes over.
+
 All methods block, raise :class:`OSError` and run on the flush lane.
 """
 
 import errno
 import posixpath
+from collections import deque
 
 from ..model import EntryRun
 from . import entry_log_format as layout
@@ -22,9 +26,9 @@ from .rows import row_of
 MAX_ROW_BYTES = 4 * 1024 * 1024
 MAX_ROW_ENTRIES = 64 * 1024
 SLICE = 1024 * 1024
-"""Bytes of one write; small enough that the kernel never collects a flood of dirty pages behind the journal."""
+"""Bytes of one write; small enough that the journal's next one never waits long behind it."""
 
-_DROP_STEP = 16 * SLICE
+BLOCK = 4096
 _LAST_ID = "lastId"
 _FULL = (errno.ENOSPC, errno.EDQUOT)
 
@@ -37,15 +41,12 @@ class OpenLog:
     """
 
     __slots__ = (
-        "log_id", "file", "position", "written", "synced", "_cached_bytes", "_dropped", "_pieces", "_ledgers",
-        "_unsynced",
+        "log_id", "file", "position", "written", "synced", "_pieces", "_ledgers", "_unsynced",
     )  # fmt: skip
 
-    def __init__(self, log_id: int, file: IFile, cached_bytes: int = 0) -> None:
+    def __init__(self, log_id: int, file: IFile) -> None:
         self.log_id = log_id
         self.file = file
-        self._cached_bytes = cached_bytes
-        self._dropped = 0
         self.position = self.written = self.synced = layout.HEADER_SIZE
         self._pieces: list[bytes] = []
         self._ledgers: dict[int, int] = {}
@@ -66,38 +67,40 @@ class OpenLog:
         return row
 
     def _write_out(self) -> None:
-        data = b"".join(self._pieces)
-        self._pieces = []
-        for at in range(0, len(data), SLICE):
-            piece = data[at : at + SLICE]
-            self.file.pwrite(piece, self.written)
-            self.file.start_writeback(self.written, len(piece))
-            self.written += len(piece)
+        """Writes whole blocks; what is left of the last one waits."""
+        end = self.position // BLOCK * BLOCK
+        parts, rest, left = self._pieces, deque[bytes](), self.position - end
+        while left:
+            last = parts.pop()
+            if len(last) > left:
+                parts.append(last[:-left])
+            rest.appendleft(last[-left:])
+            left -= len(rest[0])
+        self.file.pwritev(parts, self.written)
+        self.file.start_writeback(self.written, end - self.written)
+        self.written = end
+        self._pieces = list(rest)
 
     def sync(self) -> None:
         """Everything appended is durable when this returns."""
-        self._write_out()
+        if self.written != self.position:
+            self._pieces.append(layout.FILLER * (-self.position % BLOCK))
+            self.position += len(self._pieces[-1])
+            self._write_out()
         if self.synced != self.position:
             self.file.sync()
         self.synced = self.position
         for ledger_id, size in self._unsynced.items():
             self._ledgers[ledger_id] = self._ledgers.get(ledger_id, 0) + size
         self._unsynced = {}
-        self._drop_cached()
 
-    def _drop_cached(self) -> None:
-        """Gives back all but the newest pages: a log that grows over pages the system has just got back is
-        written several times faster than one that has to be given new ones, on virtual machines above all."""
-        end = self.synced - self._cached_bytes
-        if self._cached_bytes and end - self._dropped >= _DROP_STEP:
-            self.file.drop_cached(self._dropped, end - self._dropped)
-            self._dropped = end
-
-    def seal(self) -> None:
+    def seal(self, fs: IFileSystem) -> None:
         """Writes the ledgers map, then the header's pointer to it: the pointer never comes first."""
         self.sync()
         if not self._ledgers:
             return
+        self.file.close()
+        self.file = fs.open(self.file.path)  # these are no whole blocks
         self.file.pwrite(layout.encode_map(self._ledgers), self.position)
         self.file.sync()
         self.file.pwrite(*layout.seal(self.position, len(self._ledgers)))
@@ -115,16 +118,14 @@ class EntryLogWriter:
     """The entry logs of one directory, which is its ``current`` folder.
 
     :ivar size_limit: a log holds at most so many bytes, unless a single entry is bigger.
-    :ivar cached_bytes: of a log, what is left in the page cache; 0 leaves that to the kernel.
+    :ivar direct: whether logs are written past the page cache.
     :ivar bytes_written: of all records so far.
     :ivar syncs: of the data of logs so far.
     """
 
-    def __init__(
-        self, fs: IFileSystem, directory: str, size_limit: int, next_id: int = 0, cached_bytes: int = 0
-    ) -> None:
+    def __init__(self, fs: IFileSystem, directory: str, size_limit: int, next_id: int = 0, direct: bool = True) -> None:
         self.size_limit = size_limit
-        self.cached_bytes = cached_bytes
+        self.direct = direct
         self.bytes_written = 0
         self.syncs = 0
         self._fs = fs
@@ -133,9 +134,9 @@ class EntryLogWriter:
         self._log: OpenLog | None = None
 
     @classmethod
-    def open(cls, fs: IFileSystem, directory: str, size_limit: int, cached_bytes: int = 0) -> "EntryLogWriter":
+    def open(cls, fs: IFileSystem, directory: str, size_limit: int, direct: bool = True) -> "EntryLogWriter":
         """A writer that begins with a new log, above every id that was ever used here."""
-        return cls(fs, directory, size_limit, first_free_id(fs, directory), cached_bytes)
+        return cls(fs, directory, size_limit, first_free_id(fs, directory), direct)
 
     @property
     def active_log_id(self) -> int | None:
@@ -179,14 +180,14 @@ class EntryLogWriter:
         if log is None:
             return
         try:
-            log.seal()
+            log.seal(self._fs)
         finally:
             log.file.close()
 
     def _log_with_room(self, size: int) -> OpenLog:
         log = self._log
         if log is not None and log.has_records and log.position + size > self.size_limit:
-            log.seal()
+            log.seal(self._fs)
             self._log = None
             log.file.close()
             log = None
@@ -200,7 +201,7 @@ class EntryLogWriter:
             self._next_id = _following(self._next_id)
         log_id, self._next_id = self._next_id, _following(self._next_id)
         replace_file(self._fs, posixpath.join(self._directory, _LAST_ID), f"{log_id:x}\n".encode())
-        file = self._fs.open(path, create=True)
+        file = self._fs.open(path, create=True, direct=self.direct)
         try:
             file.pwrite(layout.new_header(), 0)
             file.sync(metadata=True)
@@ -209,7 +210,7 @@ class EntryLogWriter:
             _close_quietly(file)
             self._remove_quietly(path)
             raise
-        return OpenLog(log_id, file, self.cached_bytes)
+        return OpenLog(log_id, file)
 
     def _failed(self, error: OSError) -> None:
         """A full disk is cut back, because trying again must not eat what is left; all else is abandoned."""

@@ -6,6 +6,9 @@
     records:             i32 size   size bytes of the entry, back to back from offset 1024
     ledgers map:         records whose entry is  i64 -1  i64 -2  i32 n  n * (i64 ledger, i64 bytes)
 
+Filler (bytes ``0xF0``, as in Apache's logs written with direct I/O) may stand between records: from there no
+four bytes make a positive size before the next record begins.
+
 Version 0 files have no map.  ``bytes`` in the map counts the size words.
 """
 
@@ -19,6 +22,7 @@ from ..errors import DamageError
 from .ledger_dirs import ENTRY_LOG_SUFFIX
 
 HEADER_SIZE = 1024
+FILLER = b"\xf0"
 MAX_LOG_ID = 2**31 - 2
 MAP_BATCH = 10_000
 _MAGIC = b"BKLO"

@@ -3,8 +3,10 @@
 import ctypes
 import errno
 import fcntl
+import mmap
 import os
-from collections.abc import Callable
+from collections import deque
+from collections.abc import Callable, Iterator, Sequence
 
 from zope.interface import implementer
 
@@ -26,6 +28,22 @@ def _find_sync_file_range() -> Callable[[int, int, int, int], int] | None:
 
 
 _sync_file_range = _find_sync_file_range()
+
+ROOM = 1024 * 1024
+"""Bytes that a direct write takes at once."""
+
+_MANY_PARTS = 64
+_DURABLE = getattr(os, "RWF_DSYNC", 0)
+
+
+def _made_direct(fd: int) -> bool:
+    """Makes writes of a file go past the page cache, if the system knows how."""
+    flag = getattr(os, "O_DIRECT", 0)
+    try:
+        fcntl.fcntl(fd, fcntl.F_SETFL, fcntl.fcntl(fd, fcntl.F_GETFL) | flag)
+    except OSError:
+        return False
+    return bool(flag)
 
 
 @implementer(IFile)
@@ -60,6 +78,11 @@ class RealFile:
         while written < len(data):
             written += os.pwrite(self._fd, rest[written:], offset + written)
 
+    def pwritev(self, parts: Sequence[bytes], offset: int, durable: bool = False) -> None:
+        self.pwrite(parts[0] if len(parts) == 1 else b"".join(parts), offset)
+        if durable:
+            self.sync()
+
     def sync(self, metadata: bool = False) -> None:
         if self._fd < 0:  # Python answers ValueError, which is not an error of a disk
             raise OSError(errno.EBADF, os.strerror(errno.EBADF), self.path)
@@ -78,13 +101,95 @@ class RealFile:
         if _sync_file_range is not None:
             _sync_file_range(self._fd, offset, size, _START_WRITE)
 
-    def drop_cached(self, offset: int, size: int) -> None:
-        os.posix_fadvise(self._fd, offset, size, os.POSIX_FADV_DONTNEED)
-
     def close(self) -> None:
         fd, self._fd = self._fd, -1
         if fd >= 0:
             os.close(fd)
+
+
+class _Rooms:
+    """Aligned memory for direct writes: a few rooms, each lent to one thread at a time."""
+
+    def __init__(self) -> None:
+        self._free: deque[mmap.mmap] = deque()
+
+    def take(self) -> mmap.mmap:
+        try:
+            return self._free.pop()
+        except IndexError:
+            return mmap.mmap(-1, ROOM)
+
+    def give(self, room: mmap.mmap) -> None:
+        self._free.append(room)
+
+
+class DirectFile(RealFile):
+    """A file written past the page cache (``O_DIRECT``), through aligned memory.
+
+    Writing costs a fraction of the processor time, never waits for the write-back of others and leaves
+    the pages of readers alone.  A disk that does not take such writes gets ordinary ones.
+    """
+
+    __slots__ = ("_rooms", "_direct")
+
+    def __init__(self, path: str, fd: int, rooms: _Rooms) -> None:
+        super().__init__(path, fd)
+        self._rooms = rooms
+        self._direct = True
+
+    def pwrite(self, data: bytes, offset: int) -> None:
+        self.pwritev((data,), offset)
+
+    def pwritev(self, parts: Sequence[bytes], offset: int, durable: bool = False) -> None:
+        at_once = _DURABLE if durable and sum(map(len, parts)) <= ROOM else 0
+        room = self._rooms.take()
+        try:
+            with memoryview(room) as view:
+                for piece in _gathered(parts, view):
+                    with piece:
+                        self._write_piece(piece, offset, at_once)
+                        offset += len(piece)
+        finally:
+            self._rooms.give(room)
+        if durable and not (at_once and self._direct):
+            self.sync()
+
+    def _write_piece(self, piece: memoryview, offset: int, flags: int) -> None:
+        written = 0
+        while written < len(piece):
+            try:
+                written += os.pwritev(self._fd, (piece[written:],), offset + written, flags if self._direct else 0)
+            except OSError as error:
+                if not self._direct or error.errno not in (errno.EINVAL, errno.EOPNOTSUPP):
+                    raise
+                self._write_through_cache()
+
+    def _write_through_cache(self) -> None:
+        self._direct = False
+        fcntl.fcntl(self._fd, fcntl.F_SETFL, fcntl.fcntl(self._fd, fcntl.F_GETFL) & ~os.O_DIRECT)
+
+    def start_writeback(self, offset: int, size: int) -> None:
+        if not self._direct:
+            super().start_writeback(offset, size)
+
+
+def _gathered(parts: Sequence[bytes], room: memoryview) -> Iterator[memoryview]:
+    """The parts one after the other, a full room at a time."""
+    if len(parts) > _MANY_PARTS:
+        parts = (b"".join(parts),)
+    at = 0
+    for part in parts:
+        done = 0
+        while len(part) - done > len(room) - at:
+            taken = len(room) - at
+            room[at:] = memoryview(part)[done : done + taken]
+            yield room[:]
+            at, done = 0, done + taken
+        end = at + len(part) - done
+        room[at:end] = memoryview(part)[done:] if done else part
+        at = end
+    if at:
+        yield room[:at]
 
 
 @implementer(ILock)
@@ -106,9 +211,13 @@ class FileLock:
 class RealFileSystem:
     """The file system of the machine."""
 
-    def open(self, path: str, create: bool = False) -> IFile:
+    def __init__(self) -> None:
+        self._rooms = _Rooms()
+
+    def open(self, path: str, create: bool = False, direct: bool = False) -> IFile:
         flags = os.O_RDWR | os.O_CLOEXEC | (os.O_CREAT | os.O_EXCL if create else 0)
-        return RealFile(path, os.open(path, flags, 0o644))
+        fd = os.open(path, flags, 0o644)
+        return DirectFile(path, fd, self._rooms) if direct and _made_direct(fd) else RealFile(path, fd)
 
     def exists(self, path: str) -> bool:
         return os.path.lexists(path)

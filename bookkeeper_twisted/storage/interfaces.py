@@ -23,6 +23,13 @@ class IFile(Interface):
     def pwrite(data: bytes, offset: int) -> None:
         """Writes all of ``data``, extending the file if need be.  A short write is completed or raises."""
 
+    def pwritev(parts: Sequence[bytes], offset: int, durable: bool = False) -> None:
+        """Writes the parts one after the other, like :meth:`pwrite`.
+
+        :param durable: what is written is durable when this returns; only where everything that was
+            written to the file before is durable already.
+        """
+
     def sync(metadata: bool = False) -> None:
         """Returns when everything written is durable (``fdatasync``; ``fsync`` with ``metadata``)."""
 
@@ -35,9 +42,6 @@ class IFile(Interface):
     def start_writeback(offset: int, size: int) -> None:
         """Asks the kernel to begin writing a range; a hint, returns at once, promises nothing."""
 
-    def drop_cached(offset: int, size: int) -> None:
-        """Tells the kernel that a range will not be read soon; a hint."""
-
     def close() -> None:
         """Closes without syncing; may raise.  Closing twice is harmless."""
 
@@ -48,8 +52,12 @@ class IFileSystem(Interface):
     Creating, renaming and removing a name is durable only after :meth:`sync_directory` of its folder.
     """
 
-    def open(path: str, create: bool = False) -> IFile:
-        """Opens for reading and writing.  With ``create`` the file must not exist, without it must."""
+    def open(path: str, create: bool = False, direct: bool = False) -> IFile:
+        """Opens for reading and writing.  With ``create`` the file must not exist, without it must.
+
+        :param direct: writes go to the disk past the page cache, where the system can do that; their offsets
+            and sizes are multiples of 512.  Such a file is not read; another opening of it is.
+        """
 
     def exists(path: str) -> bool: ...
 
@@ -303,4 +311,3 @@ class ICheckpoint(Interface):
 
     def finish() -> None:
         """Lets go of the written cache, or keeps it if :meth:`write` failed.  Reactor."""
-

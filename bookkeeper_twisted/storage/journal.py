@@ -10,9 +10,6 @@ from .journal_files import JournalFiles, JournalSettings
 from .journal_format import HEADER_SIZE, FileMark, pack_group
 from .journal_replay import Cut, JournalReplay
 
-_KEEP_CACHED = 8 << 20  # the end of the file stays in the page cache
-_DROP_STEP = 16 << 20
-
 
 @implementer(IJournal)
 class Journal:
@@ -40,7 +37,6 @@ class Journal:
         self._failure: Exception | None = None
         self._file: IFile | None = None
         self._mark = FileMark(0, b"")
-        self._dropped = 0
 
     @classmethod
     def open(
@@ -90,9 +86,7 @@ class Journal:
             file = self._file
             if file is None or self.position.offset > self._settings.max_size:
                 file = self._next_file()
-            self._write(file, records)
-            if sync:
-                self._sync(file)
+            self._write(file, records, sync)
         except Exception as error:
             self._failure = error
             raise
@@ -129,8 +123,7 @@ class Journal:
         file, self._file = self._file, None
         if self._failure is None and file is not None:
             try:
-                self._write(file, (), last=True)
-                self._sync(file)
+                self._write(file, (), sync=True, last=True)
             except Exception as error:
                 self._failure = error
                 raise
@@ -141,25 +134,30 @@ class Journal:
         self._files.close()
         self._failure = self._failure or StorageError(f"the journal in {self._directory} is closed")
 
-    def _write(self, file: IFile, records: Sequence[bytes], last: bool = False) -> None:
+    def _write(self, file: IFile, records: Sequence[bytes], sync: bool, last: bool = False) -> None:
         start, size = self.position.offset, sum(map(len, records))
         group, end = pack_group(
             self._mark, start, records, self.durable, self._settings.alignment, self._settings.block, last
         )
-        file.pwrite(group, start)
+        # One call for both, unless groups before this one are not durable yet.
+        at_once = sync and (self.durable == self.position or start == HEADER_SIZE)
+        file.pwritev(group, start, durable=at_once)
         self.position = JournalPosition(self._mark.file_id, end)
         self.groups += 1
         self.record_bytes += size
         self.padding_bytes += end - start - size
+        if at_once:
+            self._synced()
+        elif sync:
+            self._sync(file)
 
     def _sync(self, file: IFile) -> None:
         file.sync()
+        self._synced()
+
+    def _synced(self) -> None:
         self.syncs += 1
         self.durable = self.position
-        if self._settings.drop_cached and self.durable.offset - self._dropped >= _DROP_STEP + _KEEP_CACHED:
-            end = self.durable.offset - _KEEP_CACHED
-            file.drop_cached(self._dropped, end - self._dropped)
-            self._dropped = end
 
     def _next_file(self) -> IFile:
         """Ends the current file, durable to its last byte, before the next one exists (S1, safety 3.5)."""
@@ -169,11 +167,8 @@ class Journal:
         if old is not None:
             if self.durable != self.position:
                 self._sync(old)
-            if self._settings.drop_cached:
-                old.drop_cached(self._dropped, 0)
             old.close()
         self._file, self._mark = self._files.take()
-        self._dropped = 0
         # ``durable`` stays at the end of the file before: the first group of this one vouches for it
         self.position = JournalPosition(self._mark.file_id, HEADER_SIZE)
         return self._file

@@ -16,7 +16,7 @@ from itertools import count
 import attrs
 
 from .interfaces import IFile, IFileSystem
-from .journal_format import HEADER_SIZE, FileMark, pack_header
+from .journal_format import HEADER_SIZE, SECTOR, FileMark, pack_header
 from .ledger_dirs import journal_ids, journal_name
 
 SPARE_SUFFIX = ".spare"
@@ -36,7 +36,7 @@ class JournalSettings:
     :ivar fill_step: bytes :meth:`~.interfaces.IJournal.prepare` writes in one call.
     :ivar reuse: whether old files are recycled.
     :ivar max_spares: old files kept for recycling.
-    :ivar drop_cached: tell the kernel to forget what was synced (``journalRemoveFromPageCache``).
+    :ivar direct: write past the page cache, which nobody reads a journal from.
     """
 
     max_size: int = 2048 << 20
@@ -47,7 +47,7 @@ class JournalSettings:
     fill_step: int = 4 << 20
     reuse: bool = True
     max_spares: int = 2
-    drop_cached: bool = True
+    direct: bool = True
 
 
 @attrs.define
@@ -110,7 +110,7 @@ class JournalFiles:
             self.recycled += 1
         else:
             self.created += 1
-        return self._fs.open(path), FileMark.of(file_id, self._salt)
+        return self._fs.open(path, direct=self._settings.direct), FileMark.of(file_id, self._salt)
 
     def prepare(self) -> bool:
         """One step towards having the next file ready.
@@ -177,9 +177,9 @@ class JournalFiles:
             path, recycled = self._spares.popleft(), True
         except IndexError:
             path, recycled = self._spare_path(), False
-        file = self._fs.open(path, create=not recycled)
+        file = self._fs.open(path, create=not recycled, direct=self._settings.direct)
         self._write_header(file, file_id)
-        return Blank(file, file_id, file.size(), recycled)
+        return Blank(file, file_id, file.size() // SECTOR * SECTOR, recycled)
 
     def _write_header(self, file: IFile, file_id: int) -> None:
         header = pack_header(FileMark.of(file_id, self._salt))
@@ -188,6 +188,7 @@ class JournalFiles:
 
     def _fill(self, blank: Blank, step: int) -> None:
         size = min(step, self._settings.preallocate - blank.filled)
+        size += -size % SECTOR
         blank.file.pwrite(bytes(size), blank.filled)
         blank.file.sync(metadata=True)
         blank.filled += size

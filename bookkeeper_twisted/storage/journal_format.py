@@ -142,13 +142,13 @@ def pack_group(
     alignment: int,
     block: int,
     last: bool = False,
-) -> tuple[bytes, int]:
-    """One group as it is written, with at least a sector of zeros after it.
+) -> tuple[Sequence[bytes], int]:
+    """One group as it is written: its parts, with at least a sector of zeros after it.
 
     :param start: its offset, a multiple of 512.
     :param block: the zeros end at a multiple of it.
     :param last: marks the end of the file.
-    :returns: bytes, and the offset at which the group ends and the zeros begin.
+    :returns: the parts, and the offset at which the group ends and the zeros begin.
     """
     length = sum(map(len, records))
     padding = padding_size(start + length, alignment)
@@ -161,7 +161,7 @@ def pack_group(
     group_crc = _CRC.pack(crc32c(tail, crc))
     end = start + length + padding
     zeros = bytes(SECTOR + (-end - SECTOR) % block)
-    return b"".join((*records, tail, group_crc, _CRC.pack(crc32c(trailer + group_crc)), zeros)), end
+    return (*records, tail + group_crc + _CRC.pack(crc32c(trailer + group_crc)) + zeros), end
 
 
 def parse_trailer(data: bytes, mark: FileMark) -> Trailer | None:

@@ -114,7 +114,7 @@ class JournalReplay:
         """Writes the group after which nothing follows."""
         assert reader.mark is not None
         group, end = pack_group(reader.mark, reader.end, (), self.end, self._alignment, SECTOR, last=True)
-        file.pwrite(group, reader.end)
+        file.pwritev(group, reader.end)
         file.sync(metadata=True)
         self.end = JournalPosition(reader.file_id, end)
 

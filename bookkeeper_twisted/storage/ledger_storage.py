@@ -35,7 +35,7 @@ class StorageSettings:
     """Limits of a ledger storage.
 
     :ivar log_size_limit: an entry log is rotated before it exceeds so many bytes.
-    :ivar log_cached_bytes: newest part of an entry log left in the page cache; 0 leaves that to the kernel.
+    :ivar log_direct: entry logs are written past the page cache.
     :ivar write_cache_bytes: of both halves in all directories.
     :ivar read_cache_bytes: of all directories.
     :ivar recent_rows_bytes: index rows in memory, each directory.
@@ -46,7 +46,7 @@ class StorageSettings:
     """
 
     log_size_limit: int = 1024 * _MIB
-    log_cached_bytes: int = 0
+    log_direct: bool = True
     write_cache_bytes: int = 64 * _MIB
     read_cache_bytes: int = 64 * _MIB
     recent_rows_bytes: int = 8 * _MIB
@@ -228,7 +228,7 @@ def _open_directory(
         rebuilt = rebuild_index(fs, path, index_path, make_index, settings.unfenced_because)
     index = rebuilt.index if rebuilt is not None else _open_index(fs, path, index_path, make_index)
     try:
-        log = EntryLogWriter.open(fs, path, settings.log_size_limit, settings.log_cached_bytes)
+        log = EntryLogWriter.open(fs, path, settings.log_size_limit, settings.log_direct)
     except BaseException:
         index.close()
         raise

@@ -91,7 +91,7 @@ class SimDisk:
 
     # -- the file system --
 
-    def open(self, path: str, create: bool = False) -> IFile:
+    def open(self, path: str, create: bool = False, direct: bool = False) -> IFile:
         directory, name = self._place(path)
         if not create:
             self._read("open", path)
@@ -102,7 +102,7 @@ class SimDisk:
                 raise _error(errno.EEXIST, path)
             step = self._step("create", path)
             directory.change(step, "", name, Inode())
-        return SimFile(self, path, directory.names[name])
+        return SimFile(self, path, directory.names[name], direct)
 
     def exists(self, path: str) -> bool:
         if path in self._directories or path in self._objects:
@@ -311,24 +311,34 @@ def _error(number: int, path: str) -> OSError:
 class SimFile:
     """A file opened on a :class:`SimDisk`."""
 
-    def __init__(self, disk: SimDisk, path: str, inode: Inode) -> None:
+    def __init__(self, disk: SimDisk, path: str, inode: Inode, direct: bool) -> None:
         self.path = path
+        self._direct = direct
         self._disk = disk
         self._inode = inode
         self._generation = disk._generation
         self._closed = False
 
     def pread(self, size: int, offset: int) -> bytes:
-        self._check()
+        self._check(read=True)
         self._disk._read("pread", self.path, offset, size)
         return self._inode.read(size, offset)
 
     def pwrite(self, data: bytes, offset: int) -> None:
         self._check()
+        if self._direct and (offset % SECTOR or len(data) % SECTOR):
+            raise _error(errno.EINVAL, self.path)
         step = len(self._disk.operations) + 1
         half = data[: len(data) // 2 // SECTOR * SECTOR]
         self._disk._step("pwrite", self.path, offset, len(data), failed=lambda: self._inode.write(step, half, offset))
         self._inode.write(step, data, offset)
+
+    def pwritev(self, parts: Sequence[bytes], offset: int, durable: bool = False) -> None:
+        if durable and self._inode.pending:
+            raise AssertionError(f"{self.path}: a write is to be durable before others are")
+        self.pwrite(b"".join(parts), offset)
+        if durable:
+            self.sync()
 
     def sync(self, metadata: bool = False) -> None:
         self._check()
@@ -347,17 +357,16 @@ class SimFile:
     def start_writeback(self, offset: int, size: int) -> None:
         self._check()
 
-    def drop_cached(self, offset: int, size: int) -> None:
-        self._check()
-
     def close(self) -> None:
         if not self._closed:
             self._closed = True
             self._disk._read("close", self.path)
 
-    def _check(self) -> None:
+    def _check(self, read: bool = False) -> None:
         if self._closed or self._generation != self._disk._generation:
             raise _error(errno.EBADF, self.path)
+        if read and self._direct:
+            raise _error(errno.EINVAL, self.path)
 
 
 @implementer(ILock)

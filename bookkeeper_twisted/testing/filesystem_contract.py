@@ -158,8 +158,35 @@ class _FileSystemContract(SynchronousTestCase):
         file = self.create(b"x" * 10000)
         file.start_writeback(0, 10000)
         file.sync()
-        file.drop_cached(0, 8192)
         self.assertEqual(file.pread(20000, 0), b"x" * 10000)
+
+    def test_write_parts(self) -> None:
+        """Parts are written one after the other, few or many, durable if that is asked for."""
+        for parts in ([b"abc"], [b"abc", b"", b"defg"], [bytes([i % 251]) * 7 for i in range(3000)]):
+            file = self.create()
+            file.pwritev(parts, 5, durable=True)
+            self.assertEqual(file.pread(30_000, 5), b"".join(parts))
+            self.fs.unlink(self.path)
+
+    def test_direct(self) -> None:
+        """A direct file takes whole sectors, whatever their parts are; another opening sees them."""
+        file = self.fs.open(self.path, create=True, direct=True)
+        self.addCleanup(file.close)
+        other = self.fs.open(self.path)
+        self.addCleanup(other.close)
+        big = bytes(range(256)) * 4096 * 3  # several times what is written at once
+        for parts in (
+            [bytes([7]) * 512],
+            [b"a" * 100, b"b" * 900, b"c" * 24],
+            [b"x" * 512] * 100,
+            [b"z" * 10, big, b"y" * 502],
+        ):
+            for durable in (True, False):
+                file.pwritev(parts, 1024, durable)
+                self.assertEqual(other.pread(4 << 20, 1024)[: sum(map(len, parts))], b"".join(parts))
+                file.sync()
+        file.pwrite(b"w" * 4096, 8192)
+        self.assertEqual(other.pread(4096, 8192), b"w" * 4096)
 
     def test_lock(self) -> None:
         """A lock is held by one until it is released, also against the same process (S6)."""

@@ -8,6 +8,7 @@ import attrs
 from bookkeeper_twisted.storage.interfaces import IFileSystem, JournalPosition
 from bookkeeper_twisted.storage.journal import Journal
 from bookkeeper_twisted.storage.journal_files import JournalSettings
+from bookkeeper_twisted.storage.journal_format import FileMark, pack_group
 from bookkeeper_twisted.testing.disk import SimDisk
 
 NOWHERE = JournalPosition()
@@ -23,6 +24,15 @@ def record(entry_id: int, size: int = 40, ledger_id: int = 7) -> bytes:
     """A whole record."""
     body = struct.pack(">qq", ledger_id, entry_id) + bytes([entry_id % 251]) * size
     return struct.pack(">i", len(body)) + body
+
+
+def joined_group(
+    mark: FileMark, start: int, records: Sequence[bytes], durable: JournalPosition, alignment: int, block: int,
+    last: bool = False,
+) -> tuple[bytes, int]:  # fmt: skip
+    """The bytes of a group, and where it ends."""
+    parts, end = pack_group(mark, start, records, durable, alignment, block, last)
+    return b"".join(parts), end
 
 
 def ids(bodies: Sequence[bytes]) -> list[int]:

@@ -1,5 +1,7 @@
 """Journals, and a file system, with bugs that a crash enumeration has to notice."""
 
+from collections.abc import Sequence
+
 from bookkeeper_twisted.storage.interfaces import IFile, IFileSystem
 from bookkeeper_twisted.storage.journal import Journal
 
@@ -7,7 +9,8 @@ from bookkeeper_twisted.storage.journal import Journal
 class AcksBeforeSync(Journal):
     """Planted bug: a group counts as durable before it is synced."""
 
-    def _sync(self, file: IFile) -> None:
+    def _write(self, file: IFile, records: Sequence[bytes], sync: bool, last: bool = False) -> None:
+        super()._write(file, records, False, last)
         self.durable = self.position
 
 

@@ -14,7 +14,6 @@ from bookkeeper_twisted.storage.journal_format import (
     FileMark,
     Header,
     group_matches,
-    pack_group,
     pack_header,
     padding_size,
     parse_header,
@@ -22,7 +21,7 @@ from bookkeeper_twisted.storage.journal_format import (
 )
 
 from . import apache_journal
-from .journals import record
+from .journals import joined_group, record
 
 MARK = FileMark.of(0x1A1, b"salt")
 
@@ -78,7 +77,7 @@ class GroupTests(SynchronousTestCase):
     def test_layout(self) -> None:
         """Records, padding record, trailer at the end of a sector, zeros."""
         records = [record(1), record(2, 100)]
-        group, end = pack_group(MARK, 512, records, JournalPosition(0x1A0, 7168), 512, 512)
+        group, end = joined_group(MARK, 512, records, JournalPosition(0x1A0, 7168), 512, 512)
         size = sum(map(len, records))
         self.assertEqual((end, len(group)), (1024, 1024))
         self.assertTrue(group.startswith(b"".join(records)))
@@ -93,7 +92,7 @@ class GroupTests(SynchronousTestCase):
     def test_zeros_fill_the_block(self) -> None:
         """At least one sector of zeros follows, up to the end of a block."""
         for start, expected in ((512, 4096), (2560, 4096), (3072, 4096), (3584, 8192)):
-            group, end = pack_group(MARK, start, [record(1)], JournalPosition(), 512, 4096)
+            group, end = joined_group(MARK, start, [record(1)], JournalPosition(), 512, 4096)
             self.assertEqual(start + len(group), expected)
             self.assertFalse(any(group[end - start :]))
             self.assertGreaterEqual(expected - end, 512)
@@ -111,13 +110,13 @@ class GroupTests(SynchronousTestCase):
     def test_apache_reads_it(self, sizes: list[int], alignment: int, last: bool) -> None:
         """Apache's reader finds exactly the records, whatever follows the zeros."""
         records = [record(i, size) for i, size in enumerate(sizes)]
-        group, _ = pack_group(MARK, 512, records, JournalPosition(), alignment, 512, last)
+        group, _ = joined_group(MARK, 512, records, JournalPosition(), alignment, 512, last)
         found = apache_journal.read(pack_header(MARK) + group + b"\xff" * 600)
         self.assertEqual([body for _, body in found], [r[4:] for r in records])
 
     def test_every_bit_counts(self) -> None:
         """A change of any byte of a group is noticed."""
-        group, end = pack_group(MARK, 512, [record(1)], JournalPosition(1, 2), 512, 512, last=True)
+        group, end = joined_group(MARK, 512, [record(1)], JournalPosition(1, 2), 512, 512, last=True)
         group = group[: end - 512]
         trailer = parse_trailer(group[-TRAILER_SIZE:], MARK)
         assert trailer is not None
@@ -130,7 +129,7 @@ class GroupTests(SynchronousTestCase):
 
     def test_trailer_of_another_file(self) -> None:
         """A trailer belongs to one file: neither another id nor another salt will do (safety 3.4)."""
-        group, end = pack_group(MARK, 512, [record(1)], JournalPosition(), 512, 512)
+        group, end = joined_group(MARK, 512, [record(1)], JournalPosition(), 512, 512)
         data = group[end - 512 - TRAILER_SIZE : end - 512]
         self.assertIsNotNone(parse_trailer(data, MARK))
         for other in (FileMark.of(0x1A2, b"salt"), FileMark.of(0x1A1, b""), FileMark(0x1A2, MARK.nonce)):

@@ -6,10 +6,10 @@ from twisted.trial.unittest import SynchronousTestCase
 
 from bookkeeper_twisted.errors import JournalDamageError
 from bookkeeper_twisted.storage.interfaces import JournalPosition
-from bookkeeper_twisted.storage.journal_format import FileMark, pack_group, pack_header
+from bookkeeper_twisted.storage.journal_format import FileMark, pack_header
 from bookkeeper_twisted.storage.journal_reader import JournalReader, Tail
 
-from .journals import DIRECTORY, NOWHERE, ids, new_disk, put, record
+from .journals import DIRECTORY, NOWHERE, ids, joined_group, new_disk, put, record
 
 
 def foreign(version: int, *parts: bytes) -> bytes:
@@ -39,7 +39,7 @@ class OwnFileTests(_ReaderTestCase):
         """A file, and where its groups end."""
         data, ends = pack_header(self.mark), [512]
         for records in groups:
-            group, end = pack_group(self.mark, ends[-1], records, durable, 512, 512)
+            group, end = joined_group(self.mark, ends[-1], records, durable, 512, 512)
             data = data[: ends[-1]] + group
             ends.append(end)
         return data, ends
@@ -79,22 +79,22 @@ class OwnFileTests(_ReaderTestCase):
     def test_last_group(self) -> None:
         """After the group that ends the file nothing is read."""
         data, ends = self.build([record(1)])
-        end, _ = pack_group(self.mark, ends[1], (), JournalPosition(), 512, 512, last=True)
-        following, _ = pack_group(self.mark, ends[1] + 512, [record(9)], JournalPosition(), 512, 512)
+        end, _ = joined_group(self.mark, ends[1], (), JournalPosition(), 512, 512, last=True)
+        following, _ = joined_group(self.mark, ends[1] + 512, [record(9)], JournalPosition(), 512, 512)
         reader = self.reader(data[: ends[1]] + end[:512] + following)
         self.assertEqual((self.read(reader), reader.finished, reader.end), ([1], True, ends[1] + 512))
 
     def test_groups_of_a_former_life(self) -> None:
         """What a recycled file held before is never read (safety 3.4)."""
         data, ends = self.build([record(1)])
-        former, _ = pack_group(FileMark.of(0, b"salt"), ends[1], [record(9)], JournalPosition(), 512, 512)
+        former, _ = joined_group(FileMark.of(0, b"salt"), ends[1], [record(9)], JournalPosition(), 512, 512)
         reader = self.reader(data[: ends[1]] + former)
         self.assertEqual(self.read(reader), [1])
         self.assertEqual(reader.tail(), Tail(True, JournalPosition()))
 
     def test_entry_that_looks_like_a_group(self) -> None:
         """Bytes inside an entry are no group, even if they are one."""
-        inner, _ = pack_group(self.mark, 512, [record(66)], JournalPosition(1, 1 << 40), 512, 512)
+        inner, _ = joined_group(self.mark, 512, [record(66)], JournalPosition(1, 1 << 40), 512, 512)
         body = bytes(16) + bytes(512 - 20) + inner
         data, _ = self.build([struct.pack(">i", len(body)) + body], [record(2)])
         self.assertEqual(self.read(self.reader(data)), [0, 2])

@@ -15,7 +15,7 @@ from bookkeeper_twisted.storage.run_index import SqliteRunIndex
 from bookkeeper_twisted.testing.disk import Operation, SimDisk
 from bookkeeper_twisted.testing.index import SimIndex
 
-from .entries import entry, row, run, uneven
+from .entries import entry, mixed, row, run, uneven
 from .ledger_storages import SMALL, Marks, checkpoint, make_directories, open_storage, read
 
 
@@ -98,6 +98,23 @@ class EntryTests(_Storage):
         for number in range(2):
             index = self.storage.directories[number].index
             self.assertEqual([i for i in range(6) if index.last_entry(i) == 0], [number, number + 2, number + 4])
+
+    def test_mixed(self) -> None:
+        """Entries of several ledgers each go to their directory, and replace what was read of them."""
+        self.storage.add(run(1, 0, 3))
+        self.storage.add(run(2, 0, 3))
+        checkpoint(self.storage)
+        for ledger_id in (1, 2):
+            kept = self.storage.load(ledger_id, 0, 1000)
+            assert kept is not None
+            self.storage.keep(kept)
+        self.storage.add_mixed(mixed(*[run(ledger_id, 2, salt=1) for ledger_id in (1, 2, 3)]))
+        self.assertEqual([d.active.count for d in self.storage.directories], [1, 2])
+        for _ in range(2):
+            for ledger_id in (1, 2, 3):
+                self.check(ledger_id, range(2, 3), salt=1)
+            checkpoint(self.storage)
+        self.check(1, range(2))
 
     def test_newest_copy(self) -> None:
         """The newest copy of an entry wins, in every place."""
@@ -256,7 +273,7 @@ class OpenTests(_Storage):
         self.storage.add(run(1, 0, 5))
         checkpoint(self.storage)
         self.storage.close()
-        self.assertEqual(self.disk.open("/l1/0.log").pread(8, 8), (1024 + 5 * 56).to_bytes(8, "big"))
+        self.assertEqual(self.disk.open("/l1/0.log").pread(8, 8), (4096).to_bytes(8, "big"))
         self.restart().add(run(1, 5, 5))
         checkpoint(self.storage)
         self.assertEqual([n for n in self.disk.list("/l1") if n.endswith(".log")], ["0.log", "1.log"])
@@ -328,7 +345,7 @@ class DamageTests(_Storage):
         directory.index.commit(IndexBatch(runs=[new]))
         old = directory.recent.find(1, 0)
         assert old is not None
-        self.assertNotEqual(old.offset, new.offset)
+        self.assertNotEqual((old.log_id, old.offset), (new.log_id, new.offset))
         self.disk.open("/l1/0.log").pwrite(bytes(560), old.offset)
         self.check(1, range(10))
 
