@@ -144,8 +144,11 @@ class LedgerReader:
 
     # ---- iteration -----------------------------------------------------------------------------------
 
-    def batches(self, start: int = 0, end: int | None = None) -> AsyncIterator[EntryBatch]:
-        """Batches of the entries ``start .. end`` (default: the LAC), read ahead within a byte budget."""
+    def batches(self, start: int = 0, end: int | None = None) -> ReadAhead:
+        """Batches of the entries ``start .. end`` (default: the LAC), read ahead within a byte budget.
+
+        ``await batches.aclose()`` ends an iteration that is not gone through, and the requests it made.
+        """
         last = self.last_add_confirmed if end is None else end
         if start < 0:
             raise IncorrectParameterError(f"entry ids begin at 0, not {start}")
@@ -154,10 +157,14 @@ class LedgerReader:
         return ReadAhead(self._fetch, start, last, self._read_ahead_bytes)
 
     async def entries(self, start: int = 0, end: int | None = None) -> AsyncIterator[Entry]:
-        """The entries ``start .. end``, one by one, read as :meth:`batches`."""
-        async for batch in self.batches(start, end):
-            for entry in batch:
-                yield entry
+        """The entries ``start .. end``, one by one, read as :meth:`batches`; leaving the loop ends the reading."""
+        batches = self.batches(start, end)
+        try:
+            async for batch in batches:
+                for entry in batch:
+                    yield entry
+        finally:
+            batches.close()
 
     def tail(self, start: int = 0) -> AsyncIterator[Entry]:
         """The entries from ``start`` on, each as soon as it is confirmed; ends when the ledger is closed.

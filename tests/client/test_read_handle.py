@@ -3,7 +3,7 @@
 from typing import Any
 
 import attrs
-from twisted.internet.defer import Deferred
+from twisted.internet.defer import CancelledError, Deferred
 from twisted.internet.task import Clock
 from twisted.trial.unittest import SynchronousTestCase
 
@@ -173,17 +173,32 @@ class LedgerReaderTests(SynchronousTestCase):
         self.assertTrue(seen)
 
     def test_abandoned_iteration(self) -> None:
-        """A loop that is left stops reading."""
+        """A loop that is left stops reading at once: requests under way are cancelled, none follows."""
+        self.bookies["b0"].delay = 1.0
+        ended: list[str] = []
 
         async def work() -> None:
             async for _ in self.make(COUNT - 1, 400).entries():
-                return
+                break
+            ended.append("left")
 
-        self.successResultOf(self.settled(Deferred.fromCoroutine(work())))
+        running = Deferred.fromCoroutine(work())
+        self.clock.pump([1.0, 0.0, 0.0])
+        self.successResultOf(running)
         asked = len(self.bookies["b0"].requests)
+        self.assertEqual((ended, asked > 1), (["left"], True))
+        self.assertEqual(self.clock.getDelayedCalls(), [])
         self.clock.pump([1.0] * 5)
         self.assertEqual(len(self.bookies["b0"].requests), asked)
-        self.assertTrue(asked < 15)
+
+    def test_cancelled_iteration(self) -> None:
+        """Cancelling what iterates ends the requests under way."""
+        self.bookies["b0"].delay = 1.0
+        running = self.collect(self.make(COUNT - 1, 400).entries())
+        self.clock.pump([1.0, 0.0])
+        running.cancel()
+        self.failureResultOf(running, CancelledError)
+        self.assertEqual(self.clock.getDelayedCalls(), [])
 
     def test_close(self) -> None:
         """A closed handle reads no more."""
