@@ -164,3 +164,4 @@ class ConnectionMetrics:
         self.refused = instruments.counter("bookie_connections_refused")
         self.broken = instruments.counter("bookie_connections_broken")
         self.active = instruments.counter("bookie_connections_active")
+        self.pending_bytes = instruments.counter("bookie_connections_pending_bytes")

@@ -41,6 +41,10 @@ class Gathering:
     def n_bytes(self) -> int:
         return sum([run.size for run in self.runs])
 
+    def shrink(self, size: int) -> None:
+        """The reply is not to be longer than that any more."""
+        self.room = min(self.room, size - self.n_bytes)
+
     def expected(self) -> int:
         """Bytes that are likely to be needed still."""
         if not self.n_entries:
@@ -99,7 +103,7 @@ class BatchProcessor:
         if not session.admit_reads(1):
             return False
         began = self._context.clock.seconds()
-        gathering = Gathering(request, self._caps[request.wire])
+        gathering = Gathering(request, min(self._caps[request.wire], session.connection.reply_limit))
         plain = not request.flags & FENCE and request.previous_lac is None and request.first != INVALID_ENTRY_ID
         if plain and self._from_memory(gathering):
             self._reply(session, gathering, began)
@@ -125,7 +129,7 @@ class BatchProcessor:
             if request.first == INVALID_ENTRY_ID:
                 more = await self._take_last(gathering)
             while more and not session.connection.closed and not self._from_memory(gathering):
-                more = await self._load(session, gathering)
+                more = await self._go_on(session, gathering)
         except Exception as error:
             self._refuse(session, request, error, began)
         else:
@@ -148,6 +152,23 @@ class BatchProcessor:
         last, entry = await read_last(self._context, ledger_id)
         gathering.next = 0
         return gathering.take_first(EntryRun.of_entries(ledger_id, last, [entry]), last)
+
+    async def _go_on(self, session: RequestSession, gathering: Gathering) -> bool:
+        """Waits for the next entries; what is gathered by then counts meanwhile.
+
+        :returns: whether there may be more.
+        """
+        gathering.shrink(session.connection.reply_limit)
+        gathered = gathering.n_bytes
+        if gathered and gathering.room <= 0:
+            return False
+        session.expect(gathered)
+        try:
+            more = await self._load(session, gathering)
+        finally:
+            session.expect(-gathered)
+        gathering.shrink(session.connection.reply_limit)  # others may have taken the room
+        return more
 
     async def _load(self, session: RequestSession, gathering: Gathering) -> bool:
         """Brings the next entries from disk, or waits once until somebody else has brought them.

@@ -142,8 +142,9 @@ class RequestSession:
             self.context.reads.give(count)
 
     def expect(self, n_bytes: int) -> None:
-        """The disk was asked for so many bytes (negative: they are here)."""
+        """The disk was asked for so many bytes, or they are kept for a reply (negative: no longer)."""
         self.loading += n_bytes
+        self.connection.expect(n_bytes)
 
     async def wait_lac(self, ledger_id: int, previous_lac: int, timeout_ms: int) -> int | None:
         """Waits until the LAC has passed ``previous_lac``; withdrawn when the connection goes.

@@ -12,12 +12,16 @@ class IServerConnection(Interface):
     peer: str = Attribute("Who it is, for logs.")
     closed: bool = Attribute("Whether it is gone; replies are dropped then.")
     has_room: bool = Attribute("Whether more replies should be made now (S11).")
+    reply_limit: int = Attribute("Bytes that a reply of several entries should have now, at most (S11).")
 
     def reply(data: bytes, count: int = 1) -> None:
         """Queues the frames of ``count`` replies until the outbox is flushed."""
 
     def reply_pieces(pieces: Sequence[bytes]) -> None:
         """Queues one reply that comes in pieces."""
+
+    def expect(n_bytes: int) -> None:
+        """Counts bytes of replies that are being made (negative: no longer) towards the limit of all connections."""
 
     def hold(held: bool) -> None:
         """Stops (True) or resumes (False) reading requests from the peer."""

@@ -26,6 +26,9 @@ class ServerLimits:
     :ivar max_frame_size: of a request, length field included.
     :ivar max_connections: further ones are closed at once.
     :ivar unsent_bytes: replies queued beyond this stop the making of replies.
+    :ivar pending_bytes: replies of all connections that are being made or that peers have not taken; beyond
+        this, replies are small.
+    :ivar small_reply: of so many bytes, if they may be: nobody has to wait for those who do not read.
     :ivar transport_buffer: size of a received chunk, and of what the transport holds before it says
         that it is full.
     """
@@ -33,6 +36,8 @@ class ServerLimits:
     max_frame_size: int = 5 * 1024 * 1024
     max_connections: int = 1000
     unsent_bytes: int = 512 * 1024
+    pending_bytes: int = 64 * 1024 * 1024
+    small_reply: int = 64 * 1024
     transport_buffer: int = 64 * 1024
 
 
@@ -51,6 +56,7 @@ class ServerConnection(Protocol):
         self._replies: list[bytes] = []
         self._reply_count = 0
         self._unsent = 0
+        self._unread = 0
         self._paused = False
         self._held = False
         self._closing: IDelayedCall | None = None
@@ -81,6 +87,7 @@ class ServerConnection(Protocol):
         admitted = self._session is not None
         self.closed = True
         self._replies = []
+        self._taken()
         if self._closing is not None and self._closing.active():
             self._closing.cancel()
         if admitted:
@@ -93,8 +100,15 @@ class ServerConnection(Protocol):
 
     def resumeProducing(self) -> None:
         self._paused = False
+        self._taken()
         self._go_on()
         self._factory.outbox.flush()
+
+    def _taken(self) -> None:
+        """The transport holds nothing any more."""
+        if self._unread:
+            self._factory.count_pending(-self._unread)
+            self._unread = 0
 
     def _go_on(self) -> None:
         if self._session is not None and self._closing is None:
@@ -129,7 +143,14 @@ class ServerConnection(Protocol):
 
     @property
     def has_room(self) -> bool:
-        return not self._paused and self._unsent < self._factory.limits.unsent_bytes
+        return not self._paused and self._unsent < self._factory.unsent_limit
+
+    @property
+    def reply_limit(self) -> int:
+        return self._factory.reply_limit
+
+    def expect(self, n_bytes: int) -> None:
+        self._factory.count_pending(n_bytes)
 
     def hold(self, held: bool) -> None:
         self._held = held
@@ -157,17 +178,22 @@ class ServerConnection(Protocol):
         self._replies.extend(pieces)
         self._reply_count += 1
         self._unsent += sum(map(len, pieces))
+        if self._unsent >= self._factory.unsent_limit:
+            self.flush()  # much of this must not pile up in front of the transports until the batch ends
 
     def flush(self) -> None:
         """Writes everything queued by one ``transport.write``."""
         replies, self._replies = self._replies, []
         count, self._reply_count = self._reply_count, 0
-        self._unsent = 0
+        size, self._unsent = self._unsent, 0
         if self.closed or not replies:
             return
         self._factory.metrics.replies_per_write.record(count)
         self.transport.write(replies[0] if len(replies) == 1 else b"".join(replies))  # type: ignore[union-attr]
-        if self._held and not self._paused:
+        if self._paused:
+            self._unread += size
+            self._factory.count_pending(size)
+        elif self._held:
             self._go_on()  # the transport took it all: requests that waited for room need not wait for it
 
 
@@ -177,6 +203,7 @@ class BookieServerFactory(ServerFactory):
     :param open_session: makes the answering side of a new connection.
     :param clock: for the time limit of a close.
     :cvar protocol: what it makes.
+    :ivar reply_limit, unsent_limit: what its connections may do at the moment.
     """
 
     noisy = False
@@ -193,6 +220,8 @@ class BookieServerFactory(ServerFactory):
         self.metrics = metrics
         self.limits = limits
         self.tcp_no_delay = tcp_no_delay
+        self.reply_limit = limits.max_frame_size
+        self.unsent_limit = limits.unsent_bytes
         self._connections: dict[ServerConnection, None] = {}
         self.stopping = False
         self._refusing = False
@@ -222,6 +251,14 @@ class BookieServerFactory(ServerFactory):
         self.metrics.active.value -= 1
         if not self._connections and self._ended is not None and not self._ended.called:
             self._ended.callback(None)
+
+    def count_pending(self, n_bytes: int) -> None:
+        """Replies are made, or wait for a peer (negative: no longer).  While there are too many, new ones are small."""
+        limits, pending = self.limits, self.metrics.pending_bytes
+        pending.value += n_bytes
+        scarce = pending.value >= limits.pending_bytes
+        self.reply_limit = limits.small_reply if scarce else limits.max_frame_size
+        self.unsent_limit = min(limits.unsent_bytes, limits.small_reply) if scarce else limits.unsent_bytes
 
     def hold_all(self) -> None:
         """Stops taking requests, for good."""

@@ -3,13 +3,15 @@
 import signal
 from collections.abc import Awaitable, Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 from twisted.internet import reactor
 from twisted.internet.defer import Deferred, gatherResults
 from twisted.trial.unittest import TestCase
 
 from bookkeeper_twisted.codec import v2
+from bookkeeper_twisted.codec.runs import AddReplies, BatchRead, ReadReply
+from bookkeeper_twisted.errors import Status
 from examples.bookie_process import BookieProcess
 
 from ..bookie.rig import KEY, MIB, run
@@ -26,6 +28,9 @@ GROWTH = 8 * MIB
 
 AT_ONCE = 80 * MIB
 """What an attack with 120 MiB or more may take while it lasts: caches, journal queue, what is being flushed."""
+
+UNREAD = 140 * MIB
+"""What those who read nothing may take of the 4 GiB they ask for: the limit of all, a small reply each, caches."""
 
 FILES = 2
 """What they may add to the files: a log or a journal that is followed by the next."""
@@ -109,6 +114,53 @@ class HostilePeersTests(TestCase):
                 await self.bystander.is_served()
             self.assertLess(resident_bytes(self.process) - before, AT_ONCE)
             await peer.leave()
+
+        await self._survives(attack)
+
+    async def test_readers_of_batches(self) -> None:
+        """200 connections ask for batches of 5 MiB and read nothing: together they get a share of the memory."""
+        entries = run(VICTIM, 0, 1200, bytes(10 * 1024))
+
+        async def attack(port: int) -> None:
+            (writer,) = await self._peers(port, 1)
+            writer.send(v2.encode_adds(KEY, entries))
+            added = 0
+            while added < entries.count:
+                added += sum(reply.count for reply in cast(list[AddReplies], await writer.take(1)))
+            before = resident_bytes(self.process)
+            peers = await self._peers(port, 2 * PEERS)
+            for peer in peers:
+                peer.transport.pauseProducing()
+                peer.send(v2.encode_batch_read(BatchRead(2, 2, 0, VICTIM, 0, 7, 0, 5 * MIB)) * 4)
+            for _ in range(20):
+                await self.bystander.is_served()
+            self.assertLess(resident_bytes(self.process) - before, UNREAD)
+            await gatherResults([peer.leave() for peer in [*peers, writer]])
+
+        await self._survives(attack)
+
+    async def test_writers_faster_than_the_disk(self) -> None:
+        """Writers send much more than a disk takes meanwhile: they are slowed, and lose nothing."""
+
+        async def attack(port: int) -> None:
+            before = resident_bytes(self.process)
+            peers = await self._peers(port, 3)
+            for number, peer in enumerate(peers):
+                peer.send(v2.encode_adds(KEY, run(VICTIM + number, 0, 1500, bytes(64 * 1024))))
+            for _ in range(5):
+                await self.bystander.is_served()
+                self.assertLess(resident_bytes(self.process) - before, AT_ONCE)
+            for number, peer in enumerate(peers):
+                added = 0
+                while added < 1500:
+                    (replies,) = cast(list[AddReplies], await peer.take(1))
+                    self.assertEqual((replies.status, replies.first), (Status.EOK, added))
+                    added += replies.count
+                peer.send(v2.encode_reads(VICTIM + number, [0, 700, 1499]))
+                for reply in cast(list[ReadReply], await peer.take(3)):
+                    self.assertEqual((reply.status, len(reply.entry or b"")), (Status.EOK, 32 + 64 * 1024))
+            self.assertLess(resident_bytes(self.process) - before, AT_ONCE)
+            await gatherResults([peer.leave() for peer in peers])
 
         await self._survives(attack)
 

@@ -188,6 +188,32 @@ class ReplyTests(ServerTestCase):
         connection.hold(False)
         self.assertEqual(transport.producerState, "producing")
 
+    def test_big_reply(self) -> None:
+        """A reply in pieces that fills the room is written at once, behind what was queued."""
+        connection, transport = self.connect()
+        connection.reply(b"first ")
+        connection.reply_pieces([b"much ", b"more"])
+        connection.reply(b" last")
+        self.assertEqual(transport.writes, [b"first much more"])
+        self.outbox.flush()
+        self.assertEqual(transport.writes[1:], [b" last"])
+
+    def test_pending_replies(self) -> None:
+        """What full transports were given is counted until they are empty or gone; meanwhile replies are small."""
+        limits = self.factory.limits
+        pairs = [self.connect() for _ in range(2)]
+        for connection, _ in pairs:
+            self.assertEqual(connection.reply_limit, limits.max_frame_size)
+            connection.pauseProducing()
+            connection.reply(bytes(limits.pending_bytes // 2))
+        self.outbox.flush()
+        self.assertEqual(self.metrics.pending_bytes.value, limits.pending_bytes)
+        self.assertEqual(self.connect()[0].reply_limit, limits.small_reply)
+        pairs[0][0].resumeProducing()
+        self.assertEqual(pairs[0][0].reply_limit, limits.max_frame_size)
+        pairs[1][0].connectionLost(Failure(ConnectionDone()))
+        self.assertEqual(self.metrics.pending_bytes.value, 0)
+
     def test_closed(self) -> None:
         """Replies to a peer that is gone are dropped."""
         connection, transport = self.connect()

@@ -1,0 +1,153 @@
+"""Memory has bounds (S11): peers that do not read, and writers that are faster than the disk."""
+
+from twisted.trial.unittest import SynchronousTestCase
+
+from bookkeeper_twisted.bookie.engine import EngineOptions
+from bookkeeper_twisted.bookie.group_commit import CommitOptions
+from bookkeeper_twisted.bookie.requests import RequestLimits
+from bookkeeper_twisted.codec.connection import ClientDecoder
+from bookkeeper_twisted.errors import Status
+from bookkeeper_twisted.protocol.server import ServerLimits
+from bookkeeper_twisted.storage.ledger_storage import StorageSettings
+
+from .rig import MIB, Peer, Rig, add_replies, adds, batch, entry, reads, run
+
+KIB = 1024
+
+
+def stuck(rig: Rig) -> Peer:
+    """A peer whose transport keeps what is written to it, and says so, as when nobody reads at its other end."""
+    peer = rig.connect()
+    write = peer.transport.write
+
+    def full(data: bytes) -> None:
+        write(data)
+        peer.connection.pauseProducing()
+
+    peer.transport.write = full  # type: ignore[method-assign]
+    return peer
+
+
+class ReaderTests(SynchronousTestCase):
+    """200 readers ask for batches of 5 MiB and do not read; the bookie allows 8 MiB of such replies."""
+
+    READERS = 200
+    LIMITS = ServerLimits(pending_bytes=8 * MIB, small_reply=16 * KIB)
+    BOUND = 8 * MIB + 5 * MIB + READERS * (16 + 10) * KIB
+    """The limit, the reply that passes it, and for each reader a small reply and the entry it begins with."""
+
+    def setUp(self) -> None:
+        settings = StorageSettings(write_cache_bytes=32 * MIB, read_cache_bytes=MIB)
+        self.rig = Rig(options=EngineOptions(server=self.LIMITS), storage=settings)
+        for first in range(0, 700, 100):
+            self.rig.add(run(1, first, 100, bytes(10 * KIB)))
+        self.rig.drain()
+        self.metrics = self.rig.engine.factory.metrics
+
+    def attack(self) -> list[Peer]:
+        """They ask, each for two batches."""
+        peers = [stuck(self.rig) for _ in range(self.READERS)]
+        for peer in peers:
+            peer.send(batch(1, 0, 0, 5 * MIB) + batch(1, 0, 0, 5 * MIB))
+        self.rig.drain()
+        return peers
+
+    def test_from_memory(self) -> None:
+        """What is held for them is bounded, and counted; a reader that reads gets all it wants, by more requests."""
+        peers = self.attack()
+        held = sum(len(peer.transport.value()) for peer in peers)
+        self.assertLess(held, self.BOUND)
+        self.assertGreater(held, 8 * MIB)
+        self.assertEqual(self.metrics.pending_bytes.value, held)
+        self.assertTrue(all(len(peer.transport.value()) > 10 * KIB for peer in peers))
+
+    def test_from_disk(self) -> None:
+        """The same where the entries come from the disk, all loads at once."""
+        self.rig.engine.checkpointer.checkpoint()
+        self.rig.drain()
+        self.rig = Rig(self.rig.disk, options=EngineOptions(server=self.LIMITS))
+        self.metrics = self.rig.engine.factory.metrics
+        held = sum(len(peer.transport.value()) for peer in self.attack())
+        self.assertLess(held, self.BOUND)
+        self.assertEqual(self.metrics.pending_bytes.value, held)
+
+    def test_others_are_served(self) -> None:
+        """Somebody who reads is answered meanwhile: single reads as ever, batches in small portions."""
+        self.attack()
+        peer = self.rig.connect()
+        peer.send(reads(1, range(5)))
+        self.assertEqual(len(peer.replies()), 5 * (28 + len(entry(1, 0, bytes(10 * KIB)))))
+        peer.send(batch(1, 0, 0, 5 * MIB))
+        self.assertIn(len(peer.replies()), range(10 * KIB, 16 * KIB))
+
+    def test_afterwards(self) -> None:
+        """When they read, or go, nothing is held for them, and batches are as big as ever."""
+        peers = self.attack()
+        for number, peer in enumerate(peers):
+            if number % 2:
+                peer.leave()
+            else:
+                peer.transport.write = lambda data: None  # type: ignore[method-assign]
+                peer.connection.resumeProducing()
+        self.assertEqual(self.metrics.pending_bytes.value, 0)
+        peer = self.rig.connect()
+        peer.send(batch(1, 0, 0, 5 * MIB))
+        self.assertGreater(len(peer.replies()), 5 * MIB - 20 * KIB)
+
+
+class WriterTests(SynchronousTestCase):
+    """Three writers send ten times what the disk takes."""
+
+    OPTIONS = EngineOptions(
+        commit=CommitOptions(max_queued_bytes=MIB), requests=RequestLimits(max_add_bytes=2 * MIB, max_adds=1000)
+    )
+    COUNT = 2000
+
+    def setUp(self) -> None:
+        self.rig = Rig(options=self.OPTIONS, storage=StorageSettings(write_cache_bytes=4 * MIB, read_cache_bytes=MIB))
+        self.peers = [self.rig.connect() for _ in range(3)]
+        self.unsent = [
+            [adds(run(ledger_id, first, 10, bytes(KIB))) for first in range(0, self.COUNT, 10)]
+            for ledger_id in range(3)
+        ]
+
+    def _send(self, count: int) -> int:
+        """Each writer sends so many chunks, unless the bookie does not read; returns how many it took."""
+        taken = 0
+        for peer, chunks in zip(self.peers, self.unsent, strict=True):
+            for _ in range(count):
+                if chunks and not peer.held:
+                    peer.send(chunks.pop(0))
+                    taken += 1
+        return taken
+
+    def test_writers_are_held(self) -> None:
+        """With a disk that stands still every writer is held in the end, and what was taken is bounded."""
+        while self._send(10):
+            pass
+        self.assertTrue(all(peer.held for peer in self.peers))
+        commit, storage = self.rig.engine.commits[0], self.rig.storage
+        self.assertLess(commit.queued_bytes, MIB + 20 * KIB)
+        self.assertLess(storage.pending_bytes(), MIB + 20 * KIB)
+        self.assertLess(sum(200 - len(chunks) for chunks in self.unsent) * 10 * KIB, 3 * (2 * MIB + 20 * KIB))
+
+    def test_nothing_is_lost(self) -> None:
+        """With a slow disk all is acknowledged in the end, in order, and is there after a power cut."""
+        replies = [b"", b"", b""]
+        while any(self.unsent) or self.rig.executor.queued:
+            self._send(10)
+            self.rig.executor.step()
+            self.assertLess(self.rig.engine.commits[0].queued_bytes, MIB + 20 * KIB)
+            self.assertLess(self.rig.storage.pending_bytes(), 3 * MIB)
+            replies = [old + peer.replies() for old, peer in zip(replies, self.peers, strict=True)]
+        for ledger_id, found in enumerate(replies):
+            self.assertEqual(found, add_replies(run(ledger_id, 0, self.COUNT, bytes(KIB)), Status.EOK))
+        self._verify(self.rig.restart())
+
+    def _verify(self, rig: Rig) -> None:
+        for ledger_id in range(3):
+            peer, decoder = rig.connect(), ClientDecoder(2)
+            peer.send(reads(ledger_id, range(self.COUNT)))
+            rig.drain()
+            found = {reply.entry_id: reply.entry for reply in decoder.receive(peer.replies())}  # type: ignore[attr-defined]
+            self.assertEqual(found, {i: entry(ledger_id, i, bytes(KIB)) for i in range(self.COUNT)})
