@@ -44,21 +44,11 @@ class Status(IntEnum):
 
 
 _V2_OF = {
-    Status.EOK: 0,
-    Status.ENOLEDGER: 1,
-    Status.ENOENTRY: 2,
-    Status.EBADREQ: 100,
-    Status.EIO: 101,
-    Status.EUA: 102,
-    Status.EBADVERSION: 103,
-    Status.EFENCED: 104,
-    Status.EREADONLY: 105,
-    Status.ETOOMANYREQUESTS: 106,
+    Status.EOK: 0, Status.ENOLEDGER: 1, Status.ENOENTRY: 2, Status.EBADREQ: 100, Status.EIO: 101, Status.EUA: 102,
+    Status.EBADVERSION: 103, Status.EFENCED: 104, Status.EREADONLY: 105, Status.ETOOMANYREQUESTS: 106,
     Status.EUNKNOWNLEDGERSTATE: 101,
-}
-_OF_V2 = dict[int, Status]((code, status) for status, code in _V2_OF.items() if code != 101)
-_OF_V2[101] = Status.EIO
-_OF_V2[107] = Status.EUNKNOWNLEDGERSTATE
+}  # fmt: skip
+_OF_V2 = {code: status for status, code in _V2_OF.items()} | {101: Status.EIO, 107: Status.EUNKNOWNLEDGERSTATE}
 
 
 class BookKeeperError(Exception):
@@ -302,6 +292,10 @@ class UnexpectedConditionError(ClientError):
     """A rule of the protocol was broken by the peer or by us."""
 
     code = -999
+
+
+class MissingLibraryError(ClientError, ImportError):
+    """An optional library is not installed; the text says which extra brings it."""
 
 
 # ---- the metadata store ------------------------------------------------------------------------------

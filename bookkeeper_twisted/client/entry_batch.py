@@ -2,10 +2,13 @@
 
 import struct
 from collections.abc import Iterator, Sequence
+from itertools import pairwise
+from typing import Any
 
 from ..codec.digest import Digester
 from ..errors import IncorrectParameterError
 from ..model import Entry, EntryRun
+from . import entry_columns
 
 _LAC_AND_LENGTH = struct.Struct(">qq")
 _LAC_OFFSET = 16
@@ -14,7 +17,8 @@ _LAC_OFFSET = 16
 class EntryBatch:
     """One or more entries, ids ``first .. last``.
 
-    Iterating yields an :class:`~bookkeeper_twisted.model.Entry` for each; :attr:`payloads` costs less.
+    Iterating yields an :class:`~bookkeeper_twisted.model.Entry` for each; :attr:`payloads` costs less.  Those who
+    want no object for an entry at all take :meth:`to_arrow`, or cut :attr:`buffer` by :attr:`starts` and :attr:`sizes`.
     """
 
     __slots__ = ("_run", "_digester", "_payloads")
@@ -51,6 +55,27 @@ class EntryBatch:
         return self._run.size
 
     @property
+    def buffer(self) -> bytes:
+        """All entries as they came, payloads and overhead of the format, one after the other."""
+        return self._run.data
+
+    @property
+    def starts(self) -> Sequence[int]:
+        """Where in the buffer the data of each entry begin."""
+        start = self._digester.payload_at
+        if self._run.offsets is None:
+            return range(start, self._run.size, self._run.stride)
+        return [a + start for a in self._run.offsets[:-1]]
+
+    @property
+    def sizes(self) -> Sequence[int]:
+        """Bytes of the data of each entry."""
+        start = self._digester.payload_at
+        if self._run.offsets is None:
+            return [self._run.stride - start] * self._run.count
+        return [b - a - start for a, b in pairwise(self._run.offsets)]
+
+    @property
     def payloads(self) -> Sequence[bytes]:
         """The data of all entries."""
         if self._payloads is None:
@@ -63,6 +88,14 @@ class EntryBatch:
             raise IncorrectParameterError(f"entry {entry_id} is not in {self.first}..{self.last}")
         run = self._run.slice(entry_id, 1)
         return self._entry(entry_id, run.entry(entry_id), self._digester.payloads(run)[0])
+
+    def to_arrow(self) -> Any:
+        """A ``pyarrow.RecordBatch`` of ``ledger_id``, ``entry_id``, ``length`` (int64; the bytes of all payloads
+        of the ledger up to and including the entry's) and ``payload`` (binary).
+
+        :raises bookkeeper_twisted.errors.MissingLibraryError: pyarrow (extra ``arrow``) is not installed.
+        """
+        return entry_columns.record_batch(self._run, self._digester.payload_at)
 
     def __len__(self) -> int:
         return self._run.count

@@ -66,14 +66,30 @@ def _nothing(covered: Iterable[bytes]) -> bytes:
     return b""
 
 
+def pack_headers(
+    ledger_id: int, first: int, last_add_confirmed: int, length: int, sizes: Sequence[int]
+) -> bytes:  # fmt: skip
+    """The headers of entries of consecutive ids, side by side.
+
+    :param length: bytes of all payloads of the ledger before the first one.
+    :param sizes: bytes of each payload.
+    """
+    count = len(sizes)
+    heads = array("q", (ledger_id, 0, last_add_confirmed, 0)) * count
+    heads[1::4] = array("q", range(first, first + count))
+    heads[3::4] = array("q", list(accumulate(sizes, initial=length))[1:])
+    return _big_endian(heads)
+
+
 class Digester:
     """Seals and verifies the entries of ledgers with one digest type and password.
 
     :ivar size: bytes of a digest.
+    :ivar payload_at: where a record, size word included, has its payload.
     :ivar master_key: what bookies are shown instead of the password, whatever the digest type.
     """
 
-    __slots__ = ("digest_type", "size", "master_key", "_digests")
+    __slots__ = ("digest_type", "size", "payload_at", "master_key", "_digests")
 
     def __init__(self, digest_type: DigestType, password: bytes) -> None:
         self.digest_type = digest_type
@@ -86,6 +102,7 @@ class Digester:
             DigestType.DUMMY: (0, _nothing),
         }
         self.size, self._digests = algorithms[digest_type]
+        self.payload_at = _HEAD_END + self.size
 
     def seal(
         self, ledger_id: int, first: int, last_add_confirmed: int, length: int, payloads: Sequence[bytes]
@@ -103,15 +120,16 @@ class Digester:
             sealed = header + self._digests((header + payload,)) + payload
             return EntryRun.of_entries(ledger_id, first, (sealed,))
         sizes = list(map(len, payloads))
-        heads = array("q", (ledger_id, 0, last_add_confirmed, 0)) * count
-        heads[1::4] = array("q", range(first, first + count))
-        heads[3::4] = array("q", list(accumulate(sizes, initial=length))[1:])
-        headers = column(_big_endian(heads), ENTRY_HEADER_SIZE, count, 0, ENTRY_HEADER_SIZE)
+        packed = pack_headers(ledger_id, first, last_add_confirmed, length, sizes)
+        headers = column(packed, ENTRY_HEADER_SIZE, count, 0, ENTRY_HEADER_SIZE)
         if not self.size:
             return EntryRun.of_entries(ledger_id, first, list(map(add, headers, payloads)))
-        joined = self._digests(map(add, headers, payloads))
-        digests = column(joined, self.size, count, 0, self.size)
+        digests = column(self.digests(headers, payloads), self.size, count, 0, self.size)
         return _run(ledger_id, first, sizes, headers, digests, payloads)
+
+    def digests(self, headers: Iterable[bytes], payloads: Iterable[bytes]) -> bytes:
+        """The digests of entries, side by side."""
+        return self._digests(map(add, headers, payloads))
 
     def verify(self, run: EntryRun) -> None:
         """Checks size, digest, ledger id and entry id of every entry (S18).
@@ -122,7 +140,7 @@ class Digester:
             self._open(run.ledger_id, run.first, run.entry(run.first))
             return
         if run.offsets is None:
-            sound = run.stride >= _HEAD_END + self.size and self._is_sound(run)
+            sound = run.stride >= self.payload_at and self._is_sound(run)
         else:
             sound = self._is_sound_mix(run, run.offsets)
         if not sound:
@@ -130,7 +148,7 @@ class Digester:
 
     def payloads(self, run: EntryRun) -> Sequence[bytes]:
         """What the writer appended, of every entry of a verified run."""
-        start = _HEAD_END + self.size
+        start = self.payload_at
         if run.offsets is None:
             return column(run.data, run.stride, run.count, start, run.stride)
         data = run.data
@@ -180,14 +198,14 @@ class Digester:
     def _is_sound(self, run: EntryRun) -> bool:
         """Whether all is right with a run of one size."""
         data, stride, count, size = run.data, run.stride, run.count, self.size
-        expected = self._digests(_covered(data, stride, count, _HEAD_END + size))
+        expected = self._digests(_covered(data, stride, count, self.payload_at))
         return counts_up(data, stride, count, _HEAD_AT, _LEDGER_ID.pack(run.ledger_id), run.first) and all(
             data[_HEAD_END + i :: stride] == expected[i::size] for i in range(size)
         )
 
     def _is_sound_mix(self, run: EntryRun, offsets: Sequence[int]) -> bool:
         """Whether all is right with a run of many sizes."""
-        data, start = run.data, _HEAD_END + self.size
+        data, start = run.data, self.payload_at
         if min([b - a for a, b in pairwise(offsets)]) < start:
             return False
         at = offsets[:-1]

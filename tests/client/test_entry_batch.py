@@ -51,6 +51,14 @@ class EntryBatchTests(SynchronousTestCase):
         self.assertIs(batch.payloads, batch.payloads)
         self.assertEqual(_CountingDigester.calls, before + 1)
 
+    def test_buffer(self) -> None:
+        """The data of every entry lie in the one buffer where starts and sizes say."""
+        for payloads in ([b"ab", b"cd", b"ef"], [b"", b"a", b"bcd"], [b"one"]):
+            batch = self._batch(payloads)
+            cut = [batch.buffer[a : a + n] for a, n in zip(batch.starts, batch.sizes, strict=True)]
+            self.assertEqual(cut, payloads)
+            self.assertEqual(len(batch.buffer), batch.size)
+
     def test_other_entries(self) -> None:
         """An entry that is not in the batch is refused."""
         batch = self._batch([b"ab"] * 3)
