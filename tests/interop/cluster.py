@@ -5,6 +5,7 @@ All processes are started once, on loopback, in one temporary folder, and end wi
 
 import atexit
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -12,6 +13,7 @@ import tempfile
 from collections.abc import Mapping
 from functools import lru_cache
 from pathlib import Path
+from urllib.request import urlopen
 
 from ..integration.java import java_command
 from ..integration.zookeeper import free_port, shared_zookeeper
@@ -22,6 +24,7 @@ COUNT = 3
 
 _ROOT = Path(__file__).resolve().parent.parent.parent
 _TWISTD = "from twisted.scripts.twistd import run; run()"
+_BATCH_READS = re.compile(r'^bookkeeper_server_BATCH_READ_ENTRY_REQUEST_count\{success="true"\} (\d+)$', re.MULTILINE)
 _HEAP = ("-Xmx256m", "-XX:MaxDirectMemorySize=256m")
 _APACHE = {
     "ledgerStorageClass": "org.apache.bookkeeper.bookie.storage.ldb.DbLedgerStorage",
@@ -57,6 +60,7 @@ class Cluster:
         self.conf = folder / "tools.conf"
         self.java = JavaClient(uri, folder / "client.log")
         self._folder = folder
+        self._http_ports: list[int] = []
         self._processes: list[subprocess.Popen[bytes]] = []
 
     def start(self) -> None:
@@ -77,6 +81,16 @@ class Cluster:
             process.kill()
             process.wait()
 
+    def batch_reads(self) -> int:
+        """How many batch reads our bookies have answered; blocks."""
+        total = 0
+        for port in self._http_ports:
+            with urlopen(f"http://127.0.0.1:{port}/metrics", timeout=10) as answer:
+                found = _BATCH_READS.search(answer.read().decode())
+            assert found is not None
+            total += int(found[1])
+        return total
+
     def log(self) -> str:
         """What the processes said of their troubles, for a report."""
         return "\n".join(f"{path.name}: {path.read_text()[-1500:]}" for path in sorted(self._folder.glob("*.log")))
@@ -84,9 +98,13 @@ class Cluster:
     def _start_ours(self) -> None:
         port = free_port()
         self.ours.append(f"127.0.0.1:{port}")
+        self._http_ports.append(free_port())
         options = {
             **self._common(port),
             "listeningInterface": "127.0.0.1",
+            "httpServerEnabled": "true",
+            "httpServerHost": "127.0.0.1",
+            "httpServerPort": self._http_ports[-1],
             "journalMaxSizeMB": 16,
             "journalPreAllocSizeMB": 1,
         }

@@ -6,6 +6,7 @@ from typing import Any
 
 from twisted.internet import reactor
 from twisted.internet.defer import Deferred
+from twisted.internet.threads import deferToThread
 from twisted.trial.unittest import TestCase
 
 from bookkeeper_twisted.client import BookKeeper
@@ -50,7 +51,8 @@ class MatrixTests(TestCase):
         ours, apache = ENSEMBLES[bookies]
         stage = Stage(
             await self._actor(cluster, writer, "writer", wire), await self._actor(cluster, reader, "reader", wire),
-            Dialect(wire, digest), (*cluster.ours[:ours], *cluster.apache[:apache]),
+            Dialect(wire, digest), (*cluster.ours[:ours], *cluster.apache[:apache]), not apache,
+            lambda: deferToThread(cluster.batch_reads),
         )  # fmt: skip
         failures: dict[str, str] = {}
         for column in (column for column in SCENARIOS if has_cell(reader, wire, column)):
