@@ -10,10 +10,10 @@ import operator
 import re
 import struct
 from bisect import bisect_right
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from enum import IntEnum, IntFlag
 from functools import lru_cache
-from itertools import accumulate, chain, pairwise
+from itertools import accumulate, chain, compress, pairwise
 
 import attrs
 
@@ -163,6 +163,19 @@ def column(data: bytes, stride: int, count: int, start: int, end: int) -> Sequen
     return list(chain.from_iterable(pieces))[:count]
 
 
+def _lay_out(entries: Sequence[bytes]) -> tuple[bytes, int, Sequence[int] | None]:
+    """The records of entries, with stride and offsets as an :class:`EntryRun` has them."""
+    sizes = list(map(len, entries))
+    size = sizes[0]
+    if sizes.count(size) == len(sizes):
+        prefix = _SIZE.pack(size)
+        return prefix + prefix.join(entries), size + 4, None
+    parts: list[bytes] = [b""] * (2 * len(sizes))
+    parts[::2] = map(_SIZE.pack, sizes)
+    parts[1::2] = entries
+    return b"".join(parts), 0, [0, *accumulate([n + 4 for n in sizes])]
+
+
 class EntryRun:
     """Consecutive entries of one ledger, ids ``first .. first + count - 1``, never empty.
 
@@ -186,16 +199,7 @@ class EntryRun:
     @classmethod
     def of_entries(cls, ledger_id: int, first: int, entries: Sequence[bytes]) -> "EntryRun":
         """A run of entry byte strings whose ids the caller has checked."""
-        sizes = list(map(len, entries))
-        size = sizes[0]
-        if sizes.count(size) == len(sizes):
-            prefix = _SIZE.pack(size)
-            return cls(ledger_id, first, len(sizes), prefix + prefix.join(entries), size + 4)
-        parts: list[bytes] = [b""] * (2 * len(sizes))
-        parts[::2] = map(_SIZE.pack, sizes)
-        parts[1::2] = entries
-        offsets = [0, *accumulate([n + 4 for n in sizes])]
-        return cls(ledger_id, first, len(sizes), b"".join(parts), 0, offsets)
+        return cls(ledger_id, first, len(entries), *_lay_out(entries))
 
     @classmethod
     def join(cls, runs: Sequence["EntryRun"]) -> "EntryRun":
@@ -300,3 +304,60 @@ class EntryRun:
 
     def __repr__(self) -> str:
         return f"<EntryRun ledger {self.ledger_id} entries {self.first}..{self.last}, {len(self.data)} bytes>"
+
+
+class MixedRun:
+    """Entries of several ledgers in the order they came, ids in no order at all, never empty.
+
+    It is what a chunk holds where writers take turns: a run each would cost more than the entry itself.
+
+    :ivar ledger_ids: one per entry, as are the other sequences.
+    :ivar lacs: the LAC field of each entry.
+    :ivar entries: their bytes, without the size words.
+    :ivar data: the records, each ``i32 size`` and ``size`` entry bytes.
+    """
+
+    __slots__ = ("ledger_ids", "entry_ids", "lacs", "entries", "data")
+
+    def __init__(
+        self, ledger_ids: Sequence[int], entry_ids: Sequence[int], lacs: Sequence[int], entries: Sequence[bytes]
+    ) -> None:
+        self.ledger_ids = ledger_ids
+        self.entry_ids = entry_ids
+        self.lacs = lacs
+        self.entries = entries
+        self.data = _lay_out(entries)[0]
+
+    @property
+    def count(self) -> int:
+        return len(self.entry_ids)
+
+    @property
+    def size(self) -> int:
+        """Bytes of all records, their size words included."""
+        return len(self.data)
+
+    def runs(self) -> Iterator[EntryRun]:
+        """Every entry as a run of its own, in order."""
+        for ledger_id, entry_id, entry in zip(self.ledger_ids, self.entry_ids, self.entries, strict=True):
+            yield EntryRun.of_entries(ledger_id, entry_id, [entry])
+
+    def split(self, n: int) -> "Iterator[tuple[int, MixedRun]]":
+        """The entries by ``ledger id mod n``: number and part, those without entries left out."""
+        if n == 1:
+            yield 0, self
+            return
+        numbers = [ledger_id % n for ledger_id in self.ledger_ids]
+        for number in sorted(set(numbers)):
+            chosen = [other == number for other in numbers]
+            ledger_ids, entry_ids, lacs = [
+                list(compress(column, chosen)) for column in (self.ledger_ids, self.entry_ids, self.lacs)
+            ]
+            yield number, MixedRun(ledger_ids, entry_ids, lacs, list(compress(self.entries, chosen)))
+
+    def __repr__(self) -> str:
+        return f"<MixedRun of {len(set(self.ledger_ids))} ledgers, {self.count} entries, {self.size} bytes>"
+
+
+Entries = EntryRun | MixedRun
+"""What an add may bring."""

@@ -1,6 +1,7 @@
 """The semantics of a bookie, over storage and group commits.  Reactor thread; memory only."""
 
 from collections.abc import Callable, Sequence
+from functools import partial
 
 import attrs
 from twisted.internet.defer import Deferred, fail, succeed
@@ -17,17 +18,15 @@ from ..errors import (
     WriteOnReadOnlyBookieError,
 )
 from ..metrics import BookieMetrics
-from ..model import EntryRun
+from ..model import Entries, EntryRun, MixedRun
 from ..storage.interfaces import ILedgerStorage, JournalPosition
 from .disk_reads import DiskReads
 from .group_commit import GroupCommit
-from .interfaces import IBookie, IStorageExecutor
+from .interfaces import AddDone, IBookie, IStorageExecutor
 from .lac_watch import LacWatches
-from .ledger_handle import LedgerHandle, LedgerHandles
+from .ledger_handle import LedgerHandle, LedgerHandles, take_note
 from .records import explicit_lac_record, fence_record, lac_of_packet, ledger_of_packet
 from .waiting_adds import WaitingAdds
-
-Done = Callable[[Exception | None], None]
 
 
 @attrs.frozen
@@ -100,15 +99,19 @@ class Bookie:
     # -- adds --
 
     def add(
-        self, run: EntryRun, master_key: bytes, recovery: bool, deferred_sync: bool, high_priority: bool, done: Done
-    ) -> None:
-        if self._waiting or not self._has_room(run):
-            self._waiting.put((run, master_key, recovery, deferred_sync, high_priority, done))
+        self, entries: Entries, master_key: bytes, recovery: bool, deferred_sync: bool, high_priority: bool,
+        done: AddDone,
+    ) -> None:  # fmt: skip
+        if self._waiting or not self._has_room(entries):
+            self._waiting.put((entries, master_key, recovery, deferred_sync, high_priority, done))
         else:
-            self._admit(run, master_key, recovery, deferred_sync, high_priority, done)
+            self._admit(entries, master_key, recovery, deferred_sync, high_priority, done)
 
-    def _has_room(self, run: EntryRun) -> bool:
-        if self._commits[run.ledger_id % len(self._commits)].is_full:
+    def _has_room(self, entries: Entries) -> bool:
+        if isinstance(entries, MixedRun):
+            if any(commit.is_full for commit in self._commits):
+                return False
+        elif self._commits[entries.ledger_id % len(self._commits)].is_full:
             return False
         if self._storage.is_full():
             self._on_full()  # a checkpoint that begins now makes room at once: it swaps the caches
@@ -124,28 +127,57 @@ class Bookie:
         self._waiting.fail_all(error)
 
     def _admit(
-        self, run: EntryRun, master_key: bytes, recovery: bool, deferred_sync: bool, high_priority: bool, done: Done
-    ) -> None:
+        self, entries: Entries, master_key: bytes, recovery: bool, deferred_sync: bool, high_priority: bool,
+        done: AddDone,
+    ) -> None:  # fmt: skip
+        if not isinstance(entries, MixedRun):
+            self._admit_run(entries, master_key, recovery, deferred_sync, high_priority, done)
+        elif self.mode.read_only or not self._admit_mixed(entries, master_key, deferred_sync, done):
+            for run in entries.runs():
+                self._admit_run(run, master_key, recovery, deferred_sync, high_priority, done)
+
+    def _admit_mixed(self, entries: MixedRun, master_key: bytes, deferred_sync: bool, done: AddDone) -> bool:
+        """Admits entries of ledgers that have nothing special about them; False if one of them has."""
+        handles = self._handles.accepting(entries.ledger_ids, master_key)
+        if handles is None:
+            return False
+        self._storage.add_mixed(entries)
+        take_note(handles, entries)
+        self._measure(entries)
+        if not self._write_data:
+            done(entries, None)
+            return True
+        for number, part in entries.split(len(self._commits)):
+            self._commits[number].append(part.data, part.count, partial(done, part), not deferred_sync)
+        return True
+
+    def _measure(self, entries: Entries) -> None:
+        self._metrics.write_bytes.value += entries.size
+        self._metrics.add_entry_bytes.success.record(entries.size / entries.count, entries.count)
+
+    def _admit_run(
+        self, run: EntryRun, master_key: bytes, recovery: bool, deferred_sync: bool, high_priority: bool,
+        done: AddDone,
+    ) -> None:  # fmt: skip
         try:
             handle = self._check_add(run, master_key, recovery, high_priority)
             self._storage.add(run)
         except BookKeeperError as error:
-            done(error)
+            done(run, error)
             return
         # The key goes in front of the entry it is needed for; both are in storage by now (S7).
         records = self._adopt_key(handle, master_key)
         if run.last > handle.last_entry:
             handle.last_entry = run.last
         handle.hear(run.last_add_confirmed())
-        metrics = self._metrics
-        metrics.write_bytes.value += run.size
-        metrics.add_entry_bytes.success.record(run.size / run.count, run.count)
+        self._measure(run)
         if self._write_data:
-            handle.commit.append(records + run.data if records else run.data, run.count, done, not deferred_sync)
+            data = records + run.data if records else run.data
+            handle.commit.append(data, run.count, partial(done, run), not deferred_sync)
         else:
             if records:
                 handle.commit.append(records, 0, lambda error: None)
-            done(None)
+            done(run, None)
 
     def _check_add(self, run: EntryRun, master_key: bytes, recovery: bool, high_priority: bool) -> LedgerHandle:
         if run.first < 0 or run.ledger_id < 0:  # negative entry ids are the journal's own records

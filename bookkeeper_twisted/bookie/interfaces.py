@@ -6,9 +6,12 @@ from typing import Any, TypeVar
 from twisted.internet.defer import Deferred
 from zope.interface import Interface
 
-from ..model import EntryRun
+from ..model import Entries, EntryRun
 
 T = TypeVar("T")
+
+AddDone = Callable[[Entries, Exception | None], None]
+"""Called with entries of an add and None, or what became of them instead."""
 
 
 class IStorageExecutor(Interface):
@@ -39,10 +42,11 @@ class IBookie(Interface):
     """
 
     def add(
-        run: EntryRun, master_key: bytes, recovery: bool, deferred_sync: bool, high_priority: bool,
-        done: Callable[[Exception | None], None],
-    ) -> None:  # fmt: skip
-        """Stores a run; ``done`` is called once it is durable (``deferred_sync``: once it is written).
+        entries: Entries, master_key: bytes, recovery: bool, deferred_sync: bool, high_priority: bool, done: AddDone
+    ) -> None:
+        """Stores entries; ``done`` is called once they are durable (``deferred_sync``: once they are written).
+
+        A mixed run may be done in parts, each entry in one of them: some refused, some stored.
 
         Errors: LedgerFencedError, UnauthorizedAccessError, WriteOnReadOnlyBookieError,
         TooManyRequestsError, BookieIOError.

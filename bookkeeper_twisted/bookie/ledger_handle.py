@@ -4,12 +4,13 @@ There is at most one handle of a ledger, everything that decides about it runs o
 and a handle goes only while nothing depends on it: fence check, add and fence are one serial order (S3).
 """
 
-from collections import OrderedDict
+from collections import OrderedDict, deque
 from collections.abc import Callable, Sequence
 
 from twisted.internet.defer import Deferred
 
 from ..errors import UnauthorizedAccessError
+from ..model import MixedRun
 from ..storage.interfaces import ILedgerStorage, LedgerRow
 from .group_commit import GroupCommit
 from .records import key_record, lac_of_packet
@@ -20,6 +21,7 @@ class LedgerHandle:
     :ivar known: whether storage has it.
     :ivar adopts: whether the first key sent becomes the ledger's.
     :ivar key_journaled: whether replay finds the key: a stored key is in the index or in the journal.
+    :ivar accepts: the key with which adds need neither a closer look nor a record; None if all do.
     :ivar fencing: those who wait for the fence record; None while none is under way.
     :ivar last_add_confirmed: the highest LAC heard of.
     :ivar lac_learned: whether what is stored was looked at for the LAC.
@@ -28,8 +30,8 @@ class LedgerHandle:
     """
 
     __slots__ = (
-        "ledger_id", "row", "known", "commit", "adopts", "key_journaled", "fencing", "last_add_confirmed",
-        "lac_learned", "last_entry", "last_complete", "watches",
+        "ledger_id", "row", "known", "commit", "adopts", "key_journaled", "accepts", "fencing",
+        "last_add_confirmed", "lac_learned", "last_entry", "last_complete", "watches",
     )  # fmt: skip
 
     def __init__(self, ledger_id: int, row: LedgerRow | None, commit: GroupCommit) -> None:
@@ -39,6 +41,8 @@ class LedgerHandle:
         self.commit = commit
         self.adopts = not self.row.master_key
         self.key_journaled = self.known
+        self.accepts: bytes | None = None
+        self.settle()
         self.fencing: list[Deferred[None]] | None = None
         self.last_add_confirmed = lac_of_packet(self.row.explicit_lac)
         self.lac_learned = row is None
@@ -55,12 +59,16 @@ class LedgerHandle:
         if master_key != self.row.master_key and not self.adopts:
             raise UnauthorizedAccessError(self.ledger_id)
 
+    def settle(self) -> None:
+        """Sets :attr:`accepts` after a change of anything it follows from."""
+        plain = self.key_journaled and not self.adopts and not self.row.fenced
+        self.accepts = self.row.master_key if plain else None
+
     def key_records(self) -> bytes:
         """The key record if replay would miss the key, else nothing."""
-        if self.key_journaled:
-            return b""
-        self.key_journaled = True
-        return key_record(self.ledger_id, self.row.master_key)
+        missing, self.key_journaled = not self.key_journaled, True
+        self.settle()
+        return key_record(self.ledger_id, self.row.master_key) if missing else b""
 
     def hear(self, lac: int) -> None:
         """Takes note of a LAC; wakes those who wait for it."""
@@ -77,6 +85,15 @@ class LedgerHandle:
         for watch in watches if watches is not None else list(self.watches):
             if self.watches.pop(watch, None) is not None:
                 watch(advanced)
+
+
+def take_note(handles: Sequence[LedgerHandle], run: MixedRun) -> None:
+    """Ids and LACs of entries that were added, for the handle of each."""
+    for handle, entry_id, lac in zip(handles, run.entry_ids, run.lacs, strict=True):
+        if entry_id > handle.last_entry:
+            handle.last_entry = entry_id
+        if lac > handle.last_add_confirmed:
+            handle.hear(lac)
 
 
 class LedgerHandles:
@@ -99,6 +116,16 @@ class LedgerHandles:
         self._handles.move_to_end(ledger_id)
         return handle
 
+    def accepting(self, ledger_ids: Sequence[int], master_key: bytes) -> Sequence[LedgerHandle] | None:
+        """The handles of ledgers that all take adds with this key as they are; None if one needs a closer look."""
+        handles: list[LedgerHandle] = []
+        for handle in map(self._handles.get, ledger_ids):
+            if handle is None or handle.accepts != master_key:
+                return None
+            handles.append(handle)
+        deque(map(self._handles.move_to_end, ledger_ids), maxlen=0)
+        return handles
+
     def peek(self, ledger_id: int) -> LedgerHandle | None:
         """The handle of a ledger if there is one."""
         return self._handles.get(ledger_id)
@@ -115,6 +142,7 @@ class LedgerHandles:
         """Changes the state of a ledger, in memory at once."""
         handle.row = row
         handle.known = True
+        handle.settle()
         self._storage.put_ledger(row)
 
     def _open(self, ledger_id: int, row: LedgerRow | None) -> LedgerHandle:

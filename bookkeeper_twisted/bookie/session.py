@@ -10,6 +10,7 @@ from zope.interface import implementer
 
 from ..codec.runs import HIGH_PRIORITY, RECOVERY_ADD, AddRun
 from ..errors import Status
+from ..model import Entries
 from ..protocol.interfaces import IRequestSession, IServerConnection
 from .requests import RequestContext
 from .status import status_of
@@ -113,14 +114,14 @@ class RequestSession:
         )  # fmt: skip
         return True
 
-    def _added(self, run: AddRun, began: float, error: Exception | None) -> None:
-        context, count = self.context, run.entries.count
+    def _added(self, run: AddRun, began: float, part: Entries, error: Exception | None) -> None:
+        context, count = self.context, part.count
         self._adds -= count
-        self._add_bytes -= run.entries.size
+        self._add_bytes -= part.size
         status = Status.EOK if error is None else status_of(error)
         series = context.metrics.add.success if error is None else context.metrics.add.failure
         series.record((context.clock.seconds() - began) * 1000, count)
-        self.connection.reply(run.replies(status), count)
+        self.connection.reply(run.replies(status, part), count)
         context.adds.give(count)
         if self._backlog:
             self.pump()

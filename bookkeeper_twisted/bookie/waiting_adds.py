@@ -7,9 +7,10 @@ from twisted.internet.interfaces import IDelayedCall, IReactorTime
 
 from ..errors import BookKeeperError, TooManyRequestsError
 from ..metrics import BookieMetrics
-from ..model import EntryRun
+from ..model import Entries
+from .interfaces import AddDone
 
-AddArguments = tuple[EntryRun, bytes, bool, bool, bool, Callable[[Exception | None], None]]
+AddArguments = tuple[Entries, bytes, bool, bool, bool, AddDone]
 
 
 class WaitingAdds:
@@ -39,16 +40,16 @@ class WaitingAdds:
 
     def put(self, add: AddArguments) -> None:
         """Queues an add, or refuses it."""
-        run, done = add[0], add[-1]
-        if self._bytes + run.size > self._max_bytes and self._adds:
-            self._refuse(run, done)
+        entries, done = add[0], add[-1]
+        if self._bytes + entries.size > self._max_bytes and self._adds:
+            self._refuse(entries, done)
             return
-        self._bytes += run.size
+        self._bytes += entries.size
         self._adds.append((self._clock.seconds(), add))
         if self._timer is None:
             self._timer = self._clock.callLater(self._max_wait, self._expire)
 
-    def resume(self, has_room: Callable[[EntryRun], bool]) -> None:
+    def resume(self, has_room: Callable[[Entries], bool]) -> None:
         """Admits adds, oldest first, until one finds no room."""
         while self._adds and has_room(self._adds[0][1][0]):
             since, add = self._pop()
@@ -62,7 +63,7 @@ class WaitingAdds:
         self._stop_timer()
         while self._adds:
             _, add = self._pop()
-            add[-1](error)
+            add[-1](add[0], error)
         self._flush()
 
     def _pop(self) -> tuple[float, AddArguments]:
@@ -70,9 +71,9 @@ class WaitingAdds:
         self._bytes -= item[1][0].size
         return item
 
-    def _refuse(self, run: EntryRun, done: Callable[[Exception | None], None]) -> None:
-        self._metrics.rejected_write_requests.value += run.count
-        done(TooManyRequestsError(run.ledger_id, run.first, "the write cache is full"))
+    def _refuse(self, entries: Entries, done: AddDone) -> None:
+        self._metrics.rejected_write_requests.value += entries.count
+        done(entries, TooManyRequestsError(detail="the write cache is full"))
 
     def _expire(self) -> None:
         self._timer = None

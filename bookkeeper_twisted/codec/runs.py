@@ -7,7 +7,7 @@ Requests are made by the server's decoder, replies by the client's.  ``wire`` is
 from collections.abc import Sequence
 
 from ..errors import Status
-from ..model import EntryRun
+from ..model import Entries, EntryRun, MixedRun
 from . import v2_replies, v3_replies
 from .operations import FENCE, HIGH_PRIORITY, RECOVERY_ADD, Operation, V2Op
 
@@ -17,10 +17,11 @@ __all__ = [
 
 
 class AddRun:
-    """Adds of consecutive entries of one ledger with one key and the same flags.
+    """Adds with one key and the same flags: consecutive entries of one ledger, or a mixture.
 
     Ledger and entry ids are not negative, the entries are at least 24 bytes long and carry these ids.
 
+    :ivar entries: V2: a mixed run where ledgers take turns.
     :ivar flags: ``RECOVERY_ADD``, ``HIGH_PRIORITY`` (V3: from flag and priority); unknown bits may be set.
     :ivar deferred_sync: to be acknowledged before it is durable (V3 write flag).
     :ivar txn_ids: V3: one per entry; V2: empty.
@@ -29,7 +30,7 @@ class AddRun:
     __slots__ = ("wire", "version", "flags", "deferred_sync", "master_key", "entries", "txn_ids")
 
     def __init__(
-        self, wire: int, version: int, flags: int, deferred_sync: bool, master_key: bytes, entries: EntryRun,
+        self, wire: int, version: int, flags: int, deferred_sync: bool, master_key: bytes, entries: Entries,
         txn_ids: Sequence[int] = (),
     ) -> None:  # fmt: skip
         self.wire = wire
@@ -40,9 +41,14 @@ class AddRun:
         self.entries = entries
         self.txn_ids = txn_ids
 
-    def replies(self, status: Status) -> bytes:
-        """The frames that answer every add of the run, in order."""
-        run = self.entries
+    def replies(self, status: Status, part: Entries | None = None) -> bytes:
+        """The frames that answer every add of the run, in order.
+
+        :param part: of a mixed run: only these.
+        """
+        run = self.entries if part is None else part
+        if isinstance(run, MixedRun):
+            return v2_replies.mixed_replies(self.version, V2Op.ADD, status, run.ledger_ids, run.entry_ids)
         if self.wire == 3:
             return v3_replies.add_replies(self.txn_ids, status, run.ledger_id, run.first)
         return v2_replies.ids_replies(self.version, V2Op.ADD, status, run.ledger_id, run.first, run.count)

@@ -48,10 +48,25 @@ def ids_replies(version: int, opcode: int, status: Status, ledger_id: int, first
         head = frame[:20]
         return b"".join([head + (first + i).to_bytes(8, "big", signed=True) for i in range(count)])
     frames = bytearray(frame * count)
-    ids = big_endian(range(first, first + count))
-    for i in range(8):
-        frames[20 + i :: 28] = ids[i::8]
+    _fill_in(frames, 20, range(first, first + count))
     return bytes(frames)
+
+
+def mixed_replies(
+    version: int, opcode: int, status: Status, ledger_ids: Sequence[int], entry_ids: Sequence[int]
+) -> bytes:
+    """Replies for any entries, in order."""
+    frames = bytearray(ids_reply(version, opcode, status, 0, 0) * len(ledger_ids))
+    _fill_in(frames, 12, ledger_ids)
+    _fill_in(frames, 20, entry_ids)
+    return bytes(frames)
+
+
+def _fill_in(frames: bytearray, at: int, ids: Sequence[int]) -> None:
+    """Writes one id into each of the frames, at the same offset."""
+    packed = big_endian(ids)
+    for i in range(8):
+        frames[at + i :: IDS_REPLY.size] = packed[i::8]
 
 
 def read_reply(

@@ -2,9 +2,10 @@
 
 import struct
 from collections.abc import Iterator, Sequence
+from operator import ne
 
 from ..errors import CodecError, Status
-from ..model import EntryRun
+from ..model import EntryRun, MixedRun
 from . import v2_replies
 from .framing import LENGTH_SIZE, frame_length
 from .messages import AuthRequest, Header, ReadRequest, RejectedRequest
@@ -17,9 +18,13 @@ from .v2 import ADD_OVERHEAD, BATCH_READ, BATCH_READ_LENGTH, READ_LENGTH, VERSIO
 MIN_ENTRY_SIZE = 24
 """An entry of 24 to 31 bytes is stored although no client can read it; below, it is refused."""
 
+FEW_A_RUN = 16
+"""Up to so many entries a run on average, a mixed run is cheaper than the runs."""
+
 _IDS_SIZE = 16
 _WORD = struct.Struct(">I")
 _IDS = struct.Struct(">qq")
+_NUMBERS = struct.Struct(">qqq")
 _ADD_PREFIX = LENGTH_SIZE + ADD_OVERHEAD
 _SHORTEST_ADD = ADD_OVERHEAD + MIN_ENTRY_SIZE
 _READ_PREFIX = 8
@@ -88,11 +93,11 @@ def _adds(data: bytes, at: int, length: int, limit: int, head: tuple[int, int], 
     if run is not None:
         items.append(AddRun(2, version, flags, False, master_key, run))
         return end
-    for item in _cut(entries):
-        if isinstance(item, EntryRun):
-            items.append(AddRun(2, version, flags, False, master_key, item))
-        else:
+    for item in _parts(entries):
+        if isinstance(item, tuple):
             items.append(_refusal(version, V2Op.ADD, Status.EBADREQ, *item))
+        else:
+            items.append(AddRun(2, version, flags, False, master_key, item))
     return end
 
 
@@ -139,9 +144,20 @@ def _uniform_run(entries: Sequence[bytes]) -> EntryRun | None:
     return EntryRun(ledger_id, first, count, joined, size + 4)
 
 
-def _cut(entries: Sequence[bytes]) -> Iterator[EntryRun | tuple[int, int]]:
-    """Runs of consecutive entries; for an entry with a reserved (negative) id its ids instead."""
-    ledger_ids, entry_ids = zip(*[_IDS.unpack_from(entry) for entry in entries], strict=True)
+def _parts(entries: Sequence[bytes]) -> Iterator[EntryRun | MixedRun | tuple[int, int]]:
+    """A mixed run where ledgers take turns, else runs of consecutive entries; for an entry with a reserved
+    (negative) id its ids instead."""
+    ledger_ids, entry_ids, lacs = zip(*map(_NUMBERS.unpack_from, entries), strict=True)
+    turns = sum(map(ne, ledger_ids, ledger_ids[1:]))
+    if turns * FEW_A_RUN >= len(entries) and min(ledger_ids) >= 0 and min(entry_ids) >= 0:
+        yield MixedRun(ledger_ids, entry_ids, lacs, entries)
+    else:
+        yield from _cut(entries, ledger_ids, entry_ids)
+
+
+def _cut(
+    entries: Sequence[bytes], ledger_ids: Sequence[int], entry_ids: Sequence[int]
+) -> Iterator[EntryRun | tuple[int, int]]:
     for start, end in stretches(entry_ids, ledger_ids):
         ledger_id, first = ledger_ids[start], entry_ids[start]
         refused = end - start if ledger_id < 0 else min(end - start, max(0, -first))

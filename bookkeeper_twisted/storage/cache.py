@@ -3,36 +3,81 @@
 Both keep, for each ledger, a list of runs that never overlap, ordered by entry id.  A writer's run
 follows the last one, so an insert is one append; anything else finds its place by bisection and
 replaces what it covers: the newest copy of an entry wins.
+
+Where many ledgers take turns, a run for each entry would cost more than the entry.  So the write cache
+collects single entries that follow each other in a *tail*, which becomes a run when it is long enough.
 """
 
 from bisect import bisect_left, bisect_right
 from collections import OrderedDict
 from collections.abc import Iterator, Sequence
 
-from ..model import INVALID_ENTRY_ID, EntryRun
+from ..model import INVALID_ENTRY_ID, EntryRun, MixedRun
 
 RUN_OVERHEAD = 256
 """What a run costs beside its bytes; counted, so that a flood of tiny runs meets the limit too (S11)."""
+
+ENTRY_OVERHEAD = 48
+"""What an entry of a tail costs beside its bytes."""
+
+LEDGER_OVERHEAD = 640
+"""What a ledger costs that has anything here: its place, its lists, its tail."""
+
+TAIL_ENTRIES = 64
+"""A tail of so many entries becomes a run."""
 
 JOIN_BYTES = 1024 * 1024
 JOIN_ENTRIES = 64 * 1024
 
 
-class RunList:
-    """The runs of one ledger."""
+class Tail:
+    """Single entries that follow each other, ids ``first .. next - 1``, at least one.
 
-    __slots__ = ("firsts", "runs")
+    It only grows, and it is dropped as a whole: another thread that holds it has something consistent.
+    """
+
+    __slots__ = ("ledger_id", "first", "next", "entries")
+
+    def __init__(self, ledger_id: int, first: int, entry: bytes) -> None:
+        self.ledger_id = ledger_id
+        self.first = first
+        self.next = first + 1
+        self.entries = [entry]
+
+    def run(self, first: int) -> EntryRun:
+        """The entries from ``first`` on."""
+        return EntryRun.of_entries(self.ledger_id, first, self.entries[first - self.first :])
+
+
+class RunList:
+    """The runs of one ledger.
+
+    :ivar tail: entries above all of them.
+    """
+
+    __slots__ = ("firsts", "runs", "tail")
 
     def __init__(self) -> None:
         self.firsts: list[int] = []
         self.runs: list[EntryRun] = []
+        self.tail: Tail | None = None
 
     @property
     def last(self) -> int:
+        if self.tail is not None:
+            return self.tail.next - 1
         return self.runs[-1].last if self.runs else INVALID_ENTRY_ID
+
+    def all(self) -> list[EntryRun]:
+        """The runs, and the tail as one.  Any thread, while nothing is added: it changes nothing."""
+        tail = self.tail
+        return self.runs if tail is None else [*self.runs, tail.run(tail.first)]
 
     def find(self, entry_id: int) -> EntryRun | None:
         """The run that holds the entry."""
+        tail = self.tail
+        if tail is not None and entry_id >= tail.first:
+            return tail.run(entry_id) if entry_id < tail.next else None
         index = bisect_right(self.firsts, entry_id) - 1
         if index >= 0:
             run = self.runs[index]
@@ -41,7 +86,7 @@ class RunList:
         return None
 
     def insert(self, run: EntryRun) -> tuple[Sequence[EntryRun], Sequence[EntryRun]]:
-        """Puts a run in its place.
+        """Puts a run in its place; there must be no tail.
 
         :returns: the runs that went and those that came, which are the new one and uncovered parts of
             the old.
@@ -73,6 +118,8 @@ class RunList:
 
     def overlaps(self, run: EntryRun) -> bool:
         """Whether any entry of ``run`` is here."""
+        if self.tail is not None and self.tail.first <= run.last and run.first < self.tail.next:
+            return True
         index = bisect_right(self.firsts, run.last) - 1
         return index >= 0 and self.runs[index].last >= run.first
 
@@ -82,20 +129,22 @@ class WriteCache:
 
     :ivar bytes: records held.
     :ivar count: entries held.
-    :ivar cost: what is held against the limit: bytes and :data:`RUN_OVERHEAD` for each run.
+    :ivar cost: what is held against the limit: bytes, and what runs, tails and ledgers cost beside them.
     """
 
-    __slots__ = ("bytes", "count", "_runs", "_ledgers")
+    __slots__ = ("bytes", "count", "_runs", "_in_tails", "_ledgers")
 
     def __init__(self) -> None:
         self.bytes = 0
         self.count = 0
         self._runs = 0
+        self._in_tails = 0
         self._ledgers: dict[int, RunList] = {}
 
     @property
     def cost(self) -> int:
-        return self.bytes + self._runs * RUN_OVERHEAD
+        overhead = self._runs * RUN_OVERHEAD + self._in_tails * ENTRY_OVERHEAD + len(self._ledgers) * LEDGER_OVERHEAD
+        return self.bytes + overhead
 
     def __bool__(self) -> bool:
         return bool(self._ledgers)
@@ -105,11 +154,53 @@ class WriteCache:
         runs = self._ledgers.get(run.ledger_id)
         if runs is None:
             runs = self._ledgers[run.ledger_id] = RunList()
+        elif runs.tail is not None:
+            self._end_tail(runs)
         gone, come = runs.insert(run)
         for old in gone:
             self._count(old, -1)
         for new in come:
             self._count(new, 1)
+
+    def add_mixed(self, run: MixedRun) -> None:
+        """Inserts entries of several ledgers; they replace copies of the same entries."""
+        self.bytes += run.size
+        self.count += run.count
+        self._in_tails += run.count
+        ledgers = self._ledgers
+        for ledger_id, entry_id, entry in zip(run.ledger_ids, run.entry_ids, run.entries, strict=True):
+            runs = ledgers.get(ledger_id)
+            tail = runs.tail if runs is not None else None
+            if tail is None or tail.next != entry_id or len(tail.entries) >= TAIL_ENTRIES:
+                self._begin_tail(ledger_id, entry_id, entry)
+            else:
+                tail.entries.append(entry)
+                tail.next = entry_id + 1
+
+    def _begin_tail(self, ledger_id: int, entry_id: int, entry: bytes) -> None:
+        """Puts an entry that continues no tail, and that is counted as one of a tail, where it belongs."""
+        runs = self._ledgers.get(ledger_id)
+        if runs is None:
+            runs = self._ledgers[ledger_id] = RunList()
+        elif runs.tail is not None:
+            self._end_tail(runs)
+        if entry_id > runs.last:
+            runs.tail = Tail(ledger_id, entry_id, entry)
+            return
+        single = EntryRun.of_entries(ledger_id, entry_id, [entry])
+        self._count(single, -1)
+        self._in_tails -= 1
+        self._runs += 1
+        self.add(single)
+
+    def _end_tail(self, runs: RunList) -> None:
+        """Makes the tail a run; the run is there before the tail goes, for those who look from another thread."""
+        tail = runs.tail
+        assert tail is not None
+        runs.insert(tail.run(tail.first))
+        runs.tail = None
+        self._in_tails -= len(tail.entries)
+        self._runs += 1
 
     def _count(self, run: EntryRun, sign: int) -> None:
         self.bytes += sign * len(run.data)
@@ -119,7 +210,7 @@ class WriteCache:
     def absorb(self, newer: "WriteCache") -> None:
         """Takes over everything of a cache that was filled after this one."""
         for runs in newer._ledgers.values():
-            for run in runs.runs:
+            for run in runs.all():
                 self.add(run)
 
     def find(self, ledger_id: int, entry_id: int) -> EntryRun | None:
@@ -138,9 +229,14 @@ class WriteCache:
         return runs is not None and runs.overlaps(run)
 
     def ranges(self, ledger_id: int) -> list[tuple[int, int]]:
-        """First and last ids of the runs of a ledger.  Any thread: it looks at a copy made in one step."""
+        """First and last ids of what is here of a ledger, one perhaps twice.  Any thread: it looks at the tail
+        first, which is among the runs before it goes, and at a copy of those made in one step."""
         runs = self._ledgers.get(ledger_id)
-        return [(run.first, run.last) for run in list(runs.runs)] if runs is not None else []
+        if runs is None:
+            return []
+        tail = runs.tail
+        ranges = [(tail.first, tail.next - 1)] if tail is not None else []
+        return [(run.first, run.last) for run in list(runs.runs)] + ranges
 
     def joined(self, max_bytes: int = JOIN_BYTES, max_entries: int = JOIN_ENTRIES) -> Iterator[EntryRun]:
         """Everything ordered by ledger and entry, runs that follow each other made one up to the limits.
@@ -150,7 +246,7 @@ class WriteCache:
         for ledger_id in sorted(self._ledgers):
             group: list[EntryRun] = []
             size = count = 0
-            for run in self._ledgers[ledger_id].runs:
+            for run in self._ledgers[ledger_id].all():
                 size += len(run.data)
                 count += run.count
                 if group and (run.first != group[-1].last + 1 or size > max_bytes or count > max_entries):
@@ -202,6 +298,12 @@ class ReadCache:
             self.cost += len(new.data) + RUN_OVERHEAD
         while self.cost > self.limit:
             self._remove(*next(iter(self._order)))
+
+    def discard_mixed(self, run: MixedRun) -> None:
+        """Forgets every run that holds one of these entries."""
+        if not self._ledgers.keys().isdisjoint(run.ledger_ids):
+            for single in run.runs():
+                self.discard(single)
 
     def discard(self, run: EntryRun) -> None:
         """Forgets every run that holds an entry of this one, which is a newer copy."""

@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterator, Sequence
 import attrs
 from zope.interface import Attribute, Interface
 
-from ..model import EntryRun
+from ..model import EntryRun, MixedRun
 
 
 class IFile(Interface):
@@ -253,6 +253,9 @@ class ILedgerStorage(Interface):
 
     def add(run: EntryRun) -> None:
         """Inserts into the write cache; the newest copy of an entry wins."""
+
+    def add_mixed(run: MixedRun) -> None:
+        """The same for entries of several ledgers."""
 
     def cached(ledger_id: int, entry_id: int) -> EntryRun | None:
         """A run that holds the entry in memory (write caches, then read cache)."""

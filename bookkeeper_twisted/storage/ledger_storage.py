@@ -6,7 +6,7 @@ import attrs
 from zope.interface import implementer
 
 from ..errors import StorageError
-from ..model import EntryRun
+from ..model import EntryRun, MixedRun
 from .cache import ReadCache
 from .checkpoint import Checkpoint, PersistMarks
 from .directory_storage import DirectoryStorage, storage_error
@@ -133,6 +133,11 @@ class LedgerStorage:
     def add(self, run: EntryRun) -> None:
         self._directory(run.ledger_id).active.add(run)
         self._read_cache.discard(run)
+
+    def add_mixed(self, run: MixedRun) -> None:
+        for number, part in run.split(len(self.directories)):
+            self.directories[number].active.add_mixed(part)
+        self._read_cache.discard_mixed(run)
 
     def cached(self, ledger_id: int, entry_id: int) -> EntryRun | None:
         run = self._directory(ledger_id).cached(ledger_id, entry_id)

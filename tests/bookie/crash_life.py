@@ -24,7 +24,7 @@ from bookkeeper_twisted.bookie.engine import Engine, EngineOptions
 from bookkeeper_twisted.bookie.store import Store, StorePaths
 from bookkeeper_twisted.codec.metadata_formats.cookie import Cookie
 from bookkeeper_twisted.errors import BookKeeperError, LedgerFencedError
-from bookkeeper_twisted.model import EntryRun
+from bookkeeper_twisted.model import Entries, EntryRun, MixedRun
 from bookkeeper_twisted.storage.cookies import DirectoryLocks, must_stamp, read_cookies, stamp
 from bookkeeper_twisted.storage.journal_files import JournalSettings
 from bookkeeper_twisted.storage.ledger_storage import StorageSettings
@@ -50,6 +50,20 @@ def entry(ledger_id: int, entry_id: int, size: int = 40) -> bytes:
 
 def run(ledger_id: int, first: int, count: int = 1, size: int = 40) -> EntryRun:
     return EntryRun.of_entries(ledger_id, first, [entry(ledger_id, first + i, size) for i in range(count)])
+
+
+def mixed(*ids: tuple[int, int], size: int = 40) -> MixedRun:
+    """Entries of these ledgers with these ids."""
+    ledger_ids, entry_ids = zip(*ids, strict=True)
+    lacs = [entry_id - 1 for entry_id in entry_ids]
+    return MixedRun(ledger_ids, entry_ids, lacs, [entry(ledger_id, i, size) for ledger_id, i in ids])
+
+
+def ids_of(entries: Entries) -> list[tuple[int, int]]:
+    """Ledger and entry ids."""
+    if isinstance(entries, MixedRun):
+        return list(zip(entries.ledger_ids, entries.entry_ids, strict=True))
+    return [(entries.ledger_id, i) for i in range(entries.first, entries.last + 1)]
 
 
 def lac_packet(ledger_id: int, lac: int) -> bytes:
@@ -93,17 +107,17 @@ class Life:
     def drain(self) -> None:
         self.executor.drain()
 
-    def add(self, entries: EntryRun, recovery: bool = False, deferred: bool = False) -> None:
-        """Hands a run to the bookie and remembers the acknowledgement when it comes.
+    def add(self, entries: Entries, recovery: bool = False, deferred: bool = False) -> None:
+        """Hands entries to the bookie and remembers the acknowledgements when they come.
 
         An acknowledgement of a deferred-sync add promises nothing before a :meth:`force`.
         """
-        ids = range(entries.first, entries.last + 1)
-        self.facts += [("begun", entries.ledger_id, i, entries.entry(i)) for i in ids]
+        contents = entries.entries if isinstance(entries, MixedRun) else entries.entries()
+        self.facts += [("begun", *ids, each) for ids, each in zip(ids_of(entries), contents, strict=True)]
 
-        def done(error: Exception | None) -> None:
+        def done(part: Entries, error: Exception | None) -> None:
             if error is None and not deferred:
-                self.facts.extend(("acked", entries.ledger_id, i) for i in ids)
+                self.facts.extend(("acked", *ids) for ids in ids_of(part))
 
         self.bookie.add(entries, KEY, recovery, deferred, False, done)
 
@@ -196,7 +210,7 @@ def check_promises(life: Life, facts: Facts) -> None:
 def _check_denied(life: Life, ledger_id: int, entry_id: int) -> None:
     """An ordinary add of an entry that was denied must never succeed (S3, S4)."""
     outcome: list[Exception | None] = []
-    life.bookie.add(run(ledger_id, entry_id), KEY, False, False, False, outcome.append)
+    life.bookie.add(run(ledger_id, entry_id), KEY, False, False, False, lambda part, error: outcome.append(error))
     life.drain()
     if not (outcome and isinstance(outcome[0], LedgerFencedError)):
         raise AssertionError(f"an add to the fenced ledger {ledger_id} ended with {outcome}")

@@ -13,7 +13,7 @@ from bookkeeper_twisted.bookie.engine import Engine, EngineOptions
 from bookkeeper_twisted.bookie.store import Store, StorePaths
 from bookkeeper_twisted.codec import v2
 from bookkeeper_twisted.codec.runs import AddRun, BatchRead
-from bookkeeper_twisted.model import EntryRun
+from bookkeeper_twisted.model import Entries, EntryRun, MixedRun
 from bookkeeper_twisted.protocol.server import ServerConnection
 from bookkeeper_twisted.storage.journal_files import JournalSettings
 from bookkeeper_twisted.storage.ledger_storage import StorageSettings
@@ -34,6 +34,14 @@ def entry(ledger_id: int, entry_id: int, data: bytes = b"payload", lac: int = -1
 def run(ledger_id: int, first: int, count: int = 1, data: bytes = b"payload", lac: int = -1) -> EntryRun:
     """A run of entries of one size."""
     return EntryRun.of_entries(ledger_id, first, [entry(ledger_id, first + i, data, lac) for i in range(count)])
+
+
+def mixed(*entries: bytes) -> MixedRun:
+    """A mixed run of these entries."""
+    ledger_ids, entry_ids, lacs = [
+        [int.from_bytes(each[at : at + 8], "big", signed=True) for each in entries] for at in (0, 8, 16)
+    ]
+    return MixedRun(ledger_ids, entry_ids, lacs, entries)
 
 
 class Peer:
@@ -123,14 +131,15 @@ class Rig:
         self.executor.drain()
 
     def add(
-        self, entries: EntryRun, key: bytes = KEY, recovery: bool = False, deferred: bool = False
-    ) -> list[Exception | None]:
-        """Adds a run.
+        self, entries: Entries, key: bytes = KEY, recovery: bool = False, deferred: bool = False,
+        high_priority: bool = False,
+    ) -> list[Exception | None]:  # fmt: skip
+        """Adds entries.
 
-        :returns: a list that gets the completion.
+        :returns: a list that gets the completions.
         """
         done: list[Exception | None] = []
-        self.bookie.add(entries, key, recovery, deferred, False, done.append)
+        self.bookie.add(entries, key, recovery, deferred, high_priority, lambda part, error: done.append(error))
         return done
 
     def fail(self, name: str, directory: str, times: int = 1) -> None:
@@ -145,12 +154,13 @@ class Rig:
         return Rig(self.disk)
 
 
-def adds(entries: EntryRun, key: bytes = KEY, flags: int = 0) -> bytes:
+def adds(entries: Entries, key: bytes = KEY, flags: int = 0) -> bytes:
     """V2 frames of adds."""
-    return v2.encode_adds(key, entries, flags)
+    runs = entries.runs() if isinstance(entries, MixedRun) else [entries]
+    return b"".join([v2.encode_adds(key, each, flags) for each in runs])
 
 
-def add_replies(entries: EntryRun, status: object) -> bytes:
+def add_replies(entries: Entries, status: object) -> bytes:
     """The frames that answer them."""
     return AddRun(2, 2, 0, False, KEY, entries).replies(status)  # type: ignore[arg-type]
 

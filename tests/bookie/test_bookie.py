@@ -9,15 +9,16 @@ from bookkeeper_twisted.errors import (
     BadRequestError,
     BookieIOError,
     LedgerFencedError,
+    StorageFailedError,
     UnauthorizedAccessError,
     WriteOnReadOnlyBookieError,
 )
-from bookkeeper_twisted.model import EntryRun
+from bookkeeper_twisted.model import Entries, EntryRun, MixedRun
 from bookkeeper_twisted.storage.interfaces import LedgerRow
 from bookkeeper_twisted.storage.ledger_storage import StorageSettings
 
 from .bookie_case import BookieTestCase
-from .rig import KEY, Rig, entry, run
+from .rig import KEY, Rig, entry, mixed, run
 
 
 class AddTests(BookieTestCase):
@@ -99,13 +100,11 @@ class AddTests(BookieTestCase):
         """A read-only bookie takes adds of high priority only, as long as it may take those."""
         self.bookie.mode.read_only = True
         self.refused(self.rig.add(run(1, 0)), WriteOnReadOnlyBookieError)
-        done: list[Exception | None] = []
-        self.bookie.add(run(1, 0), KEY, True, False, True, done.append)
+        done = self.rig.add(run(1, 0), high_priority=True)
         self.rig.drain()
         self.assertEqual(done, [None])
         self.bookie.mode.high_priority = False
-        self.bookie.add(run(1, 1), KEY, True, False, True, done.append)
-        self.assertIsInstance(done[1], WriteOnReadOnlyBookieError)
+        self.refused(self.rig.add(run(1, 1), high_priority=True), WriteOnReadOnlyBookieError)
 
     def test_newest_copy_wins(self) -> None:
         """An entry that is added again replaces the old copy, on disk too."""
@@ -139,6 +138,179 @@ class AddTests(BookieTestCase):
         self.assertEqual(done, [None])
         rig.drain()
         self.assertEqual(rig.store.journals[0].record_bytes, 24 + len(KEY))  # type: ignore[attr-defined]
+
+
+class MixedTests(BookieTestCase):
+    """Adds of ledgers that take turns."""
+
+    def setUp(self) -> None:
+        super().setUp()
+        for ledger_id in (1, 2, 3):
+            self.stored(run(ledger_id, 0))
+
+    def turns(self, first: int = 1) -> MixedRun:
+        """Two entries of each of the three ledgers."""
+        return mixed(*[entry(ledger_id, first + i, lac=first + i - 1) for i in range(2) for ledger_id in (1, 2, 3)])
+
+    def assert_held(self, bookie: Rig, *wanted: tuple[int, int]) -> None:
+        for ledger_id, entry_id in wanted:
+            run = bookie.bookie.cached(ledger_id, entry_id)
+            assert run is not None
+            self.assertEqual(run.entry(entry_id)[32:], b"payload")
+            self.assertTrue(run.slice(entry_id, 1).ids_match())
+
+    def test_one_item(self) -> None:
+        """They are one record list for the journal and one completion, with the sync (S1)."""
+        journal = self.rig.store.journals[0]
+        before = journal.record_bytes, journal.groups  # type: ignore[attr-defined]
+        done = self.rig.add(self.turns())
+        self.assertEqual(done, [])
+        self.assert_held(self.rig, (1, 1), (2, 1), (3, 2))
+        self.rig.drain()
+        self.assertEqual(done, [None])
+        after = (before[0] + self.turns().size, before[1] + 1)
+        self.assertEqual((journal.record_bytes, journal.groups), after)  # type: ignore[attr-defined]
+
+    def test_replayed(self) -> None:
+        """A power cut after the completion loses none of them."""
+        self.rig.add(self.turns())
+        self.rig.drain()
+        after = self.rig.restart()
+        for ledger_id in (1, 2, 3):
+            loading = after.bookie.load([(ledger_id, entry_id, 0) for entry_id in range(3)])
+            after.drain()
+            found = self.successResultOf(loading)
+            self.assertEqual([type(each) for each in found], [EntryRun] * 3)
+
+    def test_heard(self) -> None:
+        """The last entry and the LAC of each ledger are known at once; who waits for a LAC is told."""
+        waiting = self.bookie.wait_lac(2, -1, 10)
+        self.rig.add(self.turns())
+        self.assertEqual([self.bookie.last_add_confirmed(i) for i in (1, 2, 3)], [1, 1, 1])
+        self.assertIsNotNone(self.successResultOf(waiting))
+        self.assertEqual([self.result(self.bookie.last_entry(i)) for i in (1, 2, 3)], [2, 2, 2])
+
+    def test_refusals(self) -> None:
+        """Entries of a fenced ledger, or one with another key, are refused; the others are done, in their order."""
+        fencing = self.bookie.fence(2, KEY)
+        self.rig.add(run(4, 0), key=b"other key".ljust(20))
+        self.rig.drain()
+        self.successResultOf(fencing)
+        entries = mixed(*[entry(i, 1 if i < 4 else 0) for i in (1, 2, 3, 4, 5)])
+        heard: list[tuple[int, type]] = []
+
+        def done(part: Entries, error: Exception | None) -> None:
+            assert isinstance(part, EntryRun)
+            heard.append((part.ledger_id, type(error)))
+
+        self.bookie.add(entries, KEY, False, False, False, done)
+        self.rig.drain()
+        refused = [(2, LedgerFencedError), (4, UnauthorizedAccessError)]
+        self.assertEqual(heard, [*refused, (1, type(None)), (3, type(None)), (5, type(None))])
+        self.assertIsNone(self.bookie.cached(2, 1))
+        self.assert_held(self.rig, (1, 1), (3, 1), (5, 0))
+
+    def test_recovery(self) -> None:
+        """Recovery adds are done whether a ledger is fenced or not."""
+        self.result(self.bookie.fence(2, KEY))
+        done = self.rig.add(self.turns(), recovery=True)
+        self.rig.drain()
+        self.assertEqual(done, [None] * 6)
+
+    def test_keys_first(self) -> None:
+        """Ledgers nobody wrote to get their key records, in front of their entries (S2)."""
+        done = self.rig.add(mixed(*[entry(ledger_id, 0) for ledger_id in (7, 8, 9)]))
+        self.rig.drain()
+        self.assertEqual(done, [None] * 3)
+        after = self.rig.restart()
+        for ledger_id in (7, 8, 9):
+            self.refused(after.add(run(ledger_id, 1), key=b"x" * 20), UnauthorizedAccessError)
+
+    def test_fence_between(self) -> None:
+        """S3: from the moment of a fence no entry of the ledger gets in with others."""
+        self.rig.add(self.turns())
+        self.bookie.fence(3, KEY)
+        done = self.rig.add(self.turns(3))
+        self.rig.drain()
+        self.assertEqual(sorted(str(type(error)) for error in done), sorted(map(str, _FOUR_OF_SIX)))
+        self.assertIsNone(self.bookie.cached(3, 3))
+
+    def test_adopted_key(self) -> None:
+        """A ledger whose key was not known takes the one a mixed run brings, and no other one later."""
+        self.rig.storage.put_ledger(LedgerRow(6))
+        self.rig.add(mixed(entry(6, 0), entry(1, 1)))
+        self.refused(self.rig.add(run(6, 1), key=b"x" * 20), UnauthorizedAccessError)
+
+    def test_read_only(self) -> None:
+        """A read-only bookie refuses each of them, unless they have high priority."""
+        self.bookie.mode.read_only = True
+        done = self.rig.add(self.turns())
+        self.assertEqual([type(error) for error in done], [WriteOnReadOnlyBookieError] * 6)
+        done = self.rig.add(self.turns(), high_priority=True)
+        self.rig.drain()
+        self.assertEqual(done, [None] * 6)
+
+    def test_journals(self) -> None:
+        """Each entry goes to the journal of its ledger, with one completion a journal."""
+        rig = Rig(journals=2, ledger_dirs=2)
+        for ledger_id in (1, 2, 3):
+            rig.add(run(ledger_id, 0))
+        rig.drain()
+        before = [journal.record_bytes for journal in rig.store.journals]  # type: ignore[attr-defined]
+        done = rig.add(self.turns())
+        rig.drain()
+        self.assertEqual(done, [None, None])
+        sizes = [journal.record_bytes for journal in rig.store.journals]  # type: ignore[attr-defined]
+        one = run(1, 0).size
+        self.assertEqual([size - old for size, old in zip(sizes, before, strict=True)], [2 * one, 4 * one])
+        self.assert_held(rig, (1, 1), (2, 2), (3, 2))
+
+    def test_deferred_sync(self) -> None:
+        """They are complete with the write."""
+        syncs = self.rig.store.journals[0].syncs  # type: ignore[attr-defined]
+        done = self.rig.add(self.turns(), deferred=True)
+        self.rig.drain()
+        self.assertEqual((done, self.rig.store.journals[0].syncs), ([None], syncs))  # type: ignore[attr-defined]
+
+    def test_not_journaled(self) -> None:
+        """With ``journalWriteData`` false they are complete at once."""
+        rig = Rig(options=EngineOptions(bookie=BookieOptions(write_data=False)))
+        for ledger_id in (1, 2, 3):
+            rig.add(run(ledger_id, 0))
+        self.assertEqual(rig.add(self.turns()), [None])
+
+    def test_newest_copy(self) -> None:
+        """Entries that are sent again replace the old copies, on disk too."""
+        self.rig.add(self.turns())
+        self.rig.drain()
+        self.checkpoint()
+        self.rig.add(mixed(entry(1, 1, b"newer"), entry(2, 1, b"newer")))
+        self.checkpoint()
+        found = self.result(self.bookie.load([(1, 1, 0), (2, 1, 0), (3, 1, 0)]))
+        self.assertEqual([each.entry(1)[32:] for each in found], [b"newer", b"newer", b"payload"])
+
+    def test_waiting(self) -> None:
+        """Without room they wait, and go on as they are."""
+        rig = Rig(storage=StorageSettings(write_cache_bytes=4000))
+        for ledger_id in (1, 2, 3):
+            rig.add(run(ledger_id, 0))
+        rig.drain()
+        rig.add(run(4, 0, 100))
+        done = rig.add(self.turns())
+        rig.drain()
+        self.assertEqual(done, [None])
+
+    def test_failed_journal(self) -> None:
+        """S10: when the journal fails none of them is acknowledged, nor any later ones."""
+        self.rig.fail("sync", "/journal0")
+        done = self.rig.add(self.turns())
+        self.rig.drain()
+        self.assertEqual([type(error) for error in done], [StorageFailedError])
+        self.assertEqual([type(error) for error in self.rig.add(self.turns(3))], [StorageFailedError])
+        self.flushLoggedErrors(OSError)
+
+
+_FOUR_OF_SIX = (*[type(None)] * 4, LedgerFencedError, LedgerFencedError)
 
 
 class FenceTests(BookieTestCase):

@@ -18,7 +18,7 @@ from bookkeeper_twisted.testing.crash import Facts, enumerate_crashes
 from bookkeeper_twisted.testing.disk import SimDisk
 
 from ..storage.planted_journals import AcksBeforeSync, NoDirectorySync, SyncsOnlyTheNewFile
-from .crash_life import EXPECTED_FAILURES, Life, Parts, Script, check_promises, run, verifier, workload
+from .crash_life import EXPECTED_FAILURES, Life, Parts, Script, check_promises, mixed, run, verifier, workload
 
 
 def append(life: Life) -> None:
@@ -92,6 +92,25 @@ def adds_during_a_checkpoint(life: Life) -> None:
         life.drain()
 
 
+def in_turn(life: Life) -> None:
+    """Ledgers take turns: new ones, known ones, a fenced one among them, across checkpoints and a journal file."""
+    ledgers = (1, 2, 3, 4)
+    for turn in range(5):
+        life.add(mixed(*[(ledger, turn * 2 + i) for i in range(2) for ledger in ledgers], size=200))
+        life.drain()
+        if turn == 1:
+            life.engine.checkpointer.checkpoint()
+            life.add(mixed((1, 3), (2, 3), (1, 4), (5, 0), size=200))  # some once more, and a new ledger
+        if turn == 2:
+            life.fence(3, denied=6)
+            life.add(mixed((5, 1), (4, 6), (1, 6), size=200))
+        life.drain()
+    life.checkpoint()
+    life.add(mixed((5, 2), (2, 10), (5, 3)), deferred=True)
+    life.force(5)
+    life.drain()
+
+
 def first_start(life: Life) -> None:
     """Directories, locks, cookies, index, first journal file, first entry, an orderly stop."""
     life.add(run(1, 0))
@@ -144,7 +163,12 @@ def seeded(seed: int, first: int = 0) -> Script:
         for step in range(18):
             state = (state * 1103515245 + 12345) & 0x7FFFFFFF
             ledger_id, choice, size = 1 + state % 4, state >> 8 & 15, 20 + (state >> 12) % 700
-            if choice < 10:
+            if choice < 3:
+                others = [other for other in last if other != ledger_id]
+                life.add(mixed(*[(i, last[i] + 1) for i in (ledger_id, *others[: 1 + choice])], size=size))
+                for i in (ledger_id, *others[: 1 + choice]):
+                    last[i] += 1
+            elif choice < 10:
                 life.add(run(ledger_id, last[ledger_id] + 1, 1 + choice % 3, size), recovery=step > 9)
                 last[ledger_id] += 1 + choice % 3
             elif choice < 12:
@@ -189,6 +213,14 @@ class CrashTests(SynchronousTestCase):
         """The swap is no gap (S7)."""
         self._survives(adds_during_a_checkpoint, 100)
 
+    def test_ledgers_in_turn(self) -> None:
+        """Mixed runs: every entry that was acknowledged is there, of every ledger (S1-S4, S7)."""
+        self._survives(in_turn, 100)
+
+    def test_ledgers_in_turn_over_several_directories(self) -> None:
+        """A mixed run is divided among two journals and two ledger directories (S1, S7)."""
+        self._survives(in_turn, 100, Parts(n_journals=2, n_ledger_dirs=2))
+
     def test_first_start_and_orderly_stop(self) -> None:
         """From empty directories to the first entry, to the stop, to the next start (S6)."""
         self._survives(first_start, 50, lives=(first_start, append))
@@ -216,7 +248,7 @@ class CrashTests(SynchronousTestCase):
             states += report.states
 
 
-SCRIPTS = (append, fences, rotation, checkpoints, adds_during_a_checkpoint, deferred_sync, first_start)
+SCRIPTS = (append, fences, rotation, checkpoints, adds_during_a_checkpoint, in_turn, deferred_sync, first_start)
 
 
 class FaultTests(SynchronousTestCase):
@@ -335,6 +367,10 @@ class PlantedBugTests(SynchronousTestCase):
     def test_ack_before_sync(self) -> None:
         """Acknowledged groups that were only written get lost (S1)."""
         self._is_caught(append, with_journal(AcksBeforeSync))
+
+    def test_ack_before_sync_of_a_mixed_run(self) -> None:
+        """The same for ledgers that take turns (S1)."""
+        self._is_caught(in_turn, with_journal(AcksBeforeSync))
 
     def test_mark_ahead_of_data(self) -> None:
         """Replay begins after entries that no log holds (S7)."""

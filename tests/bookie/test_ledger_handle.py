@@ -29,6 +29,28 @@ class HandlesTests(SynchronousTestCase):
         self.assertEqual(handle.last_add_confirmed, 7)
         self.assertIs(handle.commit, self.rig.engine.commits[1])
 
+    def test_accepting(self) -> None:
+        """Handles come together only if each ledger takes adds with the key without a closer look."""
+        self.rig.storage.put_ledger(LedgerRow(1, KEY))
+        self.rig.storage.put_ledger(LedgerRow(2, KEY, True))
+        self.rig.storage.put_ledger(LedgerRow(3))
+        self.assertIsNone(self.handles.accepting([1], KEY), "not open")
+        for ledger_id in (1, 2, 3):
+            self.handles.get(ledger_id)
+        self.assertEqual(self.handles.accepting([1, 1], KEY), [self.handles.get(1)] * 2)
+        self.assertIsNone(self.handles.accepting([1], b"x" * 20), "another key")
+        self.assertIsNone(self.handles.accepting([1, 2], KEY), "fenced")
+        self.assertIsNone(self.handles.accepting([1, 3], b""), "the key is not known yet")
+
+    def test_accepting_counts_as_use(self) -> None:
+        """S11: handles of ledgers that take turns stay, those used longest ago go."""
+        for ledger_id in (1, 2, 3):
+            self.rig.storage.put_ledger(LedgerRow(ledger_id, KEY))
+            self.handles.get(ledger_id)
+        self.handles.accepting([1, 2], KEY)
+        self.handles.get(4)
+        self.assertEqual([self.handles.peek(i) is not None for i in (1, 2, 3, 4)], [True, True, False, True])
+
     def test_asking_leaves_no_trace(self) -> None:
         """S11: looking for unknown ledgers makes no handles."""
         for ledger_id in range(100):

@@ -9,7 +9,7 @@ from bookkeeper_twisted.errors import Status
 from bookkeeper_twisted.protocol.interfaces import IRequestSession
 from bookkeeper_twisted.protocol.server import ServerLimits
 
-from .rig import Peer, Rig, add_replies, adds, batch, reads, run
+from .rig import KEY, Peer, Rig, add_replies, adds, batch, entry, mixed, reads, run
 
 
 class SessionTestCase(SynchronousTestCase):
@@ -36,13 +36,32 @@ class AddTests(SessionTestCase):
             expected = b"".join(add_replies(run(ledger_id, first, 2), Status.EOK) for first in range(0, 10, 2))
             self.assertEqual((peer.transport.writes, peer.replies()), (1, expected))
 
+    def test_ledgers_in_turn(self) -> None:
+        """Every add of a mixture is answered once; refusals first, which wait for nothing; all permits come back."""
+        rig = self.make(max_adds_in_progress=8)
+        rig.add(run(2, 0))
+        rig.bookie.fence(2, KEY)
+        rig.drain()
+        peer = rig.connect()
+        entries = [entry(ledger_id, entry_id) for entry_id in (1, 2) for ledger_id in (1, 2, 3)]
+        peer.send(adds(mixed(*entries)))
+        rig.drain()
+        refused, done = mixed(entries[1], entries[4]), mixed(*[e for i, e in enumerate(entries) if i not in (1, 4)])
+        expected = add_replies(refused, Status.EFENCED) + add_replies(done, Status.EOK)
+        self.assertEqual((peer.transport.writes, peer.replies()), (2, expected))
+        done = mixed(*[entry(ledger_id, 3) for ledger_id in (1, 3, 4, 5)])
+        peer.send(adds(done))
+        rig.drain()
+        self.assertEqual(peer.replies(), add_replies(done, Status.EOK))
+        self.assertEqual(rig.engine.context.adds.in_progress, 0)
+
     def test_limit_of_a_connection(self) -> None:
         """A connection with too many adds under way is not read until some are done."""
         for limits in ({"max_adds": 2}, {"max_add_bytes": 80}):
             with self.subTest(**limits):
                 rig = self.make(**limits)
                 peer = rig.connect()
-                peer.send(adds(run(1, 0, 2)) + adds(run(2, 0, 2)))
+                peer.send(adds(run(1, 0, 2)) + adds(run(2, 0, 2), key=b"other key".ljust(20)))
                 self.assertTrue(peer.held)
                 self.assertIsNone(rig.bookie.cached(2, 0))
                 rig.drain()

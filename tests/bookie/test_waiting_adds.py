@@ -9,6 +9,7 @@ from bookkeeper_twisted.bookie.waiting_adds import WaitingAdds
 from bookkeeper_twisted.errors import StorageFailedError, TooManyRequestsError
 from bookkeeper_twisted.instruments import Instruments
 from bookkeeper_twisted.metrics import BookieMetrics
+from bookkeeper_twisted.model import Entries
 
 from .rig import KEY, run
 
@@ -31,8 +32,12 @@ class WaitingTests(SynchronousTestCase):
     def admit(self, entries: Any, *args: Any) -> None:
         self.admitted.append(entries.first)
 
+    @staticmethod
+    def is_first(entries: Any) -> bool:
+        return bool(entries.first == 0)
+
     def put(self, entry_id: int) -> None:
-        def done(error: Exception | None) -> None:
+        def done(part: Entries, error: Exception | None) -> None:
             assert error is not None
             self.failed.append((entry_id, type(error)))
 
@@ -42,7 +47,7 @@ class WaitingTests(SynchronousTestCase):
         """Adds go on in order, as far as there is room."""
         self.put(0)
         self.put(1)
-        self.waiting.resume(lambda entries: entries.first == 0)
+        self.waiting.resume(self.is_first)
         self.assertEqual((self.admitted, bool(self.waiting)), ([0], True))
         self.waiting.resume(lambda entries: True)
         self.assertEqual((self.admitted, bool(self.waiting)), ([0, 1], False))
@@ -65,7 +70,7 @@ class WaitingTests(SynchronousTestCase):
         for entry_id in range(3):
             self.put(entry_id)
         self.assertEqual(self.failed, [(2, TooManyRequestsError)])
-        self.waiting.resume(lambda entries: entries.first == 0)
+        self.waiting.resume(self.is_first)
         self.put(3)
         self.assertEqual(len(self.failed), 1)
         self.assertEqual(self.metrics.rejected_write_requests.value, 1)

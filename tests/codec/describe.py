@@ -6,6 +6,7 @@ from bookkeeper_twisted.codec import messages as m
 from bookkeeper_twisted.codec.availability import encode_availability
 from bookkeeper_twisted.codec.operations import FENCE, HIGH_PRIORITY, RECOVERY_ADD
 from bookkeeper_twisted.codec.runs import AddReplies, AddRun, BatchRead, BatchReply, ReadReply, ReadRun
+from bookkeeper_twisted.model import EntryRun
 
 _FLAGS = ((FENCE, "DO_FENCING"), (RECOVERY_ADD, "RECOVERY_ADD"), (HIGH_PRIORITY, "HIGH_PRIORITY"))
 
@@ -47,6 +48,7 @@ def _v2_flags(flags: int) -> str:
 def v2_request(item: object) -> str:
     """One request."""
     if isinstance(item, AddRun):
+        assert isinstance(item.entries, EntryRun)
         (entry,) = item.entries.entries()
         packet = _packet(entry)
         return _join(
@@ -98,6 +100,7 @@ def _header(header: m.Header) -> str:
 def v3_request(item: object) -> str:
     """One request; a high priority is 100 where the decoder keeps no more of it."""
     if isinstance(item, AddRun):
+        assert isinstance(item.entries, EntryRun)
         (entry,) = item.entries.entries()
         fields = _join(
             "flag 1" if item.flags & RECOVERY_ADD else "", f"ledgerId {item.entries.ledger_id}",

@@ -8,9 +8,17 @@ from bookkeeper_twisted.codec.messages import Header, ReadResponse
 from bookkeeper_twisted.codec.operations import Operation, V2Op
 from bookkeeper_twisted.codec.runs import AddReplies, AddRun, BatchRead, BatchReply, ReadReply, ReadRun
 from bookkeeper_twisted.errors import Status
-from bookkeeper_twisted.model import EntryRun
+from bookkeeper_twisted.model import EntryRun, MixedRun
 
 ENCODERS: dict[int, Any] = {2: v2, 3: v3}
+
+
+def single_runs(item: AddRun) -> list[EntryRun]:
+    """The entries of adds, each as a run."""
+    run = item.entries
+    if isinstance(run, MixedRun):
+        return list(run.runs())
+    return [EntryRun.of_entries(run.ledger_id, run.first + i, [entry]) for i, entry in enumerate(run.entries())]
 
 
 def split(items: Iterable[object]) -> list[object]:
@@ -18,13 +26,12 @@ def split(items: Iterable[object]) -> list[object]:
     singles: list[object] = []
     for item in items:
         if isinstance(item, AddRun):
-            run, ids = item.entries, item.txn_ids
             singles += [
                 AddRun(
-                    item.wire, item.version, item.flags, item.deferred_sync, item.master_key,
-                    EntryRun.of_entries(run.ledger_id, run.first + i, [entry]), ids[i : i + 1],
+                    item.wire, item.version, item.flags, item.deferred_sync, item.master_key, one,
+                    item.txn_ids[i : i + 1],
                 )
-                for i, entry in enumerate(run.entries())
+                for i, one in enumerate(single_runs(item))
             ]  # fmt: skip
         elif isinstance(item, ReadRun):
             singles += [

@@ -11,11 +11,14 @@ from bookkeeper_twisted.codec.connection import ClientDecoder, ServerDecoder
 from bookkeeper_twisted.codec.messages import RejectedRequest
 from bookkeeper_twisted.codec.runs import AddReplies, AddRun, BatchRead, ReadRun
 from bookkeeper_twisted.errors import CodecError, Status
+from bookkeeper_twisted.model import EntryRun, MixedRun
 
 from .flatten import flat
 from .wire_examples import KEY, entry, pieces, quick, run, v2_requests, v3_requests
 
-V2_STREAM, V3_STREAM = v2_requests(), v3_requests()
+IN_TURNS = [(ledger, first) for first in range(12) for ledger in (7, 8, 9)]
+TURNS = b"".join([v2.encode_adds(KEY, run(ledger, first, [24 + first // 8])) for ledger, first in IN_TURNS])
+V2_STREAM, V3_STREAM = v2_requests() + TURNS, v3_requests()
 MIXED_STREAM = V3_STREAM + V2_STREAM
 
 
@@ -103,7 +106,7 @@ class RunTests(SynchronousTestCase):
         """Consecutive V2 adds of one size in a chunk are one run over their bytes."""
         wanted = run(7, 1000, [132] * 400)
         (item,) = ServerDecoder().receive(v2.encode_adds(KEY, wanted, 2))
-        assert isinstance(item, AddRun)
+        assert isinstance(item, AddRun) and isinstance(item.entries, EntryRun)
         self.assertEqual((item.flags, item.master_key, item.entries.first, item.entries.count), (2, KEY, 1000, 400))
         self.assertEqual((item.entries.data, item.entries.stride), (wanted.data, 136))
 
@@ -112,14 +115,23 @@ class RunTests(SynchronousTestCase):
         wanted = run(7, 0, [100] * 20 + [101, 3000, 24] + [100] * 20)
         for data in (v2.encode_adds(KEY, wanted), v3.encode_adds(KEY, wanted, 0, False, 1)):
             (item,) = ServerDecoder().receive(data)
-            assert isinstance(item, AddRun)
+            assert isinstance(item, AddRun) and isinstance(item.entries, EntryRun)
             self.assertEqual(item.entries.data, wanted.data)
+
+    def test_ledgers_in_turn(self) -> None:
+        """V2 adds of ledgers that take turns are one object, whatever their sizes, answered by one."""
+        (item,) = ServerDecoder().receive(TURNS)
+        assert isinstance(item, AddRun) and isinstance(item.entries, MixedRun)
+        self.assertEqual(list(zip(item.entries.ledger_ids, item.entries.entry_ids, strict=True)), IN_TURNS)
+        self.assertEqual(item.entries.data, b"".join([run(i, e, [24 + e // 8]).data for i, e in IN_TURNS]))
+        replies = [v2_replies.ids_reply(2, 1, Status.EUA, *ids) for ids in IN_TURNS]
+        self.assertEqual(item.replies(Status.EUA), b"".join(replies))
 
     def test_v3_adds_across_varint_sizes(self) -> None:
         """V3 adds whose ids and txnIds grow by a byte on the way are one run."""
         wanted = run(7, 16000, [100] * 600)
         (item,) = ServerDecoder().receive(v3.encode_adds(KEY, wanted, 0, False, 100))
-        assert isinstance(item, AddRun)
+        assert isinstance(item, AddRun) and isinstance(item.entries, EntryRun)
         self.assertEqual((item.entries.data, list(item.txn_ids)), (wanted.data, list(range(100, 700))))
 
     def test_plain_reads(self) -> None:

@@ -21,6 +21,14 @@ class ReplyTests(SynchronousTestCase):
         self.assertEqual(v2_replies.ids_replies(version, 1, status, ledger_id, first, count), b"".join(singles))
 
     @quick
+    @given(st.integers(0, 255), st.sampled_from(list(Status)), st.lists(st.tuples(id64, signed64), max_size=20))
+    def test_mixed_replies(self, version: int, status: Status, ids: list[tuple[int, int]]) -> None:
+        """Replies to any adds."""
+        singles = [v2_replies.ids_reply(version, 1, status, *pair) for pair in ids]
+        columns = [pair[0] for pair in ids], [pair[1] for pair in ids]
+        self.assertEqual(v2_replies.mixed_replies(version, 1, status, *columns), b"".join(singles))
+
+    @quick
     @given(st.lists(st.tuples(id64, signed64, st.binary(max_size=60)), max_size=20))
     def test_read_replies(self, reads: list[tuple[int, int, bytes]]) -> None:
         """Replies to successful reads."""

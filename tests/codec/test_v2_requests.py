@@ -10,10 +10,11 @@ from bookkeeper_twisted.codec import v2
 from bookkeeper_twisted.codec.connection import ServerDecoder
 from bookkeeper_twisted.codec.messages import ReadRequest, RejectedRequest
 from bookkeeper_twisted.codec.runs import AddRun, BatchRead, ReadRun
+from bookkeeper_twisted.codec.v2_requests import FEW_A_RUN
 from bookkeeper_twisted.errors import CodecError, Status
 from bookkeeper_twisted.model import EntryRun
 
-from .flatten import flat
+from .flatten import flat, single_runs
 from .wire_examples import KEY, OTHER_KEY, entry, quick, run
 
 
@@ -80,8 +81,22 @@ class BadInputTests(SynchronousTestCase):
         items, _ = decode(v2.encode_adds(KEY, run(7, -2, [50] * 40)))
         self.assertEqual([type(item) for item in items], [RejectedRequest, RejectedRequest, AddRun])
         good = items[2]
-        assert isinstance(good, AddRun)
+        assert isinstance(good, AddRun) and isinstance(good.entries, EntryRun)
         self.assertEqual((good.entries.first, good.entries.count), (0, 38))
+
+    def test_reserved_ids_in_turns(self) -> None:
+        """One reserved id in a mixture costs only its own add, and keeps its place."""
+        frames = [v2.encode_adds(KEY, run(ledger, -1 if n == 5 else n, [50])) for n in range(9) for ledger in (1, 2)]
+        items, _ = decode(b"".join(frames))
+        self.assertEqual([type(item) for item in items], [AddRun] * 10 + [RejectedRequest] * 2 + [AddRun] * 6)
+        self.assertEqual(flat(items), [item for frame in frames for item in flat(decode(frame)[0])])
+
+    def test_long_stretches_stay_runs(self) -> None:
+        """Where a ledger has many entries one after the other they are a run."""
+        count = FEW_A_RUN + 1
+        frames = [v2.encode_adds(KEY, run(ledger, 0, [50] * count)) for ledger in (1, 2, 3)]
+        items, _ = decode(b"".join(frames))
+        self.assertEqual([type(item.entries) for item in items], [EntryRun] * 3)  # type: ignore[attr-defined]
 
     def test_bad_versions(self) -> None:
         """Versions from 3 on get EBADVERSION in the form of their request, version echoed; the connection stays."""
@@ -176,12 +191,12 @@ class RowTests(SynchronousTestCase):
         self.assertEqual(flat(items), singles)
         for item in items:
             if isinstance(item, AddRun):
-                self.assertTrue(item.entries.ids_match())
+                self.assertTrue(all(one.ids_match() for one in single_runs(item)))
 
     def test_payload_that_looks_like_a_frame(self) -> None:
         """Payloads are never taken for frames."""
         inner = v2.encode_adds(KEY, run(7, 100, [60]))
         entries = [ids(7, i, i - 1) + inner for i in range(40)]
         (item,), _ = decode(v2.encode_adds(KEY, EntryRun.of_entries(7, 0, entries)))
-        assert isinstance(item, AddRun)
+        assert isinstance(item, AddRun) and isinstance(item.entries, EntryRun)
         self.assertEqual(list(item.entries.entries()), entries)

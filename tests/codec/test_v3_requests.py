@@ -75,7 +75,7 @@ class RefusalTests(SynchronousTestCase):
         """An entry of 24 bytes is taken, as Java does."""
         fields = {"ledgerId": 7, "entryId": 5, "masterKey": b"", "body": entry(7, 5, 24)}
         (item,), _ = decode(request(Operation.ADD, addRequest=fields))
-        assert isinstance(item, AddRun)
+        assert isinstance(item, AddRun) and isinstance(item.entries, EntryRun)
         self.assertEqual(item.entries.entry(5), entry(7, 5, 24))
 
     def test_bad_versions(self) -> None:

@@ -16,7 +16,7 @@ from .chaos import Chaos
 from .checker import Ledger, Violation
 from .cluster import Cluster, Parts
 from .scenario import Scenario
-from .workload import Deleter, Reader, Recoverer, Role, Writer, read_all, recover
+from .workload import Deleter, Reader, Recoverer, Role, TurnTaker, Writer, read_all, recover
 
 WARM_UP = 3.0
 PEACE = 60.0
@@ -128,6 +128,7 @@ class _Run:
         if self._pass(WARM_UP):
             roles: list[type[Role]] = [Writer] * scenario.n_writers + [Reader] * scenario.n_readers
             roles += [Recoverer] * scenario.n_recoverers + [Deleter] * scenario.n_deleters
+            roles += [TurnTaker] * scenario.n_turn_takers
             for number, role in enumerate(roles):
                 role(cluster, number).start()
             Chaos(cluster).start()

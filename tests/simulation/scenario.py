@@ -51,6 +51,7 @@ class Scenario:
     metadata_delay: float
     watch_delay: float
     max_append: int = 4
+    n_turn_takers: int = 0
 
     @classmethod
     def draw(cls, seed: int | str) -> "Scenario":
@@ -68,6 +69,7 @@ class Scenario:
             bookie=_bookie(chance), client=_client(chance),
             wires=[chance.choice(_WIRES) for _ in range(n_writers + n_readers + n_recoverers + 2)],
             metadata_delay=chance.choice((0.001, 0.01, 0.1)), watch_delay=chance.choice((0.001, 0.1, 2.0)),
+            n_turn_takers=chance.choice((0, 0, 1)),
         )  # fmt: skip
 
 

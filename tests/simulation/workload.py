@@ -90,15 +90,20 @@ class Writer(Role):
     name = "w"
 
     async def act(self) -> None:
-        size, write, ack = self.chance.choice(self.cluster.scenario.quorums)
-        writer = await self.call("create", -1, lambda: self.node.client.create_ledger(size, write, ack, PASSWORD))
+        writer = await self._create()
         if writer is None:
             await self.pause(0.5)
             return
-        self.cluster.ledger_ids.append(writer.ledger_id)
         await self._append_some(writer)
         if self.chance.random() < 0.7:
             await self._close(writer)
+
+    async def _create(self) -> LedgerWriter | None:
+        size, write, ack = self.chance.choice(self.cluster.scenario.quorums)
+        writer = await self.call("create", -1, lambda: self.node.client.create_ledger(size, write, ack, PASSWORD))
+        if writer is not None:
+            self.cluster.ledger_ids.append(writer.ledger_id)
+        return writer
 
     async def _append_some(self, writer: LedgerWriter) -> None:
         wanted = self.chance.randint(0, 60)
@@ -150,6 +155,25 @@ class Writer(Role):
         await self.call("close", writer.ledger_id, close)
         if closed:
             self.checker.writer_closed(writer.ledger_id, writer.last_add_confirmed)
+
+
+class TurnTaker(Writer):
+    """Creates some ledgers and appends to them in turn, so that its connections carry adds of all of them."""
+
+    name = "t"
+
+    async def act(self) -> None:
+        writers = [writer for _ in range(3) if (writer := await self._create()) is not None]
+        failed: list[BaseException] = []
+        for _ in range(self.chance.randint(1, 12)):
+            for turn in range(self.chance.randint(1, 4) * len(writers)):
+                self._append(writers[turn % len(writers)], 1, failed)
+            await self.pause(self.cluster.scenario.mean_pause)
+            if failed or not self.cluster.chaos:
+                break
+        for writer in writers:
+            await self._close(writer)
+        await self.pause(1)
 
 
 class Reader(Role):

@@ -3,7 +3,7 @@
 import struct
 from collections.abc import Sequence
 
-from bookkeeper_twisted.model import EntryRun
+from bookkeeper_twisted.model import EntryRun, MixedRun
 from bookkeeper_twisted.storage.interfaces import IndexRow
 
 _HEAD = struct.Struct(">qqqq")
@@ -25,6 +25,13 @@ def uneven(ledger_id: int, first: int, sizes: Sequence[int], salt: int = 0) -> E
     """Entries from ``first`` on with payloads of these sizes."""
     entries = [entry(ledger_id, first + i, size, salt) for i, size in enumerate(sizes)]
     return EntryRun.of_entries(ledger_id, first, entries)
+
+
+def mixed(*runs: EntryRun) -> MixedRun:
+    """The entries of the runs, one after the other."""
+    ids = [(r.ledger_id, r.first + i) for r in runs for i in range(r.count)]
+    entries = [e for r in runs for e in r.entries()]
+    return MixedRun([i for i, _ in ids], [e for _, e in ids], [e - 1 for _, e in ids], entries)
 
 
 def row(ledger_id: int, first: int, last: int, log_id: int = 0, offset: int = 1024, size: int = 56) -> IndexRow:

@@ -1,13 +1,23 @@
 """The caches, against plain dictionaries."""
 
+import tracemalloc
+
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from twisted.trial.unittest import SynchronousTestCase
 
-from bookkeeper_twisted.model import EntryRun
-from bookkeeper_twisted.storage.cache import RUN_OVERHEAD, ReadCache, RunList, WriteCache
+from bookkeeper_twisted.model import EntryRun, MixedRun
+from bookkeeper_twisted.storage.cache import (
+    ENTRY_OVERHEAD,
+    LEDGER_OVERHEAD,
+    RUN_OVERHEAD,
+    TAIL_ENTRIES,
+    ReadCache,
+    RunList,
+    WriteCache,
+)
 
-from .entries import run, uneven
+from .entries import mixed, run, uneven
 
 _RUNS = st.lists(
     st.tuples(st.integers(1, 2), st.integers(0, 30), st.lists(st.integers(0, 9), min_size=1, max_size=12)), max_size=12
@@ -21,6 +31,11 @@ def _made(drawn: list[tuple[int, int, list[int]]]) -> list[EntryRun]:
 
 def _model(runs: list[EntryRun]) -> dict[tuple[int, int], bytes]:
     return {(r.ledger_id, r.first + i): e for r in runs for i, e in enumerate(r.entries())}
+
+
+def _copy(chunk: MixedRun) -> MixedRun:
+    """As from a socket: new objects."""
+    return MixedRun(chunk.ledger_ids, chunk.entry_ids, chunk.lacs, [bytes(bytearray(e)) for e in chunk.entries])
 
 
 class RunListTests(SynchronousTestCase):
@@ -54,13 +69,19 @@ class RunListTests(SynchronousTestCase):
 class WriteCacheTests(SynchronousTestCase):
     """Insert, find, join."""
 
-    @settings(max_examples=100, deadline=None, derandomize=True, database=None)
-    @given(_RUNS)
-    def test_newest_wins(self, drawn: list[tuple[int, int, list[int]]]) -> None:
-        """Every entry is found as it was added last; counts, ranges and the joined runs agree."""
+    @settings(max_examples=200, deadline=None, derandomize=True, database=None)
+    @given(_RUNS, st.integers(0, 4))
+    def test_newest_wins(self, drawn: list[tuple[int, int, list[int]]], turns: int) -> None:
+        """Every entry is found as it was added last; counts, ranges and the joined runs agree.
+
+        :param turns: out of four runs so many come entry by entry.
+        """
         cache, runs = WriteCache(), _made(drawn)
-        for each in runs:
-            cache.add(each)
+        for number, each in enumerate(runs):
+            if number % 4 < turns:
+                cache.add_mixed(mixed(each))
+            else:
+                cache.add(each)
         model = _model(runs)
         keys = [(ledger, entry_id) for ledger in (1, 2) for entry_id in range(50)]
         found = {key: hit.entry(key[1]) for key in keys if (hit := cache.find(*key)) is not None}
@@ -73,6 +94,8 @@ class WriteCacheTests(SynchronousTestCase):
             ids = [e for owner, e in model if owner == ledger]
             self.assertEqual(cache.last_entry(ledger), max(ids, default=-1))
             self.assertEqual([e for a, b in cache.ranges(ledger) for e in range(a, b + 1)], sorted(ids))
+            for entry_id in range(50):
+                self.assertEqual(cache.overlaps(run(ledger, entry_id)), entry_id in ids)
 
     @settings(max_examples=60, deadline=None, derandomize=True, database=None)
     @given(_RUNS, _RUNS)
@@ -81,7 +104,7 @@ class WriteCacheTests(SynchronousTestCase):
         runs = _made(older + newer)
         halves = (WriteCache(), WriteCache())
         for number, each in enumerate(runs):
-            halves[number >= len(older)].add(each)
+            halves[number >= len(older)].add_mixed(mixed(each))
         halves[0].absorb(halves[1])
         self.assertEqual(_model([*halves[0].joined()]), _model(runs))
 
@@ -89,8 +112,7 @@ class WriteCacheTests(SynchronousTestCase):
         """Single entries of many ledgers in turns become one run a ledger."""
         cache = WriteCache()
         for entry_id in range(50):
-            for ledger in (3, 1, 2):
-                cache.add(run(ledger, entry_id, 1))
+            cache.add_mixed(mixed(*[run(ledger, entry_id, 1) for ledger in (3, 1, 2)]))
         self.assertEqual([(r.ledger_id, r.first, r.count) for r in cache.joined()], [(i, 0, 50) for i in (1, 2, 3)])
 
     def test_join_limits(self) -> None:
@@ -108,9 +130,38 @@ class WriteCacheTests(SynchronousTestCase):
         cache.add(run(1, 0, 2))
         cache.add(run(1, 2, 2))
         self.assertTrue(cache)
-        self.assertEqual(cache.cost, 4 * 56 + 2 * RUN_OVERHEAD)
+        self.assertEqual(cache.cost, LEDGER_OVERHEAD + 4 * 56 + 2 * RUN_OVERHEAD)
         cache.add(run(1, 0, 4))
-        self.assertEqual(cache.cost, 4 * 56 + RUN_OVERHEAD)
+        self.assertEqual(cache.cost, LEDGER_OVERHEAD + 4 * 56 + RUN_OVERHEAD)
+
+    def test_cost_of_turns(self) -> None:
+        """A single entry costs less than a run; a long tail becomes one, and so does one that is broken off."""
+        cache = WriteCache()
+        cache.add_mixed(mixed(*[run(ledger, e) for e in range(TAIL_ENTRIES) for ledger in (1, 2)]))
+        entries = 2 * TAIL_ENTRIES
+        self.assertEqual(cache.cost, 2 * LEDGER_OVERHEAD + entries * (56 + ENTRY_OVERHEAD))
+        cache.add_mixed(mixed(run(1, TAIL_ENTRIES)))
+        in_tails, entries = TAIL_ENTRIES + 1, entries + 1
+        whole = 2 * LEDGER_OVERHEAD + entries * 56 + RUN_OVERHEAD + in_tails * ENTRY_OVERHEAD
+        self.assertEqual(cache.cost, whole)
+        cache.add_mixed(mixed(run(1, 5)))
+        self.assertEqual(cache.cost, 2 * LEDGER_OVERHEAD + entries * 56 + 4 * RUN_OVERHEAD + 64 * ENTRY_OVERHEAD)
+
+    def test_memory_of_many_ledgers(self) -> None:
+        """S11: what ten thousand ledgers take is not more than what is counted, however few entries each has."""
+        for n_entries in (1, 3, 80):
+            chunks = [
+                mixed(*[run(ledger, e) for ledger in range(1000 * k, 1000 * (k + 1))])
+                for k in range(10 if n_entries < 80 else 1)
+                for e in range(n_entries)
+            ]
+            tracemalloc.start()
+            cache = WriteCache()
+            for chunk in chunks:
+                cache.add_mixed(_copy(chunk))
+            held, _ = tracemalloc.get_traced_memory()
+            tracemalloc.stop()
+            self.assertLessEqual(held, cache.cost, f"{n_entries} entries")
 
 
 class ReadCacheTests(SynchronousTestCase):
@@ -156,6 +207,8 @@ class ReadCacheTests(SynchronousTestCase):
             cache.keep(run(1, first, 10))
         cache.discard(run(1, 15, 10))
         self.assertEqual([cache.find(1, e) is not None for e in (9, 10, 19, 20, 29, 30)], [True, *[False] * 4, True])
+        cache.discard_mixed(mixed(run(2, 0), run(1, 39)))
+        self.assertEqual([cache.find(1, e) is not None for e in (9, 30)], [True, False])
         cache.discard(run(2, 0, 10))
         cache.discard(run(1, 0, 40))
         self.assertEqual((len(cache), cache.cost), (0, 0))

@@ -94,27 +94,11 @@ class EntryTests(_Storage):
         """A ledger lies in the directory of its id modulo their number."""
         for ledger_id in range(6):
             self.storage.add(run(ledger_id, 0))
+        self.storage.add_mixed(mixed(*[run(ledger_id, 1) for ledger_id in range(6)]))
         checkpoint(self.storage)
         for number in range(2):
             index = self.storage.directories[number].index
-            self.assertEqual([i for i in range(6) if index.last_entry(i) == 0], [number, number + 2, number + 4])
-
-    def test_mixed(self) -> None:
-        """Entries of several ledgers each go to their directory, and replace what was read of them."""
-        self.storage.add(run(1, 0, 3))
-        self.storage.add(run(2, 0, 3))
-        checkpoint(self.storage)
-        for ledger_id in (1, 2):
-            kept = self.storage.load(ledger_id, 0, 1000)
-            assert kept is not None
-            self.storage.keep(kept)
-        self.storage.add_mixed(mixed(*[run(ledger_id, 2, salt=1) for ledger_id in (1, 2, 3)]))
-        self.assertEqual([d.active.count for d in self.storage.directories], [1, 2])
-        for _ in range(2):
-            for ledger_id in (1, 2, 3):
-                self.check(ledger_id, range(2, 3), salt=1)
-            checkpoint(self.storage)
-        self.check(1, range(2))
+            self.assertEqual([i for i in range(6) if index.last_entry(i) == 1], [number, number + 2, number + 4])
 
     def test_newest_copy(self) -> None:
         """The newest copy of an entry wins, in every place."""

@@ -8,8 +8,8 @@ from collections.abc import Callable, Sequence
 from twisted.internet.defer import Deferred
 from zope.interface import Interface, implementer
 
-from ...bookie.interfaces import IBookie
-from ...model import EntryRun
+from ...bookie.interfaces import AddDone, IBookie
+from ...model import Entries, EntryRun, MixedRun
 
 
 class IWitness(Interface):
@@ -50,17 +50,19 @@ class WitnessedBookie:
         self._fenced = fenced
 
     def add(
-        self, run: EntryRun, master_key: bytes, recovery: bool, deferred_sync: bool, high_priority: bool,
-        done: Callable[[Exception | None], None],
+        self, entries: Entries, master_key: bytes, recovery: bool, deferred_sync: bool, high_priority: bool,
+        done: AddDone,
     ) -> None:  # fmt: skip
-        after_fence = run.ledger_id in self._fenced
+        ledger_ids = entries.ledger_ids if isinstance(entries, MixedRun) else [entries.ledger_id]
+        fenced = self._fenced.keys() & ledger_ids
 
-        def stored(error: Exception | None) -> None:
+        def stored(part: Entries, error: Exception | None) -> None:
             if error is None:
-                self._witness.stored(self._bookie_id, run, recovery, after_fence)
-            done(error)
+                for run in part.runs() if isinstance(part, MixedRun) else [part]:
+                    self._witness.stored(self._bookie_id, run, recovery, run.ledger_id in fenced)
+            done(part, error)
 
-        self._inner.add(run, master_key, recovery, deferred_sync, high_priority, stored)
+        self._inner.add(entries, master_key, recovery, deferred_sync, high_priority, stored)
 
     def fence(self, ledger_id: int, master_key: bytes) -> "Deferred[None]":
         def fenced(result: None) -> None:

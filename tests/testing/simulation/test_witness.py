@@ -7,7 +7,7 @@ from zope.interface.verify import verifyClass
 from bookkeeper_twisted.bookie.interfaces import IBookie
 from bookkeeper_twisted.testing.simulation.witness import WitnessedBookie
 
-from ...bookie.rig import KEY, run
+from ...bookie.rig import KEY, entry, mixed, run
 from .nodes import Witness
 
 
@@ -40,23 +40,28 @@ class WitnessedBookieTests(SynchronousTestCase):
         """An add is heard once it succeeded; one that failed is not."""
         done: list[Exception | None] = []
         for error in (None, ValueError()):
-            self.bookie.add(run(1, 0), KEY, True, False, False, done.append)
+            self.bookie.add(run(1, 0), KEY, True, False, False, lambda part, error: done.append(error))
             self.assertEqual(len(done), len(self.inner.adding) - 1)
-            self.inner.adding[-1](error)  # type: ignore[operator]
+            self.inner.adding[-1](run(1, 0), error)  # type: ignore[operator]
         self.assertEqual(self.witness.heard, [("stored", "b1", 1, 0, True, False)])
         self.assertEqual(done[0], None)
 
     def test_fence(self) -> None:
         """A fence is heard once it is acknowledged; adds that begin after it are told apart."""
         fencing = self.bookie.fence(1, KEY)
-        self.bookie.add(run(1, 0), KEY, False, False, False, lambda error: None)
+        self.bookie.add(run(1, 0), KEY, False, False, False, lambda part, error: None)
         self.assertEqual(self.witness.heard, [])
         self.inner.fencing.callback(None)
         self.successResultOf(fencing)
-        self.bookie.add(run(1, 1), KEY, False, False, False, lambda error: None)
-        for done in self.inner.adding:
-            done(None)  # type: ignore[operator]
+        self.bookie.add(mixed(entry(2, 0), entry(1, 1)), KEY, False, False, False, lambda part, error: None)
+        for entries, done in zip((run(1, 0), mixed(entry(2, 0), entry(1, 1))), self.inner.adding, strict=True):
+            done(entries, None)  # type: ignore[operator]
         self.assertEqual(
             self.witness.heard,
-            [("fenced", "b1", 1), ("stored", "b1", 1, 0, False, False), ("stored", "b1", 1, 1, False, True)],
+            [
+                ("fenced", "b1", 1),
+                ("stored", "b1", 1, 0, False, False),
+                ("stored", "b1", 2, 0, False, False),
+                ("stored", "b1", 1, 1, False, True),
+            ],
         )
