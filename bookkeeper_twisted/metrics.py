@@ -3,7 +3,8 @@
 Recording is per run or per group, never per entry: ``summary.success.record(ms, count)``.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
+from types import MappingProxyType
 from typing import Protocol
 
 from prometheus_client import CollectorRegistry
@@ -12,7 +13,7 @@ from .instruments import Histogram, Instruments, Summary, render
 
 __all__ = [
     "BookieMetrics", "ConnectionMetrics", "Instruments", "JournalMetrics", "RequestMetrics", "StorageMetrics",
-    "new_registry", "render",
+    "directory_labels", "new_registry", "render",
 ]  # fmt: skip
 
 _COUNTS = (1, 2, 5, 10, 20, 50, 100, 200, 500, 1000, 2000, 5000)
@@ -28,6 +29,11 @@ def new_registry(*collectors: Instruments) -> CollectorRegistry:
     for collector in collectors:
         registry.register(collector)
     return registry
+
+
+def directory_labels(ledger_dirs: Sequence[str], index_dirs: Sequence[str]) -> Mapping[str, str]:
+    """The labels of what is counted for a ledger storage; several directories are one, with commas."""
+    return {"indexDir": ",".join(index_dirs), "ledgerDir": ",".join(ledger_dirs)}
 
 
 class JournalMetrics:
@@ -73,33 +79,39 @@ class StorageCounts(Protocol):
 
 
 class StorageMetrics:
-    """Exports the counts of a ledger storage."""
+    """Exports the counts of a ledger storage.
 
-    def __init__(self, instruments: Instruments, storage: StorageCounts) -> None:
+    :param labels: see :func:`directory_labels`.
+    """
+
+    def __init__(self, instruments: Instruments, storage: StorageCounts, labels: Mapping[str, str]) -> None:
         def counter(name: str, read: Callable[[], float]) -> None:
-            instruments.gauge(name, read, "counter")
+            instruments.gauge(name, read, "counter", **labels)
 
         counter("bookie_write_cache_hits", lambda: storage.write_cache_hits)
         counter("bookie_write_cache_misses", lambda: storage.read_cache_hits + storage.cache_misses)
         counter("bookie_read_cache_hits", lambda: storage.read_cache_hits)
         counter("bookie_read_cache_misses", lambda: storage.cache_misses)
-        instruments.gauge("bookie_write_cache_size", storage.pending_bytes)
-        instruments.gauge("bookie_write_cache_count", storage.pending_entries)
-        instruments.gauge("bookie_read_cache_size", storage.read_cache_bytes)
-        instruments.gauge("bookie_ledgers_count", storage.ledger_count)
+        instruments.gauge("bookie_write_cache_size", storage.pending_bytes, **labels)
+        instruments.gauge("bookie_write_cache_count", storage.pending_entries, **labels)
+        instruments.gauge("bookie_read_cache_size", storage.read_cache_bytes, **labels)
+        instruments.gauge("bookie_ledgers_count", storage.ledger_count, **labels)
 
 
 class BookieMetrics:
-    """What the semantics of a bookie count."""
+    """What the semantics of a bookie count.
 
-    def __init__(self, instruments: Instruments) -> None:
+    :param labels: of what concerns the storage, see :func:`directory_labels`.
+    """
+
+    def __init__(self, instruments: Instruments, labels: Mapping[str, str] = MappingProxyType({})) -> None:
         self.write_bytes = instruments.counter("bookie_WRITE_BYTES")
         self.read_bytes = instruments.counter("bookie_READ_BYTES")
         self.force_ledger = instruments.counter("bookie_BOOKIE_FORCE_LEDGER")
         self.add_entry_bytes = instruments.summary("bookie_BOOKIE_ADD_ENTRY_BYTES")
-        self.flush = instruments.summary("bookie_flush")
-        self.throttled_write = instruments.summary("bookie_throttled_write")
-        self.rejected_write_requests = instruments.counter("bookie_rejected_write_requests")
+        self.flush = instruments.summary("bookie_flush", **labels)
+        self.throttled_write = instruments.summary("bookie_throttled_write", **labels)
+        self.rejected_write_requests = instruments.counter("bookie_rejected_write_requests", **labels)
         self._instruments = instruments
 
     def watch(self, server_status: Callable[[], float], n_journals: int) -> None:

@@ -14,6 +14,7 @@ from bookkeeper_twisted.metrics import (
     JournalMetrics,
     RequestMetrics,
     StorageMetrics,
+    directory_labels,
     new_registry,
     render,
 )
@@ -21,8 +22,8 @@ from bookkeeper_twisted.metrics import (
 CAPTURED = Path(__file__).parent / "vectors" / "metrics" / "bookie.txt"
 OURS_ALONE = re.compile(r"bookie_connection|bookie_journal_groups|bookkeeper_server_BATCH_READ_ENTRY")
 SHOWN_ONCE_USED = {"bookie_rejected_write_requests"}
-PLACES = {"ledgerDir", "indexDir", "threadPool", "thread"}
-"""Labels that say where in Apache's bookie something happened."""
+THREADS = {"threadPool", "thread"}
+"""Labels that say which of its threads counted something in Apache's bookie."""
 
 
 def families(text: str) -> dict[str, tuple[str, set[frozenset[str]]]]:
@@ -34,14 +35,14 @@ def families(text: str) -> dict[str, tuple[str, set[frozenset[str]]]]:
             _, _, name, kind = line.split()
             found[name] = (kind, set())
         elif line:
-            found[name][1].add(frozenset(re.findall(r"(\w+)=\"", line)) - PLACES)
+            found[name][1].add(frozenset(re.findall(r"(\w+)=\"", line)) - THREADS)
     return found
 
 
 class _Counts:
     """A storage that has done nothing."""
 
-    write_cache_hits = read_cache_hits = cache_misses = 0
+    write_cache_hits = read_cache_hits = resident_hits = cache_misses = 0
 
     def pending_bytes(self) -> int:
         return 0
@@ -56,8 +57,9 @@ class NameTests(SynchronousTestCase):
         instruments = Instruments()
         for index in (0, 1):
             JournalMetrics(instruments, index).watch_queue(lambda: 0, lambda: 0, 1)
-        StorageMetrics(instruments, _Counts())
-        BookieMetrics(instruments).watch(lambda: 1, 2)
+        labels = directory_labels(["/a", "/b"], ["/i", "/j"])
+        StorageMetrics(instruments, _Counts(), labels)
+        BookieMetrics(instruments, labels).watch(lambda: 1, 2)
         requests = RequestMetrics(instruments)
         for name in ("ADD_ENTRY", "READ_ENTRY"):
             requests.watch_permits(name, lambda: 0, lambda: 0)
@@ -81,6 +83,10 @@ class NameTests(SynchronousTestCase):
                 (kind, labels), (their_kind, their_labels) = self.ours[name], self.captured[name]
                 self.assertEqual(kind, their_kind)
                 self.assertLessEqual(labels, their_labels)
+
+    def test_directories(self) -> None:
+        """What a storage counts is labelled with its directories, as Apache's are with their one."""
+        self.assertIn('bookie_write_cache_size{indexDir="/i,/j",ledgerDir="/a,/b"} 0\n', self.text)
 
     def test_batch_reads(self) -> None:
         """Those of batch reads are histograms with the bounds of BP-62, beside one of our own."""

@@ -3,8 +3,9 @@
 :class:`Engine` is what :mod:`.service` starts and stops; tests and in-memory clusters drive one directly.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
+from types import MappingProxyType
 from typing import TypeVar
 
 import attrs
@@ -48,6 +49,7 @@ class Engine:
     :param on_failure: called once, if a journal fails: the process must not go on (S10).
     :param on_disk_full: called with True when a checkpoint found no space, with False when one succeeds
         again.
+    :param labels: of what is counted for the storage, see :func:`~bookkeeper_twisted.metrics.directory_labels`.
     """
 
     _log = Logger()
@@ -56,7 +58,7 @@ class Engine:
         self, storage: ILedgerStorage, journals: Sequence[IJournal], executor: IStorageExecutor, clock: IReactorTime,
         disk_usage: Callable[[], "Deferred[tuple[int, int]]"], on_failure: Callable[[Failure], None],
         on_disk_full: Callable[[bool], None] = lambda full: None, options: EngineOptions | None = None,
-        instruments: Instruments | None = None,
+        instruments: Instruments | None = None, labels: Mapping[str, str] = MappingProxyType({}),
     ) -> None:  # fmt: skip
         options = options or EngineOptions()
         self.instruments = instruments or Instruments()
@@ -72,7 +74,7 @@ class Engine:
             )
             for index, journal in enumerate(journals)
         ]  # fmt: skip
-        metrics = BookieMetrics(self.instruments)
+        metrics = BookieMetrics(self.instruments, labels)
         self.checkpointer = Checkpointer(
             storage, self.commits, executor, clock, metrics, self._checkpointed, self._not_checkpointed
         )

@@ -1,6 +1,6 @@
 """A bookie from its directories to its clients: an ordered start, and the same backwards."""
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterable
 from contextlib import AsyncExitStack
 from typing import Any
 
@@ -17,7 +17,7 @@ from ..config import BookieConfig
 from ..errors import NoWritableDirectoryError
 from ..instruments import Instruments
 from ..metadata.interfaces import IMetadataDriver, IRegistration
-from ..metrics import StorageMetrics, new_registry
+from ..metrics import StorageMetrics, directory_labels, new_registry
 from ..protocol.server import BookieServerFactory, ServerConnection
 from ..storage.cookies import DirectoryLocks
 from ..storage.interfaces import IFileSystem, IndexFactory
@@ -202,7 +202,8 @@ class BookieService(Service):
         )  # fmt: skip
         self._then_undo(lambda: self._on_flush_lane(self._store.close))
         await self._on_flush_lane(self._store.recover)
-        StorageMetrics(self.instruments, self._store.storage)
+        self._labels = directory_labels(*map(_currents, (self._paths.ledgers, self._paths.indexes)))
+        StorageMetrics(self.instruments, self._store.storage, self._labels)
         self._log.info("{n} entries replayed", n=self._store.n_replayed)
 
     async def _start_engine(self) -> None:
@@ -211,11 +212,11 @@ class BookieService(Service):
             config.disk_usage_threshold, config.disk_usage_lwm_threshold, config.disk_usage_warn_threshold,
             config.min_usable_size_for_entry_log_creation,
         )  # fmt: skip
-        directories = [current(path) for path in self._paths.ledgers]
+        directories = _currents(self._paths.ledgers)
         self._disks = DiskMonitor(self._fs, directories, self._executor, self._reactor, thresholds, self._disks_seen)
         self.engine = Engine(
             self._store.storage, self._store.journals, self._executor, self._reactor, self._disks.space,
-            self._fail, self._flush_seen, engine_options(config), self.instruments,
+            self._fail, self._flush_seen, engine_options(config), self.instruments, self._labels,
         )  # fmt: skip
         self.engine.start(config.flush_interval / 1000)
         self._then_undo(self.engine.stop)
@@ -275,6 +276,10 @@ class BookieService(Service):
             self._fail(Failure(NoWritableDirectoryError(f"{reason}, and readOnlyModeEnabled is false")))
             return
         self._registration.set_read_only(reason, holds)
+
+
+def _currents(paths: Iterable[str]) -> list[str]:
+    return [current(path) for path in paths]
 
 
 def _end_of(running: "Deferred[None]") -> "Deferred[None]":
