@@ -180,14 +180,14 @@ class NetworkBookieClient:
 
     def read_batch(
         self, bookie_id: str, ledger_id: int, first: int, max_count: int, max_size: int, flags: int = 0,
-        master_key: bytes | None = None,
+        master_key: bytes | None = None, patience: float | None = None,
     ) -> "Deferred[BatchReply]":  # fmt: skip
         """See :meth:`~.interfaces.IBookieClient.read_batch`."""
 
         def send(connection: ClientConnection) -> Deferred[BatchReply]:
-            return connection.read_batch(ledger_id, first, max_count, max_size, flags, master_key)
+            return connection.read_batch(ledger_id, first, max_count, max_size, flags, master_key, patience)
 
-        return self._with(bookie_id, self._main_wire, send)
+        return self._with(bookie_id, self._main_wire if patience is None else 3, send)
 
     def long_poll(
         self, bookie_id: str, ledger_id: int, previous_lac: int, patience: float

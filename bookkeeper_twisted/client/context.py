@@ -22,6 +22,8 @@ _STICKY_BITS = 16
 class ClientContext:
     """The parts all handles of one client share.
 
+    :ivar batch_support: which bookies do not know batch reads.
+    :ivar poll_support: which do not know those that wait, which are V3's.
     :ivar health: what was lately seen of bookies.
     :ivar budget: bytes that all writers together may have on their way.
     """
@@ -33,11 +35,16 @@ class ClientContext:
     chance: Chance
     config: ClientConfig
     batch_support: BatchSupport = attrs.field(init=False)
+    poll_support: BatchSupport = attrs.field(init=False)
     health: BookieHealth = attrs.field(init=False)
     budget: ByteBudget = attrs.field(init=False)
 
     @batch_support.default
     def _batch_support(self) -> BatchSupport:
+        return BatchSupport(self.clock)
+
+    @poll_support.default
+    def _poll_support(self) -> BatchSupport:
         return BatchSupport(self.clock)
 
     @health.default

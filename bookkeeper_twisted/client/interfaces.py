@@ -39,9 +39,13 @@ class IBookieClient(Interface):
 
     def read_batch(
         bookie_id: str, ledger_id: int, first: int, max_count: int, max_size: int, flags: int = 0,
-        master_key: bytes | None = None,
+        master_key: bytes | None = None, patience: float | None = None,
     ) -> "Deferred[BatchReply]":  # fmt: skip
-        """Consecutive entries from ``first`` on, at least one; ``flags`` as for :meth:`read`."""
+        """Consecutive entries from ``first`` on, at least one; ``flags`` as for :meth:`read`.
+
+        :param patience: waits at the bookie until the LAC it knows is not below ``first``, at most so many
+            seconds.  The reply has the ``max_lac`` the bookie knows, and what is there, confirmed or not.
+        """
 
     def long_poll(bookie_id: str, ledger_id: int, previous_lac: int, patience: float) -> "Deferred[ReadReply]":
         """Waits at the bookie until the LAC it knows is above ``previous_lac``, at most ``patience`` seconds.

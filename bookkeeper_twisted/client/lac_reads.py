@@ -1,20 +1,31 @@
 """Asking bookies how far a ledger came: by coverage, by the first that knows more, by waiting for news."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Coroutine, Sequence
 from functools import partial
+from typing import Any
 
 import attrs
 from twisted.internet.defer import CancelledError, Deferred
 
 from ..codec.digest import Digester
-from ..errors import BookKeeperError, DigestMatchError, LedgerRecoveryError, NoSuchEntryError, NoSuchLedgerError
-from ..model import INVALID_ENTRY_ID, Entry
+from ..errors import (
+    BadRequestError,
+    BookKeeperError,
+    DigestMatchError,
+    LedgerRecoveryError,
+    NoSuchEntryError,
+    NoSuchLedgerError,
+)
+from ..model import INVALID_ENTRY_ID, Entry, EntryRun
 from .context import ClientContext
+from .entry_batch import EntryBatch
 from .lac_coverage import LacCoverage
 from .ledger_view import LedgerView
 from .read_order import ReadOrder
-from .replica_reads import most_telling
+from .replica_reads import most_telling, verified_prefix
 from .speculation import Speculation
+
+_MAX_COUNT = (1 << 31) - 1
 
 
 @attrs.frozen
@@ -27,13 +38,24 @@ class Confirmed:
     entry: Entry | None = None
 
 
+@attrs.frozen
+class _News:
+    """What ended a wait; None: no entry."""
+
+    entries: EntryRun | None = None
+
+
 @attrs.define
 class _Poll:
     """What bookies answered to one long poll.
 
+    :ivar first: the entry that is waited for.
+    :ivar max_size: bytes of a batch.
     :ivar empty: how many had no news.
     """
 
+    first: int
+    max_size: int
     deadline: float
     empty: int = 0
     errors: list[Exception] = attrs.field(factory=list)
@@ -46,6 +68,9 @@ class LacReads:
         self._clock = context.clock
         self._bookies = context.bookies
         self._patience = context.poll_patience
+        self._support = context.poll_support
+        # the entries a bookie of a striped ledger holds are not consecutive
+        self._batching = context.config.batch_read_enabled and not order.schedule.striped
         self._digester = digester
         self._view = view
         self._order = order
@@ -106,9 +131,26 @@ class LacReads:
             them have nothing of the ledger.
         :raises bookkeeper_twisted.errors.LedgerClosedError: the handle was closed meanwhile.
         """
+        run = await self._wait(_Poll(entry_id, 0, self._clock.seconds() + timeout), self._entry_from)
+        entry = None if run is None else self._digester.entry(run.ledger_id, entry_id, run.entry(entry_id))
+        return Confirmed(self._view.last_add_confirmed, entry)
+
+    async def wait_for_batch(self, first: int, timeout: float, max_size: int) -> EntryBatch | None:
+        """As :meth:`wait`, and gives as many confirmed entries from there on as came with the news.
+
+        A batch read that waits brings them in one round trip; where a bookie does not know it, and in
+        striped ledgers, it is one entry.
+
+        :param max_size: bytes; what is there and not confirmed comes for nothing, so rather few.
+        """
+        ask = self._batch_from if self._batching else self._entry_from
+        run = await self._wait(_Poll(first, max_size, self._clock.seconds() + timeout), ask)
+        return None if run is None else EntryBatch(run, self._digester)
+
+    async def _wait(self, poll: _Poll, ask: "_Ask") -> EntryRun | None:
         view = self._view
         known = view.metadata
-        polling = Deferred.fromCoroutine(self._poll(entry_id, timeout))
+        polling = Deferred.fromCoroutine(self._poll(poll, ask))
 
         def news() -> None:
             if view.metadata is not known or view.ended:  # other bookies, or an end
@@ -116,53 +158,86 @@ class LacReads:
 
         forget = view.listen(news)
         try:
-            return await polling
+            return (await polling).entries
         except CancelledError:
             if view.metadata is known and not view.ended:
                 raise  # it was not us
             view.check()
-            return Confirmed(view.last_add_confirmed)
+            return None
         finally:
             forget()
 
-    async def _poll(self, entry_id: int, timeout: float) -> Confirmed:
+    async def _poll(self, poll: _Poll, ask: "_Ask") -> _News:
         """Asks the bookies one after the other; one that is slow to say anything has company soon."""
-        poll = _Poll(self._clock.seconds() + timeout)
         # the LAC travels with later entries, so the bookies of the next entry hear of it first
-        bookies = self._order.everybody(self._ensemble, entry_id + 1)
-        asked = [partial(self._poll_one, bookie_id, entry_id, poll) for bookie_id in bookies]
+        bookies = self._order.everybody(self._ensemble, poll.first + 1)
+        asked = [partial(self._poll_one, bookie_id, poll, ask) for bookie_id in bookies]
         success = await Speculation(self._clock, asked, self._patience).run()
         if success is not None:
             return success.result
         if not poll.empty:
             raise most_telling(poll.errors)
-        return Confirmed(self._view.last_add_confirmed)
+        return _News()
 
-    async def _poll_one(self, bookie_id: str, entry_id: int, poll: _Poll) -> Confirmed | None:
+    async def _poll_one(self, bookie_id: str, poll: _Poll, ask: "_Ask") -> _News | None:
         view = self._view
         try:
-            reply = await self._bookies.long_poll(
-                bookie_id, view.ledger_id, entry_id - 1, max(0.0, poll.deadline - self._clock.seconds())
-            )
-            entry = None if reply.entry is None else self._digester.entry(view.ledger_id, entry_id, reply.entry)
+            run, max_lac = await ask(bookie_id, poll)
         except BookKeeperError as error:
             self._order.failed(bookie_id, self._ensemble, error)
             poll.errors.append(error)
             return None
         self._order.succeeded(bookie_id)
         before = view.last_add_confirmed
-        view.confirmed(INVALID_ENTRY_ID if reply.max_lac is None else reply.max_lac)
-        if entry is not None and entry_id <= view.last_add_confirmed:
-            return Confirmed(view.last_add_confirmed, entry)
+        view.confirmed(INVALID_ENTRY_ID if max_lac is None else max_lac)
+        confirmed = view.last_add_confirmed - poll.first + 1
+        if run is not None and confirmed > 0:
+            return _News(run.slice(poll.first, min(run.count, confirmed)))
         if view.last_add_confirmed > before:
-            return Confirmed(view.last_add_confirmed)
+            return _News()
         poll.empty += 1
         return self._enough(poll)
 
-    def _enough(self, poll: _Poll) -> Confirmed | None:
+    def _time_left(self, poll: _Poll) -> float:
+        return max(0.0, poll.deadline - self._clock.seconds())
+
+    async def _entry_from(self, bookie_id: str, poll: _Poll) -> "_Told":
+        """One entry at most; also from bookies that have later ones only."""
+        ledger_id = self._view.ledger_id
+        reply = await self._bookies.long_poll(bookie_id, ledger_id, poll.first - 1, self._time_left(poll))
+        if reply.entry is None:
+            return None, reply.max_lac
+        run = EntryRun.of_entries(ledger_id, poll.first, (reply.entry,))
+        self._digester.verify(run)
+        return run, reply.max_lac
+
+    async def _batch_from(self, bookie_id: str, poll: _Poll) -> "_Told":
+        """Several entries, of bookies that know how."""
+        ledger_id = self._view.ledger_id
+        if not self._support.is_expected(bookie_id):
+            return await self._entry_from(bookie_id, poll)
+        try:
+            reply = await self._bookies.read_batch(
+                bookie_id, ledger_id, poll.first, _MAX_COUNT, poll.max_size, patience=self._time_left(poll)
+            )
+        except BadRequestError:
+            self._support.refused(bookie_id)
+            return await self._entry_from(bookie_id, poll)
+        except NoSuchEntryError:
+            return None, None  # time is up, or it has later ones only
+        return verified_prefix(self._digester, ledger_id, reply, poll.first, _MAX_COUNT), reply.max_lac
+
+    def _enough(self, poll: _Poll) -> _News | None:
         """Whether more answers without news are not worth waiting for."""
         metadata = self._view.metadata
         needed = metadata.ensemble_size - metadata.ack_quorum_size + 1
         if poll.empty >= needed or self._clock.seconds() >= poll.deadline:
-            return Confirmed(self._view.last_add_confirmed)
+            return _News()
         return None
+
+
+_Told = tuple[EntryRun | None, int | None]
+"""Verified entries from the one that is waited for on, and the LAC that came with them."""
+
+_Ask = Callable[[str, _Poll], Coroutine[Deferred[Any], Any, _Told]]
+"""A question to one bookie."""

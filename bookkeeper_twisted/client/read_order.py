@@ -29,6 +29,7 @@ class ReadOrder:
     bookie as long as that does not fail, which is kinder to caches; it needs ensembles in which
     everybody keeps every entry.
 
+    :ivar schedule: which bookies keep which entries.
     :param reorder: whether bookies that are likely to fail, or to take long, are asked last.
     :param sticky: the position to begin with, None to spread the load.
     """
@@ -36,7 +37,7 @@ class ReadOrder:
     def __init__(
         self, schedule: Schedule, known: KnownBookies, health: BookieHealth, reorder: bool, sticky: int | None
     ) -> None:  # fmt: skip
-        self._schedule = schedule
+        self.schedule = schedule
         self._known = known
         self._health = health
         self._reorder = reorder
@@ -45,7 +46,7 @@ class ReadOrder:
     def of(self, ensemble: Sequence[str], entry_id: int) -> list[str]:
         """The bookies of an entry's write set."""
         first = entry_id if self._sticky is None else self._sticky
-        return self.preferred([ensemble[position] for position in self._schedule.write_set(first)])
+        return self.preferred([ensemble[position] for position in self.schedule.write_set(first)])
 
     def everybody(self, ensemble: Sequence[str], entry_id: int) -> list[str]:
         """The whole ensemble, beginning with those that will hear of an entry that comes."""

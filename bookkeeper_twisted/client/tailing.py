@@ -15,6 +15,9 @@ from .ledger_view import LedgerView
 POLL_TIME = 5.0
 """Seconds a bookie is asked to wait for news; the end of the ledger is heard of from the metadata."""
 
+POLL_BYTES = 64 << 10
+"""Most that comes with the news; the rest of what is confirmed is read without waiting."""
+
 FIRST_PAUSE = 0.1
 LONGEST_PAUSE = 2.0
 """Between polls that end at once without news, as those of a fenced ledger, or of one nobody has written to."""
@@ -44,36 +47,34 @@ class Tail:
         """
         while True:
             if self._next <= self._view.last_add_confirmed:
-                batch = await self._fetch(self._next, self._available, self._batch_bytes)
-                self._next = batch.last + 1
-                for entry in batch:
-                    yield entry
+                batch: EntryBatch | None = await self._fetch(self._next, self._available, self._batch_bytes)
             elif self._view.closed:
                 return
             else:
-                news = await self._news()
-                if news is not None:
-                    self._next = news.entry_id + 1
-                    yield news
+                batch = await self._news()
+            if batch is not None:
+                self._next = batch.last + 1
+                for entry in batch:
+                    yield entry
 
     @property
     def _available(self) -> int:
         """How many entries may be read now."""
         return self._view.last_add_confirmed - self._next + 1
 
-    async def _news(self) -> Entry | None:
-        """Waits for something to happen; the next entry, if that is what happened."""
+    async def _news(self) -> EntryBatch | None:
+        """Waits for something to happen; the next entries, if that is what happened."""
         self._view.check_growing()
         began, known = self._clock.seconds(), self._view.last_add_confirmed
         try:
-            entry = (await self._reads.wait(self._next, POLL_TIME)).entry
+            batch = await self._reads.wait_for_batch(self._next, POLL_TIME, POLL_BYTES)
         except (NoSuchEntryError, NoSuchLedgerError):
-            entry = None  # nothing was written yet, or nothing to this ensemble
+            batch = None  # nothing was written yet, or nothing to this ensemble
         if self._view.last_add_confirmed > known:
             self._pause = FIRST_PAUSE
         elif not self._view.ended and self._clock.seconds() - began < self._pause:
             await self._rest()
-        return entry
+        return batch
 
     async def _rest(self) -> None:
         """A pause, longer each time, that any change of the ledger ends."""

@@ -161,14 +161,19 @@ class ClientConnection(Protocol):
 
     def read_batch(
         self, ledger_id: int, first: int, max_count: int, max_size: int, flags: int = 0,
-        master_key: bytes | None = None,
+        master_key: bytes | None = None, patience: float | None = None,
     ) -> "Deferred[BatchReply]":  # fmt: skip
-        """Consecutive entries; matched by number in both versions."""
+        """Consecutive entries; matched by number in both versions.
+
+        :param patience: V3: as of :meth:`long_poll`; the bookie waits until ``first`` is confirmed.
+        """
         number = self._take_numbers(1)
         version = _V2_VERSION if self.wire == 2 else _V3_VERSION
         request = BatchRead(self.wire, version, flags, ledger_id, first, number, max_count, max_size, master_key)
+        if patience is not None:
+            request.previous_lac, request.timeout_ms = first - 1, int(patience * 1000)
         frame = self._codec.encode_batch_read(request)
-        return self._call(number, frame, ledger_id, first, BatchReply, lambda reply: reply)
+        return self._call(number, frame, ledger_id, first, BatchReply, lambda reply: reply, patience or 0.0)
 
     def long_poll(self, ledger_id: int, previous_lac: int, patience: float) -> "Deferred[ReadReply]":
         """Asks for the entry after ``previous_lac`` once it is confirmed; V3 only.

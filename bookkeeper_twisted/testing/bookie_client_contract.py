@@ -217,6 +217,30 @@ class BookieClientContract(SynchronousTestCase):
         self.failureResultOf(waiting, CancelledError)
         self.settle()
 
+    def test_batch_poll(self) -> None:
+        """A batch read can wait until its first entry is confirmed; it tells the LAC, and gives what is there."""
+        run = self.run_of(0, [b"a"])
+        self.add(run)
+        waiting = self.client.read_batch(self.bookie_id, LEDGER, 0, 10, 1 << 20, patience=60.0)
+        self.settle()
+        self.assertNoResult(waiting)
+        self.add(self.run_of(1, [b"b"], lac=0))
+        reply = self.result(waiting)
+        self.assertEqual((reply.max_lac, reply.entries.first, reply.entries.count), (0, 0, 2))
+        self.assertEqual(reply.entries.entry(0), run.entry(0))
+        reply = self.result(self.client.read_batch(self.bookie_id, LEDGER, 0, 1, 1 << 20, patience=60.0))
+        self.assertEqual((reply.max_lac, reply.entries.count), (0, 1))
+
+    def test_batch_poll_without_an_entry(self) -> None:
+        """A wait that a fence ends gives no entry that is not there; an unknown ledger has an error of its own."""
+        self.error(self.client.read_batch(self.bookie_id, LEDGER, 0, 10, 1 << 20, patience=60.0), NoSuchLedgerError)
+        self.add(self.run_of(0, [b"a"]))
+        waiting = self.client.read_batch(self.bookie_id, LEDGER, 1, 10, 1 << 20, patience=60.0)
+        self.settle()
+        self.assertNoResult(waiting)
+        self.result(self.client.read(self.bookie_id, LEDGER, INVALID_ENTRY_ID, FENCE, self.digester.master_key))
+        self.error(waiting, NoSuchEntryError)
+
     def test_wrong_key(self) -> None:
         """A ledger's key is that of its first add."""
         self.add(self.run_of(0, [b"a"]))

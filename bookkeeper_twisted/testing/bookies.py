@@ -228,18 +228,25 @@ class MemoryBookies:
 
     def read_batch(
         self, bookie_id: str, ledger_id: int, first: int, max_count: int, max_size: int, flags: int = 0,
-        master_key: bytes | None = None,
+        master_key: bytes | None = None, patience: float | None = None,
     ) -> "Deferred[BatchReply]":  # fmt: skip
         """See :meth:`~bookkeeper_twisted.client.interfaces.IBookieClient.read_batch`."""
 
         def look() -> BatchReply:
-            bookie = self[bookie_id]
             if flags & FENCE:
                 bookie.fence(ledger_id, master_key)
             run = bookie.forged() if bookie.forged else bookie.batch(ledger_id, first, max_count, max_size)
-            return BatchReply(2, Status.EOK, ledger_id, first, 0, run)
+            lac = None if patience is None else bookie.lac(ledger_id)
+            return BatchReply(2 if patience is None else 3, Status.EOK, ledger_id, first, 0, run, lac)
 
-        return self._answer(bookie_id, "read_batch", ledger_id, first, max_count, look)
+        bookie = self[bookie_id]
+        if patience is None:
+            return self._answer(bookie_id, "read_batch", ledger_id, first, max_count, look)
+        waited = self._answer(
+            bookie_id, "poll_batch", ledger_id, first, max_count,
+            lambda: self._news(bookie, ledger_id, first - 1, patience),
+        )  # fmt: skip
+        return cast("Deferred[None]", waited).addCallback(lambda _: look())
 
     def read_lac(self, bookie_id: str, ledger_id: int) -> "Deferred[tuple[bytes | None, bytes | None]]":
         """See :meth:`~bookkeeper_twisted.client.interfaces.IBookieClient.read_lac`."""
@@ -260,19 +267,7 @@ class MemoryBookies:
         """See :meth:`~bookkeeper_twisted.client.interfaces.IBookieClient.long_poll`."""
 
         def wait() -> Deferred[ReadReply]:
-            if not (bookie.entries.get(ledger_id) or ledger_id in bookie.keys):
-                raise NoSuchLedgerError(ledger_id)
-            news: Deferred[None] = self._after(0.0 if ready() else patience)
-
-            def forget(result: Any) -> Any:
-                bookie.waiting.pop(news)
-                return result
-
-            bookie.waiting[news] = ready
-            return news.addBoth(forget).addCallback(answer)
-
-        def ready() -> bool:
-            return bookie.lac(ledger_id) > previous_lac or ledger_id in bookie.fenced
+            return self._news(bookie, ledger_id, previous_lac, patience).addCallback(answer)
 
         def answer(_: None) -> ReadReply:
             lac = bookie.lac(ledger_id)
@@ -282,6 +277,24 @@ class MemoryBookies:
         bookie = self[bookie_id]
         asked = self._answer(bookie_id, "long_poll", ledger_id, previous_lac + 1, 1, wait)
         return cast("Deferred[ReadReply]", asked)  # a Deferred that a callback returns is waited for
+
+    def _news(
+        self, bookie: MemoryBookie, ledger_id: int, previous_lac: int, patience: float
+    ) -> "Deferred[None]":  # fmt: skip
+        """Fires when a bookie knows a higher LAC, the ledger is fenced, or time is up."""
+        if not (bookie.entries.get(ledger_id) or ledger_id in bookie.keys):
+            raise NoSuchLedgerError(ledger_id)
+
+        def ready() -> bool:
+            return bookie.lac(ledger_id) > previous_lac or ledger_id in bookie.fenced
+
+        def forget(result: Any) -> Any:
+            bookie.waiting.pop(news)
+            return result
+
+        news: Deferred[None] = self._after(0.0 if ready() else patience)
+        bookie.waiting[news] = ready
+        return news.addBoth(forget)
 
     def write_lac(self, bookie_id: str, ledger_id: int, master_key: bytes, lac: int, body: bytes) -> "Deferred[None]":
         """See :meth:`~bookkeeper_twisted.client.interfaces.IBookieClient.write_lac`."""

@@ -7,11 +7,13 @@ from twisted.internet.defer import Deferred
 from twisted.internet.task import Clock
 from twisted.trial.unittest import SynchronousTestCase
 
+from bookkeeper_twisted.client.batch_support import REMEMBERED
 from bookkeeper_twisted.client.lac_reads import Confirmed, LacReads
 from bookkeeper_twisted.client.ledger_view import LedgerView
 from bookkeeper_twisted.client.placement import Schedule
 from bookkeeper_twisted.codec.digest import Digester
 from bookkeeper_twisted.errors import (
+    BadRequestError,
     BookieHandleNotAvailableError,
     BookieIOError,
     DigestMatchError,
@@ -19,6 +21,7 @@ from bookkeeper_twisted.errors import (
     LedgerRecoveryError,
     NoSuchLedgerError,
     ReadError,
+    RequestTimeoutError,
 )
 from bookkeeper_twisted.metadata.interfaces import Versioned
 from bookkeeper_twisted.model import DigestType, LedgerMetadata, LedgerState, Segment
@@ -32,8 +35,10 @@ OPEN = LedgerMetadata(3, 3, 2, (Segment(0, NAMES),))
 CLOSED = attrs.evolve(OPEN, state=LedgerState.CLOSED, last_entry_id=9, length=100)
 
 
-class LacReadsTests(SynchronousTestCase):
+class LacCase(SynchronousTestCase):
     """Three bookies that know different things."""
+
+    ensemble = OPEN
 
     def setUp(self) -> None:
         """Bookies know the LACs 3, 5 and 4, by the entry after each."""
@@ -41,8 +46,10 @@ class LacReadsTests(SynchronousTestCase):
         self.bookies = MemoryBookies(self.clock)
         self.digester = Digester(DigestType.CRC32C, b"")
         context = make_context(self.clock, self.bookies)
-        self.view = LedgerView(LEDGER, Versioned(OPEN, 1))
-        self.reads = LacReads(context, self.digester, self.view, context.read_order(Schedule(3, 3, 2)))
+        self.support = context.poll_support
+        self.view = LedgerView(LEDGER, Versioned(self.ensemble, 1))
+        schedule = Schedule(3, self.ensemble.write_quorum_size, 2)
+        self.reads = LacReads(context, self.digester, self.view, context.read_order(schedule))
         for name, lac in zip(NAMES, (3, 5, 4), strict=True):
             self.put(name, lac)
 
@@ -63,7 +70,13 @@ class LacReadsTests(SynchronousTestCase):
         """What it gives."""
         return self.successResultOf(self.settled(work, seconds))
 
-    # ---- coverage, any -------------------------------------------------------------------------------
+    def asked(self, operation: str) -> list[str]:
+        """Bookies that got such requests."""
+        return [name for name in NAMES for asked, *_ in self.bookies[name].requests if asked == operation]
+
+
+class CoverageTests(LacCase):
+    """Coverage, and the first that knows more."""
 
     def test_coverage(self) -> None:
         """The highest of answers that cover the ensemble is remembered; lower ones later change nothing (S13)."""
@@ -105,7 +118,9 @@ class LacReadsTests(SynchronousTestCase):
         self.assertEqual(self.result(self.reads.read_any()), 9)
         self.assertEqual([self.bookies[name].requests for name in NAMES], [[], [], []])
 
-    # ---- waiting -------------------------------------------------------------------------------------
+
+class WaitTests(LacCase):
+    """Waiting for an entry."""
 
     def wait(self, entry_id: int, timeout: float = 4.0) -> "Deferred[Any]":
         """A wait that has begun."""
@@ -195,3 +210,90 @@ class LacReadsTests(SynchronousTestCase):
         waiting = self.wait(20)
         self.view.close()
         self.failureResultOf(waiting, LedgerClosedError)
+
+
+class BatchWaitTests(LacCase):
+    """Waiting for entries, as many as come together."""
+
+    def wait(self, first: int, timeout: float = 4.0, max_size: int = 1 << 16) -> "Deferred[Any]":
+        """A wait that has begun."""
+        return self.settled(self.reads.wait_for_batch(first, timeout, max_size))
+
+    def ids(self, waiting: "Deferred[Any]") -> list[int]:
+        """What came."""
+        batch = self.successResultOf(waiting)
+        return [] if batch is None else list(batch.ids)
+
+    def test_all_that_is_confirmed(self) -> None:
+        """What is confirmed comes, and never more, although the bookie gives what it has (S12)."""
+        self.bookies["b0"].up = self.bookies["b2"].up = False
+        self.assertEqual(self.ids(self.wait(2)), [2, 3, 4, 5])
+        waiting = self.wait(6)
+        self.assertNoResult(waiting)
+        self.put("b1", 9)
+        self.assertEqual(self.ids(waiting), [6, 7, 8, 9])
+        self.assertEqual(self.view.last_add_confirmed, 9)
+
+    def test_size(self) -> None:
+        """A batch has at most so many bytes."""
+        self.bookies["b0"].up = self.bookies["b2"].up = False
+        self.assertEqual(self.ids(self.wait(2, max_size=1)), [2])
+
+    def test_time_is_up(self) -> None:
+        """Without news there is nothing, whether the entry is not there or not confirmed."""
+        for name in NAMES:
+            self.bookies[name].up = name == "b1"
+        for first in (7, 6):
+            waiting = self.wait(first)
+            self.assertNoResult(waiting)
+            self.clock.pump([0.1] * 41)
+            self.assertEqual(self.ids(waiting), [])
+        self.assertEqual(self.view.last_add_confirmed, 5)
+
+    def test_old_bookie(self) -> None:
+        """A bookie that does not know such a batch read gives one entry; this is remembered, for polls only."""
+        self.bookies["b1"].fail("poll_batch", BadRequestError)
+        self.bookies["b0"].up = self.bookies["b2"].up = False
+        for first in (2, 3):
+            self.assertEqual(self.ids(self.wait(first)), [first])
+        self.assertEqual(self.asked("poll_batch").count("b1"), 1)
+        self.assertEqual(self.asked("long_poll").count("b1"), 2)
+        self.assertFalse(self.support.is_expected("b1"))
+        self.clock.advance(REMEMBERED)
+        self.assertTrue(self.support.is_expected("b1"))
+
+    def test_outage(self) -> None:
+        """That a bookie cannot be reached, or is late, says nothing of what it knows."""
+        for error in (BookieHandleNotAvailableError, RequestTimeoutError):
+            self.bookies["b1"].fail("poll_batch", error, times=1)
+            self.assertTrue(self.ids(self.wait(2)))
+            self.assertTrue(self.support.is_expected("b1"))
+
+    def test_missing_at_one(self) -> None:
+        """A bookie that missed the entry is followed by one that has it."""
+        self.put("b1", 8)
+        self.put("b2", 8)
+        self.put("b0", 8)
+        del self.bookies["b1"].entries[LEDGER][6]
+        self.assertEqual(self.ids(self.wait(6)), [6, 7, 8])
+
+    def test_damaged(self) -> None:
+        """What verifies before a damaged entry is given; if that is the first, another bookie is asked (S18)."""
+        for name in NAMES:
+            self.put(name, 8)
+            self.bookies[name].damage(LEDGER, 7)
+        self.assertEqual(self.ids(self.wait(6)), [6])
+        self.bookies["b2"].damage(LEDGER, 7)
+        self.assertEqual(self.ids(self.wait(7)), [7, 8])
+
+
+class StripedWaitTests(LacCase):
+    """Where no bookie has everything."""
+
+    ensemble = attrs.evolve(OPEN, write_quorum_size=2)
+
+    def test_one_entry(self) -> None:
+        """One entry comes; no batch is asked for."""
+        batch = self.result(self.reads.wait_for_batch(2, 4.0, 1 << 16))
+        self.assertEqual((list(batch.ids), list(batch.payloads)), ([2], [b"x"]))
+        self.assertEqual(self.asked("poll_batch"), [])

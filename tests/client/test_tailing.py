@@ -168,6 +168,20 @@ class StripedTailTests(TailTests):
     quorums = (3, 2, 2)
 
 
+class RoundTripTests(TailCase):
+    """What an entry costs."""
+
+    def test_with_the_news(self) -> None:
+        """What was confirmed together comes with the news of it, and is not asked for again."""
+        self.append()
+        self.tail()
+        self.do(self.writer.append_many([b"%d" % n for n in range(1, 30)]))
+        self.append()
+        self.assertEqual(self.ids(), list(range(30)))
+        asked = {operation for name in NAMES for operation, *_ in self.bookies[name].requests}
+        self.assertEqual(asked & {"read_batch", "read_many", "long_poll", "poll_batch"}, {"poll_batch"})
+
+
 class PatienceTests(TailCase):
     """What happens while nothing happens."""
 
@@ -275,7 +289,7 @@ class EndingTests(TailCase):
     def test_disconnected(self) -> None:
         """A bookie that is lost during the poll is followed by another."""
         for name in NAMES:
-            self.bookies[name].fail("long_poll", BookieHandleNotAvailableError, times=1)
+            self.bookies[name].fail("poll_batch", BookieHandleNotAvailableError, times=1)
         self.clock.pump([0.5] * 20)
         self.append()
         self.clock.pump([0.5] * 4)
@@ -287,7 +301,7 @@ class EndingTests(TailCase):
         for name in NAMES:
             for operation in ("read_batch", "read_many"):
                 self.bookies[name].fail(operation, BookieIOError, first=2)
-            self.bookies[name].fail("long_poll", BookieIOError)
+            self.bookies[name].fail("poll_batch", BookieIOError)
         self.append(2)
         self.clock.pump([0.5] * 20)
         self.failureResultOf(self.following, BookieIOError)
