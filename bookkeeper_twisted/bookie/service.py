@@ -6,7 +6,7 @@ from typing import Any
 
 from twisted.application.service import Service
 from twisted.internet.defer import CancelledError, Deferred
-from twisted.internet.endpoints import TCP4ServerEndpoint, TCP6ServerEndpoint
+from twisted.internet.endpoints import TCP4ServerEndpoint
 from twisted.internet.interfaces import IAddress, IListeningPort, IProtocolFactory
 from twisted.internet.protocol import ServerFactory
 from twisted.logger import Logger
@@ -18,6 +18,7 @@ from ..errors import NoWritableDirectoryError
 from ..instruments import Instruments
 from ..metadata.interfaces import IMetadataDriver, IRegistration
 from ..metrics import StorageMetrics, directory_labels, new_registry
+from ..protocol.direct_transport import DirectServerEndpoint
 from ..protocol.server import BookieServerFactory, ServerConnection
 from ..storage.cookies import DirectoryLocks
 from ..storage.interfaces import IFileSystem, IndexFactory
@@ -230,8 +231,8 @@ class BookieService(Service):
 
     async def _bind(self) -> None:
         address = listening_address(self._config)
-        kind = TCP6ServerEndpoint if ":" in address else TCP4ServerEndpoint
-        listening = await kind(self._reactor, self._config.bookie_port, _BACKLOG, address).listen(self._gate)
+        endpoint = DirectServerEndpoint(self._reactor, self._config.bookie_port, _BACKLOG, address)
+        listening = await endpoint.listen(self._gate)
         self.port = listening.getHost().port
         self._then_undo(lambda: _stop_listening(listening))
 

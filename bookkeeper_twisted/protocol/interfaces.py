@@ -1,8 +1,9 @@
 """The seam between a connection and those who answer its requests."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
+from twisted.internet.interfaces import ITransport
 from zope.interface import Attribute, Interface
 
 
@@ -17,8 +18,8 @@ class IServerConnection(Interface):
     def reply(data: bytes, count: int = 1) -> None:
         """Queues the frames of ``count`` replies until the outbox is flushed."""
 
-    def reply_pieces(pieces: Sequence[bytes]) -> None:
-        """Queues one reply that comes in pieces."""
+    def reply_pieces(pieces: Sequence[bytes | memoryview]) -> None:
+        """Queues one reply that comes in pieces; a view is copied only if the peer does not take it at once."""
 
     def expect(n_bytes: int) -> None:
         """Counts bytes of replies that are being made (negative: no longer) towards the limit of all connections."""
@@ -38,3 +39,10 @@ class IRequestSession(Interface):
 
     def lost() -> None:
         """The connection is gone."""
+
+
+class IGatheringTransport(ITransport):
+    """A transport that takes views, too, and sends several pieces without joining them first."""
+
+    def writeSequence(data: Iterable[bytes | memoryview]) -> None:
+        """Writes the pieces in order.  Their bytes may change once it has returned."""

@@ -12,7 +12,7 @@ from zope.interface import implementer
 
 from ..codec.connection import ServerDecoder
 from ..metrics import ConnectionMetrics
-from .interfaces import IRequestSession, IServerConnection
+from .interfaces import IGatheringTransport, IRequestSession, IServerConnection
 from .outbox import Outbox
 
 SECONDS_TO_CLOSE = 5.0
@@ -53,10 +53,11 @@ class ServerConnection(Protocol):
         self._factory = factory
         self._decoder = ServerDecoder(factory.limits.max_frame_size)
         self._session: IRequestSession | None = None
-        self._replies: list[bytes] = []
+        self._replies: list[bytes | memoryview] = []
         self._reply_count = 0
         self._unsent = 0
         self._unread = 0
+        self._gathers = False
         self._paused = False
         self._held = False
         self._closing: IDelayedCall | None = None
@@ -70,6 +71,7 @@ class ServerConnection(Protocol):
         if ITCPTransport.providedBy(self.transport):
             self.transport.setTcpNoDelay(self._factory.tcp_no_delay)
             self.transport.bufferSize = self._factory.limits.transport_buffer  # type: ignore[attr-defined]
+        self._gathers = IGatheringTransport.providedBy(self.transport)
         self.transport.registerProducer(self, True)  # type: ignore[union-attr]
         self._session = self._factory.open_session(self)
 
@@ -170,7 +172,7 @@ class ServerConnection(Protocol):
         self._reply_count += count
         self._unsent += len(data)
 
-    def reply_pieces(self, pieces: Sequence[bytes]) -> None:
+    def reply_pieces(self, pieces: Sequence[bytes | memoryview]) -> None:
         if self.closed:
             return
         if not self._replies:
@@ -182,14 +184,17 @@ class ServerConnection(Protocol):
             self.flush()  # much of this must not pile up in front of the transports until the batch ends
 
     def flush(self) -> None:
-        """Writes everything queued by one ``transport.write``."""
+        """Writes everything queued by one call of the transport."""
         replies, self._replies = self._replies, []
         count, self._reply_count = self._reply_count, 0
         size, self._unsent = self._unsent, 0
         if self.closed or not replies:
             return
         self._factory.metrics.replies_per_write.record(count)
-        self.transport.write(replies[0] if len(replies) == 1 else b"".join(replies))  # type: ignore[union-attr]
+        if self._gathers:
+            self.transport.writeSequence(replies)  # type: ignore[union-attr, arg-type]
+        else:
+            self.transport.write(b"".join(replies))  # type: ignore[union-attr]
         if self._paused:
             self._unread += size
             self._factory.count_pending(size)

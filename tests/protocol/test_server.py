@@ -1,6 +1,6 @@
 """Connections as a bookie sees them."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 from twisted.internet.error import ConnectionDone
@@ -16,7 +16,7 @@ from bookkeeper_twisted.codec import v2
 from bookkeeper_twisted.codec.runs import ReadRun
 from bookkeeper_twisted.instruments import Instruments
 from bookkeeper_twisted.metrics import ConnectionMetrics
-from bookkeeper_twisted.protocol.interfaces import IRequestSession, IServerConnection
+from bookkeeper_twisted.protocol.interfaces import IGatheringTransport, IRequestSession, IServerConnection
 from bookkeeper_twisted.protocol.outbox import Outbox
 from bookkeeper_twisted.protocol.server import SECONDS_TO_CLOSE, BookieServerFactory, ServerConnection, ServerLimits
 
@@ -54,6 +54,18 @@ class _Transport(StringTransport):
 
     def abortConnection(self) -> None:
         self.aborted = True
+
+
+@implementer(IGatheringTransport)
+class _GatheringTransport(_Transport):
+    """Remembers the pieces of a write."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.sequences: list[list[bytes | memoryview]] = []
+
+    def writeSequence(self, data: Iterable[bytes | memoryview]) -> None:
+        self.sequences.append(list(data))
 
 
 class ServerTestCase(SynchronousTestCase):
@@ -150,6 +162,18 @@ class ReplyTests(ServerTestCase):
         self.assertEqual(transport.writes, [b"abcd"])
         replies = self.metrics.replies_per_write
         self.assertEqual((replies.sum, replies.count), (3, 1))
+
+    def test_one_gathering_write_a_flush(self) -> None:
+        """A transport that gathers gets the pieces as they are; one that does not, their bytes."""
+        connection, plain = self.connect()
+        gathering, transport = self.factory.buildProtocol(None), _GatheringTransport()
+        gathering.makeConnection(transport)
+        for peer in (connection, gathering):
+            peer.reply(b"a")
+            peer.reply_pieces([b"b", memoryview(b"c")])
+        self.outbox.flush()
+        self.assertEqual((plain.writes, transport.writes), ([b"abc"], []))
+        self.assertEqual(transport.sequences, [[b"a", b"b", memoryview(b"c")]])
 
     def test_room(self) -> None:
         """There is room until many bytes are queued or the transport is full."""

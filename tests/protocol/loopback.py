@@ -1,0 +1,125 @@
+"""Connections over loopback whose reactor is turned by hand, for the tests of transports."""
+
+import socket
+import struct
+from typing import Any
+
+from twisted.internet.error import ConnectionDone
+from twisted.internet.interfaces import IHalfCloseableProtocol, IPullProducer, IPushProducer
+from twisted.internet.protocol import Protocol, ServerFactory
+from twisted.internet.selectreactor import SelectReactor
+from twisted.internet.tcp import Port
+from twisted.python.failure import Failure
+from twisted.trial.unittest import SynchronousTestCase
+from zope.interface import implementer
+
+_PATIENCE = 10.0
+_BUFFER = 64 * 1024
+
+
+@implementer(IHalfCloseableProtocol)
+class RecordingProtocol(Protocol):
+    """Remembers what happened to it."""
+
+    transport: Any
+
+    def __init__(self) -> None:
+        self.received: list[bytes] = []
+        self.lost: list[Failure] = []
+        self.half_closed: list[str] = []
+
+    def dataReceived(self, data: bytes) -> None:
+        self.received.append(data)
+
+    def connectionLost(self, reason: Any = None) -> None:
+        self.lost.append(reason)
+        self.transport.write(b"too late")
+
+    def readConnectionLost(self) -> None:
+        self.half_closed.append("read")
+        self.transport.loseConnection()
+
+    def writeConnectionLost(self) -> None:
+        self.half_closed.append("write")
+
+
+@implementer(IPushProducer, IPullProducer)
+class RecordingProducer:
+    """Remembers what it was told."""
+
+    def __init__(self) -> None:
+        self.events: list[str] = []
+
+    def pauseProducing(self) -> None:
+        self.events.append("pause")
+
+    def resumeProducing(self) -> None:
+        self.events.append("resume")
+
+    def stopProducing(self) -> None:
+        self.events.append("stop")
+
+
+class LoopbackTestCase(SynchronousTestCase):
+    """A connection over loopback with small buffers; its peer is a plain socket."""
+
+    port_class: type[Port]
+
+    def setUp(self) -> None:
+        self.reactor: Any = SelectReactor()
+        self.protocol = RecordingProtocol()
+        factory = ServerFactory()
+        factory.buildProtocol = lambda _: self.protocol  # type: ignore[method-assign, assignment, return-value]
+        self.port = self.port_class(0, factory, interface="127.0.0.1", reactor=self.reactor)
+        self.port.startListening()
+        self.port.socket.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, 4096)
+        self.peer = socket.socket()
+        self.peer.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+        self.peer.connect(("127.0.0.1", self.port.getHost().port))
+        self.peer.settimeout(_PATIENCE)
+        self.turn_until(lambda: self.protocol.transport is not None)
+        self.transport = self.protocol.transport
+        self.transport.bufferSize = _BUFFER
+
+    def tearDown(self) -> None:
+        self.peer.close()
+        if not self.protocol.lost:
+            self.transport.connectionLost(Failure(ConnectionDone()))
+        self.port.connectionLost(Failure(ConnectionDone()))
+        for waker in list(self.reactor._internalReaders):
+            waker.connectionLost(None)
+
+    def turn_until(self, reached: Any) -> None:
+        """Turns the reactor until something is so; every turn waits for an event."""
+        while not reached():
+            self.reactor.runUntilCurrent()
+            self.reactor.doIteration(0 if reached() else _PATIENCE)
+
+    def lose(self) -> Failure:
+        """Turns until the connection is gone; it must not go twice."""
+        self.turn_until(lambda: self.protocol.lost)
+        self.reactor.iterate(0)
+        [reason] = self.protocol.lost
+        return reason
+
+    def read(self, size: int) -> bytes:
+        """What the peer reads while the reactor turns; less only if the connection ends."""
+        parts: list[bytes] = []
+        left = size
+        self.peer.setblocking(False)
+        while left:
+            try:
+                part = self.peer.recv(min(left, 64 * 1024))
+            except BlockingIOError:
+                self.reactor.iterate(0)
+                continue
+            if not part:
+                break
+            parts.append(part)
+            left -= len(part)
+        return b"".join(parts)
+
+    def reset(self) -> None:
+        """The peer drops the connection."""
+        self.peer.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+        self.peer.close()

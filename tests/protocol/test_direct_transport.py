@@ -1,0 +1,319 @@
+"""The transport that sends at once, held against Twisted's own: real sockets, a reactor turned by hand."""
+
+import socket
+from typing import Any
+
+from twisted.internet.abstract import FileDescriptor
+from twisted.internet.defer import Deferred
+from twisted.internet.error import CannotListenError, ConnectionAborted, ConnectionDone, ConnectionLost
+from twisted.internet.interfaces import IStreamServerEndpoint
+from twisted.internet.posixbase import PosixReactorBase
+from twisted.internet.protocol import ServerFactory
+from twisted.internet.selectreactor import SelectReactor
+from twisted.internet.tcp import Port
+from twisted.internet.testing import MemoryReactorClock
+from twisted.python.failure import Failure
+from twisted.trial.unittest import SynchronousTestCase
+from zope.interface.verify import verifyObject
+
+from bookkeeper_twisted.protocol.direct_transport import (
+    GATHER_SIZE,
+    MAX_BURST,
+    MAX_GATHERED,
+    DirectPort,
+    DirectServer,
+    DirectServerEndpoint,
+)
+from bookkeeper_twisted.protocol.interfaces import IGatheringTransport
+
+from .loopback import LoopbackTestCase, RecordingProducer
+
+_MUCH = bytes(range(256)) * 16 * 1024  # 4 MiB: more than sockets as small as ours hold
+
+
+class _Contract:
+    """What holds for any server transport."""
+
+    class Tests(LoopbackTestCase):
+        """The suite."""
+
+        def test_writes(self) -> None:
+            """Writes and sequences of writes arrive in order, whether something waits or not."""
+            self.transport.write(b"one ")
+            self.transport.writeSequence([b"two ", b"", b"three "])
+            self.transport.write(_MUCH)
+            self.transport.write(b"four ")
+            self.transport.writeSequence([b"five ", _MUCH])
+            expected = b"one two three " + _MUCH + b"four five " + _MUCH
+            self.assertTrue(self.read(len(expected)) == expected)
+
+        def test_nothing(self) -> None:
+            """Empty writes are nothing."""
+            self.transport.write(b"")
+            self.transport.writeSequence([])
+            self.transport.writeSequence([b""])
+            self.transport.write(b"x")
+            self.assertEqual(self.read(1), b"x")
+
+        def test_no_bytes(self) -> None:
+            """What is no bytes is refused."""
+            for wrong in ("text", 5, None):
+                self.assertRaises(TypeError, self.transport.write, wrong)
+                self.assertRaises(TypeError, self.transport.writeSequence, [wrong])
+
+        def test_push_producer(self) -> None:
+            """It is paused while more waits than fits, and resumed when nothing waits any more."""
+            producer = RecordingProducer()
+            self.transport.registerProducer(producer, True)
+            self.transport.write(b"x")
+            self.assertEqual(producer.events, [])
+            self.transport.write(_MUCH)
+            self.assertEqual(producer.events, ["pause"])
+            self.assertEqual(len(self.read(len(_MUCH) + 1)), len(_MUCH) + 1)
+            self.turn_until(lambda: len(producer.events) == 2)
+            self.assertEqual(producer.events, ["pause", "resume"])
+            self.transport.loseConnection()
+            self.lose()
+            self.assertEqual(producer.events, ["pause", "resume", "stop"])
+
+        def test_paused_producer_keeps_the_connection(self) -> None:
+            """A paused producer is resumed before the close that was asked for; its leaving ends the connection."""
+            producer = RecordingProducer()
+            self.transport.registerProducer(producer, True)
+            self.transport.write(_MUCH)
+            self.transport.loseConnection()
+            self.assertTrue(self.read(len(_MUCH)) == _MUCH)
+            self.turn_until(lambda: producer.events == ["pause", "resume"])
+            self.transport.write(b"last")
+            self.transport.unregisterProducer()
+            self.assertEqual(self.read(5), b"last")
+            self.assertIsNotNone(self.lose().check(ConnectionDone))
+
+        def test_unregistered_producer(self) -> None:
+            """It is told nothing any more."""
+            producer = RecordingProducer()
+            self.transport.registerProducer(producer, True)
+            self.assertRaises(RuntimeError, self.transport.registerProducer, producer, True)
+            self.transport.unregisterProducer()
+            self.transport.write(_MUCH)
+            self.assertEqual(len(self.read(len(_MUCH))), len(_MUCH))
+            self.assertEqual(producer.events, [])
+
+        def test_pull_producer(self) -> None:
+            """It is asked for more by events, never from inside its write."""
+            producer = RecordingProducer()
+            self.transport.registerProducer(producer, False)
+            for n in range(1, 4):
+                self.transport.write(b"x")
+                self.assertEqual(producer.events, ["resume"] * n)
+                self.turn_until(lambda n=n: len(producer.events) > n)
+            self.assertEqual(self.read(3), b"xxx")
+
+        def test_lose_connection(self) -> None:
+            """A close goes behind what was written before and after it."""
+            self.transport.write(_MUCH)
+            self.transport.loseConnection()
+            self.transport.write(b"behind")
+            self.assertEqual(self.protocol.lost, [])
+            self.assertTrue(self.read(len(_MUCH) + 7) == _MUCH + b"behind")
+            self.assertIsNotNone(self.lose().check(ConnectionDone))
+            self.transport.write(b"nobody")
+
+        def test_lose_idle_connection(self) -> None:
+            """A close with nothing to wait for comes with the next turn."""
+            self.transport.loseConnection()
+            self.assertEqual(self.protocol.lost, [])
+            self.assertIsNotNone(self.lose().check(ConnectionDone))
+            self.assertEqual(self.read(1), b"")
+
+        def test_abort(self) -> None:
+            """An abort drops what waits and all that is written later."""
+            self.transport.write(_MUCH)
+            self.transport.abortConnection()
+            self.transport.abortConnection()
+            self.transport.write(b"never")
+            self.assertEqual(self.protocol.lost, [])
+            self.assertIsNotNone(self.lose().check(ConnectionAborted))
+
+        def test_abort_while_idle(self) -> None:
+            """What is written behind an abort is not sent, even if nothing else waits."""
+            self.transport.abortConnection()
+            self.transport.write(b"never")
+            self.lose()
+            self.assertRaises(ConnectionResetError, self.peer.recv, 1)
+
+        def test_reset_by_the_peer(self) -> None:
+            """Writes to a peer that is gone raise nothing; the reactor says so, once, and not from inside a write."""
+            self.reset()
+            for _ in range(3):
+                self.transport.write(b"x")
+                self.transport.writeSequence([b"y", b"z"])
+            self.assertEqual(self.protocol.lost, [])
+            self.assertIsNotNone(self.lose().check(ConnectionLost, ConnectionDone))
+
+        def test_reset_while_data_waits(self) -> None:
+            """The same with a backlog; its producer is stopped."""
+            producer = RecordingProducer()
+            self.transport.registerProducer(producer, True)
+            self.transport.pauseProducing()  # so that only the write event can tell
+            self.transport.write(_MUCH)
+            self.reset()
+            self.transport.write(b"x")
+            self.assertEqual(self.protocol.lost, [])
+            self.assertIsNotNone(self.lose().check(ConnectionLost))
+            self.assertEqual(producer.events[-1], "stop")
+
+        def test_half_close(self) -> None:
+            """Only the writing end is closed, behind what waits; the peer can go on, and ends it."""
+            self.transport.write(_MUCH)
+            self.transport.loseWriteConnection()
+            self.assertTrue(self.read(len(_MUCH) + 1) == _MUCH)
+            self.turn_until(lambda: self.protocol.half_closed)
+            self.transport.write(b"closed")
+            self.peer.sendall(b"more")
+            self.turn_until(lambda: self.protocol.received)
+            self.assertEqual(self.protocol.received, [b"more"])
+            self.peer.shutdown(socket.SHUT_WR)
+            self.assertIsNotNone(self.lose().check(ConnectionDone))
+            self.assertEqual(self.protocol.half_closed, ["write", "read"])
+
+        def test_fairness(self) -> None:
+            """A peer that sends without a pause is heard once a turn, for no more than one buffer."""
+            self.transport.bufferSize = 10
+            self.peer.sendall(b"x" * 1000)
+            for turn in range(1, 4):
+                self.reactor.iterate(0)
+                self.assertEqual([len(data) for data in self.protocol.received], [10] * turn)
+
+        def test_paused(self) -> None:
+            """A transport that is paused reads nothing until it is resumed."""
+            self.transport.pauseProducing()
+            self.peer.sendall(b"x")
+            self.reactor.iterate(0)
+            self.assertEqual(self.protocol.received, [])
+            self.transport.resumeProducing()
+            self.turn_until(lambda: self.protocol.received)
+
+
+class TwistedContractTests(_Contract.Tests):
+    """Twisted's transport: the measure."""
+
+    port_class = Port
+
+
+class DirectContractTests(_Contract.Tests):
+    """Ours."""
+
+    port_class = DirectPort
+
+
+class DirectServerTests(LoopbackTestCase):
+    """What ours does beyond the contract."""
+
+    port_class = DirectPort
+
+    def test_interface(self) -> None:
+        """It says that it gathers."""
+        self.assertIsInstance(self.transport, DirectServer)
+        verifyObject(IGatheringTransport, self.transport)
+
+    def test_at_once(self) -> None:
+        """What the kernel takes is there without a turn of the reactor, which is asked for nothing."""
+        self.transport.write(b"one ")
+        self.transport.writeSequence([b"two ", memoryview(b"three")])
+        self.assertEqual(self.peer.recv(100), b"one two three")
+        self.assertEqual(self.reactor.getWriters(), [])
+
+    def test_order_of_nested_writes(self) -> None:
+        """What a resumed producer writes goes out at once, behind what waited."""
+        producer = RecordingProducer()
+        producer.resumeProducing = lambda: self.transport.write(b"nested")  # type: ignore[method-assign]
+        self.transport.registerProducer(producer, True)
+        self.transport.write(_MUCH)
+        self.assertTrue(self.read(len(_MUCH) + 6) == _MUCH + b"nested")
+
+    def test_burst(self) -> None:
+        """A producer whose peer takes all that comes is paused after a burst, until the next turn."""
+        producer = RecordingProducer()
+        self.transport.registerProducer(producer, True)
+        sent = 0
+        while not producer.events:
+            self.transport.write(b"x" * 1024)
+            sent += len(self.peer.recv(1024, socket.MSG_WAITALL))
+        self.assertEqual((sent, producer.events), (MAX_BURST + 1024, ["pause"]))
+        self.reactor.iterate(0)
+        self.assertEqual(producer.events, ["pause", "resume"])
+        self.transport.write(b"x")
+        self.assertEqual(self.reactor.getWriters(), [])
+
+    def test_gathered(self) -> None:
+        """Long pieces of any number arrive in order."""
+        pieces = [bytes([n % 251]) * GATHER_SIZE for n in range(MAX_GATHERED + 5)]
+        self.transport.writeSequence(pieces)
+        expected = b"".join(pieces)
+        self.assertTrue(self.read(len(expected)) == expected)
+
+    def test_views_are_let_go(self) -> None:
+        """Memory behind a view may change, or go, once the write has returned."""
+        memory = bytearray(_MUCH)
+        self.transport.writeSequence([b"head", memoryview(memory)])
+        memory.clear()
+        memory.extend(b"changed")
+        self.transport.writeSequence([b"tail", memoryview(memory)])
+        memory.clear()
+        expected = b"head" + _MUCH + b"tailchanged"
+        self.assertTrue(self.read(len(expected)) == expected)
+
+    def test_writes_below(self) -> None:
+        """A layer of encryption writes through the base class: its bytes keep their place."""
+        FileDescriptor.write(self.transport, b"below ")
+        self.transport.write(b"above ")
+        FileDescriptor.writeSequence(self.transport, [b"below", b"."])
+        self.assertEqual(self.read(18), b"below above below.")
+
+    def test_encrypted(self) -> None:
+        """Once a layer of encryption is in, nothing is sent past it."""
+        self.protocol.write = self.protocol.writeSequence = lambda _: None  # type: ignore[attr-defined]
+        self.transport.TLS = True
+        self.transport.write(b"a")
+        self.transport.writeSequence([b"b", memoryview(b"c")])
+        self.peer.setblocking(False)
+        self.assertRaises(BlockingIOError, self.peer.recv, 1)
+        self.transport.TLS = False
+
+
+class EndpointTests(SynchronousTestCase):
+    """The endpoint that makes such transports."""
+
+    def listen(self, reactor: Any, port: int = 0, interface: str = "127.0.0.1") -> "Deferred[Any]":
+        endpoint = DirectServerEndpoint(reactor, port, 7, interface)
+        verifyObject(IStreamServerEndpoint, endpoint)
+        return endpoint.listen(ServerFactory())
+
+    def reactor(self) -> Any:
+        reactor = SelectReactor()
+        for waker in list(reactor._internalReaders):
+            self.addCleanup(waker.connectionLost, None)
+        return reactor
+
+    def test_direct(self) -> None:
+        """On a reactor of sockets the connections send at once."""
+        reactor = self.reactor()
+        port = self.successResultOf(self.listen(reactor))
+        self.addCleanup(port.connectionLost, Failure(ConnectionDone()))
+        self.assertIsInstance(port, DirectPort)
+        self.assertIsInstance(reactor, PosixReactorBase)
+        self.assertEqual(port.backlog, 7)
+
+    def test_taken(self) -> None:
+        """An address that is taken is a failure."""
+        port = self.successResultOf(self.listen(self.reactor()))
+        self.addCleanup(port.connectionLost, Failure(ConnectionDone()))
+        self.failureResultOf(self.listen(self.reactor(), port.getHost().port), CannotListenError)
+
+    def test_other_reactors(self) -> None:
+        """A reactor that is none of sockets listens in its own way."""
+        reactor = MemoryReactorClock()
+        self.successResultOf(self.listen(reactor, 3181, "::1"))
+        [(port, _, backlog, interface)] = reactor.tcpServers
+        self.assertEqual((port, backlog, interface), (3181, 7, "::1"))
