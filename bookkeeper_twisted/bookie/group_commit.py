@@ -56,7 +56,8 @@ class _Group:
     :ivar items: those that are complete with it.
     :ivar durable: end of what is synced.
     :ivar synced: whether nothing written is left unsynced.
-    :ivar began, written, ended: when it was taken from the queue, when it was written, and when it was complete.
+    :ivar began, ended: when it was taken from the queue, and when it was complete.
+    :ivar written: when it was written; the beginning, if write and sync were one.
     """
 
     __slots__ = ("items", "durable", "synced", "began", "written", "ended", "failure")
@@ -232,9 +233,10 @@ class GroupCommit:
         metrics.group_bytes.success.record(n_bytes)
         waited = group.began - sum([item.queued_at for item in group.items]) / len(group.items)
         metrics.queue_latency.success.record(waited * 1000, len(group.items))
-        metrics.write.success.record((group.written - group.began) * 1000)
         if group.synced:
             metrics.sync.success.record((group.ended - group.written) * 1000)
+        else:
+            metrics.write.success.record((group.written - group.began) * 1000)
         metrics.add_entry.success.record((waited + group.ended - group.began) * 1000, max(n_entries, 1))
 
     # -- journal lane --
@@ -264,19 +266,25 @@ class GroupCommit:
         items = group.items
         records = [item.records for item in items if item.records]
         waiting = [item for item in items if item.sync]
-        if records:
-            self.journal.write_group(records, sync=False)
-        group.written = self._clock.seconds()
-        if waiting:
-            if records and len(waiting) < len(items):
-                self._complete_early(group, waiting)
-            self.journal.sync()
+        if records and len(waiting) == len(items):
+            self.journal.write_group(records)  # by one call, if the disk can do that
+        else:
+            self._write_and_sync(group, records, waiting)
         group.durable = self.journal.durable
         group.synced = group.durable == self.journal.position
         group.ended = self._clock.seconds()
 
-    def _complete_early(self, group: _Group, waiting: Sequence[_Item]) -> None:
+    def _write_and_sync(self, group: _Group, records: Sequence[bytes], waiting: Sequence[_Item]) -> None:
         """Deferred-sync items are complete with the write, the others with the sync behind it."""
+        if records:
+            self.journal.write_group(records, sync=False)
+            group.written = self._clock.seconds()
+        if waiting:
+            if records:
+                self._complete_early(group, waiting)
+            self.journal.sync()
+
+    def _complete_early(self, group: _Group, waiting: Sequence[_Item]) -> None:
         early = _Group([item for item in group.items if not item.sync], group.began)
         early.written = early.ended = group.written
         early.durable = self.journal.durable

@@ -29,7 +29,7 @@ class ListJournal:
 
     def write_group(self, records: Sequence[bytes], sync: bool = True) -> JournalPosition:
         self._check()
-        self.calls.append(b"".join(records))
+        self.calls.append((b"".join(records), sync))
         self.position = JournalPosition(1, self.position.offset + sum(map(len, records)))
         if sync:
             self.durable = self.position
@@ -97,7 +97,7 @@ class GroupTests(GroupCommitTestCase):
             self.append(records)
         self.assertEqual(self.events, [])
         self.executor.drain()
-        self.assertEqual(self.journal.calls, [b"abc", "sync"])
+        self.assertEqual(self.journal.calls, [(b"abc", True)])
         self.assertEqual(self.events, [(b"a", None), (b"b", None), (b"c", None), "flush"])
 
     def test_nothing_is_acknowledged_before_the_sync(self) -> None:
@@ -121,7 +121,7 @@ class GroupTests(GroupCommitTestCase):
 
         self.journal.write_group = arriving  # type: ignore[method-assign]
         self.executor.run_one()
-        self.assertEqual(self.journal.calls, [b"a", "sync", b"b", "sync"])
+        self.assertEqual(self.journal.calls, [(b"a", True), (b"b", True)])
         self.executor.deliver()
         self.assertEqual(self.events, [(b"a", None), "flush", (b"b", None), "flush"])
         self.assertEqual(self.executor.lanes(), [])
@@ -132,7 +132,7 @@ class GroupTests(GroupCommitTestCase):
         self.executor.drain()
         self.append(b"b")
         self.executor.drain()
-        self.assertEqual(self.journal.calls, [b"a", "sync", b"b", "sync"])
+        self.assertEqual(self.journal.calls, [(b"a", True), (b"b", True)])
 
     def test_one_drain_at_a_time(self) -> None:
         """However much is queued, the lane has one piece of work."""
@@ -198,7 +198,7 @@ class GroupTests(GroupCommitTestCase):
         self.assertNoResult(finished)
         self.executor.drain()
         self.successResultOf(finished)
-        self.assertEqual(self.journal.calls, [b"a", "sync"])
+        self.assertEqual(self.journal.calls, [(b"a", False), "sync"])
         self.assertEqual(self.clock.getDelayedCalls(), [])
 
 
@@ -210,7 +210,7 @@ class MetricsTests(GroupCommitTestCase):
         write, sync = self.journal.write_group, self.journal.sync
 
         def slow_write(records: Sequence[bytes], sync: bool = True) -> JournalPosition:
-            self.clock.advance(2)
+            self.clock.advance(7 if sync else 2)
             return write(records, sync)
 
         def slow_sync() -> JournalPosition:
@@ -226,14 +226,21 @@ class MetricsTests(GroupCommitTestCase):
         return [part.success.sum for part in (metrics.queue_latency, metrics.write, metrics.sync, metrics.add_entry)]
 
     def test_latencies(self) -> None:
-        """The time in the queue is that of each item; writing and syncing are measured apart."""
+        """The time in the queue is that of each item; write and sync by one call count as a sync."""
         self.append(b"a")
         self.clock.advance(1)
         self.append(b"b")
         self.clock.advance(1)
         self.executor.drain()
-        self.assertEqual(self.sums(), [2000 + 1000, 2000, 5000, 9000 + 8000])
+        self.assertEqual(self.sums(), [2000 + 1000, 0, 7000, 9000 + 8000])
         self.assertEqual((self.metrics.queue_latency.success.count, self.metrics.sync.success.count), (2, 1))
+
+    def test_mixed(self) -> None:
+        """Where some wait for the write alone, writing and syncing are measured apart."""
+        self.append(b"a", sync=False)
+        self.append(b"b")
+        self.executor.drain()
+        self.assertEqual(self.sums(), [0, 2000, 5000, 2000 + 7000])
 
     def test_unsynced(self) -> None:
         """A group that nobody wants synced has no time of a sync."""
@@ -261,11 +268,11 @@ class DeferredSyncTests(GroupCommitTestCase):
         """A group without anybody who wants a sync is not synced, until the interval has passed."""
         self.append(b"a", sync=False)
         self.executor.drain()
-        self.assertEqual(self.journal.calls, [b"a"])
+        self.assertEqual(self.journal.calls, [(b"a", False)])
         self.assertEqual(self.events, [(b"a", None), "flush"])
         self.clock.advance(1)
         self.executor.drain()
-        self.assertEqual(self.journal.calls, [b"a", "sync"])
+        self.assertEqual(self.journal.calls, [(b"a", False), "sync"])
         self.assertEqual(self.commit.mark, JournalPosition(1, 1))
 
     def test_a_sync_in_between(self) -> None:
@@ -289,7 +296,7 @@ class DeferredSyncTests(GroupCommitTestCase):
 
         self.journal.sync = syncing  # type: ignore[method-assign]
         self.executor.drain()
-        self.assertEqual(self.journal.calls, [b"ab", "sync"])
+        self.assertEqual(self.journal.calls, [(b"ab", False), "sync"])
         self.assertEqual(self.events, [(b"b", None), "flush", "syncing", (b"a", None), "flush"])
         self.assertEqual(self.clock.getDelayedCalls(), [])
 
@@ -303,7 +310,7 @@ class UnsyncedTests(GroupCommitTestCase):
         """Everything is complete after the write, and synced when the interval has passed."""
         self.append(b"a")
         self.executor.drain()
-        self.assertEqual(self.journal.calls, [b"a"])
+        self.assertEqual(self.journal.calls, [(b"a", False)])
         self.assertEqual(self.events, [(b"a", None), "flush"])
         self.clock.advance(0.5)
         self.executor.drain()
@@ -322,7 +329,7 @@ class MaxWaitTests(GroupCommitTestCase):
         self.append(b"b")
         self.clock.advance(0.002)
         self.executor.drain()
-        self.assertEqual(self.journal.calls, [b"ab", "sync"])
+        self.assertEqual(self.journal.calls, [(b"ab", True)])
 
     def test_enough(self) -> None:
         """Enough bytes end the wait."""
