@@ -16,7 +16,7 @@ class UngroupedConnection(ServerConnection):
             super().reply(frame)
             self.flush()
 
-    def reply_pieces(self, pieces: Sequence[bytes]) -> None:
+    def reply_pieces(self, pieces: Sequence[bytes | memoryview]) -> None:
         super().reply_pieces(pieces)
         self.flush()
 
