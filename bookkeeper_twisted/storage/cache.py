@@ -130,14 +130,17 @@ class WriteCache:
     :ivar bytes: records held.
     :ivar count: entries held.
     :ivar cost: what is held against the limit: bytes, and what runs, tails and ledgers cost beside them.
+    :ivar outgoing: a cache that nobody needs any more.  It goes piece by piece as this one grows: to free all
+        of it at once would hold the thread up for milliseconds.
     """
 
-    __slots__ = ("bytes", "count", "_runs", "_in_tails", "_ledgers")
+    __slots__ = ("bytes", "count", "outgoing", "_runs", "_in_tails", "_ledgers")
 
     def __init__(self) -> None:
         self.bytes = 0
         self.count = 0
         self._runs = 0
+        self.outgoing: WriteCache | None = None
         self._in_tails = 0
         self._ledgers: dict[int, RunList] = {}
 
@@ -161,6 +164,8 @@ class WriteCache:
             self._count(old, -1)
         for new in come:
             self._count(new, 1)
+        if self.outgoing is not None:
+            self._let_go(run.size)
 
     def add_mixed(self, run: MixedRun) -> None:
         """Inserts entries of several ledgers; they replace copies of the same entries."""
@@ -176,6 +181,29 @@ class WriteCache:
             else:
                 tail.entries.append(entry)
                 tail.next = entry_id + 1
+        if self.outgoing is not None:
+            self._let_go(run.size)
+
+    def _let_go(self, n_bytes: int) -> None:
+        """Frees twice as many bytes as came in, so that both caches are never more than the old one was."""
+        if self.outgoing is not None and not self.outgoing.shrink(2 * n_bytes):
+            self.outgoing = None
+
+    def shrink(self, n_bytes: int) -> bool:
+        """Frees some bytes of a cache that nobody reads any more.
+
+        :returns: whether anything is left.
+        """
+        ledgers = self._ledgers
+        while n_bytes > 0 and ledgers:
+            ledger_id, held = ledgers.popitem()
+            while held.runs and n_bytes > 0:
+                n_bytes -= held.runs.pop().size
+            if held.runs:
+                ledgers[ledger_id] = held
+            elif held.tail is not None:
+                n_bytes -= sum(map(len, held.tail.entries))
+        return bool(ledgers)
 
     def _begin_tail(self, ledger_id: int, entry_id: int, entry: bytes) -> None:
         """Puts an entry that continues no tail, and that is counted as one of a tail, where it belongs."""

@@ -69,10 +69,11 @@ class DirectoryStorage:
         """Begins a flush.  The flushing half must be empty: everything in it would be lost (trap 12)."""
         assert not self.flushing
         self.active, self.flushing = self.flushing, self.active
+        self.flushing.outgoing = None
 
     def written(self) -> None:
         """Ends a flush that succeeded."""
-        self.flushing = WriteCache()
+        self.active.outgoing, self.flushing = self.flushing, WriteCache()
 
     def not_written(self) -> None:
         """Ends a flush that failed: both halves are one again, the newer copies on top.

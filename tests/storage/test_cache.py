@@ -38,6 +38,11 @@ def _copy(chunk: MixedRun) -> MixedRun:
     return MixedRun(chunk.ledger_ids, chunk.entry_ids, chunk.lacs, [bytes(bytearray(e)) for e in chunk.entries])
 
 
+def _left(cache: WriteCache) -> list[EntryRun]:
+    """What a cache that shrinks still holds."""
+    return [each for runs in cache._ledgers.values() for each in runs.all()]
+
+
 class RunListTests(SynchronousTestCase):
     """The runs of one ledger."""
 
@@ -146,6 +151,19 @@ class WriteCacheTests(SynchronousTestCase):
         self.assertEqual(cache.cost, whole)
         cache.add_mixed(mixed(run(1, 5)))
         self.assertEqual(cache.cost, 2 * LEDGER_OVERHEAD + entries * 56 + 4 * RUN_OVERHEAD + 64 * ENTRY_OVERHEAD)
+
+    def test_outgoing(self) -> None:
+        """A cache that is not needed any more goes twice as fast as the new one grows, whatever it holds."""
+        for old_runs in ([run(1, 10 * i, 10) for i in range(40)], [run(i, 0) for i in range(400)]):
+            cache, old = WriteCache(), WriteCache()
+            old.add_mixed(mixed(*old_runs[:200]))
+            for each in old_runs[200:]:
+                old.add(each)
+            cache.outgoing = old
+            for entry_id in range(200):
+                cache.add(run(7, entry_id))
+                self.assertLessEqual(sum(r.size for r in _left(old)) + cache.bytes, 400 * 56)
+            self.assertEqual((_left(old), cache.outgoing), ([], None))
 
     def test_memory_of_many_ledgers(self) -> None:
         """S11: what ten thousand ledgers take is not more than what is counted, however few entries each has."""

@@ -48,6 +48,22 @@ class CheckpointTests(SynchronousTestCase):
         begun.finish()
         self.assertIsNotNone(self.storage.begin_checkpoint([]))
 
+    def test_memory_of_what_was_written(self) -> None:
+        """A cache that was written is found no more; its memory goes as entries come, or with the next checkpoint."""
+        directory = self.storage.directories[1]
+        for _ in range(2):
+            self.storage.add(run(1, 0, 10))
+            checkpoint(self.storage)
+            self.assertIsNone(self.storage.cached(1, 0))
+            self.assertIsNotNone(directory.active.outgoing)
+        self.storage.add(run(3, 0, 5))
+        self.assertIsNone(directory.active.outgoing)
+        checkpoint(self.storage)
+        begun = self.begin()
+        self.assertIsNone(directory.active.outgoing or directory.flushing.outgoing)
+        begun.write()
+        begun.finish()
+
     def test_marks_come_last(self) -> None:
         """When the marks are written, every entry and state of both directories is durable (S7)."""
         seen = []
