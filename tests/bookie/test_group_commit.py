@@ -1,87 +1,14 @@
 """Group commit: one write, one sync, one flush for everything that waited."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 
-from twisted.internet.task import Clock
-from twisted.python.failure import Failure
-from twisted.trial.unittest import SynchronousTestCase
-from zope.interface import implementer
 from zope.interface.verify import verifyObject
 
-from bookkeeper_twisted.bookie.group_commit import CommitOptions, GroupCommit
+from bookkeeper_twisted.bookie.group_commit import CommitOptions
 from bookkeeper_twisted.errors import StorageFailedError
-from bookkeeper_twisted.instruments import Instruments
-from bookkeeper_twisted.metrics import JournalMetrics
 from bookkeeper_twisted.storage.interfaces import IJournal, JournalPosition
-from bookkeeper_twisted.testing.executor import StepExecutor
 
-
-@implementer(IJournal)
-class ListJournal:
-    """Remembers what it was asked to do."""
-
-    def __init__(self) -> None:
-        self.position = self.durable = JournalPosition(1, 0)
-        self.calls: list[object] = []
-        self.error: Exception | None = None
-        self.released: list[JournalPosition] = []
-        self.unprepared = 0
-
-    def write_group(self, records: Sequence[bytes], sync: bool = True) -> JournalPosition:
-        self._check()
-        self.calls.append((b"".join(records), sync))
-        self.position = JournalPosition(1, self.position.offset + sum(map(len, records)))
-        if sync:
-            self.durable = self.position
-        return self.position
-
-    def sync(self) -> JournalPosition:
-        self._check()
-        self.calls.append("sync")
-        self.durable = self.position
-        return self.durable
-
-    def _check(self) -> None:
-        if self.error is not None:
-            raise self.error
-
-    def replay(self, mark: JournalPosition) -> Iterator[bytes]:
-        return iter(())
-
-    def release(self, mark: JournalPosition) -> None:
-        self._check()
-        self.released.append(mark)
-
-    def prepare(self) -> bool:
-        self.unprepared -= 1
-        return self.unprepared <= 0
-
-    def close(self) -> None:
-        self.calls.append("close")
-
-
-class GroupCommitTestCase(SynchronousTestCase):
-    """A queue in front of a journal that is a list."""
-
-    options = CommitOptions()
-
-    def setUp(self) -> None:
-        self.journal = ListJournal()
-        self.executor = StepExecutor()
-        self.clock = Clock()
-        self.events: list[object] = []
-        self.failures: list[Failure] = []
-        self.commit = self.make(self.options)
-
-    def make(self, options: CommitOptions) -> GroupCommit:
-        self.metrics = JournalMetrics(Instruments(), 0)
-        return GroupCommit(
-            self.journal, "journal-0", self.executor, self.clock, lambda: self.events.append("flush"),
-            self.failures.append, self.metrics, options,
-        )  # fmt: skip
-
-    def append(self, records: bytes, sync: bool = True) -> None:
-        self.commit.append(records, 1, lambda error: self.events.append((records, error)), sync)
+from .group_commit_case import GroupCommitTestCase
 
 
 class GroupTests(GroupCommitTestCase):
@@ -200,65 +127,6 @@ class GroupTests(GroupCommitTestCase):
         self.successResultOf(finished)
         self.assertEqual(self.journal.calls, [(b"a", False), "sync"])
         self.assertEqual(self.clock.getDelayedCalls(), [])
-
-
-class MetricsTests(GroupCommitTestCase):
-    """What is counted of groups, on a journal that takes 2 s to write and 5 s to sync."""
-
-    def setUp(self) -> None:
-        super().setUp()
-        write, sync = self.journal.write_group, self.journal.sync
-
-        def slow_write(records: Sequence[bytes], sync: bool = True) -> JournalPosition:
-            self.clock.advance(7 if sync else 2)
-            return write(records, sync)
-
-        def slow_sync() -> JournalPosition:
-            self.clock.advance(5)
-            return sync()
-
-        self.journal.write_group = slow_write  # type: ignore[method-assign]
-        self.journal.sync = slow_sync  # type: ignore[method-assign]
-
-    def sums(self) -> list[float]:
-        """Milliseconds in all: in the queue, of writing, of syncing, from the queueing to the end."""
-        metrics = self.metrics
-        return [part.success.sum for part in (metrics.queue_latency, metrics.write, metrics.sync, metrics.add_entry)]
-
-    def test_latencies(self) -> None:
-        """The time in the queue is that of each item; write and sync by one call count as a sync."""
-        self.append(b"a")
-        self.clock.advance(1)
-        self.append(b"b")
-        self.clock.advance(1)
-        self.executor.drain()
-        self.assertEqual(self.sums(), [2000 + 1000, 0, 7000, 9000 + 8000])
-        self.assertEqual((self.metrics.queue_latency.success.count, self.metrics.sync.success.count), (2, 1))
-
-    def test_mixed(self) -> None:
-        """Where some wait for the write alone, writing and syncing are measured apart."""
-        self.append(b"a", sync=False)
-        self.append(b"b")
-        self.executor.drain()
-        self.assertEqual(self.sums(), [0, 2000, 5000, 2000 + 7000])
-
-    def test_unsynced(self) -> None:
-        """A group that nobody wants synced has no time of a sync."""
-        self.append(b"a", sync=False)
-        self.executor.drain()
-        self.assertEqual(self.sums(), [0, 2000, 0, 2000])
-        self.assertEqual(self.metrics.sync.success.count, 0)
-
-    def test_sizes(self) -> None:
-        """Groups, and their entries and bytes, are counted."""
-        for records in (b"a", b"bc"):
-            self.append(records)
-        self.executor.drain()
-        self.append(b"def")
-        self.executor.drain()
-        metrics = self.metrics
-        self.assertEqual((metrics.groups.value, metrics.written_bytes.value), (2, 6))
-        self.assertEqual((metrics.group_entries.success.sum, metrics.group_bytes.success.sum), (3, 6))
 
 
 class DeferredSyncTests(GroupCommitTestCase):

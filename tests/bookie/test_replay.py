@@ -11,7 +11,7 @@ from bookkeeper_twisted.storage.interfaces import JournalPosition, LedgerRow
 from bookkeeper_twisted.storage.ledger_storage import StorageSettings
 
 from .rig import KEY, Rig, entry, run
-from .test_group_commit import ListJournal
+from .group_commit_case import ListJournal
 
 
 class _Recorded(ListJournal):
