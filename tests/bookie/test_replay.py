@@ -10,8 +10,8 @@ from bookkeeper_twisted.errors import JournalDamageError
 from bookkeeper_twisted.storage.interfaces import JournalPosition, LedgerRow
 from bookkeeper_twisted.storage.ledger_storage import StorageSettings
 
-from .rig import KEY, Rig, entry, run
 from .group_commit_case import ListJournal
+from .rig import KEY, Rig, entry, run
 
 
 class _Recorded(ListJournal):
