@@ -8,14 +8,17 @@ import struct
 from collections.abc import Sequence
 
 from ..errors import Status
-from ..model import EntryRun
+from ..model import EntryRun, column
 from .operations import Operation
-from .varints import bytes_field, equal_widths, fill_column, number_field, varint
+from .varints import bytes_field, common_width, equal_widths, fill_column, number_field, varint, width
 
 _LENGTH = struct.Struct(">I")
 _READ_KEY = b"\xa2\x06"
 _ADD_KEY = b"\xaa\x06"
 _BATCH_KEY = b"\xea\x06"
+
+_ROW = 4
+"""Fewer replies are made sooner one by one."""
 
 TXN_AT = 11
 """Where a canonical frame has its txnId: behind length word, header key and length, version, operation, txnId key."""
@@ -49,7 +52,7 @@ def add_reply(txn_id: int, status: Status, ledger_id: int, entry_id: int) -> byt
 
 def add_replies(txn_ids: Sequence[int], status: Status, ledger_id: int, first: int) -> bytes:
     """Replies to adds of consecutive entries, in order."""
-    if len(txn_ids) < 4:
+    if len(txn_ids) < _ROW:
         return b"".join([add_reply(txn, status, ledger_id, first + i) for i, txn in enumerate(txn_ids)])
     return b"".join([
         _equal_add_replies(txn_ids[start:end], status, ledger_id, first + start, txn_size, id_size)
@@ -85,17 +88,39 @@ def read_replies(
 ) -> bytes:  # fmt: skip
     """Successful replies, one for each entry."""
     last = number_field(b"\x28", max_lac)
-    keys = {ledger_id: b"\x08\x00\x10" + varint(ledger_id) + b"\x18" for ledger_id in set(ledger_ids)}
-    sizes = {size: b"\x22" + varint(size) for size in set(map(len, entries))}
+    if len(entries) >= _ROW and len(set(ledger_ids)) == len(set(map(len, entries))) == 1:
+        sizes = (common_width(txn_ids), common_width(entry_ids))
+        if all(sizes):
+            return _equal_read_replies(txn_ids, ledger_ids[0], entry_ids, entries, last, sizes)
     parts: list[bytes] = []
     for txn_id, ledger_id, entry_id, entry in zip(txn_ids, ledger_ids, entry_ids, entries, strict=True):
-        txn = varint(txn_id)
-        head = keys[ledger_id] + varint(entry_id) + sizes[len(entry)]
-        key = b"\x10\x00\xa2\x06" + varint(len(head) + len(entry) + len(last))
-        length = 7 + len(txn) + len(key) + len(head) + len(entry) + len(last)
-        parts += (
-            _LENGTH.pack(length), b"\x0a%c\x08\x03\x10\x01\x18" % (5 + len(txn)), txn, key, head, entry, last
-        )  # fmt: skip
+        parts += (_read_head(txn_id, ledger_id, entry_id, len(entry), len(last)), entry, last)
+    return b"".join(parts)
+
+
+def _read_head(txn_id: int, ledger_id: int, entry_id: int, size: int, rest: int) -> bytes:
+    """A successful reply up to its entry of ``size`` bytes, which ``rest`` bytes of the message follow."""
+    ids = _ids(Status.EOK, ledger_id, entry_id) + b"\x22" + varint(size)
+    head = header_field(Operation.READ, txn_id) + b"\x10\x00" + _READ_KEY + varint(len(ids) + size + rest) + ids
+    return _LENGTH.pack(len(head) + size + rest) + head
+
+
+def _equal_read_replies(
+    txn_ids: Sequence[int], ledger_id: int, entry_ids: Sequence[int], entries: Sequence[bytes], last: bytes,
+    sizes: tuple[int, int],
+) -> bytes:  # fmt: skip
+    """Replies of one layout: a repeated head, the end of the reply before it in front, with two columns filled in."""
+    count, size = len(entries), len(entries[0])
+    head = last + _read_head(txn_ids[0], ledger_id, entry_ids[0], size, len(last))
+    stride = len(head)
+    heads = bytearray(head * count)
+    fill_column(heads, len(last) + TXN_AT, stride, txn_ids, sizes[0])
+    fill_column(heads, stride - width(size) - 1 - sizes[1], stride, entry_ids, sizes[1])
+    parts: list[bytes] = [b""] * (2 * count + 1)
+    parts[:-1:2] = column(bytes(heads), stride, count, 0, stride)
+    parts[1::2] = entries
+    parts[0] = parts[0][len(last) :]
+    parts[-1] = last
     return b"".join(parts)
 
 

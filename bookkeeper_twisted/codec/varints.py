@@ -29,6 +29,13 @@ def width(value: int) -> int:
     return max(1, ((value & _MASK).bit_length() + 6) // 7)
 
 
+def common_width(values: Sequence[int]) -> int:
+    """Bytes of each varint of some values; 0 if they differ, or if a value is negative."""
+    low, high = min(values), max(values)
+    size = width(high)
+    return size if low >= 0 and width(low) == size else 0
+
+
 def number_field(key: bytes, value: int | None) -> bytes:
     """A varint field; empty if there is no value.
 
@@ -84,13 +91,17 @@ def equal_widths(txn_ids: Sequence[int], first: int) -> Iterator[tuple[int, int,
 
 
 def fill_column(frames: bytearray, at: int, stride: int, values: Sequence[int], size: int) -> None:
-    """Writes varints of ``size`` bytes, one into each frame of ``stride`` bytes at offset ``at``."""
-    if size == 1:
-        frames[at::stride] = bytes(values)
-        return
+    """Writes varints of ``size`` bytes, one into each frame of ``stride`` bytes at offset ``at``.
+
+    Every frame has that of the first value there already: bytes that are the same for all values stay.
+    """
+    low, high = min(values), max(values)
     shift = 0
     for i in range(at, at + size - 1):
+        if low >> shift == high >> shift:
+            return
         frames[i::stride] = bytes([value >> shift & 127 | 128 for value in values])
         shift += 7
     top = 1 if size == _MAX_SIZE else 127  # bits of a 64-bit value that are left for the last byte
-    frames[at + size - 1 :: stride] = bytes([value >> shift & top for value in values])
+    if low >> shift != high >> shift:
+        frames[at + size - 1 :: stride] = bytes([value >> shift & top for value in values])

@@ -16,6 +16,7 @@ from .wire_examples import id64, quick, run, signed64
 
 txn_id = st.one_of(st.integers(0, 300), st.integers(0, (1 << 64) - 1))
 first_id = st.one_of(st.integers(0, 200), st.integers(0, 1 << 62))
+near_a_step = st.builds(lambda bits, more: max(0, (1 << bits) + more), st.integers(0, 62), st.integers(-25, 5))
 optional_lac = st.one_of(st.none(), signed64)
 status = st.sampled_from(list(Status))
 
@@ -83,6 +84,17 @@ class ReplyTests(SynchronousTestCase):
         columns: Any = [[read[i] for read in reads] for i in range(4)] + [lac]
         expected = [read_reply(txn, Status.EOK, (ledger, entry), body, lac) for txn, ledger, entry, body in reads]
         self.assertEqual(v3_replies.read_replies(*columns), b"".join(expected))
+
+    @quick
+    @given(st.integers(4, 20), near_a_step, near_a_step, id64, st.sampled_from([0, 24, 127, 128, 200]), optional_lac)
+    def test_row_of_read_replies(
+        self, n: int, txn: int, first: int, ledger_id: int, size: int, lac: int | None
+    ) -> None:
+        """Replies to reads of one ledger whose entries have one size, where ids gain a byte and where they do not."""
+        columns = (range(txn, txn + n), [ledger_id] * n, range(first, first + n), [bytes([i]) * size for i in range(n)])
+        rows = zip(*columns, strict=True)
+        expected = [read_reply(t, Status.EOK, (ledger, entry), body, lac) for t, ledger, entry, body in rows]
+        self.assertEqual(v3_replies.read_replies(*columns, lac), b"".join(expected))
 
     @quick
     @given(txn_id, id64, st.lists(st.lists(st.sampled_from([0, 24, 41, 200]), min_size=1, max_size=6)), optional_lac)

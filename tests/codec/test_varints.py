@@ -7,6 +7,7 @@ from twisted.trial.unittest import SynchronousTestCase
 from bookkeeper_twisted.codec.protobuf import wire_pb
 from bookkeeper_twisted.codec.varints import (
     bytes_field,
+    common_width,
     decode_column,
     decode_varint,
     equal_widths,
@@ -19,6 +20,18 @@ from bookkeeper_twisted.codec.varints import (
 from .wire_examples import id64, quick, signed64
 
 of_all_sizes = st.integers(0, 62).flatmap(lambda bits: st.integers(0, 1 << bits))
+
+
+class CommonWidthTests(SynchronousTestCase):
+    """What the varints of some values have in common."""
+
+    def test_common_width(self) -> None:
+        """It is their size, if they have one, and no value is negative."""
+        self.assertEqual(common_width([0, 127, 5]), 1)
+        self.assertEqual(common_width([128, 1 << 13]), 2)
+        self.assertEqual(common_width([1 << 63, (1 << 64) - 1]), 10)
+        self.assertEqual(common_width([127, 128]), 0)
+        self.assertEqual(common_width([-1, 1 << 63]), 0)
 
 
 class VarintTests(SynchronousTestCase):
@@ -64,7 +77,7 @@ class ColumnTests(SynchronousTestCase):
         frames = []
         for start, end, size, id_size in equal_widths(values, first):
             stride = 1 + size + id_size
-            row = bytearray(b"." * (stride * (end - start)))
+            row = bytearray((b"." + varint(values[start]) + varint(first + start)) * (end - start))
             fill_column(row, 1, stride, values[start:end], size)
             fill_column(row, 1 + size, stride, range(first + start, first + end), id_size)
             frames.append(bytes(row))
