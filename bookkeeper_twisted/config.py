@@ -132,7 +132,8 @@ class BookieConfig(MetadataConfig):
         unit="MiB", java="25 % of direct memory",
     )  # fmt: skip
     db_storage_read_ahead_cache_max_size_mb: int = setting(
-        "dbStorage_readAheadCacheMaxSizeMb", 64, integer(0), "memory for entries read ahead, all directories",
+        "dbStorage_readAheadCacheMaxSizeMb", 64, integer(0),
+        "memory for entries read ahead, all directories, where the system cannot tell what its page cache holds",
         unit="MiB", java="25 % of direct memory",
     )  # fmt: skip
     db_storage_max_throttle_time_ms: int = setting(

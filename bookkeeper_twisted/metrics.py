@@ -70,6 +70,7 @@ class StorageCounts(Protocol):
 
     write_cache_hits: int
     read_cache_hits: int
+    resident_hits: int
     cache_misses: int
 
     def pending_bytes(self) -> int: ...
@@ -90,8 +91,8 @@ class StorageMetrics:
 
         counter("bookie_write_cache_hits", lambda: storage.write_cache_hits)
         counter("bookie_write_cache_misses", lambda: storage.read_cache_hits + storage.cache_misses)
-        counter("bookie_read_cache_hits", lambda: storage.read_cache_hits)
-        counter("bookie_read_cache_misses", lambda: storage.cache_misses)
+        counter("bookie_read_cache_hits", lambda: storage.read_cache_hits + storage.resident_hits)
+        counter("bookie_read_cache_misses", lambda: storage.cache_misses - storage.resident_hits)
         instruments.gauge("bookie_write_cache_size", storage.pending_bytes, **labels)
         instruments.gauge("bookie_write_cache_count", storage.pending_entries, **labels)
         instruments.gauge("bookie_read_cache_size", storage.read_cache_bytes, **labels)

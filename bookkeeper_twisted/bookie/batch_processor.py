@@ -22,10 +22,11 @@ class Gathering:
 
     :ivar next: the entry to come next.
     :ivar room: bytes left; V2 counts its header too.
+    :ivar left: entries that may come.
     :ivar waited: whether it has waited for the load of another.
     """
 
-    __slots__ = ("request", "runs", "next", "room", "n_entries", "waited", "_left", "_per_entry")
+    __slots__ = ("request", "runs", "next", "room", "n_entries", "waited", "left", "_per_entry")
 
     def __init__(self, request: BatchRead, cap: int) -> None:
         fixed, self._per_entry = request.overhead
@@ -35,7 +36,7 @@ class Gathering:
         self.room = min(request.max_size, cap) - fixed
         self.n_entries = 0
         self.waited = False
-        self._left = request.max_count if request.max_count > 0 else _UNLIMITED
+        self.left = request.max_count if request.max_count > 0 else _UNLIMITED
 
     @property
     def n_bytes(self) -> int:
@@ -49,40 +50,31 @@ class Gathering:
         """Bytes that are likely to be needed still."""
         if not self.n_entries:
             return max(0, min(self.room, _FIRST_LOAD))
-        return max(0, min(self.room, self._left * (self.n_bytes // self.n_entries + 1)))
-
-    def take_first(self, run: EntryRun, entry_id: int) -> bool:
-        """Takes one entry, however big.  In V2 its size also limits the number of the others.
-
-        :returns: whether more may follow.
-        """
-        start, end = run.bounds(entry_id, 1)
-        self._append(run.slice(entry_id, 1))
-        if self.request.wire == 2 and self.room > 0:
-            self._left = min(self._left, self.room // (end - start))
-        return self._left > 0 and self.room > 0
+        return max(0, min(self.room, self.left * (self.n_bytes // self.n_entries + 1)))
 
     def take(self, run: EntryRun) -> bool:
-        """Takes what fits of a run that holds the next entry.
+        """Takes what fits of a run that holds the next entry; of the first run one entry at least, however big.
+
+        In V2 the size of the first entry limits the number of all of them.
 
         :returns: whether more may follow.
         """
+        least = 0
         if not self.runs:
-            if not self.take_first(run, self.next):
-                return False
-            self.next += 1
-            if self.next > run.last:
-                return True
-        count = run.fitting(self.next, self._left, self.room, self._per_entry)
+            least = 1
+            if self.request.wire == 2:
+                start, end = run.bounds(self.next, 1)
+                self.left = min(self.left, max(1, self.room // (end - start)))
+        count = max(least, run.fitting(self.next, self.left, self.room, self._per_entry))
         if count:
             self._append(run.slice(self.next, count))
             self.next += count
-        return self.next > run.last and self._left > 0 and self.room > 0
+        return self.next > run.last and self.left > 0 and self.room > 0
 
     def _append(self, part: EntryRun) -> None:
         self.runs.append(part)
         self.n_entries += part.count
-        self._left -= part.count
+        self.left -= part.count
         self.room -= part.size + part.count * self._per_entry
 
 
@@ -112,14 +104,19 @@ class BatchProcessor:
         return True
 
     def _from_memory(self, gathering: Gathering) -> bool:
-        """:returns: whether the batch is complete; else the next entry is not in memory."""
-        ledger_id = gathering.request.ledger_id
-        while True:
-            run = self._context.bookie.cached(ledger_id, gathering.next) if gathering.next >= 0 else None
+        """:returns: whether the batch is complete; else the next entry has to be waited for."""
+        ledger_id, bookie = gathering.request.ledger_id, self._context.bookie
+        while gathering.next >= 0:
+            first = gathering.next
+            run = bookie.cached(ledger_id, first)
             if run is None:
-                return False
+                run = bookie.resident(ledger_id, first, gathering.left, gathering.room)
+                if run is None:
+                    return False
+                self._context.read_ahead.passed(ledger_id, first, run.last)
             if not gathering.take(run):
                 return True
+        return False
 
     async def _serve(self, session: RequestSession, gathering: Gathering, began: float) -> None:
         request = gathering.request
@@ -150,8 +147,10 @@ class BatchProcessor:
         """A batch from entry -1 begins with the last entry, and goes on with the first."""
         ledger_id = gathering.request.ledger_id
         last, entry = await read_last(self._context, ledger_id)
+        gathering.next = last
+        more = gathering.take(EntryRun.of_entries(ledger_id, last, [entry]))
         gathering.next = 0
-        return gathering.take_first(EntryRun.of_entries(ledger_id, last, [entry]), last)
+        return more
 
     async def _go_on(self, session: RequestSession, gathering: Gathering) -> bool:
         """Waits for the next entries; what is gathered by then counts meanwhile.

@@ -269,6 +269,12 @@ class Bookie:
     def cached(self, ledger_id: int, entry_id: int) -> EntryRun | None:
         return self._storage.cached(ledger_id, entry_id)
 
+    def resident(self, ledger_id: int, entry_id: int, max_count: int, max_bytes: int) -> EntryRun | None:
+        run = self._storage.resident(ledger_id, entry_id, max_count, max_bytes)
+        if run is not None:
+            self._metrics.read_bytes.value += len(run.data)
+        return run
+
     def load(self, wanted: Sequence[tuple[int, int, int]]) -> "Deferred[list[EntryRun | Exception]]":
         missing = [self._missing(ledger_id, entry_id) for ledger_id, entry_id, _ in wanted]
         on_disk = [triple for triple, error in zip(wanted, missing, strict=True) if error is None]

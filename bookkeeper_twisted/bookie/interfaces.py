@@ -58,11 +58,15 @@ class IBookie(Interface):
     def cached(ledger_id: int, entry_id: int) -> EntryRun | None:
         """A run in memory that holds the entry."""
 
+    def resident(ledger_id: int, entry_id: int, max_count: int, max_bytes: int) -> EntryRun | None:
+        """Entries on disk from ``entry_id`` on that need not be waited for, because the system has them in
+        memory: as many as lie together and fit, one at least.  To be asked after :meth:`cached`."""
+
     def load(wanted: Sequence[tuple[int, int, int]]) -> "Deferred[list[EntryRun | Exception]]":
         """Reads (ledger, entry, max_bytes) triples from disk by one hand-over.
 
         The result has one item each, a run that begins at the entry, or NoSuchEntryError,
-        NoSuchLedgerError, BookieIOError.  What was read is kept in the read cache.
+        NoSuchLedgerError, BookieIOError.  What was read is resident, or cached, for a while.
         """
 
     def last_entry(ledger_id: int) -> "Deferred[int]":

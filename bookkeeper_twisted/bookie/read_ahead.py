@@ -26,6 +26,12 @@ class ReadAhead:
         """Bytes to load from the entry on."""
         return self._windows.get((ledger_id, entry_id), FIRST_WINDOW)
 
+    def passed(self, ledger_id: int, entry_id: int, last: int) -> None:
+        """Entries ``entry_id .. last`` needed no load: a sequential read goes on behind them."""
+        window = self._windows.pop((ledger_id, entry_id), 0)
+        if window:
+            self._windows[ledger_id, last + 1] = window
+
     def loaded(self, ledger_id: int, entry_id: int, last: int) -> None:
         """A load that began at ``entry_id`` brought entries up to ``last``."""
         window = self._windows.pop((ledger_id, entry_id), FIRST_WINDOW)

@@ -1,7 +1,7 @@
 """Runs of plain reads: what is in memory is answered at once, by the stretch; the rest by one load."""
 
 from collections import deque
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 from twisted.internet.defer import Deferred
 
@@ -17,6 +17,9 @@ Piece = tuple[int, int]
 """Reads ``start .. end - 1`` of a run: consecutive entries of one ledger."""
 
 _REPLY_BYTES = 256 * 1024
+_ROW_BYTES = 16 * 1024
+"""What is gathered of scattered reads; many fit, and a peer that does not take them costs little."""
+
 _MOST_LOADS = 32
 
 
@@ -36,6 +39,7 @@ class ReadProcessor:
 
     def __init__(self, context: RequestContext) -> None:
         self._context = context
+        self._bookie = context.bookie
 
     def start(self, session: RequestSession, run: ReadRun) -> bool:
         """Begins a run."""
@@ -47,49 +51,73 @@ class ReadProcessor:
 
     def proceed(self, session: RequestSession, cursor: ReadCursor) -> bool:
         """Answers from memory as long as there is room; then asks the disk for what was missing."""
-        run, pieces = cursor.run, cursor.pieces
+        pieces = cursor.pieces
         missing: list[Piece] = []
         while pieces and session.has_room and len(missing) < _MOST_LOADS:
-            start, end = pieces.popleft()
-            entry_id = run.entry_ids[start]
-            if entry_id == INVALID_ENTRY_ID:
-                Deferred.fromCoroutine(self._last(session, cursor, start))
-                start += 1
-                if start < end:
-                    pieces.appendleft((start, end))
-                continue
-            held = self._context.bookie.cached(run.ledger_ids[start], entry_id)
-            if held is None:
-                missing.append((start, end))
-                continue
-            answered = self._answer(session, cursor, start, end, held)
-            if answered < end:
-                pieces.appendleft((answered, end))
+            self._answer_row(session, cursor, missing)
         if missing:
             Deferred.fromCoroutine(self._load(session, cursor, missing))
         if pieces:
             session.again(cursor)
         return True
 
-    def _answer(self, session: RequestSession, cursor: ReadCursor, start: int, end: int, held: EntryRun) -> int:
-        """Answers reads ``start ..`` with entries of a run, as far as it reaches.
-
-        :returns: the first read that is not answered.
-        """
-        run = cursor.run
-        first = run.entry_ids[start]
-        count = max(1, held.fitting(first, end - start, _REPLY_BYTES, 0))
-        lac = self._max_lac(run, start)
-        if count == 1:
-            reply = run.reply(start, Status.EOK, held.entry(first), lac)
+    def _answer_row(self, session: RequestSession, cursor: ReadCursor, missing: list[Piece]) -> None:
+        """Answers a row of reads from memory, by one reply buffer; if it holds not even the first, notes that."""
+        run, pieces = cursor.run, cursor.pieces
+        begin = after = pieces[0][0]
+        ledger_id, lac = run.ledger_ids[begin], self._max_lac(run, begin)
+        entries: list[bytes] = []
+        size = 0
+        while pieces and size < _ROW_BYTES:
+            start, end = pieces[0]
+            if start != after or (run.ledger_ids[start] != ledger_id and self._max_lac(run, start) != lac):
+                break
+            held = self._find(run.ledger_ids[start], run.entry_ids[start], end - start)
+            if held is None:
+                break
+            found = _entries(held, run.entry_ids[start], end - start)
+            entries += found
+            after += len(found)
+            size += sum(map(len, found))
+            if after == end:
+                pieces.popleft()
+            else:
+                pieces[0] = after, end
+        if entries:
+            self._reply(session, cursor, begin, entries, lac)
         else:
-            reply = run.replies(start, held.slice(first, count).entries(), lac)
+            self._not_held(session, cursor, missing)
+
+    def _find(self, ledger_id: int, entry_id: int, max_count: int) -> EntryRun | None:
+        """Entries that need not be waited for."""
+        held = self._bookie.cached(ledger_id, entry_id)
+        if held is None:
+            held = self._bookie.resident(ledger_id, entry_id, max_count, _REPLY_BYTES)
+            if held is not None:
+                self._context.read_ahead.passed(ledger_id, entry_id, held.last)
+        return held
+
+    def _not_held(self, session: RequestSession, cursor: ReadCursor, missing: list[Piece]) -> None:
+        """The next piece begins with an entry that has to be waited for."""
+        start, end = cursor.pieces.popleft()
+        if cursor.run.entry_ids[start] != INVALID_ENTRY_ID:
+            missing.append((start, end))
+            return
+        Deferred.fromCoroutine(self._last(session, cursor, start))
+        if start + 1 < end:
+            cursor.pieces.appendleft((start + 1, end))
+
+    def _reply(
+        self, session: RequestSession, cursor: ReadCursor, start: int, entries: Sequence[bytes], lac: int | None
+    ) -> None:
+        """Answers reads ``start ..`` with their entries."""
+        run, count = cursor.run, len(entries)
+        reply = run.reply(start, Status.EOK, entries[0], lac) if count == 1 else run.replies(start, entries, lac)
         session.connection.reply(reply, count)
         self._done(session, cursor, count, True)
-        return start + count
 
     def _max_lac(self, run: ReadRun, index: int) -> int | None:
-        return self._context.bookie.last_add_confirmed(run.ledger_ids[index]) if run.wire == 3 else None
+        return self._bookie.last_add_confirmed(run.ledger_ids[index]) if run.wire == 3 else None
 
     def _refuse(self, session: RequestSession, cursor: ReadCursor, index: int, error: BaseException) -> None:
         run = cursor.run
@@ -111,7 +139,7 @@ class ReadProcessor:
         expected = sum([max_bytes for _, _, max_bytes in wanted])
         session.expect(expected)
         try:
-            loaded = await self._context.bookie.load(wanted)
+            loaded = await self._bookie.load(wanted)
         except Exception as error:
             loaded = [error] * len(missing)
         session.expect(-expected)
@@ -135,8 +163,11 @@ class ReadProcessor:
             return [(index, index + 1) for index in range(start + 1, end)]
         run = cursor.run
         self._context.read_ahead.loaded(run.ledger_ids[start], run.entry_ids[start], found.last)
+        lac = self._max_lac(run, start)
         while start < end and run.entry_ids[start] <= found.last:
-            start = self._answer(session, cursor, start, end, found)
+            entries = _entries(found, run.entry_ids[start], end - start)
+            self._reply(session, cursor, start, entries, lac)
+            start += len(entries)
         return [(start, end)] if start < end else []
 
     async def _last(self, session: RequestSession, cursor: ReadCursor, index: int) -> None:
@@ -147,10 +178,14 @@ class ReadProcessor:
         except Exception as error:
             self._refuse(session, cursor, index, error)
         else:
-            lac = self._max_lac(run, index)
-            session.connection.reply(run.reply(index, Status.EOK, entry[1], lac))
-            self._done(session, cursor, 1, True)
+            self._reply(session, cursor, index, (entry[1],), self._max_lac(run, index))
         session.pump()
+
+
+def _entries(held: EntryRun, first: int, max_count: int) -> Sequence[bytes]:
+    """The bytes of entries from ``first`` on, as many as fit one reply buffer, one at least."""
+    count = 1 if max_count == 1 else max(1, held.fitting(first, max_count, _REPLY_BYTES, 0))
+    return (held.entry(first),) if count == 1 else held.slice(first, count).entries()
 
 
 async def read_entry(context: RequestContext, ledger_id: int, entry_id: int) -> bytes:

@@ -11,7 +11,7 @@ Every file is touched through :class:`~.interfaces.IFileSystem`, so that the tes
 after every single operation.  The index commits atomically and durably or not at all; its second
 provider (in :mod:`bookkeeper_twisted.testing`) lives on the simulated disk.
 
-Threads.  Methods say which thread may call them: *reactor* methods touch memory only, *lane* methods
-touch files and run on the named lane.  Nothing is locked: what both sides need changes hands as whole
-objects (a swapped cache, a finished run).
+Threads.  Methods say which thread may call them: *reactor* methods touch memory only, the page cache
+included, *lane* methods touch files and run on the named lane.  Nothing is locked: what both sides
+need changes hands as whole objects (a swapped cache, a finished run).
 """

@@ -116,12 +116,12 @@ class RunList:
         del self.firsts[index]
         return self.runs.pop(index)
 
-    def overlaps(self, run: EntryRun) -> bool:
-        """Whether any entry of ``run`` is here."""
-        if self.tail is not None and self.tail.first <= run.last and run.first < self.tail.next:
+    def overlaps(self, first: int, last: int) -> bool:
+        """Whether any of the entries ``first .. last`` is here."""
+        if self.tail is not None and self.tail.first <= last and first < self.tail.next:
             return True
-        index = bisect_right(self.firsts, run.last) - 1
-        return index >= 0 and self.runs[index].last >= run.first
+        index = bisect_right(self.firsts, last) - 1
+        return index >= 0 and self.runs[index].last >= first
 
 
 class WriteCache:
@@ -251,10 +251,10 @@ class WriteCache:
         runs = self._ledgers.get(ledger_id)
         return runs.last if runs is not None else INVALID_ENTRY_ID
 
-    def overlaps(self, run: EntryRun) -> bool:
-        """Whether any entry of the run is here."""
-        runs = self._ledgers.get(run.ledger_id)
-        return runs is not None and runs.overlaps(run)
+    def overlaps(self, ledger_id: int, first: int, last: int) -> bool:
+        """Whether any of the entries ``first .. last`` is here."""
+        runs = self._ledgers.get(ledger_id)
+        return runs is not None and runs.overlaps(first, last)
 
     def ranges(self, ledger_id: int) -> list[tuple[int, int]]:
         """First and last ids of what is here of a ledger, one perhaps twice.  Any thread: it looks at the tail
@@ -336,7 +336,7 @@ class ReadCache:
     def discard(self, run: EntryRun) -> None:
         """Forgets every run that holds an entry of this one, which is a newer copy."""
         runs = self._ledgers.get(run.ledger_id)
-        while runs is not None and runs.overlaps(run):
+        while runs is not None and runs.overlaps(run.first, run.last):
             index = bisect_right(runs.firsts, run.last) - 1
             self._remove(run.ledger_id, runs.firsts[index])
 

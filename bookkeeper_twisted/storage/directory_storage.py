@@ -4,12 +4,17 @@ The write cache has two halves.  The reactor fills the active one; a flush swaps
 half stays readable until the reactor drops it, which is after the index commit.  So an entry is always in
 a half, or in the index, or in both: a reader that missed both halves on the reactor thread finds it on
 the read lane.
+
+Where an entry lies is known to memory of the newest rows, and of those the read lane has looked up.  The
+reactor adds and drops the latter, so that none of them outlives the moment a newer copy is added: a row
+that was looked up while the newer copy was being written is not taken.
 """
 
 import errno
+from collections import deque
 
 from ..errors import DamageError, NoWritableDirectoryError, StorageError
-from ..model import EntryRun
+from ..model import EntryRun, MixedRun
 from .cache import WriteCache
 from .entry_log import EntryLogWriter
 from .entry_log_reader import EntryLogReader
@@ -17,6 +22,7 @@ from .interfaces import IndexBatch, IndexRow, IRunIndex, LedgerRow
 from .rebuild import Rebuilt
 from .recent_rows import RecentRows
 
+_MOST_FOUND = 1024
 _FULL = (errno.ENOSPC, errno.EDQUOT, errno.EROFS)
 
 
@@ -32,6 +38,8 @@ class DirectoryStorage:
     :ivar path: the directory, ``current`` included.
     :ivar active: the half that takes entries.
     :ivar flushing: the half that is being written, empty between checkpoints.
+    :ivar recent: rows of the last flushes.
+    :ivar looked_up: rows that were found in the index.
     :ivar rebuilt: what the rebuild of the index found, if this start made one.
     :ivar flushed_bytes: of records written to entry logs and indexed.
     """
@@ -50,16 +58,47 @@ class DirectoryStorage:
         self.reader = reader
         self.index = index
         self.recent = recent
+        self.looked_up = RecentRows(recent.limit)
         self.rebuilt = rebuilt
         self.active = WriteCache()
         self.flushing = WriteCache()
         self.flushed_bytes = 0
+        self._n_written = 0
+        self._found: deque[tuple[int, IndexRow]] = deque(maxlen=_MOST_FOUND)
 
     # -- reactor --
+
+    def add(self, run: EntryRun) -> None:
+        """Takes a run; rows of older copies are forgotten."""
+        self.active.add(run)
+        self.looked_up.discard(run.ledger_id, run.first, run.last)
 
     def cached(self, ledger_id: int, entry_id: int) -> EntryRun | None:
         """A run of the write caches; the active half holds the newer copies."""
         return self.active.find(ledger_id, entry_id) or self.flushing.find(ledger_id, entry_id)
+
+    def add_mixed(self, run: MixedRun) -> None:
+        """The same for a mixed run."""
+        self.active.add_mixed(run)
+        if self.looked_up.cost:
+            for ledger_id, entry_id in zip(run.ledger_ids, run.entry_ids, strict=True):
+                self.looked_up.discard(ledger_id, entry_id, entry_id)
+
+    def resident(self, ledger_id: int, entry_id: int, max_count: int, max_bytes: int) -> EntryRun | None:
+        """Entries of an entry log that memory holds, row and bytes; the write caches hold none of them."""
+        row = self.recent.find(ledger_id, entry_id) or self.looked_up.find(ledger_id, entry_id)
+        return self.reader.read_resident(row, entry_id, max_count, max_bytes) if row is not None else None
+
+    def learn(self) -> None:
+        """Takes note of the rows that the read lane has found in the index."""
+        while self._found:
+            n_written, row = self._found.popleft()
+            if n_written == self._n_written and not self.holds_newer(row):
+                self.looked_up.add((row,))
+
+    def holds_newer(self, of: EntryRun | IndexRow) -> bool:
+        """Whether the write caches hold a copy of any of the entries."""
+        return any(half.overlaps(of.ledger_id, of.first, of.last) for half in (self.active, self.flushing))
 
     def last_cached(self, ledger_id: int) -> int:
         """The highest entry of the ledger in the write caches, -1 if there is none."""
@@ -74,6 +113,7 @@ class DirectoryStorage:
     def written(self) -> None:
         """Ends a flush that succeeded."""
         self.active.outgoing, self.flushing = self.flushing, WriteCache()
+        self._n_written += 1
 
     def not_written(self) -> None:
         """Ends a flush that failed: both halves are one again, the newer copies on top.
@@ -107,17 +147,24 @@ class DirectoryStorage:
 
     def load(self, ledger_id: int, entry_id: int, max_bytes: int) -> EntryRun | None:
         """Reads from the entry log the index names; None if the index knows that there is no such entry."""
-        row = self.recent.find(ledger_id, entry_id) or self.index.find(ledger_id, entry_id)
+        row = self.recent.find(ledger_id, entry_id) or self._look_up(ledger_id, entry_id)
         while row is not None:
             try:
                 return self.reader.read(row, entry_id, max_bytes)
             except DamageError:
                 # The entry may have moved to another log while the old one went away.
-                now = self.index.find(ledger_id, entry_id)
+                now = self._look_up(ledger_id, entry_id)
                 if now == row:
                     raise
                 row = now
         return None
+
+    def _look_up(self, ledger_id: int, entry_id: int) -> IndexRow | None:
+        n_written = self._n_written
+        row = self.index.find(ledger_id, entry_id)
+        if row is not None:
+            self._found.append((n_written, row))
+        return row
 
     def entry_ranges(self, ledger_id: int) -> list[tuple[int, int]]:
         """Contiguous ranges in memory and on disk.

@@ -1,10 +1,14 @@
 """Reads slices of entry logs at places the index names, and checks that they are what was written.
 
-Several threads of the read lane may use one reader.  An open file belongs to the thread that took it
-out of the pool until it is put back, so nothing is locked and no file is closed under a reader.
+Several threads of the read lane may use one reader, and the reactor thread beside them.  An open file
+belongs to the thread that took it out of its pool until it is put back, so nothing is locked and no file is
+closed under a reader.  The reactor has a pool of its own: it opens nothing, so the lane puts the files of
+the logs that are read there.
 """
 
+import errno
 import posixpath
+import struct
 from bisect import bisect_right
 from collections import OrderedDict
 from collections.abc import Iterator, Sequence
@@ -13,9 +17,11 @@ from typing import TypeVar
 
 from ..errors import DamageError
 from ..model import EntryRun
-from .interfaces import IFile, IFileSystem, IndexRow
+from .interfaces import CHECKSUM_BLOCK, IFile, IFileSystem, IndexRow
 from .ledger_dirs import entry_log_name
 from .rows import first_bad_block, record_offsets
+
+_HEAD = struct.Struct(">iqq")  # size word, ledgerId, entryId
 
 DECODED_ROWS = 256
 """Offset tables of rows with uneven records that are kept; what a log holds never changes."""
@@ -25,47 +31,131 @@ K = TypeVar("K")
 V = TypeVar("V")
 
 
+class OpenLogs:
+    """Open files of logs that nobody uses at the moment, those used last.
+
+    :ivar limit: of files.
+    """
+
+    __slots__ = ("limit", "_idle")
+
+    def __init__(self, limit: int) -> None:
+        self.limit = limit
+        self._idle: OrderedDict[int, IFile] = OrderedDict()
+
+    def __len__(self) -> int:
+        return len(self._idle)
+
+    def __contains__(self, log_id: int) -> bool:
+        return log_id in self._idle
+
+    def take(self, log_id: int) -> IFile | None:
+        """The file, which is the caller's until it is put back or closed."""
+        return self._idle.pop(log_id, None)
+
+    def put_back(self, log_id: int, file: IFile) -> None:
+        """Keeps the file, unless another thread has put one back meanwhile."""
+        if self._idle.setdefault(log_id, file) is not file:
+            file.close()
+        elif len(self._idle) > self.limit:
+            oldest = _pop_oldest(self._idle)
+            if oldest is not None:
+                oldest.close()
+
+    def forget(self, log_id: int) -> None:
+        """Closes the file of a log."""
+        file = self.take(log_id)
+        if file is not None:
+            file.close()
+
+    def close(self) -> None:
+        """Closes all files."""
+        while (file := _pop_oldest(self._idle)) is not None:
+            file.close()
+
+
 class EntryLogReader:
     """Reads the entry logs of one directory.
 
-    :ivar max_open: idle files kept open.
-    :ivar reads: preads of entries so far.
+    :param max_open: idle files kept open, for the lane and for the reactor each.
+    :ivar reads: preads of entries on the lane so far.
+    :ivar tells_resident: whether the file system tells what memory holds.
     """
 
     def __init__(self, fs: IFileSystem, directory: str, max_open: int = 64) -> None:
         self.directory = directory
-        self.max_open = max_open
         self.reads = 0
+        self.tells_resident = True
         self._fs = fs
-        self._idle: OrderedDict[int, IFile] = OrderedDict()
+        self._idle = OpenLogs(max_open)
+        self._resident = OpenLogs(max_open)
         self._offsets: OrderedDict[OffsetKey, Sequence[int]] = OrderedDict()
 
     def read(self, row: IndexRow, entry_id: int, max_bytes: int) -> EntryRun:
-        """Entries of a row from ``entry_id`` on, as many as fit, at least one, by one ``pread``.
+        """Entries of a row from ``entry_id`` on, as many as fit, at least one, by one ``pread``.  Read lane.
 
         :raises DamageError: the log is missing or holds something else there (S5, S9).
         :raises OSError: it could not be read.
         """
         offsets = self._offsets_of(row)
-        index = entry_id - row.first
-        start = offsets[index]
-        end_index = max(bisect_right(offsets, start + max_bytes) - 1, index + 1)
-        size = offsets[end_index] - start
+        begin = entry_id - row.first
+        end = _end(offsets, begin, row.last - entry_id + 1, max_bytes)
+        start = offsets[begin]
+        size = offsets[end] - start
         with self._file(row) as file:
             data = file.pread(size, row.offset + start)
         self.reads += 1
         if len(data) != size:
             raise self.damage(row, start, f"the file ends after {len(data)} of {size} bytes")
-        run = _run_at(row, offsets, index, end_index, data)
-        self._check(row, run, offsets[-1], start)
-        return run
-
-    def _check(self, row: IndexRow, run: EntryRun, total: int, start: int) -> None:
-        if not run.ids_match() or not _sizes_match(run):
+        run = _run_at(row, offsets, begin, end, data)
+        if not _is_run(run):
             raise self.damage(row, start, f"the records are not entries {run.first}..{run.last}")
-        bad = first_bad_block(row, total, start, run.data)
+        bad = first_bad_block(row, offsets[-1], start, data)
         if bad is not None:
             raise self.damage(row, bad, "a block does not match its checksum")
+        if self.tells_resident and row.log_id not in self._resident:
+            self._open_resident(row.log_id)
+        return run
+
+    def _open_resident(self, log_id: int) -> None:
+        """Gives the reactor a file of its own, if it is of use there."""
+        try:
+            file = self._fs.open(self.path(log_id))
+        except OSError:
+            return  # the log is just being removed, or too many files are open: the lane reads what it can
+        try:
+            file.pread_resident(1, 0)
+        except OSError as e:
+            file.close()
+            self.tells_resident = e.errno != errno.EOPNOTSUPP
+        else:
+            self._resident.put_back(log_id, file)
+
+    def read_resident(self, row: IndexRow, entry_id: int, max_count: int, max_bytes: int) -> EntryRun | None:
+        """As :meth:`read`, ``max_count`` entries at most, if memory holds them all.  Reactor.
+
+        :returns: None also if anything is wrong with them: :meth:`read` will tell.
+        """
+        file = self._resident.take(row.log_id)
+        if file is None:
+            return None
+        try:
+            offsets = self._offsets_of(row)
+            begin = entry_id - row.first
+            end = _end(offsets, begin, min(max_count, row.last - entry_id + 1), max_bytes)
+            start = offsets[begin]
+            data = file.pread_resident(offsets[end] - start, row.offset + start)
+        except (OSError, DamageError):
+            file.close()
+            return None
+        self._resident.put_back(row.log_id, file)
+        if data is None or data[:20] != _HEAD.pack(offsets[begin + 1] - start - 4, row.ledger_id, entry_id):
+            return None
+        run = _run_at(row, offsets, begin, end, data)
+        if run.count > 1 and not _is_run(run):
+            return None
+        whole = len(data) >= CHECKSUM_BLOCK or end == len(offsets) - 1
+        return run if not whole or first_bad_block(row, offsets[-1], start, data) is None else None
 
     def _offsets_of(self, row: IndexRow) -> Sequence[int]:
         if isinstance(row.sizes, int):
@@ -88,7 +178,7 @@ class EntryLogReader:
 
     @contextmanager
     def _file(self, row: IndexRow) -> Iterator[IFile]:
-        file = self._idle.pop(row.log_id, None)
+        file = self._idle.take(row.log_id)
         if file is None:
             try:
                 file = self._fs.open(self.path(row.log_id))
@@ -99,26 +189,17 @@ class EntryLogReader:
         except BaseException:
             file.close()  # a file that failed once is opened anew
             raise
-        self._put_back(row.log_id, file)
-
-    def _put_back(self, log_id: int, file: IFile) -> None:
-        if self._idle.setdefault(log_id, file) is not file:
-            file.close()
-        elif len(self._idle) > self.max_open:
-            oldest = _pop_oldest(self._idle)
-            if oldest is not None:
-                oldest.close()
+        self._idle.put_back(row.log_id, file)
 
     def forget(self, log_id: int) -> None:
-        """Closes the file of a log that is about to be removed."""
-        file = self._idle.pop(log_id, None)
-        if file is not None:
-            file.close()
+        """Closes the files of a log that is about to be removed."""
+        self._idle.forget(log_id)
+        self._resident.forget(log_id)
 
     def close(self) -> None:
         """Closes all files."""
-        while (file := _pop_oldest(self._idle)) is not None:
-            file.close()
+        self._idle.close()
+        self._resident.close()
 
 
 def _pop_oldest(things: "OrderedDict[K, V]") -> V | None:
@@ -129,12 +210,27 @@ def _pop_oldest(things: "OrderedDict[K, V]") -> V | None:
         return None
 
 
+def _end(offsets: Sequence[int], begin: int, max_count: int, max_bytes: int) -> int:
+    """Where the records end that are read from ``begin`` on."""
+    limit = offsets[begin] + max_bytes
+    if isinstance(offsets, range):
+        end = limit // offsets.step
+    else:
+        end = bisect_right(offsets, limit) - 1
+    return max(min(end, begin + max_count), begin + 1)
+
+
 def _run_at(row: IndexRow, offsets: Sequence[int], begin: int, end: int, data: bytes) -> EntryRun:
     first, count = row.first + begin, end - begin
     if isinstance(row.sizes, int):
         return EntryRun(row.ledger_id, first, count, data, row.sizes)
     base = offsets[begin]
     return EntryRun(row.ledger_id, first, count, data, 0, [o - base for o in offsets[begin : end + 1]])
+
+
+def _is_run(run: EntryRun) -> bool:
+    """Whether the records are what the index says."""
+    return run.ids_match() and _sizes_match(run)
 
 
 def _sizes_match(run: EntryRun) -> bool:

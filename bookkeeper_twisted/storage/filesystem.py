@@ -32,6 +32,7 @@ _sync_file_range = _find_sync_file_range()
 ROOM = 1024 * 1024
 """Bytes that a direct write takes at once."""
 
+_NOWAIT = getattr(os, "RWF_NOWAIT", 0)
 _MANY_PARTS = 64
 _DURABLE = getattr(os, "RWF_DSYNC", 0)
 
@@ -69,6 +70,16 @@ class RealFile:
             parts.append(data)
             missing -= len(data)
         return b"".join(parts)
+
+    def pread_resident(self, size: int, offset: int) -> bytes | None:
+        if not _NOWAIT:
+            raise OSError(errno.EOPNOTSUPP, os.strerror(errno.EOPNOTSUPP), self.path)
+        data = bytearray(size)
+        try:
+            found = os.preadv(self._fd, (data,), offset, _NOWAIT)
+        except BlockingIOError:
+            return None
+        return bytes(data) if found == size else None
 
     def pwrite(self, data: bytes, offset: int) -> None:
         written = os.pwrite(self._fd, data, offset)

@@ -20,6 +20,12 @@ class IFile(Interface):
     def pread(size: int, offset: int) -> bytes:
         """Up to ``size`` bytes at ``offset``; fewer only at the end of the file."""
 
+    def pread_resident(size: int, offset: int) -> bytes | None:
+        """What :meth:`pread` gives if memory holds all ``size`` bytes, else None; never waits for the disk.
+
+        :raises OSError: ``EOPNOTSUPP``: nobody can tell here what memory holds.
+        """
+
     def pwrite(data: bytes, offset: int) -> None:
         """Writes all of ``data``, extending the file if need be.  A short write is completed or raises."""
 
@@ -260,11 +266,19 @@ class ILedgerStorage(Interface):
     def cached(ledger_id: int, entry_id: int) -> EntryRun | None:
         """A run that holds the entry in memory (write caches, then read cache)."""
 
+    def resident(ledger_id: int, entry_id: int, max_count: int, max_bytes: int) -> EntryRun | None:
+        """As :meth:`load`, of an entry that is not :meth:`cached`, where nothing has to be waited for.
+
+        It takes one system call, so it asks for what is wanted and no more.
+
+        :returns: None if memory does not hold it, or something is wrong with it: :meth:`load` will tell.
+        """
+
     def last_cached(ledger_id: int) -> int:
         """The highest entry id of the ledger in the write caches, -1 if there is none."""
 
     def keep(run: EntryRun) -> None:
-        """Puts a run that :meth:`load` read into the read cache."""
+        """Takes note of a run that :meth:`load` read; it is held where the system does not tell what is resident."""
 
     def pending_bytes() -> int:
         """Bytes in the active write cache."""

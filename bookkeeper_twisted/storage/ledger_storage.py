@@ -60,6 +60,7 @@ class LedgerStorage:
     """See :class:`~.interfaces.ILedgerStorage`; made by :meth:`open`.
 
     :ivar write_cache_hits, read_cache_hits, cache_misses: answers of :meth:`cached` so far.
+    :ivar resident_hits: answers of :meth:`resident` so far, each after a miss of the caches.
     :ivar loads: calls of :meth:`load` so far.
     :ivar checkpoints, failed_checkpoints: finished so far.
     """
@@ -75,6 +76,7 @@ class LedgerStorage:
         self.write_cache_hits = 0
         self.read_cache_hits = 0
         self.cache_misses = 0
+        self.resident_hits = 0
         self.loads = 0
         self.checkpoints = 0
         self.failed_checkpoints = 0
@@ -131,12 +133,12 @@ class LedgerStorage:
         self._states.put(row)
 
     def add(self, run: EntryRun) -> None:
-        self._directory(run.ledger_id).active.add(run)
+        self._directory(run.ledger_id).add(run)
         self._read_cache.discard(run)
 
     def add_mixed(self, run: MixedRun) -> None:
         for number, part in run.split(len(self.directories)):
-            self.directories[number].active.add_mixed(part)
+            self.directories[number].add_mixed(part)
         self._read_cache.discard_mixed(run)
 
     def cached(self, ledger_id: int, entry_id: int) -> EntryRun | None:
@@ -151,13 +153,20 @@ class LedgerStorage:
             self.cache_misses += 1
         return run
 
+    def resident(self, ledger_id: int, entry_id: int, max_count: int, max_bytes: int) -> EntryRun | None:
+        run = self._directory(ledger_id).resident(ledger_id, entry_id, max_count, max_bytes)
+        if run is not None:
+            self.resident_hits += 1
+        return run
+
     def last_cached(self, ledger_id: int) -> int:
         return self._directory(ledger_id).last_cached(ledger_id)
 
     def keep(self, run: EntryRun) -> None:
-        """A run of which the write caches hold a newer copy is not kept."""
+        """A run of which the write caches hold a newer copy is not kept, nor one that stays in the page cache."""
         directory = self._directory(run.ledger_id)
-        if not directory.active.overlaps(run) and not directory.flushing.overlaps(run):
+        directory.learn()
+        if not directory.reader.tells_resident and not directory.holds_newer(run):
             self._read_cache.keep(run)
 
     def pending_bytes(self) -> int:

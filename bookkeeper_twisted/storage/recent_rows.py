@@ -1,7 +1,7 @@
 """The newest index rows in memory: a reader that follows a writer needs no look-up in the index.
 
-The flush lane adds rows, the read lane looks: a ledger's rows are replaced as a whole, so a look-up sees
-the old ones or the new ones.
+One thread adds rows, any looks: a ledger's rows are replaced as a whole, so a look-up sees the old ones or
+the new ones.
 """
 
 from bisect import bisect_right
@@ -14,6 +14,10 @@ from .interfaces import IndexRow
 ROW_OVERHEAD = 400
 
 _Rows = tuple[IndexRow, ...]
+_Held = tuple[tuple[int, ...], _Rows]
+"""First entries, and the rows they belong to."""
+
+_NONE: _Held = ((), ())
 
 
 class RecentRows:
@@ -28,33 +32,42 @@ class RecentRows:
     def __init__(self, limit: int) -> None:
         self.limit = limit
         self.cost = 0
-        self._ledgers: dict[int, _Rows] = {}
+        self._ledgers: dict[int, _Held] = {}
         self._order: deque[tuple[_Rows, int]] = deque()
 
     def find(self, ledger_id: int, entry_id: int) -> IndexRow | None:
         """The row of the entry if it is among the newest."""
-        rows = self._ledgers.get(ledger_id)
-        if rows is None:
+        held = self._ledgers.get(ledger_id)
+        if held is None:
             return None
-        index = bisect_right(rows, entry_id, key=_first) - 1
-        return rows[index] if index >= 0 and rows[index].last >= entry_id else None
+        index = bisect_right(held[0], entry_id) - 1
+        if index < 0:
+            return None
+        row = held[1][index]
+        return row if row.last >= entry_id else None
 
     def add(self, committed: Sequence[IndexRow]) -> None:
         """Takes the rows of one commit, in the order of ledgers and entries; what they overlap is forgotten."""
         for ledger_id, group in groupby(committed, key=_ledger):
             rows = tuple(group)
-            held = self._ledgers.pop(ledger_id, ())
+            held = self._ledgers.pop(ledger_id, _NONE)[1]
             if held and held[-1].last >= rows[0].first:
                 held = tuple(_not_overlapped(held, rows))
             newest, cost = self._newest(rows)
             if held and held[-1].last >= rows[0].first:
-                self._ledgers[ledger_id] = tuple(sorted(held + newest, key=_first))
-            elif held or newest:
-                self._ledgers[ledger_id] = held + newest
+                self._hold(ledger_id, tuple(sorted(held + newest, key=_first)))
+            else:
+                self._hold(ledger_id, held + newest)
             self._order.append((newest, cost))
             self.cost += cost
         while self.cost > self.limit:
             self._drop(*self._order.popleft())
+
+    def _hold(self, ledger_id: int, rows: _Rows) -> None:
+        if rows:
+            self._ledgers[ledger_id] = tuple(map(_first, rows)), rows
+        else:
+            self._ledgers.pop(ledger_id, None)
 
     def _newest(self, rows: _Rows) -> tuple[_Rows, int]:
         """The last rows, as many as fit at all, and their cost."""
@@ -72,11 +85,14 @@ class RecentRows:
             return
         gone = set(map(id, rows))
         ledger_id = rows[0].ledger_id
-        left = tuple(row for row in self._ledgers.get(ledger_id, ()) if id(row) not in gone)
-        if left:
-            self._ledgers[ledger_id] = left
-        else:
-            self._ledgers.pop(ledger_id, None)
+        held = self._ledgers.get(ledger_id, _NONE)[1]
+        self._hold(ledger_id, tuple(row for row in held if id(row) not in gone))
+
+    def discard(self, ledger_id: int, first: int, last: int) -> None:
+        """Forgets the rows that hold any of the entries ``first .. last``."""
+        held = self._ledgers.get(ledger_id)
+        if held is not None and held[1][-1].last >= first:
+            self._hold(ledger_id, tuple(row for row in held[1] if row.last < first or row.first > last))
 
     def forget(self, ledger_id: int) -> None:
         """Forgets the rows of a ledger."""

@@ -77,9 +77,11 @@ class SimDisk:
     :ivar operations: every operation so far.
     :ivar observer: called with each operation before it takes effect.
     :ivar capacity: what :meth:`usage` answers.
+    :ivar resident: asked at each ``pread_resident`` whether memory holds what is wanted; None: nobody can tell.
     """
 
     def __init__(self) -> None:
+        self.resident: Callable[[], bool] | None = None
         self.operations: list[Operation] = []
         self.observer: Callable[[Operation], None] | None = None
         self.capacity = (1 << 40, 1 << 39)
@@ -209,7 +211,7 @@ class SimDisk:
             if index in chosen:
                 changes.setdefault(id(owner), []).append(change)
         after = SimDisk()
-        after.capacity = self.capacity
+        after.capacity, after.resident = self.capacity, self.resident
         after._objects = dict(self._objects)
         inodes: dict[int, Inode] = {}
         for path, directory in self._directories.items():
@@ -323,6 +325,16 @@ class SimFile:
         self._check(read=True)
         self._disk._read("pread", self.path, offset, size)
         return self._inode.read(size, offset)
+
+    def pread_resident(self, size: int, offset: int) -> bytes | None:
+        self._check()
+        if self._disk.resident is None:
+            raise _error(errno.EOPNOTSUPP, self.path)
+        if not self._disk.resident():
+            return None
+        self._disk._read("pread_resident", self.path, offset, size)
+        data = self._inode.read(size, offset)
+        return data if len(data) == size else None
 
     def pwrite(self, data: bytes, offset: int) -> None:
         self._check()

@@ -1,5 +1,6 @@
 """What every :class:`~bookkeeper_twisted.storage.interfaces.IFileSystem` does, as a test case to be mixed in."""
 
+import errno
 import posixpath
 from collections.abc import Callable
 
@@ -65,6 +66,24 @@ class _FileSystemContract(SynchronousTestCase):
         self.assertEqual(file.size(), len(expected))
         for offset, size in ((0, 5000), (0, 3), (2, 1), (511, 2), (512, 512), (999, 1030), (3000, 48), (3040, 100)):
             self.assertEqual(file.pread(size, offset), expected[offset : offset + size])
+
+    def test_resident(self) -> None:
+        """What memory holds is what a read gives, all of it or nothing; some file systems cannot tell."""
+        data = bytes(range(256)) * 40
+        file = self.create(data)
+        for offset, size in ((0, len(data)), (700, 5000), (9000, 1), (0, 0)):
+            self.assertIn(self.resident(file, size, offset), (data[offset : offset + size], None))
+        self.assertIsNone(self.resident(file, 10, len(data) - 9))
+        file.close()
+        self.assertRaises(OSError, file.pread_resident, 1, 0)
+
+    def resident(self, file: IFile, size: int, offset: int) -> bytes | None:
+        """What memory holds; nothing where the file system cannot tell."""
+        try:
+            return file.pread_resident(size, offset)
+        except OSError as e:
+            self.assertEqual(e.errno, errno.EOPNOTSUPP)
+            return None
 
     def test_read_behind_the_end(self) -> None:
         """A read at or behind the end gives nothing."""

@@ -1,6 +1,7 @@
 """Batch reads."""
 
 from itertools import pairwise
+from random import Random
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -190,6 +191,37 @@ class DiskTests(BatchTestCase):
         self.peer.leave()
         self.rig.drain()
         self.assertEqual((self.peer.replies(), self.rig.engine.context.reads.in_progress), (b"", 0))
+
+
+class ResidentTests(DiskTests):
+    """The same with a page cache that holds what it was asked for once."""
+
+    def setUp(self) -> None:
+        super().setUp()
+        self.rig.disk.resident = lambda: True
+
+    def test_no_lane(self) -> None:
+        """Once the index was asked, batches need no lane, of both protocols and over the bounds of runs."""
+        self.count(request(2, 0, 1, 100))
+        self.count(request(2, 60, 1, 100))
+        for wire in (2, 3):
+            peer = self.rig.connect()
+            for first, count, size in ((0, 100, 1 << 20), (50, 20, 1 << 20), (5, 9, 300), (7, 0, 0)):
+                send(peer, request(wire, first, count, size))
+                self.assertEqual(self.rig.executor.lanes(), [])
+                reply, _ = reply_of(peer, wire)
+                limit = max(1, (size - 36) // 54 if wire == 2 else size // 58)
+                wanted = range(first, min(first + (count or 100), first + limit, 100))
+                self.assertEqual(entries_of(reply), [entry(1, i, bytes(18), 3 if i < 60 else 50) for i in wanted])
+
+    def test_some_pages_gone(self) -> None:
+        """Whatever memory holds, a batch is what the rules say."""
+        chance = Random(7)
+        self.rig.disk.resident = lambda: chance.random() < 0.5
+        for _ in range(40):
+            first, size = chance.randrange(100), chance.randrange(6000)
+            limit = max(1, (size - 36) // 54)
+            self.assertEqual(self.count(request(2, first, 0, size)), min(limit, 100 - first))
 
 
 class SharedLoadTests(BatchTestCase):

@@ -35,6 +35,15 @@ class ReadAheadTests(SynchronousTestCase):
         self.assertEqual(ahead.window(1, 30), ahead.window(1, 1030))
         self.assertGreater(ahead.window(1, 30), FIRST_WINDOW)
 
+    def test_passed(self) -> None:
+        """What needs no load behind a load is still part of a sequential read; elsewhere it changes nothing."""
+        ahead = ReadAhead()
+        ahead.loaded(1, 0, 9)
+        window = ahead.window(1, 10)
+        ahead.passed(1, 10, 29)
+        ahead.passed(1, 50, 59)
+        self.assertEqual([ahead.window(1, first) for first in (10, 30, 60)], [FIRST_WINDOW, window, FIRST_WINDOW])
+
     def test_bounded(self) -> None:
         """S11: only so many ends are remembered, the oldest go."""
         ahead = ReadAhead(limit=2)

@@ -1,5 +1,7 @@
 """Runs of plain reads."""
 
+from random import Random
+
 from twisted.trial.unittest import SynchronousTestCase
 
 from bookkeeper_twisted.bookie.bookie import BookieOptions
@@ -152,6 +154,64 @@ class DiskTests(ReadTestCase):
         self.rig.drain()
         self.assertEqual(self.peer.replies(), b"")
         self.assertEqual(self.rig.engine.context.reads.in_progress, 0)
+
+
+class ResidentTests(ReadTestCase):
+    """What is on disk, and in memory all the same."""
+
+    def prepare(self, rig: Rig) -> Rig:
+        rig.disk.resident = lambda: True
+        rig.engine.checkpointer.checkpoint()
+        rig.drain()
+        return rig.restart()
+
+    def test_no_lane(self) -> None:
+        """Once the index was asked, reads in any order need no lane, and leave by one write."""
+        self.ask(1, range(0, 100, 20))
+        writes = self.peer.transport.writes
+        entry_ids = [50, 3, 4, 99, *range(20, 60)]
+        self.peer.send(reads(1, entry_ids))
+        self.assertEqual((self.rig.executor.lanes(), self.peer.transport.writes), ([], writes + 1))
+        expected = [(i, entry(1, i, lac=i // 20 * 20 - 1)) for i in entry_ids]
+        self.assertEqual([(r.entry_id, r.entry) for r in decoded(self.peer.replies())], expected)
+
+    def test_some_pages_gone(self) -> None:
+        """Whatever memory holds, every read is answered once and right."""
+        chance = Random(5)
+        self.rig.disk.resident = lambda: chance.random() < 0.5
+        for _ in range(20):
+            entry_ids = [*range(chance.randrange(50), 60), *chance.sample(range(60, 120), 30), -1]
+            replies = self.ask(1, entry_ids)
+            for entry_id in entry_ids[:-1]:
+                wanted = entry(1, entry_id, lac=entry_id // 20 * 20 - 1) if entry_id < 100 else None
+                self.assertEqual(replies[entry_id].entry, wanted)
+            self.assertEqual(replies[-1].entry, entry(1, 99, lac=79))
+
+    def test_v3(self) -> None:
+        """V3 reads of several ledgers carry the LAC of their own."""
+        rig = self.rig
+        rig.add(run(2, 0, 5, lac=3))
+        rig.add(run(3, 0, 5, lac=2))
+        rig.drain()
+        self.ask(1, [0, 20])
+        data = b"".join([v3.encode_reads(ledger, [0, 1], 0, 10 * ledger) for ledger in (2, 1, 3)])
+        peer = rig.connect()
+        peer.send(data)
+        self.assertEqual(rig.executor.lanes(), [])
+        found = {r.txn_id: (r.ledger_id, r.entry_id, r.max_lac) for r in decoded(peer.replies(), 3)}
+        wanted = {10 * ledger + i: (ledger, i, lac) for ledger, lac in ((2, 3), (1, -1), (3, 2)) for i in (0, 1)}
+        self.assertEqual(found, wanted)
+
+    def test_damage(self) -> None:
+        """S9: damage in memory is an error of the entry, never a wrong entry."""
+        self.ask(1, range(100))
+        (log,) = [path for path in self.rig.disk.list("/ledger0/current") if path.endswith(".log")]
+        file = self.rig.disk.open(f"/ledger0/current/{log}")
+        data = file.pread(1 << 20, 0)
+        at = data.index(entry(1, 3, lac=-1))
+        file.pwrite(b"\xff", at + 15)
+        replies = self.ask(1, [4, 3, 2])
+        self.assertEqual([replies[i].status for i in (4, 3, 2)], [Status.EOK, Status.EIO, Status.EOK])
 
 
 def by_status(replies: list[ReadReply]) -> dict[Status, int]:

@@ -68,7 +68,7 @@ class RunListTests(SynchronousTestCase):
         runs = RunList()
         runs.insert(run(1, 10, 5))
         for first, count, expected in ((0, 10, False), (0, 11, True), (14, 1, True), (15, 3, False), (12, 1, True)):
-            self.assertEqual(runs.overlaps(run(1, first, count)), expected, first)
+            self.assertEqual(runs.overlaps(first, first + count - 1), expected, first)
 
 
 class WriteCacheTests(SynchronousTestCase):
@@ -100,7 +100,7 @@ class WriteCacheTests(SynchronousTestCase):
             self.assertEqual(cache.last_entry(ledger), max(ids, default=-1))
             self.assertEqual([e for a, b in cache.ranges(ledger) for e in range(a, b + 1)], sorted(ids))
             for entry_id in range(50):
-                self.assertEqual(cache.overlaps(run(ledger, entry_id)), entry_id in ids)
+                self.assertEqual(cache.overlaps(ledger, entry_id, entry_id), entry_id in ids)
 
     @settings(max_examples=60, deadline=None, derandomize=True, database=None)
     @given(_RUNS, _RUNS)

@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 from twisted.trial.unittest import SynchronousTestCase
 
 from bookkeeper_twisted.errors import NoWritableDirectoryError, StorageError
+from bookkeeper_twisted.model import MixedRun
 from bookkeeper_twisted.storage.directory_storage import DirectoryStorage, merged, storage_error
 from bookkeeper_twisted.storage.entry_log import EntryLogWriter
 from bookkeeper_twisted.storage.entry_log_reader import EntryLogReader
@@ -79,6 +80,78 @@ class DirectoryTests(SynchronousTestCase):
         found = self.directory.cached(1, 5)
         assert found is not None
         self.assertEqual(found.data, run(1, 5, 1, salt=1).data)
+
+    def flush(self) -> None:
+        self.directory.swap()
+        self.directory.write([])
+        self.directory.written()
+
+    def reopened(self) -> DirectoryStorage:
+        """The directory with nothing in memory, its disk with everything."""
+        self.disk.resident = lambda: True
+        log, reader = EntryLogWriter.open(self.disk, "/", 1 << 20), EntryLogReader(self.disk, "/")
+        return DirectoryStorage("/", log, reader, self.index, RecentRows(1 << 16))
+
+    def test_resident(self) -> None:
+        """New rows are known to memory, old ones once the read lane has looked them up."""
+        self.disk.resident = lambda: True
+        self.directory.add(run(1, 0, 10))
+        self.flush()
+        self.directory.load(1, 3, 0)
+        for directory in (self.directory, self.reopened()):
+            if directory is not self.directory:
+                self.assertIsNone(directory.resident(1, 3, 4, 1000))
+                directory.load(1, 3, 0)
+                self.assertIsNone(directory.resident(1, 3, 4, 1000))
+                directory.learn()
+            found = directory.resident(1, 3, 4, 1000)
+            assert found is not None
+            self.assertEqual((found.first, found.data), (3, run(1, 3, 4).data))
+            self.assertIsNone(directory.resident(1, 10, 4, 1000))
+
+    def test_no_stale_row(self) -> None:
+        """A row that was looked up is not used once a newer copy was added, whenever that was."""
+        moments = ("before the look-up", "before it is learned", "flushed before it is learned", "after")
+        for when in moments:
+            with self.subTest(when):
+                self.setUp()
+                self.directory.add(run(1, 0, 10))
+                self.flush()
+                self.directory = self.reopened()
+                for moment in moments:
+                    if moment == when:
+                        self.directory.add(run(1, 5, 1, salt=1))
+                    if moment == "before the look-up":
+                        self.directory.load(1, 3, 0)
+                    if moment == when == "flushed before it is learned":
+                        self.flush()
+                    if moment == "flushed before it is learned":
+                        self.directory.learn()
+                self.assertIsNone(self.directory.looked_up.find(1, 5))
+
+    def test_mixed_run(self) -> None:
+        """Entries of a mixed run are newer copies, too."""
+        self.directory.add(run(1, 0, 10))
+        self.flush()
+        directory = self.reopened()
+        directory.load(1, 3, 0)
+        directory.learn()
+        self.assertIsNotNone(directory.looked_up.find(1, 5))
+        entries = [run(2, 0).entry(0), run(1, 5).entry(5)]
+        directory.add_mixed(MixedRun([2, 1], [0, 5], [-1, -1], entries))
+        self.assertIsNone(directory.looked_up.find(1, 5))
+
+    def test_looked_up_rows_are_bounded(self) -> None:
+        """What the lane looks up while nobody learns of it is bounded, and so is what was learned (S11)."""
+        self.directory.add(run(1, 0, 10))
+        self.flush()
+        directory = self.reopened()
+        for _ in range(2000):
+            directory.load(1, 3, 0)
+        self.assertLessEqual(len(directory._found), 1024)
+        directory.learn()
+        self.assertEqual(len(directory._found), 0)
+        self.assertLessEqual(directory.looked_up.cost, 1 << 16)
 
     def test_states_alone(self) -> None:
         """States are committed though there are no entries; nothing at all is no commit."""

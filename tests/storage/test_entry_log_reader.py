@@ -136,6 +136,88 @@ class ReaderTests(SynchronousTestCase):
         self.reader.forget(77)
         self.assertEqual(len(self.reader._idle), 0)
 
+    def test_resident(self) -> None:
+        """Once the lane has read a log, what memory holds of it is read without the lane: what is asked for."""
+        self.disk.resident = lambda: True
+        for source in (run(1, 10, 50), uneven(2, 10, [3, 0, 500, 20, 7])):
+            (row,) = self.write(source)
+            self.assertIsNone(self.reader.read_resident(row, 10, 3, 1 << 20))
+            self.reader.read(row, 10, 0)
+            for first, count, size in (
+                (10, 3, 1 << 20),
+                (12, 9, 600),
+                (10, 9, 0),
+                (14, 99, 1 << 20),
+                (10, 99, 1 << 20),
+            ):
+                found = self.reader.read_resident(row, first, count, size)
+                assert found is not None
+                most = min(count, source.last - first + 1)
+                fitting = [n for n in range(1, most + 1) if source.slice(first, n).size <= size]
+                self.assertEqual((found.first, found.count), (first, max(fitting, default=1)))
+                self.assertEqual([*found.entries()], [*source.slice(first, found.count).entries()])
+
+    def test_not_resident(self) -> None:
+        """What memory does not hold is not read; the file stays open for the next time."""
+        self.disk.resident = iter([True, False, True]).__next__
+        (row,) = self.write(run(1, 0, 5))
+        self.reader.read(row, 0, 56)
+        self.assertIsNone(self.reader.read_resident(row, 0, 1, 56))
+        self.assertIsNotNone(self.reader.read_resident(row, 0, 1, 56))
+
+    def test_nobody_can_tell(self) -> None:
+        """Where the file system cannot tell what memory holds it is asked only once."""
+        (row,) = self.write(run(1, 0, 5))
+        self.assertTrue(self.reader.tells_resident)
+        self.reader.read(row, 0, 56)
+        self.assertFalse(self.reader.tells_resident)
+        self.assertIsNone(self.reader.read_resident(row, 0, 1, 56))
+
+    def test_resident_but_wrong(self) -> None:
+        """Bytes that are not what the index says are left to the lane, which reports them (S9)."""
+        self.disk.resident = lambda: True
+        (row,) = self.write(run(1, 0, 300, 1000))
+        self.reader.read(row, 0, 1)
+        for at, first, count in ((0, 0, 1), (11, 0, 2), (19, 0, 1), (5 * 1036 + 2, 3, 9), (70_000, 0, 300)):
+            self.flip(row, at)
+            self.assertIsNone(self.reader.read_resident(row, first, count, 1 << 20), at)
+            self.flip(row, at)
+            self.assertIsNotNone(self.reader.read_resident(row, first, count, 1 << 20), at)
+
+    def test_resident_error(self) -> None:
+        """A file that fails is left to the lane, which opens it anew."""
+        self.disk.resident = lambda: True
+        (row,) = self.write(run(1, 0, 5))
+        self.reader.read(row, 0, 56)
+        self.disk.fail(errno.EIO, when=lambda op: op.name == "pread_resident")
+        self.assertEqual([self.reader.read_resident(row, 0, 1, 56) for _ in range(2)], [None, None])
+        self.reader.read(row, 0, 56)
+        self.assertIsNotNone(self.reader.read_resident(row, 0, 1, 56))
+
+    def test_log_gone_meanwhile(self) -> None:
+        """A log that goes while it is read costs the reactor its file, not the reader its entry."""
+        self.disk.resident = lambda: True
+        (row,) = self.write(run(1, 0, 5))
+        with self.reader._file(row):
+            pass
+        self.disk.unlink("/0.log")
+        self.assertEqual(self.reader.read(row, 0, 56).count, 1)
+        self.assertIsNone(self.reader.read_resident(row, 0, 1, 56))
+
+    def test_files_of_the_reactor(self) -> None:
+        """They are bounded, too, forgotten with their log, and closed in the end."""
+        self.disk.resident = lambda: True
+        rows = self.write(*[run(i, 0, 20) for i in range(10)], size_limit=2000)
+        for row in rows:
+            self.reader.read(row, row.first, 100)
+        self.assertEqual(len(self.reader._resident), 2)
+        last, before = rows[-1], next(row for row in reversed(rows) if row.log_id != rows[-1].log_id)
+        self.reader.forget(last.log_id)
+        self.assertIsNone(self.reader.read_resident(last, last.first, 1, 100))
+        self.assertIsNotNone(self.reader.read_resident(before, before.first, 1, 100))
+        self.reader.close()
+        self.assertIsNone(self.reader.read_resident(before, before.first, 1, 100))
+
     def test_two_readers_of_one_log(self) -> None:
         """While one thread has the file, another opens its own; one of them is kept."""
         (row,) = self.write(run(1, 0, 5))

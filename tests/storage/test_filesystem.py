@@ -1,5 +1,6 @@
 """Real files: the contract, and what the contract cannot see."""
 
+import errno
 import os
 
 from twisted.trial.unittest import SynchronousTestCase
@@ -54,6 +55,21 @@ class ShortTransferTests(SynchronousTestCase):
     def test_write_back_exists_here(self) -> None:
         """On Linux the write-back hint reaches the kernel."""
         self.assertEqual(filesystem._sync_file_range is not None, os.uname().sysname == "Linux")
+
+
+class ResidentTests(SynchronousTestCase):
+    """The page cache of the kernel."""
+
+    def test_just_written(self) -> None:
+        """What was just written is in memory, where the kernel can tell."""
+        file = RealFileSystem().open(self.mktemp(), create=True)
+        self.addCleanup(file.close)
+        data = bytes(range(256)) * 40
+        file.pwrite(data, 0)
+        try:
+            self.assertEqual(file.pread_resident(5000, 100), data[100:5100])
+        except OSError as e:
+            self.assertEqual(e.errno, errno.EOPNOTSUPP)
 
 
 class LockTests(SynchronousTestCase):

@@ -152,6 +152,15 @@ class EntryTests(_Storage):
         rows = [len([*self.storage.directories[1].index.rows(i)]) for i in (1, 3, 5)]
         self.assertEqual(rows, [1, 1, 1])
 
+    def test_resident(self) -> None:
+        """What memory holds of the disk is answered and counted, and not held a second time."""
+        self.disk.resident = lambda: True
+        self.storage.add(run(1, 0, 10))
+        checkpoint(self.storage)
+        self.storage.keep(self.storage.load(1, 2, 0) or run(9, 9))
+        self.assertIsNotNone(self.storage.resident(1, 2, 3, 1000))
+        self.assertEqual((self.storage.resident_hits, self.storage.read_cache_bytes()), (1, 0))
+
     def test_statistics(self) -> None:
         """Hits, misses, loads, checkpoints and sizes are counted."""
         self.storage.add(run(1, 0, 10))

@@ -83,6 +83,19 @@ class RecentRowsTests(SynchronousTestCase):
         recent.add([IndexRow(1, 0, 24, 0, 1024, b"\0" * 100, b"\0" * 8)])
         self.assertEqual(recent.cost, ROW_OVERHEAD + 108)
 
+    def test_discard(self) -> None:
+        """Rows that hold any of some entries are forgotten, the others stay."""
+        recent = RecentRows(1 << 20)
+        recent.add([row(1, 0, 9), row(1, 10, 19), row(1, 20, 29), row(2, 0, 9)])
+        recent.discard(1, 30, 40)
+        recent.discard(3, 0, 40)
+        self.assertEqual(recent.find(1, 29), row(1, 20, 29))
+        recent.discard(1, 9, 10)
+        self.assertEqual([recent.find(1, e) for e in (0, 19)], [None, None])
+        self.assertEqual((recent.find(1, 20), recent.find(2, 0)), (row(1, 20, 29), row(2, 0, 9)))
+        recent.discard(2, 0, 0)
+        self.assertIsNone(recent.find(2, 0))
+
     def test_forget(self) -> None:
         """The rows of a ledger that goes are forgotten."""
         recent = RecentRows(ROW_OVERHEAD)

@@ -13,10 +13,19 @@ from bookkeeper_twisted.testing.filesystem_contract import make_filesystem_tests
 class _Overwrites(SimDisk):
     """Creating a file that exists empties it."""
 
-    def open(self, path: str, create: bool = False) -> IFile:
+    def open(self, path: str, create: bool = False, direct: bool = False) -> IFile:
         if create and self.exists(path):
             self.unlink(path)
-        return super().open(path, create)
+        return super().open(path, create, direct)
+
+
+class _TellsHalf(SimDisk):
+    """Gives the part that memory holds."""
+
+    def open(self, path: str, create: bool = False, direct: bool = False) -> IFile:
+        file = super().open(path, create, direct)
+        file.pread_resident = lambda size, offset: file.pread(size - 1, offset)  # type: ignore[method-assign]
+        return file
 
 
 class _Unsorted(SimDisk):
@@ -49,5 +58,5 @@ class ContractTests(SynchronousTestCase):
 
     def test_bad_providers(self) -> None:
         """Each broken rule fails at least one test."""
-        for broken in (_Overwrites, _Unsorted):
+        for broken in (_Overwrites, _TellsHalf, _Unsorted):
             self.assertGreater(_failures(broken), 0, broken.__name__)

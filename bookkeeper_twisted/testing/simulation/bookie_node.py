@@ -30,6 +30,7 @@ from .world import World
 
 PORT = 3181
 _RESTART = 1.0
+_RESIDENT = 0.5
 _JOURNAL = JournalSettings(
     max_size=16384, alignment=512, block=512, max_backups=0, preallocate=2048, fill_step=2048, max_spares=1
 )
@@ -159,6 +160,8 @@ class BookieNode:
         self.witness = witness
         self.chance: Random = world.stream("bookie", name)
         self.disk = SimDisk()
+        page_cache = world.stream("page cache", name)
+        self.disk.resident = lambda: page_cache.random() < _RESIDENT
         self.speed = DiskSpeed()
         self.fenced: dict[int, None] = {}
         self.wanted = True

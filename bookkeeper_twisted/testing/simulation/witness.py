@@ -75,6 +75,10 @@ class WitnessedBookie:
         run = self._inner.cached(ledger_id, entry_id)
         return _damaged(run, entry_id) if run is not None and self._damages() else run
 
+    def resident(self, ledger_id: int, entry_id: int, max_count: int, max_bytes: int) -> EntryRun | None:
+        run = self._inner.resident(ledger_id, entry_id, max_count, max_bytes)
+        return _damaged(run, entry_id) if run is not None and self._damages() else run
+
     def load(self, wanted: Sequence[tuple[int, int, int]]) -> "Deferred[list[EntryRun | Exception]]":
         loaded = self._inner.load(wanted)
         return loaded.addCallback(lambda runs: list(map(self._perhaps_damaged, wanted, runs)))
