@@ -1,10 +1,12 @@
 """What a bookie costs: rates, latencies, CPU seconds, syncs and socket writes.
 
-``python -m benchmarks [PATTERN]`` starts a bookie on loopback, drives it with a generator that speaks
-the bare wire protocol from another process, and prints a table with the target beside each figure.
-With ``--apache DIR`` (a folder of Apache BookKeeper's jars, ZooKeeper's included) an Apache bookie is
-driven by the same generator in turn, and the ratios are judged.  ``--raw FILE`` uses an external
-generator with the options of Apache's kit instead of ours where it offers the case.
+``python -m benchmarks [PATTERN ...]`` starts a bookie on loopback, drives it with a generator that speaks
+the bare wire protocol from another process, and prints a table; it takes a minute or two.
 
+``python -m benchmarks compare [PATTERN ...]`` does the same to our bookie and Apache's in turn, over the
+workloads of :mod:`.workloads`, and judges the ratios by :mod:`.targets`; it writes ``results.md`` and
+``results.svg``.  It wants Java, and Maven or a folder of Apache's jars.
+
+With ``--raw FILE`` an external generator takes the place of ours where it offers the operation.
 Timings on a shared machine are noisy: compare figures of one run, as ratios.
 """

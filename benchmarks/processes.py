@@ -1,4 +1,4 @@
-"""Starts the bookies to be measured as processes on loopback, and samples what they cost."""
+"""Starts our bookies as processes on loopback, and samples what a bookie of either kind costs."""
 
 import contextlib
 import os
@@ -9,54 +9,81 @@ import subprocess
 import sys
 import time
 import urllib.request
-from collections.abc import Iterator
+from collections.abc import Callable, Mapping
 from pathlib import Path
 
 import attrs
 
+from bookkeeper_twisted.codec.v2 import encode_reads
+
+ROOT = Path(__file__).parents[1]
 TICKS = os.sysconf("SC_CLK_TCK")
 PATIENCE = 60.0
+_PROBE = encode_reads(0, [0], 0, 0)  # an entry that nobody has
 
 
 def free_port() -> int:
+    """A port of 127.0.0.1 that nobody uses at the moment."""
     with socket.socket() as s:
         s.bind(("127.0.0.1", 0))
         port: int = s.getsockname()[1]
         return port
 
 
-def accepts(port: int) -> bool:
-    with socket.socket() as s:
-        s.settimeout(1)
-        return s.connect_ex(("127.0.0.1", port)) == 0
+def answers(port: int) -> bool:
+    """Whether a bookie answers a request; one that only listens may still close its connections."""
+    with contextlib.suppress(OSError), socket.create_connection(("127.0.0.1", port), timeout=1) as s:
+        s.sendall(_PROBE)
+        return bool(s.recv(1))
+    return False
+
+
+def family(pid: int) -> list[int]:
+    """A process and its descendants."""
+    children: dict[int, list[int]] = {}
+    for path in Path("/proc").glob("[0-9]*/stat"):
+        try:
+            parent = int(path.read_text().rsplit(")", 1)[1].split()[1])
+        except (FileNotFoundError, ProcessLookupError):  # it has ended meanwhile
+            continue
+        children.setdefault(parent, []).append(int(path.parent.name))
+    found = [pid]
+    for each in found:
+        found.extend(children.get(each, ()))
+    return found
 
 
 @attrs.define
-class Target:
+class Bookie:
     """One running bookie.
 
-    :ivar started: seconds from the start of the process until its port accepted.
+    :ivar started: seconds from the start of the process until it served.
     """
 
     name: str
-    process: subprocess.Popen[bytes]
+    process: "subprocess.Popen[bytes]"
     port: int
     http_port: int = 0
     started: float = 0.0
 
     def cpu_seconds(self) -> float:
-        """User and system seconds of the process so far."""
-        fields = Path(f"/proc/{self.process.pid}/stat").read_text().rsplit(")", 1)[1].split()
-        return (int(fields[11]) + int(fields[12])) / TICKS
+        """User and system seconds of the process and its descendants so far."""
+        ticks = 0
+        for pid in family(self.process.pid):
+            fields = Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()
+            ticks += int(fields[11]) + int(fields[12])
+        return ticks / TICKS
 
     def resident_mib(self) -> float:
-        """Resident memory now."""
-        text = Path(f"/proc/{self.process.pid}/status").read_text()
-        found = re.search(r"^VmRSS:\s+(\d+)", text, re.M)
-        return int(found[1]) / 1024 if found else 0.0
+        """Resident memory of the process and its descendants now."""
+        kib = 0
+        for pid in family(self.process.pid):
+            found = re.search(r"^VmRSS:\s+(\d+)", Path(f"/proc/{pid}/status").read_text(), re.M)
+            kib += int(found[1]) if found else 0
+        return kib / 1024
 
     def metrics(self) -> dict[str, float]:
-        """The unlabelled sum of every sample of ``/metrics``; empty for a bookie that is not ours."""
+        """The unlabelled sum of every sample of ``/metrics``; empty for a bookie without an HTTP server."""
         if not self.http_port:
             return {}
         with urllib.request.urlopen(f"http://127.0.0.1:{self.http_port}/metrics", timeout=10) as answer:
@@ -70,112 +97,85 @@ class Target:
         return totals
 
     def stop(self) -> None:
-        if self.process.poll() is None:
-            self.process.send_signal(signal.SIGTERM)
-            try:
-                self.process.wait(20)
-            except subprocess.TimeoutExpired:
-                self.process.kill()
-                self.process.wait()
+        """Ends it in order; harmless if it has ended."""
+        end(self.process)
+
+    def kill(self) -> None:
+        """Ends it as a power failure of the process would: with all its descendants, at once."""
+        for pid in family(self.process.pid):
+            os.kill(pid, signal.SIGKILL)
+        self.process.wait()
 
 
-def _wait(name: str, process: subprocess.Popen[bytes], port: int, log: Path) -> float:
-    begun = time.monotonic()
-    while not accepts(port):
-        if process.poll() is not None or time.monotonic() - begun > PATIENCE:
-            tail = log.read_text(errors="replace")[-2000:]
+def end(process: "subprocess.Popen[bytes]") -> None:
+    """SIGTERM, and SIGKILL for one that does not obey; harmless if it has ended."""
+    if process.poll() is None:
+        process.terminate()
+        try:
+            process.wait(20)
+        except subprocess.TimeoutExpired:
             process.kill()
-            raise RuntimeError(f"{name} did not start:\n{tail}")
+            process.wait()
+
+
+def launch(
+    name: str, command: list[str], folder: Path, port: int, serves: Callable[[], bool], http_port: int = 0
+) -> Bookie:
+    """Starts a bookie and waits until it serves.
+
+    :param folder: where it keeps its files, and gets a log.
+    :raises RuntimeError: it did not start; the message has the end of its log.
+    """
+    log = folder / "bookie.log"
+    begun = time.monotonic()
+    with log.open("ab") as out:
+        process = subprocess.Popen(command, stdout=out, stderr=out, stdin=subprocess.DEVNULL, cwd=ROOT)
+    while not (answers(port) and serves()):
+        if process.poll() is not None or time.monotonic() - begun > PATIENCE:
+            end(process)
+            raise RuntimeError(f"{name} did not start:\n{log.read_text(errors='replace')[-2000:]}")
         time.sleep(0.01)
-    return time.monotonic() - begun
+    return Bookie(name, process, port, http_port, time.monotonic() - begun)
 
 
-def _spawn(command: list[str], log: Path) -> subprocess.Popen[bytes]:
-    root = Path(__file__).parents[1]
-    with log.open("wb") as out:
-        return subprocess.Popen(command, stdout=out, stderr=out, stdin=subprocess.DEVNULL, cwd=root)
+def write_properties(path: Path, values: Mapping[str, object]) -> Path:
+    """Writes a configuration file, and returns its path."""
+    path.write_text("".join(f"{key}={value}\n" for key, value in values.items()))
+    return path
 
 
-def start_ours(folder: Path, settings: dict[str, str]) -> Target:
-    """A bookie of this package on embedded metadata."""
-    folder.mkdir(parents=True)
-    port, http_port = free_port(), free_port()
-    values = {
+def common_settings(folder: Path, port: int) -> dict[str, str]:
+    """The settings that every bookie on loopback wants."""
+    return {
         "bookiePort": str(port),
         "allowLoopback": "true",
         "advertisedAddress": "127.0.0.1",
-        "metadataServiceUri": f"sqlite:///{folder}/metadata.db",
         "journalDirectories": f"{folder}/journal",
         "ledgerDirectories": f"{folder}/ledgers",
+    }
+
+
+def start_ours(
+    folder: Path, settings: Mapping[str, str], port: int = 0, serves: Callable[[], bool] = lambda: True,
+    module: str = "twisted",
+) -> Bookie:  # fmt: skip
+    """A bookie of this package, on embedded metadata if the settings do not say otherwise.
+
+    :param folder: made if it is not there; else the bookie finds what it left.
+    :param port: 0: any.
+    :param serves: whether it does, beyond answering.
+    :param module: what is run, with the arguments of ``python -m twisted``.
+    """
+    folder.mkdir(parents=True, exist_ok=True)
+    port, http_port = port or free_port(), free_port()
+    values = {
+        **common_settings(folder, port),
+        "metadataServiceUri": f"sqlite:///{folder}/metadata.db",
         "httpServerEnabled": "true",
         "httpServerPort": str(http_port),
         **settings,
     }
-    conf = folder / "bookie.conf"
-    conf.write_text("".join(f"{k}={v}\n" for k, v in values.items()))
-    log = folder / "bookie.log"
-    process = _spawn([sys.executable, "-m", "twisted", "--log-format", "text", "bookie", "--conf", str(conf)], log)
-    return Target("ours", process, port, http_port, _wait("our bookie", process, port, log))
-
-
-JVM = [
-    "-Xmx1g", "-XX:MaxDirectMemorySize=1g", "-XX:+UseG1GC", "-Dio.netty.tryReflectionSetAccessible=true",
-    "--add-opens=java.base/java.nio=ALL-UNNAMED", "--add-opens=java.base/jdk.internal.misc=ALL-UNNAMED",
-    "--add-opens=java.base/java.io=ALL-UNNAMED", "--add-opens=java.base/java.util.zip=ALL-UNNAMED",
-    "-Djava.net.preferIPv4Stack=true",
-]  # fmt: skip
-
-
-def _java(jars: Path, main: str, *arguments: str, heap: bool = True) -> list[str]:
-    return ["java", *(JVM if heap else [*JVM[2:], "-Xmx256m"]), "-cp", f"{jars}/*", main, *arguments]
-
-
-@contextlib.contextmanager
-def apache(folder: Path, jars: Path) -> Iterator[Target]:
-    """An Apache bookie at its defaults, with its own ZooKeeper; both end with the context."""
-    folder.mkdir(parents=True)
-    zk_port, port = free_port(), free_port()
-    (folder / "zk").mkdir()
-    (folder / "zoo.cfg").write_text(
-        f"tickTime=2000\ndataDir={folder}/zk\nclientPort={zk_port}\nclientPortAddress=127.0.0.1\nadmin.enableServer=false\n"
-    )
-    uri = f"zk+hierarchical://127.0.0.1:{zk_port}/ledgers"
-    (folder / "bookie.conf").write_text(
-        f"metadataServiceUri={uri}\nbookiePort={port}\nallowLoopback=true\nadvertisedAddress=127.0.0.1\n"
-        f"journalDirectories={folder}/journal\nledgerDirectories={folder}/ledgers\nhttpServerEnabled=false\n"
-        "ledgerStorageClass=org.apache.bookkeeper.bookie.storage.ldb.DbLedgerStorage\n"
-        "dbStorage_writeCacheMaxSizeMb=128\ndbStorage_readAheadCacheMaxSizeMb=128\n"
-        "dbStorage_rocksDB_blockCacheSize=268435456\n"
-    )
-    zookeeper = _spawn(
-        _java(jars, "org.apache.zookeeper.server.ZooKeeperServerMain", str(folder / "zoo.cfg"), heap=False),
-        folder / "zookeeper.log",
-    )
-    started: list[subprocess.Popen[bytes]] = [zookeeper]
-    try:
-        _wait("ZooKeeper", zookeeper, zk_port, folder / "zookeeper.log")
-        shell = _java(jars, "org.apache.bookkeeper.bookie.BookieShell", "-conf", str(folder / "bookie.conf"))
-        subprocess.run([*shell, "metaformat", "-n", "-f"], check=True, capture_output=True, timeout=60)
-        command = _java(jars, "org.apache.bookkeeper.server.Main", "--conf", str(folder / "bookie.conf"))
-        bookie = _spawn(command, folder / "bookie.log")
-        started.append(bookie)
-        yield Target("Apache", bookie, port, 0, _wait("the Apache bookie", bookie, port, folder / "bookie.log"))
-    finally:
-        for process in reversed(started):
-            process.terminate()
-            try:
-                process.wait(20)
-            except subprocess.TimeoutExpired:
-                process.kill()
-                process.wait()
-
-
-@contextlib.contextmanager
-def ours(folder: Path, settings: dict[str, str]) -> Iterator[Target]:
-    """A bookie of this package that ends with the context."""
-    target = start_ours(folder, settings)
-    try:
-        yield target
-    finally:
-        target.stop()
-
+    conf = write_properties(folder / "bookie.conf", values)
+    command = [sys.executable, "-m", module, "--log-format", "text", "bookie", "--conf", str(conf)]
+    has_http = values["httpServerEnabled"] == "true"
+    return launch("ours", command, folder, port, serves, http_port if has_http else 0)

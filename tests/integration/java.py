@@ -24,21 +24,24 @@ _OPTIONS = (
     "--add-opens=java.base/java.io=ALL-UNNAMED",
     "--add-opens=java.base/java.util.zip=ALL-UNNAMED",
     "-Djava.net.preferIPv4Stack=true",
-    "-XX:+UseSerialGC",
-    "-XX:TieredStopAtLevel=1",
     f"-Dlog4j.configurationFile={_OURS / 'log4j2.xml'}",
 )
+_SHORT_LIVED = ("-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1")
 
 
-def java_command(main: str, *arguments: str, options: tuple[str, ...] = (), classes: Path | None = None) -> list[str]:
+def java_command(
+    main: str, *arguments: str, options: tuple[str, ...] = (), classes: Path | None = None,
+    tuning: tuple[str, ...] = _SHORT_LIVED,
+) -> list[str]:  # fmt: skip
     """The command line of a Java main class with BookKeeper and ZooKeeper on its class path.
 
     :param options: for the JVM, after our own.
     :param classes: a folder of classes that comes before the jars.
+    :param tuning: collector and compiler; if not given, those for a process that lives for seconds.
     :raises SkipTest: Java or the jars are missing.
     """
     path = f"{jars()}/*" if classes is None else f"{classes}{os.pathsep}{jars()}/*"
-    return [_program("java"), *_OPTIONS, *options, "-cp", path, main, *arguments]
+    return [_program("java"), *_OPTIONS, *tuning, *options, "-cp", path, main, *arguments]
 
 
 @lru_cache(maxsize=1)

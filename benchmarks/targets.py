@@ -1,0 +1,93 @@
+"""What has to come out: ratios of our bookie to an Apache bookie in the same run."""
+
+import attrs
+
+HIGHER_IS_BETTER = frozenset({"rate"})
+
+FIGURES = {
+    "rate": "entries/s",
+    "cpu": "CPU s per million",
+    "p50_ms": "p50 ms",
+    "p99_ms": "p99 ms",
+    "seconds": "seconds",
+    "idle_mib": "MiB idle",
+    "loaded_mib": "MiB after adds",
+}
+"""What is measured, and how a reader calls it."""
+
+
+@attrs.frozen
+class Target:
+    """One figure of a workload, as a ratio.
+
+    :ivar figure: a key of :data:`FIGURES`.
+    :ivar bound: at least this for a rate, at most this for what costs.
+    :ivar against: the configuration of Apache's bookie.
+    """
+
+    workload: str
+    figure: str
+    bound: float
+    against: str = "java"
+
+    def met(self, ratio: float) -> bool:
+        """Whether a ratio is good enough."""
+        return ratio >= self.bound if self.figure in HIGHER_IS_BETTER else ratio <= self.bound
+
+    @property
+    def text(self) -> str:
+        """The bound with its direction."""
+        return f"{'≥' if self.figure in HIGHER_IS_BETTER else '≤'} {self.bound:g}"
+
+
+TARGETS = (
+    Target("add-100B-1000-v2", "rate", 1.8),
+    Target("add-100B-1000-v2", "cpu", 0.6),
+    Target("add-100B-1000-v2", "p99_ms", 1.0),
+    Target("add-1K-1000-v2", "rate", 1.5),
+    Target("add-1K-1000-v2", "cpu", 0.6),
+    Target("add-1K-1000-v2", "p99_ms", 0.4),
+    Target("add-1K-1000-v3", "rate", 1.2),
+    Target("add-1K-1000-v3", "cpu", 0.6),
+    Target("add-1K-1000-v3", "p99_ms", 0.4),
+    Target("add-1K-100-v2", "rate", 1.2, "tuned"),
+    Target("add-1K-1-v2", "p50_ms", 0.8, "tuned"),
+    Target("add-10K-200-v2", "rate", 1.5),
+    Target("add-1K-E3W3A2-v2", "rate", 1.3),
+    Target("add-100B-1000ledgers-v2", "rate", 1.0),
+    Target("read-1K-sequential-v2", "rate", 1.6),
+    Target("read-1K-sequential-v3", "rate", 1.2),
+    Target("read-1K-random-v2", "rate", 2.0, "sorted"),
+    Target("batch-100B-x100", "rate", 7.0),
+    Target("batch-100B-x500", "rate", 15.0),
+    Target("batch-1K-x100", "rate", 5.0),
+    Target("batch-1K-x500", "rate", 4.0),
+    Target("batch-1K-x100-v3", "rate", 3.0),
+    Target("batch-1K-x500-v3", "rate", 3.0),
+    Target("bp62-headline-b100", "rate", 6.0),
+    Target("bp62-headline-b500", "rate", 10.0),
+    Target("bp62-headline-single", "rate", 2.5),
+    Target("client-batch-100B-x500", "rate", 2.0),
+    Target("tail-read", "p50_ms", 0.4),
+    Target("restart", "seconds", 0.6),
+    Target("restart-registration-left", "seconds", 0.3),
+    Target("start", "seconds", 0.4),
+    Target("start", "idle_mib", 0.4),
+    Target("start", "loaded_mib", 0.4),
+)
+
+BATCH_FACTOR = 22.5
+"""BP-62: entries by batches of 100 over entries one by one, for one synchronous caller, at least."""
+
+WRITES_PER_1000 = 20.0
+SYNCS_PER_1000 = 10.0
+"""Socket writes and syncs for 1,000 acknowledged adds with 1,000 in flight, at most."""
+
+SERVING_SECONDS = 0.6
+IDLE_MIB = 80.0
+"""Our bookie alone, on embedded metadata: time to serve and memory without load, at most."""
+
+
+def against(workload: str) -> list[str]:
+    """The configurations of Apache's bookie that a workload is compared with, without repetition."""
+    return list(dict.fromkeys(target.against for target in TARGETS if target.workload == workload))

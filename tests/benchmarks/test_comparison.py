@@ -1,0 +1,37 @@
+"""Ratios, and what was missed."""
+
+from twisted.trial.unittest import SynchronousTestCase
+
+from benchmarks.comparison import headlines, missed, rows
+from benchmarks.targets import Target
+
+from .made_up import RUNS
+
+
+class ComparisonTests(SynchronousTestCase):
+    """Figures of a comparison nobody made."""
+
+    def test_ratios(self) -> None:
+        """A ratio is the median over the rounds of the ratios within a round, with its extremes."""
+        rate = rows(RUNS)[0]
+        self.assertEqual(rate.target, Target("add-1K-1000-v2", "rate", 1.5))
+        self.assertEqual((rate.ours, rate.apache, rate.ratio, rate.low, rate.high), (300, 100, 3, 1, 4))
+
+    def test_rows(self) -> None:
+        """Every target of a workload that was run has a row, others have none."""
+        found = [(row.target.workload, row.target.figure) for row in rows(RUNS)]
+        headline = [(f"bp62-headline-{name}", "rate") for name in ("b100", "b500", "single")]
+        self.assertEqual(found, [("add-1K-1000-v2", figure) for figure in ("rate", "cpu", "p99_ms")] + headline)
+
+    def test_headline(self) -> None:
+        """BP-62's table has both bookies, and the factor of batches over single reads."""
+        found = headlines(RUNS)
+        self.assertEqual({name: each.factor for name, each in found.items()}, {"ours": 15, "java": 30})
+
+    def test_headline_in_part(self) -> None:
+        """Without one of its columns there is no table."""
+        self.assertEqual(headlines({k: v for k, v in RUNS.items() if k != "bp62-headline-b500"}), {})
+
+    def test_missed(self) -> None:
+        """What costs more than it may is named, and so is a factor that is too small."""
+        self.assertEqual(missed(rows(RUNS), headlines(RUNS)), ["add-1K-1000-v2 cpu", "bp62-headline factor"])

@@ -1,0 +1,79 @@
+"""The page and the picture of a comparison."""
+
+from xml.etree import ElementTree
+
+import attrs
+from twisted.trial.unittest import SynchronousTestCase
+
+from benchmarks.chart import better, svg
+from benchmarks.comparison import headlines, rows
+from benchmarks.grouping import GROUPED, ONE_BY_ONE, Grouping
+from benchmarks.machine import Machine
+from benchmarks.results import Circumstances, figure, markdown
+from benchmarks.syscalls import CALLS, Counts
+
+from .made_up import RUNS
+
+_FACTS = Circumstances(
+    "python -m benchmarks compare", "2026-01-01", 3, 1.0, "our generator", Machine("a CPU", 2, 8, "3.11", "6.1", 0.2),
+    {"Python": "3.11"},
+)  # fmt: skip
+_SVG = "{http://www.w3.org/2000/svg}"
+
+
+class PageTests(SynchronousTestCase):
+    """``results.md``."""
+
+    def test_table(self) -> None:
+        """A row says what was measured, the ratio with its extremes, the target, and whether it was met."""
+        page = markdown(rows(RUNS), {}, {}, _FACTS)
+        self.assertIn("| add-1K-1000-v2 | entries/s | 300 | 100 | java | 3.00 (1.00..4.00) | ≥ 1.5 | met |", page)
+        self.assertIn(
+            "| add-1K-1000-v2 | CPU s per million | 1 | 1 | java | 1.00 (1.00..1.00) | ≤ 0.6 | **missed** |", page
+        )
+        self.assertNotIn("BP-62", page)
+
+    def test_circumstances(self) -> None:
+        """The command, the machine and the time of a sync are named; a trial says that it is one."""
+        page = markdown([], {}, {}, _FACTS)
+        for words in ("`python -m benchmarks compare`", "2 cores", "one fdatasync of 4 KiB takes 0.20 ms", "Rounds: 3"):
+            self.assertIn(words, page)
+        self.assertNotIn("trial", page)
+        self.assertIn("A trial with 0.1 of the work", markdown([], {}, {}, attrs.evolve(_FACTS, scale=0.1)))
+
+    def test_headline(self) -> None:
+        """BP-62's table has a row for each bookie and a target for ours."""
+        page = markdown([], headlines(RUNS), {}, _FACTS)
+        self.assertIn("| ours | 3,000 | 5,000 | 200 | 15.0 | ≥ 22.5, **missed** |", page)
+        self.assertIn("| java | 300 | 300 | 10 | 30.0 |  |", page)
+
+    def test_grouping(self) -> None:
+        """System calls stand beside the rate, and what is lost without grouping below."""
+        few, many = (Counts(dict.fromkeys(CALLS, n)) for n in (4.0, 1000.0))
+        ways = {GROUPED: Grouping(300_000, 2.0, few), ONE_BY_ONE: Grouping(100_000, 5.0, many)}
+        page = markdown([], {}, {"V2": ways}, _FACTS)
+        self.assertIn("| V2 | grouped | 4.0 | 4.0 | 4.0 | 4.0 | 300,000 | 2 | met |", page)
+        self.assertIn("V2 loses a factor of 3.00 in rate\nand of 2.50 in CPU", page)
+
+    def test_figures(self) -> None:
+        """Three digits count."""
+        self.assertEqual([figure(x) for x in (1234567.8, 99.94, 0.12345)], ["1,234,568", "99.9", "0.123"])
+
+
+class PictureTests(SynchronousTestCase):
+    """``results.svg``."""
+
+    def test_bars(self) -> None:
+        """One bar a row, coloured by whether the target was met."""
+        picture = ElementTree.fromstring(svg(rows(RUNS)))
+        bars = [bar.attrib["class"] for bar in picture.iter(f"{_SVG}rect")]
+        self.assertEqual(bars, ["met", "missed", "met", "met", "met", "met"])
+        self.assertEqual(len([line for line in picture.iter(f"{_SVG}line") if line.attrib["class"] == "target"]), 6)
+
+    def test_right_is_better(self) -> None:
+        """A rate three times as high and a cost of a third reach equally far."""
+        self.assertAlmostEqual(better(3, "rate"), better(1 / 3, "cpu"))
+
+    def test_nothing(self) -> None:
+        """Without rows it is still a picture."""
+        self.assertEqual(list(ElementTree.fromstring(svg([])).iter(f"{_SVG}rect")), [])

@@ -1,0 +1,49 @@
+"""The table of targets."""
+
+from twisted.trial.unittest import SynchronousTestCase
+
+from benchmarks.apache import CONFIGURATIONS
+from benchmarks.targets import FIGURES, TARGETS, Target, against
+from benchmarks.workloads import DATA, WORKLOADS, chosen
+
+
+class TargetTests(SynchronousTestCase):
+    """Targets, and the workloads they are of."""
+
+    def test_names(self) -> None:
+        """Targets name workloads, figures and configurations that there are, and every workload has a target."""
+        self.assertEqual({target.workload for target in TARGETS}, {workload.name for workload in WORKLOADS})
+        self.assertLessEqual({target.figure for target in TARGETS}, set(FIGURES))
+        self.assertEqual({target.against for target in TARGETS}, set(CONFIGURATIONS))
+
+    def test_met(self) -> None:
+        """A rate has to be great, a cost small; the bound itself is good enough."""
+        rate, cost = Target("", "rate", 2), Target("", "cpu", 0.5)
+        self.assertEqual([rate.met(x) for x in (1.9, 2, 3)], [False, True, True])
+        self.assertEqual([cost.met(x) for x in (0.4, 0.5, 0.6)], [True, True, False])
+        self.assertEqual((rate.text, cost.text), ("≥ 2", "≤ 0.5"))
+
+    def test_against(self) -> None:
+        """A workload runs on each configuration that a target of it names, once."""
+        self.assertEqual(against("add-1K-1000-v2"), ["java"])
+        self.assertEqual(against("add-1K-1-v2"), ["tuned"])
+
+
+class WorkloadTests(SynchronousTestCase):
+    """The table of workloads."""
+
+    def test_names(self) -> None:
+        """Names are not used twice."""
+        self.assertEqual(len({workload.name for workload in WORKLOADS}), len(WORKLOADS))
+
+    def test_chosen(self) -> None:
+        """Patterns choose by name, in the order of the table; none chooses all."""
+        names = [workload.name for workload in chosen(["restart", "add-1K-1*-v3"])]
+        self.assertEqual(names, ["add-1K-1000-v3", "restart"])
+        self.assertEqual(chosen([]), list(WORKLOADS))
+
+    def test_fits(self) -> None:
+        """Readers do not ask for more than there is."""
+        for workload in WORKLOADS:
+            if workload.kind in ("read", "batch"):
+                self.assertLessEqual(max(workload.entries, workload.batch), DATA[workload.size], workload.name)
