@@ -111,8 +111,10 @@ class BookieChannel:
         self._fail_waiting(self._last_error)
 
     def _fail_waiting(self, error: Exception) -> None:
-        for _ in range(len(self._waiting)):
-            self._waiting.popleft().errback(error)
+        for waiter in list(self._waiting):
+            if waiter in self._waiting:  # else an errback before this one has cancelled it
+                self._waiting.remove(waiter)
+                waiter.errback(error)
 
     def _unexpected(self, failure: Failure) -> None:
         self._log.failure("connecting to {bookie_id} failed", failure, bookie_id=self._bookie_id)

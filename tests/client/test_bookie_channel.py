@@ -6,6 +6,7 @@ from twisted.internet.defer import CancelledError, Deferred, fail, succeed
 from twisted.internet.interfaces import IStreamClientEndpoint
 from twisted.internet.protocol import Factory, Protocol
 from twisted.internet.task import Clock
+from twisted.python.failure import Failure
 from twisted.trial.unittest import SynchronousTestCase
 
 from bookkeeper_twisted.client.bookie_channel import FIRST_PAUSE, LONGEST_PAUSE, BookieChannel
@@ -67,6 +68,22 @@ class BookieChannelTests(SynchronousTestCase):
         self.failureResultOf(one, CancelledError)
         gate.callback(self.network.endpoint(*ADDRESS))
         self.successResultOf(two)
+
+    def test_waiter_cancelled_by_another(self) -> None:
+        """Who hears of the failure first may cancel those behind."""
+        self.network.listeners.clear()
+        gate: Deferred[IStreamClientEndpoint] = Deferred()
+        channel = self._channel(lambda _: gate)
+        first, second = channel.connected(), channel.connected()
+
+        def give_up(failure: Failure) -> Failure:
+            second.cancel()
+            return failure
+
+        failed = first.addErrback(give_up)
+        gate.callback(self.network.endpoint(*ADDRESS))
+        self.failureResultOf(failed, BookieHandleNotAvailableError)
+        self.failureResultOf(second, CancelledError)
 
     def test_lost(self) -> None:
         """After a loss the next request connects again at once."""
