@@ -1,17 +1,13 @@
 """Consecutive entries as they came from a bookie, verified; objects for entries are made when asked for."""
 
-import struct
 from collections.abc import Iterator, Sequence
-from itertools import pairwise
+from itertools import pairwise, repeat
 from typing import Any
 
 from ..codec.digest import Digester
 from ..errors import IncorrectParameterError
 from ..model import Entry, EntryRun
 from . import entry_columns
-
-_LAC_AND_LENGTH = struct.Struct(">qq")
-_LAC_OFFSET = 16
 
 
 class EntryBatch:
@@ -86,8 +82,8 @@ class EntryBatch:
         """:raises bookkeeper_twisted.errors.IncorrectParameterError: it is not in the batch."""
         if not self.first <= entry_id <= self.last:
             raise IncorrectParameterError(f"entry {entry_id} is not in {self.first}..{self.last}")
-        run = self._run.slice(entry_id, 1)
-        return self._entry(entry_id, run.entry(entry_id), self._digester.payloads(run)[0])
+        (entry,) = EntryBatch(self._run.slice(entry_id, 1), self._digester)
+        return entry
 
     def to_arrow(self) -> Any:
         """A ``pyarrow.RecordBatch`` of ``ledger_id``, ``entry_id``, ``length`` (int64; the bytes of all payloads
@@ -101,11 +97,10 @@ class EntryBatch:
         return self._run.count
 
     def __iter__(self) -> Iterator[Entry]:
-        return map(self._entry, self.ids, self._run.entries(), self.payloads)
-
-    def _entry(self, entry_id: int, stored: bytes, payload: bytes) -> Entry:
-        last_add_confirmed, length = _LAC_AND_LENGTH.unpack_from(stored, _LAC_OFFSET)
-        return Entry(self._run.ledger_id, entry_id, payload, length, last_add_confirmed)
+        run = self._run
+        lengths = entry_columns.integers(run, entry_columns.LENGTH_AT)
+        lacs = entry_columns.integers(run, entry_columns.LAC_AT)
+        return map(Entry, repeat(run.ledger_id), self.ids, self.payloads, lengths, lacs)
 
     def __repr__(self) -> str:
         return f"<EntryBatch ledger {self.ledger_id} entries {self.first}..{self.last}>"

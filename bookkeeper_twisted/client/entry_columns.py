@@ -7,8 +7,8 @@ from typing import Any
 from ..errors import MissingLibraryError
 from ..model import EntryRun
 
-_LENGTH_AT = 4 + 24
-"""Where a record has the length of the ledger up to its entry."""
+LAC_AT, LENGTH_AT = 4 + 16, 4 + 24
+"""Where a record has the LAC its writer knew, and the length of the ledger up to its entry."""
 
 
 def record_batch(run: EntryRun, payload_at: int) -> Any:
@@ -33,23 +33,23 @@ def record_batch(run: EntryRun, payload_at: int) -> Any:
     columns = {
         "ledger_id": numbers(array("q", (run.ledger_id,)) * count),
         "entry_id": numbers(array("q", range(run.first, run.last + 1))),
-        "length": numbers(_lengths(run)),
+        "length": numbers(integers(run, LENGTH_AT)),
         "payload": compute.binary_slice(records, payload_at, longest),
     }
     fields = [pyarrow.field(name, column.type, nullable=False) for name, column in columns.items()]
     return pyarrow.RecordBatch.from_arrays(list(columns.values()), schema=pyarrow.schema(fields))
 
 
-def _lengths(run: EntryRun) -> "array[int]":
-    """The length of the ledger up to each entry."""
-    data, at = run.data, _LENGTH_AT
+def integers(run: EntryRun, at: int) -> "array[int]":
+    """The i64 at an offset of each record."""
+    data = run.data
     if run.offsets is None:
         packed = bytearray(8 * run.count)
         for i in range(8):
             packed[i::8] = data[at + i :: run.stride]
     else:
         packed = bytearray().join([data[a + at : a + at + 8] for a in run.offsets[:-1]])
-    lengths = array("q", bytes(packed))
+    values = array("q", bytes(packed))
     if sys.byteorder == "little":
-        lengths.byteswap()
-    return lengths
+        values.byteswap()
+    return values

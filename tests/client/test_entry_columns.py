@@ -8,9 +8,12 @@ import pyarrow
 from twisted.trial.unittest import SynchronousTestCase
 
 from bookkeeper_twisted.client.entry_batch import EntryBatch
+from bookkeeper_twisted.client.entry_columns import LAC_AT, LENGTH_AT, integers
 from bookkeeper_twisted.codec.digest import Digester
 from bookkeeper_twisted.errors import MissingLibraryError
 from bookkeeper_twisted.model import DigestType, EntryRun
+
+_DIGESTER = Digester(DigestType.CRC32C, b"")
 
 
 def _batch(payloads: Sequence[bytes], digest_type: DigestType = DigestType.CRC32C) -> EntryBatch:
@@ -37,6 +40,14 @@ class RecordBatchTests(SynchronousTestCase):
                     {"ledger_id": 9, "entry_id": e.entry_id, "length": e.length, "payload": e.data} for e in batch
                 ]
                 self.assertEqual(batch.to_arrow().to_pylist(), expected)
+
+    def test_integers(self) -> None:
+        """The numbers of the headers, of any size and sign, in uniform and mixed runs."""
+        for payloads in ([b"ab"] * 3, [b"x" * n for n in range(3)]):
+            run = Digester(DigestType.CRC32C, b"").seal(9, 5, -2, 1 << 40, payloads)
+            self.assertEqual(list(integers(run, LAC_AT)), [-2] * 3)
+            self.assertEqual(list(integers(run, LENGTH_AT)), [e.length for e in EntryBatch(run, _DIGESTER)])
+            self.assertEqual(integers(run, LENGTH_AT)[2], (1 << 40) + sum(map(len, payloads)))
 
     def test_part(self) -> None:
         """A batch that was cut out of a reply has its own entries only."""
