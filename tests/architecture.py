@@ -74,6 +74,7 @@ DOORS: dict[str, frozenset[str]] = {
     "storage/run_index.py": frozenset({"sqlite3"}),
     "bookie/executor.py": frozenset({"threading", "queue"}),
     "client/production.py": frozenset({"pathlib", "random", "socket"}),
+    "client/threads.py": frozenset({"threading"}),
     "metadata/sqlite.py": frozenset({"os"}),
     "metadata/sqlite_sessions.py": frozenset({"os", "fcntl", "uuid"}),
     "metadata/sqlite_store.py": frozenset({"sqlite3", "uuid"}),

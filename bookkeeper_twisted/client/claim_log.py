@@ -1,0 +1,231 @@
+"""What exclusive and shared claim logs have in common: positions, terms, acknowledgement, room, the end.
+
+Theory of operation.  A log is a queue of wire frames laid out in *terms* of preallocated memory.  A frame is
+*claimed* (its place is taken; claim order is send order), *committed* or *aborted* (then it is a hole), *taken*
+by the sender in runs of consecutive frames, sealed (:mod:`.frame_sealing`) and *acknowledged* by position:
+everything below it.  A position is the number of bytes claimed before it.  The memory of a term serves
+again once everything in it is acknowledged, so what has to be sent again is still there, the same bytes.
+
+:attr:`ClaimLog.limit` is the gate: a claim that would end above it goes the slow way, which rotates terms and
+finds out why there is no room.  A gate of 0 lets nobody pass, so whoever works behind it needs no further
+care.
+"""
+
+from bisect import insort
+from collections import deque
+from collections.abc import Iterator
+from contextlib import AbstractContextManager
+from enum import IntEnum
+
+from twisted.internet.defer import Deferred, fail, succeed
+
+from ..errors import IncorrectParameterError, LedgerClosedError
+from .frame_sealing import Frames, cut_frames
+from .frame_shape import FrameShape
+from .log_terms import Term, TermPool
+
+MAX_POSITION = (1 << 63) - 1
+MAX_TERMS = 3
+"""Terms a log may hold; with the window this bounds its memory."""
+
+
+class ClaimResult(IntEnum):
+    """Why nothing was claimed: what ``offer`` and ``claim`` give instead of a position."""
+
+    BACK_PRESSURED = -2
+    CLOSED = -4
+    MAX_POSITION_EXCEEDED = -5
+
+
+class ClaimLog:
+    """See the module; subclasses add the ways to claim.  Everything here is called on the reactor's thread.
+
+    :ivar tail: position behind the last claim.
+    :ivar limit: position up to which claims need no care.
+    :ivar term: the one that is being filled.
+    :ivar taken: position up to which frames were given to the sender.
+    :ivar acknowledged: position up to which everything is acknowledged.
+    :ivar failure: why it was closed, None while it is open.
+    :ivar rows: see :class:`~.frame_shape.FrameShape`.
+    """
+
+    def __init__(
+        self, shape: FrameShape, pool: TermPool, lock: AbstractContextManager[object], window: int | None = None,
+        start: int = 0,
+    ) -> None:  # fmt: skip
+        """
+        :param lock: what those who work behind the gate exclude each other with.
+        :param window: bytes that may be claimed and not acknowledged, by default those of three terms.
+        :param start: the first position.
+        """
+        self.rows = shape.rows
+        self.tail = self.taken = self.acknowledged = start
+        self.limit = 0
+        self.term = Term(start, bytearray())
+        self._shape = shape
+        self._pool = pool
+        self._lock = lock
+        self._window = MAX_TERMS * pool.size if window is None else window
+        self._terms: deque[Term] = deque()
+        self._skipped: deque[tuple[int, int]] = deque()
+        self._waiters: deque[tuple[int, int, Deferred[int]]] = deque()
+        self._asked = 0
+        self.failure: Exception | None = None
+
+    @property
+    def in_flight(self) -> int:
+        """Bytes that are claimed and not acknowledged."""
+        return self.tail - self.acknowledged
+
+    # ---- room, behind the gate -----------------------------------------------------------------------
+
+    def _check_size(self, size: int) -> None:
+        """:raises IncorrectParameterError: there can never be room for so much."""
+        if size > self._window:
+            raise IncorrectParameterError(f"a frame of {size} bytes; the log holds {self._window}")
+
+    def _make_room(self, size: int) -> int:
+        """Sees to it that the active term has room; the gate is shut.
+
+        :returns: 0, or a :class:`ClaimResult`.
+        """
+        if self.failure is not None:
+            return ClaimResult.CLOSED
+        end = self.tail + size
+        if end > MAX_POSITION:
+            return ClaimResult.MAX_POSITION_EXCEEDED
+        if end - self.acknowledged > self._window:
+            return ClaimResult.BACK_PRESSURED
+        if not self._terms or end > self.term.end:
+            if len(self._terms) == MAX_TERMS:
+                return ClaimResult.BACK_PRESSURED
+            self.term.end = self.tail
+            self.term = self._pool.take(self.tail, size)
+            self._terms.append(self.term)
+        return 0
+
+    def _open_gate(self) -> None:
+        """Lets claims pass again as far as there is room for certain."""
+        if self.failure is None and self._terms:
+            self.limit = min(self.term.end, self.acknowledged + self._window, MAX_POSITION)
+
+    # ---- the sender ----------------------------------------------------------------------------------
+
+    def _committed(self) -> int:
+        """Position up to which every claim is committed or aborted."""
+        return self.tail
+
+    def take(self, limit: int) -> Frames | None:
+        """The next frames to be sent, ``limit`` bytes at most but one frame at least; None if there are none."""
+        committed = self._committed()
+        for term in self._terms:
+            if term.end <= self.taken:
+                continue
+            term.sort_holes()
+            end = min(committed, term.end)
+            for hole_start, hole_end in term.holes:
+                if hole_start == self.taken and hole_end <= end:
+                    self._skipped.append((hole_start, hole_end))
+                    self.taken = hole_end
+                elif hole_start > self.taken:
+                    end = min(end, hole_start)
+                    break
+            if self.taken < end:
+                frames = cut_frames(term, self.taken, end, limit)
+                self.taken = frames.end
+                return frames
+        if self._skipped:
+            self.acknowledge(self.acknowledged)
+        return None
+
+    def slices(self, start: int, limit: int) -> Iterator[memoryview]:
+        """What was taken from a frame's start on, to be sent again; holes are left out.
+
+        :param start: where a frame begins that is not acknowledged.
+        :param limit: bytes of a slice at most, but at least one frame: slices end where frames end.
+        """
+        for term in list(self._terms):
+            for first, end in _solid(term, max(start, term.base), min(self.taken, term.end)):
+                while first < end:
+                    frames = cut_frames(term, first, end, limit)
+                    yield frames.view(0, frames.count)
+                    first = frames.end
+
+    def acknowledge(self, position: int) -> None:
+        """Everything below a position, where a taken frame ends, is acknowledged; its memory may serve again.
+
+        Those who wait for it are told, in the order of their positions.
+        """
+        with self._lock:
+            self.limit = 0
+            try:
+                while self._skipped and self._skipped[0][0] <= position:
+                    position = max(position, self._skipped.popleft()[1])
+                self.acknowledged = max(position, self.acknowledged)
+                self._retire()
+                self._serve()
+            finally:
+                self._open_gate()
+        while self._waiters and self._waiters[0][0] <= self.acknowledged:
+            at, _, waiter = self._waiters.popleft()
+            waiter.callback(at)
+
+    def _retire(self) -> None:
+        """Gives back the terms that are acknowledged as a whole."""
+        while len(self._terms) > 1 and self._terms[0].end <= self.acknowledged:
+            self._pool.give(self._terms.popleft())
+
+    def _serve(self) -> None:
+        """Gives room to those who wait for it; the gate is shut."""
+
+    def trim(self) -> None:
+        """Gives back the last term too, if everything is acknowledged: for logs that are idle."""
+        with self._lock:
+            self.limit = 0
+            if self._terms and self._committed() == self.tail == self.acknowledged:
+                self.term.end = self.tail
+                self._pool.give(self._terms.popleft())
+                self.term = Term(self.tail, bytearray())
+            self._open_gate()
+
+    def when_acknowledged(self, position: int) -> "Deferred[int]":
+        """Fires with the position once everything below it is acknowledged; fails with why that will not be."""
+        if position <= self.acknowledged:
+            return succeed(position)
+        if self.failure is not None:
+            return fail(self.failure)
+        waiter: Deferred[int] = Deferred()
+        self._asked += 1
+        item = (position, self._asked, waiter)
+        if not self._waiters or self._waiters[-1][0] <= position:
+            self._waiters.append(item)
+        else:
+            insort(self._waiters, item)
+        return waiter
+
+    def close(self, why: Exception | None = None) -> None:
+        """Lets nobody claim any more and fails all who wait; what is claimed can still be taken.
+
+        :param why: LedgerClosedError if it is left out.
+        """
+        with self._lock:
+            self.limit = 0
+            if self.failure is not None:
+                return
+            self.failure = why or LedgerClosedError("the log is closed")
+            self._serve()
+        waiters, self._waiters = self._waiters, deque()
+        for _, _, waiter in waiters:
+            waiter.errback(self.failure)
+
+
+def _solid(term: Term, start: int, end: int) -> Iterator[tuple[int, int]]:
+    """The parts of a range of positions that are no holes."""
+    for hole_start, hole_end in list(term.holes):
+        if hole_start >= end:
+            break
+        if start < hole_start:
+            yield start, hole_start
+        start = max(start, hole_end)
+    if start < end:
+        yield start, end

@@ -1,0 +1,154 @@
+"""How an add request lies in a term, in either wire version.
+
+Producers store a frame with one call: everything but ids, LAC, length and digest.  What is left out is
+known only when the frame's turn has come, and is put in then (:mod:`.frame_sealing`).  So a frame that is
+given up leaves no gap in the ids, and the LAC is that of the moment it is sent.
+
+====  ======  ==========================================================================
+V2    0       length word, header word, key (20)
+V3    0       length word, ``Request`` up to the entry, with varints of constant sizes
+both  header  ledgerId i64, then left out: entryId, LAC, length (8 each), digest (D)
+both  ..      payload, to the end of the frame
+====  ======  ==========================================================================
+"""
+
+import struct
+from collections.abc import Callable
+from typing import Any, Protocol
+
+from ..codec import v2, v3
+from ..codec.operations import MASTER_KEY_SIZE, RECOVERY_ADD, Operation, V2Op
+from ..codec.v2_replies import header_word
+from ..codec.v3_replies import TXN_AT, header_field
+from ..codec.varints import bytes_field, number_field, varint
+from ..errors import CodecError
+from ..model import ENTRY_HEADER_SIZE
+
+STORED_BY_SLICE = 4096
+"""Payloads from this size on are stored as a slice: a compiled layout for each size would not pay."""
+
+_ID_SIZE = 9
+"""Bytes of a txnId or an entryId in V3, and of the lengths inside a frame: always the same, so that places are."""
+
+_SIZE_SIZE = 4
+_LARGEST_ID = (1 << 63) - 1
+_LEDGER = struct.Struct(">q")
+_LENGTH = struct.Struct(">i")
+
+Store = Callable[[bytearray, int, bytes, Any], None]
+"""``store(buffer, at, head, payload)``: lays out a frame in one step."""
+
+Row = tuple[Store, int, bytes]
+"""What all frames of one payload size share: how to store them, their size, their first bytes."""
+
+
+class FrameShape(Protocol):
+    """The frames of one ledger's adds.
+
+    :ivar digest_size: bytes of a digest.
+    :ivar payload_at: where the payload begins; the entry's header and digest are in front of it.
+    :ivar rows: by payload size; filled as sizes are met.
+    """
+
+    digest_size: int
+    payload_at: int
+    rows: "Rows"
+
+    def head(self, size: int) -> bytes:
+        """The first bytes of frames with payloads of ``size`` bytes, up to and with the ledger id."""
+
+    def number(self, buffer: bytearray, at: int, stride: int, count: int, first: int) -> None:
+        """Puts ids outside the entry into frames of entries ``first``, ``first + 1``, ..., ``stride`` bytes apart."""
+
+
+class Rows(dict[int, Row]):
+    """Rows by payload size, made when a size is first met."""
+
+    def __init__(self, head: Callable[[int], bytes], gap: int) -> None:
+        """:param gap: bytes that are left out between head and payload."""
+        self._head = head
+        self._gap = gap
+
+    def __missing__(self, size: int) -> Row:
+        head = self._head(size)
+        frame_size = len(head) + self._gap + size
+        if size >= STORED_BY_SLICE:
+            return _stored_by_slice(frame_size - size), frame_size, head
+        row = struct.Struct(f"{len(head)}s{self._gap}x{size}s").pack_into, frame_size, head
+        self[size] = row
+        return row
+
+
+def _stored_by_slice(payload_at: int) -> Store:
+    def store(buffer: bytearray, at: int, head: bytes, payload: Any) -> None:
+        with memoryview(buffer) as view:
+            view[at : at + len(head)] = head
+            view[at + payload_at : at + payload_at + len(payload)] = payload
+
+    return store
+
+
+class V2Shape:
+    """Adds of V2; the same bytes for every bookie."""
+
+    def __init__(self, ledger_id: int, digest_size: int, master_key: bytes, flags: int = 0) -> None:
+        """:raises CodecError: the key is not of 20 bytes."""
+        if len(master_key) != MASTER_KEY_SIZE:
+            raise CodecError(f"V2 carries a key of {MASTER_KEY_SIZE} bytes, not {len(master_key)}")
+        self.digest_size = digest_size
+        word = header_word(v2.VERSION, V2Op.ADD, flags).to_bytes(4, "big")
+        self._tail = word + master_key + _LEDGER.pack(ledger_id)
+        self._entry = ENTRY_HEADER_SIZE + digest_size
+        self.payload_at = 4 + v2.ADD_OVERHEAD + self._entry
+        self.rows = Rows(self.head, self._entry - _LEDGER.size)
+
+    def head(self, size: int) -> bytes:
+        """See :meth:`FrameShape.head`."""
+        return _LENGTH.pack(v2.ADD_OVERHEAD + self._entry + size) + self._tail
+
+    def number(self, buffer: bytearray, at: int, stride: int, count: int, first: int) -> None:
+        """See :meth:`FrameShape.number`: there are none."""
+
+
+class V3Shape:
+    """Adds of V3.  The txnId of an entry is ``first_txn_id`` plus its id, on whatever connection it is sent."""
+
+    def __init__(
+        self, ledger_id: int, digest_size: int, master_key: bytes, flags: int = 0, deferred_sync: bool = False,
+        first_txn_id: int = 0,
+    ) -> None:  # fmt: skip
+        self.digest_size = digest_size
+        self._first_txn_id = first_txn_id
+        self._ledger = _LEDGER.pack(ledger_id)
+        self._header = header_field(Operation.ADD, _LARGEST_ID) + v3.ADD_KEY
+        flag = number_field(v3.FLAG_KEY, v3.FLAG_RECOVERY if flags & RECOVERY_ADD else None)
+        ids = flag + b"\x08" + varint(ledger_id) + b"\x10" + _wide(0, _ID_SIZE)
+        self._id_at = 4 + len(self._header) + _SIZE_SIZE + len(ids) - _ID_SIZE
+        self._ids = ids + bytes_field(b"\x1a", master_key) + (b"\x28\x01" if deferred_sync else b"") + b"\x22"
+        self._entry = ENTRY_HEADER_SIZE + digest_size
+        self.payload_at = 4 + len(self._header) + _SIZE_SIZE + len(self._ids) + _SIZE_SIZE + self._entry
+        self.rows = Rows(self.head, self._entry - _LEDGER.size)
+
+    def head(self, size: int) -> bytes:
+        """See :meth:`FrameShape.head`."""
+        entry = self._entry + size
+        message = _wide(len(self._ids) + _SIZE_SIZE + entry, _SIZE_SIZE) + self._ids + _wide(entry, _SIZE_SIZE)
+        return _LENGTH.pack(self.payload_at - 4 + size) + self._header + message + self._ledger
+
+    def number(self, buffer: bytearray, at: int, stride: int, count: int, first: int) -> None:
+        """See :meth:`FrameShape.number`."""
+        txn_id = self._first_txn_id + first
+        for start, ids in (
+            (at + TXN_AT, range(txn_id, txn_id + count)),
+            (at + self._id_at, range(first, first + count)),
+        ):
+            for i in range(_ID_SIZE):
+                more = 128 if i < _ID_SIZE - 1 else 0
+                column = bytes([value >> 7 * i & 127 | more for value in ids])
+                buffer[start + i : start + i + count * stride : stride] = column
+
+
+def _wide(value: int, size: int) -> bytes:
+    """A varint with leading zeros; every decoder takes it for what it is."""
+    low = [value >> 7 * i & 127 | 128 for i in range(size - 1)]
+    return bytes([*low, value >> 7 * (size - 1)])

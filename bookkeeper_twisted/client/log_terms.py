@@ -1,0 +1,84 @@
+"""The memory of claim logs: terms, and the pool that keeps them between uses."""
+
+from bisect import insort
+from collections import deque
+
+DEFAULT_TERM_SIZE = 256 << 10
+
+
+class Term:
+    """A stretch of a log's positions and the memory behind it.
+
+    :ivar base: position of the first byte.
+    :ivar end: position behind the last frame; that of the memory while the term is the active one.
+    :ivar buffer: the memory; :attr:`view` is what bytes are stored through.
+    :ivar holes: ranges of positions that were claimed and given up, in order; read by the reactor's thread.
+    :ivar aborted: such ranges as any thread reports them, in no order.
+    :ivar tainted: some thread may still write here, so that the memory must not serve again.
+    """
+
+    __slots__ = ("base", "end", "buffer", "view", "holes", "aborted", "tainted")
+
+    def __init__(self, base: int, buffer: bytearray) -> None:
+        self.base = base
+        self.end = base + len(buffer)
+        self.buffer = buffer
+        self.view = memoryview(buffer)
+        self.holes: list[tuple[int, int]] = []
+        self.aborted: deque[tuple[int, int]] = deque()
+        self.tainted = False
+
+    def sort_holes(self) -> None:
+        """Takes in what was reported."""
+        while self.aborted:
+            insort(self.holes, self.aborted.popleft())
+
+
+class TermPool:
+    """Gives terms to the logs that share it, and keeps the memory of those that come back.
+
+    A log without frames on their way holds no term, so thousands of idle ledgers cost nothing.  Any
+    thread may take and give.
+
+    :ivar size: bytes of an ordinary term; a frame that is larger gets one of its own size, which is not kept.
+    :ivar made: pieces of memory made so far: in a steady state the number does not grow.
+    """
+
+    __slots__ = ("size", "made", "_kept", "_free")
+
+    def __init__(self, size: int = DEFAULT_TERM_SIZE, kept: int = 64, prepared: int = 0) -> None:
+        """
+        :param kept: pieces of memory that may lie unused.
+        :param prepared: how many of them are made at once.
+        """
+        self.size = size
+        self.made = 0
+        self._kept = kept
+        self._free = [self._make(size) for _ in range(prepared)]
+
+    def take(self, base: int, size: int) -> Term:
+        """A term that begins at position ``base`` and has room for a frame of ``size`` bytes."""
+        if size > self.size:
+            return Term(base, self._make(size))
+        try:
+            buffer = self._free.pop()
+        except IndexError:
+            buffer = self._make(self.size)
+        return Term(base, buffer)
+
+    def give(self, term: Term) -> None:
+        """Takes a term back; its memory serves again unless somebody still holds a slice of it."""
+        buffer = term.buffer
+        term.view.release()
+        if term.tainted or len(buffer) != self.size or len(self._free) >= self._kept:
+            return
+        try:  # a bytearray with a live view cannot be resized
+            buffer.append(0)
+        except BufferError:
+            return
+        buffer.pop()
+        self._free.append(buffer)
+
+    def _make(self, size: int) -> bytearray:
+        self.made += 1
+        return bytearray(size)

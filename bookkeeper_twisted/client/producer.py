@@ -1,0 +1,153 @@
+"""The handle by which one thread claims places in a shared log.
+
+Theory of operation.  CPython lets another thread run only at a call, a return or a backward jump.  So a straight
+run of loads, additions, comparisons, forward branches and stores cannot be split, and *is* the atomic
+fetch-and-add: the lines between the comments below take the place and publish, in this handle, that it is
+taken.  A call or a loop in there breaks everything, which a test of the byte code prevents.  A trace function
+would run in between as well; who has one makes the log use its lock for good, and so does an interpreter
+without a global lock.
+
+A commit is one store; the sender's frontier is the least place that is still open in any handle.
+"""
+
+import sys
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from ..errors import IllegalOperationError
+from .log_terms import Term
+
+if TYPE_CHECKING:
+    from .shared_log import SharedLog
+
+IDLE = -1
+REVOKED = -2
+
+_tracing = sys.gettrace
+
+
+class Producer:
+    """A handle for one thread; its frames keep their order.
+
+    :ivar start: the position claimed, :data:`IDLE` without a claim, :data:`REVOKED` if the log gave it up.
+    :ivar end: position behind the last claim.
+    :ivar term: where it lies.
+    :ivar alive: whether the thread is.
+    """
+
+    __slots__ = ("start", "end", "term", "alive", "_log", "_rows", "_payload")
+
+    def __init__(self, log: "SharedLog", alive: Callable[[], bool]) -> None:
+        self.start = IDLE
+        self.end = IDLE
+        self.term: Term = log.term
+        self.alive = alive
+        self._log = log
+        self._rows = log.rows
+        self._payload: memoryview | None = None
+
+    def offer(self, payload: bytes) -> int:
+        """Claims, stores and commits a frame.
+
+        :returns: the position behind it, or a :class:`~.claim_log.ClaimResult`.
+        :raises IllegalOperationError: another claim of the handle is open, or the log gave this one up; the
+            frame is not sent then.
+        """
+        store, size, head = self._rows[len(payload)]
+        log = self._log
+        if _tracing() is not None:
+            log.use_lock()
+        # from here ...
+        start = log.tail
+        end = start + size
+        if end <= log.limit and self.start == IDLE:
+            self.start = start
+            self.end = end
+            self.term = term = log.term
+            log.tail = end
+            # ... to here nothing may be called
+        else:
+            end = log.claim_slowly(self, size)
+            if end < 0:
+                return end
+            start, term = self.start, self.term
+        try:
+            store(term.buffer, start - term.base, head, payload)
+            if self.start != start:
+                self._revoked()
+            self.start = IDLE
+        except BaseException:
+            if self.start == start:
+                self.give_up()
+            raise
+        if not log.armed:
+            log.wake()
+        return end
+
+    def claim(self, size: int) -> int:
+        """Takes a place for a payload of ``size`` bytes, to be filled in (:attr:`payload`), then committed or aborted.
+
+        :returns: the position behind it, or a :class:`~.claim_log.ClaimResult`.
+        """
+        store, frame_size, head = self._rows[size]
+        end = self._log.claim_slowly(self, frame_size)
+        if end > 0:
+            at = self.start - self.term.base
+            store(self.term.buffer, at, head, bytes(size))
+            self._payload = self.term.view[at + frame_size - size : at + frame_size]
+        return end
+
+    @property
+    def payload(self) -> memoryview:
+        """The place of the open claim.
+
+        :raises IllegalOperationError: there is none.
+        """
+        if self._payload is None:
+            raise IllegalOperationError("nothing is claimed")
+        return self._payload
+
+    def commit(self) -> int:
+        """Makes the claim a frame.
+
+        :returns: the position behind it.
+        :raises IllegalOperationError: there is no claim, or the log has given it up.
+        """
+        self._let_go()
+        if self.start < 0:
+            self._revoked()
+        self.start = IDLE
+        self._log.wake()
+        return self.end
+
+    def abort(self) -> None:
+        """Gives the claim up."""
+        self._let_go()
+        self.give_up()
+        self._log.wake()
+
+    def revoke(self) -> bool:
+        """Gives up a claim whose thread is gone or stuck; only the log's.  False if it was committed meanwhile."""
+        start, end, term = self.start, self.end, self.term
+        # a commit and this exclude each other as offers do
+        if self.start != start or start < 0:
+            return False
+        self.start = REVOKED
+        term.tainted = True
+        term.aborted.append((start, end))
+        return True
+
+    def _let_go(self) -> None:
+        if self._payload is not None:
+            self._payload.release()
+            self._payload = None
+
+    def give_up(self) -> None:
+        """Makes an open claim a hole instead of a frame, which is reported before the place counts as free."""
+        if self.start >= 0:
+            self.term.aborted.append((self.start, self.end))
+            self.start = IDLE
+
+    def _revoked(self) -> None:
+        was, self.start = self.start, IDLE
+        raise IllegalOperationError("the log gave this claim up" if was == REVOKED else "nothing is claimed")

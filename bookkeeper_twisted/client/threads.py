@@ -1,0 +1,43 @@
+"""The client's door to threads: what logs that many threads fill are given."""
+
+import threading
+from collections.abc import Callable
+from contextlib import AbstractContextManager
+from typing import Protocol
+
+import attrs
+
+
+class Signal(Protocol):
+    """What a thread waits for, once."""
+
+    def set(self) -> None:
+        """Lets the thread go on."""
+
+    def wait(self, timeout: float | None = None) -> bool:
+        """Waits, ``timeout`` seconds at most; whether it was set."""
+
+
+@attrs.frozen
+class Threads:
+    """What a log needs to know and to have of threads.
+
+    :ivar on_reactor: whether the caller runs on the reactor's thread, which must never wait.
+    :ivar is_alive: makes the question whether the thread that calls this is alive.
+    """
+
+    on_reactor: Callable[[], bool]
+    is_alive: Callable[[], Callable[[], bool]]
+    lock: Callable[[], AbstractContextManager[object]]
+    signal: Callable[[], Signal]
+
+
+def system_threads() -> Threads:
+    """Threads of the operating system; the reactor's is the one that calls this."""
+    reactor_thread = threading.get_ident()
+    return Threads(
+        on_reactor=lambda: threading.get_ident() == reactor_thread,
+        is_alive=lambda: threading.current_thread().is_alive,
+        lock=threading.Lock,
+        signal=threading.Event,
+    )

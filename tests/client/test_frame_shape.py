@@ -1,0 +1,76 @@
+"""Frames in a term are what the codec would have made of the same adds."""
+
+from twisted.trial.unittest import SynchronousTestCase
+
+from bookkeeper_twisted.client.frame_sealing import cut_frames
+from bookkeeper_twisted.client.frame_shape import STORED_BY_SLICE, FrameShape, V2Shape, V3Shape
+from bookkeeper_twisted.client.log_terms import TermPool
+from bookkeeper_twisted.codec import v2
+from bookkeeper_twisted.codec.connection import ServerDecoder
+from bookkeeper_twisted.codec.digest import Digester
+from bookkeeper_twisted.codec.operations import RECOVERY_ADD
+from bookkeeper_twisted.codec.runs import AddRun
+from bookkeeper_twisted.errors import CodecError
+from bookkeeper_twisted.model import DigestType, EntryRun
+
+_SIZES = ([25] * 40, [0, 1, 3], [100], [10, 20, 20, 20, 20, 20, 5], [STORED_BY_SLICE + 1, 7])
+
+
+def _stored(shape: FrameShape, digester: Digester, payloads: list[bytes]) -> bytes:
+    term = TermPool(1 << 16).take(0, 1)
+    at = 0
+    for payload in payloads:
+        store, size, head = shape.rows[len(payload)]
+        store(term.buffer, at, head, payload)
+        at += size
+    sent, start, first, length = b"", 0, 5, 77
+    while start < at:
+        frames = cut_frames(term, start, at, 1 << 20)
+        length = frames.seal(shape, digester, 7, first, 3, length)
+        sent += frames.data(first, frames.count)
+        start, first = frames.end, first + frames.count
+    return sent
+
+
+class FrameShapeTests(SynchronousTestCase):
+    """Both wires, all digests."""
+
+    def test_v2(self) -> None:
+        """V2 frames are byte for byte those of the codec, whatever the sizes and the digest."""
+        for digest_type in DigestType:
+            digester = Digester(digest_type, b"pw")
+            for sizes in _SIZES:
+                payloads = [bytes([i]) * n for i, n in enumerate(sizes)]
+                shape = V2Shape(7, digester.size, digester.master_key, RECOVERY_ADD)
+                expected = v2.encode_adds(digester.master_key, digester.seal(7, 5, 3, 77, payloads), RECOVERY_ADD)
+                self.assertEqual(_stored(shape, digester, payloads), expected)
+
+    def test_v3(self) -> None:
+        """V3 frames are read as the same adds, with txnIds that follow from the entry ids."""
+        digester = Digester(DigestType.CRC32C, b"pw")
+        for sizes in _SIZES:
+            payloads = [bytes([i]) * n for i, n in enumerate(sizes)]
+            shape = V3Shape(7, digester.size, digester.master_key, RECOVERY_ADD, False, 9 << 32)
+            decoder = ServerDecoder()
+            items = decoder.receive(_stored(shape, digester, payloads))
+            self.assertIsNone(decoder.error)
+            runs = [item for item in items if isinstance(item, AddRun)]
+            self.assertEqual(len(runs), len(items))
+            entries = [entry for run in runs if isinstance(run.entries, EntryRun) for entry in run.entries.entries()]
+            self.assertEqual(entries, list(digester.seal(7, 5, 3, 77, payloads).entries()))
+            txn_ids = [txn_id for run in runs for txn_id in run.txn_ids or ()]
+            self.assertEqual(txn_ids, [(9 << 32) + 5 + i for i in range(len(sizes))])
+            self.assertEqual({run.flags for run in runs}, {RECOVERY_ADD})
+
+    def test_key(self) -> None:
+        """V2 carries keys of 20 bytes only."""
+        with self.assertRaises(CodecError):
+            V2Shape(7, 4, b"short")
+
+    def test_rows(self) -> None:
+        """Layouts are kept for small payloads; large ones would fill the memory with them."""
+        digester = Digester(DigestType.CRC32C, b"pw")
+        rows = V2Shape(7, digester.size, digester.master_key).rows
+        self.assertIs(rows[10], rows[10])
+        rows[STORED_BY_SLICE]
+        self.assertEqual(list(rows), [10])

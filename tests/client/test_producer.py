@@ -1,0 +1,227 @@
+"""The handle of one thread: whole frames or none, and a claim that cannot be split."""
+
+import ast
+import dis
+import inspect
+import sys
+import textwrap
+from collections.abc import Callable, Iterator
+from types import FrameType
+from typing import Any, cast
+
+from twisted.trial.unittest import SynchronousTestCase
+
+from bookkeeper_twisted.client.claim_log import ClaimResult
+from bookkeeper_twisted.client.producer import IDLE, Producer
+from bookkeeper_twisted.errors import IllegalOperationError
+
+from .log_case import OVERHEAD, Sender, Shared, threads
+
+_SPLITS = ("CALL", "RESUME", "SEND", "FOR_ITER", "YIELD", "IMPORT", "LOAD_METHOD")
+
+
+def splits(function: Callable[..., Any], first: str, last: str) -> Iterator[str]:
+    """Instructions between two statements at which CPython may run another thread.
+
+    :param first: the statement before which the part begins that must not be split; ``last`` ends it.
+    """
+    lines = [line.strip() for line in inspect.getsource(function).splitlines()]
+    start = function.__code__.co_firstlineno
+    begin, end = start + lines.index(first), start + lines.index(last)
+    line = 0
+    for instruction in dis.get_instructions(function):
+        line, name = instruction.starts_line or line, instruction.opname
+        if begin <= line <= end and (name.startswith(_SPLITS) or "BACKWARD" in name):
+            yield f"{line}: {name}"
+
+
+class StraightLineTests(SynchronousTestCase):
+    """No instruction of a claim lets another thread run."""
+
+    def test_claim(self) -> None:
+        """Between reading the tail and storing it there is no call, no backward jump, no resumption."""
+        self.assertEqual(list(splits(Producer.offer, "start = log.tail", "log.tail = end")), [])
+
+    def test_commit(self) -> None:
+        """A commit and the log's giving up of the claim exclude each other."""
+        self.assertEqual(
+            list(splits(Producer.revoke, "if self.start != start or start < 0:", "self.start = REVOKED")), []
+        )
+        code = ast.parse(textwrap.dedent(inspect.getsource(Producer.offer)))
+        checks = [node for node in ast.walk(code) if isinstance(node, ast.Try)]
+        self.assertEqual(ast.unparse(checks[0].body[1]), "if self.start != start:\n    self._revoked()")
+        self.assertEqual(ast.unparse(checks[0].body[2]), "self.start = IDLE")
+
+    def test_the_test(self) -> None:
+        """A call, a loop and a generator are noticed."""
+
+        def call(log: Any) -> None:
+            start = log.tail
+            end = max(start, 1)
+            log.tail = end
+
+        def loop(log: Any) -> None:
+            start = log.tail
+            while start < 3:
+                start += 1
+            log.tail = start
+
+        self.assertNotEqual(list(splits(call, "start = log.tail", "log.tail = end")), [])
+        self.assertNotEqual(list(splits(loop, "start = log.tail", "log.tail = start")), [])
+
+
+class ProducerTests(SynchronousTestCase):
+    """One handle."""
+
+    def setUp(self) -> None:
+        self.shared = Shared()
+        self.log = self.shared.log
+        self.producer = self.log.producer()
+
+    def _sent(self) -> list[bytes]:
+        sender = Sender(self.log)
+        sender.acknowledge()
+        return sender.payloads()
+
+    def test_offer(self) -> None:
+        """Offers give positions, and are sent in order."""
+        self.assertEqual([self.producer.offer(b"a"), self.producer.offer(b"bb")], [65, 131])
+        self.assertEqual(self._sent(), [b"a", b"bb"])
+
+    def test_claim(self) -> None:
+        """Nothing behind an open claim is sent before it is committed: claim order is send order."""
+        other = self.log.producer()
+        self.producer.claim(3)
+        other.offer(b"later")
+        sender = Sender(self.log)
+        self.assertEqual(sender.send(), 0)
+        self.producer.payload[:] = b"abc"
+        self.assertEqual(self.producer.commit(), 3 + OVERHEAD)
+        sender.send()
+        self.assertEqual(sender.payloads(), [b"abc", b"later"])
+
+    def test_abort(self) -> None:
+        """A claim that is given up is a hole: neither an entry nor an id."""
+        other = self.log.producer()
+        other.offer(b"1")
+        self.producer.claim(3)
+        other.offer(b"2")
+        self.producer.abort()
+        self.assertEqual(self._sent(), [b"1", b"2"])
+        self.assertEqual(self.log.in_flight, 0)
+
+    def test_abort_at_the_end(self) -> None:
+        """A hole with nothing behind it holds no room."""
+        self.producer.claim(3)
+        self.producer.abort()
+        self.assertEqual(self._sent(), [])
+        self.assertEqual(self.log.in_flight, 0)
+
+    def test_misuse(self) -> None:
+        """A handle has one claim at a time, which an error leaves as it was."""
+        for call in (self.producer.commit, lambda: self.producer.payload):
+            with self.assertRaises(IllegalOperationError):
+                call()
+        self.producer.claim(1)
+        with self.assertRaises(IllegalOperationError):
+            self.producer.claim(1)
+        with self.assertRaises(IllegalOperationError):
+            self.producer.offer(b"x")
+        self.producer.payload[:] = b"y"
+        self.producer.commit()
+        self.assertEqual(self._sent(), [b"y"])
+
+    def test_wrong_payload(self) -> None:
+        """What is no byte string becomes a hole, and the handle goes on."""
+        with self.assertRaises(Exception):  # noqa: B017
+            self.producer.offer(cast(bytes, "text"))
+        self.assertEqual(self.producer.start, IDLE)
+        self.producer.offer(b"x")
+        self.assertEqual(self._sent(), [b"x"])
+
+    def test_late_commit(self) -> None:
+        """A claim the log gave up cannot be committed, and its memory never serves again."""
+        self.producer.claim(4)
+        term = self.producer.term
+        self.assertTrue(self.producer.revoke())
+        with self.assertRaises(IllegalOperationError):
+            self.producer.commit()
+        self.assertTrue(term.tainted)
+        self.assertGreater(self.producer.offer(b"x"), 0)
+        self.assertEqual(self._sent(), [b"x"])
+
+    def test_late_offer(self) -> None:
+        """An offer that was given up while it was stored says so, and is not sent."""
+        producer = self.producer
+
+        def slow(buffer: bytearray, at: int, head: bytes, payload: bytes) -> None:
+            producer.revoke()
+
+        self.log.rows[3] = (slow, 3 + OVERHEAD, b"")
+        with self.assertRaises(IllegalOperationError):
+            producer.offer(b"abc")
+        producer.offer(b"x")
+        self.assertEqual(self._sent(), [b"x"])
+
+    def test_revoke_after_commit(self) -> None:
+        """What is committed is not given up."""
+        self.producer.offer(b"x")
+        self.assertFalse(self.producer.revoke())
+
+    def test_trace(self) -> None:
+        """Under a trace function claims use the lock, for good and for all handles."""
+        other = self.log.producer()
+
+        def trace(frame: FrameType, event: str, argument: Any) -> Any:
+            if event == "line" and frame.f_code is Producer.offer.__code__ and other.start == IDLE:
+                sys.settrace(None)  # the intruder is a thread of its own, so it is not traced
+                other.offer(b"in between")
+                sys.settrace(trace)
+            return trace
+
+        before = sys.gettrace()
+        sys.settrace(trace)
+        try:
+            self.producer.offer(b"traced")
+        finally:
+            sys.settrace(before)
+        self.producer.offer(b"after")
+        self.assertEqual(self.log.limit, 0)
+        sent = self._sent()
+        self.assertEqual([payload for payload in sent if payload != b"in between"], [b"traced", b"after"])
+        self.assertIn(b"in between", sent)
+
+    def test_wake(self) -> None:
+        """The sender is woken once until it looks, and what is committed after it was told to look wakes it again."""
+        self.producer.offer(b"1")
+        self.producer.offer(b"2")
+        self.assertEqual(self.shared.wakes, 1)
+        self.log.disarm()
+        self.producer.offer(b"3")
+        self.assertEqual(self.shared.wakes, 2)
+
+    def test_no_wake_is_lost(self) -> None:
+        """A frame committed while the sender looks is found by this look or by the next one."""
+        sender = Sender(self.log)
+        self.producer.offer(b"1")
+        self.log.disarm()
+        self.producer.offer(b"2")  # between the clearing of the flag and the reading of the tail
+        sender.send()
+        self.producer.offer(b"3")  # after the reading: the flag is set, so the second look is to come
+        self.assertEqual(self.shared.wakes, 2)
+        self.log.disarm()
+        sender.send()
+        self.assertEqual(sender.payloads(), [b"1", b"2", b"3"])
+
+    def test_closed(self) -> None:
+        """A closed log is said to be so."""
+        self.log.close()
+        self.assertEqual(self.producer.offer(b"x"), ClaimResult.CLOSED)
+        self.assertEqual(self.producer.claim(1), ClaimResult.CLOSED)
+
+    def test_handles_are_dropped(self) -> None:
+        """Handles of dead threads are forgotten."""
+        log = Shared(seen=threads(alive=False)).log
+        for _ in range(10):
+            log.producer()
+        self.assertEqual(len(log._producers), 1)

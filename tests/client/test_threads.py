@@ -1,0 +1,38 @@
+"""What the client knows of threads is true."""
+
+import threading
+
+from twisted.trial.unittest import SynchronousTestCase
+
+from bookkeeper_twisted.client.threads import system_threads
+
+
+class SystemThreadsTests(SynchronousTestCase):
+    """Real threads."""
+
+    def test_reactor(self) -> None:
+        """The thread that asks first is the reactor's, others are not."""
+        threads = system_threads()
+        seen: list[bool] = []
+        other = threading.Thread(target=lambda: seen.append(threads.on_reactor()))
+        other.start()
+        other.join()
+        self.assertEqual([threads.on_reactor(), *seen], [True, False])
+
+    def test_alive(self) -> None:
+        """A thread is alive until it ends."""
+        threads = system_threads()
+        questions = [threads.is_alive()]
+        other = threading.Thread(target=lambda: questions.append(threads.is_alive()))
+        other.start()
+        other.join()
+        self.assertEqual([alive() for alive in questions], [True, False])
+
+    def test_signal(self) -> None:
+        """A signal is waited for, or not for ever."""
+        signal = system_threads().signal()
+        self.assertFalse(signal.wait(0))
+        signal.set()
+        self.assertTrue(signal.wait())
+        with system_threads().lock():
+            pass
