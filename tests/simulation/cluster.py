@@ -1,10 +1,14 @@
 """The nodes of a run: bookies as drawn, and clients that come and go."""
 
 from collections.abc import Sequence
+from typing import Any
 
 import attrs
+from twisted.internet.defer import Deferred
 
 from bookkeeper_twisted.client import BookKeeper
+from bookkeeper_twisted.codec.operations import FENCE
+from bookkeeper_twisted.codec.runs import BatchReply
 from bookkeeper_twisted.testing.simulation import BookieNode, BookieSettings, ClientNode, World
 from bookkeeper_twisted.testing.simulation.client_node import Connect
 
@@ -19,6 +23,34 @@ class Parts:
 
     connect: Connect = BookKeeper
     bookie: type[BookieNode] = BookieNode
+
+
+class CountedBookies:
+    """The bookies as a client calls them; batch reads that gave several entries are counted by purpose."""
+
+    def __init__(self, inner: Any, history: History) -> None:
+        self._inner = inner
+        self._history = history
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._inner, name)
+
+    def read_batch(
+        self, bookie_id: str, ledger_id: int, first: int, max_count: int, max_size: int, flags: int = 0,
+        master_key: bytes | None = None, patience: float | None = None,
+    ) -> "Deferred[BatchReply]":  # fmt: skip
+        """See :meth:`~bookkeeper_twisted.client.interfaces.IBookieClient.read_batch`."""
+
+        def count(reply: BatchReply) -> BatchReply:
+            if reply.entries is not None and reply.entries.count > 1:
+                self._history.count(purpose)
+            return reply
+
+        purpose = "batch in recovery" if flags & FENCE else "batch read" if patience is None else "batch with news"
+        asked: Deferred[BatchReply] = self._inner.read_batch(
+            bookie_id, ledger_id, first, max_count, max_size, flags, master_key, patience
+        )
+        return asked.addCallback(count)
 
 
 class Cluster:
@@ -50,10 +82,13 @@ class Cluster:
         self._n_clients += 1
         wires: Sequence[str] = self.scenario.wires
         config = attrs.evolve(self.scenario.client, wire_protocol=wires[number % len(wires)])
-        node = ClientNode(self.world, f"{role}{self._n_clients}", config, self._parts.connect)
+        node = ClientNode(self.world, f"{role}{self._n_clients}", config, self._connect)
         self.clients[node.name] = node
         self.history.note(node.name, "starts, wire protocol {}", config.wire_protocol)
         return node
+
+    def _connect(self, clock: Any, driver: Any, bookies: Any, chance: Any, config: Any) -> BookKeeper:
+        return self._parts.connect(clock, driver, CountedBookies(bookies, self.history), chance, config)
 
     def living_clients(self) -> list[ClientNode]:
         """Those whose process is alive."""

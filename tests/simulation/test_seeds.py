@@ -11,7 +11,10 @@ from twisted.trial.unittest import SynchronousTestCase
 ROOT = Path(__file__).parent.parent.parent
 SEEDS = 500
 N_PROCESSES = 2
-RARE = ("ensemble change", "fencing", "recovery", "concurrent recovery", "restart")
+RARE = (
+    "ensemble change", "fencing", "recovery", "concurrent recovery", "restart",
+    "batch read", "batch in recovery", "batch with news",
+)  # fmt: skip
 """Paths that have to run in one seed of twenty at least."""
 
 

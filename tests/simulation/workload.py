@@ -192,7 +192,7 @@ class Reader(Role):
             return
         self.checker.asked_lac(ledger_id, expected, reader.metadata, reader.last_add_confirmed)
         self.checker.opened(ledger_id, reader.is_closed, reader.last_add_confirmed, reader.length)
-        await self.chance.choice((read_all, self._ask_lac, self._poll, self._tail))(self, reader)
+        await self.chance.choice((read_all, read_batches, self._ask_lac, self._poll, self._tail))(self, reader)
         await reader.close()
 
     async def _ask_lac(self, role: Role, reader: LedgerReader) -> None:
@@ -246,7 +246,7 @@ class Recoverer(Role):
                 self.node.spawn(recover(self, ledger_id)).addErrback(self._broken)
             reader = await recover(self, ledger_id)
             if reader is not None and self.chance.random() < 0.7:
-                await read_all(self, reader)
+                await self.chance.choice((read_all, read_batches))(self, reader)
 
 
 class Deleter(Role):
@@ -283,3 +283,21 @@ async def read_all(role: Role, reader: LedgerReader) -> bool:
         role.checker.read(reader.ledger_id, next_id, entries)
         next_id = end + 1
     return True
+
+
+async def read_batches(role: Role, reader: LedgerReader) -> None:
+    """Reads everything ahead of itself, and leaves it now and then."""
+    left = role.chance.randint(1, 200)
+
+    async def read() -> None:
+        nonlocal left
+        following = 0
+        batches = reader.batches()
+        async for batch in batches:
+            role.checker.read(reader.ledger_id, following, list(batch))
+            following = batch.last + 1
+            left -= len(batch)
+            if left <= 0:
+                await batches.aclose()
+
+    await role.call("read batches", reader.ledger_id, read)
