@@ -37,6 +37,9 @@ MAX_GATHERED = 1024
 MAX_BURST = 1024 * 1024
 """Bytes sent between two events of a connection before its producer is paused, so that others have their turn."""
 
+MAX_WAITING = 64 * 1024
+"""Bytes that may wait for the kernel before the producer is paused; ``bufferSize`` is the size of a received chunk."""
+
 _FULL = frozenset({EAGAIN, EWOULDBLOCK, ENOBUFS})
 
 
@@ -90,7 +93,7 @@ class DirectServer(Server):
             self.startWriting()
 
     def _isSendBufferFull(self) -> bool:
-        return self._burst > MAX_BURST or super()._isSendBufferFull()
+        return self._burst > MAX_BURST or self._tempDataLen > MAX_WAITING
 
     def _send(self, pieces: Sequence[Piece]) -> int:
         """:returns: how many bytes the kernel has taken."""

@@ -246,6 +246,14 @@ class DirectServerTests(LoopbackTestCase):
         self.transport.write(b"x")
         self.assertEqual(self.reactor.getWriters(), [])
 
+    def test_waiting_is_bounded(self) -> None:
+        """Big chunks may be received without as much being held for a peer that does not read."""
+        producer = RecordingProducer()
+        self.transport.bufferSize = 4 * len(_MUCH)
+        self.transport.registerProducer(producer, True)
+        self.transport.write(_MUCH)
+        self.assertEqual(producer.events, ["pause"])
+
     def test_gathered(self) -> None:
         """Long pieces of any number arrive in order."""
         pieces = [bytes([n % 251]) * GATHER_SIZE for n in range(MAX_GATHERED + 5)]
