@@ -3,9 +3,9 @@
 import sys
 from collections.abc import Callable, Sequence
 
-from . import check, compare
+from . import buffers, check, compare
 
-COMMANDS: dict[str, Callable[[Sequence[str]], int]] = {"compare": compare.main}
+COMMANDS: dict[str, Callable[[Sequence[str]], int]] = {"buffers": buffers.main, "compare": compare.main}
 """By first argument; whatever else it is belongs to the self-check."""
 
 

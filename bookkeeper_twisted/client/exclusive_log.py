@@ -13,15 +13,11 @@ from .log_terms import TermPool
 
 
 class ExclusiveLog(ClaimLog):
-    """Never blocks: a full log says so, or the caller waits for a Deferred.
-
-    :ivar offered: frames that were committed; entry ids follow from it.
-    """
+    """Never blocks: a full log says so, or the caller waits for a Deferred."""
 
     def __init__(self, shape: FrameShape, pool: TermPool, window: int | None = None, start: int = 0) -> None:
         """See :class:`ClaimLog`."""
         super().__init__(shape, pool, nullcontext(), window, start)
-        self.offered = 0
         self._room_waiters: deque[tuple[bytes, Deferred[int]]] = deque()
         self._claimed = 0
 
@@ -40,7 +36,6 @@ class ExclusiveLog(ClaimLog):
         term = self.term
         store(term.buffer, start - term.base, head, payload)
         self.tail = end
-        self.offered += 1
         return end
 
     def offer_many(self, payloads: Sequence[bytes]) -> int:
@@ -63,7 +58,6 @@ class ExclusiveLog(ClaimLog):
             self.term.view[at : at + count * frame_size] = separator + separator.join(part)
             self.tail += count * frame_size
             done += count
-        self.offered += done
         return done
 
     def _offer_each(self, payloads: Sequence[bytes]) -> int:
@@ -108,7 +102,6 @@ class ExclusiveLog(ClaimLog):
         if not self._claimed:
             raise IllegalOperationError("nothing is claimed")
         self.tail += self._claimed
-        self.offered += 1
         self._claimed = 0
         return self.tail
 

@@ -135,11 +135,13 @@ def cut_frames(term: Term, start: int, end: int, limit: int) -> Frames:
 
 def _walk(term: Term, start: int, end: int, limit: int) -> Frames:
     """As :func:`cut_frames`, one by one."""
-    at, buffer = start - term.base, term.buffer
-    offsets, offset = array("I", (0,)), 0
-    while len(offsets) <= MAX_FRAMES and start + offset < end:
-        offset += _LENGTH.unpack_from(buffer, at + offset)[0] + 4
-        if offset > limit and len(offsets) > 1:
-            break
+    at, buffer, unpack = start - term.base, term.buffer, _LENGTH.unpack_from
+    offsets = [0]
+    offset, stop = 0, min(end - start, limit)
+    while offset < stop:
+        offset += unpack(buffer, at + offset)[0] + 4
         offsets.append(offset)
-    return Frames(term, start, len(offsets) - 1, 0, offsets)
+    count = min(len(offsets) - 1, MAX_FRAMES)
+    if offsets[count] > limit and count > 1:
+        count -= 1
+    return Frames(term, start, count, 0, array("I", offsets[: count + 1]))

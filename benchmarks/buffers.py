@@ -1,0 +1,135 @@
+"""``python -m benchmarks buffers``: claim logs against other ways to queue messages, with targets beside the figures.
+
+Figures are ratios of CPU time in this process: the ways take turns, and the best of each counts.
+"""
+
+import argparse
+import gc
+import random
+import sys
+import time
+from collections.abc import Callable, Iterator, Sequence
+
+import attrs
+
+from . import buffer_paths as paths
+from .buffer_sockets import socket_rows
+from .buffer_threads import thread_rows
+
+ROUND = 1000
+_ROUNDS = 20
+_STEADY = 200_000
+
+
+@attrs.frozen
+class Row:
+    """A line of the table.
+
+    :ivar bar: the target, a bound from above or, if ``at_least``, from below.
+    """
+
+    name: str
+    bar: float
+    figure: float
+    at_least: bool = False
+
+    @property
+    def good(self) -> bool:
+        """Whether the target is reached."""
+        return self.figure >= self.bar if self.at_least else self.figure <= self.bar
+
+
+def best(rounds: int, ways: Sequence[Callable[[], None]]) -> list[float]:
+    """Least CPU seconds of each way; they take turns."""
+    times: list[list[float]] = [[] for _ in ways]
+    for _ in range(rounds):
+        for way, taken in zip(ways, times, strict=True):
+            gc.collect()
+            start = time.process_time()
+            way()
+            taken.append(time.process_time() - start)
+    return [min(taken) for taken in times]
+
+
+def _way(path: paths.Path, payloads: Sequence[bytes]) -> Callable[[], None]:
+    offer, drain = path
+
+    def run() -> None:
+        for _ in range(_ROUNDS):
+            for payload in payloads:
+                offer(payload)
+            drain()
+
+    return run
+
+
+def _payloads(kind: str) -> list[bytes]:
+    chance = random.Random(1)
+    sizes = {"25 B": [25] * ROUND, "1000 B": [1000] * (ROUND // 5), "variable": chance.choices(range(10, 41), k=ROUND)}
+    return [bytes(size) for size in sizes[kind]]
+
+
+def encode_rows(rounds: int) -> Iterator[Row]:
+    """One thread, encoding and draining only."""
+    bars = {"25 B": (1.1, 1.25), "variable": (1.3, 1.4), "1000 B": (0.9, 1.0)}
+    for kind, (exclusive_bar, shared_bar) in bars.items():
+        payloads = _payloads(kind)
+        ways = [paths.joined(), paths.exclusive(), paths.shared(), paths.objects_and_deferreds()]
+        join, exclusive, shared, objects = best(rounds, [_way(path, payloads) for path in ways])
+        yield Row(f"exclusive log / join, {kind}", exclusive_bar, exclusive / join)
+        yield Row(f"shared log, one thread / join, {kind}", shared_bar, shared / join)
+        if kind == "25 B":
+            yield Row("object and Deferred / exclusive log", 6, objects / exclusive, at_least=True)
+
+
+def memory_rows() -> Iterator[Row]:
+    """What is held and what is left behind."""
+    payloads = _payloads("25 B")
+    for name, (offer, drain) in (("exclusive", paths.exclusive()), ("shared", paths.shared())):
+        for payload in payloads:
+            offer(payload)
+        drain()
+        gc.collect()
+        before = sys.getallocatedblocks()
+        for payload in payloads:
+            offer(payload)
+        held = (sys.getallocatedblocks() - before) / ROUND
+        drain()
+        gc.collect()
+        before, collections = sys.getallocatedblocks(), gc.get_stats()[0]["collections"]
+        for _ in range(_STEADY // ROUND):
+            for payload in payloads:
+                offer(payload)
+            drain()
+        yield Row(f"{name}: gen-0 collections in {_STEADY} messages", 0, gc.get_stats()[0]["collections"] - collections)
+        yield Row(f"{name}: blocks held by a pending message", 0.02, held)
+        yield Row(f"{name}: blocks left by {_STEADY} messages", 50, sys.getallocatedblocks() - before)
+
+
+def main(arguments: Sequence[str]) -> int:
+    """Prints the table; the status says whether all targets are reached."""
+    parser = argparse.ArgumentParser(prog="python -m benchmarks buffers", description=__doc__)
+    parser.add_argument("--rounds", type=int, default=9, help="rounds of each way (9)")
+    parser.add_argument("--stress", type=int, metavar="OFFERS", help="also threads against a sender, OFFERS each")
+    parser.add_argument("--seed", type=int, default=1, help="of the stress (1)")
+    options = parser.parse_args(arguments)
+    rows: list[Row] = []
+    for part in (
+        memory_rows(), encode_rows(options.rounds),
+        (Row(*row) for row in socket_rows(options.rounds, best)), (Row(*row) for row in thread_rows(options.rounds)),
+    ):  # fmt: skip
+        for row in part:
+            rows.append(row)
+            bound = f"{'>=' if row.at_least else '<='} {row.bar:g}"
+            print(f"{row.name:58} {bound:>8} {row.figure:9.2f}  {'' if row.good else 'missed'}", flush=True)
+    if options.stress:
+        from tests.client.log_stress import Stress
+
+        started = time.perf_counter()
+        Stress(random.Random(options.seed), threads=8, offers=options.stress).run()
+        print(f"stress: 8 threads x {options.stress}, seed {options.seed}: {time.perf_counter() - started:.0f} s")
+    return 0 if all(row.good for row in rows) else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
