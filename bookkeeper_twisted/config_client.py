@@ -25,6 +25,22 @@ class ClientConfig(MetadataConfig):
         "nettyMaxFrameSizeBytes", FRAME, integer(1024, 1 << 30), "longest request or reply, its length field included",
         unit="bytes",
     )  # fmt: skip
+    max_connections_per_bookie: int = setting(
+        "maxConnectionsPerBookie", 2, integer(0),
+        "most sockets to one bookie, shared by all ledgers; 0: each open ledger has its own", java="none",
+    )  # fmt: skip
+    min_connections_per_bookie: int = setting(
+        "minConnectionsPerBookie", 0, integer(0), "unused sockets to one bookie that are kept, of each wire version",
+        java="none",
+    )  # fmt: skip
+    connection_idle_sec: float = setting(
+        "connectionIdleSec", 240.0, decimal(0.001), "how long an unused socket is kept", unit="s", java="none"
+    )
+    connection_keepalive_sec: float = setting(
+        "connectionKeepaliveSec", 10.0, decimal(0.001),
+        "silence after which a bookie is asked for a sign of life, and after that again until its socket is given up",
+        unit="s", java="none",
+    )  # fmt: skip
     batch_read_enabled: bool = setting("batchReadEnabled", True, BOOLEAN, "read ranges with batch reads")
     use_v2_wire_protocol: bool = setting("useV2WireProtocol", False, BOOLEAN, "Apache's way to say wireProtocol = v2")
     wire_protocol: str = setting(

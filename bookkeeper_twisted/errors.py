@@ -242,7 +242,7 @@ class LedgerClosedError(ClientError):
 
 
 class ClientClosedError(ClientError):
-    """The client was closed."""
+    """The client was closed, or the handle that asked."""
 
     code = -19
 

@@ -10,8 +10,9 @@ and goes to the next replica on any error; it can follow a ledger that is being 
 whose writer did not close it is recovered when it is opened (:mod:`.ledger_recovery`, S17).
 Placement arithmetic is pure (:mod:`.placement`).
 
-All network traffic goes through one :class:`~.interfaces.IBookieClient`, which owns the connections;
-handles never touch a socket.  Everything asynchronous is a Deferred that can be awaited and cancelled.
+All network traffic goes through one :class:`~.interfaces.IBookieClient`, which owns the connections
+(:mod:`.pool`: few sockets for each bookie, one :mod:`.flow` for each handle); handles never touch a
+socket.  Everything asynchronous is a Deferred that can be awaited and cancelled.
 """
 
 from .adv_write_handle import AdvLedgerWriter

@@ -22,6 +22,7 @@ _STICKY_BITS = 16
 class ClientContext:
     """The parts all handles of one client share.
 
+    :ivar bookies: of the whole client, or the flow of one handle.
     :ivar batch_support: which bookies do not know batch reads.
     :ivar poll_support: which do not know those that wait, which are V3's.
     :ivar health: what was lately seen of bookies.
@@ -34,10 +35,10 @@ class ClientContext:
     watcher: BookieWatcher
     chance: Chance
     config: ClientConfig
-    batch_support: BatchSupport = attrs.field(init=False)
-    poll_support: BatchSupport = attrs.field(init=False)
-    health: BookieHealth = attrs.field(init=False)
-    budget: ByteBudget = attrs.field(init=False)
+    batch_support: BatchSupport = attrs.field()
+    poll_support: BatchSupport = attrs.field()
+    health: BookieHealth = attrs.field()
+    budget: ByteBudget = attrs.field()
 
     @batch_support.default
     def _batch_support(self) -> BatchSupport:
@@ -54,6 +55,10 @@ class ClientContext:
     @budget.default
     def _budget(self) -> ByteBudget:
         return ByteBudget(self.config.max_client_in_flight_bytes)
+
+    def with_flow(self) -> "ClientContext":
+        """The same for one handle, whose calls are a flow of their own; the handle ends it."""
+        return attrs.evolve(self, bookies=self.bookies.open_flow())
 
     def read_order(self, schedule: Schedule) -> ReadOrder:
         """The order for a new reader."""

@@ -52,7 +52,7 @@ class ExplicitLac:
 
     async def _write(self, lac: int) -> bool:
         """:returns: whether an ack quorum took it; otherwise the next tick tries again."""
-        ledger, ensemble, bookies = self._ledger, self._ensemble(), self._ledger.context.bookies
+        ledger, ensemble, bookies = self._ledger, self._ensemble(), self._ledger.bookies
         body = ledger.digester.seal_lac(ledger.ledger_id, lac)
         writes = [
             bookies.write_lac(ensemble[position], ledger.ledger_id, ledger.digester.master_key, lac, body)

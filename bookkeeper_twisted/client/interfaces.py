@@ -12,7 +12,7 @@ from ..model import EntryRun
 
 
 class IBookieClient(Interface):
-    """Calls to bookies by id over shared connections.
+    """Calls to bookies by id over shared connections; the flow of one handle, or of a whole client.
 
     Every call fails with a :class:`~bookkeeper_twisted.errors.BookieError` the bookie answered, or
     BookieHandleNotAvailableError (no connection, or lost), RequestTimeoutError, ClientClosedError.
@@ -67,8 +67,23 @@ class IBookieClient(Interface):
     def bookie_info(bookie_id: str) -> "Deferred[tuple[int, int]]":
         """Total capacity and free space in bytes."""
 
+    def open_flow() -> "IBookieClient":
+        """The calls of one handle, over the same connections, with replies of its own.
+
+        A connection that is lost fails what was outstanding on it, each request once, in the order they
+        were made; the flow goes on with another.
+        """
+
+    def retire() -> None:
+        """No more requests (they fail with ClientClosedError).  What is under way ends as usual, and so does
+        the flow after it; connections stay."""
+
     def close() -> "Deferred[None]":
-        """Fails what is outstanding with ClientClosedError and closes all connections."""
+        """Fails what is outstanding, in order, and all later calls with ClientClosedError.
+
+        That of the client closes all connections and ends all flows; that of a flow leaves connections and
+        other flows alone.
+        """
 
 
 class Adherence(Enum):

@@ -6,8 +6,10 @@ adopts what the first stored (S14).  So a recovery that dies, or fails, leaves n
 """
 
 from collections.abc import Callable
+from typing import TypeVar
 
 import attrs
+from twisted.internet.defer import Deferred
 
 from ..codec.digest import Digester
 from ..errors import (
@@ -29,6 +31,8 @@ from .recovery_rules import RecoveryRules
 from .replica_reads import ReplicaReader
 from .write_back import WriteBack
 
+T = TypeVar("T")
+
 _KEPT = (UnauthorizedAccessError, RequestTimeoutError, ClientClosedError)
 """Errors that reach the caller as they are."""
 
@@ -43,7 +47,7 @@ class LedgerRecovery:
         self, context: ClientContext, ledger_id: int, digester: Digester,
         rules: Callable[[LedgerMetadata], RecoveryRules] = RecoveryRules,
     ) -> None:  # fmt: skip
-        self._context = context
+        self._context = context.with_flow()
         self._ledger_id = ledger_id
         self._digester = digester
         self._rules_for = rules
@@ -57,11 +61,15 @@ class LedgerRecovery:
         :raises bookkeeper_twisted.errors.LedgerRecoveryError: it failed for another reason, its cause.
         """
         try:
-            return await self._recover(known)
+            return await Deferred.fromCoroutine(self._recover(known)).addBoth(self._leave)
         except _KEPT:
             raise
         except BookKeeperError as error:
             raise LedgerRecoveryError(f"ledger {self._ledger_id} was not recovered: {error}") from error
+
+    def _leave(self, outcome: T) -> T:
+        self._context.bookies.retire()
+        return outcome
 
     async def _recover(self, known: Versioned[LedgerMetadata]) -> Versioned[LedgerMetadata]:
         stored = await self._announce(known)

@@ -6,6 +6,7 @@ from ..codec.digest import Digester
 from ..metadata.interfaces import Versioned
 from ..model import LedgerMetadata, WriteFlag
 from .context import ClientContext
+from .interfaces import IBookieClient
 from .placement import Schedule
 from .quorum_writer import QuorumWriter
 
@@ -15,6 +16,7 @@ class OpenLedger:
     """One open ledger.
 
     :ivar context: of the client that created it.
+    :ivar bookies: the flow it is written over.
     :ivar metadata: as it was created.
     :ivar write_flags: how it is written; they are not stored.
     :ivar quorum_writer: what decides about answers and failures.
@@ -26,7 +28,12 @@ class OpenLedger:
     metadata: Versioned[LedgerMetadata]
     write_flags: WriteFlag = WriteFlag.NONE
     quorum_writer: type[QuorumWriter] = QuorumWriter
+    bookies: IBookieClient = attrs.field(init=False)
     schedule: Schedule = attrs.field(init=False)
+
+    @bookies.default
+    def _bookies(self) -> IBookieClient:
+        return self.context.bookies.open_flow()
 
     @schedule.default
     def _schedule(self) -> Schedule:

@@ -24,7 +24,11 @@ async def open_reader(
         stored = await LedgerRecovery(context, ledger_id, digester, rules).run(stored)
     reader = LedgerReader(context, ledger_id, stored, digester)
     if not reader.is_closed:
-        await reader.read_last_add_confirmed()
+        try:
+            await reader.read_last_add_confirmed()
+        except Exception:
+            await reader.close()
+            raise
         reader.follow()
     return reader
 

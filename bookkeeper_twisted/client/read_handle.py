@@ -35,7 +35,9 @@ class LedgerReader:
     ) -> None:
         self.ledger_id = ledger_id
         self._view = LedgerView(ledger_id, stored)
+        context = context.with_flow()
         self._clock = context.clock
+        self._bookies = context.bookies
         self._ledgers = context.ledgers
         self._digester = digester
         self._replicas = ReplicaReader(context, digester, ledger_id, stored.value, self._view.confirmed)
@@ -217,6 +219,7 @@ class LedgerReader:
     def close(self) -> "Deferred[None]":
         """Ends the handle: later reads fail, and so does waiting.  The ledger is not touched."""
         self._view.close()
+        self._bookies.retire()
         return succeed(None)
 
     async def __aenter__(self) -> "LedgerReader":

@@ -86,7 +86,7 @@ class SealingWriter:
             quorum_timeout=config.add_entry_quorum_timeout_sec if config.add_entry_quorum_timeout_sec >= 0 else None,
         )  # fmt: skip
         return ledger.quorum_writer(
-            context.clock, context.bookies, ledger.digester.master_key, ledger.schedule,
+            context.clock, ledger.bookies, ledger.digester.master_key, ledger.schedule,
             ledger.metadata.value.segments[-1].bookies, NoEnsembleChange() if deferred else self._stored, rules,
             self._advanced, self._ended,
         )  # fmt: skip
@@ -202,7 +202,7 @@ class SealingWriter:
 
     async def _force(self) -> None:
         completed, length = self._quorum.completed, self._quorum.length
-        await force_ensemble(self._ledger.context.bookies, self.ledger_id, self._quorum.ensemble)
+        await force_ensemble(self._ledger.bookies, self.ledger_id, self._quorum.ensemble)
         if self._failure is not None:
             raise self._failure  # the ledger may be closed before these entries
         self._confirm(completed, length)
@@ -227,6 +227,7 @@ class SealingWriter:
             self._closing = SharedResult()
             self._drop_held(LedgerClosedError(f"ledger {self.ledger_id} is closed"))
             self._closing.run(self._close(self._drained))
+            self._closing.wait().addBoth(lambda _: self._ledger.bookies.retire())
         return self._closing.wait()
 
     def _notify_drained(self) -> None:

@@ -11,5 +11,6 @@ Back-pressure runs both ways.  A connection whose peer does not read stops being
 transport is full, and the requests it had already delivered wait as small objects, not as replies.
 A bookie that is full pauses the connections that add until it has room.
 
-:mod:`.client` keeps what is outstanding on one connection, matches replies, times out and cancels.
+:mod:`.client` serves many flows over one connection: it matches replies, times out and cancels;
+:mod:`.in_flight` keeps what is outstanding, :mod:`.write_queue` decides whose requests are written next.
 """

@@ -1,9 +1,11 @@
 """One connection to a bookie, seen from the client: requests out, replies matched, time-outs.
 
-Requests of one reactor turn leave in one ``transport.write``; while the transport is full they are kept
-here.  One timer scans what is outstanding, oldest first; there is no delayed call for a request.
-A connection that is lost fails each outstanding request once, in the order they were made, after its
-owner was told, so that an errback which asks again never meets the dead connection.
+Every request is one of a flow, whose id is in its request id (:mod:`.request_ids`); many flows share a
+connection.  Requests of one reactor turn leave in one ``transport.write`` (:mod:`.write_queue`); while the
+transport is full they are kept here.  One timer scans what is outstanding, oldest first; there is no
+delayed call for a request.  A connection that is lost fails each outstanding request once, in the order
+they were made, after its owner was told, so that an errback which asks again never meets the dead
+connection.  A flow that leaves fails its own requests only, and its late replies meet nobody.
 """
 
 from collections.abc import Callable, Sequence
@@ -11,11 +13,10 @@ from typing import Any, TypeVar, cast
 
 import attrs
 from twisted.internet.defer import Deferred, fail
-from twisted.internet.interfaces import IConsumer, IPushProducer, IReactorTime, ITCPTransport, ITransport
+from twisted.internet.interfaces import IReactorTime, ITCPTransport, ITransport
 from twisted.internet.protocol import Protocol, connectionDone
 from twisted.logger import Logger
 from twisted.python.failure import Failure
-from zope.interface import implementer
 
 from ..codec import v2, v3
 from ..codec.connection import ClientDecoder
@@ -31,22 +32,19 @@ from ..errors import (
     UnexpectedConditionError,
 )
 from ..model import INVALID_ENTRY_ID, EntryRun
+from .block_writer import BlockWriter
 from .cold_calls import ColdCall
-from .outstanding import (
-    AddsDone,
-    OutstandingAdds,
-    OutstandingReads,
-    SentAdds,
-    SentCall,
-    SentReads,
-    SentRequest,
-    in_order,
-)
+from .in_flight import InFlight
+from .outstanding import AddsDone, SentAdds, SentCall, SentReads, SentRequest
+from .request_ids import FLOW_SHIFT, FlowIds, RequestIds
+from .traffic import Traffic
 
 T = TypeVar("T")
 
-_V2_VERSION = 2
 _V3_VERSION = 3
+_NO_LEDGER = (1 << 63) - 1
+"""A ledger that no bookie has: reading it is how a bookie is asked for a sign of life, in both wires."""
+
 _MAX_ABANDONED = 10_000
 """V2 keys that may stay taken by replies nobody waits for; a bookie that owes more is not well."""
 
@@ -65,36 +63,49 @@ def error_of(status: Status, ledger_id: int, entry_id: int = -1) -> BookKeeperEr
     return ERROR_OF_STATUS[status](ledger_id, entry_id)
 
 
-@implementer(IPushProducer)
+@attrs.frozen
+class ConnectionOwner:
+    """What a connection needs of those who made it.
+
+    :ivar flow_ids: of the client.
+    :ivar traffic: told what is written and acknowledged.
+    :ivar lost: called once, as soon as the connection is of no more use.
+    :ivar wrote: told how many requests each write had.
+    """
+
+    flow_ids: FlowIds
+    traffic: Traffic
+    lost: Callable[["ClientConnection"], None]
+    wrote: Callable[[int], None] = lambda events: None
+
+
 class ClientConnection(Protocol):
     """Requests to one bookie over one socket in one wire version.
 
     :ivar wire: 2 or 3.
-    :ivar writable: whether the transport takes more; what is asked meanwhile is kept and sent later.
+    :ivar in_flight: what is outstanding.
+    :ivar writer: what is asked while the transport is full is kept there.
+    :ivar heard: whether anything was received; whoever looks may reset it.
     :ivar disconnected: fires once the socket is gone.
     """
 
     _log = Logger()
 
     def __init__(
-        self, clock: IReactorTime, wire: int, limits: RequestLimits, lost: Callable[["ClientConnection"], None],
-        no_delay: bool = True,
-    ) -> None:  # fmt: skip
+        self, clock: IReactorTime, wire: int, limits: RequestLimits, owner: ConnectionOwner, no_delay: bool = True
+    ) -> None:
         self.wire = wire
-        self.writable = True
+        self.heard = False
         self.disconnected: Deferred[None] = Deferred()
+        self.writer = BlockWriter(clock, owner.traffic, owner.wrote)
         self._clock = clock
         self._limits = limits
-        self._lost = lost
+        self._lost = owner.lost
+        self.in_flight = InFlight(wire, owner.flow_ids, owner.traffic)
         self._no_delay = no_delay
         self._codec = v2 if wire == 2 else v3
         self._decoder = ClientDecoder(wire, limits.max_frame_size)
-        self._adds = OutstandingAdds()
-        self._reads = OutstandingReads()
-        self._calls: dict[int, SentCall] = {}
-        self._next_number = 1
-        self._outbox: list[bytes] = []
-        self._flush_call: object | None = None
+        self._n_asked = 0
         self._scan_call: Any = None
         self._scan_interval = min(1.0, limits.add_timeout / 4, limits.read_timeout / 4)
         self._end: Exception | None = None
@@ -109,14 +120,14 @@ class ClientConnection(Protocol):
 
     def can_add(self, entries: EntryRun) -> bool:
         """Whether replies to these adds could be told from others on this connection."""
-        return self.wire == 3 or not self._adds.is_taken(entries.ledger_id, entries.first, entries.count)
+        return self.in_flight.can_add(entries.ledger_id, entries.first, entries.count)
 
     def can_read(self, ledger_id: int, entry_ids: Sequence[int]) -> bool:
         """Whether replies to these reads could be told from others on this connection."""
-        return self.wire == 3 or not self._reads.is_taken([(ledger_id, e) for e in entry_ids])
+        return self.in_flight.can_read(ledger_id, entry_ids)
 
     def add(
-        self, entries: EntryRun, master_key: bytes, flags: int, deferred_sync: bool, done: AddsDone,
+        self, ids: RequestIds, entries: EntryRun, master_key: bytes, flags: int, deferred_sync: bool, done: AddsDone,
         frames: bytes | None = None,
     ) -> None:  # fmt: skip
         """Sends a run; V2: only one that :meth:`can_add`.
@@ -126,99 +137,112 @@ class ClientConnection(Protocol):
         if self._end is not None:
             done(entries.first, entries.count, self._end)
             return
-        number = self._take_numbers(entries.count)
-        lane, key = (0, number) if self.wire == 3 else (entries.ledger_id, entries.first)
+        count, number, key = entries.count, 0, entries.first
+        if self.wire == 3:
+            number = key = self._take_ids(ids, count)
+        data = frames or self._codec.encode_adds(master_key, entries, flags, deferred_sync, number)
         deadline = self._clock.seconds() + self._limits.add_timeout
-        self._adds.insert(lane, SentAdds(number, deadline, entries.ledger_id, entries.first, key, entries.count, done))
-        self._send(frames or self._codec.encode_adds(master_key, entries, flags, deferred_sync, number))
+        flow, order = self.in_flight.flows.of(ids), self._send(ids, data, count)
+        self.in_flight.add(
+            SentAdds(flow, order, deadline, entries.ledger_id, entries.first, key, count, len(data), done)
+        )
 
-    def read(self, ledger_id: int, entry_ids: Sequence[int]) -> "Deferred[list[ReadReply]]":
+    def read(self, ids: RequestIds, ledger_id: int, entry_ids: Sequence[int]) -> "Deferred[list[ReadReply]]":
         """Plain reads, at least one; V2: only such that :meth:`can_read`."""
-        number = self._take_numbers(len(entry_ids))
-        keys: Sequence[Any] = range(number, number + len(entry_ids))
         if self.wire == 2:
-            keys = [(ledger_id, e) for e in entry_ids]
-        return self._read(number, keys, self._codec.encode_reads(ledger_id, entry_ids, 0, number))
+            return self._read(ids, [(ledger_id, e) for e in entry_ids], v2.encode_reads(ledger_id, entry_ids))
+        number = self._take_ids(ids, len(entry_ids))
+        keys = range(number, number + len(entry_ids))
+        return self._read(ids, keys, v3.encode_reads(ledger_id, entry_ids, 0, number))
 
     def special_read(
-        self, ledger_id: int, entry_id: int, flags: int, master_key: bytes | None
+        self, ids: RequestIds, ledger_id: int, entry_id: int, flags: int, master_key: bytes | None
     ) -> "Deferred[list[ReadReply]]":
         """One read with flags; V3 only, because a V2 reply does not say which of two reads it answers."""
-        number = self._take_numbers(1)
+        number = self._take_ids(ids, 1)
         high = bool(flags & HIGH_PRIORITY)
         header = Header(3, _V3_VERSION, Operation.READ, number, V3_HIGH_PRIORITY if high else 0)
         request = ReadRequest(header, ledger_id, entry_id, bool(flags & FENCE), high, master_key)
-        return self._read(number, (number,), v3.encode_request(request))
+        return self._read(ids, (number,), v3.encode_request(request))
 
-    def _read(self, number: int, keys: Sequence[Any], frames: bytes) -> "Deferred[list[ReadReply]]":
+    def _read(self, ids: RequestIds, keys: Sequence[Any], frames: bytes) -> "Deferred[list[ReadReply]]":
         if self._end is not None:
             return fail(self._end)
-        deferred: Deferred[list[ReadReply]] = Deferred(lambda _: self._reads.give_up(reads, self.wire == 2))
-        reads = SentReads(number, self._clock.seconds() + self._limits.read_timeout, keys, deferred)
-        self._reads.insert(reads)
-        self._send(frames)
+        deferred: Deferred[list[ReadReply]] = Deferred(lambda _: self.in_flight.give_up(reads))
+        deadline = self._clock.seconds() + self._limits.read_timeout
+        flow, order = self.in_flight.flows.of(ids), self._send(ids, frames, len(keys))
+        reads = SentReads(flow, order, deadline, keys, len(frames), deferred)
+        self.in_flight.read(reads)
         return deferred
 
+    def ask_for_life(self) -> None:
+        """Asks for any reply; what matters is that something is heard."""
+        if self.can_read(_NO_LEDGER, (0,)):
+            self.read(self.in_flight.flows.own, _NO_LEDGER, (0,)).addErrback(lambda _: None)
+
     def read_batch(
-        self, ledger_id: int, first: int, max_count: int, max_size: int, flags: int = 0,
+        self, ids: RequestIds, ledger_id: int, first: int, max_count: int, max_size: int, flags: int = 0,
         master_key: bytes | None = None, patience: float | None = None,
     ) -> "Deferred[BatchReply]":  # fmt: skip
         """Consecutive entries; matched by number in both versions.
 
         :param patience: V3: as of :meth:`long_poll`; the bookie waits until ``first`` is confirmed.
         """
-        number = self._take_numbers(1)
-        version = _V2_VERSION if self.wire == 2 else _V3_VERSION
-        request = BatchRead(self.wire, version, flags, ledger_id, first, number, max_count, max_size, master_key)
+        number = self._take_ids(ids, 1)
+        request = BatchRead(self.wire, self.wire, flags, ledger_id, first, number, max_count, max_size, master_key)
         if patience is not None:
             request.previous_lac, request.timeout_ms = first - 1, int(patience * 1000)
         frame = self._codec.encode_batch_read(request)
-        return self._call(number, frame, ledger_id, first, BatchReply, lambda reply: reply, patience or 0.0)
+        return self._call(ids, number, frame, ledger_id, first, BatchReply, lambda reply: reply, patience or 0.0)
 
-    def long_poll(self, ledger_id: int, previous_lac: int, patience: float) -> "Deferred[ReadReply]":
+    def long_poll(
+        self, ids: RequestIds, ledger_id: int, previous_lac: int, patience: float
+    ) -> "Deferred[ReadReply]":  # fmt: skip
         """Asks for the entry after ``previous_lac`` once it is confirmed; V3 only.
 
         :param patience: seconds the bookie is to wait; it has the usual time on top of it to answer.
         """
-        number = self._take_numbers(1)
+        number = self._take_ids(ids, 1)
         header = Header(3, _V3_VERSION, Operation.READ, number)
         request = ReadRequest(
             header, ledger_id, INVALID_ENTRY_ID, previous_lac=previous_lac, timeout_ms=int(patience * 1000),
             piggyback=True,
         )  # fmt: skip
         frame = v3.encode_request(request)
-        return self._call(number, frame, ledger_id, previous_lac + 1, ReadReply, lambda reply: reply, patience)
+        return self._call(ids, number, frame, ledger_id, previous_lac + 1, ReadReply, lambda reply: reply, patience)
 
-    def ask(self, call: ColdCall[T]) -> "Deferred[T]":
+    def ask(self, ids: RequestIds, call: ColdCall[T]) -> "Deferred[T]":
         """A rare request; V3 only."""
-        header = Header(3, _V3_VERSION, call.operation, self._take_numbers(1))
+        header = Header(3, _V3_VERSION, call.operation, self._take_ids(ids, 1))
         self._receivers.setdefault(call.expected, self._call_reply)
         frame = v3.encode_request(call.request(header))
-        return self._call(header.txn_id, frame, call.ledger_id, -1, call.expected, call.result)
+        return self._call(ids, header.txn_id, frame, call.ledger_id, -1, call.expected, call.result)
 
     def _call(
-        self, number: int, frame: bytes, ledger_id: int, entry_id: int, expected: type, result: Callable[[Any], T],
-        patience: float = 0.0,
+        self, ids: RequestIds, number: int, frame: bytes, ledger_id: int, entry_id: int, expected: type,
+        result: Callable[[Any], T], patience: float = 0.0,
     ) -> "Deferred[T]":  # fmt: skip
         if self._end is not None:
             return fail(self._end)
-        deferred: Deferred[T] = Deferred(lambda _: self._forget(number))
+        deferred: Deferred[T] = Deferred(lambda _: self.in_flight.give_up_call(number))
         deadline = self._clock.seconds() + self._limits.read_timeout + patience
-        self._calls[number] = SentCall(number, deadline, ledger_id, entry_id, expected, result, deferred)
-        self._send(frame)
+        flow, order = self.in_flight.flows.of(ids), self._send(ids, frame, 1)
+        sent = SentCall(flow, order, deadline, ledger_id, entry_id, len(frame), expected, result, deferred)
+        self.in_flight.call(number, sent)
         return deferred
 
-    def _forget(self, number: int) -> None:
-        self._calls.pop(number, None)
+    def _take_ids(self, ids: RequestIds, count: int) -> int:
+        return ids.take(count, self.in_flight.is_pending)
 
-    def _take_numbers(self, count: int) -> int:
-        number = self._next_number
-        self._next_number = number + count
-        return number
+    def leave(self, ids: RequestIds, error: Exception) -> None:
+        """A flow ends: what it asked is sent, but fails now, in order, with ``error``."""
+        if self._end is None:
+            self._fail(self.in_flight.leave(ids), error)
 
     # ---- replies -------------------------------------------------------------------------------------
 
     def dataReceived(self, data: bytes) -> None:
+        self.heard = True
         for item in self._decoder.receive(data):
             if self._end is not None:
                 return  # a callback closed the connection: what was still parsed is not delivered
@@ -233,13 +257,14 @@ class ClientConnection(Protocol):
     def _add_replies(self, replies: AddReplies) -> None:
         error = None if replies.status is Status.EOK else error_of(replies.status, replies.ledger_id, replies.first)
         if self.wire == 2:
-            self._finish_adds(self._adds.answered(replies.ledger_id, replies.first, replies.count), error)
+            self._finish_adds(self.in_flight.answered_adds(replies.ledger_id, replies.first, replies.count), error)
             return
         numbers = replies.txn_ids
         at = 0
         for end in range(1, len(numbers) + 1):
             if end == len(numbers) or numbers[end] != numbers[end - 1] + 1:
-                self._finish_adds(self._adds.answered(0, numbers[at], end - at), error)
+                self._finish_adds(self.in_flight.answered_adds(numbers[at] >> FLOW_SHIFT, numbers[at], end - at), error)
+                self.in_flight.flows.replied(numbers[at], end - at)
                 at = end
 
     def _finish_adds(self, finished: Sequence[SentAdds], error: Exception | None) -> None:
@@ -253,78 +278,65 @@ class ClientConnection(Protocol):
     def _read_reply(self, reply: ReadReply) -> None:
         key = reply.txn_id if self.wire == 3 else (reply.ledger_id, reply.entry_id)
         assert key is not None
-        if key in self._calls:  # a long poll; its deadline is its own, so it is not among the reads
-            self._finish_call(key, reply.status, reply)
-            return
-        reads = self._reads.answered(key, reply)
+        if reply.txn_id is not None:
+            self.in_flight.flows.replied(reply.txn_id)
+        if isinstance(key, int) and self._finish_call(key, reply.status, reply):
+            return  # a long poll; its deadline is its own, so it is not among the reads
+        self._finish_reads(self.in_flight.answered_read(key, reply))
+
+    def _finish_reads(self, reads: SentReads | None) -> None:
         if reads is not None:
             reads.deferred.callback(cast(list[ReadReply], reads.replies))
 
     def _batch_reply(self, reply: BatchReply) -> None:
+        self.in_flight.flows.replied(reply.request_id)
         self._finish_call(reply.request_id, reply.status, reply)
 
     def _call_reply(self, reply: Any) -> None:
+        self.in_flight.flows.replied(reply.header.txn_id)
         self._finish_call(reply.header.txn_id, reply.status, reply)
 
     def _error_response(self, reply: ErrorResponse) -> None:
         number = reply.header.txn_id
         self._finish_call(number, reply.status, reply)
-        self._finish_adds(self._adds.answered(0, number, 1), _bare_error(reply.status))
-        reads = self._reads.answered(number, ReadReply(reply.status, -1, -1, number, None))
-        if reads is not None:
-            reads.deferred.callback(cast(list[ReadReply], reads.replies))
+        self._finish_adds(self.in_flight.answered_adds(number >> FLOW_SHIFT, number, 1), _bare_error(reply.status))
+        self._finish_reads(self.in_flight.answered_read(number, ReadReply(reply.status, -1, -1, number, None)))
+        self.in_flight.flows.replied(number)
 
-    def _finish_call(self, number: int, status: Status, reply: object) -> None:
-        call = self._calls.pop(number, None)
+    def _finish_call(self, number: int, status: Status, reply: object) -> bool:
+        call = self.in_flight.take_call(number)
         if call is None:
-            return
+            return False
         if status is not Status.EOK:
             call.deferred.errback(error_of(status, call.ledger_id, call.entry_id))
         elif type(reply) is not call.expected:
             call.deferred.errback(UnexpectedConditionError(f"{type(reply).__name__} for {call.expected.__name__}"))
         else:
             call.deferred.callback(call.result(reply))
+        return True
 
     # ---- sending -------------------------------------------------------------------------------------
 
-    def _send(self, frames: bytes) -> None:
-        self._outbox.append(frames)
-        if self._flush_call is None:
-            self._flush_call = self._clock.callLater(0, self._flush)
+    def _send(self, ids: RequestIds, frames: bytes, count: int) -> int:
+        """Queues requests of a flow.
+
+        :returns: their place in the order of all requests.
+        """
+        self.writer.put(ids.flow_id, frames, count)
         if self._scan_call is None:
             self._scan_call = self._clock.callLater(self._scan_interval, self._scan)
-
-    def _flush(self) -> None:
-        self._flush_call = None
-        if self.writable and self._outbox and self._end is None:
-            data = b"".join(self._outbox)
-            self._outbox.clear()
-            cast(ITransport, self.transport).write(data)
-
-    def pauseProducing(self) -> None:
-        self.writable = False
-
-    def resumeProducing(self) -> None:
-        self.writable = True
-        self._flush()
-
-    def stopProducing(self) -> None:
-        self.writable = False
+        self._n_asked += 1
+        return self._n_asked
 
     # ---- time-outs -----------------------------------------------------------------------------------
 
     def _scan(self) -> None:
         self._scan_call = None
-        now, keep_taken = self._clock.seconds(), self.wire == 2
-        adds = self._adds.expire(now, keep_taken)
-        reads = self._reads.expire(now, keep_taken)
-        calls = [call for call in self._calls.values() if call.deadline <= now]
-        for call in calls:
-            del self._calls[call.order]
-        if self._adds or self._reads or self._calls:
+        overdue = self.in_flight.expire(self._clock.seconds())
+        if self.in_flight:
             self._scan_call = self._clock.callLater(self._scan_interval, self._scan)
-        self._fail([*adds, *reads, *calls], RequestTimeoutError("no reply in time"))
-        if self._adds.abandoned + self._reads.abandoned > _MAX_ABANDONED:
+        self._fail(overdue, RequestTimeoutError("no reply in time"))
+        if self.in_flight.abandoned > _MAX_ABANDONED:
             self.abort(BookieHandleNotAvailableError("too many replies are overdue"))
 
     # ---- life ----------------------------------------------------------------------------------------
@@ -332,15 +344,14 @@ class ClientConnection(Protocol):
     @property
     def idle(self) -> bool:
         """Whether nothing is outstanding."""
-        return not (self._adds or self._reads or self._calls)
+        return not self.in_flight
 
     def connectionMade(self) -> None:
         transport = self.transport
         if self._no_delay and ITCPTransport.providedBy(transport):
             transport.setTcpNoDelay(True)
             transport.setTcpKeepAlive(True)
-        if IConsumer.providedBy(transport):
-            transport.registerProducer(self, True)
+        self.writer.start(cast(ITransport, transport))
 
     def close(self, error: Exception) -> None:
         """Fails what is outstanding and everything asked later with ``error``; closes the socket.
@@ -367,20 +378,16 @@ class ClientConnection(Protocol):
         if self._end is not None:
             return
         self._end = error
-        self._outbox.clear()
-        for call in (self._scan_call, self._flush_call):
-            if call is not None:
-                cast(Any, call).cancel()
-        self._scan_call = self._flush_call = None
-        if IConsumer.providedBy(self.transport):
-            cast(IConsumer, self.transport).unregisterProducer()
-        outstanding: list[SentRequest] = [*self._adds.clear(), *self._reads.clear(), *self._calls.values()]
-        self._calls.clear()
+        self.writer.stop()
+        if self._scan_call is not None:
+            self._scan_call.cancel()
+            self._scan_call = None
+        outstanding = self.in_flight.clear()
         self._lost(self)
         self._fail(outstanding, error)
 
     def _fail(self, sent: Sequence[SentRequest], error: Exception) -> None:
-        for one in in_order(sent):
+        for one in sent:
             if isinstance(one, SentAdds):
                 self._finish_adds((one,), error)
             elif not one.deferred.called:  # else an errback before this one has cancelled it

@@ -1,7 +1,8 @@
 """What one connection of a client waits for: adds by range, reads by key, other calls by number.
 
 Nothing here is an object for each entry of an add: a sent run is one :class:`SentAdds`, and a reply
-that covers ``n`` of its entries moves its lower end by ``n``.
+that covers ``n`` of its entries moves its lower end by ``n``.  Everything sent knows its
+:class:`SendingFlow` and how many bytes it was.
 
 A V2 reply names ledger and entry only.  While a request is outstanding, and also after it was given up
 (timed out, cancelled), its key is *taken*: a late reply must meet the request that caused it, never a
@@ -16,6 +17,7 @@ from typing import Any
 from twisted.internet.defer import Deferred
 
 from ..codec.runs import ReadReply
+from .request_ids import RequestIds
 
 AddsDone = Callable[[int, int, Exception | None], None]
 """``done(first, count, error)`` for each range of a run's entries; together exactly once for all."""
@@ -24,31 +26,54 @@ ReadKey = int | tuple[int, int]
 """The number of a V3 read, or ledger and entry of a V2 read."""
 
 
+class SendingFlow:
+    """What one connection has to do for one flow.
+
+    :ivar waiting: entries and requests that somebody waits for.
+    :ivar owed: replies to come that carry a request id of this flow, waited for or not.
+    :ivar closed: whether the flow left, so that what is owed are orphans.
+    """
+
+    __slots__ = ("ids", "waiting", "owed", "closed")
+
+    def __init__(self, ids: RequestIds) -> None:
+        self.ids = ids
+        self.waiting = 0
+        self.owed = 0
+        self.closed = False
+
+
 class SentAdds:
     """Consecutive entries sent and not answered yet.
 
     :ivar order: number of the request on its connection.
     :ivar key: what a reply names the first entry by: its V3 number, or its entry id.
+    :ivar size: bytes of its frames.
     :ivar done: None once the request was given up.
     """
 
-    __slots__ = ("order", "deadline", "ledger_id", "first", "key", "count", "done")
+    __slots__ = ("flow", "order", "deadline", "ledger_id", "first", "key", "count", "size", "done")
 
     def __init__(
-        self, order: int, deadline: float, ledger_id: int, first: int, key: int, count: int, done: AddsDone | None
-    ) -> None:
+        self, flow: SendingFlow, order: int, deadline: float, ledger_id: int, first: int, key: int, count: int,
+        size: int, done: AddsDone | None,
+    ) -> None:  # fmt: skip
+        self.flow = flow
         self.order = order
         self.deadline = deadline
         self.ledger_id = ledger_id
         self.first = first
         self.key = key
         self.count = count
+        self.size = size
         self.done = done
 
     def part(self, low: int, high: int) -> "SentAdds":
-        """The entries with keys ``low .. high - 1``."""
+        """The entries with keys ``low .. high - 1``; the sizes of all parts add up to that of the whole."""
+        start, end = low - self.key, high - self.key
+        size = self.size * end // self.count - self.size * start // self.count
         return SentAdds(
-            self.order, self.deadline, self.ledger_id, self.first + low - self.key, low, high - low, self.done
+            self.flow, self.order, self.deadline, self.ledger_id, self.first + start, low, high - low, size, self.done
         )
 
 
@@ -128,21 +153,28 @@ class OutstandingAdds:
 
     def expire(self, now: float, keep_taken: bool) -> list[SentAdds]:
         """Gives up what is overdue; ``keep_taken``: their keys stay taken (V2)."""
-        overdue = []
+        return self._give_up(lambda sent: sent.deadline <= now, keep_taken)
+
+    def leave(self, flow: SendingFlow, keep_taken: bool) -> list[SentAdds]:
+        """Gives up what a flow asked."""
+        return self._give_up(lambda sent: sent.flow is flow, keep_taken)
+
+    def _give_up(self, whether: Callable[[SentAdds], bool], keep_taken: bool) -> list[SentAdds]:
+        given_up = []
         for lane, queue in list(self._lanes.items()):
-            expired = [s for s in queue if s.done is not None and s.deadline <= now]
-            if not expired:
+            ended = [s for s in queue if s.done is not None and whether(s)]
+            if not ended:
                 continue
-            overdue += [s.part(s.key, s.key + s.count) for s in expired]
+            given_up += [s.part(s.key, s.key + s.count) for s in ended]
             if keep_taken:
-                self.abandoned += sum([s.count for s in expired])
-                for sent in expired:
+                self.abandoned += sum([s.count for s in ended])
+                for sent in ended:
                     sent.done = None
                 continue
-            self._lanes[lane] = deque(s for s in queue if s.deadline > now)
+            self._lanes[lane] = deque(s for s in queue if not whether(s))
             if not self._lanes[lane]:
                 self._drop(lane)
-        return sorted(overdue, key=_order)
+        return sorted(given_up, key=_order)
 
     def clear(self) -> list[SentAdds]:
         """Takes out everything somebody waits for."""
@@ -162,17 +194,25 @@ class SentReads:
     :ivar missing: how many are not there yet.
     """
 
-    __slots__ = ("order", "deadline", "keys", "replies", "missing", "deferred")
+    __slots__ = ("flow", "order", "deadline", "keys", "size", "replies", "missing", "deferred")
 
     def __init__(
-        self, order: int, deadline: float, keys: Sequence[ReadKey], deferred: "Deferred[list[ReadReply]]"
-    ) -> None:
+        self, flow: SendingFlow, order: int, deadline: float, keys: Sequence[ReadKey], size: int,
+        deferred: "Deferred[list[ReadReply]]",
+    ) -> None:  # fmt: skip
+        self.flow = flow
         self.order = order
         self.deadline = deadline
         self.keys = keys
+        self.size = size
         self.replies: list[ReadReply | None] = [None] * len(keys)
         self.missing = len(keys)
         self.deferred = deferred
+
+    @property
+    def count(self) -> int:
+        """How many requests it is."""
+        return len(self.keys)
 
 
 class OutstandingReads:
@@ -209,17 +249,23 @@ class OutstandingReads:
         reads.missing -= 1
         return None if reads.missing else reads
 
-    def give_up(self, reads: SentReads, keep_taken: bool) -> None:
-        """Nobody waits for these any more; ``keep_taken``: their keys stay taken (V2)."""
+    def give_up(self, reads: SentReads, keep_taken: bool) -> bool:
+        """Nobody waits for these any more; ``keep_taken``: their keys stay taken (V2).
+
+        :returns: whether they were outstanding.
+        """
+        found = False
         for key in reads.keys:
             slot = self._slots.get(key)
             if slot is None or slot[0] is not reads:
                 continue
+            found = True
             if keep_taken:
                 self._slots[key] = None
                 self.abandoned += 1
             else:
                 del self._slots[key]
+        return found
 
     def expire(self, now: float, keep_taken: bool) -> list[SentReads]:
         """Gives up what is overdue."""
@@ -233,6 +279,13 @@ class OutstandingReads:
         for reads in overdue:
             self.give_up(reads, keep_taken)
         return list(overdue)
+
+    def leave(self, flow: SendingFlow, keep_taken: bool) -> list[SentReads]:
+        """Gives up what a flow asked."""
+        asked = dict.fromkeys(slot[0] for slot in self._slots.values() if slot is not None and slot[0].flow is flow)
+        for reads in asked:
+            self.give_up(reads, keep_taken)
+        return list(asked)
 
     def clear(self) -> list[SentReads]:
         """Takes out everything somebody waits for."""
@@ -251,16 +304,20 @@ class SentCall:
     :ivar result: makes the result of the reply.
     """
 
-    __slots__ = ("order", "deadline", "ledger_id", "entry_id", "expected", "result", "deferred")
+    __slots__ = ("flow", "order", "deadline", "ledger_id", "entry_id", "size", "expected", "result", "deferred")
+
+    count = 1
 
     def __init__(
-        self, order: int, deadline: float, ledger_id: int, entry_id: int, expected: type,
-        result: Callable[[Any], Any], deferred: "Deferred[Any]",
+        self, flow: SendingFlow, order: int, deadline: float, ledger_id: int, entry_id: int, size: int,
+        expected: type, result: Callable[[Any], Any], deferred: "Deferred[Any]",
     ) -> None:  # fmt: skip
+        self.flow = flow
         self.order = order
         self.deadline = deadline
         self.ledger_id = ledger_id
         self.entry_id = entry_id
+        self.size = size
         self.expected = expected
         self.result = result
         self.deferred = deferred

@@ -289,6 +289,51 @@ class BookieClientContract(SynchronousTestCase):
         self.failureResultOf(cancelled, CancelledError)
         self.assertEqual(self.result(self.client.read(self.bookie_id, LEDGER, 0)).entry, run.entry(0))
 
+    def test_flow(self) -> None:
+        """A flow does everything its client does, and its end is its own."""
+        run = self.run_of(0, [b"a", b"b"])
+        self.assert_added(self.add(run), 0, 2)
+        flow = self.client.open_flow()
+        verifyObject(IBookieClient, flow)
+        own = flow.read(self.bookie_id, LEDGER, 1)
+        other = self.client.read(self.bookie_id, LEDGER, 0)
+        self.assertEqual(self.result(own).entry, run.entry(1))
+        self.assertEqual(self.successResultOf(other).entry, run.entry(0))
+        self.result(flow.close())
+        self.error(flow.read(self.bookie_id, LEDGER, 0), ClientClosedError)
+        self.assertEqual(self.result(self.client.read(self.bookie_id, LEDGER, 0)).entry, run.entry(0))
+
+    def test_retired_flow(self) -> None:
+        """A flow that retires ends what is under way, and refuses the rest."""
+        run = self.run_of(0, [b"a"])
+        self.add(run)
+        flow = self.client.open_flow()
+        reading = flow.read(self.bookie_id, LEDGER, 0)
+        flow.retire()
+        self.error(flow.read(self.bookie_id, LEDGER, 0), ClientClosedError)
+        self.assertEqual(self.result(reading).entry, run.entry(0))
+
+    def test_closed_flow(self) -> None:
+        """A flow that is closed fails what it asked at once, whatever the bookie still answers."""
+        flow, answers = self.client.open_flow(), list[Exception | None]()
+        flow.add(
+            self.bookie_id, self.run_of(0, [b"a"]), self.digester.master_key, 0, False,
+            lambda bookie_id, first, count, error: answers.append(error),
+        )  # fmt: skip
+        flow.close()
+        self.assertEqual([type(error) for error in answers], [ClientClosedError])
+        self.settle()
+        self.assertEqual(len(answers), 1)
+
+    def test_flows_of_a_closed_client(self) -> None:
+        """The end of the client is the end of its flows."""
+        flow = self.client.open_flow()
+        reading = flow.read(self.bookie_id, LEDGER, 0)
+        closed = self.client.close()
+        self.failureResultOf(reading, ClientClosedError)
+        self.result(closed)
+        self.error(flow.read(self.bookie_id, LEDGER, 0), ClientClosedError)
+
     def test_close(self) -> None:
         """Closing fails what is under way and all later calls."""
         answers: list[Exception | None] = []

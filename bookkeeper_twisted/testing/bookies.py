@@ -1,166 +1,49 @@
 """Bookies in memory behind the client's seam: they answer by the clock, and fail as they are told."""
 
 from collections.abc import Callable, Iterator, Sequence
+from copy import copy
 from itertools import groupby, pairwise
 from typing import Any, TypeVar, cast
 
-import attrs
 from twisted.internet.defer import Deferred
 from twisted.internet.interfaces import IReactorTime
 from zope.interface import implementer
 
 from ..client.interfaces import IBookieClient
-from ..codec.operations import FENCE, RECOVERY_ADD
+from ..codec.operations import FENCE
 from ..codec.runs import BatchReply, ReadReply
 from ..errors import (
     BookieError,
     BookieHandleNotAvailableError,
     ClientClosedError,
-    LedgerFencedError,
     NoSuchEntryError,
     NoSuchLedgerError,
     RequestTimeoutError,
     Status,
-    UnauthorizedAccessError,
 )
 from ..model import INVALID_ENTRY_ID, EntryRun
+from .memory_bookie import MemoryBookie
 
 T = TypeVar("T")
 
 TIMEOUT = 5.0
 """Seconds after which a silent bookie is given up."""
 
-_LAC_AT = slice(8, 16)
-_ENTRY_LAC_AT = slice(16, 24)
-
-
-@attrs.define
-class Fault:
-    """Fails requests.
-
-    :ivar operation: name of the method.
-    :ivar error: made anew for each failed entry or request.
-    :ivar first, last: entries it applies to; requests that name none are entry -1.
-    :ivar times: how many entries or requests it still fails.
-    """
-
-    operation: str
-    error: Callable[[], Exception]
-    first: int = INVALID_ENTRY_ID
-    last: int = 1 << 63
-    times: int = 1 << 63
-
-    def applies(self, operation: str, entry_id: int) -> bool:
-        """Whether it fails this."""
-        return self.times > 0 and operation == self.operation and self.first <= entry_id <= self.last
-
-
-@attrs.define
-class MemoryBookie:
-    """One bookie's entries and moods.
-
-    :ivar up: False refuses connections.
-    :ivar silent: takes requests and never answers, so that they time out.
-    :ivar delay: seconds until an answer.
-    :ivar forged: makes what batch reads give instead of the truth.
-    :ivar requests: (operation, ledger, entry, count) of everything asked, in order.
-    :ivar waiting: the long polls under way, and what each waits for.
-    """
-
-    entries: dict[int, dict[int, bytes]] = attrs.field(factory=dict)
-    keys: dict[int, bytes] = attrs.field(factory=dict)
-    fenced: set[int] = attrs.field(factory=set)
-    explicit_lacs: dict[int, bytes] = attrs.field(factory=dict)
-    faults: list[Fault] = attrs.field(factory=list)
-    up: bool = True
-    silent: bool = False
-    delay: float = 0.0
-    forged: Callable[[], EntryRun | None] | None = None
-    requests: list[tuple[str, int, int, int]] = attrs.field(factory=list)
-    waiting: dict[Deferred[None], Callable[[], bool]] = attrs.field(factory=dict)
-
-    def fail(self, operation: str, error: Callable[[], Exception], **limits: int) -> Fault:
-        """Adds a fault; see :class:`Fault`."""
-        fault = Fault(operation, error, **limits)
-        self.faults.append(fault)
-        return fault
-
-    def damage(self, ledger_id: int, entry_id: int) -> None:
-        """Flips the last bit of a stored entry."""
-        stored = self.entries[ledger_id][entry_id]
-        self.entries[ledger_id][entry_id] = stored[:-1] + bytes((stored[-1] ^ 1,))
-
-    def fault(self, operation: str, entry_id: int) -> Exception | None:
-        """The error of the first fault that applies, which is spent by this."""
-        for fault in self.faults:
-            if fault.applies(operation, entry_id):
-                fault.times -= 1
-                return fault.error()
-        return None
-
-    def check_key(self, ledger_id: int, master_key: bytes | None) -> None:
-        """:raises UnauthorizedAccessError: it is not the key the ledger began with."""
-        if not master_key or self.keys.setdefault(ledger_id, master_key) != master_key:
-            raise UnauthorizedAccessError(ledger_id)
-
-    def add(self, ledger_id: int, entry_id: int, stored: bytes, master_key: bytes, flags: int) -> None:
-        """Keeps an entry."""
-        self.check_key(ledger_id, master_key)
-        if ledger_id in self.fenced and not flags & RECOVERY_ADD:
-            raise LedgerFencedError(ledger_id, entry_id)
-        self.entries.setdefault(ledger_id, {})[entry_id] = stored
-        self.wake()
-
-    def fence(self, ledger_id: int, master_key: bytes | None) -> None:
-        """Takes only recovery adds from now on, and ends the waits for a LAC."""
-        self.check_key(ledger_id, master_key)
-        self.fenced.add(ledger_id)
-        self.wake()
-
-    def lac(self, ledger_id: int) -> int:
-        """The highest LAC that entries and explicit LACs told of."""
-        packets = [entry[_ENTRY_LAC_AT] for entry in self.entries.get(ledger_id, {}).values()]
-        packets.append(self.explicit_lacs.get(ledger_id, b"")[_LAC_AT])
-        return max([int.from_bytes(lac, "big", signed=True) for lac in packets if lac], default=INVALID_ENTRY_ID)
-
-    def wake(self) -> None:
-        """Ends the waits that have come true."""
-        for news, ready in list(self.waiting.items()):
-            if ready():
-                news.callback(None)
-
-    def get(self, ledger_id: int, entry_id: int) -> bytes:
-        """Gives an entry, -1 the last one."""
-        entries = self.entries.get(ledger_id)
-        if entries is None:
-            raise (NoSuchEntryError if ledger_id in self.keys else NoSuchLedgerError)(ledger_id, entry_id)
-        wanted = max(entries) if entry_id == INVALID_ENTRY_ID else entry_id
-        if wanted not in entries:
-            raise NoSuchEntryError(ledger_id, entry_id)
-        return entries[wanted]
-
-    def batch(self, ledger_id: int, first: int, max_count: int, max_size: int) -> EntryRun:
-        """Consecutive entries: the first whatever its size, then what fits."""
-        stored = [self.get(ledger_id, first)]
-        size = 36 + 4 + len(stored[0])
-        held = self.entries[ledger_id]
-        while (following := held.get(first + len(stored))) is not None:
-            size += 4 + len(following)
-            if len(stored) == max_count or size > max_size:
-                break
-            stored.append(following)
-        return EntryRun.of_entries(ledger_id, first, stored)
-
 
 @implementer(IBookieClient)
 class MemoryBookies:
-    """Any number of bookies, each made when it is first named."""
+    """Any number of bookies, each made when it is first named, or one flow to them.
+
+    :ivar flows: all that were opened.
+    :ivar end: why nothing more is taken; None as long as requests are.
+    """
 
     def __init__(self, clock: IReactorTime) -> None:
+        self.flows: list[MemoryBookies] = []
         self._clock = clock
         self._bookies: dict[str, MemoryBookie] = {}
         self._pending: dict[Deferred[None], None] = {}
-        self._closed = False
+        self.end: Exception | None = None
 
     def __getitem__(self, bookie_id: str) -> MemoryBookie:
         return self._bookies.setdefault(bookie_id, MemoryBookie())
@@ -301,9 +184,7 @@ class MemoryBookies:
 
         def store() -> None:
             bookie.check_key(ledger_id, master_key)
-            if body[_LAC_AT] > bookie.explicit_lacs.get(ledger_id, b"")[_LAC_AT]:
-                bookie.explicit_lacs[ledger_id] = body
-                bookie.wake()
+            bookie.write_lac(ledger_id, body)
 
         bookie = self[bookie_id]
         return self._answer(bookie_id, "write_lac", ledger_id, INVALID_ENTRY_ID, 1, store)
@@ -327,12 +208,29 @@ class MemoryBookies:
         """See :meth:`~bookkeeper_twisted.client.interfaces.IBookieClient.bookie_info`."""
         return self._answer(bookie_id, "bookie_info", -1, INVALID_ENTRY_ID, 1, lambda: (1 << 40, 1 << 39))
 
+    def open_flow(self) -> IBookieClient:
+        """See :meth:`~bookkeeper_twisted.client.interfaces.IBookieClient.open_flow`."""
+        flow = copy(self)
+        flow.flows, flow._pending = [], {}
+        self.flows.append(flow)
+        return cast(IBookieClient, flow)
+
+    def retire(self) -> None:
+        """See :meth:`~bookkeeper_twisted.client.interfaces.IBookieClient.retire`."""
+        if self.end is None:
+            self.end = ClientClosedError("the handle was closed")
+
     def close(self) -> "Deferred[None]":
         """See :meth:`~bookkeeper_twisted.client.interfaces.IBookieClient.close`."""
-        self._closed = True
-        for waiting in list(self._pending):
-            waiting.errback(ClientClosedError("the client was closed"))
+        self._end_with(ClientClosedError("closed"))
         return self._after(0.0)
+
+    def _end_with(self, error: Exception) -> None:
+        self.end = error
+        for flow in list(self.flows):
+            flow._end_with(error)
+        for waiting in list(self._pending):
+            waiting.errback(error)
 
     # ---- answers -------------------------------------------------------------------------------------
 
@@ -353,8 +251,8 @@ class MemoryBookies:
 
         bookie = self[bookie_id]
         bookie.requests.append((operation, ledger_id, entry_id, count))
-        if self._closed:
-            return self._failing(ClientClosedError("the client was closed"), 0.0)
+        if self.end is not None:
+            return self._failing(self.end, 0.0)
         if not bookie.up:
             return self._failing(BookieHandleNotAvailableError(f"no connection to {bookie_id}"), 0.0)
         if bookie.silent:

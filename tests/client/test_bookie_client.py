@@ -20,10 +20,11 @@ from ..bookie.rig import Rig
 HOST, PORT = "bookie", 3181
 
 
-class _OnRealBookie(contract.BookieClientContract if TYPE_CHECKING else object):  # type: ignore[misc]
+class RealBookieCase(SynchronousTestCase):
     """A bookie with its engine, disk and lanes simulated; connections in memory."""
 
     wire_protocol = "auto"
+    max_connections = 2
     bookie_id = f"{HOST}:{PORT}"
 
     def setUp(self) -> None:
@@ -34,8 +35,8 @@ class _OnRealBookie(contract.BookieClientContract if TYPE_CHECKING else object):
         self.driver: Any = MemoryStore().driver(self.rig.clock)
         self.successResultOf(Deferred.fromCoroutine(self.driver.open()))
         addresses = BookieAddresses(self.driver.registration, self.network.endpoint)
-        config = ClientConfig(wire_protocol=self.wire_protocol)
-        self.client = NetworkBookieClient(self.rig.clock, addresses.resolve, config)
+        config = ClientConfig(wire_protocol=self.wire_protocol, max_connections_per_bookie=self.max_connections)
+        self.client: Any = NetworkBookieClient(self.rig.clock, addresses.resolve, config)
 
     def settle(self) -> None:
         """Everything goes its way: turns, bytes, lanes."""
@@ -44,6 +45,26 @@ class _OnRealBookie(contract.BookieClientContract if TYPE_CHECKING else object):
             self.network.move()
             self.rig.drain()
         self.network.move()
+
+
+class _OnRealBookie(RealBookieCase, contract.BookieClientContract if TYPE_CHECKING else object):  # type: ignore[misc]
+    """The contract over the network."""
+
+
+class UnpooledTests(_OnRealBookie, contract.BookieClientContract):
+    """Every handle has sockets of its own."""
+
+    max_connections = 0
+
+    def test_own_sockets(self) -> None:
+        """The sockets of a flow are made and closed with it."""
+        flow = self.client.open_flow()
+        self.add(self.run_of(0, [b"a"]))
+        self.result(flow.read(self.bookie_id, contract.LEDGER, 0))
+        self.assertEqual(len(self.network.attempts), 2)
+        flow.retire()
+        self.settle()
+        self.assertEqual(self.client.pool.counts(), {(self.bookie_id, 2): (1, 1)})
 
 
 class AnsweredTests(_OnRealBookie, contract.BookieClientContract):

@@ -31,11 +31,12 @@ class UnevenBookies(MemoryBookies):
     def __init__(self, clock: Clock, chance: Random, loss: float) -> None:
         super().__init__(clock)
         self.loss = loss
+        self._root = self  # flows are copies
         self._chance = chance
 
     def _after(self, delay: float) -> "Deferred[None]":
         def lose(_: None) -> None:
-            if self._chance.random() < self.loss:
+            if self._chance.random() < self._root.loss:
                 raise BookieHandleNotAvailableError("lost")
 
         return super()._after(delay + self._chance.random()).addCallback(lose)

@@ -11,7 +11,9 @@ from twisted.trial.unittest import SynchronousTestCase
 from bookkeeper_twisted.codec.connection import ServerDecoder
 from bookkeeper_twisted.codec.digest import Digester
 from bookkeeper_twisted.model import DigestType, EntryRun
-from bookkeeper_twisted.protocol.client import ClientConnection, RequestLimits
+from bookkeeper_twisted.protocol.client import ClientConnection, ConnectionOwner, RequestLimits
+from bookkeeper_twisted.protocol.request_ids import FlowIds, RequestIds
+from bookkeeper_twisted.protocol.traffic import Traffic
 
 LEDGER = 3
 DIGESTER = Digester(DigestType.CRC32C, b"")
@@ -47,7 +49,12 @@ class ConnectedTestCase(SynchronousTestCase):
         self.clock = Clock()
         self.lost: list[ClientConnection] = []
         limits = RequestLimits(add_timeout=4.0, read_timeout=8.0)
-        self.connection = ClientConnection(self.clock, self.wire, limits, self.lost.append)
+        self.flow_ids = FlowIds()
+        self.ids = RequestIds(self.flow_ids.take())
+        self.traffic = Traffic(self.clock.seconds)
+        self.blocks: list[int] = []
+        owner = ConnectionOwner(self.flow_ids, self.traffic, self.lost.append, self.blocks.append)
+        self.connection = ClientConnection(self.clock, self.wire, limits, owner)
         self.transport = ClosingTransport()
         self.transport.protocol = self.connection
         self.connection.makeConnection(self.transport)
@@ -63,7 +70,7 @@ class ConnectedTestCase(SynchronousTestCase):
     def add(self, run: EntryRun, answers: Answers | None = None) -> Answers:
         """Sends adds."""
         seen: Answers = [] if answers is None else answers
-        self.connection.add(run, DIGESTER.master_key, 0, False, lambda *answer: seen.append(answer))
+        self.connection.add(self.ids, run, DIGESTER.master_key, 0, False, lambda *answer: seen.append(answer))
         return seen
 
     def lose(self) -> None:

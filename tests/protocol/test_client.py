@@ -56,28 +56,28 @@ class ConnectionTests(ConnectedTestCase):
         """Requests of one turn leave in one write."""
         self.add(run_of(0, 5))
         self.add(run_of(5, 5))
-        self.connection.read(LEDGER, [0, 1])
+        self.connection.read(self.ids, LEDGER, [0, 1])
         self.assertEqual(self.transport.writes, 0)
         self.clock.advance(0)
         self.assertEqual(self.transport.writes, 1)
 
     def test_full_transport(self) -> None:
         """While the transport is full nothing is written; then everything is, at once."""
-        self.connection.pauseProducing()
-        self.assertFalse(self.connection.writable)
+        self.connection.writer.pauseProducing()
+        self.assertFalse(self.connection.writer.writable)
         self.add(run_of(0, 1))
         self.clock.advance(0)
         self.add(run_of(1, 1))
         self.clock.advance(0)
         self.assertEqual(self.transport.writes, 0)
-        self.connection.resumeProducing()
+        self.connection.writer.resumeProducing()
         self.assertEqual(self.transport.writes, 1)
         self.assertEqual(sum(run.entries.count for run in self.asked()), 2)
 
     def test_read(self) -> None:
         """Several reads in one write, answered in any order, give their results in the order asked."""
         run = run_of(0, 3)
-        reading = self.connection.read(LEDGER, [2, 0, 1])
+        reading = self.connection.read(self.ids, LEDGER, [2, 0, 1])
         (asked,) = self.asked()
         self.assertIsInstance(asked, ReadRun)
         self.assertEqual(list(asked.entry_ids), [2, 0, 1])
@@ -88,7 +88,7 @@ class ConnectionTests(ConnectedTestCase):
 
     def test_read_error(self) -> None:
         """The error of one of several reads is in its reply."""
-        reading = self.connection.read(LEDGER, [0])
+        reading = self.connection.read(self.ids, LEDGER, [0])
         (asked,) = self.asked()
         self.connection.dataReceived(asked.reply(0, Status.ENOENTRY))
         (reply,) = self.successResultOf(reading)
@@ -96,8 +96,8 @@ class ConnectionTests(ConnectedTestCase):
 
     def test_batch(self) -> None:
         """A batch read is matched by its number; two of the same entry are told apart."""
-        one = self.connection.read_batch(LEDGER, 0, 2, 1000)
-        two = self.connection.read_batch(LEDGER, 0, 1, 1000)
+        one = self.connection.read_batch(self.ids, LEDGER, 0, 2, 1000)
+        two = self.connection.read_batch(self.ids, LEDGER, 0, 1, 1000)
         first, second = self.asked()
         self.assertIsInstance(first, BatchRead)
         self.assertEqual((first.max_count, first.max_size), (2, 1000))
@@ -109,7 +109,7 @@ class ConnectionTests(ConnectedTestCase):
 
     def test_batch_error(self) -> None:
         """An error of a batch read is its exception."""
-        reading = self.connection.read_batch(LEDGER, 0, 2, 1000)
+        reading = self.connection.read_batch(self.ids, LEDGER, 0, 2, 1000)
         (asked,) = self.asked()
         self.connection.dataReceived(asked.failure(Status.EBADREQ))
         self.failureResultOf(reading, BadRequestError)
@@ -117,8 +117,8 @@ class ConnectionTests(ConnectedTestCase):
     def test_time_outs(self) -> None:
         """Adds and reads have their own time-outs; the connection stays."""
         answers = self.add(run_of(0, 2))
-        reading = self.connection.read(LEDGER, [0])
-        batch = self.connection.read_batch(LEDGER, 0, 1, 1)
+        reading = self.connection.read(self.ids, LEDGER, [0])
+        batch = self.connection.read_batch(self.ids, LEDGER, 0, 1, 1)
         self.asked()
         self.clock.pump([0.5] * 7)
         self.assertEqual(answers, [])
@@ -134,7 +134,7 @@ class ConnectionTests(ConnectedTestCase):
         """There is one timer, whatever is outstanding, and none once nothing is."""
         for first in range(50):
             self.add(run_of(first, 1))
-            self.connection.read(LEDGER, [first]).addErrback(lambda _: None)
+            self.connection.read(self.ids, LEDGER, [first]).addErrback(lambda _: None)
         self.clock.advance(0)
         self.assertEqual(len(self.clock.getDelayedCalls()), 1)
         self.clock.pump([1.0] * 10)
@@ -150,8 +150,8 @@ class ConnectionTests(ConnectedTestCase):
 
     def test_cancel_read(self) -> None:
         """A cancelled read fails at once; its reply is dropped, others are not disturbed."""
-        reading = self.connection.read(LEDGER, [0])
-        other = self.connection.read(LEDGER, [1])
+        reading = self.connection.read(self.ids, LEDGER, [0])
+        other = self.connection.read(self.ids, LEDGER, [1])
         asked = self.asked()
         reading.cancel()
         self.failureResultOf(reading, CancelledError)
@@ -161,7 +161,7 @@ class ConnectionTests(ConnectedTestCase):
 
     def test_cancel_batch(self) -> None:
         """A cancelled batch read is forgotten."""
-        reading = self.connection.read_batch(LEDGER, 0, 2, 1000)
+        reading = self.connection.read_batch(self.ids, LEDGER, 0, 2, 1000)
         (asked,) = self.asked()
         reading.cancel()
         self.failureResultOf(reading, CancelledError)
@@ -176,13 +176,14 @@ class ConnectionTests(ConnectedTestCase):
             return lambda failure: order.append(f"{name} {failure.type.__name__} {len(self.lost)}")
 
         error = "BookieHandleNotAvailableError 1"
-        self.connection.read(LEDGER, [0]).addErrback(note("read"))
+        self.connection.read(self.ids, LEDGER, [0]).addErrback(note("read"))
         self.connection.add(
+            self.ids,
             run_of(0, 1), DIGESTER.master_key, 0, False,
             lambda first, count, failed: order.append(f"add {type(failed).__name__} {len(self.lost)}"),
         )  # fmt: skip
-        self.connection.read_batch(LEDGER, 0, 1, 1).addErrback(note("batch"))
-        self.connection.read(LEDGER, [1]).addErrback(note("read"))
+        self.connection.read_batch(self.ids, LEDGER, 0, 1, 1).addErrback(note("batch"))
+        self.connection.read(self.ids, LEDGER, [1]).addErrback(note("read"))
         self.asked()
         self.lose()
         self.assertEqual(order, [f"read {error}", f"add {error}", f"batch {error}", f"read {error}"])
@@ -195,9 +196,9 @@ class ConnectionTests(ConnectedTestCase):
         def note(failure: Any) -> None:
             failures.append(failure.type.__name__)
 
-        first: Deferred[Any] = self.connection.read(LEDGER, [0])
+        first: Deferred[Any] = self.connection.read(self.ids, LEDGER, [0])
         others: list[Deferred[Any]] = [
-            self.connection.read(LEDGER, [1]), self.connection.read_batch(LEDGER, 0, 1, 1)
+            self.connection.read(self.ids, LEDGER, [1]), self.connection.read_batch(self.ids, LEDGER, 0, 1, 1)
         ]  # fmt: skip
 
         def note_and_cancel(failure: Any) -> None:
@@ -206,7 +207,7 @@ class ConnectionTests(ConnectedTestCase):
                 other.cancel()
 
         first.addErrback(note_and_cancel)
-        for other in (*others, self.connection.read(LEDGER, [2])):
+        for other in (*others, self.connection.read(self.ids, LEDGER, [2])):
             other.addErrback(note)
         self.asked()
         return failures, ["CancelledError", "CancelledError"]
@@ -230,8 +231,8 @@ class ConnectionTests(ConnectedTestCase):
         """Everything asked of a lost connection fails."""
         self.lose()
         self.assertIsInstance(self.add(run_of(0, 1))[0][2], BookieHandleNotAvailableError)
-        self.failureResultOf(self.connection.read(LEDGER, [0]), BookieHandleNotAvailableError)
-        self.failureResultOf(self.connection.read_batch(LEDGER, 0, 1, 1), BookieHandleNotAvailableError)
+        self.failureResultOf(self.connection.read(self.ids, LEDGER, [0]), BookieHandleNotAvailableError)
+        self.failureResultOf(self.connection.read_batch(self.ids, LEDGER, 0, 1, 1), BookieHandleNotAvailableError)
         self.successResultOf(self.connection.disconnected)
 
     def test_junk(self) -> None:
@@ -265,10 +266,10 @@ class ConnectionTests(ConnectedTestCase):
             answers.append((first, count, error))
             self.connection.close(ClientClosedError())
 
-        self.connection.add(run_of(0, 1), DIGESTER.master_key, 0, False, close)
+        self.connection.add(self.ids, run_of(0, 1), DIGESTER.master_key, 0, False, close)
         self.asked()
-        self.connection.add(run_of(9, 1), DIGESTER.master_key, 0, False, close)
-        reading = self.connection.read(LEDGER, [0])
+        self.connection.add(self.ids, run_of(9, 1), DIGESTER.master_key, 0, False, close)
+        reading = self.connection.read(self.ids, LEDGER, [0])
         run, asked = self.asked()
         self.connection.dataReceived(run.replies(Status.EOK) + asked.reply(0, Status.EOK, run_of(0, 1).entry(0)))
         self.failureResultOf(reading, ClientClosedError)
@@ -279,7 +280,7 @@ class ConnectionTests(ConnectedTestCase):
         def broken(*_: object) -> None:
             raise ValueError("broken")
 
-        self.connection.add(run_of(0, 1), DIGESTER.master_key, 0, False, broken)
+        self.connection.add(self.ids, run_of(0, 1), DIGESTER.master_key, 0, False, broken)
         answers = self.add(run_of(1, 1))
         for run in self.asked():
             self.connection.dataReceived(run.replies(Status.EOK))

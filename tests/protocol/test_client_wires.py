@@ -23,7 +23,7 @@ class V2Tests(ConnectedTestCase):
     def test_taken_keys(self) -> None:
         """What is outstanding cannot be asked again on this connection."""
         self.add(run_of(0, 5))
-        self.connection.read(LEDGER, [0])
+        self.connection.read(self.ids, LEDGER, [0])
         self.assertFalse(self.connection.can_add(run_of(4, 1)))
         self.assertTrue(self.connection.can_add(run_of(5, 1)))
         self.assertFalse(self.connection.can_read(LEDGER, [1, 0]))
@@ -33,7 +33,7 @@ class V2Tests(ConnectedTestCase):
     def test_taken_after_time_out(self) -> None:
         """A key that timed out, or was cancelled, is taken until the late reply has come."""
         self.add(run_of(0, 2))
-        reading = self.connection.read(LEDGER, [0])
+        reading = self.connection.read(self.ids, LEDGER, [0])
         run, asked = self.asked()
         reading.cancel()
         self.failureResultOf(reading, CancelledError)
@@ -55,7 +55,7 @@ class V2Tests(ConnectedTestCase):
 
     def test_frames_given(self) -> None:
         """Frames made for another bookie are sent as they are."""
-        self.connection.add(run_of(0, 1), b"", 0, False, lambda *_: None, frames=b"frames")
+        self.connection.add(self.ids, run_of(0, 1), b"", 0, False, lambda *_: None, frames=b"frames")
         self.clock.advance(0)
         self.assertEqual(self.transport.value(), b"frames")
 
@@ -67,7 +67,7 @@ class V3Tests(ConnectedTestCase):
 
     def test_same_key_twice(self) -> None:
         """The same read twice at a time gives each its own reply."""
-        one, two = (self.connection.read(LEDGER, [0]) for _ in range(2))
+        one, two = (self.connection.read(self.ids, LEDGER, [0]) for _ in range(2))
         self.assertTrue(self.connection.can_read(LEDGER, [0]))
         runs: Sequence[Any] = self.asked()
         entry = run_of(0, 1).entry(0)
@@ -80,8 +80,8 @@ class V3Tests(ConnectedTestCase):
 
     def test_fencing_read(self) -> None:
         """A fencing read carries flag, priority and key, and is matched by its number."""
-        reading = self.connection.special_read(LEDGER, -1, FENCE | HIGH_PRIORITY, DIGESTER.master_key)
-        plain = self.connection.read(LEDGER, [-1])
+        reading = self.connection.special_read(self.ids, LEDGER, -1, FENCE | HIGH_PRIORITY, DIGESTER.master_key)
+        plain = self.connection.read(self.ids, LEDGER, [-1])
         request, _ = self.asked()
         self.assertIsInstance(request, ReadRequest)
         self.assertEqual((request.fence, request.high_priority), (True, True))
@@ -94,14 +94,14 @@ class V3Tests(ConnectedTestCase):
 
     def test_fencing_batch(self) -> None:
         """A batch read with flags carries them, and the key."""
-        self.connection.read_batch(LEDGER, 0, 5, 1000, FENCE | HIGH_PRIORITY, DIGESTER.master_key)
+        self.connection.read_batch(self.ids, LEDGER, 0, 5, 1000, FENCE | HIGH_PRIORITY, DIGESTER.master_key)
         (request,) = self.asked()
         self.assertEqual((request.flags, request.master_key), (FENCE | HIGH_PRIORITY, DIGESTER.master_key))
 
     def test_long_poll(self) -> None:
         """A long poll asks for the entry after a LAC, and is matched by its number."""
-        waiting = self.connection.long_poll(LEDGER, 4, 2.5)
-        reading = self.connection.read(LEDGER, [-1])
+        waiting = self.connection.long_poll(self.ids, LEDGER, 4, 2.5)
+        reading = self.connection.read(self.ids, LEDGER, [-1])
         request, _ = self.asked()
         self.assertEqual((request.entry_id, request.previous_lac, request.timeout_ms), (-1, 4, 2500))
         self.assertTrue(request.piggyback)
@@ -115,7 +115,7 @@ class V3Tests(ConnectedTestCase):
     def test_long_poll_error(self) -> None:
         """Its errors are exceptions, also without a sub-message."""
         for response in (ReadResponse, ErrorResponse):
-            waiting = self.connection.long_poll(LEDGER, 4, 2.5)
+            waiting = self.connection.long_poll(self.ids, LEDGER, 4, 2.5)
             (request,) = self.asked()
             extra = (LEDGER, -1) if response is ReadResponse else ()
             self.connection.dataReceived(encode_response(response(request.header, Status.EBADREQ, *extra)))
@@ -123,8 +123,8 @@ class V3Tests(ConnectedTestCase):
 
     def test_long_poll_time_out(self) -> None:
         """A bookie may take its time for a long poll on top of the patience it was given."""
-        waiting = self.connection.long_poll(LEDGER, 4, 60.0)
-        reading = self.connection.read(LEDGER, [-1])
+        waiting = self.connection.long_poll(self.ids, LEDGER, 4, 60.0)
+        reading = self.connection.read(self.ids, LEDGER, [-1])
         self.asked()
         self.clock.pump([1.0] * 10)
         self.failureResultOf(reading, RequestTimeoutError)
@@ -135,7 +135,7 @@ class V3Tests(ConnectedTestCase):
 
     def test_cancelled_long_poll(self) -> None:
         """A long poll that was cancelled is forgotten; its reply disturbs nobody."""
-        waiting = self.connection.long_poll(LEDGER, 4, 60.0)
+        waiting = self.connection.long_poll(self.ids, LEDGER, 4, 60.0)
         (request,) = self.asked()
         waiting.cancel()
         self.failureResultOf(waiting, CancelledError)
@@ -146,11 +146,11 @@ class V3Tests(ConnectedTestCase):
     def test_bare_errors(self) -> None:
         """An error without a sub-message finds add, read and batch read by the number."""
         answers = self.add(run_of(0, 2))
-        reading = self.connection.read(LEDGER, [0])
-        batch = self.connection.read_batch(LEDGER, 0, 1, 1)
+        reading = self.connection.read(self.ids, LEDGER, [0])
+        batch = self.connection.read_batch(self.ids, LEDGER, 0, 1, 1)
         self.asked()
-        for number, operation in ((1, 2), (3, 1), (4, 12)):
-            header = Header(3, 3, operation, number)
+        for sequence, operation in ((0, 2), (2, 1), (3, 12)):
+            header = Header(3, 3, operation, (self.ids.flow_id << 32) + sequence)
             self.connection.dataReceived(encode_response(ErrorResponse(header, Status.EBADREQ)))
         self.assertEqual([(f, n, type(e)) for f, n, e in answers], [(0, 1, BadRequestError)])
         self.assertIs(self.successResultOf(reading)[0].status, Status.EBADREQ)

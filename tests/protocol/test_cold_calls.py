@@ -14,8 +14,10 @@ from bookkeeper_twisted.codec.v3 import encode_response
 from bookkeeper_twisted.errors import BookieIOError, NoSuchLedgerError, Status, UnexpectedConditionError
 from bookkeeper_twisted.model import DigestType
 from bookkeeper_twisted.protocol import cold_calls
-from bookkeeper_twisted.protocol.client import ClientConnection, RequestLimits
+from bookkeeper_twisted.protocol.client import ClientConnection, ConnectionOwner, RequestLimits
 from bookkeeper_twisted.protocol.cold_calls import ColdCall
+from bookkeeper_twisted.protocol.request_ids import FlowIds, RequestIds
+from bookkeeper_twisted.protocol.traffic import Traffic
 
 PACKET = Digester(DigestType.CRC32C, b"").seal_lac(5, 9)
 
@@ -26,12 +28,15 @@ class ColdCallTests(SynchronousTestCase):
     def setUp(self) -> None:
         """Connects."""
         self.clock = Clock()
-        self.connection = ClientConnection(self.clock, 3, RequestLimits(), lambda _: None)
+        flow_ids = FlowIds()
+        self.ids = RequestIds(flow_ids.take())
+        owner = ConnectionOwner(flow_ids, Traffic(self.clock.seconds), lambda _: None)
+        self.connection = ClientConnection(self.clock, 3, RequestLimits(), owner)
         self.transport = StringTransport()
         self.connection.makeConnection(self.transport)
 
     def _ask(self, call: ColdCall[Any]) -> tuple[Any, "Deferred[Any]"]:
-        asked = self.connection.ask(call)
+        asked = self.connection.ask(self.ids, call)
         self.clock.advance(0)
         (request,) = ServerDecoder().receive(self.transport.value())
         return request, asked
@@ -99,7 +104,7 @@ class ColdCallTests(SynchronousTestCase):
     def test_wrong_reply(self) -> None:
         """A reply of another kind under the same number is not taken for the right one."""
         request, asked = self._ask(cold_calls.force(5))
-        self.connection.ask(cold_calls.read_lac(5)).addErrback(lambda _: None)
+        self.connection.ask(self.ids, cold_calls.read_lac(5)).addErrback(lambda _: None)
         reply = m.ReadLacResponse(request.header, Status.EOK, 5, b"", b"")
         self.connection.dataReceived(encode_response(reply))
         self.failureResultOf(asked, UnexpectedConditionError)

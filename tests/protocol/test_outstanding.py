@@ -9,13 +9,22 @@ from twisted.trial.unittest import SynchronousTestCase
 
 from bookkeeper_twisted.codec.runs import ReadReply
 from bookkeeper_twisted.errors import Status
-from bookkeeper_twisted.protocol.outstanding import OutstandingAdds, OutstandingReads, SentAdds, SentReads, in_order
+from bookkeeper_twisted.protocol.outstanding import (
+    OutstandingAdds,
+    OutstandingReads,
+    SendingFlow,
+    SentAdds,
+    SentReads,
+    in_order,
+)
+from bookkeeper_twisted.protocol.request_ids import RequestIds
 
 LANE = 7
+FLOW = SendingFlow(RequestIds(1))
 
 
 def _sent(order: int, key: int, count: int, deadline: float = 5.0) -> SentAdds:
-    return SentAdds(order, deadline, LANE, key, key, count, lambda *_: None)
+    return SentAdds(FLOW, order, deadline, LANE, key, key, count, 100 * count, lambda *_: None)
 
 
 def _ranges(sent: Any) -> list[tuple[int, int]]:
@@ -82,6 +91,20 @@ class OutstandingAddsTests(SynchronousTestCase):
         self.assertEqual(self.adds.abandoned, 0)
         self.assertFalse(self.adds.is_taken(LANE, 5, 1))
 
+    def test_leave(self) -> None:
+        """A flow that leaves gives up its own adds; those of others stay."""
+        other = SentAdds(SendingFlow(RequestIds(2)), 3, 5.0, LANE, 30, 30, 4, 400, lambda *_: None)
+        self.adds.insert(LANE, other)
+        self.assertEqual(_ranges(self.adds.leave(FLOW, keep_taken=False)), [(0, 10), (10, 10), (20, 10)])
+        self.assertEqual(_ranges(self.adds), [(30, 4)])
+
+    def test_sizes(self) -> None:
+        """The sizes of the parts of a run add up to the size of the whole, wherever it is split."""
+        sent = SentAdds(FLOW, 1, 5.0, LANE, 0, 100, 7, 1000, None)
+        parts = [sent.part(100, 101), sent.part(101, 105), sent.part(105, 107)]
+        self.assertEqual([part.first for part in parts], [0, 1, 5])
+        self.assertEqual(sum(part.size for part in parts), 1000)
+
     def test_clear(self) -> None:
         """At the end everything is taken out once."""
         self.assertEqual(_ranges(self.adds.clear()), [(0, 10), (10, 10), (20, 10)])
@@ -113,7 +136,7 @@ class OutstandingReadsTests(SynchronousTestCase):
     def setUp(self) -> None:
         """One group of two reads."""
         self.reads = OutstandingReads()
-        self.group = SentReads(1, 5.0, [(7, 0), (7, 1)], Deferred())
+        self.group = SentReads(FLOW, 1, 5.0, [(7, 0), (7, 1)], 60, Deferred())
         self.reads.insert(self.group)
 
     def _reply(self, entry_id: int) -> ReadReply:
@@ -149,8 +172,8 @@ class OutstandingReadsTests(SynchronousTestCase):
 
     def test_expire_in_order(self) -> None:
         """Only what is overdue expires, each group once, oldest first."""
-        later = SentReads(2, 6.0, [(7, 5)], Deferred())
-        latest = SentReads(3, 9.0, [(7, 6)], Deferred())
+        later = SentReads(FLOW, 2, 6.0, [(7, 5)], 30, Deferred())
+        latest = SentReads(FLOW, 3, 9.0, [(7, 6)], 30, Deferred())
         self.reads.insert(later)
         self.reads.insert(latest)
         self.assertEqual(self.reads.expire(6.0, keep_taken=False), [self.group, later])

@@ -1,0 +1,255 @@
+"""The calls of one handle: bound to a socket of each bookie they go to, matched by request ids of their own.
+
+V2 carries adds, reads and batch reads; V3 is used for what only V3 has, and for the requests whose V2
+reply could be mistaken for another's: fencing reads, and keys that are taken (see
+:mod:`~bookkeeper_twisted.protocol.outstanding`), be it by another flow on the same ledger.  With
+``wireProtocol = v3`` everything is V3; ``auto`` is V2 as described, and V3 for deferred sync, which V2
+cannot say and ``v2`` therefore refuses.
+
+A flow stays with a socket until that is lost or the flow ends.
+"""
+
+from collections.abc import Callable, Sequence
+from typing import TypeVar, cast
+
+from twisted.internet.defer import Deferred, fail, succeed
+from twisted.python.failure import Failure
+from zope.interface import implementer
+
+from ..codec import v2
+from ..codec.runs import BatchReply, ReadReply
+from ..config import ClientConfig
+from ..errors import BookKeeperError, ClientClosedError, IllegalOperationError, Status
+from ..model import EntryRun
+from ..protocol import cold_calls
+from ..protocol.client import ClientConnection, error_of
+from ..protocol.cold_calls import ColdCall
+from .bookie_socket import BookieSocket
+from .interfaces import IBookieClient
+from .pool import ConnectionPool
+
+T = TypeVar("T")
+
+RangeDone = Callable[[str, int, int, Exception | None], None]
+Answered = Callable[[str, Exception | None], None]
+"""Takes a bookie id, and why it did not do what it was asked, None if it did."""
+
+
+class FlowWorld:
+    """What all flows of a client share.
+
+    :ivar answered: told what came of every request, if anybody wants to know.
+    :ivar main_wire: of adds, reads and batch reads.
+    :ivar v2_only: whether V3 is refused for what V2 carries, or cannot say.
+    """
+
+    __slots__ = ("pool", "answered", "main_wire", "v2_only", "_frames")
+
+    def __init__(self, pool: ConnectionPool, config: ClientConfig, answered: Answered | None) -> None:
+        self.pool = pool
+        self.answered = answered
+        self.main_wire = 3 if config.wire_protocol == "v3" else 2
+        self.v2_only = config.wire_protocol == "v2"
+        # the frames of the run sent last: a V2 frame is the same for every bookie of the write quorum
+        self._frames: tuple[EntryRun | None, bytes, int, bytes] = (None, b"", 0, b"")
+
+    def v2_frames(self, entries: EntryRun, master_key: bytes, flags: int) -> bytes:
+        """The frames of a run."""
+        run, key, run_flags, frames = self._frames
+        if run is not entries or key != master_key or run_flags != flags:
+            frames = v2.encode_adds(master_key, entries, flags, False, 0)
+            self._frames = (entries, master_key, flags, frames)
+        return frames
+
+
+@implementer(IBookieClient)
+class Flow:
+    """One flow."""
+
+    __slots__ = ("_world", "_ids", "_sockets", "_pending", "_end", "_left", "__weakref__")
+
+    def __init__(self, world: FlowWorld) -> None:
+        self._world = world
+        self._ids = world.pool.new_flow()
+        self._sockets: dict[tuple[str, int], BookieSocket] = {}
+        self._pending = 0
+        self._end: Exception | None = None
+        self._left = False
+
+    # ---- IBookieClient -------------------------------------------------------------------------------
+
+    def add(
+        self, bookie_id: str, entries: EntryRun, master_key: bytes, flags: int, deferred_sync: bool, done: RangeDone
+    ) -> None:
+        """See :meth:`~.interfaces.IBookieClient.add`."""
+
+        def finished(first: int, count: int, error: Exception | None) -> None:
+            if self._world.answered is not None:
+                self._world.answered(bookie_id, error)
+            try:
+                done(bookie_id, first, count, error)
+            finally:
+                self._ended(count)
+
+        def send(connection: ClientConnection) -> None:
+            if connection.wire == 3:
+                connection.add(ids, entries, master_key, flags, deferred_sync, finished)
+            elif connection.can_add(entries):
+                frames = self._world.v2_frames(entries, master_key, flags)
+                connection.add(ids, entries, master_key, flags, deferred_sync, finished, frames)
+            else:
+                self._connected(bookie_id, 3).addCallback(send).addErrback(refused)
+
+        def refused(failure: Failure) -> None:
+            finished(entries.first, entries.count, cast(Exception, failure.value))
+
+        ids, wire = self._ids, self._world.main_wire
+        self._pending += entries.count
+        if deferred_sync and wire == 2:
+            if self._world.v2_only:
+                finished(entries.first, entries.count, IllegalOperationError("V2 has no deferred sync"))
+                return
+            wire = 3
+        socket = self._sockets.get((bookie_id, wire))
+        if socket is not None and (ready := socket.ready) is not None:
+            send(ready)
+        else:
+            self._connected(bookie_id, wire).addCallback(send).addErrback(refused)
+
+    def read(
+        self, bookie_id: str, ledger_id: int, entry_id: int, flags: int = 0, master_key: bytes | None = None
+    ) -> "Deferred[ReadReply]":
+        """See :meth:`~.interfaces.IBookieClient.read`."""
+
+        def only(replies: list[ReadReply]) -> ReadReply:
+            (reply,) = replies
+            if reply.status is not Status.EOK:
+                raise error_of(reply.status, ledger_id, entry_id)
+            return reply
+
+        if flags == 0 and master_key is None:
+            return self.read_many(bookie_id, ledger_id, (entry_id,)).addCallback(only)
+        return self._with(
+            bookie_id, 3, lambda c: c.special_read(self._ids, ledger_id, entry_id, flags, master_key)
+        ).addCallback(only)
+
+    def read_many(self, bookie_id: str, ledger_id: int, entry_ids: Sequence[int]) -> "Deferred[list[ReadReply]]":
+        """See :meth:`~.interfaces.IBookieClient.read_many`."""
+
+        def send(connection: ClientConnection) -> Deferred[list[ReadReply]]:
+            if connection.can_read(ledger_id, entry_ids):
+                return connection.read(self._ids, ledger_id, entry_ids)
+            return self._with(bookie_id, 3, send)
+
+        replies = self._with(bookie_id, self._world.main_wire, send)
+        return replies if self._world.answered is None else replies.addCallback(self._count_items, bookie_id)
+
+    def read_batch(
+        self, bookie_id: str, ledger_id: int, first: int, max_count: int, max_size: int, flags: int = 0,
+        master_key: bytes | None = None, patience: float | None = None,
+    ) -> "Deferred[BatchReply]":  # fmt: skip
+        """See :meth:`~.interfaces.IBookieClient.read_batch`."""
+
+        def send(connection: ClientConnection) -> Deferred[BatchReply]:
+            return connection.read_batch(self._ids, ledger_id, first, max_count, max_size, flags, master_key, patience)
+
+        return self._with(bookie_id, self._world.main_wire if patience is None else 3, send)
+
+    def long_poll(
+        self, bookie_id: str, ledger_id: int, previous_lac: int, patience: float
+    ) -> "Deferred[ReadReply]":  # fmt: skip
+        """See :meth:`~.interfaces.IBookieClient.long_poll`."""
+        return self._with(bookie_id, 3, lambda c: c.long_poll(self._ids, ledger_id, previous_lac, patience))
+
+    def read_lac(self, bookie_id: str, ledger_id: int) -> "Deferred[tuple[bytes | None, bytes | None]]":
+        """See :meth:`~.interfaces.IBookieClient.read_lac`."""
+        return self._ask(bookie_id, cold_calls.read_lac(ledger_id))
+
+    def write_lac(self, bookie_id: str, ledger_id: int, master_key: bytes, lac: int, body: bytes) -> "Deferred[None]":
+        """See :meth:`~.interfaces.IBookieClient.write_lac`."""
+        return self._ask(bookie_id, cold_calls.write_lac(ledger_id, master_key, lac, body))
+
+    def force(self, bookie_id: str, ledger_id: int) -> "Deferred[None]":
+        """See :meth:`~.interfaces.IBookieClient.force`."""
+        return self._ask(bookie_id, cold_calls.force(ledger_id))
+
+    def list_entries(self, bookie_id: str, ledger_id: int) -> "Deferred[Sequence[tuple[int, int]]]":
+        """See :meth:`~.interfaces.IBookieClient.list_entries`."""
+        return self._ask(bookie_id, cold_calls.list_entries(ledger_id))
+
+    def bookie_info(self, bookie_id: str) -> "Deferred[tuple[int, int]]":
+        """See :meth:`~.interfaces.IBookieClient.bookie_info`."""
+        return self._ask(bookie_id, cold_calls.bookie_info())
+
+    def open_flow(self) -> IBookieClient:
+        """See :meth:`~.interfaces.IBookieClient.open_flow`."""
+        return cast(IBookieClient, Flow(self._world))
+
+    def retire(self) -> None:
+        """See :meth:`~.interfaces.IBookieClient.retire`."""
+        if self._end is None:
+            self._end = ClientClosedError("the handle was closed")
+        if not self._pending:
+            self._leave(self._end)
+
+    def close(self) -> "Deferred[None]":
+        """See :meth:`~.interfaces.IBookieClient.close`."""
+        self._end = self._end or ClientClosedError("the handle was closed")
+        self._leave(self._end)
+        return succeed(None)
+
+    def _leave(self, error: Exception) -> None:
+        if self._left:
+            return
+        self._left = True
+        pool = self._world.pool
+        for (bookie_id, wire), socket in self._sockets.items():
+            if socket.usable:
+                pool.leave(bookie_id, wire, socket, self._ids, error)
+        self._sockets.clear()
+        pool.end_flow(self._ids)
+
+    # ---- requests ------------------------------------------------------------------------------------
+
+    def _ended(self, count: int) -> None:
+        self._pending -= count
+        if self._end is not None and not self._pending:
+            self._leave(self._end)
+
+    def _ask(self, bookie_id: str, call: ColdCall[T]) -> "Deferred[T]":
+        return self._with(bookie_id, 3, lambda connection: connection.ask(self._ids, call))
+
+    def _with(self, bookie_id: str, wire: int, request: "Callable[[ClientConnection], Deferred[T]]") -> "Deferred[T]":
+        """Makes a request on the connection, now if there is one."""
+        self._pending += 1
+        answer = self._connected(bookie_id, wire).addCallback(request)
+        return answer.addCallbacks(self._did, self._did_not, (bookie_id,), errbackArgs=(bookie_id,))
+
+    def _did(self, result: T, bookie_id: str) -> T:
+        self._ended(1)
+        if self._world.answered is not None:
+            self._world.answered(bookie_id, None)
+        return result
+
+    def _did_not(self, failure: Failure, bookie_id: str) -> Failure:
+        self._ended(1)
+        if self._world.answered is not None:
+            self._world.answered(bookie_id, cast(Exception, failure.value))
+        return failure
+
+    def _count_items(self, replies: list[ReadReply], bookie_id: str) -> list[ReadReply]:
+        for reply in replies:
+            if reply.status is not Status.EOK:
+                cast(Answered, self._world.answered)(bookie_id, error_of(reply.status, reply.ledger_id, reply.entry_id))
+        return replies
+
+    def _connected(self, bookie_id: str, wire: int) -> "Deferred[ClientConnection]":
+        if self._end is not None:
+            return fail(self._end)
+        socket = self._sockets.get((bookie_id, wire))
+        if socket is None or not socket.usable:
+            try:
+                socket = self._sockets[bookie_id, wire] = self._world.pool.socket(bookie_id, wire, self._ids)
+            except BookKeeperError as error:
+                return fail(error)
+        return socket.connected(self._ids.flow_id)

@@ -1,0 +1,76 @@
+"""From queued frames to the transport: blocks, written at the end of the reactor turn while there is room."""
+
+from collections.abc import Callable
+from typing import Any, cast
+
+from twisted.internet.interfaces import IConsumer, IPushProducer, IReactorTime, ITransport
+from zope.interface import implementer
+
+from .traffic import Traffic
+from .write_queue import WriteQueue
+
+
+@implementer(IPushProducer)
+class BlockWriter:
+    """Writes what the flows of one connection queue.
+
+    :ivar writable: whether the transport takes more; what is queued meanwhile is written later.
+    """
+
+    def __init__(self, clock: IReactorTime, traffic: Traffic, wrote: Callable[[int], None]) -> None:
+        """:param wrote: told how many requests each write had."""
+        self.writable = True
+        self._clock = clock
+        self._traffic = traffic
+        self._wrote = wrote
+        self._transport: Any = None
+        self._queue = WriteQueue()
+        self._flush_call: Any = None
+
+    def start(self, transport: ITransport) -> None:
+        """Writes to a transport from now on."""
+        self._transport = transport
+        if IConsumer.providedBy(transport):
+            cast(IConsumer, transport).registerProducer(self, True)
+
+    def stop(self) -> None:
+        """Drops what is queued and writes no more."""
+        self._queue.clear()
+        if self._flush_call is not None:
+            self._flush_call.cancel()
+            self._flush_call = None
+        transport, self._transport = self._transport, None
+        if IConsumer.providedBy(transport):
+            transport.unregisterProducer()
+
+    def put(self, flow_id: int, frames: bytes, events: int) -> None:
+        """Queues the frames of ``events`` requests."""
+        self._queue.put(flow_id, frames, events)
+        if self._flush_call is None:
+            self._flush_call = self._clock.callLater(0, self._flush)
+
+    @property
+    def queued(self) -> int:
+        """Bytes that wait for the transport."""
+        return self._queue.size
+
+    def _flush(self) -> None:
+        self._flush_call = None
+        self._write()
+
+    def _write(self) -> None:
+        while self._queue and self.writable and self._transport is not None:
+            block, events = self._queue.block()
+            self._traffic.wrote(len(block))
+            self._wrote(events)
+            self._transport.write(block)
+
+    def pauseProducing(self) -> None:
+        self.writable = False
+
+    def resumeProducing(self) -> None:
+        self.writable = True
+        self._write()
+
+    def stopProducing(self) -> None:
+        self.writable = False

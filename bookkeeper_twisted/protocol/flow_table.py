@@ -1,0 +1,63 @@
+"""The flows that one connection serves, and what it still owes those that left."""
+
+from .outstanding import SendingFlow
+from .request_ids import CONNECTION_FLOW, FLOW_SHIFT, FlowIds, RequestIds
+
+
+class FlowTable:
+    """Flows by id.
+
+    :ivar own: the connection's own flow.
+    """
+
+    def __init__(self, flow_ids: FlowIds) -> None:
+        """:param flow_ids: those of the client; an id is held here while its flow is, or is owed replies."""
+        self._flow_ids = flow_ids
+        self.own = RequestIds(CONNECTION_FLOW)
+        self._flows: dict[int, SendingFlow] = {CONNECTION_FLOW: SendingFlow(self.own)}
+
+    def of(self, ids: RequestIds) -> SendingFlow:
+        """The flow with these ids, which joins with its first request.
+
+        :raises ValueError: another flow has the id.
+        """
+        flow = self._flows.get(ids.flow_id)
+        if flow is None:
+            flow = self._flows[ids.flow_id] = SendingFlow(ids)
+            self._flow_ids.hold(ids.flow_id)
+        elif flow.ids is not ids:
+            raise ValueError(f"flow id {ids.flow_id} is taken")
+        return flow
+
+    def known(self, ids: RequestIds) -> SendingFlow | None:
+        """The flow with these ids if it has joined."""
+        return self._flows.get(ids.flow_id)
+
+    def replied(self, request_id: int, count: int = 1) -> None:
+        """So many replies came to requests of the flow of an id."""
+        flow = self._flows.get(request_id >> FLOW_SHIFT)
+        if flow is not None:
+            flow.owed -= count
+            self._end_if_quiet(flow)
+
+    def leave(self, flow: SendingFlow) -> None:
+        """A flow ends; its id stays held until nothing is owed."""
+        flow.closed = True
+        self._end_if_quiet(flow)
+
+    def _end_if_quiet(self, flow: SendingFlow) -> None:
+        if flow.closed and flow.owed <= 0:
+            del self._flows[flow.ids.flow_id]
+            self._flow_ids.release(flow.ids.flow_id)
+
+    @property
+    def orphans(self) -> int:
+        """Replies to come for flows that left."""
+        return sum(flow.owed for flow in self._flows.values() if flow.closed)
+
+    def clear(self) -> None:
+        """The connection is gone: nothing is owed any more."""
+        del self._flows[CONNECTION_FLOW]
+        for flow_id in self._flows:
+            self._flow_ids.release(flow_id)
+        self._flows = {CONNECTION_FLOW: SendingFlow(self.own)}

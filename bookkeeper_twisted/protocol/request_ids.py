@@ -1,0 +1,81 @@
+"""Request ids: ``flow id << 32 | sequence``, so that every reply says which flow it is for.
+
+Both halves have 31 bits: the id is positive as a signed 64-bit number, in V3's ``txnId`` and in the
+request id of a batch read alike.  Flow id 0 is the connection's own.
+"""
+
+from collections.abc import Callable
+
+FLOW_SHIFT = 32
+MAX_FLOW_ID = (1 << 31) - 1
+SEQUENCES = 1 << 31
+CONNECTION_FLOW = 0
+"""The flow of what a connection asks on its own behalf."""
+
+
+class FlowIds:
+    """The flow ids of one client: never 0, never one that somebody still holds.
+
+    The flow itself holds its id, and so does every connection that the flow was on and that still owes
+    it replies: a late reply must not meet the next flow of the same id.
+    """
+
+    def __init__(self, following: int = 1) -> None:
+        """:param following: the id to begin with."""
+        self._following = following
+        self._holders: dict[int, int] = {}
+
+    def __len__(self) -> int:
+        return len(self._holders)
+
+    def take(self) -> int:
+        """An id that nobody holds, held by the caller."""
+        while self._following in self._holders:
+            self._advance()
+        flow_id = self._following
+        self._holders[flow_id] = 1
+        self._advance()
+        return flow_id
+
+    def _advance(self) -> None:
+        self._following = self._following % MAX_FLOW_ID + 1
+
+    def hold(self, flow_id: int) -> None:
+        """One more holder."""
+        self._holders[flow_id] += 1
+
+    def release(self, flow_id: int) -> None:
+        """One holder fewer; the id is free after the last."""
+        self._holders[flow_id] -= 1
+        if not self._holders[flow_id]:
+            del self._holders[flow_id]
+
+
+class RequestIds:
+    """The request ids of one flow, for all connections it is on.
+
+    :ivar flow_id: the high half of each.
+    """
+
+    __slots__ = ("flow_id", "_sequence", "_wrapped")
+
+    def __init__(self, flow_id: int, sequence: int = 0) -> None:
+        """:param sequence: low half of the first."""
+        self.flow_id = flow_id
+        self._sequence = sequence
+        self._wrapped = False
+
+    def take(self, count: int, is_pending: Callable[[int, int], bool]) -> int:
+        """The first of ``count`` consecutive ids.
+
+        :param is_pending: whether a reply to one of so many ids from one on is still to come; asked only
+            after the sequence has begun anew.
+        """
+        base = self.flow_id << FLOW_SHIFT
+        while True:
+            if self._sequence + count > SEQUENCES:
+                self._sequence, self._wrapped = 0, True
+            first = base | self._sequence
+            self._sequence += count
+            if not (self._wrapped and is_pending(first, count)):
+                return first

@@ -1,0 +1,38 @@
+"""How much a connection has to do: bytes nobody acknowledged yet, and bytes lately written."""
+
+from collections.abc import Callable
+
+_HALF_LIFE = 10.0
+"""Seconds after which bytes written count half."""
+
+
+class Traffic:
+    """The bytes of one connection.
+
+    :param now: the time in seconds.
+    :ivar unacknowledged: bytes of requests that wait for their replies.
+    """
+
+    __slots__ = ("unacknowledged", "_now", "_recent", "_at")
+
+    def __init__(self, now: Callable[[], float]) -> None:
+        self.unacknowledged = 0
+        self._now = now
+        self._recent = 0.0
+        self._at = now()
+
+    def wrote(self, size: float) -> None:
+        """Bytes were written, or are to be expected as if they had been."""
+        self._recent = self.recent() + size
+
+    def recent(self) -> float:
+        """Bytes lately written, the older the less they count."""
+        now = self._now()
+        if now > self._at:
+            self._recent *= 0.5 ** ((now - self._at) / _HALF_LIFE)
+            self._at = now
+        return self._recent
+
+    def load(self) -> float:
+        """What connections are compared by."""
+        return self.unacknowledged + self.recent()

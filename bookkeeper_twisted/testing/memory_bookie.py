@@ -1,0 +1,137 @@
+"""One bookie in memory: its entries, and how it was told to fail."""
+
+from collections.abc import Callable
+
+import attrs
+from twisted.internet.defer import Deferred
+
+from ..codec.operations import RECOVERY_ADD
+from ..errors import LedgerFencedError, NoSuchEntryError, NoSuchLedgerError, UnauthorizedAccessError
+from ..model import INVALID_ENTRY_ID, EntryRun
+
+_LAC_AT = slice(8, 16)
+_ENTRY_LAC_AT = slice(16, 24)
+
+
+@attrs.define
+class Fault:
+    """Fails requests.
+
+    :ivar operation: name of the method.
+    :ivar error: made anew for each failed entry or request.
+    :ivar first, last: entries it applies to; requests that name none are entry -1.
+    :ivar times: how many entries or requests it still fails.
+    """
+
+    operation: str
+    error: Callable[[], Exception]
+    first: int = INVALID_ENTRY_ID
+    last: int = 1 << 63
+    times: int = 1 << 63
+
+    def applies(self, operation: str, entry_id: int) -> bool:
+        """Whether it fails this."""
+        return self.times > 0 and operation == self.operation and self.first <= entry_id <= self.last
+
+
+@attrs.define
+class MemoryBookie:
+    """One bookie's entries and moods.
+
+    :ivar up: False refuses connections.
+    :ivar silent: takes requests and never answers, so that they time out.
+    :ivar delay: seconds until an answer.
+    :ivar forged: makes what batch reads give instead of the truth.
+    :ivar requests: (operation, ledger, entry, count) of everything asked, in order.
+    :ivar waiting: the long polls under way, and what each waits for.
+    """
+
+    entries: dict[int, dict[int, bytes]] = attrs.field(factory=dict)
+    keys: dict[int, bytes] = attrs.field(factory=dict)
+    fenced: set[int] = attrs.field(factory=set)
+    explicit_lacs: dict[int, bytes] = attrs.field(factory=dict)
+    faults: list[Fault] = attrs.field(factory=list)
+    up: bool = True
+    silent: bool = False
+    delay: float = 0.0
+    forged: Callable[[], EntryRun | None] | None = None
+    requests: list[tuple[str, int, int, int]] = attrs.field(factory=list)
+    waiting: dict[Deferred[None], Callable[[], bool]] = attrs.field(factory=dict)
+
+    def fail(self, operation: str, error: Callable[[], Exception], **limits: int) -> Fault:
+        """Adds a fault; see :class:`Fault`."""
+        fault = Fault(operation, error, **limits)
+        self.faults.append(fault)
+        return fault
+
+    def damage(self, ledger_id: int, entry_id: int) -> None:
+        """Flips the last bit of a stored entry."""
+        stored = self.entries[ledger_id][entry_id]
+        self.entries[ledger_id][entry_id] = stored[:-1] + bytes((stored[-1] ^ 1,))
+
+    def fault(self, operation: str, entry_id: int) -> Exception | None:
+        """The error of the first fault that applies, which is spent by this."""
+        for fault in self.faults:
+            if fault.applies(operation, entry_id):
+                fault.times -= 1
+                return fault.error()
+        return None
+
+    def check_key(self, ledger_id: int, master_key: bytes | None) -> None:
+        """:raises UnauthorizedAccessError: it is not the key the ledger began with."""
+        if not master_key or self.keys.setdefault(ledger_id, master_key) != master_key:
+            raise UnauthorizedAccessError(ledger_id)
+
+    def add(self, ledger_id: int, entry_id: int, stored: bytes, master_key: bytes, flags: int) -> None:
+        """Keeps an entry."""
+        self.check_key(ledger_id, master_key)
+        if ledger_id in self.fenced and not flags & RECOVERY_ADD:
+            raise LedgerFencedError(ledger_id, entry_id)
+        self.entries.setdefault(ledger_id, {})[entry_id] = stored
+        self.wake()
+
+    def fence(self, ledger_id: int, master_key: bytes | None) -> None:
+        """Takes only recovery adds from now on, and ends the waits for a LAC."""
+        self.check_key(ledger_id, master_key)
+        self.fenced.add(ledger_id)
+        self.wake()
+
+    def lac(self, ledger_id: int) -> int:
+        """The highest LAC that entries and explicit LACs told of."""
+        packets = [entry[_ENTRY_LAC_AT] for entry in self.entries.get(ledger_id, {}).values()]
+        packets.append(self.explicit_lacs.get(ledger_id, b"")[_LAC_AT])
+        return max([int.from_bytes(lac, "big", signed=True) for lac in packets if lac], default=INVALID_ENTRY_ID)
+
+    def write_lac(self, ledger_id: int, body: bytes) -> None:
+        """Keeps an explicit LAC packet if it is news."""
+        if body[_LAC_AT] > self.explicit_lacs.get(ledger_id, b"")[_LAC_AT]:
+            self.explicit_lacs[ledger_id] = body
+            self.wake()
+
+    def wake(self) -> None:
+        """Ends the waits that have come true."""
+        for news, ready in list(self.waiting.items()):
+            if ready():
+                news.callback(None)
+
+    def get(self, ledger_id: int, entry_id: int) -> bytes:
+        """Gives an entry, -1 the last one."""
+        entries = self.entries.get(ledger_id)
+        if entries is None:
+            raise (NoSuchEntryError if ledger_id in self.keys else NoSuchLedgerError)(ledger_id, entry_id)
+        wanted = max(entries) if entry_id == INVALID_ENTRY_ID else entry_id
+        if wanted not in entries:
+            raise NoSuchEntryError(ledger_id, entry_id)
+        return entries[wanted]
+
+    def batch(self, ledger_id: int, first: int, max_count: int, max_size: int) -> EntryRun:
+        """Consecutive entries: the first whatever its size, then what fits."""
+        stored = [self.get(ledger_id, first)]
+        size = 36 + 4 + len(stored[0])
+        held = self.entries[ledger_id]
+        while (following := held.get(first + len(stored))) is not None:
+            size += 4 + len(following)
+            if len(stored) == max_count or size > max_size:
+                break
+            stored.append(following)
+        return EntryRun.of_entries(ledger_id, first, stored)

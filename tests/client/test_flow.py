@@ -1,0 +1,122 @@
+"""Flows over shared sockets: replies, failures and ends are those of one flow."""
+
+from typing import Any
+
+from bookkeeper_twisted.client.flow import Flow
+from bookkeeper_twisted.codec.digest import Digester
+from bookkeeper_twisted.errors import BookieHandleNotAvailableError, ClientClosedError
+from bookkeeper_twisted.model import DigestType, EntryRun
+
+from .test_bookie_client import HOST, PORT, RealBookieCase
+
+BOOKIE = f"{HOST}:{PORT}"
+DIGESTER = Digester(DigestType.CRC32C, b"secret")
+
+
+def _run_of(ledger_id: int, first: int) -> EntryRun:
+    return DIGESTER.seal(ledger_id, first, -1, 0, [b"%d" % ledger_id])
+
+
+class FlowTests(RealBookieCase):
+    """Two flows of one client, and a real bookie."""
+
+    def setUp(self) -> None:
+        super().setUp()
+        self.one, self.two = Flow(self.client._world), Flow(self.client._world)
+        self.answers: list[Any] = []
+
+    def _add(self, flow: Flow, ledger_id: int, first: int = 0) -> None:
+        def done(bookie_id: str, start: int, count: int, error: Exception | None) -> None:
+            self.answers.append((ledger_id, start, count, error and type(error)))
+
+        flow.add(BOOKIE, _run_of(ledger_id, first), DIGESTER.master_key, 0, False, done)
+
+    def test_one_socket(self) -> None:
+        """Two flows share the socket; each gets the replies to its requests."""
+        self._add(self.one, 1)
+        self._add(self.two, 2)
+        self.settle()
+        self.assertEqual(sorted(self.answers), [(1, 0, 1, None), (2, 0, 1, None)])
+        reads = [self.two.read(BOOKIE, 2, 0), self.one.read(BOOKIE, 1, 0)]
+        self.settle()
+        self.assertEqual([self.successResultOf(each).ledger_id for each in reads], [2, 1])
+        self.assertEqual(len(self.network.attempts), 1)
+
+    def test_one_ledger(self) -> None:
+        """Two flows that read one entry of one ledger at a time both get it."""
+        self._add(self.one, 1)
+        self.settle()
+        reads = [flow.read(BOOKIE, 1, 0) for flow in (self.one, self.two, self.one)]
+        self.settle()
+        self.assertEqual([self.successResultOf(each).entry_id for each in reads], [0, 0, 0])
+
+    def test_close(self) -> None:
+        """Closing a flow fails what it asked, in order, and nothing of another; the socket stays."""
+        self._add(self.one, 1)
+        self._add(self.one, 1, 1)
+        self._add(self.two, 2)
+        self.successResultOf(self.one.close())
+        self.assertEqual(self.answers, [(1, 0, 1, ClientClosedError), (1, 1, 1, ClientClosedError)])
+        self.settle()
+        self.assertEqual(self.answers[2:], [(2, 0, 1, None)])
+        self.failureResultOf(self.one.read(BOOKIE, 1, 0), ClientClosedError)
+        self.assertEqual((len(self.network.attempts), self.client.pool.counts()), (1, {(BOOKIE, 2): (1, 1)}))
+
+    def test_retire(self) -> None:
+        """A flow that retires ends with its last answer, and asks nothing more."""
+        self._add(self.one, 1)
+        self.one.retire()
+        self.failureResultOf(self.one.read(BOOKIE, 1, 0), ClientClosedError)
+        self.assertEqual(self.client.pool.counts(), {(BOOKIE, 2): (1, 1)})
+        self.settle()
+        self.assertEqual((self.answers, self.client.pool.counts()), ([(1, 0, 1, None)], {(BOOKIE, 2): (1, 0)}))
+
+    def test_loss(self) -> None:
+        """A lost connection fails each request on it once, in order; an errback may ask again at once."""
+        again: list[Any] = []
+        self._add(self.one, 1)
+        reading = self.two.read(BOOKIE, 1, 0)
+        reading.addErrback(lambda failure: again.append(self.two.read(BOOKIE, 1, 0)))
+        self._add(self.one, 1, 1)
+        self.network.break_connections((HOST, PORT))
+        failed = BookieHandleNotAvailableError
+        self.assertEqual(self.answers, [(1, 0, 1, failed), (1, 1, 1, failed)])
+        self._add(self.one, 1)
+        self.settle()
+        self.assertEqual(self.answers[2:], [(1, 0, 1, None)])
+        self.assertEqual((len(again), len(self.network.attempts)), (1, 2))
+        again[0].addErrback(lambda _: None)
+
+    def test_broken_callback(self) -> None:
+        """A callback that fails harms neither its connection nor another flow."""
+
+        def broken(*_: object) -> None:
+            raise RuntimeError("of the application")
+
+        self.one.add(BOOKIE, _run_of(1, 0), DIGESTER.master_key, 0, False, broken)
+        self._add(self.two, 2)
+        self.settle()
+        self.assertEqual(self.answers, [(2, 0, 1, None)])
+        self.assertEqual(len(self.flushLoggedErrors(RuntimeError)), 1)
+        self.assertEqual(self.one._pending, 0)
+
+    def test_ids(self) -> None:
+        """The id of a flow is free once it ended and nothing is owed."""
+        before = len(self.client.pool.settings.flow_ids)
+        flow = Flow(self.client._world)
+        info = flow.bookie_info(BOOKIE)
+        self.rig.clock.advance(0)
+        flow.close()
+        self.failureResultOf(info, ClientClosedError)
+        self.assertEqual(len(self.client.pool.settings.flow_ids), before + 1)
+        self.settle()
+        self.assertEqual(len(self.client.pool.settings.flow_ids), before)
+
+    def test_client_close(self) -> None:
+        """The end of the client is the end of all flows."""
+        reading = self.one.read(BOOKIE, 1, 0)
+        closed = self.client.close()
+        self.failureResultOf(reading, ClientClosedError)
+        self.settle()
+        self.successResultOf(closed)
+        self.failureResultOf(self.one.read(BOOKIE, 1, 0), ClientClosedError)
