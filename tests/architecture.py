@@ -73,6 +73,7 @@ DOORS: dict[str, frozenset[str]] = {
     "storage/filesystem.py": frozenset({"os", "fcntl", "mmap"}),
     "storage/run_index.py": frozenset({"sqlite3"}),
     "bookie/executor.py": frozenset({"threading", "queue"}),
+    "protocol/busy_poll.py": frozenset({"select", "time"}),
     "client/production.py": frozenset({"pathlib", "random", "socket"}),
     "client/threads.py": frozenset({"threading"}),
     "metadata/sqlite.py": frozenset({"os"}),

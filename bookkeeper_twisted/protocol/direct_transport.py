@@ -24,6 +24,7 @@ from twisted.internet.posixbase import PosixReactorBase
 from twisted.internet.tcp import Port, Server
 from zope.interface import implementer
 
+from .busy_poll import BusyPoller, make_busy
 from .interfaces import IGatheringTransport
 
 Piece = bytes | memoryview
@@ -49,6 +50,7 @@ class DirectServer(Server):
 
     _tempDataBuffer: deque[Piece]  # type: ignore[assignment]  # what waits; the base class adds to it, too
     _tempDataLen: int
+    server: "DirectPort"
 
     def __init__(self, *args: Any) -> None:
         super().__init__(*args)
@@ -101,7 +103,10 @@ class DirectServer(Server):
 
     def doRead(self) -> Any:
         self._burst = 0
-        return super().doRead()
+        result = super().doRead()
+        if self._burst and self.server.poller is not None:
+            self.server.poller.answered = True
+        return result
 
     def doWrite(self) -> Any:
         """The kernel has room: sends what waits.
@@ -156,6 +161,7 @@ class DirectPort(Port):
     """A listening port whose connections send at once."""
 
     transport = DirectServer  # type: ignore[assignment]
+    poller: BusyPoller | None = None
 
 
 @implementer(IStreamServerEndpoint)
@@ -166,8 +172,10 @@ class DirectServerEndpoint:
     theirs as ever.
     """
 
-    def __init__(self, reactor: IReactorTCP, port: int, backlog: int, interface: str) -> None:
+    def __init__(self, reactor: IReactorTCP, port: int, backlog: int, interface: str, busy_poll: float = 0.0) -> None:
+        """:param busy_poll: seconds, see :mod:`.busy_poll`."""
         self._reactor = reactor
+        self._busy_poll = busy_poll
         self._arguments = (backlog, interface)
         self._port = port
 
@@ -178,5 +186,6 @@ class DirectServerEndpoint:
         if not isinstance(self._reactor, PosixReactorBase):
             return self._reactor.listenTCP(self._port, factory, *self._arguments)
         port = DirectPort(self._port, factory, *self._arguments, self._reactor)
+        port.poller = make_busy(self._reactor, self._busy_poll)
         port.startListening()
         return port
