@@ -3,7 +3,8 @@
 A round reads the bookies, if anybody watches them, and the watched ledgers if anything was written,
 and calls the listeners whose last news differ.  Rounds never overlap.  One is run soon after
 :meth:`Watches.wake`, and for stores that cannot tell of changes, every ``interval`` seconds while there
-is a listener.
+is a listener.  A round that fails is followed by another, also where the store tells of changes: it
+told of the one that was missed, and will not do so again.
 """
 
 from collections.abc import Awaitable, Callable
@@ -22,6 +23,9 @@ Bookies = tuple[frozenset[str], frozenset[str]]
 StoredLedger = Versioned[LedgerMetadata] | None
 
 _UNTOLD = object()
+
+RETRY_SECONDS = 1.0
+"""Pause after a round that failed, if there is no interval."""
 
 
 @attrs.define(eq=False)
@@ -115,22 +119,26 @@ class Watches:
         self._timer = None
         self._again = False
         self._round = running = Deferred.fromCoroutine(self._tell_all())
-        running.addErrback(self._failed)
+        running.addCallbacks(lambda _: self._interval, self._failed)
         running.addCallback(self._ended)
 
-    def _failed(self, failure: Failure) -> None:
+    def _failed(self, failure: Failure) -> float:
         """Keeps on: the next round may succeed."""
         if not self._stopped:
             self._log.failure("metadata watch: reading failed", failure=failure)
+        return RETRY_SECONDS if self._interval is None else self._interval
 
-    def _ended(self, _: object) -> None:
+    def _ended(self, pause: float | None) -> None:
+        """
+        :param pause: until the next round; None if it waits to be woken.
+        """
         self._round = None
         if not self._watches:
             return
         if self._again:
             self._schedule(0)
-        elif self._interval is not None:
-            self._schedule(self._interval)
+        elif pause is not None:
+            self._schedule(pause)
 
     async def _tell_all(self) -> None:
         watches = list(self._watches)

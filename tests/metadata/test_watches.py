@@ -1,12 +1,12 @@
 """When watches read, and what goes wrong in between."""
 
-from twisted.internet.defer import Deferred
+from twisted.internet.defer import Deferred, fail
 from twisted.internet.task import Clock
 from twisted.trial.unittest import SynchronousTestCase
 
 from bookkeeper_twisted.errors import MetadataError
 from bookkeeper_twisted.metadata.interfaces import Versioned
-from bookkeeper_twisted.metadata.watches import Bookies, StoredLedger, Watches
+from bookkeeper_twisted.metadata.watches import RETRY_SECONDS, Bookies, StoredLedger, Watches
 from bookkeeper_twisted.testing.metadata_suites import OPEN
 
 
@@ -101,6 +101,20 @@ class WatchesTests(SynchronousTestCase):
         self.watches.wake()
         self.clock.advance(0)
         self.assertEqual(self.reads, ["bookies", "revision"] * 2)
+
+    def test_failed_round_of_a_store_that_tells(self) -> None:
+        """A failed reading is made again although nobody wakes it: a deletion is told once, but it is told."""
+        self.watches = self._make(None)
+        told: list[object] = []
+        self.watches.watch_bookies(lambda *news: None)
+        self.watches.watch_ledger(1, told.append)
+        self.hold = fail(MetadataError("the connection was lost"))
+        self.clock.advance(0)
+        self.assertEqual(len(self.flushLoggedErrors(MetadataError)), 1)
+        self.hold, self.ledgers = None, {}
+        self.clock.advance(RETRY_SECONDS)
+        self.assertEqual(told, [None])
+        self.assertEqual(self.clock.getDelayedCalls(), [])
 
     def test_stop_during_a_round(self) -> None:
         """A round under way when the watches are stopped tells nobody and logs nothing."""
