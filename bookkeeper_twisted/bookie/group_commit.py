@@ -155,11 +155,11 @@ class GroupCommit:
             self._fail(group.failure, group.items)
             return
         self.mark = group.durable
-        self._measure(group)
         for item in group.items:
             self.queued_bytes -= len(item.records)
             self._call(item, None)
         self._flush()
+        self._measure(group)  # those who wait come first
         self._watch_unsynced(group.synced)
 
     def _call(self, item: _Item, error: Exception | None) -> None:
