@@ -136,7 +136,7 @@ class _Family:
 
 
 class Instruments(Collector):
-    """The instruments of one bookie, by the name under which they are exported."""
+    """The instruments of one bookie or client, by the name under which they are exported."""
 
     def __init__(self) -> None:
         self._families: dict[str, _Family] = {}

@@ -24,7 +24,7 @@ _BATCH_SIZES = (128, 512, 1024, 2048, 4096, 16 * 1024, 128 * 1024, 1024 * 1024)
 
 
 def new_registry(*collectors: Instruments) -> CollectorRegistry:
-    """A registry that exports the instruments of some bookies, and nothing of the process."""
+    """A registry that exports the instruments of some bookies or clients, and nothing of the process."""
     registry = CollectorRegistry()
     for collector in collectors:
         registry.register(collector)

@@ -19,7 +19,10 @@ from .adv_write_handle import AdvLedgerWriter
 from .bookkeeper import BookKeeper
 from .entry_batch import EntryBatch
 from .lac_reads import Confirmed
+from .metrics import ClientMetrics
 from .read_handle import LedgerReader
 from .write_handle import LedgerWriter
 
-__all__ = ["AdvLedgerWriter", "BookKeeper", "Confirmed", "EntryBatch", "LedgerReader", "LedgerWriter"]
+__all__ = [
+    "AdvLedgerWriter", "BookKeeper", "ClientMetrics", "Confirmed", "EntryBatch", "LedgerReader", "LedgerWriter",
+]  # fmt: skip

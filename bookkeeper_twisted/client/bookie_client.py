@@ -7,11 +7,13 @@ from twisted.internet.interfaces import IReactorTime, IStreamClientEndpoint
 
 from ..config import ClientConfig
 from ..errors import BookieHandleNotAvailableError, ClientClosedError, MetadataError
+from ..instruments import Instruments
 from ..metadata.interfaces import IRegistration
 from ..protocol.client import RequestLimits
 from ..protocol.request_ids import FlowIds
 from .bookie_socket import Resolve, SocketSettings
 from .flow import Answered, Flow, FlowWorld
+from .metrics import ClientMetrics
 from .pool import ConnectionPool
 
 EndpointOf = Callable[[str, int], IStreamClientEndpoint]
@@ -63,19 +65,23 @@ class NetworkBookieClient(Flow):
 
     :param resolve: see :class:`BookieAddresses`.
     :param answered: told what came of every request, if anybody wants to know.
+    :param metrics: where it counts; by default what is counted is not exported.
     :ivar pool: all connections.
     """
 
     def __init__(
-        self, clock: IReactorTime, resolve: Resolve, config: ClientConfig, answered: Answered | None = None
-    ) -> None:
+        self, clock: IReactorTime, resolve: Resolve, config: ClientConfig, answered: Answered | None = None,
+        metrics: ClientMetrics | None = None,
+    ) -> None:  # fmt: skip
+        metrics = metrics or ClientMetrics(Instruments())
         limits = RequestLimits(
             config.add_entry_timeout_sec, config.read_entry_timeout_sec, config.netty_max_frame_size_bytes
         )
         settings = SocketSettings(
-            clock=clock, resolve=resolve, limits=limits, no_delay=config.client_tcp_no_delay, flow_ids=FlowIds()
-        )
-        self.pool = ConnectionPool(settings, config)
+            clock=clock, resolve=resolve, limits=limits, no_delay=config.client_tcp_no_delay, flow_ids=FlowIds(),
+            wrote=metrics.wrote,
+        )  # fmt: skip
+        self.pool = ConnectionPool(settings, config, metrics.watch)
         super().__init__(FlowWorld(self.pool, config, answered))
 
     def close(self) -> "Deferred[None]":

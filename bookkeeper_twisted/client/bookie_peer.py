@@ -9,6 +9,7 @@ the pause doubles with each failure up to a limit.
 
 from itertools import count
 
+import attrs
 from twisted.internet.defer import Deferred, gatherResults
 
 from ..protocol.request_ids import RequestIds
@@ -25,21 +26,44 @@ def least_busy(sockets: "list[BookieSocket]") -> BookieSocket:
     return min(sockets, key=lambda socket: (socket.traffic.load(), len(socket.flows), socket.chosen))
 
 
+@attrs.frozen
+class PeerCounts:
+    """What is going on at the sockets to one bookie.
+
+    :ivar open: connections that are there.
+    :ivar sockets: the same, with those that are being made.
+    :ivar queued: bytes that wait for a transport.
+    :ivar unacknowledged: bytes of requests that wait for their replies.
+    :ivar orphans: replies to come that nobody waits for.
+    """
+
+    open: int
+    sockets: int
+    flows: int
+    queued: int
+    unacknowledged: int
+    orphans: int
+
+
 class BookiePeer:
     """Sockets to one bookie.
 
     :ivar sockets: those that flows can be on.
+    :ivar bookie_id: whose sockets.
+    :ivar wire: the version they speak.
     :ivar n_lost: connections that were there and ended without being asked to.
+    :ivar n_failed: attempts to connect that failed.
+    :ivar n_reconnects: attempts made in the place of a lost connection or a failed attempt.
     """
 
     def __init__(self, settings: SocketSettings, bookie_id: str, wire: int, limit: int) -> None:
         """:param limit: most sockets at a time; 0: one for each flow."""
         self.sockets: list[BookieSocket] = []
-        self.n_lost = 0
+        self.bookie_id = bookie_id
+        self.wire = wire
+        self.n_lost = self.n_failed = self.n_reconnects = 0
         self._settings = settings
         self._clock = settings.clock
-        self._bookie_id = bookie_id
-        self._wire = wire
         self._limit = limit
         self._pause = 0.0
         self._paused_until = 0.0
@@ -78,7 +102,9 @@ class BookiePeer:
         return socket
 
     def _open(self) -> BookieSocket:
-        socket = BookieSocket(self._settings, self._bookie_id, self._wire, self._ended)
+        if self.n_reconnects < self.n_lost + self.n_failed:
+            self.n_reconnects += 1
+        socket = BookieSocket(self._settings, self.bookie_id, self.wire, self._ended)
         self.sockets.append(socket)
         self._all[socket] = None
         socket.gone.addCallback(lambda _: self._all.pop(socket))
@@ -87,9 +113,12 @@ class BookiePeer:
     def _ended(self, socket: BookieSocket) -> None:
         self.sockets.remove(socket)
         if socket.connection is not None:
-            self.n_lost += 1
+            self.n_lost += not socket.dismissed
             self._pause, self._last_error = 0.0, None
             return
+        if socket.dismissed:
+            return
+        self.n_failed += 1
         self._pause = min(max(2 * self._pause, FIRST_PAUSE), LONGEST_PAUSE)
         self._paused_until = self._clock.seconds() + self._pause
         self._last_error = socket.error
@@ -109,6 +138,18 @@ class BookiePeer:
                 socket.close(error)
             else:
                 socket.tick()
+
+    def counts(self) -> PeerCounts:
+        """What is going on now."""
+        connections = [socket.connection for socket in self.sockets if socket.connection is not None]
+        return PeerCounts(
+            open=len(connections),
+            sockets=len(self.sockets),
+            flows=sum(len(socket.flows) for socket in self.sockets),
+            queued=sum(connection.writer.queued for connection in connections),
+            unacknowledged=sum(socket.traffic.unacknowledged for socket in self.sockets),
+            orphans=sum(connection.in_flight.orphans for connection in connections),
+        )
 
     def close(self, error: Exception) -> "Deferred[None]":
         """Ends everything; fires when all sockets are gone."""

@@ -35,7 +35,7 @@ class SocketState(Enum):
 class SocketSettings:
     """What all sockets of a client have in common.
 
-    :ivar wrote: told how many requests each write had.
+    :ivar wrote: told how many requests and bytes each write had.
     """
 
     clock: IReactorTime
@@ -43,7 +43,7 @@ class SocketSettings:
     limits: RequestLimits
     no_delay: bool
     flow_ids: FlowIds
-    wrote: Callable[[int], None] = lambda events: None
+    wrote: Callable[[int, int], None] = lambda events, size: None
 
 
 class BookieSocket:
@@ -53,6 +53,7 @@ class BookieSocket:
     :ivar chosen: when it was chosen last, as a running number.
     :ivar idle_since: since when no flow is on it.
     :ivar error: why it is of no more use, once it is.
+    :ivar dismissed: whether its end was asked for.
     """
 
     _log = Logger()
@@ -65,6 +66,7 @@ class BookieSocket:
         self.chosen = 0
         self.idle_since = settings.clock.seconds()
         self.error: Exception | None = None
+        self.dismissed = False
         self.connection: ClientConnection | None = None
         self.gone: Deferred[None] = Deferred()
         self._settings = settings
@@ -161,6 +163,7 @@ class BookieSocket:
         """Ends everything on it with ``error``; :ivar:`gone` fires once the socket is gone."""
         if not self.usable:
             return
+        self.dismissed = True
         if self.connection is None:
             self._end(SocketState.FAILED, error)
             if self._attempt is not None:

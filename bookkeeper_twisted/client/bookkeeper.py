@@ -23,6 +23,7 @@ from .context import ClientContext
 from .free_space import FreeSpace
 from .interfaces import IBookieClient, IPlacementPolicy
 from .ledger_creation import NewLedger, choose_ensemble, store_ledger
+from .metrics import ClientMetrics
 from .open_ledger import OpenLedger
 from .opening import open_reader
 from .placement import Chance, RandomPlacement
@@ -81,39 +82,43 @@ class BookKeeper:
 
     @classmethod
     def connect(
-        cls, reactor: Any, uri: str, config: ClientConfig | None = None, placement: IPlacementPolicy | None = None
-    ) -> "Deferred[BookKeeper]":
+        cls, reactor: Any, uri: str, config: ClientConfig | None = None, placement: IPlacementPolicy | None = None,
+        metrics: ClientMetrics | None = None,
+    ) -> "Deferred[BookKeeper]":  # fmt: skip
         """A client of the cluster that a metadata service URI names, over TCP.
 
         :param placement: instead of the policy that the configuration names.
+        :param metrics: where this client counts, and no other, if that is to be exported.
         :raises bookkeeper_twisted.errors.MetadataError: the metadata store cannot be reached.
         :raises bookkeeper_twisted.errors.ConfigError: no plugin knows the placement policy.
         """
-        return Deferred.fromCoroutine(cls._connect(reactor, uri, config or ClientConfig(), placement))
+        return Deferred.fromCoroutine(cls._connect(reactor, uri, config or ClientConfig(), placement, metrics))
 
     @classmethod
     async def _connect(
-        cls, reactor: Any, uri: str, config: ClientConfig, placement: IPlacementPolicy | None
-    ) -> "BookKeeper":
+        cls, reactor: Any, uri: str, config: ClientConfig, placement: IPlacementPolicy | None,
+        metrics: ClientMetrics | None,
+    ) -> "BookKeeper":  # fmt: skip
         driver = create_driver(reactor, uri, options_of(config))
         await driver.open()
         try:
-            return cls._assemble(reactor, driver, config, placement)
+            return cls._assemble(reactor, driver, config, placement, metrics)
         except BaseException:
             await driver.close()
             raise
 
     @classmethod
     def _assemble(
-        cls, reactor: Any, driver: IMetadataDriver, config: ClientConfig, placement: IPlacementPolicy | None
-    ) -> "BookKeeper":
+        cls, reactor: Any, driver: IMetadataDriver, config: ClientConfig, placement: IPlacementPolicy | None,
+        metrics: ClientMetrics | None,
+    ) -> "BookKeeper":  # fmt: skip
         chance = system_chance()
         addresses = BookieAddresses(cast(IRegistration, driver.registration), tcp_endpoints(reactor, config))
         racks = BookieRacks(reactor, rack_resolver(reactor, config), addresses.host_of, local_host_name(config))
         placement = placement or create_placement(chance, config, racks)
         quarantine = Quarantine(reactor, chance, config) if config.bookie_health_check_enabled else None
         answered = None if quarantine is None else quarantine.answered
-        client = NetworkBookieClient(reactor, addresses.resolve, config, answered)
+        client = NetworkBookieClient(reactor, addresses.resolve, config, answered, metrics)
         return cls(reactor, driver, client, chance, config, placement, quarantine)
 
     # ---- ledgers -------------------------------------------------------------------------------------

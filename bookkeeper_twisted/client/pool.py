@@ -6,6 +6,7 @@ socket is kept for what only V3 has, and V2 has the others.  (A limit of 1 is on
 flow has sockets of its own.
 """
 
+from collections.abc import Callable
 from typing import Any
 
 from twisted.internet.defer import Deferred, DeferredList
@@ -13,7 +14,7 @@ from twisted.internet.defer import Deferred, DeferredList
 from ..config import ClientConfig
 from ..errors import ClientClosedError
 from ..protocol.request_ids import RequestIds
-from .bookie_peer import BookiePeer
+from .bookie_peer import BookiePeer, PeerCounts
 from .bookie_socket import BookieSocket, SocketSettings
 
 
@@ -23,7 +24,10 @@ class ConnectionPool:
     :ivar settings: of the sockets.
     """
 
-    def __init__(self, settings: SocketSettings, config: ClientConfig) -> None:
+    def __init__(
+        self, settings: SocketSettings, config: ClientConfig, watch: Callable[[BookiePeer], None] = lambda peer: None
+    ) -> None:
+        """:param watch: told of everybody who is connected to for the first time."""
         self.settings = settings
         self._limit = config.max_connections_per_bookie
         self._main_wire = 3 if config.wire_protocol == "v3" else 2
@@ -33,6 +37,7 @@ class ConnectionPool:
         self._peers: dict[tuple[str, int], BookiePeer] = {}
         self._tick_call: Any = None
         self._closed: Exception | None = None
+        self._watch = watch
 
     def new_flow(self) -> RequestIds:
         """Request ids of a flow, to be given back by :meth:`end_flow`."""
@@ -52,6 +57,7 @@ class ConnectionPool:
         peer = self._peers.get((bookie_id, wire))
         if peer is None:
             peer = self._peers[bookie_id, wire] = BookiePeer(self.settings, bookie_id, wire, self._share(wire))
+            self._watch(peer)
         if self._tick_call is None:
             self._tick_call = self.settings.clock.callLater(self._interval, self._tick)
         return peer.choose(ids)
@@ -74,12 +80,9 @@ class ConnectionPool:
         if any(peer.sockets for peer in self._peers.values()):
             self._tick_call = self.settings.clock.callLater(self._interval, self._tick)
 
-    def counts(self) -> dict[tuple[str, int], tuple[int, int]]:
-        """Sockets and flows by bookie and wire version."""
-        return {
-            key: (len(peer.sockets), sum(len(socket.flows) for socket in peer.sockets))
-            for key, peer in self._peers.items()
-        }
+    def counts(self) -> dict[tuple[str, int], PeerCounts]:
+        """What is going on, by bookie and wire version."""
+        return {key: peer.counts() for key, peer in self._peers.items()}
 
     def close(self, error: Exception) -> "Deferred[None]":
         """Refuses everything from now on and ends all connections with ``error``; fires when they are gone."""

@@ -17,8 +17,8 @@ class BlockWriter:
     :ivar writable: whether the transport takes more; what is queued meanwhile is written later.
     """
 
-    def __init__(self, clock: IReactorTime, traffic: Traffic, wrote: Callable[[int], None]) -> None:
-        """:param wrote: told how many requests each write had."""
+    def __init__(self, clock: IReactorTime, traffic: Traffic, wrote: Callable[[int, int], None]) -> None:
+        """:param wrote: told how many requests and bytes each write had."""
         self.writable = True
         self._clock = clock
         self._traffic = traffic
@@ -62,7 +62,7 @@ class BlockWriter:
         while self._queue and self.writable and self._transport is not None:
             block, events = self._queue.block()
             self._traffic.wrote(len(block))
-            self._wrote(events)
+            self._wrote(events, len(block))
             self._transport.write(block)
 
     def pauseProducing(self) -> None:

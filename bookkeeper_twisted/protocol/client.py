@@ -70,13 +70,13 @@ class ConnectionOwner:
     :ivar flow_ids: of the client.
     :ivar traffic: told what is written and acknowledged.
     :ivar lost: called once, as soon as the connection is of no more use.
-    :ivar wrote: told how many requests each write had.
+    :ivar wrote: told how many requests and bytes each write had.
     """
 
     flow_ids: FlowIds
     traffic: Traffic
     lost: Callable[["ClientConnection"], None]
-    wrote: Callable[[int], None] = lambda events: None
+    wrote: Callable[[int, int], None] = lambda events, size: None
 
 
 class ClientConnection(Protocol):

@@ -64,7 +64,8 @@ class UnpooledTests(_OnRealBookie, contract.BookieClientContract):
         self.assertEqual(len(self.network.attempts), 2)
         flow.retire()
         self.settle()
-        self.assertEqual(self.client.pool.counts(), {(self.bookie_id, 2): (1, 1)})
+        (counts,) = self.client.pool.counts().values()
+        self.assertEqual((counts.open, counts.sockets, counts.flows), (1, 1, 1))
 
 
 class AnsweredTests(_OnRealBookie, contract.BookieClientContract):

@@ -4,7 +4,7 @@ from random import Random
 
 from twisted.internet.defer import Deferred
 
-from bookkeeper_twisted.client.bookie_peer import FIRST_PAUSE, LONGEST_PAUSE, BookiePeer
+from bookkeeper_twisted.client.bookie_peer import FIRST_PAUSE, LONGEST_PAUSE, BookiePeer, PeerCounts
 from bookkeeper_twisted.client.bookie_socket import BookieSocket
 from bookkeeper_twisted.errors import BookieHandleNotAvailableError, ClientClosedError
 
@@ -99,6 +99,8 @@ class BookiePeerTests(SocketCase):
         self.network.break_connections(ADDRESS)
         self.assertEqual((self.peer.sockets, self.peer.n_lost), ([], 1))
         self.assertIsNot(self._choose(), first)
+        self._choose()
+        self.assertEqual((self.peer.n_failed, self.peer.n_reconnects), (0, 1))
 
     def test_pauses(self) -> None:
         """Between attempts there is a pause that grows to a limit; in it flows fail without an attempt."""
@@ -139,6 +141,15 @@ class BookiePeerTests(SocketCase):
         self.network.listeners.clear()
         self._fails()
         self.assertIs(self._choose(), first)
+        self.assertEqual((self.peer.n_failed, self.peer.n_reconnects), (1, 0))
+
+    def test_counts(self) -> None:
+        """Sockets count from the first moment, connections once they are there."""
+        first = self._choose()
+        first.traffic.unacknowledged = 7
+        self.hold()
+        self._choose()
+        self.assertEqual(self.peer.counts(), PeerCounts(1, 2, 2, 0, 7, 0))
 
     def test_idle(self) -> None:
         """Sockets without flows are closed after a while, above a minimum; others are not."""
@@ -156,7 +167,7 @@ class BookiePeerTests(SocketCase):
         self.peer.tick(240, 2, ClientClosedError())
         self.assertEqual(len(self.peer.sockets), 2)
         self.peer.tick(240, 0, ClientClosedError())
-        self.assertEqual(self.peer.sockets, [sockets[0]])
+        self.assertEqual((self.peer.sockets, self.peer.n_lost), ([sockets[0]], 0))
 
     def test_close(self) -> None:
         """Closing fires when the last socket is gone, those that are being made included."""
@@ -187,3 +198,12 @@ class OwnSocketsTests(SocketCase):
         self.network.move()
         self.successResultOf(sockets[0].gone)
         self.assertEqual(peer.sockets, sockets[1:])
+
+    def test_given_up(self) -> None:
+        """A flow that ends before its socket is made is no failure of the bookie: others need not wait."""
+        peer = BookiePeer(self.settings, BOOKIE, 2, 0)
+        self.hold()
+        ids = self.ids()
+        peer.leave(peer.choose(ids), ids, ClientClosedError())
+        self.assertTrue(peer.choose(self.ids()).usable)
+        self.assertEqual((peer.n_failed, peer.n_reconnects), (0, 0))

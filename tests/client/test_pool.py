@@ -1,5 +1,6 @@
 """The pool: how the limit is shared by the wires, the tick, the end."""
 
+from bookkeeper_twisted.client.bookie_peer import PeerCounts
 from bookkeeper_twisted.client.pool import ConnectionPool
 from bookkeeper_twisted.config import ClientConfig
 from bookkeeper_twisted.errors import BookieHandleNotAvailableError, ClientClosedError
@@ -18,7 +19,7 @@ class ConnectionPoolTests(SocketCase):
             ids = pool.new_flow()
             for wire in wires:
                 pool.socket(BOOKIE, wire, ids)
-        return sum(sockets for sockets, _ in pool.counts().values())
+        return sum(counts.sockets for counts in pool.counts().values())
 
     def test_limit(self) -> None:
         """All sockets to a bookie, of both wires, are within the limit."""
@@ -40,7 +41,7 @@ class ConnectionPoolTests(SocketCase):
         pool = self._pool(3)
         for _ in range(4):
             pool.socket(BOOKIE, 2, pool.new_flow())
-        self.assertEqual(pool.counts(), {(BOOKIE, 2): (2, 4)})
+        self.assertEqual(pool.counts(), {(BOOKIE, 2): PeerCounts(2, 2, 4, 0, 0, 0)})
 
     def test_silence(self) -> None:
         """A bookie that says nothing for two ticks after a silent one is given up; then there is no timer."""

@@ -53,7 +53,7 @@ class ConnectedTestCase(SynchronousTestCase):
         self.ids = RequestIds(self.flow_ids.take())
         self.traffic = Traffic(self.clock.seconds)
         self.blocks: list[int] = []
-        owner = ConnectionOwner(self.flow_ids, self.traffic, self.lost.append, self.blocks.append)
+        owner = ConnectionOwner(self.flow_ids, self.traffic, self.lost.append, lambda n, _: self.blocks.append(n))
         self.connection = ClientConnection(self.clock, self.wire, limits, owner)
         self.transport = ClosingTransport()
         self.transport.protocol = self.connection

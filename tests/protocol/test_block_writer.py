@@ -25,8 +25,8 @@ class BlockWriterTests(SynchronousTestCase):
     def setUp(self) -> None:
         self.clock = Clock()
         self.traffic = Traffic(self.clock.seconds)
-        self.blocks: list[int] = []
-        self.writer = BlockWriter(self.clock, self.traffic, self.blocks.append)
+        self.blocks: list[tuple[int, int]] = []
+        self.writer = BlockWriter(self.clock, self.traffic, lambda *block: self.blocks.append(block))
 
     def test_turn(self) -> None:
         """What one turn queues is one write at its end, and counts as written."""
@@ -37,7 +37,7 @@ class BlockWriterTests(SynchronousTestCase):
         self.writer.put(2, b"b", 3)
         self.assertEqual((transport.value(), self.writer.queued), (b"", 2))
         self.clock.advance(0)
-        self.assertEqual((transport.value(), self.blocks, self.traffic.recent()), (b"ab", [4], 2))
+        self.assertEqual((transport.value(), self.blocks, self.traffic.recent()), (b"ab", [(4, 2)], 2))
 
     def test_full(self) -> None:
         """A transport that is full gets no more than one block until it has room."""

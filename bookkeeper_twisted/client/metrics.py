@@ -1,0 +1,44 @@
+"""What a client counts: sockets and flows by bookie, and how well requests are grouped.
+
+Everything but the writes is asked for when it is exported; a write to a socket costs two histogram
+entries.  Names are those of Apache's client where that counts the same.
+"""
+
+from collections.abc import Callable
+
+from ..instruments import Instruments
+from .bookie_peer import BookiePeer
+
+_CHANNEL = "per_channel_bookie_client_"
+_OURS = "bookkeeper_client_"
+_REQUESTS = (1, 2, 5, 10, 20, 50, 100, 200, 500, 1000, 2000, 5000)
+_BYTES = (128, 512, 1024, 4096, 16 << 10, 64 << 10, 128 << 10, 256 << 10)
+
+
+class ClientMetrics:
+    """The connections of one client, of which no other may count here."""
+
+    def __init__(self, instruments: Instruments) -> None:
+        self._instruments = instruments
+        self._requests = instruments.histogram(_OURS + "requests_per_write", _REQUESTS)
+        self._bytes = instruments.histogram(_OURS + "bytes_per_write", _BYTES)
+
+    def wrote(self, requests: int, size: int) -> None:
+        """One write to a socket had so many requests and bytes."""
+        self._requests.record(requests)
+        self._bytes.record(size)
+
+    def watch(self, peer: BookiePeer) -> None:
+        """Exports what is going on at the sockets to a bookie, and what has been."""
+
+        def export(name: str, read: Callable[[], float], kind: str = "gauge") -> None:
+            self._instruments.gauge(name, read, kind, bookie=peer.bookie_id, wire=str(peer.wire))
+
+        export(_CHANNEL + "ACTIVE_NON_TLS_CHANNEL_COUNTER", lambda: peer.counts().open, "counter")
+        export(_CHANNEL + "FAILED_CONNECTION_COUNTER", lambda: peer.n_failed, "counter")
+        export(_OURS + "connections_lost", lambda: peer.n_lost, "counter")
+        export(_OURS + "reconnects", lambda: peer.n_reconnects, "counter")
+        export(_OURS + "flows", lambda: peer.counts().flows)
+        export(_OURS + "queued_bytes", lambda: peer.counts().queued)
+        export(_OURS + "unacknowledged_bytes", lambda: peer.counts().unacknowledged)
+        export(_OURS + "orphaned_replies", lambda: peer.counts().orphans)
