@@ -35,8 +35,8 @@ class ExamplesTests(TestCase):
     def test_all_are_here(self) -> None:
         """No example is without a test."""
         names = {path.name for path in (ROOT / "examples").glob("*.py")} - {"bookie_process.py"}
-        expected = "asyncio_client embedded_bookie recover_ledger roundtrip standalone_cluster tail_ledger write_read"
-        self.assertEqual(names, {f"{name}.py" for name in expected.split()})
+        expected = "asyncio_client embedded_bookie many_ledgers recover_ledger roundtrip standalone_cluster tail_ledger"
+        self.assertEqual(names, {f"{name}.py" for name in (*expected.split(), "write_read")})
 
     async def run_with_bookie(self, name: str) -> list[str]:
         """Runs an example that is given the metadata of a bookie; returns the lines it printed."""
@@ -79,6 +79,15 @@ class ExamplesTests(TestCase):
         """Written to three bookies, read from two."""
         text = await self.run_example("standalone_cluster.py", self.directory)
         self.assertEqual(text, "on three bookies, read with 2 of them up\n")
+
+    async def test_many_ledgers(self) -> None:
+        """Ledgers are flows over one socket to each bookie; the first one has one entry, so two bookies know it."""
+        lines = (await self.run_example("many_ledgers.py", self.directory, "30")).splitlines()
+        self.assertRegex(lines[0], r"^30 open ledgers, \d+\.\d KiB of memory for each that is idle$")
+        self.assertRegex(lines[1], r"^\d+ entries/s, one from each ledger at a time$")
+        sockets, flows = ([int(line.split()[-1]) for line in part] for part in (lines[2:5], lines[5:]))
+        self.assertEqual((sockets, sum(flows)), ([1, 1, 1], 31 * 3 - 1))
+        self.assertEqual({line.partition("{")[0] for line in lines[5:]}, {"bookkeeper_client_flows"})
 
     async def test_roundtrip(self) -> None:
         """A file of odd size comes back whole from a bookie that was killed."""
