@@ -275,6 +275,11 @@ class Bookie:
             self._metrics.read_bytes.value += len(run.data)
         return run
 
+    def scattered(self, ledger_id: int, entry_ids: Sequence[int], max_bytes: int) -> Sequence[bytes | None]:
+        found = self._storage.scattered(ledger_id, entry_ids, max_bytes)
+        self._metrics.read_bytes.value += found.read_bytes
+        return found.entries
+
     def load(self, wanted: Sequence[tuple[int, int, int]]) -> "Deferred[list[EntryRun | Exception]]":
         missing = [self._missing(ledger_id, entry_id) for ledger_id, entry_id, _ in wanted]
         on_disk = [triple for triple, error in zip(wanted, missing, strict=True) if error is None]

@@ -62,6 +62,13 @@ class IBookie(Interface):
         """Entries on disk from ``entry_id`` on that need not be waited for, because the system has them in
         memory: as many as lie together and fit, one at least.  To be asked after :meth:`cached`."""
 
+    def scattered(ledger_id: int, entry_ids: Sequence[int], max_bytes: int) -> Sequence[bytes | None]:
+        """Single entries in any order that need not be waited for; None: :meth:`cached` and :meth:`resident` may
+        still have it.
+
+        :param max_bytes: where this is reached the rest is left out; one at least is looked for.
+        """
+
     def load(wanted: Sequence[tuple[int, int, int]]) -> "Deferred[list[EntryRun | Exception]]":
         """Reads (ledger, entry, max_bytes) triples from disk by one hand-over.
 

@@ -21,6 +21,7 @@ _ROW_BYTES = 16 * 1024
 """What is gathered of scattered reads; many fit, and a peer that does not take them costs little."""
 
 _MOST_LOADS = 32
+_MOST_SINGLES = 32
 
 
 class ReadCursor:
@@ -32,6 +33,17 @@ class ReadCursor:
         self.run = run
         self.pieces = deque(pieces)
         self.began = began
+
+    def singles(self) -> list[int]:
+        """Reads of one ledger that come next and that are pieces of their own."""
+        ledger_ids = self.run.ledger_ids
+        ledger_id = ledger_ids[self.pieces[0][0]]
+        found: list[int] = []
+        for start, end in self.pieces:
+            if end - start > 1 or ledger_ids[start] != ledger_id or len(found) == _MOST_SINGLES:
+                break
+            found.append(start)
+        return found
 
 
 class ReadProcessor:
@@ -54,7 +66,11 @@ class ReadProcessor:
         pieces = cursor.pieces
         missing: list[Piece] = []
         while pieces and session.has_room and len(missing) < _MOST_LOADS:
-            self._answer_row(session, cursor, missing)
+            singles = cursor.singles()
+            if len(singles) > 1:
+                self._answer_singles(session, cursor, singles, missing)
+            else:
+                self._answer_row(session, cursor, missing)
         if missing:
             Deferred.fromCoroutine(self._load(session, cursor, missing))
         if pieces:
@@ -86,7 +102,36 @@ class ReadProcessor:
         if entries:
             self._reply(session, cursor, begin, entries, lac)
         else:
-            self._not_held(session, cursor, missing)
+            self._not_held(session, cursor, pieces.popleft(), missing)
+
+    def _answer_singles(
+        self, session: RequestSession, cursor: ReadCursor, singles: Sequence[int], missing: list[Piece]
+    ) -> None:
+        """Answers single reads of one ledger by one look-up; those it does not find, one by one."""
+        run, pieces = cursor.run, cursor.pieces
+        ledger_id = run.ledger_ids[singles[0]]
+        found = self._bookie.scattered(ledger_id, [run.entry_ids[index] for index in singles], _ROW_BYTES)
+        lac = self._max_lac(run, singles[0])
+        begin, row = singles[0], list[bytes]()
+        for index, entry in zip(singles, found, strict=False):
+            piece = pieces.popleft()
+            if entry is None:
+                held = self._find(ledger_id, run.entry_ids[index], 1)
+                entry = held.entry(run.entry_ids[index]) if held is not None else None
+            if entry is None:
+                self._not_held(session, cursor, piece, missing)
+            elif index == begin + len(row):
+                row.append(entry)
+            else:
+                self._reply_row(session, cursor, begin, row, lac)
+                begin, row = index, [entry]
+        self._reply_row(session, cursor, begin, row, lac)
+
+    def _reply_row(
+        self, session: RequestSession, cursor: ReadCursor, begin: int, row: Sequence[bytes], lac: int | None
+    ) -> None:
+        if row:
+            self._reply(session, cursor, begin, row, lac)
 
     def _find(self, ledger_id: int, entry_id: int, max_count: int) -> EntryRun | None:
         """Entries that need not be waited for."""
@@ -97,9 +142,9 @@ class ReadProcessor:
                 self._context.read_ahead.passed(ledger_id, entry_id, held.last)
         return held
 
-    def _not_held(self, session: RequestSession, cursor: ReadCursor, missing: list[Piece]) -> None:
-        """The next piece begins with an entry that has to be waited for."""
-        start, end = cursor.pieces.popleft()
+    def _not_held(self, session: RequestSession, cursor: ReadCursor, piece: Piece, missing: list[Piece]) -> None:
+        """The piece, which was the next one, begins with an entry that has to be waited for."""
+        start, end = piece
         if cursor.run.entry_ids[start] != INVALID_ENTRY_ID:
             missing.append((start, end))
             return

@@ -7,9 +7,10 @@ header, key).  :func:`same_columns` takes such a row apart; the loop over single
 import struct
 import sys
 from array import array
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from functools import lru_cache
-from itertools import accumulate, chain
+from itertools import accumulate, chain, pairwise
+from operator import eq, sub
 
 _FIRST_TRY = 16
 _GROWTH = 8
@@ -111,7 +112,7 @@ def counts_up(data: bytes, stride: int, count: int, at: int, key: bytes, first: 
     )
 
 
-def stretches(ids: Sequence[int], keys: Sequence[object] | None = None) -> Iterator[tuple[int, int]]:
+def stretches(ids: Sequence[int], keys: Sequence[object] | None = None) -> list[tuple[int, int]]:
     """Cuts parallel lists where the ids do not go up by one, or the key changes.
 
     :returns: (start, end) indexes, end exclusive.
@@ -121,11 +122,11 @@ def stretches(ids: Sequence[int], keys: Sequence[object] | None = None) -> Itera
     if keys is None or keys.count(keys[0]) == count:
         keys = None
         if tuple(ids) == tuple(range(first, first + count)):
-            yield 0, count
-            return
-    start = 0
-    for i in range(1, count):
-        if ids[i] != ids[i - 1] + 1 or (keys is not None and keys[i] != keys[i - 1]):
-            yield start, i
-            start = i
-    yield start, count
+            return [(0, count)]
+    steps = list(map(sub, ids[1:], ids))
+    if keys is None:
+        ends = [i for i, step in enumerate(steps, 1) if step != 1]
+    else:
+        same = map(eq, keys[1:], keys)
+        ends = [i for i, (step, is_same) in enumerate(zip(steps, same, strict=True), 1) if step != 1 or not is_same]
+    return list(pairwise([0, *ends, count]))

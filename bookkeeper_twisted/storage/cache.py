@@ -63,6 +63,14 @@ class RunList:
         self.tail: Tail | None = None
 
     @property
+    def first(self) -> int:
+        """The lowest entry; there must be one."""
+        if self.runs:
+            return self.firsts[0]
+        assert self.tail is not None
+        return self.tail.first
+
+    @property
     def last(self) -> int:
         if self.tail is not None:
             return self.tail.next - 1
@@ -245,6 +253,10 @@ class WriteCache:
         """The run that holds the entry."""
         runs = self._ledgers.get(ledger_id)
         return runs.find(entry_id) if runs is not None else None
+
+    def runs_of(self, ledger_id: int) -> RunList | None:
+        """What is here of a ledger."""
+        return self._ledgers.get(ledger_id)
 
     def last_entry(self, ledger_id: int) -> int:
         """The highest entry of the ledger, -1 if there is none."""

@@ -12,15 +12,17 @@ that was looked up while the newer copy was being written is not taken.
 
 import errno
 from collections import deque
+from collections.abc import Sequence
 
 from ..errors import DamageError, NoWritableDirectoryError, StorageError
 from ..model import EntryRun, MixedRun
 from .cache import WriteCache
 from .entry_log import EntryLogWriter
 from .entry_log_reader import EntryLogReader
-from .interfaces import IndexBatch, IndexRow, IRunIndex, LedgerRow
+from .interfaces import IndexBatch, IndexRow, IRunIndex, LedgerRow, Scattered
 from .rebuild import Rebuilt
 from .recent_rows import RecentRows
+from .scattered import Lookup
 
 _MOST_FOUND = 1024
 _FULL = (errno.ENOSPC, errno.EDQUOT, errno.EROFS)
@@ -88,6 +90,16 @@ class DirectoryStorage:
         """Entries of an entry log that memory holds, row and bytes; the write caches hold none of them."""
         row = self.recent.find(ledger_id, entry_id) or self.looked_up.find(ledger_id, entry_id)
         return self.reader.read_resident(row, entry_id, max_count, max_bytes) if row is not None else None
+
+    def scattered(self, ledger_id: int, entry_ids: Sequence[int], max_bytes: int) -> Scattered:
+        """Single entries in any order: of the write caches, and of entry logs as :meth:`resident` finds them."""
+        halves = [runs for half in (self.active, self.flushing) if (runs := half.runs_of(ledger_id)) is not None]
+        tables = [rows for held in (self.recent, self.looked_up) if (rows := held.rows_of(ledger_id)) is not None]
+        lookup = Lookup(halves, tables, self.reader.offsets_of)
+        lookup.find(entry_ids, max_bytes)
+        for log_id, records in lookup.logs.items():
+            self.reader.read_scattered(ledger_id, log_id, records, lookup.found)
+        return lookup.found
 
     def learn(self) -> None:
         """Takes note of the rows that the read lane has found in the index."""

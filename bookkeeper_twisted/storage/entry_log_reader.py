@@ -17,9 +17,10 @@ from typing import TypeVar
 
 from ..errors import DamageError
 from ..model import EntryRun
-from .interfaces import CHECKSUM_BLOCK, IFile, IFileSystem, IndexRow
+from .interfaces import CHECKSUM_BLOCK, IFile, IFileSystem, IndexRow, Scattered
 from .ledger_dirs import entry_log_name
 from .rows import first_bad_block, record_offsets
+from .scattered import Records
 
 _HEAD = struct.Struct(">iqq")  # size word, ledgerId, entryId
 
@@ -62,12 +63,6 @@ class OpenLogs:
             if oldest is not None:
                 oldest.close()
 
-    def forget(self, log_id: int) -> None:
-        """Closes the file of a log."""
-        file = self.take(log_id)
-        if file is not None:
-            file.close()
-
     def close(self) -> None:
         """Closes all files."""
         while (file := _pop_oldest(self._idle)) is not None:
@@ -97,7 +92,7 @@ class EntryLogReader:
         :raises DamageError: the log is missing or holds something else there (S5, S9).
         :raises OSError: it could not be read.
         """
-        offsets = self._offsets_of(row)
+        offsets = self.offsets_of(row)
         begin = entry_id - row.first
         end = _end(offsets, begin, row.last - entry_id + 1, max_bytes)
         start = offsets[begin]
@@ -140,7 +135,7 @@ class EntryLogReader:
         if file is None:
             return None
         try:
-            offsets = self._offsets_of(row)
+            offsets = self.offsets_of(row)
             begin = entry_id - row.first
             end = _end(offsets, begin, min(max_count, row.last - entry_id + 1), max_bytes)
             start = offsets[begin]
@@ -157,7 +152,29 @@ class EntryLogReader:
         whole = len(data) >= CHECKSUM_BLOCK or end == len(offsets) - 1
         return run if not whole or first_bad_block(row, offsets[-1], start, data) is None else None
 
-    def _offsets_of(self, row: IndexRow) -> Sequence[int]:
+    def read_scattered(self, ledger_id: int, log_id: int, records: Records, found: Scattered) -> None:
+        """Reads single records of a log, those that memory holds and that are what they should be.  Reactor."""
+        file = self._resident.take(log_id)
+        if file is None:
+            return
+        try:
+            datas = file.pread_resident_each(records.sizes, records.offsets)
+        except OSError:
+            file.close()
+            return
+        self._resident.put_back(log_id, file)
+        entries, head = found.entries, _HEAD.pack
+        for position, entry_id, data in zip(records.positions, records.entry_ids, datas, strict=True):
+            if data is not None and data.startswith(head(len(data) - 4, ledger_id, entry_id)):
+                entries[position] = data[4:]
+                found.read += 1
+                found.read_bytes += len(data)
+
+    def offsets_of(self, row: IndexRow) -> Sequence[int]:
+        """Offsets of the records of a row, and the end of the last one; those of uneven rows are kept for a while.
+
+        :raises DamageError: the row does not hold one size for each entry.
+        """
         if isinstance(row.sizes, int):
             return record_offsets(row)
         key = (row.log_id, row.offset, row.last - row.first)
@@ -190,11 +207,6 @@ class EntryLogReader:
             file.close()  # a file that failed once is opened anew
             raise
         self._idle.put_back(row.log_id, file)
-
-    def forget(self, log_id: int) -> None:
-        """Closes the files of a log that is about to be removed."""
-        self._idle.forget(log_id)
-        self._resident.forget(log_id)
 
     def close(self) -> None:
         """Closes all files."""

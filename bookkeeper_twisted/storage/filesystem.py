@@ -81,6 +81,21 @@ class RealFile:
             return None
         return bytes(data) if found == size else None
 
+    def pread_resident_each(self, sizes: Sequence[int], offsets: Sequence[int]) -> list[bytes | None]:
+        if not _NOWAIT:
+            raise OSError(errno.EOPNOTSUPP, os.strerror(errno.EOPNOTSUPP), self.path)
+        found: list[bytes | None] = []
+        preadv, fd, room, rooms = os.preadv, self._fd, bytearray(), (bytearray(),)
+        for size, offset in zip(sizes, offsets, strict=True):
+            if size != len(room):
+                room = bytearray(size)
+                rooms = (room,)
+            try:
+                found.append(bytes(room) if preadv(fd, rooms, offset, _NOWAIT) == size else None)
+            except BlockingIOError:
+                found.append(None)
+        return found
+
     def pwrite(self, data: bytes, offset: int) -> None:
         written = os.pwrite(self._fd, data, offset)
         if written == len(data):

@@ -8,6 +8,24 @@ from zope.interface import Attribute, Interface
 from ..model import EntryRun, MixedRun
 
 
+class Scattered:
+    """Single entries of one ledger, as far as nothing had to be waited for.
+
+    :ivar entries: in the order asked for; None: not found, by this way.
+    :ivar cached: how many the write caches held.
+    :ivar read: how many were read.
+    :ivar read_bytes: of them.
+    """
+
+    __slots__ = ("entries", "cached", "read", "read_bytes")
+
+    def __init__(self) -> None:
+        self.entries: list[bytes | None] = []
+        self.cached = 0
+        self.read = 0
+        self.read_bytes = 0
+
+
 class IFile(Interface):
     """An open file.  All methods block and raise :class:`OSError`; none retries.
 
@@ -25,6 +43,9 @@ class IFile(Interface):
 
         :raises OSError: ``EOPNOTSUPP``: nobody can tell here what memory holds.
         """
+
+    def pread_resident_each(sizes: Sequence[int], offsets: Sequence[int]) -> list[bytes | None]:
+        """:meth:`pread_resident` of many places, by one call."""
 
     def pwrite(data: bytes, offset: int) -> None:
         """Writes all of ``data``, extending the file if need be.  A short write is completed or raises."""
@@ -272,6 +293,12 @@ class ILedgerStorage(Interface):
         It takes one system call, so it asks for what is wanted and no more.
 
         :returns: None if memory does not hold it, or something is wrong with it: :meth:`load` will tell.
+        """
+
+    def scattered(ledger_id: int, entry_ids: Sequence[int], max_bytes: int) -> "Scattered":
+        """Single entries in any order, what :meth:`cached` and :meth:`resident` would find of them or less.
+
+        :param max_bytes: where this is reached the rest is left out; one at least is looked for.
         """
 
     def last_cached(ledger_id: int) -> int:

@@ -21,6 +21,7 @@ from .interfaces import (
     IRunIndex,
     JournalPosition,
     LedgerRow,
+    Scattered,
 )  # fmt: skip
 from .ledger_dirs import directory_index
 from .ledger_states import LedgerStates
@@ -158,6 +159,13 @@ class LedgerStorage:
         if run is not None:
             self.resident_hits += 1
         return run
+
+    def scattered(self, ledger_id: int, entry_ids: Sequence[int], max_bytes: int) -> Scattered:
+        found = self._directory(ledger_id).scattered(ledger_id, entry_ids, max_bytes)
+        self.write_cache_hits += found.cached
+        self.cache_misses += found.read
+        self.resident_hits += found.read
+        return found
 
     def last_cached(self, ledger_id: int) -> int:
         return self._directory(ledger_id).last_cached(ledger_id)

@@ -14,10 +14,10 @@ from .interfaces import IndexRow
 ROW_OVERHEAD = 400
 
 _Rows = tuple[IndexRow, ...]
-_Held = tuple[tuple[int, ...], _Rows]
+HeldRows = tuple[tuple[int, ...], _Rows]
 """First entries, and the rows they belong to."""
 
-_NONE: _Held = ((), ())
+_NONE: HeldRows = ((), ())
 
 
 class RecentRows:
@@ -32,7 +32,7 @@ class RecentRows:
     def __init__(self, limit: int) -> None:
         self.limit = limit
         self.cost = 0
-        self._ledgers: dict[int, _Held] = {}
+        self._ledgers: dict[int, HeldRows] = {}
         self._order: deque[tuple[_Rows, int]] = deque()
 
     def find(self, ledger_id: int, entry_id: int) -> IndexRow | None:
@@ -45,6 +45,10 @@ class RecentRows:
             return None
         row = held[1][index]
         return row if row.last >= entry_id else None
+
+    def rows_of(self, ledger_id: int) -> HeldRows | None:
+        """All rows of a ledger."""
+        return self._ledgers.get(ledger_id)
 
     def add(self, committed: Sequence[IndexRow]) -> None:
         """Takes the rows of one commit, in the order of ledgers and entries; what they overlap is forgotten."""
@@ -93,10 +97,6 @@ class RecentRows:
         held = self._ledgers.get(ledger_id)
         if held is not None and held[1][-1].last >= first:
             self._hold(ledger_id, tuple(row for row in held[1] if row.last < first or row.first > last))
-
-    def forget(self, ledger_id: int) -> None:
-        """Forgets the rows of a ledger."""
-        self._ledgers.pop(ledger_id, None)
 
 
 def _not_overlapped(held: _Rows, rows: _Rows) -> Iterator[IndexRow]:

@@ -5,6 +5,7 @@ word.  Record offsets here are relative to it.
 """
 
 import struct
+from array import array
 from collections.abc import Sequence
 from itertools import accumulate
 from operator import sub
@@ -55,7 +56,7 @@ def record_offsets(row: IndexRow) -> Sequence[int]:
         return range(0, count * sizes + 1, sizes)
     if len(sizes) != 4 * count:
         raise DamageError(f"index row of ledger {row.ledger_id} at {row.first}: {len(sizes)} bytes for {count} sizes")
-    return [0, *accumulate(struct.unpack(f">{count}I", sizes))]
+    return array("Q", accumulate(struct.unpack(f">{count}I", sizes), initial=0))
 
 
 def cut(row: IndexRow, first: int, last: int) -> IndexRow:

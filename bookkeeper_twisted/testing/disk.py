@@ -336,6 +336,9 @@ class SimFile:
         data = self._inode.read(size, offset)
         return data if len(data) == size else None
 
+    def pread_resident_each(self, sizes: Sequence[int], offsets: Sequence[int]) -> list[bytes | None]:
+        return list(map(self.pread_resident, sizes, offsets))
+
     def pwrite(self, data: bytes, offset: int) -> None:
         self._check()
         if self._direct and (offset % SECTOR or len(data) % SECTOR):

@@ -77,6 +77,22 @@ class _FileSystemContract(SynchronousTestCase):
         file.close()
         self.assertRaises(OSError, file.pread_resident, 1, 0)
 
+    def test_resident_each(self) -> None:
+        """Many places at once, in any order, each all of it or nothing."""
+        data = bytes(range(256)) * 40
+        file = self.create(data)
+        places = [(5000, 700), (1, 9000), (0, 0), (5000, 3), (10, len(data) - 9)]
+        try:
+            found = file.pread_resident_each([size for size, _ in places], [offset for _, offset in places])
+        except OSError as e:
+            self.assertEqual(e.errno, errno.EOPNOTSUPP)
+            return
+        for (size, offset), part in zip(places[:-1], found, strict=False):
+            self.assertIn(part, (data[offset : offset + size], None))
+        self.assertEqual((len(found), found[-1]), (len(places), None))
+        file.close()
+        self.assertRaises(OSError, file.pread_resident_each, [1], [0])
+
     def resident(self, file: IFile, size: int, offset: int) -> bytes | None:
         """What memory holds; nothing where the file system cannot tell."""
         try:

@@ -175,6 +175,17 @@ class ResidentTests(ReadTestCase):
         expected = [(i, entry(1, i, lac=i // 20 * 20 - 1)) for i in entry_ids]
         self.assertEqual([(r.entry_id, r.entry) for r in decoded(self.peer.replies())], expected)
 
+    def test_singles(self) -> None:
+        """Single reads cost one look-up for many of them, and are counted as what they are."""
+        self.ask(1, range(0, 100, 20))
+        storage = self.rig.storage
+        assert isinstance(storage, LedgerStorage)
+        loads, hits = storage.loads, storage.resident_hits
+        entry_ids = [i * 37 % 100 for i in range(100)]
+        self.peer.send(reads(1, entry_ids))
+        self.assertEqual([r.entry_id for r in decoded(self.peer.replies())], entry_ids)
+        self.assertEqual((storage.loads, storage.resident_hits - hits), (loads, 100))
+
     def test_some_pages_gone(self) -> None:
         """Whatever memory holds, every read is answered once and right."""
         chance = Random(5)

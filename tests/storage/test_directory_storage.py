@@ -17,7 +17,7 @@ from bookkeeper_twisted.storage.recent_rows import RecentRows
 from bookkeeper_twisted.testing.disk import SimDisk
 from bookkeeper_twisted.testing.index import SimIndex
 
-from .entries import run
+from .entries import entry, run
 
 
 class DirectoryTests(SynchronousTestCase):
@@ -108,6 +108,21 @@ class DirectoryTests(SynchronousTestCase):
             assert found is not None
             self.assertEqual((found.first, found.data), (3, run(1, 3, 4).data))
             self.assertIsNone(directory.resident(1, 10, 4, 1000))
+
+    def test_scattered(self) -> None:
+        """Single entries of the write caches and of entry logs, the newest copies, in the order asked for."""
+        self.disk.resident = lambda: True
+        self.directory.add(run(1, 0, 10))
+        self.flush()
+        self.directory.load(1, 3, 0)
+        self.directory.add(run(1, 5, 1, salt=1))
+        self.directory.swap()
+        self.directory.add(run(1, 7, 1, salt=2))
+        found = self.directory.scattered(1, [7, 3, 5, 20, 0], 1000)
+        wanted = [run(1, 7, 1, salt=2).entry(7), entry(1, 3), run(1, 5, 1, salt=1).entry(5), None, entry(1, 0)]
+        self.assertEqual(found.entries, wanted)
+        self.assertEqual((found.cached, found.read, found.read_bytes), (2, 2, 2 * 56))
+        self.assertEqual(self.directory.scattered(2, [0, 7], 1000).entries, [None, None])
 
     def test_no_stale_row(self) -> None:
         """A row that was looked up is not used once a newer copy was added, whenever that was."""

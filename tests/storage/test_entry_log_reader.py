@@ -1,6 +1,7 @@
 """Reading slices of entry logs and noticing what is not right."""
 
 import errno
+from collections.abc import Sequence
 
 from twisted.trial.unittest import SynchronousTestCase
 
@@ -9,6 +10,7 @@ from bookkeeper_twisted.model import EntryRun
 from bookkeeper_twisted.storage.entry_log import EntryLogWriter
 from bookkeeper_twisted.storage.entry_log_reader import DECODED_ROWS, EntryLogReader
 from bookkeeper_twisted.storage.interfaces import IndexRow
+from bookkeeper_twisted.storage.scattered import Lookup
 from bookkeeper_twisted.testing.disk import SimDisk
 
 from .entries import run, uneven
@@ -128,14 +130,6 @@ class ReaderTests(SynchronousTestCase):
         self.assertRaises(OSError, self.reader.read, row, 0, 56)
         self.assertEqual(self.reader.read(row, 0, 56).count, 1)
 
-    def test_forget(self) -> None:
-        """A log that is to be removed is closed."""
-        (row,) = self.write(run(1, 0, 5))
-        self.reader.read(row, 0, 56)
-        self.reader.forget(0)
-        self.reader.forget(77)
-        self.assertEqual(len(self.reader._idle), 0)
-
     def test_resident(self) -> None:
         """Once the lane has read a log, what memory holds of it is read without the lane: what is asked for."""
         self.disk.resident = lambda: True
@@ -194,6 +188,48 @@ class ReaderTests(SynchronousTestCase):
         self.reader.read(row, 0, 56)
         self.assertIsNotNone(self.reader.read_resident(row, 0, 1, 56))
 
+    def scattered(self, row: IndexRow, entry_ids: Sequence[int]) -> list[bytes | None]:
+        """Single entries of a row, those that are resident and right."""
+        lookup = Lookup([], [((row.first,), (row,))], self.reader.offsets_of)
+        lookup.find(entry_ids, 1 << 20)
+        self.reader.read_scattered(row.ledger_id, row.log_id, lookup.logs[row.log_id], lookup.found)
+        self.assertEqual(lookup.found.read, len(entry_ids) - lookup.found.entries.count(None))
+        return lookup.found.entries
+
+    def test_scattered(self) -> None:
+        """Single entries in any order, once the lane has read the log; those that memory does not hold are left."""
+        held = iter([True, True, True, False, True]).__next__
+        self.disk.resident = lambda: True
+        for source in (run(1, 10, 50), uneven(2, 10, [3, 0, 500, 20, 7])):
+            (row,) = self.write(source)
+            self.assertEqual(self.scattered(row, [13, 10]), [None, None])
+            self.reader.read(row, 10, 0)
+            self.assertEqual(self.scattered(row, [13, 10, 12]), [source.entry(i) for i in (13, 10, 12)])
+        self.disk.resident = held
+        expected = [source.entry(13), source.entry(10), source.entry(13), None, source.entry(11)]
+        self.assertEqual(self.scattered(row, [13, 10, 13, 12, 11]), expected)
+
+    def test_scattered_but_wrong(self) -> None:
+        """A record that is not what the index says is left to the lane, the others are not (S9)."""
+        self.disk.resident = lambda: True
+        source = run(1, 0, 5)
+        (row,) = self.write(source)
+        self.reader.read(row, 0, 56)
+        for at in (0, 3, 4, 11, 12, 19):
+            self.flip(row, 56 + at)
+            self.assertEqual(self.scattered(row, [2, 1, 0]), [source.entry(2), None, source.entry(0)])
+            self.flip(row, 56 + at)
+
+    def test_scattered_error(self) -> None:
+        """A file that fails is left to the lane, which opens it anew."""
+        self.disk.resident = lambda: True
+        (row,) = self.write(run(1, 0, 5))
+        self.reader.read(row, 0, 56)
+        self.disk.fail(errno.EIO, when=lambda op: op.name == "pread_resident")
+        self.assertEqual([self.scattered(row, [1, 3]) for _ in range(2)], [[None, None]] * 2)
+        self.reader.read(row, 0, 56)
+        self.assertNotIn(None, self.scattered(row, [1, 3]))
+
     def test_log_gone_meanwhile(self) -> None:
         """A log that goes while it is read costs the reactor its file, not the reader its entry."""
         self.disk.resident = lambda: True
@@ -205,18 +241,16 @@ class ReaderTests(SynchronousTestCase):
         self.assertIsNone(self.reader.read_resident(row, 0, 1, 56))
 
     def test_files_of_the_reactor(self) -> None:
-        """They are bounded, too, forgotten with their log, and closed in the end."""
+        """They are bounded, too, and closed in the end."""
         self.disk.resident = lambda: True
         rows = self.write(*[run(i, 0, 20) for i in range(10)], size_limit=2000)
         for row in rows:
             self.reader.read(row, row.first, 100)
         self.assertEqual(len(self.reader._resident), 2)
-        last, before = rows[-1], next(row for row in reversed(rows) if row.log_id != rows[-1].log_id)
-        self.reader.forget(last.log_id)
-        self.assertIsNone(self.reader.read_resident(last, last.first, 1, 100))
-        self.assertIsNotNone(self.reader.read_resident(before, before.first, 1, 100))
+        last = rows[-1]
+        self.assertIsNotNone(self.reader.read_resident(last, last.first, 1, 100))
         self.reader.close()
-        self.assertIsNone(self.reader.read_resident(before, before.first, 1, 100))
+        self.assertIsNone(self.reader.read_resident(last, last.first, 1, 100))
 
     def test_two_readers_of_one_log(self) -> None:
         """While one thread has the file, another opens its own; one of them is kept."""

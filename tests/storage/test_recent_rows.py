@@ -22,6 +22,14 @@ class RecentRowsTests(SynchronousTestCase):
             self.assertEqual(recent.find(1, entry_id), expected)
         self.assertIsNone(recent.find(3, 0))
 
+    def test_rows_of(self) -> None:
+        """All rows of a ledger, with their first entries, ascending."""
+        recent = RecentRows(1 << 20)
+        recent.add([row(1, 20, 29), row(2, 0, 5)])
+        recent.add([row(1, 0, 9)])
+        self.assertEqual(recent.rows_of(1), ((0, 20), (row(1, 0, 9), row(1, 20, 29))))
+        self.assertIsNone(recent.rows_of(3))
+
     def test_overlap(self) -> None:
         """A row that a newer one touches is forgotten as a whole: the index trimmed it."""
         recent = RecentRows(1 << 20)
@@ -95,13 +103,3 @@ class RecentRowsTests(SynchronousTestCase):
         self.assertEqual((recent.find(1, 20), recent.find(2, 0)), (row(1, 20, 29), row(2, 0, 9)))
         recent.discard(2, 0, 0)
         self.assertIsNone(recent.find(2, 0))
-
-    def test_forget(self) -> None:
-        """The rows of a ledger that goes are forgotten."""
-        recent = RecentRows(ROW_OVERHEAD)
-        recent.add([row(1, 0, 9)])
-        recent.forget(1)
-        recent.forget(2)
-        self.assertIsNone(recent.find(1, 0))
-        recent.add([row(2, 0, 9)])
-        self.assertEqual(recent.cost, ROW_OVERHEAD)

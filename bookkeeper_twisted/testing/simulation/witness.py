@@ -79,6 +79,10 @@ class WitnessedBookie:
         run = self._inner.resident(ledger_id, entry_id, max_count, max_bytes)
         return _damaged(run, entry_id) if run is not None and self._damages() else run
 
+    def scattered(self, ledger_id: int, entry_ids: Sequence[int], max_bytes: int) -> Sequence[bytes | None]:
+        entries = self._inner.scattered(ledger_id, entry_ids, max_bytes)
+        return [bytes([*e[:-1], e[-1] ^ 1]) if e is not None and self._damages() else e for e in entries]
+
     def load(self, wanted: Sequence[tuple[int, int, int]]) -> "Deferred[list[EntryRun | Exception]]":
         loaded = self._inner.load(wanted)
         return loaded.addCallback(lambda runs: list(map(self._perhaps_damaged, wanted, runs)))

@@ -1,0 +1,107 @@
+"""Single entries of one ledger in any order: looked up in one loop, read by one call for each log."""
+
+from bisect import bisect_right
+from collections.abc import Callable, Sequence
+
+from ..errors import DamageError
+from .cache import RunList
+from .interfaces import CHECKSUM_BLOCK, IndexRow, Scattered
+from .recent_rows import HeldRows
+
+NO_ENTRY = 1 << 63
+"""Above every entry id."""
+
+
+class Records:
+    """Records of one log that are to be read, parallel lists.
+
+    :ivar positions: in the list of entries that were asked for.
+    """
+
+    __slots__ = ("positions", "entry_ids", "sizes", "offsets")
+
+    def __init__(self) -> None:
+        self.positions: list[int] = []
+        self.entry_ids: list[int] = []
+        self.sizes: list[int] = []
+        self.offsets: list[int] = []
+
+
+class Lookup:
+    """Finds where single entries of one ledger are.
+
+    :param halves: what the write caches hold of the ledger, the newer copies first.
+    :param tables: its index rows.
+    :param offsets_of: offsets of the records of an uneven row; raises DamageError.
+    :ivar found: the entries of the write caches, None for the others.
+    :ivar logs: what is to be read, by log.
+    """
+
+    __slots__ = ("found", "logs", "_halves", "_tables", "_offsets_of", "_lowest")
+
+    def __init__(
+        self,
+        halves: Sequence[RunList],
+        tables: Sequence[HeldRows],
+        offsets_of: Callable[[IndexRow], Sequence[int]],
+    ) -> None:
+        self.found = Scattered()
+        self.logs: dict[int, Records] = {}
+        self._halves = halves
+        self._tables = tables
+        self._offsets_of = offsets_of
+        self._lowest = min([runs.first for runs in halves], default=NO_ENTRY)
+
+    def find(self, entry_ids: Sequence[int], max_bytes: int) -> None:
+        """Looks entries up, as many as have ``max_bytes``, at least one."""
+        entries, lowest = self.found.entries, self._lowest
+        for position, entry_id in enumerate(entry_ids):
+            entry = self._in_halves(entry_id) if entry_id >= lowest else None
+            entries.append(entry)
+            if entry is not None:
+                max_bytes -= len(entry)
+            else:
+                max_bytes -= self._in_rows(position, entry_id)
+            if max_bytes <= 0:
+                return
+
+    def _in_halves(self, entry_id: int) -> bytes | None:
+        for runs in self._halves:
+            run = runs.find(entry_id)
+            if run is not None:
+                self.found.cached += 1
+                return run.entry(entry_id)
+        return None
+
+    def _in_rows(self, position: int, entry_id: int) -> int:
+        """Notes what is to be read.
+
+        :returns: bytes of it.
+        """
+        for firsts, rows in self._tables:
+            index = bisect_right(firsts, entry_id) - 1
+            if index >= 0 and (row := rows[index]).last >= entry_id:
+                return self._note(row, position, entry_id)
+        return 0
+
+    def _note(self, row: IndexRow, position: int, entry_id: int) -> int:
+        index, size = entry_id - row.first, row.sizes
+        if isinstance(size, int):
+            start = index * size
+        else:
+            try:
+                offsets = self._offsets_of(row)
+            except DamageError:
+                return 0
+            start = offsets[index]
+            size = offsets[index + 1] - start
+        if size >= CHECKSUM_BLOCK or entry_id == row.last:
+            return 0  # it may be all of a checksummed block: for those who read runs
+        records = self.logs.get(row.log_id)
+        if records is None:
+            records = self.logs[row.log_id] = Records()
+        records.positions.append(position)
+        records.entry_ids.append(entry_id)
+        records.sizes.append(size)
+        records.offsets.append(row.offset + start)
+        return size

@@ -1,0 +1,78 @@
+"""Single entries in any order."""
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from twisted.trial.unittest import SynchronousTestCase
+
+from bookkeeper_twisted.storage.cache import RunList
+from bookkeeper_twisted.storage.interfaces import CHECKSUM_BLOCK, IndexRow
+from bookkeeper_twisted.storage.rows import record_offsets
+from bookkeeper_twisted.storage.scattered import Lookup
+
+from .entries import entry, row, run
+
+TABLE = ((0, 20), (row(1, 0, 9), row(1, 20, 29, 3, 4096)))
+
+
+class LookupTests(SynchronousTestCase):
+    """Where single entries are."""
+
+    def lookup(self, *halves: RunList, uneven: IndexRow | None = None) -> Lookup:
+        tables = [TABLE] if uneven is None else [((uneven.first,), (uneven,))]
+        return Lookup(halves, tables, record_offsets)
+
+    def test_by_log(self) -> None:
+        """What is to be read is noted by log, with its place in the list that was asked for."""
+        lookup = self.lookup()
+        lookup.find([22, 3, 15, 40, -1, 25, 3], 10_000)
+        noted = {log: (r.positions, r.entry_ids, r.sizes, r.offsets) for log, r in lookup.logs.items()}
+        expected = {
+            3: ([0, 5], [22, 25], [56, 56], [4096 + 2 * 56, 4096 + 5 * 56]),
+            0: ([1, 6], [3, 3], [56, 56], [1024 + 3 * 56] * 2),
+        }
+        self.assertEqual(noted, expected)
+        self.assertEqual(lookup.found.entries, [None] * 7)
+
+    def test_newest(self) -> None:
+        """The write caches come first, and among them the half that has the newer copies."""
+        newer, older = RunList(), RunList()
+        newer.insert(run(1, 4, 1, salt=2))
+        older.insert(run(1, 3, 2, salt=1))
+        lookup = self.lookup(newer, older)
+        lookup.find([2, 3, 4, 5], 10_000)
+        self.assertEqual(lookup.found.entries, [None, entry(1, 3, salt=1), entry(1, 4, salt=2), None])
+        self.assertEqual((lookup.found.cached, lookup.logs[0].entry_ids), (2, [2, 5]))
+
+    def test_uneven(self) -> None:
+        """Records of uneven rows are found by their offsets; a damaged row has none."""
+        sizes = b"".join([size.to_bytes(4, "big") for size in (40, 60, 50)])
+        lookup = self.lookup(uneven=IndexRow(1, 5, 7, 0, 1024, sizes))
+        lookup.find([6, 5], 10_000)
+        self.assertEqual((lookup.logs[0].sizes, lookup.logs[0].offsets), ([60, 40], [1064, 1024]))
+        lookup = self.lookup(uneven=IndexRow(1, 5, 7, 0, 1024, sizes[:-1]))
+        lookup.find([6, 5], 10_000)
+        self.assertEqual(lookup.logs, {})
+
+    def test_blocks(self) -> None:
+        """Records that may be all of a checksummed block are left to those who check it."""
+        lookup = Lookup([], [((0,), (row(1, 0, 9, size=CHECKSUM_BLOCK),))], record_offsets)
+        lookup.find([1, 2], 1 << 20)
+        self.assertEqual(lookup.logs, {})
+        lookup = self.lookup()
+        lookup.find([9, 29], 1 << 20)
+        self.assertEqual(lookup.logs, {})
+
+    @given(st.lists(st.integers(-1, 40), min_size=1), st.integers(0, 1000))
+    @settings(deadline=None)
+    def test_room(self, entry_ids: list[int], max_bytes: int) -> None:
+        """It ends where the room ends, after one entry at least (S11)."""
+        half = RunList()
+        half.insert(run(1, 5, 10))
+        lookup = self.lookup(half)
+        lookup.find(entry_ids, max_bytes)
+        found = lookup.found.entries
+        taken = sum([len(e) for e in found if e is not None]) + sum([sum(r.sizes) for r in lookup.logs.values()])
+        self.assertTrue(1 <= len(found) <= len(entry_ids))
+        self.assertLess(taken, max(max_bytes, 1) + 56)
+        if len(found) < len(entry_ids):
+            self.assertGreaterEqual(taken, max_bytes)
