@@ -3,9 +3,11 @@
 import sys
 from collections.abc import Callable, Sequence
 
-from . import buffers, check, compare
+from . import buffers, check, compare, pool
 
-COMMANDS: dict[str, Callable[[Sequence[str]], int]] = {"buffers": buffers.main, "compare": compare.main}
+COMMANDS: dict[str, Callable[[Sequence[str]], int]] = {
+    "buffers": buffers.main, "compare": compare.main, "pool": pool.main,
+}  # fmt: skip
 """By first argument; whatever else it is belongs to the self-check."""
 
 

@@ -38,6 +38,10 @@ class Row:
         """Whether the target is reached."""
         return self.figure >= self.bar if self.at_least else self.figure <= self.bar
 
+    def __str__(self) -> str:
+        bound = f"{'>=' if self.at_least else '<='} {self.bar:g}"
+        return f"{self.name:58} {bound:>8} {self.figure:9.2f}  {'' if self.good else 'missed'}"
+
 
 def best(rounds: int, ways: Sequence[Callable[[], None]]) -> list[float]:
     """Least CPU seconds of each way; they take turns."""
@@ -120,8 +124,7 @@ def main(arguments: Sequence[str]) -> int:
     ):  # fmt: skip
         for row in part:
             rows.append(row)
-            bound = f"{'>=' if row.at_least else '<='} {row.bar:g}"
-            print(f"{row.name:58} {bound:>8} {row.figure:9.2f}  {'' if row.good else 'missed'}", flush=True)
+            print(row, flush=True)
     if options.stress:
         from tests.client.log_stress import Stress
 

@@ -1,7 +1,7 @@
 """Thousands of open ledgers on three bookies, and what they cost the client: few sockets, little memory.
 
-``python examples/many_ledgers.py DIRECTORY [LEDGERS]``, with 10,000 ledgers if not told otherwise.  The bookies are in a
-process of their own, so that the memory is the client's alone.
+``python examples/many_ledgers.py DIRECTORY [LEDGERS]``, with 10,000 ledgers if not told otherwise.  The bookies are in
+a process of their own, so that the memory is the client's alone.
 """
 
 import gc

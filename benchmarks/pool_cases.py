@@ -1,0 +1,109 @@
+"""What the pool promises whatever the load: limits, exact failures, an even spread.  No network, no time."""
+
+from collections.abc import Iterator
+from random import Random
+
+from twisted.internet.defer import Deferred, succeed
+from twisted.internet.interfaces import IStreamClientEndpoint
+from twisted.internet.protocol import Factory, Protocol
+from twisted.internet.task import Clock
+
+from bookkeeper_twisted.client.bookie_peer import BookiePeer
+from bookkeeper_twisted.client.bookie_socket import BookieSocket, SocketSettings
+from bookkeeper_twisted.codec.digest import Digester
+from bookkeeper_twisted.errors import BookieHandleNotAvailableError
+from bookkeeper_twisted.model import DigestType
+from bookkeeper_twisted.protocol.client import RequestLimits
+from bookkeeper_twisted.protocol.request_ids import FlowIds, RequestIds
+from bookkeeper_twisted.testing.memory_network import MemoryNetwork
+
+ADDRESS = ("h", 1)
+MAX_SOCKETS = 2
+FLOWS = 300
+SPREAD_SOCKETS = 10
+PARETO_INDEX = 2
+SEEDS = 5
+_EACH = 3
+
+
+class Peer:
+    """A bookie that listens in memory and never answers."""
+
+    def __init__(self, limit: int) -> None:
+        self.clock = Clock()
+        self.network = MemoryNetwork()
+        self.network.listeners[ADDRESS] = Factory.forProtocol(Protocol)
+        self.held: list[Deferred[IStreamClientEndpoint]] | None = None
+        self.flow_ids = FlowIds()
+        self.settings = SocketSettings(
+            clock=self.clock, resolve=self._resolve, limits=RequestLimits(), no_delay=True, flow_ids=self.flow_ids
+        )
+        self.sockets = BookiePeer(self.settings, "h:1", 2, limit)
+
+    def _resolve(self, bookie_id: str) -> "Deferred[IStreamClientEndpoint]":
+        if self.held is None:
+            return succeed(self.network.endpoint(*ADDRESS))
+        waiting: Deferred[IStreamClientEndpoint] = Deferred()
+        self.held.append(waiting)
+        return waiting
+
+    def flow(self) -> tuple[RequestIds, BookieSocket]:
+        """Another flow and the socket it is on."""
+        ids = RequestIds(self.flow_ids.take())
+        return ids, self.sockets.choose(ids)
+
+
+def burst() -> int:
+    """The attempts to connect that a burst of flows makes before the first one ends."""
+    peer = Peer(MAX_SOCKETS)
+    peer.held = []
+    for _ in range(FLOWS):
+        peer.flow()
+    return len(peer.held)
+
+
+def wrong_failures() -> int:
+    """How many requests fare otherwise than they should when one of the connections is lost."""
+    peer = Peer(MAX_SOCKETS)
+    digester, failed, expected = Digester(DigestType.CRC32C, b""), list[tuple[int, int]](), list[tuple[int, int]]()
+    flows = [peer.flow() for _ in range(FLOWS)]
+    lost = flows[0][1]
+    for entry in range(_EACH):
+        for ids, socket in flows:
+            connection = socket.connection
+            assert connection is not None
+
+            def done(first: int, count: int, error: Exception | None, flow_id: int = ids.flow_id) -> None:
+                failed.append((flow_id, first))
+
+            connection.add(ids, digester.seal(ids.flow_id, entry, -1, 0, [b""]), digester.master_key, 0, False, done)
+            if socket is lost:
+                expected.append((ids.flow_id, entry))
+    peer.clock.advance(0)
+    assert lost.connection is not None
+    lost.connection.abort(BookieHandleNotAvailableError("lost"))
+    missing = len(expected) - len(failed)
+    return abs(missing) + sum(got != wanted for got, wanted in zip(failed, expected, strict=False))
+
+
+def spread(seed: int) -> float:
+    """The busiest socket's rate as a multiple of the mean, with flows of very unequal rates."""
+    peer, chance = Peer(SPREAD_SOCKETS), Random(seed)
+    flows: list[tuple[BookieSocket, float]] = []
+    for _ in range(FLOWS):
+        flows.append((peer.flow()[1], chance.paretovariate(PARETO_INDEX)))
+        peer.clock.advance(1)
+        for socket, rate in flows:
+            socket.traffic.wrote(rate * 1000)
+    rates: dict[BookieSocket, float] = {}
+    for socket, rate in flows:
+        rates[socket] = rates.get(socket, 0.0) + rate
+    return max(rates.values()) * len(rates) / sum(rates.values())
+
+
+def case_rows() -> Iterator[tuple[str, float, float, bool]]:
+    """Name, bar, figure, whether the bar is a lower bound."""
+    yield f"sockets opened by a burst of {FLOWS} flows", MAX_SOCKETS, burst(), False
+    yield f"wrong failures of {FLOWS * _EACH} requests at the loss of 1 of {MAX_SOCKETS}", 0, wrong_failures(), False
+    middle = sorted(spread(seed) for seed in range(SEEDS))[SEEDS // 2]
+    yield f"Pareto {PARETO_INDEX}, {FLOWS} flows, {SPREAD_SOCKETS} sockets: busiest / mean", 1.25, middle, False

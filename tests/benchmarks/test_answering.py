@@ -1,0 +1,30 @@
+"""The bookie that keeps nothing."""
+
+from twisted.internet.testing import StringTransport
+from twisted.trial.unittest import SynchronousTestCase
+
+from benchmarks.answering import Confirming
+from bookkeeper_twisted.codec import v2
+from bookkeeper_twisted.codec.connection import ClientDecoder
+from bookkeeper_twisted.codec.digest import Digester
+from bookkeeper_twisted.codec.runs import AddReplies
+from bookkeeper_twisted.errors import Status
+from bookkeeper_twisted.model import DigestType
+
+_LIMIT = 1 << 20
+
+
+class ConfirmingTests(SynchronousTestCase):
+    """One connection."""
+
+    def test_adds(self) -> None:
+        """Every add is confirmed once it is there whole, however it arrives."""
+        digester = Digester(DigestType.CRC32C, b"")
+        frames = v2.encode_adds(digester.master_key, digester.seal(7, 3, -1, 0, [b"a", b"b"]), 0, False, 0)
+        transport, bookie = StringTransport(), Confirming()
+        bookie.makeConnection(transport)
+        for at in range(len(frames)):
+            bookie.dataReceived(frames[at : at + 1])
+        (replies,) = ClientDecoder(2, _LIMIT).receive(transport.value())
+        assert isinstance(replies, AddReplies)
+        self.assertEqual((replies.status, replies.ledger_id, replies.first, replies.count), (Status.EOK, 7, 3, 2))
