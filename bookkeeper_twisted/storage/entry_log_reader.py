@@ -24,6 +24,12 @@ from .scattered import Records
 
 _HEAD = struct.Struct(">iqq")  # size word, ledgerId, entryId
 
+WARMED = 256 * 1024
+"""What is brought into memory around a small read, aligned: others are likely to want it."""
+
+MOST_HINTS = 4096
+"""Surroundings that may be warmed before any of it was of use."""
+
 DECODED_ROWS = 256
 """Offset tables of rows with uneven records that are kept; what a log holds never changes."""
 
@@ -81,6 +87,9 @@ class EntryLogReader:
         self.directory = directory
         self.reads = 0
         self.tells_resident = True
+        # Of hints left: a read from memory earns one, so that logs that never fit memory are not read in vain.
+        # Two threads count here without a lock: one more or less does not matter.
+        self._hints = MOST_HINTS
         self._fs = fs
         self._idle = OpenLogs(max_open)
         self._resident = OpenLogs(max_open)
@@ -99,6 +108,9 @@ class EntryLogReader:
         size = offsets[end] - start
         with self._file(row) as file:
             data = file.pread(size, row.offset + start)
+            if size < WARMED and self._hints > 0:
+                self._hints -= 1
+                file.will_read((row.offset + start) // WARMED * WARMED, WARMED)
         self.reads += 1
         if len(data) != size:
             raise self.damage(row, start, f"the file ends after {len(data)} of {size} bytes")
@@ -146,6 +158,7 @@ class EntryLogReader:
         self._resident.put_back(row.log_id, file)
         if data is None or data[:20] != _HEAD.pack(offsets[begin + 1] - start - 4, row.ledger_id, entry_id):
             return None
+        self._earn(1)
         run = _run_at(row, offsets, begin, end, data)
         if run.count > 1 and not _is_run(run):
             return None
@@ -169,6 +182,10 @@ class EntryLogReader:
                 entries[position] = data[4:]
                 found.read += 1
                 found.read_bytes += len(data)
+        self._earn(found.read)
+
+    def _earn(self, count: int) -> None:
+        self._hints = min(self._hints + count, MOST_HINTS)
 
     def offsets_of(self, row: IndexRow) -> Sequence[int]:
         """Offsets of the records of a row, and the end of the last one; those of uneven rows are kept for a while.

@@ -127,6 +127,10 @@ class RealFile:
         if _sync_file_range is not None:
             _sync_file_range(self._fd, offset, size, _START_WRITE)
 
+    def will_read(self, offset: int, size: int) -> None:
+        if hasattr(os, "posix_fadvise"):
+            os.posix_fadvise(self._fd, offset, size, os.POSIX_FADV_WILLNEED)
+
     def close(self) -> None:
         fd, self._fd = self._fd, -1
         if fd >= 0:

@@ -69,6 +69,9 @@ class IFile(Interface):
     def start_writeback(offset: int, size: int) -> None:
         """Asks the kernel to begin writing a range; a hint, returns at once, promises nothing."""
 
+    def will_read(offset: int, size: int) -> None:
+        """Asks the kernel to bring a range into memory; a hint, returns at once, promises nothing."""
+
     def close() -> None:
         """Closes without syncing; may raise.  Closing twice is harmless."""
 

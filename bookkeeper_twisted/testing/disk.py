@@ -372,6 +372,9 @@ class SimFile:
     def start_writeback(self, offset: int, size: int) -> None:
         self._check()
 
+    def will_read(self, offset: int, size: int) -> None:
+        self._check()
+
     def close(self) -> None:
         if not self._closed:
             self._closed = True

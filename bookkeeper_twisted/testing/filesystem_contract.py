@@ -193,6 +193,7 @@ class _FileSystemContract(SynchronousTestCase):
         file = self.create(b"x" * 10000)
         file.start_writeback(0, 10000)
         file.sync()
+        file.will_read(4096, 1 << 20)
         self.assertEqual(file.pread(20000, 0), b"x" * 10000)
 
     def test_write_parts(self) -> None:

@@ -8,10 +8,10 @@ from twisted.trial.unittest import SynchronousTestCase
 from bookkeeper_twisted.errors import DamageError
 from bookkeeper_twisted.model import EntryRun
 from bookkeeper_twisted.storage.entry_log import EntryLogWriter
-from bookkeeper_twisted.storage.entry_log_reader import DECODED_ROWS, EntryLogReader
+from bookkeeper_twisted.storage.entry_log_reader import DECODED_ROWS, MOST_HINTS, WARMED, EntryLogReader
 from bookkeeper_twisted.storage.interfaces import IndexRow
 from bookkeeper_twisted.storage.scattered import Lookup
-from bookkeeper_twisted.testing.disk import SimDisk
+from bookkeeper_twisted.testing.disk import SimDisk, SimFile
 
 from .entries import run, uneven
 
@@ -22,7 +22,6 @@ class ReaderTests(SynchronousTestCase):
     def setUp(self) -> None:
         self.disk = SimDisk()
         self.reader = EntryLogReader(self.disk, "/", max_open=2)
-        self.opened = 0
 
     def write(self, *runs: EntryRun, size_limit: int = 1 << 24) -> list[IndexRow]:
         log = EntryLogWriter.open(self.disk, "/", size_limit)
@@ -208,6 +207,34 @@ class ReaderTests(SynchronousTestCase):
         self.disk.resident = held
         expected = [source.entry(13), source.entry(10), source.entry(13), None, source.entry(11)]
         self.assertEqual(self.scattered(row, [13, 10, 13, 12, 11]), expected)
+
+    def watch_hints(self) -> list[tuple[int, int]]:
+        """Offsets and sizes of what is to be brought into memory from now on."""
+        hints: list[tuple[int, int]] = []
+        self.patch(SimFile, "will_read", lambda _, offset, size: hints.append((offset, size)))
+        return hints
+
+    def test_warms(self) -> None:
+        """A small read brings its surroundings into memory, a big one does not."""
+        (row,) = self.write(run(1, 0, 600, 1000))
+        hints = self.watch_hints()
+        self.reader.read(row, 300, 2000)
+        self.reader.read(row, 0, 1 << 20)
+        self.assertEqual(hints, [(WARMED, WARMED)])
+
+    def test_warms_while_it_pays(self) -> None:
+        """Where nothing is found in memory, surroundings are no longer read in vain; each use earns a hint."""
+        self.disk.resident = lambda: True
+        (row,) = self.write(run(1, 0, 20))
+        hints = self.watch_hints()
+        for _ in range(MOST_HINTS + 10):
+            self.reader.read(row, 0, 0)
+        self.assertEqual(len(hints), MOST_HINTS)
+        self.scattered(row, [3, 1])
+        self.reader.read_resident(row, 5, 2, 1000)
+        for _ in range(10):
+            self.reader.read(row, 0, 0)
+        self.assertEqual(len(hints), MOST_HINTS + 3)
 
     def test_scattered_but_wrong(self) -> None:
         """A record that is not what the index says is left to the lane, the others are not (S9)."""
