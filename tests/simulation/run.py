@@ -15,6 +15,7 @@ from bookkeeper_twisted.testing.simulation.clock import START
 from .chaos import Chaos
 from .checker import Ledger, Violation
 from .cluster import Cluster, Parts
+from .leftovers import cancelled_afterwards
 from .scenario import Scenario
 from .workload import Deleter, Reader, Recoverer, Role, TurnTaker, Writer, read_all, recover
 
@@ -51,14 +52,19 @@ def simulate(
     :param lines: whether to keep the history for people.
     """
     cluster = Cluster(scenario or Scenario.draw(seed), parts or Parts(), lines)
-    with _collected_afterwards(), _logged_failures(cluster):
-        _Run(cluster).run()
-    world = cluster.world
+    with _collected_afterwards(), cancelled_afterwards():
+        with _logged_failures(cluster):
+            _Run(cluster).run()
+        return _outcome(seed, cluster)
+
+
+def _outcome(seed: int | str, cluster: Cluster) -> Outcome:
+    """As it is now: what is cancelled later has no part in it."""
     _count_bookies(cluster)
+    sim, history = cluster.world.sim, cluster.history
     return Outcome(
-        seed, tuple(cluster.checker.violations), world.sim.trace(), world.sim.events, cluster.history.counters,
-        cluster.history.lines,
-    )  # fmt: skip
+        seed, tuple(cluster.checker.violations), sim.trace(), sim.events, dict(history.counters), tuple(history.lines)
+    )
 
 
 @contextmanager

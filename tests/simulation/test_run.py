@@ -1,7 +1,10 @@
 """What is said of a run, good or bad."""
 
+import gc
 from contextlib import redirect_stdout
+from inspect import CORO_SUSPENDED, getcoroutinestate
 from io import StringIO
+from types import CoroutineType
 
 import attrs
 
@@ -9,7 +12,7 @@ from bookkeeper_twisted.client.write_back import WriteBack
 
 from .__main__ import main
 from .case import SimulationTestCase
-from .plants import PLANTS
+from .plants import PLANTS, ReadsDoNotFence
 from .run import simulate
 from .scenario import FAULTS, Scenario
 
@@ -46,8 +49,24 @@ class RunTests(SimulationTestCase):
         """A run can be had as lines for people; they change nothing."""
         quiet, told = simulate(3), simulate(3, lines=True)
         self.assertEqual(quiet.trace, told.trace)
-        self.assertEqual(quiet.lines, [])
+        self.assertEqual(quiet.lines, ())
         self.assertTrue(any(" append " in line for line in told.lines))
+
+    def test_nothing_is_left_at_work(self) -> None:
+        """No coroutine of a run, of one that ends early even, is left for the garbage collection to end."""
+
+        def at_work() -> dict[int, object]:
+            coroutines = [each for each in gc.get_objects() if type(each) is CoroutineType]
+            return {id(each): each for each in coroutines if getcoroutinestate(each) == CORO_SUSPENDED}
+
+        (plant,) = [plant for plant in PLANTS if plant.rules is ReadsDoNotFence]
+        before = at_work()
+        gc.disable()
+        try:
+            self.assertNotEqual(simulate(0, plant.scenario(0), plant.parts).violations, ())
+            self.assertEqual(at_work(), before)
+        finally:
+            gc.enable()
 
     def test_every_fault(self) -> None:
         """Every kind of fault strikes if it is switched on, and is survived."""
