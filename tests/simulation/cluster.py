@@ -35,6 +35,10 @@ class CountedBookies:
     def __getattr__(self, name: str) -> Any:
         return getattr(self._inner, name)
 
+    def open_flow(self) -> "CountedBookies":
+        """See :meth:`~bookkeeper_twisted.client.interfaces.IBookieClient.open_flow`."""
+        return CountedBookies(self._inner.open_flow(), self._history)
+
     def read_batch(
         self, bookie_id: str, ledger_id: int, first: int, max_count: int, max_size: int, flags: int = 0,
         master_key: bytes | None = None, patience: float | None = None,
