@@ -96,8 +96,8 @@ def _headline(headline: Mapping[str, Headline]) -> Iterator[str]:
 def _grouping(grouping: Mapping[str, Mapping[str, Grouping]]) -> Iterator[str]:
     yield "Adds of 1 KiB with 1,000 in flight to our bookie, and to one that writes every reply by itself; system calls"
     yield f"for 1,000 adds, counted by strace apart from the timed rounds (targets: {WRITES_PER_1000:g} socket writes,"
-    yield f"{SYNCS_PER_1000:g} syncs).  A journal group that is written and synced by one call (pwritev2 with RWF_DSYNC) is a file"
-    yield "write here, so file writes count as syncs:"
+    yield f"{SYNCS_PER_1000:g} syncs).  A journal group that is written and synced by one call (pwritev2 with"
+    yield "RWF_DSYNC) is a file write here, so file writes count as syncs:"
     yield ""
     yield _line("wire", "replies", *CALLS, "entries/s", "CPU s per million", "target")
     yield _line("---", "---", *("---:" for _ in CALLS), "---:", "---:", "---")
