@@ -1,6 +1,7 @@
 """A peer of a bookie that may send anything, over TCP, and what it sees of the bookie's process."""
 
 import re
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, cast
 
@@ -117,7 +118,10 @@ class Bystander:
 
 def descriptors(process: BookieProcess) -> tuple[int, int]:
     """How many sockets a process has open, and how many other files."""
-    targets = [str(path.readlink()) for path in Path(f"/proc/{process.transport.pid}/fd").iterdir()]
+    targets = []
+    for path in Path(f"/proc/{process.transport.pid}/fd").iterdir():
+        with suppress(FileNotFoundError):  # closed since it was listed: a flush works on files of its own
+            targets.append(str(path.readlink()))
     sockets = sum(target.startswith("socket:") for target in targets)
     return sockets, len(targets) - sockets
 
