@@ -3,21 +3,14 @@
 from collections.abc import Iterator
 from random import Random
 
-from twisted.internet.defer import Deferred, succeed
-from twisted.internet.interfaces import IStreamClientEndpoint
-from twisted.internet.protocol import Factory, Protocol
-from twisted.internet.task import Clock
-
 from bookkeeper_twisted.client.bookie_peer import BookiePeer
-from bookkeeper_twisted.client.bookie_socket import BookieSocket, SocketSettings
+from bookkeeper_twisted.client.bookie_socket import BookieSocket
 from bookkeeper_twisted.codec.digest import Digester
 from bookkeeper_twisted.errors import BookieHandleNotAvailableError
 from bookkeeper_twisted.model import DigestType
-from bookkeeper_twisted.protocol.client import RequestLimits
-from bookkeeper_twisted.protocol.request_ids import FlowIds, RequestIds
-from bookkeeper_twisted.testing.memory_network import MemoryNetwork
+from bookkeeper_twisted.protocol.request_ids import RequestIds
+from tests.client.socket_case import BOOKIE, SilentBookie
 
-ADDRESS = ("h", 1)
 MAX_SOCKETS = 2
 FLOWS = 300
 SPREAD_SOCKETS = 10
@@ -26,39 +19,26 @@ SEEDS = 5
 _EACH = 3
 
 
-class Peer:
-    """A bookie that listens in memory and never answers."""
+class Peer(SilentBookie):
+    """A bookie that never answers, and the sockets to it."""
 
     def __init__(self, limit: int) -> None:
-        self.clock = Clock()
-        self.network = MemoryNetwork()
-        self.network.listeners[ADDRESS] = Factory.forProtocol(Protocol)
-        self.held: list[Deferred[IStreamClientEndpoint]] | None = None
-        self.flow_ids = FlowIds()
-        self.settings = SocketSettings(
-            clock=self.clock, resolve=self._resolve, limits=RequestLimits(), no_delay=True, flow_ids=self.flow_ids
-        )
-        self.sockets = BookiePeer(self.settings, "h:1", 2, limit)
-
-    def _resolve(self, bookie_id: str) -> "Deferred[IStreamClientEndpoint]":
-        if self.held is None:
-            return succeed(self.network.endpoint(*ADDRESS))
-        waiting: Deferred[IStreamClientEndpoint] = Deferred()
-        self.held.append(waiting)
-        return waiting
+        self.listen()
+        self.sockets = BookiePeer(self.settings, BOOKIE, 2, limit)
 
     def flow(self) -> tuple[RequestIds, BookieSocket]:
         """Another flow and the socket it is on."""
-        ids = RequestIds(self.flow_ids.take())
+        ids = self.ids()
         return ids, self.sockets.choose(ids)
 
 
 def burst() -> int:
     """The attempts to connect that a burst of flows makes before the first one ends."""
     peer = Peer(MAX_SOCKETS)
-    peer.held = []
+    peer.hold()
     for _ in range(FLOWS):
         peer.flow()
+    assert peer.held is not None
     return len(peer.held)
 
 

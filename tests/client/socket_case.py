@@ -17,13 +17,14 @@ ADDRESS = ("h", 1)
 BOOKIE = "h:1"
 
 
-class SocketCase(SynchronousTestCase):
-    """A bookie listens, and reads what it is sent.
+class SilentBookie:
+    """A bookie that listens in memory, and reads what it is sent.
 
     :ivar held: attempts that wait for an address; None if there is no waiting.
     """
 
-    def setUp(self) -> None:
+    def listen(self) -> None:
+        """Begins, with a clock and a network of its own."""
         self.clock = Clock()
         self.network = MemoryNetwork()
         self.network.listeners[ADDRESS] = Factory.forProtocol(Protocol)
@@ -53,3 +54,10 @@ class SocketCase(SynchronousTestCase):
     def ids(self) -> RequestIds:
         """Those of another flow."""
         return RequestIds(self.flow_ids.take())
+
+
+class SocketCase(SilentBookie, SynchronousTestCase):
+    """The base of tests with such a bookie."""
+
+    def setUp(self) -> None:
+        self.listen()
