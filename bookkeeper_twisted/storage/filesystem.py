@@ -72,14 +72,7 @@ class RealFile:
         return b"".join(parts)
 
     def pread_resident(self, size: int, offset: int) -> bytes | None:
-        if not _NOWAIT:
-            raise OSError(errno.EOPNOTSUPP, os.strerror(errno.EOPNOTSUPP), self.path)
-        data = bytearray(size)
-        try:
-            found = os.preadv(self._fd, (data,), offset, _NOWAIT)
-        except BlockingIOError:
-            return None
-        return bytes(data) if found == size else None
+        return self.pread_resident_each((size,), (offset,))[0]
 
     def pread_resident_each(self, sizes: Sequence[int], offsets: Sequence[int]) -> list[bytes | None]:
         if not _NOWAIT:
