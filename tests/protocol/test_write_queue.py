@@ -42,6 +42,38 @@ class WriteQueueTests(SynchronousTestCase):
         self.assertEqual(block[: MAX_TURN_EVENTS + 1], b"1" * MAX_TURN_EVENTS + b"2")
         self.assertEqual(events, 2 * (MAX_TURN_EVENTS + 1))
 
+    def test_backlog(self) -> None:
+        """One flow with a huge backlog delays 99 others by no more than its turn, in every block."""
+        for _ in range(1000):
+            self.queue.put(1, b"a" * 10_000, 1)
+        for _ in range(3):
+            for flow_id in range(2, 101):
+                self.queue.put(flow_id, b"b", 1)
+            block, events = self.queue.block()
+            self.assertEqual((block.count(b"b"), block.index(b"b") <= MAX_TURN_BYTES), (99, True))
+            self.assertGreaterEqual(events, 99 + MAX_TURN_BYTES // 10_000)
+
+    def test_round_robin(self) -> None:
+        """Whoever waits has a turn before anybody has the next, across blocks; who had none goes first."""
+        flows, turns = 20, 3
+        for _ in range(turns):
+            for flow_id in range(flows):
+                self.queue.put(flow_id, bytes((flow_id,)) * MAX_TURN_BYTES, 1)
+        order = b""
+        while self.queue:
+            block, _ = self.queue.block()
+            self.assertEqual(len(block), MAX_BLOCK)
+            order += block[::MAX_TURN_BYTES]
+        self.assertEqual(order, bytes(range(flows)) * turns)
+
+    def test_all_in_one_turn(self) -> None:
+        """What is no more than a turn leaves whole, and the sums begin anew."""
+        for flow_id in range(MAX_TURN_EVENTS // 2):
+            self.queue.put(flow_id, b"x", 2)
+        self.assertEqual((self.queue.size, self.queue.events), (MAX_TURN_EVENTS // 2, MAX_TURN_EVENTS))
+        self.assertEqual(self.queue.block(), (b"x" * (MAX_TURN_EVENTS // 2), MAX_TURN_EVENTS))
+        self.assertEqual((self.queue.size, self.queue.events, bool(self.queue)), (0, 0, False))
+
     def test_large(self) -> None:
         """Frames that are larger than a block are one, whole."""
         self.queue.put(1, b"x" * (2 * MAX_BLOCK), 1)
