@@ -14,7 +14,8 @@ from .v2_requests import auth_message, split_header
 
 _WORD = struct.Struct(">I")
 _SIZE = struct.Struct(">i")
-_ADD_PREFIX = 20
+_ADD_HEAD = 12
+"""Of a reply: length word, header, error code; ledger and entry follow."""
 
 
 def scan(data: bytes, at: int, limit: int, items: list[object]) -> int:
@@ -59,13 +60,15 @@ def _add_replies(data: bytes, at: int, length: int, items: list[object]) -> int:
         raise CodecError(f"V2 add response of {length} bytes")
     _, _, code, ledger_id, first = IDS_REPLY.unpack_from(data, at)
     status = _status(code)
-    if length != IDS_REPLY_LENGTH or not row_ahead(data, at, IDS_REPLY.size, _ADD_PREFIX):
+    if length != IDS_REPLY_LENGTH or not row_ahead(data, at, IDS_REPLY.size, _ADD_HEAD):
         AddReplies(status, ledger_id, first, 1).append_to(items)
         return at + LENGTH_SIZE + length
-    rows = same_prefix(data, at, IDS_REPLY.size, _ADD_PREFIX)
-    ids = struct.unpack(f">{len(rows)}q", b"".join(rows))
-    for start, end in stretches(ids):
-        AddReplies(status, ledger_id, ids[start], end - start).append_to(items)
+    rows = same_prefix(data, at, IDS_REPLY.size, _ADD_HEAD)
+    numbers = struct.unpack(f">{2 * len(rows)}q", b"".join(rows))
+    ledgers, ids = numbers[::2], numbers[1::2]
+    cuts = stretches(ids, ledgers)
+    AddReplies(status, ledger_id, first, cuts[0][1]).append_to(items)
+    items += [AddReplies(status, ledgers[start], ids[start], end - start) for start, end in cuts[1:]]
     return at + len(rows) * IDS_REPLY.size
 
 

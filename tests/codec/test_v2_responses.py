@@ -70,6 +70,14 @@ class ReplyTests(SynchronousTestCase):
         singles = [value for data in frames for value in flat(decode(data)[0])]
         self.assertEqual(flat(decode(b"".join(frames))[0]), singles)
 
+    def test_many_ledgers(self) -> None:
+        """Replies for many ledgers, one or two entries of each, are a run for each ledger, in their order."""
+        wanted = [(ledger_id, 2**40, 1 + ledger_id % 2) for ledger_id in range(100)]
+        frames = [v2_replies.ids_replies(2, 1, Status.EOK, *replies) for replies in wanted]
+        items, error = decode(b"".join(frames))
+        self.assertIsNone(error)
+        self.assertEqual([(item.ledger_id, item.first, item.count) for item in items], wanted)  # type: ignore[attr-defined]
+
 
 class BatchTests(SynchronousTestCase):
     """Entries of a batch read."""
