@@ -10,7 +10,6 @@ newer one.  The connection refuses a taken key, and the caller uses a V3 connect
 where every request has a number of its own.
 """
 
-from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
@@ -78,13 +77,16 @@ class SentAdds:
 
 
 class OutstandingAdds:
-    """Sent runs in lanes; keys are unique within a lane (V2: the ledger; V3: one lane for all)."""
+    """Sent runs in lanes; keys are unique within a lane (V2: the ledger; V3: the flow).
+
+    Most lanes of a busy connection have one run, and are gone with its reply.
+    """
 
     __slots__ = ("_lanes", "_tops", "abandoned")
 
     def __init__(self) -> None:
-        self._lanes: dict[int, deque[SentAdds]] = {}
-        self._tops: dict[int, int] = {}  # end of the highest keys of a lane: a writer always adds above
+        self._lanes: dict[int, list[SentAdds]] = {}
+        self._tops: dict[int, int] = {}  # end of the highest keys of a lane of several: a writer always adds above
         self.abandoned = 0
 
     def __bool__(self) -> bool:
@@ -96,59 +98,61 @@ class OutstandingAdds:
 
     def is_taken(self, lane: int, first: int, count: int) -> bool:
         """Whether a reply to one of these keys could be mistaken for another request's."""
-        if first >= self._tops.get(lane, first):
+        runs = self._lanes.get(lane)
+        if runs is None or first >= self._tops.get(lane, first + 1):
             return False
-        return any(s.key < first + count and first < s.key + s.count for s in self._lanes[lane])
+        return any(s.key < first + count and first < s.key + s.count for s in runs)
 
     def insert(self, lane: int, sent: SentAdds) -> None:
         """Remembers a run whose keys are not taken."""
-        end = sent.key + sent.count
-        queue = self._lanes.get(lane)
-        if queue is None:
-            self._lanes[lane] = deque((sent,))
-            self._tops[lane] = end
+        runs = self._lanes.get(lane)
+        if runs is None:
+            self._lanes[lane] = [sent]
             return
-        queue.append(sent)
-        if end > self._tops[lane]:
-            self._tops[lane] = end
+        top = self._tops.get(lane) or max([s.key + s.count for s in runs])
+        runs.append(sent)
+        self._tops[lane] = max(top, sent.key + sent.count)
 
     def answered(self, lane: int, key: int, count: int) -> Sequence[SentAdds]:
         """Takes out what a reply to ``count`` keys answers, in order; unknown keys are ignored."""
-        queue = self._lanes.get(lane)
-        if not queue:
+        runs = self._lanes.get(lane)
+        if runs is None:
             return ()
-        head = queue[0]
-        if head.key == key and count == head.count:  # a whole run answered in its turn: the usual case
-            queue.popleft()
+        head = runs[0]
+        if head.key == key and head.count == count:  # a whole run answered in its turn: the usual case
+            del runs[0]
             taken = [head]
         else:
-            taken = self._take(queue, key, key + count)
-        if not queue:
+            taken = self._take(runs, key, key + count)
+        if not runs:
             self._drop(lane)
-        if self.abandoned:
-            self.abandoned -= sum([s.count for s in taken if s.done is None])
+        if not self.abandoned:
+            return taken
+        self.abandoned -= sum([s.count for s in taken if s.done is None])
         return [s for s in taken if s.done is not None]
 
     @staticmethod
-    def _take(queue: deque[SentAdds], low: int, high: int) -> list[SentAdds]:
-        taken = []
-        while queue and queue[0].key == low and queue[0].count <= high - low:
-            taken.append(queue.popleft())
-            low += taken[-1].count
-        if low == high or not queue:
+    def _take(runs: list[SentAdds], low: int, high: int) -> list[SentAdds]:
+        whole = 0
+        while whole < len(runs) and runs[whole].key == low and runs[whole].count <= high - low:
+            low += runs[whole].count
+            whole += 1
+        taken = runs[:whole]
+        del runs[:whole]
+        if low == high or not runs:
             return taken
-        kept = list(queue)
-        queue.clear()
+        kept = list(runs)
+        runs.clear()
         for sent in kept:
             start, end = max(low, sent.key), min(high, sent.key + sent.count)
             if start >= end:
-                queue.append(sent)
+                runs.append(sent)
                 continue
             taken.append(sent.part(start, end))
             if sent.key < start:
-                queue.append(sent.part(sent.key, start))
+                runs.append(sent.part(sent.key, start))
             if end < sent.key + sent.count:
-                queue.append(sent.part(end, sent.key + sent.count))
+                runs.append(sent.part(end, sent.key + sent.count))
         return taken
 
     def expire(self, now: float, keep_taken: bool) -> list[SentAdds]:
@@ -161,8 +165,8 @@ class OutstandingAdds:
 
     def _give_up(self, whether: Callable[[SentAdds], bool], keep_taken: bool) -> list[SentAdds]:
         given_up = []
-        for lane, queue in list(self._lanes.items()):
-            ended = [s for s in queue if s.done is not None and whether(s)]
+        for lane, runs in list(self._lanes.items()):
+            ended = [s for s in runs if s.done is not None and whether(s)]
             if not ended:
                 continue
             given_up += [s.part(s.key, s.key + s.count) for s in ended]
@@ -171,8 +175,8 @@ class OutstandingAdds:
                 for sent in ended:
                     sent.done = None
                 continue
-            self._lanes[lane] = deque(s for s in queue if not whether(s))
-            if not self._lanes[lane]:
+            runs[:] = [s for s in runs if not whether(s)]
+            if not runs:
                 self._drop(lane)
         return sorted(given_up, key=_order)
 
@@ -184,7 +188,8 @@ class OutstandingAdds:
         return rest
 
     def _drop(self, lane: int) -> None:
-        del self._lanes[lane], self._tops[lane]
+        del self._lanes[lane]
+        self._tops.pop(lane, None)
 
 
 class SentReads:

@@ -115,7 +115,7 @@ class OutstandingAddsTests(SynchronousTestCase):
         st.lists(st.integers(1, 6), min_size=1, max_size=8), st.lists(st.tuples(st.integers(0, 40), st.integers(1, 9)))
     )
     def test_each_once(self, counts: list[int], replies: list[tuple[int, int]]) -> None:
-        """Whatever the replies, each entry is answered at most once, and only if it was named."""
+        """Whatever the replies, each entry is answered at most once, and only if it was named; its key is free then."""
         adds, key = OutstandingAdds(), 0
         for order, count in enumerate(counts):
             adds.insert(LANE, _sent(order, key, count))
@@ -126,8 +126,12 @@ class OutstandingAddsTests(SynchronousTestCase):
                 answered += range(sent.first, sent.first + sent.count)
         named = {e for start, count in replies for e in range(start, start + count) if e < key}
         self.assertEqual(sorted(answered), sorted(named))
-        rest = [e for s in adds for e in range(s.first, s.first + s.count)]
-        self.assertEqual(sorted(rest), sorted(set(range(key)) - named))
+        rest = {e for s in adds for e in range(s.first, s.first + s.count)}
+        self.assertEqual(rest, set(range(key)) - named)
+        again = min(named, default=key)
+        adds.insert(LANE, _sent(len(counts), again, 1))
+        taken = [e for e in range(key + 2) if adds.is_taken(LANE, e, 1)]
+        self.assertEqual(taken, sorted(rest | {again}))
 
 
 class OutstandingReadsTests(SynchronousTestCase):
