@@ -71,6 +71,14 @@ class OutstandingAddsTests(SynchronousTestCase):
         self.assertFalse(self.adds.is_taken(LANE, 10, 10))
         self.assertTrue(self.adds.is_taken(LANE, 5, 10))
 
+    def test_taken_in_part(self) -> None:
+        """The upper part of a run stays taken when what was answered below it is sent again."""
+        self.adds.insert(LANE + 1, _sent(3, 0, 10))
+        self.adds.answered(LANE + 1, 3, 4)
+        self.adds.insert(LANE + 1, _sent(4, 3, 1))
+        self.assertTrue(self.adds.is_taken(LANE + 1, 9, 1))
+        self.assertFalse(self.adds.is_taken(LANE + 1, 4, 3))
+
     def test_expire(self) -> None:
         """What is overdue is given up; with numbers of its own it is forgotten."""
         self.adds.insert(LANE, _sent(3, 30, 1, deadline=9.0))
