@@ -17,7 +17,7 @@ from collections.abc import Callable
 from typing import Any, Protocol
 
 from ..codec import v2, v3
-from ..codec.operations import MASTER_KEY_SIZE, RECOVERY_ADD, Operation, V2Op
+from ..codec.operations import HIGH_PRIORITY, MASTER_KEY_SIZE, RECOVERY_ADD, V3_HIGH_PRIORITY, Operation, V2Op
 from ..codec.v2_replies import header_word
 from ..codec.v3_replies import TXN_AT, header_field
 from ..codec.varints import bytes_field, number_field, varint
@@ -45,11 +45,16 @@ Row = tuple[Store, int, bytes]
 class FrameShape(Protocol):
     """The frames of one ledger's adds.
 
+    :ivar wire: the version they are in.
+    :ivar master_key, flags: of every add.
     :ivar digest_size: bytes of a digest.
     :ivar payload_at: where the payload begins; the entry's header and digest are in front of it.
     :ivar rows: by payload size; filled as sizes are met.
     """
 
+    wire: int
+    master_key: bytes
+    flags: int
     digest_size: int
     payload_at: int
     rows: "Rows"
@@ -59,6 +64,12 @@ class FrameShape(Protocol):
 
     def number(self, buffer: bytearray, at: int, stride: int, count: int, first: int) -> None:
         """Puts ids outside the entry into frames of entries ``first``, ``first + 1``, ..., ``stride`` bytes apart."""
+
+    def requests(self, frames: bytes, stride: int, first_request_id: int) -> bytes:
+        """Sealed frames as requests with consecutive ids; the frames are left as they are.
+
+        :param stride: bytes of a frame where all have the same size, else 0.
+        """
 
 
 class Rows(dict[int, Row]):
@@ -91,10 +102,14 @@ def _stored_by_slice(payload_at: int) -> Store:
 class V2Shape:
     """Adds of V2; the same bytes for every bookie."""
 
+    wire = 2
+
     def __init__(self, ledger_id: int, digest_size: int, master_key: bytes, flags: int = 0) -> None:
         """:raises CodecError: the key is not of 20 bytes."""
         if len(master_key) != MASTER_KEY_SIZE:
             raise CodecError(f"V2 carries a key of {MASTER_KEY_SIZE} bytes, not {len(master_key)}")
+        self.master_key = master_key
+        self.flags = flags
         self.digest_size = digest_size
         word = header_word(v2.VERSION, V2Op.ADD, flags).to_bytes(4, "big")
         self._tail = word + master_key + _LEDGER.pack(ledger_id)
@@ -109,18 +124,25 @@ class V2Shape:
     def number(self, buffer: bytearray, at: int, stride: int, count: int, first: int) -> None:
         """See :meth:`FrameShape.number`: there are none."""
 
+    def requests(self, frames: bytes, stride: int, first_request_id: int) -> bytes:
+        """See :meth:`FrameShape.requests`: they have no ids."""
+        return frames
+
 
 class V3Shape:
-    """Adds of V3.  The txnId of an entry is ``first_txn_id`` plus its id, on whatever connection it is sent."""
+    """Adds of V3.  Their txnIds are those of one connection and one attempt, and are put in when they are sent."""
+
+    wire = 3
 
     def __init__(
-        self, ledger_id: int, digest_size: int, master_key: bytes, flags: int = 0, deferred_sync: bool = False,
-        first_txn_id: int = 0,
-    ) -> None:  # fmt: skip
+        self, ledger_id: int, digest_size: int, master_key: bytes, flags: int = 0, deferred_sync: bool = False
+    ) -> None:
+        self.master_key = master_key
+        self.flags = flags
         self.digest_size = digest_size
-        self._first_txn_id = first_txn_id
         self._ledger = _LEDGER.pack(ledger_id)
-        self._header = header_field(Operation.ADD, _LARGEST_ID) + v3.ADD_KEY
+        priority = V3_HIGH_PRIORITY if flags & HIGH_PRIORITY else 0
+        self._header = header_field(Operation.ADD, _LARGEST_ID, priority) + v3.ADD_KEY
         flag = number_field(v3.FLAG_KEY, v3.FLAG_RECOVERY if flags & RECOVERY_ADD else None)
         ids = flag + b"\x08" + varint(ledger_id) + b"\x10" + _wide(0, _ID_SIZE)
         self._id_at = 4 + len(self._header) + _SIZE_SIZE + len(ids) - _ID_SIZE
@@ -137,15 +159,36 @@ class V3Shape:
 
     def number(self, buffer: bytearray, at: int, stride: int, count: int, first: int) -> None:
         """See :meth:`FrameShape.number`."""
-        txn_id = self._first_txn_id + first
-        for start, ids in (
-            (at + TXN_AT, range(txn_id, txn_id + count)),
-            (at + self._id_at, range(first, first + count)),
-        ):
-            for i in range(_ID_SIZE):
-                more = 128 if i < _ID_SIZE - 1 else 0
-                column = bytes([value >> 7 * i & 127 | more for value in ids])
-                buffer[start + i : start + i + count * stride : stride] = column
+        _store_ids(buffer, at + self._id_at, stride, count, first)
+
+    def requests(self, frames: bytes, stride: int, first_request_id: int) -> bytes:
+        """See :meth:`FrameShape.requests`."""
+        buffer, size = bytearray(frames), len(frames)
+        if stride:
+            _store_ids(buffer, TXN_AT, stride, size // stride, first_request_id)
+            return bytes(buffer)
+        at, request_id = 0, first_request_id
+        while at < size:
+            _store_ids(buffer, at + TXN_AT, size, 1, request_id)
+            at += 4 + _LENGTH.unpack_from(frames, at)[0]
+            request_id += 1
+        return bytes(buffer)
+
+
+def _store_ids(buffer: bytearray, at: int, stride: int, count: int, first: int) -> None:
+    """Stores ids as varints of :data:`_ID_SIZE` bytes, one into each of ``count`` frames."""
+    buffer[at : at + _ID_SIZE] = _wide(first, _ID_SIZE)
+    if count == 1:
+        return
+    last, span, shift = first + count - 1, count * stride, 0
+    for i in range(at, at + _ID_SIZE):
+        more = 128 if i < at + _ID_SIZE - 1 else 0
+        if first >> shift == last >> shift:
+            column = bytes((first >> shift & 127 | more,)) * count
+        else:
+            column = bytes([value >> shift & 127 | more for value in range(first, first + count)])
+        buffer[i : i + span : stride] = column
+        shift += 7
 
 
 def _wide(value: int, size: int) -> bytes:

@@ -8,7 +8,7 @@ from bookkeeper_twisted.client.log_terms import TermPool
 from bookkeeper_twisted.codec import v2
 from bookkeeper_twisted.codec.connection import ServerDecoder
 from bookkeeper_twisted.codec.digest import Digester
-from bookkeeper_twisted.codec.operations import RECOVERY_ADD
+from bookkeeper_twisted.codec.operations import HIGH_PRIORITY, RECOVERY_ADD
 from bookkeeper_twisted.codec.runs import AddRun
 from bookkeeper_twisted.errors import CodecError
 from bookkeeper_twisted.model import DigestType, EntryRun
@@ -46,21 +46,23 @@ class FrameShapeTests(SynchronousTestCase):
                 self.assertEqual(_stored(shape, digester, payloads), expected)
 
     def test_v3(self) -> None:
-        """V3 frames are read as the same adds, with txnIds that follow from the entry ids."""
+        """V3 frames are read as the same adds, with the txnIds they are sent with."""
         digester = Digester(DigestType.CRC32C, b"pw")
         for sizes in _SIZES:
             payloads = [bytes([i]) * n for i, n in enumerate(sizes)]
-            shape = V3Shape(7, digester.size, digester.master_key, RECOVERY_ADD, False, 9 << 32)
+            shape = V3Shape(7, digester.size, digester.master_key, RECOVERY_ADD | HIGH_PRIORITY)
             decoder = ServerDecoder()
-            items = decoder.receive(_stored(shape, digester, payloads))
+            stored = _stored(shape, digester, payloads)
+            stride = len(stored) // len(sizes) if len(set(sizes)) == 1 else 0
+            items = decoder.receive(shape.requests(stored, stride, (9 << 32) + 100))
             self.assertIsNone(decoder.error)
             runs = [item for item in items if isinstance(item, AddRun)]
             self.assertEqual(len(runs), len(items))
             entries = [entry for run in runs if isinstance(run.entries, EntryRun) for entry in run.entries.entries()]
             self.assertEqual(entries, list(digester.seal(7, 5, 3, 77, payloads).entries()))
             txn_ids = [txn_id for run in runs for txn_id in run.txn_ids or ()]
-            self.assertEqual(txn_ids, [(9 << 32) + 5 + i for i in range(len(sizes))])
-            self.assertEqual({run.flags for run in runs}, {RECOVERY_ADD})
+            self.assertEqual(txn_ids, [(9 << 32) + 100 + i for i in range(len(sizes))])
+            self.assertEqual({run.flags for run in runs}, {RECOVERY_ADD | HIGH_PRIORITY})
 
     def test_key(self) -> None:
         """V2 carries keys of 20 bytes only."""
