@@ -26,7 +26,7 @@ from .log_terms import Term, TermPool
 
 MAX_POSITION = (1 << 63) - 1
 MAX_TERMS = 3
-"""Terms a log may hold; with the window this bounds its memory."""
+"""Terms a log holds at most, if nothing else is said; with the window this bounds its memory."""
 
 
 class ClaimResult(IntEnum):
@@ -51,11 +51,12 @@ class ClaimLog:
 
     def __init__(
         self, shape: FrameShape, pool: TermPool, lock: AbstractContextManager[object], window: int | None = None,
-        start: int = 0,
+        start: int = 0, max_terms: int = MAX_TERMS,
     ) -> None:  # fmt: skip
         """
         :param lock: what those who work behind the gate exclude each other with.
         :param window: bytes that may be claimed and not acknowledged, by default those of three terms.
+        :param max_terms: how many it may hold.
         :param start: the first position.
         """
         self.rows = shape.rows
@@ -65,6 +66,7 @@ class ClaimLog:
         self._shape = shape
         self._pool = pool
         self._lock = lock
+        self._max_terms = max_terms
         self._window = MAX_TERMS * pool.size if window is None else window
         self._terms: deque[Term] = deque()
         self._skipped: deque[tuple[int, int]] = deque()
@@ -76,6 +78,11 @@ class ClaimLog:
     def in_flight(self) -> int:
         """Bytes that are claimed and not acknowledged."""
         return self.tail - self.acknowledged
+
+    @property
+    def waiting(self) -> bool:
+        """Whether something is claimed that was not taken."""
+        return self.tail > self.taken
 
     # ---- room, behind the gate -----------------------------------------------------------------------
 
@@ -97,7 +104,7 @@ class ClaimLog:
         if end - self.acknowledged > self._window:
             return ClaimResult.BACK_PRESSURED
         if not self._terms or end > self.term.end:
-            if len(self._terms) == MAX_TERMS:
+            if len(self._terms) == self._max_terms:
                 return ClaimResult.BACK_PRESSURED
             self.term.end = self.tail
             self.term = self._pool.take(self.tail, size)
@@ -202,6 +209,13 @@ class ClaimLog:
         else:
             insort(self._waiters, item)
         return waiter
+
+    def abandon(self, why: Exception) -> None:
+        """Closes the log and gives its memory back: what is claimed will not be sent, nor sent again."""
+        self.close(why)
+        self.taken = self.tail
+        self.acknowledge(self.tail)
+        self.trim()
 
     def close(self, why: Exception | None = None) -> None:
         """Lets nobody claim any more and fails all who wait; what is claimed can still be taken.

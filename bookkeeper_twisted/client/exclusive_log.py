@@ -7,7 +7,7 @@ from contextlib import nullcontext
 from twisted.internet.defer import Deferred, fail, succeed
 
 from ..errors import IllegalOperationError
-from .claim_log import ClaimLog, ClaimResult
+from .claim_log import MAX_POSITION, MAX_TERMS, ClaimLog, ClaimResult
 from .frame_shape import FrameShape
 from .log_terms import TermPool
 
@@ -15,11 +15,18 @@ from .log_terms import TermPool
 class ExclusiveLog(ClaimLog):
     """Never blocks: a full log says so, or the caller waits for a Deferred."""
 
-    def __init__(self, shape: FrameShape, pool: TermPool, window: int | None = None, start: int = 0) -> None:
+    def __init__(
+        self, shape: FrameShape, pool: TermPool, window: int | None = None, start: int = 0, max_terms: int = MAX_TERMS
+    ) -> None:
         """See :class:`ClaimLog`."""
-        super().__init__(shape, pool, nullcontext(), window, start)
+        super().__init__(shape, pool, nullcontext(), window, start, max_terms)
         self._room_waiters: deque[tuple[bytes, Deferred[int]]] = deque()
         self._claimed = 0
+
+    @classmethod
+    def unbounded(cls, shape: FrameShape, pool: TermPool) -> "ExclusiveLog":
+        """A log that always has room: who offers has a limit of its own."""
+        return cls(shape, pool, window=MAX_POSITION, max_terms=MAX_POSITION)
 
     def offer(self, payload: bytes) -> int:
         """Claims, stores and commits a frame.

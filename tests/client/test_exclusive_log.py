@@ -6,9 +6,11 @@ from twisted.internet.defer import CancelledError
 from twisted.trial.unittest import SynchronousTestCase
 
 from bookkeeper_twisted.client.claim_log import ClaimResult
+from bookkeeper_twisted.client.exclusive_log import ExclusiveLog
+from bookkeeper_twisted.client.log_terms import TermPool
 from bookkeeper_twisted.errors import IllegalOperationError, IncorrectParameterError, LedgerClosedError
 
-from .log_case import OVERHEAD, Sender, exclusive_log
+from .log_case import OVERHEAD, Sender, exclusive_log, shape
 
 _SIZE = 256 - OVERHEAD
 
@@ -86,6 +88,33 @@ class ExclusiveLogTests(SynchronousTestCase):
         self.assertEqual(log.claim(1), ClaimResult.BACK_PRESSURED)
         log.close()
         self.assertEqual(log.claim(1), ClaimResult.CLOSED)
+
+    def test_unbounded(self) -> None:
+        """A log whose owner has a limit of its own always has room, in as many terms as that takes."""
+        log = ExclusiveLog.unbounded(shape(), TermPool(1024))
+        self.assertFalse(log.waiting)
+        self.assertEqual(log.offer_many([b"x" * 36] * 100), 100)
+        self.assertGreater(log.offer(b"y"), 0)
+        self.assertTrue(log.waiting)
+        sender = Sender(log)
+        sender.acknowledge()
+        self.assertEqual(sender.payloads(), [b"x" * 36] * 100 + [b"y"])
+        self.assertFalse(log.waiting)
+
+    def test_abandon(self) -> None:
+        """A log that is given up has nothing to send any more, and holds no memory."""
+        pool = TermPool(1024)
+        log = ExclusiveLog.unbounded(shape(), pool)
+        log.offer_many([b"x" * 36] * 30)
+        self.assertIsNotNone(log.take(500))
+        waiter = log.when_acknowledged(100)
+        log.abandon(KeyError("why"))
+        self.failureResultOf(waiter, KeyError)
+        self.assertIsNone(log.take(500))
+        self.assertEqual((log.offer(b"x"), log.in_flight, log.waiting), (ClaimResult.CLOSED, 0, False))
+        made = pool.made
+        terms = [pool.take(0, 1) for _ in range(made)]
+        self.assertEqual((len(terms), pool.made), (made, made))
 
     def test_wrong_payload(self) -> None:
         """What is no byte string leaves the log as it was."""
