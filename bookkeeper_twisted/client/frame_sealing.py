@@ -20,7 +20,7 @@ from .log_terms import Term
 _LENGTH = struct.Struct(">i")
 _HEADER = struct.Struct(">qqqq")
 
-_COLUMNS = 8
+_COLUMNS = 20
 """Fewer frames are sealed sooner one by one."""
 
 _ENTRY_ID = 8

@@ -62,8 +62,20 @@ def _hmac(key: bytes, covered: Iterable[bytes]) -> bytes:
     return b"".join([hmac.digest(key, data, "sha1") for data in covered])
 
 
-def _nothing(covered: Iterable[bytes]) -> bytes:
+def _nothing(covered: object) -> bytes:
     return b""
+
+
+def _one_crc32(covered: bytes) -> bytes:
+    return zlib.crc32(covered).to_bytes(8, "big")
+
+
+def _one_crc32c(covered: bytes) -> bytes:
+    return crc32c_of_bytes(covered).to_bytes(4, "big")
+
+
+def _one_hmac(key: bytes, covered: bytes) -> bytes:
+    return hmac.digest(key, covered, "sha1")
 
 
 def pack_headers(
@@ -77,7 +89,11 @@ def pack_headers(
     count = len(sizes)
     heads = array("q", (ledger_id, 0, last_add_confirmed, 0)) * count
     heads[1::4] = array("q", range(first, first + count))
-    heads[3::4] = array("q", list(accumulate(sizes, initial=length))[1:])
+    size = sizes[0]
+    if size and sizes.count(size) == count:
+        heads[3::4] = array("q", range(length + size, length + size * count + 1, size))
+    else:
+        heads[3::4] = array("q", list(accumulate(sizes, initial=length))[1:])
     return _big_endian(heads)
 
 
@@ -85,23 +101,24 @@ class Digester:
     """Seals and verifies the entries of ledgers with one digest type and password.
 
     :ivar size: bytes of a digest.
+    :ivar digest: from what a digest covers, header and payload of one entry side by side, to it.
     :ivar payload_at: where a record, size word included, has its payload.
     :ivar master_key: what bookies are shown instead of the password, whatever the digest type.
     """
 
-    __slots__ = ("digest_type", "size", "payload_at", "master_key", "_digests")
+    __slots__ = ("digest_type", "size", "payload_at", "master_key", "digest", "_digests")
 
     def __init__(self, digest_type: DigestType, password: bytes) -> None:
         self.digest_type = digest_type
         self.master_key = hashlib.sha1(b"ledger" + password).digest()
         mac_key = hashlib.sha1(b"mac" + password).digest()
-        algorithms: dict[DigestType, tuple[int, Digests]] = {
-            DigestType.CRC32: (8, _crc32),
-            DigestType.HMAC: (20, partial(_hmac, mac_key)),
-            DigestType.CRC32C: (4, _crc32c),
-            DigestType.DUMMY: (0, _nothing),
+        algorithms: dict[DigestType, tuple[int, Callable[[bytes], bytes], Digests]] = {
+            DigestType.CRC32: (8, _one_crc32, _crc32),
+            DigestType.HMAC: (20, partial(_one_hmac, mac_key), partial(_hmac, mac_key)),
+            DigestType.CRC32C: (4, _one_crc32c, _crc32c),
+            DigestType.DUMMY: (0, _nothing, _nothing),
         }
-        self.size, self._digests = algorithms[digest_type]
+        self.size, self.digest, self._digests = algorithms[digest_type]
         self.payload_at = _HEAD_END + self.size
 
     def seal(
@@ -117,7 +134,7 @@ class Digester:
         if count == 1:  # a quarter of what setting up the columns costs
             payload = payloads[0]
             header = _HEADER.pack(ledger_id, first, last_add_confirmed, length + len(payload))
-            sealed = header + self._digests((header + payload,)) + payload
+            sealed = header + self.digest(header + payload) + payload
             return EntryRun.of_entries(ledger_id, first, (sealed,))
         sizes = list(map(len, payloads))
         packed = pack_headers(ledger_id, first, last_add_confirmed, length, sizes)
@@ -166,7 +183,7 @@ class Digester:
     def seal_lac(self, ledger_id: int, last_add_confirmed: int) -> bytes:
         """The explicit LAC packet."""
         body = _LAC.pack(ledger_id, last_add_confirmed)
-        return body + self._digests((body,))
+        return body + self.digest(body)
 
     def verify_lac(self, ledger_id: int, packet: bytes) -> int:
         """The LAC of an explicit LAC packet; bytes after it are ignored.
@@ -174,7 +191,7 @@ class Digester:
         :raises DigestMatchError: it is not one of this ledger.
         """
         body, digest = packet[: _LAC.size], packet[_LAC.size : _LAC.size + self.size]
-        if len(body) < _LAC.size or self._digests((body,)) != digest:
+        if len(body) < _LAC.size or self.digest(body) != digest:
             raise DigestMatchError(ledger_id, INVALID_ENTRY_ID, "explicit LAC: digest does not match")
         found, lac = _LAC.unpack(body)
         if found != ledger_id:
@@ -189,7 +206,7 @@ class Digester:
             raise DigestMatchError(ledger_id, wanted, f"{len(stored)} bytes are too short")
         header, payload = stored[:ENTRY_HEADER_SIZE], stored[payload_at:]
         found_ledger, found_entry, lac, length = _HEADER.unpack(header)
-        if self._digests((header + payload,)) != stored[ENTRY_HEADER_SIZE:payload_at]:
+        if self.digest(header + payload) != stored[ENTRY_HEADER_SIZE:payload_at]:
             raise DigestMatchError(ledger_id, wanted, f"{self.digest_type.name} digest does not match")
         if found_ledger != ledger_id or found_entry != (found_entry if entry_id is None else entry_id):
             raise DigestMatchError(ledger_id, wanted, f"is ledger {found_ledger} entry {found_entry}")

@@ -4,8 +4,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from twisted.trial.unittest import SynchronousTestCase
 
-from bookkeeper_twisted.client.frame_sealing import MAX_FRAMES
-
 from .log_case import DIGESTER, LEDGER, OVERHEAD, Sender, exclusive_log, payloads, shape
 
 
@@ -34,12 +32,15 @@ class FrameTests(SynchronousTestCase):
             self.assertEqual(counts, [2, 1, 1])
 
     def test_count(self) -> None:
-        """No more frames are taken at once than a run should have."""
-        log = exclusive_log(1 << 20)
-        log.offer_many([b""] * (MAX_FRAMES + 1))
-        frames = log.take(1 << 20)
-        assert frames is not None
-        self.assertEqual(frames.count, MAX_FRAMES)
+        """Frames are counted whatever their sizes, also where those of the first alone would fill the same bytes."""
+        for sizes in ([7] * 50, [0, 36, 136, 36], [36, 36, 136], [3]):
+            log = exclusive_log(1 << 16)
+            for size in sizes:
+                log.offer(bytes(size))
+            frames = log.take(1 << 20)
+            assert frames is not None
+            self.assertEqual((frames.count, frames.end), (len(sizes), log.tail))
+            self.assertEqual(frames.stride, 7 + OVERHEAD if len(sizes) == 50 else 3 + OVERHEAD if sizes == [3] else 0)
 
     def test_part(self) -> None:
         """Frames of some of the entries, as a new bookie needs them."""

@@ -13,7 +13,7 @@ from bookkeeper_twisted.codec.runs import AddRun
 from bookkeeper_twisted.errors import CodecError
 from bookkeeper_twisted.model import DigestType, EntryRun
 
-_SIZES = ([25] * 40, [0, 1, 3], [100], [10, 20, 20, 20, 20, 20, 5], [STORED_BY_SLICE + 1, 7])
+_SIZES = ([25] * 40, [0, 1, 3], [100], [10, 20, 20, 20, 20, 20, 5], [STORED_BY_SLICE + 1, 7], [*range(90), 0, 300])
 
 
 def _stored(shape: FrameShape, digester: Digester, payloads: list[bytes]) -> bytes:

@@ -44,6 +44,14 @@ class KeyTests(SynchronousTestCase):
         sizes = {digest_type.name: Digester(digest_type, b"").size for digest_type in DigestType}
         self.assertEqual(sizes, {"CRC32": 8, "HMAC": 20, "CRC32C": 4, "DUMMY": 0})
 
+    def test_one_and_many(self) -> None:
+        """The digest of one entry is what it is among many."""
+        for digest_type in DigestType:
+            digester = Digester(digest_type, b"pw")
+            self.assertEqual(
+                digester.digests([b"head", b""], [b"body", b"b"])[: digester.size], digester.digest(b"headbody")
+            )
+
 
 class ExampleTests(SynchronousTestCase):
     """Bytes computed apart from this code."""
