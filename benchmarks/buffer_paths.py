@@ -102,7 +102,7 @@ def drain_log(log: ClaimLog) -> list[bytes]:
         log.disarm()
     start = log.taken
     while (frames := log.take(SLICE)) is not None:
-        parts.append(bytes(frames.view(0, frames.count)))
+        parts.append(bytes(frames.view()))
         start = frames.end
     log.acknowledge(start)
     return parts

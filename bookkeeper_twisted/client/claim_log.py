@@ -12,17 +12,15 @@ care.
 """
 
 from bisect import insort
-from collections import deque
 from collections.abc import Iterator
-from contextlib import AbstractContextManager
 from enum import IntEnum
 
 from twisted.internet.defer import Deferred, fail, succeed
 
 from ..errors import IncorrectParameterError, LedgerClosedError
 from .frame_sealing import Frames, cut_frames
-from .frame_shape import FrameShape
-from .log_terms import Term, TermPool
+from .frame_shape import FrameShape, Row
+from .log_terms import NO_TERM, Term, TermPool
 
 MAX_POSITION = (1 << 63) - 1
 MAX_TERMS = 3
@@ -46,33 +44,35 @@ class ClaimLog:
     :ivar taken: position up to which frames were given to the sender.
     :ivar acknowledged: position up to which everything is acknowledged.
     :ivar failure: why it was closed, None while it is open.
-    :ivar rows: see :class:`~.frame_shape.FrameShape`.
+    :ivar rows: see :class:`~.frame_shape.FrameShape`; where there is none, :meth:`row` is asked.
     """
 
+    __slots__ = (
+        "tail", "limit", "term", "taken", "acknowledged", "failure", "rows", "_shape", "_pool", "_window",
+        "_max_terms", "_terms", "_skipped", "_waiters", "_asked",
+    )  # fmt: skip
+
     def __init__(
-        self, shape: FrameShape, pool: TermPool, lock: AbstractContextManager[object], window: int | None = None,
-        start: int = 0, max_terms: int = MAX_TERMS,
-    ) -> None:  # fmt: skip
+        self, shape: FrameShape, pool: TermPool, window: int | None = None, start: int = 0, max_terms: int = MAX_TERMS
+    ) -> None:
         """
-        :param lock: what those who work behind the gate exclude each other with.
         :param window: bytes that may be claimed and not acknowledged, by default those of three terms.
-        :param max_terms: how many it may hold.
         :param start: the first position.
+        :param max_terms: how many it may hold.
         """
-        self.rows = shape.rows
         self.tail = self.taken = self.acknowledged = start
         self.limit = 0
-        self.term = Term(start, bytearray())
-        self._shape = shape
-        self._pool = pool
-        self._lock = lock
-        self._max_terms = max_terms
-        self._window = MAX_TERMS * pool.size if window is None else window
-        self._terms: deque[Term] = deque()
-        self._skipped: deque[tuple[int, int]] = deque()
-        self._waiters: deque[tuple[int, int, Deferred[int]]] = deque()
-        self._asked = 0
+        self.term = NO_TERM
         self.failure: Exception | None = None
+        self._shape = shape
+        self.rows = shape.rows
+        self._pool = pool
+        self._window = MAX_TERMS * pool.size if window is None else window
+        self._max_terms = max_terms
+        self._terms: list[Term] = []  # lists are short, and smaller than deques where there is nothing in them
+        self._skipped: list[tuple[int, int]] = []
+        self._waiters: list[tuple[int, int, Deferred[int]]] = []
+        self._asked = 0
 
     @property
     def in_flight(self) -> int:
@@ -84,6 +84,10 @@ class ClaimLog:
         """Whether something is claimed that was not taken."""
         return self.tail > self.taken
 
+    def row(self, size: int) -> Row:
+        """What frames with payloads of ``size`` bytes share."""
+        return self.rows.get(size) or self._shape.row(size)
+
     # ---- room, behind the gate -----------------------------------------------------------------------
 
     def _check_size(self, size: int) -> None:
@@ -91,30 +95,36 @@ class ClaimLog:
         if size > self._window:
             raise IncorrectParameterError(f"a frame of {size} bytes; the log holds {self._window}")
 
-    def _make_room(self, size: int) -> int:
+    def _make_room(self, size: int, wanted: int = 0) -> int:
         """Sees to it that the active term has room; the gate is shut.
 
+        :param size: bytes of the frame that comes next.
+        :param wanted: bytes of those that come at once.
         :returns: 0, or a :class:`ClaimResult`.
         """
         if self.failure is not None:
             return ClaimResult.CLOSED
-        end = self.tail + size
+        end, terms = self.tail + size, self._terms
         if end > MAX_POSITION:
             return ClaimResult.MAX_POSITION_EXCEEDED
         if end - self.acknowledged > self._window:
             return ClaimResult.BACK_PRESSURED
-        if not self._terms or end > self.term.end:
-            if len(self._terms) == self._max_terms:
+        if not terms or end > self.term.end:
+            if len(terms) == self._max_terms:
                 return ClaimResult.BACK_PRESSURED
-            self.term.end = self.tail
-            self.term = self._pool.take(self.tail, size)
-            self._terms.append(self.term)
+            if terms:
+                self.term.end = self.tail
+            room = self._pool.size if terms else min(wanted, self._pool.size)
+            self.term = term = self._pool.take(self.tail, max(size, room))
+            term.end = min(term.end, MAX_POSITION)
+            terms.append(term)
         return 0
 
     def _open_gate(self) -> None:
         """Lets claims pass again as far as there is room for certain."""
-        if self.failure is None and self._terms:
-            self.limit = min(self.term.end, self.acknowledged + self._window, MAX_POSITION)
+        if self._terms and self.failure is None:
+            end, room = self.term.end, self.acknowledged + self._window
+            self.limit = end if end < room else room
 
     # ---- the sender ----------------------------------------------------------------------------------
 
@@ -128,15 +138,9 @@ class ClaimLog:
         for term in self._terms:
             if term.end <= self.taken:
                 continue
-            term.sort_holes()
             end = min(committed, term.end)
-            for hole_start, hole_end in term.holes:
-                if hole_start == self.taken and hole_end <= end:
-                    self._skipped.append((hole_start, hole_end))
-                    self.taken = hole_end
-                elif hole_start > self.taken:
-                    end = min(end, hole_start)
-                    break
+            if term.aborted or term.holes:
+                end = self._skip_holes(term, end)
             if self.taken < end:
                 frames = cut_frames(term, self.taken, end, limit)
                 self.taken = frames.end
@@ -144,6 +148,21 @@ class ClaimLog:
         if self._skipped:
             self.acknowledge(self.acknowledged)
         return None
+
+    def _skip_holes(self, term: Term, end: int) -> int:
+        """Goes past the holes that are next.
+
+        :param end: up to where all is committed or aborted.
+        :returns: up to where there are frames then.
+        """
+        term.sort_holes()
+        for hole_start, hole_end in term.holes:
+            if hole_start == self.taken and hole_end <= end:
+                self._skipped.append((hole_start, hole_end))
+                self.taken = hole_end
+            elif hole_start > self.taken:
+                return min(end, hole_start)
+        return end
 
     def slices(self, start: int, limit: int) -> Iterator[memoryview]:
         """What was taken from a frame's start on, to be sent again; holes are left out.
@@ -155,7 +174,7 @@ class ClaimLog:
             for first, end in _solid(term, max(start, term.base), min(self.taken, term.end)):
                 while first < end:
                     frames = cut_frames(term, first, end, limit)
-                    yield frames.view(0, frames.count)
+                    yield frames.view()
                     first = frames.end
 
     def acknowledge(self, position: int) -> None:
@@ -163,37 +182,32 @@ class ClaimLog:
 
         Those who wait for it are told, in the order of their positions.
         """
-        with self._lock:
-            self.limit = 0
-            try:
-                while self._skipped and self._skipped[0][0] <= position:
-                    position = max(position, self._skipped.popleft()[1])
-                self.acknowledged = max(position, self.acknowledged)
-                self._retire()
-                self._serve()
-            finally:
-                self._open_gate()
+        self._settle(position)
         while self._waiters and self._waiters[0][0] <= self.acknowledged:
-            at, _, waiter = self._waiters.popleft()
+            at, _, waiter = self._waiters.pop(0)
             waiter.callback(at)
 
-    def _retire(self) -> None:
-        """Gives back the terms that are acknowledged as a whole."""
-        while len(self._terms) > 1 and self._terms[0].end <= self.acknowledged:
-            self._pool.give(self._terms.popleft())
+    def _settle(self, position: int) -> None:
+        """Moves the acknowledged position, and what follows from that for terms and those who wait for room."""
+        skipped, terms = self._skipped, self._terms
+        while skipped and skipped[0][0] <= position:
+            position = max(position, skipped.pop(0)[1])
+        if position > self.acknowledged:
+            self.acknowledged = position
+        while len(terms) > 1 and terms[0].end <= self.acknowledged:
+            self._pool.give(terms.pop(0))
+        self._serve()
+        self._open_gate()
 
     def _serve(self) -> None:
-        """Gives room to those who wait for it; the gate is shut."""
+        """Gives room to those who wait for it."""
 
     def trim(self) -> None:
         """Gives back the last term too, if everything is acknowledged: for logs that are idle."""
-        with self._lock:
+        if self._terms and self.tail == self.acknowledged:
             self.limit = 0
-            if self._terms and self._committed() == self.tail == self.acknowledged:
-                self.term.end = self.tail
-                self._pool.give(self._terms.popleft())
-                self.term = Term(self.tail, bytearray())
-            self._open_gate()
+            self._pool.give(self._terms.pop())
+            self.term = NO_TERM
 
     def when_acknowledged(self, position: int) -> "Deferred[int]":
         """Fires with the position once everything below it is acknowledged; fails with why that will not be."""
@@ -222,15 +236,18 @@ class ClaimLog:
 
         :param why: LedgerClosedError if it is left out.
         """
-        with self._lock:
-            self.limit = 0
-            if self.failure is not None:
-                return
-            self.failure = why or LedgerClosedError("the log is closed")
-            self._serve()
-        waiters, self._waiters = self._waiters, deque()
+        if self.failure is not None:
+            return
+        failure = why or LedgerClosedError("the log is closed")
+        self._end(failure)
+        waiters, self._waiters = self._waiters, []
         for _, _, waiter in waiters:
-            waiter.errback(self.failure)
+            waiter.errback(failure)
+
+    def _end(self, failure: Exception) -> None:
+        self.failure = failure
+        self.limit = 0
+        self._serve()
 
 
 def _solid(term: Term, start: int, end: int) -> Iterator[tuple[int, int]]:

@@ -1,8 +1,8 @@
 """A claim log for producers on the reactor's thread."""
 
-from collections import deque
+from bisect import bisect_right
 from collections.abc import Sequence
-from contextlib import nullcontext
+from itertools import accumulate
 
 from twisted.internet.defer import Deferred, fail, succeed
 
@@ -15,12 +15,14 @@ from .log_terms import TermPool
 class ExclusiveLog(ClaimLog):
     """Never blocks: a full log says so, or the caller waits for a Deferred."""
 
+    __slots__ = ("_room_waiters", "_claimed")
+
     def __init__(
         self, shape: FrameShape, pool: TermPool, window: int | None = None, start: int = 0, max_terms: int = MAX_TERMS
     ) -> None:
         """See :class:`ClaimLog`."""
-        super().__init__(shape, pool, nullcontext(), window, start, max_terms)
-        self._room_waiters: deque[tuple[bytes, Deferred[int]]] = deque()
+        super().__init__(shape, pool, window, start, max_terms)
+        self._room_waiters: list[tuple[bytes, Deferred[int]]] = []
         self._claimed = 0
 
     @classmethod
@@ -33,7 +35,10 @@ class ExclusiveLog(ClaimLog):
 
         :returns: the position behind it, or a :class:`~.claim_log.ClaimResult`.
         """
-        store, size, head = self.rows[len(payload)]
+        try:
+            store, size, head = self.rows[len(payload)]
+        except KeyError:
+            store, size, head = self.row(len(payload))
         start = self.tail
         end = start + size
         if end > self.limit:
@@ -46,32 +51,49 @@ class ExclusiveLog(ClaimLog):
         return end
 
     def offer_many(self, payloads: Sequence[bytes]) -> int:
-        """Offers payloads in order until there is no more room; those of one size take one step.
+        """Offers payloads in order until there is no more room; those that fit a term take one step.
 
         :returns: how many were stored.
         """
-        size = len(payloads[0]) if payloads else 0
-        if not payloads or list(map(len, payloads)).count(size) < len(payloads):
-            return self._offer_each(payloads)
-        _, frame_size, head = self.rows[size]
-        separator = head + bytes(frame_size - len(head) - size)
+        sizes = list(map(len, payloads))
+        if not sizes:
+            return 0
+        if sizes.count(sizes[0]) == len(sizes):
+            return self._offer_alike(payloads, sizes[0])
+        rows = list(map(self.row, sizes))
+        ends = list(accumulate([size for _, size, _ in rows], initial=0))
+        parts = [bytes(self._shape.payload_at - len(rows[0][2]))] * (3 * len(rows))
+        parts[::3] = [head for _, _, head in rows]
+        parts[2::3] = payloads
         done = 0
         while done < len(payloads):
-            if self.tail + frame_size > self.limit and self._slow_room(frame_size):
+            _, size, _ = rows[done]
+            if self.tail + size > self.limit and self._slow_room(size, ends[-1] - ends[done]):
                 break
-            count = min((self.limit - self.tail) // frame_size, len(payloads) - done)
-            at = self.tail - self.term.base
-            part = payloads[done : done + count]
-            self.term.view[at : at + count * frame_size] = separator + separator.join(part)
-            self.tail += count * frame_size
+            count = bisect_right(ends, ends[done] + self.limit - self.tail) - 1 - done
+            self._store(b"".join(parts[3 * done : 3 * (done + count)]))
             done += count
         return done
 
-    def _offer_each(self, payloads: Sequence[bytes]) -> int:
-        for done, payload in enumerate(payloads):
-            if self.offer(payload) < 0:
-                return done
-        return len(payloads)
+    def _offer_alike(self, payloads: Sequence[bytes], size: int) -> int:
+        """As :meth:`offer_many`, where all have ``size`` bytes."""
+        _, frame_size, head = self.row(size)
+        front = head + bytes(frame_size - len(head) - size)
+        done = 0
+        while done < len(payloads):
+            left = len(payloads) - done
+            if self.tail + frame_size > self.limit and self._slow_room(frame_size, left * frame_size):
+                break
+            count = min((self.limit - self.tail) // frame_size, left)
+            self._store(front + front.join(payloads[done : done + count]))
+            done += count
+        return done
+
+    def _store(self, frames: bytes) -> None:
+        """Claims and commits frames there is room for."""
+        at = self.tail - self.term.base
+        self.term.view[at : at + len(frames)] = frames
+        self.tail += len(frames)
 
     def offer_later(self, payload: bytes) -> "Deferred[int]":
         """Offers now, or as soon as there is room: in the order of calls, and before any plain offer.
@@ -80,7 +102,7 @@ class ExclusiveLog(ClaimLog):
         """
         if self.failure is not None:
             return fail(self.failure)
-        self._check_size(self.rows[len(payload)][1])
+        self._check_size(self.row(len(payload))[1])
         if not self._room_waiters and (result := self.offer(payload)) != ClaimResult.BACK_PRESSURED:
             return succeed(result)
         waiter: Deferred[int] = Deferred(self._forget)
@@ -93,7 +115,7 @@ class ExclusiveLog(ClaimLog):
         other offer.  The view has to be given up with that."""
         if self._claimed:
             raise IllegalOperationError("a claim is neither committed nor aborted")
-        store, frame_size, head = self.rows[size]
+        store, frame_size, head = self.row(size)
         if self.tail + frame_size > self.limit and (result := self._slow_room(frame_size)):
             return ClaimResult(result)
         term, at = self.term, self.tail - self.term.base
@@ -121,12 +143,12 @@ class ExclusiveLog(ClaimLog):
         if not self._claimed:
             super().trim()
 
-    def _slow_room(self, size: int) -> int:
-        """Room for a frame, or why there is none."""
+    def _slow_room(self, size: int, wanted: int = 0) -> int:
+        """Room for a frame, or why there is none; see :meth:`ClaimLog._make_room`."""
         self._check_size(size)
         if self._room_waiters:
             return ClaimResult.CLOSED if self.failure is not None else ClaimResult.BACK_PRESSURED
-        result = self._make_room(size)
+        result = self._make_room(size, wanted)
         self._open_gate()
         return result
 
@@ -136,24 +158,26 @@ class ExclusiveLog(ClaimLog):
             super()._open_gate()
 
     def _forget(self, waiter: "Deferred[int]") -> None:
-        self._room_waiters = deque(item for item in self._room_waiters if item[1] is not waiter)
+        self._room_waiters = [item for item in self._room_waiters if item[1] is not waiter]
         self._open_gate()
 
     def _serve(self) -> None:
-        waiting, self._room_waiters = self._room_waiters, deque()
-        served: list[tuple[Deferred[int], int]] = []
-        while waiting and self.failure is None:
-            payload, waiter = waiting[0]
-            result = self.offer(payload)
-            if result == ClaimResult.BACK_PRESSURED:
+        """In order; nobody who waits is overtaken."""
+        if not self._room_waiters:
+            return
+        waiting, self._room_waiters = self._room_waiters, []
+        served: list[int] = []
+        for payload, _ in waiting:
+            position = self.offer(payload)
+            if position in (ClaimResult.BACK_PRESSURED, ClaimResult.CLOSED):
                 break
-            waiting.popleft()
-            served.append((waiter, result))
-        if self.failure is not None:
-            for _, waiter in waiting:
-                waiter.errback(self.failure)
-        elif waiting:
-            self._room_waiters = waiting
+            served.append(position)
+        left = waiting[len(served) :]
+        if left and self.failure is None:
+            self._room_waiters = left
             self.limit = 0
-        for waiter, position in served:
+        for position, (_, waiter) in zip(served, waiting, strict=False):
             waiter.callback(position)
+        if self.failure is not None:
+            for _, waiter in left:
+                waiter.errback(self.failure)

@@ -72,16 +72,15 @@ class Frames:
         stride = self.stride
         return self.start + (index * stride if stride else self._offsets[index])
 
-    def view(self, index: int, count: int) -> memoryview:
-        """Some of the frames.  Memory somebody holds a view of is lost for the pool: not to be kept."""
+    def view(self) -> memoryview:
+        """All of them.  Memory somebody holds a view of is lost for the pool: not to be kept."""
         base = self._term.base
-        if count == self.count:
-            return self._term.view[self.start - base : self.end - base]
-        return self._term.view[self.position(index) - base : self.position(index + count) - base]
+        return self._term.view[self.start - base : self.end - base]
 
     def data(self, first: int, count: int) -> bytes:
         """The frames of entries ``first .. first + count - 1``, to be sent; always the same bytes."""
-        return bytes(self.view(first - self.first, count))
+        index, base = first - self.first, self._term.base
+        return bytes(self._term.view[self.position(index) - base : self.position(index + count) - base])
 
     def seal(
         self, shape: FrameShape, digester: Digester, ledger_id: int, first: int, last_add_confirmed: int, length: int
@@ -94,7 +93,7 @@ class Frames:
         self.first = first
         if self.count < _COLUMNS:
             return self._seal_each(shape, digester, ledger_id, last_add_confirmed, length)
-        data = bytes(self.view(0, self._count))
+        data = bytes(self.view())
         sizes, payloads = self._payloads(data, shape.payload_at)
         headers = pack_headers(ledger_id, first, last_add_confirmed, length, sizes)
         digests = digester.digests(column(headers, ENTRY_HEADER_SIZE, self._count, 0, ENTRY_HEADER_SIZE), payloads)
@@ -121,7 +120,7 @@ class Frames:
         parts = [b""] * (2 * count)
         parts[::2] = column(bytes(fronts), size, count, 0, size)
         parts[1::2] = payloads
-        self.view(0, count)[:] = b"".join(parts)
+        self.view()[:] = b"".join(parts)
 
     def _seal_each(
         self, shape: FrameShape, digester: Digester, ledger_id: int, last_add_confirmed: int, length: int

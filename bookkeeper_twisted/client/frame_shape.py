@@ -14,6 +14,7 @@ both  ..      payload, to the end of the frame
 
 import struct
 from collections.abc import Callable
+from functools import lru_cache
 from typing import Any, Protocol
 
 from ..codec import v2, v3
@@ -26,6 +27,9 @@ from ..model import ENTRY_HEADER_SIZE
 
 STORED_BY_SLICE = 4096
 """Payloads from this size on are stored as a slice: a compiled layout for each size would not pay."""
+
+_MAX_ROWS = 1024
+"""Sizes whose rows a ledger keeps: all of them together take no more memory than a term."""
 
 _ID_SIZE = 9
 """Bytes of a txnId or an entryId in V3, and of the lengths inside a frame: always the same, so that places are."""
@@ -49,7 +53,7 @@ class FrameShape(Protocol):
     :ivar master_key, flags: of every add.
     :ivar digest_size: bytes of a digest.
     :ivar payload_at: where the payload begins; the entry's header and digest are in front of it.
-    :ivar rows: by payload size; filled as sizes are met.
+    :ivar rows: by payload size, those that are kept; any thread may look there first.
     """
 
     wire: int
@@ -57,7 +61,10 @@ class FrameShape(Protocol):
     flags: int
     digest_size: int
     payload_at: int
-    rows: "Rows"
+    rows: dict[int, Row]
+
+    def row(self, size: int) -> Row:
+        """Makes the row of payloads of ``size`` bytes, and keeps it if that pays."""
 
     def head(self, size: int) -> bytes:
         """The first bytes of frames with payloads of ``size`` bytes, up to and with the ledger id."""
@@ -72,22 +79,34 @@ class FrameShape(Protocol):
         """
 
 
-class Rows(dict[int, Row]):
-    """Rows by payload size, made when a size is first met."""
+class _Shape:
+    """What both wires share."""
 
-    def __init__(self, head: Callable[[int], bytes], gap: int) -> None:
-        """:param gap: bytes that are left out between head and payload."""
-        self._head = head
-        self._gap = gap
+    payload_at: int
 
-    def __missing__(self, size: int) -> Row:
-        head = self._head(size)
-        frame_size = len(head) + self._gap + size
+    def __init__(self) -> None:
+        self.rows: dict[int, Row] = {}
+
+    def head(self, size: int) -> bytes:
+        """See :meth:`FrameShape.head`."""
+        raise NotImplementedError
+
+    def row(self, size: int) -> Row:
+        """See :meth:`FrameShape.row`."""
+        head, payload_at = self.head(size), self.payload_at
         if size >= STORED_BY_SLICE:
-            return _stored_by_slice(frame_size - size), frame_size, head
-        row = struct.Struct(f"{len(head)}s{self._gap}x{size}s").pack_into, frame_size, head
-        self[size] = row
+            return _stored_by_slice(payload_at), payload_at + size, head
+        row = _layout(len(head), payload_at, size).pack_into, payload_at + size, head
+        if len(self.rows) >= _MAX_ROWS:
+            self.rows.clear()
+        self.rows[size] = row
         return row
+
+
+@lru_cache(maxsize=STORED_BY_SLICE)
+def _layout(head_size: int, payload_at: int, size: int) -> struct.Struct:
+    """Shared by the ledgers that have payloads of this size."""
+    return struct.Struct(f"{head_size}s{payload_at - head_size}x{size}s")
 
 
 def _stored_by_slice(payload_at: int) -> Store:
@@ -99,7 +118,7 @@ def _stored_by_slice(payload_at: int) -> Store:
     return store
 
 
-class V2Shape:
+class V2Shape(_Shape):
     """Adds of V2; the same bytes for every bookie."""
 
     wire = 2
@@ -108,6 +127,7 @@ class V2Shape:
         """:raises CodecError: the key is not of 20 bytes."""
         if len(master_key) != MASTER_KEY_SIZE:
             raise CodecError(f"V2 carries a key of {MASTER_KEY_SIZE} bytes, not {len(master_key)}")
+        super().__init__()
         self.master_key = master_key
         self.flags = flags
         self.digest_size = digest_size
@@ -115,7 +135,6 @@ class V2Shape:
         self._tail = word + master_key + _LEDGER.pack(ledger_id)
         self._entry = ENTRY_HEADER_SIZE + digest_size
         self.payload_at = 4 + v2.ADD_OVERHEAD + self._entry
-        self.rows = Rows(self.head, self._entry - _LEDGER.size)
 
     def head(self, size: int) -> bytes:
         """See :meth:`FrameShape.head`."""
@@ -129,7 +148,7 @@ class V2Shape:
         return frames
 
 
-class V3Shape:
+class V3Shape(_Shape):
     """Adds of V3.  Their txnIds are those of one connection and one attempt, and are put in when they are sent."""
 
     wire = 3
@@ -137,6 +156,7 @@ class V3Shape:
     def __init__(
         self, ledger_id: int, digest_size: int, master_key: bytes, flags: int = 0, deferred_sync: bool = False
     ) -> None:
+        super().__init__()
         self.master_key = master_key
         self.flags = flags
         self.digest_size = digest_size
@@ -149,7 +169,6 @@ class V3Shape:
         self._ids = ids + bytes_field(b"\x1a", master_key) + (b"\x28\x01" if deferred_sync else b"") + b"\x22"
         self._entry = ENTRY_HEADER_SIZE + digest_size
         self.payload_at = 4 + len(self._header) + _SIZE_SIZE + len(self._ids) + _SIZE_SIZE + self._entry
-        self.rows = Rows(self.head, self._entry - _LEDGER.size)
 
     def head(self, size: int) -> bytes:
         """See :meth:`FrameShape.head`."""

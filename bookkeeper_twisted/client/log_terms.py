@@ -1,9 +1,10 @@
 """The memory of claim logs: terms, and the pool that keeps them between uses."""
 
 from bisect import insort
-from collections import deque
 
 DEFAULT_TERM_SIZE = 256 << 10
+SMALL_TERM_SIZE = 8 << 10
+"""That of the first term of a log that holds none, so that thousands of ledgers may have an entry on its way each."""
 
 
 class Term:
@@ -25,13 +26,17 @@ class Term:
         self.buffer = buffer
         self.view = memoryview(buffer)
         self.holes: list[tuple[int, int]] = []
-        self.aborted: deque[tuple[int, int]] = deque()
+        self.aborted: list[tuple[int, int]] = []
         self.tainted = False
 
     def sort_holes(self) -> None:
         """Takes in what was reported."""
         while self.aborted:
-            insort(self.holes, self.aborted.popleft())
+            insort(self.holes, self.aborted.pop())
+
+
+NO_TERM = Term(0, bytearray())
+"""What logs without memory have for a term: nothing fits."""
 
 
 class TermPool:
@@ -41,43 +46,46 @@ class TermPool:
     thread may take and give.
 
     :ivar size: bytes of an ordinary term; a frame that is larger gets one of its own size, which is not kept.
+    :ivar small: bytes of a small one.
     :ivar made: pieces of memory made so far: in a steady state the number does not grow.
     """
 
-    __slots__ = ("size", "made", "_kept", "_free")
+    __slots__ = ("size", "small", "made", "_kept", "_free")
 
     def __init__(self, size: int = DEFAULT_TERM_SIZE, kept: int = 64, prepared: int = 0) -> None:
         """
-        :param kept: pieces of memory that may lie unused.
-        :param prepared: how many of them are made at once.
+        :param kept: pieces of memory of each size that may lie unused.
+        :param prepared: how many ordinary ones are made at once.
         """
         self.size = size
+        self.small = min(SMALL_TERM_SIZE, size)
         self.made = 0
         self._kept = kept
-        self._free = [self._make(size) for _ in range(prepared)]
+        self._free: dict[int, list[bytearray]] = {self.small: [], size: []}
+        self._free[size] += [self._make(size) for _ in range(prepared)]
 
-    def take(self, base: int, size: int) -> Term:
-        """A term that begins at position ``base`` and has room for a frame of ``size`` bytes."""
-        if size > self.size:
-            return Term(base, self._make(size))
+    def take(self, base: int, room: int) -> Term:
+        """A term that begins at position ``base`` and has room for ``room`` bytes; small if that is enough."""
+        size = self.small if room <= self.small else max(room, self.size)
         try:
-            buffer = self._free.pop()
-        except IndexError:
-            buffer = self._make(self.size)
+            buffer = self._free[size].pop()
+        except LookupError:
+            buffer = self._make(size)
         return Term(base, buffer)
 
     def give(self, term: Term) -> None:
         """Takes a term back; its memory serves again unless somebody still holds a slice of it."""
         buffer = term.buffer
         term.view.release()
-        if term.tainted or len(buffer) != self.size or len(self._free) >= self._kept:
+        free = self._free.get(len(buffer))
+        if term.tainted or free is None or len(free) >= self._kept:
             return
         try:  # a bytearray with a live view cannot be resized
             buffer.append(0)
         except BufferError:
             return
         buffer.pop()
-        self._free.append(buffer)
+        free.append(buffer)
 
     def _make(self, size: int) -> bytearray:
         self.made += 1

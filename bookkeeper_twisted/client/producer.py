@@ -2,15 +2,15 @@
 
 Theory of operation.  CPython lets another thread run only at a call, a return or a backward jump.  So a straight
 run of loads, additions, comparisons, forward branches and stores cannot be split, and *is* the atomic
-fetch-and-add: the lines between the comments below take the place and publish, in this handle, that it is
-taken.  A call or a loop in there breaks everything, which a test of the byte code prevents.  A trace function
-would run in between as well; who has one makes the log use its lock for good, and so does an interpreter
-without a global lock.
+fetch-and-add: it takes the place and publishes, in this handle, that it is taken.  A call or a loop in there
+breaks everything, which a test of the byte code prevents.  Trace functions run in between too, but where a line
+begins: so what must not be split is one line.  Against those that trace every instruction, a log has its handles
+use its lock if a trace function is set when they are made, and so it does in an interpreter without a global lock.
 
 A commit is one store; the sender's frontier is the least place that is still open in any handle.
 """
+# ruff: noqa: E701, E702
 
-import sys
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
@@ -22,8 +22,6 @@ if TYPE_CHECKING:
 
 IDLE = -1
 REVOKED = -2
-
-_tracing = sys.gettrace
 
 
 class Producer:
@@ -53,19 +51,14 @@ class Producer:
         :raises IllegalOperationError: another claim of the handle is open, or the log gave this one up; the
             frame is not sent then.
         """
-        store, size, head = self._rows[len(payload)]
         log = self._log
-        if _tracing() is not None:
-            log.use_lock()
-        # from here ...
-        start = log.tail
-        end = start + size
-        if end <= log.limit and self.start == IDLE:
-            self.start = start
-            self.end = end
-            self.term = term = log.term
-            log.tail = end
-            # ... to here nothing may be called
+        try:
+            store, size, head = self._rows[len(payload)]
+        except KeyError:
+            store, size, head = log.row(len(payload))
+        # fmt: off
+        if (end := (start := log.tail) + size) <= log.limit and self.start == IDLE: self.start = start; self.end = log.tail = end; self.term = term = log.term  # noqa: E501
+        # fmt: on
         else:
             end = log.claim_slowly(self, size)
             if end < 0:
@@ -73,13 +66,12 @@ class Producer:
             start, term = self.start, self.term
         try:
             store(term.buffer, start - term.base, head, payload)
-            if self.start != start:
-                self._revoked()
-            self.start = IDLE
         except BaseException:
-            if self.start == start:
-                self.give_up()
+            self.give_up()
             raise
+        if self.start == start: self.start = IDLE  # fmt: skip
+        else:
+            self._revoked()
         if not log.armed:
             log.wake()
         return end
@@ -89,7 +81,7 @@ class Producer:
 
         :returns: the position behind it, or a :class:`~.claim_log.ClaimResult`.
         """
-        store, frame_size, head = self._rows[size]
+        store, frame_size, head = self._log.row(size)
         end = self._log.claim_slowly(self, frame_size)
         if end > 0:
             at = self.start - self.term.base
@@ -114,9 +106,9 @@ class Producer:
         :raises IllegalOperationError: there is no claim, or the log has given it up.
         """
         self._let_go()
-        if self.start < 0:
+        if self.start >= 0: self.start = IDLE  # fmt: skip
+        else:
             self._revoked()
-        self.start = IDLE
         self._log.wake()
         return self.end
 
@@ -129,10 +121,11 @@ class Producer:
     def revoke(self) -> bool:
         """Gives up a claim whose thread is gone or stuck; only the log's.  False if it was committed meanwhile."""
         start, end, term = self.start, self.end, self.term
-        # a commit and this exclude each other as offers do
-        if self.start != start or start < 0:
+        if start < 0:
             return False
-        self.start = REVOKED
+        if self.start == start: self.start = REVOKED  # fmt: skip
+        else:
+            return False
         term.tainted = True
         term.aborted.append((start, end))
         return True

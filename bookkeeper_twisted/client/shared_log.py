@@ -46,6 +46,11 @@ class SharedLog(ClaimLog):
     :ivar dropped: offers that found no room and were dropped.
     """
 
+    __slots__ = (
+        "armed", "dropped", "_lock", "_threads", "_wake", "_when_full", "_patience", "_blocked", "_producers",
+        "_locked", "_stuck",
+    )  # fmt: skip
+
     def __init__(
         self, shape: FrameShape, pool: TermPool, threads: Threads, wake: Callable[[], None],
         when_full: WhenFull = WhenFull.CODE, window: int | None = None, start: int = 0, patience: float | None = None,
@@ -54,9 +59,10 @@ class SharedLog(ClaimLog):
         :param patience: seconds to wait for room at most, where that is the policy.
         :param wake: has the sender look for frames; called on any thread, once until it has looked.
         """
-        super().__init__(shape, pool, threads.lock(), window, start)
+        super().__init__(shape, pool, window, start)
         self.armed = False
         self.dropped = 0
+        self._lock = threads.lock()  # of those who work behind the gate
         self._threads = threads
         self._wake = wake
         self._when_full = when_full
@@ -70,6 +76,8 @@ class SharedLog(ClaimLog):
 
     def producer(self) -> Producer:
         """A handle for the calling thread."""
+        if sys.gettrace() is not None:
+            self.use_lock()
         producer = Producer(self, self._threads.is_alive())
         with self._lock:
             kept = [other for other in self._producers if other.start != IDLE or other.alive()]
@@ -160,6 +168,23 @@ class SharedLog(ClaimLog):
             if 0 <= start < committed:
                 committed = start
         return committed
+
+    def _settle(self, position: int) -> None:
+        with self._lock:
+            self.limit = 0
+            super()._settle(position)
+
+    def _end(self, failure: Exception) -> None:
+        with self._lock:
+            super()._end(failure)
+
+    def trim(self) -> None:
+        """See :meth:`ClaimLog.trim`; not while a claim is open."""
+        with self._lock:
+            self.limit = 0
+            if self._committed() == self.tail:
+                super().trim()
+            self._open_gate()
 
     def unblock(self, now: float) -> bool:
         """Gives up the claim the sender waits for, if its thread is dead or has had :data:`STUCK_SECONDS`.

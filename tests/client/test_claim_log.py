@@ -3,9 +3,11 @@
 from twisted.trial.unittest import SynchronousTestCase
 
 from bookkeeper_twisted.client.claim_log import MAX_POSITION, MAX_TERMS, ClaimResult
+from bookkeeper_twisted.client.exclusive_log import ExclusiveLog
+from bookkeeper_twisted.client.log_terms import TermPool
 from bookkeeper_twisted.errors import IncorrectParameterError, LedgerClosedError, LedgerFencedError
 
-from .log_case import OVERHEAD, Sender, Shared, exclusive_log, payloads
+from .log_case import OVERHEAD, Sender, Shared, exclusive_log, payloads, shape
 
 _SIZE = 256 - OVERHEAD
 """Payload of a frame of which four fill a term."""
@@ -93,6 +95,24 @@ class RoomTests(SynchronousTestCase):
         sender.acknowledge()
         self.assertEqual(sender.payloads(), [b"a", b"b"])
         self.assertEqual(log._pool.made, 1)
+
+    def test_small_first(self) -> None:
+        """A log begins with little memory, goes on with more, and starts with more if it is offered that at once."""
+        pool = TermPool()
+        log = ExclusiveLog(shape(), pool)
+        sender = Sender(log)
+        for _ in range(2):
+            self.assertGreater(log.offer(b"x"), 0)
+            self.assertEqual(len(log.term.buffer), pool.small)
+            self.assertGreater(log.offer(bytes(pool.small - OVERHEAD)), 0)
+            self.assertEqual(len(log.term.buffer), pool.size)
+            sender.acknowledge()
+            log.trim()
+        for payloads in ([bytes(100)] * 100, [*[bytes(100)] * 100, b""]):
+            log.offer_many(payloads)
+            self.assertEqual((len(log._terms), len(log.term.buffer)), (1, pool.size))
+            sender.acknowledge()
+            log.trim()
 
     def test_edges(self) -> None:
         """Positions pass 2**31 and 2**32, and stop at 2**63 - 1, for good, with the last frame whole."""

@@ -17,10 +17,10 @@ _SIZES = ([25] * 40, [0, 1, 3], [100], [10, 20, 20, 20, 20, 20, 5], [STORED_BY_S
 
 
 def _stored(shape: FrameShape, digester: Digester, payloads: list[bytes]) -> bytes:
-    term = TermPool(1 << 16).take(0, 1)
+    term = TermPool(1 << 16).take(0, 1 << 16)
     at = 0
     for payload in payloads:
-        store, size, head = shape.rows[len(payload)]
+        store, size, head = shape.row(len(payload))
         store(term.buffer, at, head, payload)
         at += size
     sent, start, first, length = b"", 0, 5, 77
@@ -70,9 +70,14 @@ class FrameShapeTests(SynchronousTestCase):
             V2Shape(7, 4, b"short")
 
     def test_rows(self) -> None:
-        """Layouts are kept for small payloads; large ones would fill the memory with them."""
+        """Rows are kept for small payloads, and not for any number of sizes: they would fill the memory."""
         digester = Digester(DigestType.CRC32C, b"pw")
-        rows = V2Shape(7, digester.size, digester.master_key).rows
-        self.assertIs(rows[10], rows[10])
-        rows[STORED_BY_SLICE]
-        self.assertEqual(list(rows), [10])
+        shape = V2Shape(7, digester.size, digester.master_key)
+        shape.row(STORED_BY_SLICE)
+        self.assertEqual(list(shape.rows), [])
+        self.assertIs(shape.row(10), shape.rows[10])
+        most = 0
+        for size in range(STORED_BY_SLICE):
+            shape.row(size)
+            most = max(most, len(shape.rows))
+        self.assertEqual(most, 1024)

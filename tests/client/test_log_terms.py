@@ -24,6 +24,16 @@ class TermPoolTests(SynchronousTestCase):
             pool.take(base, 1)
         self.assertEqual(pool.made, 3)
 
+    def test_small(self) -> None:
+        """Who needs little gets little, and both sizes serve again."""
+        pool = TermPool()
+        for _ in range(3):
+            terms = [pool.take(0, room) for room in (1, pool.small, pool.small + 1)]
+            self.assertEqual([len(term.buffer) for term in terms], [pool.small, pool.small, pool.size])
+            for term in terms:
+                pool.give(term)
+        self.assertEqual(pool.made, 3)
+
     def test_odd_size(self) -> None:
         """A frame larger than a term gets memory of its own size, which is not kept."""
         pool = TermPool(100)
