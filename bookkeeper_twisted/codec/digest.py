@@ -40,6 +40,10 @@ _HEAD_AT, _HEAD_END = 4, 4 + ENTRY_HEADER_SIZE
 _BLOCK = 1024
 assert _HEADER.size == ENTRY_HEADER_SIZE
 
+_ONES = int.from_bytes(struct.pack(">Q", 1) * _BLOCK)
+_COUNTS = int.from_bytes(struct.pack(f">{_BLOCK}Q", *range(_BLOCK)))
+"""Large numbers of words of eight bytes: 1, 1, 1, ... and 0, 1, 2, ..."""
+
 Digests = Callable[[Iterable[bytes]], bytes]
 """From the covered bytes of each entry to their digests, side by side."""
 
@@ -86,15 +90,25 @@ def pack_headers(
     :param length: bytes of all payloads of the ledger before the first one.
     :param sizes: bytes of each payload.
     """
-    count = len(sizes)
-    heads = array("q", (ledger_id, 0, last_add_confirmed, 0)) * count
-    heads[1::4] = array("q", range(first, first + count))
-    size = sizes[0]
-    if size and sizes.count(size) == count:
-        heads[3::4] = array("q", range(length + size, length + size * count + 1, size))
+    count, size = len(sizes), sizes[0]
+    heads = array("q", _HEADER.pack(ledger_id, 0, last_add_confirmed, 0)) * count
+    heads[1::4] = array("q", _progression(first, 1, count))
+    if sizes.count(size) == count:
+        heads[3::4] = array("q", _progression(length + size, size, count))
     else:
-        heads[3::4] = array("q", list(accumulate(sizes, initial=length))[1:])
-    return _big_endian(heads)
+        heads[3::4] = array("q", _big_endian(array("q", list(accumulate(sizes, initial=length))[1:])))
+    return heads.tobytes()
+
+
+def _progression(first: int, step: int, count: int) -> bytes:
+    """``first``, ``first + step``, ... in words of eight bytes.
+
+    The words are the digits of one large number, so that all of them are made by two multiplications.
+    """
+    if count > _BLOCK:
+        return _progression(first, step, _BLOCK) + _progression(first + step * _BLOCK, step, count - _BLOCK)
+    shift = 64 * (_BLOCK - count)
+    return (first * (_ONES >> shift) + step * (_COUNTS >> shift)).to_bytes(8 * count, "big")
 
 
 class Digester:

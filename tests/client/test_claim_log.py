@@ -108,8 +108,8 @@ class RoomTests(SynchronousTestCase):
             self.assertEqual(len(log.term.buffer), pool.size)
             sender.acknowledge()
             log.trim()
-        for payloads in ([bytes(100)] * 100, [*[bytes(100)] * 100, b""]):
-            log.offer_many(payloads)
+        for many in ([bytes(100)] * 100, [*[bytes(100)] * 100, b""]):
+            log.offer_many(many)
             self.assertEqual((len(log._terms), len(log.term.buffer)), (1, pool.size))
             sender.acknowledge()
             log.trim()
