@@ -5,10 +5,12 @@ from random import Random
 
 from bookkeeper_twisted.client.bookie_peer import BookiePeer
 from bookkeeper_twisted.client.bookie_socket import BookieSocket
+from bookkeeper_twisted.client.frame_shape import V2Shape
 from bookkeeper_twisted.codec.digest import Digester
 from bookkeeper_twisted.errors import BookieHandleNotAvailableError
 from bookkeeper_twisted.model import DigestType
 from bookkeeper_twisted.protocol.request_ids import RequestIds
+from bookkeeper_twisted.testing.adds import adds_of
 from tests.client.socket_case import BOOKIE, SilentBookie
 
 MAX_SOCKETS = 2
@@ -56,7 +58,8 @@ def wrong_failures() -> int:
             def done(first: int, count: int, error: Exception | None, flow_id: int = ids.flow_id) -> None:
                 failed.append((flow_id, first))
 
-            connection.add(ids, digester.seal(ids.flow_id, entry, -1, 0, [b""]), digester.master_key, 0, False, done)
+            run = digester.seal(ids.flow_id, entry, -1, 0, [b""])
+            connection.add(ids, adds_of(V2Shape(run.ledger_id, 0, digester.master_key), run), done)
             if socket is lost:
                 expected.append((ids.flow_id, entry))
     peer.clock.advance(0)

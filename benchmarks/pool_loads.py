@@ -22,6 +22,7 @@ from bookkeeper_twisted.codec.digest import Digester
 from bookkeeper_twisted.config import ClientConfig
 from bookkeeper_twisted.metadata.memory import MemoryStore
 from bookkeeper_twisted.model import BookieServiceInfo, DigestType, EntryRun
+from bookkeeper_twisted.testing.adds import adds_of
 
 from .processes import ROOT
 
@@ -92,7 +93,7 @@ class Lockstep:
 
         run = next(runs, None)
         if run is not None:
-            flow.add(self._bookie_id, run, self._digester.master_key, 0, False, done)
+            flow.add(self._bookie_id, adds_of(flow.add_shape(run.ledger_id, 0, self._digester.master_key), run), done)
             return
         self._running -= 1
         if not self._running:
@@ -146,9 +147,10 @@ async def memory_rows(reactor: Any, bookie_id: str, scale: float) -> list[Row]:
         tracemalloc.start()
         flows = [client.bookie_client.open_flow() for _ in range(count)]
         run = Digester(DigestType.CRC32C, b"").seal(1 << 40, 0, -1, 0, [bytes(SIZE)])
+        adds = adds_of(client.bookie_client.add_shape(run.ledger_id, 0, bytes(20)), run)
         for flow in flows:
             answered: Deferred[None] = Deferred()
-            flow.add(bookie_id, run, bytes(20), 0, False, lambda *_, answered=answered: answered.callback(None))
+            flow.add(bookie_id, adds, lambda *_, answered=answered: answered.callback(None))
             await answered
         gc.collect()
         held, _ = tracemalloc.get_traced_memory()

@@ -44,9 +44,9 @@ class AdvLedgerWriter(SealingWriter):
         waiter: Deferred[int] = Deferred()
         if entry_id > self.last_add_pushed + 1:
             self._held[entry_id] = _Held(data, waiter)
-            self._held_size += len(data) + self._overhead
+            self._held_size += len(data) + self._sealer.shape.payload_at
         else:
-            self._push((data,), len(data), waiter, entry_id)
+            self._push(data, waiter, entry_id)
             self._release()
         return waiter
 
@@ -63,8 +63,8 @@ class AdvLedgerWriter(SealingWriter):
     def _release(self) -> None:
         """Pushes what waited for the entry just pushed."""
         while (held := self._held.pop(self.last_add_pushed + 1, None)) is not None:
-            self._held_size -= len(held.data) + self._overhead
-            self._push((held.data,), len(held.data), held.waiter, self.last_add_pushed + 1)
+            self._held_size -= len(held.data) + self._sealer.shape.payload_at
+            self._push(held.data, held.waiter, self.last_add_pushed + 1)
 
     def _drop_held(self, error: Exception) -> None:
         """Fails what waits behind a gap."""

@@ -10,9 +10,11 @@ from .bookie_health import BookieHealth
 from .bookie_watcher import BookieWatcher
 from .budget import ByteBudget
 from .interfaces import IBookieClient
+from .log_terms import TermPool
 from .placement import Chance, Schedule
 from .read_order import ReadOrder
 from .speculation import Patience
+from .turn_end import TurnEnd
 
 _MS = 0.001
 _STICKY_BITS = 16
@@ -27,6 +29,8 @@ class ClientContext:
     :ivar poll_support: which do not know those that wait, which are V3's.
     :ivar health: what was lately seen of bookies.
     :ivar budget: bytes that all writers together may have on their way.
+    :ivar terms: memory of their logs.
+    :ivar turn_end: when they send what was appended in a turn.
     """
 
     clock: IReactorTime
@@ -39,6 +43,8 @@ class ClientContext:
     poll_support: BatchSupport = attrs.field()
     health: BookieHealth = attrs.field()
     budget: ByteBudget = attrs.field()
+    terms: TermPool = attrs.field(factory=TermPool)
+    turn_end: TurnEnd = attrs.field()
 
     @batch_support.default
     def _batch_support(self) -> BatchSupport:
@@ -55,6 +61,10 @@ class ClientContext:
     @budget.default
     def _budget(self) -> ByteBudget:
         return ByteBudget(self.config.max_client_in_flight_bytes)
+
+    @turn_end.default
+    def _turn_end(self) -> TurnEnd:
+        return TurnEnd(self.clock)
 
     def with_flow(self) -> "ClientContext":
         """The same for one handle, whose calls are a flow of their own; the handle ends it."""

@@ -10,23 +10,25 @@ A flow stays with a socket until that is lost or the flow ends.
 """
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import TypeVar, cast
 
 from twisted.internet.defer import Deferred, fail, succeed
 from twisted.python.failure import Failure
 from zope.interface import implementer
 
-from ..codec import v2
 from ..codec.runs import BatchReply, ReadReply
 from ..config import ClientConfig
 from ..errors import BookKeeperError, ClientClosedError, IllegalOperationError, Status
-from ..model import EntryRun
 from ..protocol import cold_calls
 from ..protocol.client import ClientConnection, error_of
 from ..protocol.cold_calls import ColdCall
+from ..protocol.outstanding import AddsDone
 from .bookie_socket import BookieSocket
+from .frame_shape import FrameShape, V2Shape, V3Shape
 from .interfaces import IBookieClient
 from .pool import ConnectionPool
+from .sealed_adds import SealedAdds
 
 T = TypeVar("T")
 
@@ -43,23 +45,13 @@ class FlowWorld:
     :ivar v2_only: whether V3 is refused for what V2 carries, or cannot say.
     """
 
-    __slots__ = ("pool", "answered", "main_wire", "v2_only", "_frames")
+    __slots__ = ("pool", "answered", "main_wire", "v2_only")
 
     def __init__(self, pool: ConnectionPool, config: ClientConfig, answered: Answered | None) -> None:
         self.pool = pool
         self.answered = answered
         self.main_wire = 3 if config.wire_protocol == "v3" else 2
         self.v2_only = config.wire_protocol == "v2"
-        # the frames of the run sent last: a V2 frame is the same for every bookie of the write quorum
-        self._frames: tuple[EntryRun | None, bytes, int, bytes] = (None, b"", 0, b"")
-
-    def v2_frames(self, entries: EntryRun, master_key: bytes, flags: int) -> bytes:
-        """The frames of a run."""
-        run, key, run_flags, frames = self._frames
-        if run is not entries or key != master_key or run_flags != flags:
-            frames = v2.encode_adds(master_key, entries, flags, False, 0)
-            self._frames = (entries, master_key, flags, frames)
-        return frames
 
 
 @implementer(IBookieClient)
@@ -78,43 +70,49 @@ class Flow:
 
     # ---- IBookieClient -------------------------------------------------------------------------------
 
-    def add(
-        self, bookie_id: str, entries: EntryRun, master_key: bytes, flags: int, deferred_sync: bool, done: RangeDone
-    ) -> None:
+    def add_shape(
+        self, ledger_id: int, digest_size: int, master_key: bytes, flags: int = 0, deferred_sync: bool = False
+    ) -> FrameShape:
+        """See :meth:`~.interfaces.IBookieClient.add_shape`."""
+        if deferred_sync or self._world.main_wire == 3:
+            return V3Shape(ledger_id, digest_size, master_key, flags, deferred_sync)
+        return V2Shape(ledger_id, digest_size, master_key, flags)
+
+    def add(self, bookie_id: str, adds: SealedAdds, done: RangeDone) -> None:
         """See :meth:`~.interfaces.IBookieClient.add`."""
-
-        def finished(first: int, count: int, error: Exception | None) -> None:
-            if self._world.answered is not None:
-                self._world.answered(bookie_id, error)
-            try:
-                done(bookie_id, first, count, error)
-            finally:
-                self._ended(count)
-
-        def send(connection: ClientConnection) -> None:
-            if connection.wire == 3:
-                connection.add(ids, entries, master_key, flags, deferred_sync, finished)
-            elif connection.can_add(entries):
-                frames = self._world.v2_frames(entries, master_key, flags)
-                connection.add(ids, entries, master_key, flags, deferred_sync, finished, frames)
-            else:
-                self._connected(bookie_id, 3).addCallback(send).addErrback(refused)
-
-        def refused(failure: Failure) -> None:
-            finished(entries.first, entries.count, cast(Exception, failure.value))
-
-        ids, wire = self._ids, self._world.main_wire
-        self._pending += entries.count
-        if deferred_sync and wire == 2:
-            if self._world.v2_only:
-                finished(entries.first, entries.count, IllegalOperationError("V2 has no deferred sync"))
-                return
-            wire = 3
+        wire = adds.wire
+        self._pending += adds.count
+        added = partial(self._added, bookie_id, done)
+        if wire == 3 and self._world.v2_only:
+            added(adds.first, adds.count, IllegalOperationError("V2 has no deferred sync"))
+            return
         socket = self._sockets.get((bookie_id, wire))
         if socket is not None and (ready := socket.ready) is not None:
-            send(ready)
+            self._send_adds(ready, bookie_id, adds, added)
         else:
-            self._connected(bookie_id, wire).addCallback(send).addErrback(refused)
+            self._add_later(wire, bookie_id, adds, added)
+
+    def _send_adds(self, connection: ClientConnection, bookie_id: str, adds: SealedAdds, added: AddsDone) -> None:
+        if connection.can_add(adds):
+            connection.add(self._ids, adds, added)
+        else:
+            self._add_later(3, bookie_id, adds, added)
+
+    def _add_later(self, wire: int, bookie_id: str, adds: SealedAdds, added: AddsDone) -> None:
+        """Adds once there is a connection."""
+
+        def refused(failure: Failure) -> None:
+            added(adds.first, adds.count, cast(Exception, failure.value))
+
+        self._connected(bookie_id, wire).addCallback(self._send_adds, bookie_id, adds, added).addErrback(refused)
+
+    def _added(self, bookie_id: str, done: RangeDone, first: int, count: int, error: Exception | None) -> None:
+        if self._world.answered is not None:
+            self._world.answered(bookie_id, error)
+        try:
+            done(bookie_id, first, count, error)
+        finally:
+            self._ended(count)
 
     def read(
         self, bookie_id: str, ledger_id: int, entry_id: int, flags: int = 0, master_key: bytes | None = None

@@ -8,7 +8,8 @@ from twisted.internet.defer import Deferred
 from zope.interface import Interface
 
 from ..codec.runs import BatchReply, ReadReply
-from ..model import EntryRun
+from .frame_shape import FrameShape
+from .sealed_adds import SealedAdds
 
 
 class IBookieClient(Interface):
@@ -19,14 +20,20 @@ class IBookieClient(Interface):
     A cancelled call forgets its reply.  A reply that comes late is dropped.
     """
 
-    def add(
-        bookie_id: str, entries: EntryRun, master_key: bytes, flags: int, deferred_sync: bool,
-        done: Callable[[str, int, int, Exception | None], None],
-    ) -> None:  # fmt: skip
-        """Sends the entries of a run in one write.
+    def add_shape(
+        ledger_id: int, digest_size: int, master_key: bytes, flags: int = 0, deferred_sync: bool = False
+    ) -> FrameShape:
+        """How adds of a ledger are laid out for :meth:`add`.
+
+        :param flags: of the wire, :data:`~bookkeeper_twisted.codec.operations.RECOVERY_ADD` for instance.
+        :param deferred_sync: whether bookies acknowledge before they sync.
+        """
+
+    def add(bookie_id: str, adds: SealedAdds, done: Callable[[str, int, int, Exception | None], None]) -> None:
+        """Sends adds in one write.
 
         ``done(bookie_id, first, count, error)`` is called for each range of entries as its replies
-        arrive; together the calls cover the run exactly once.
+        arrive; together the calls cover the adds exactly once.
         """
 
     def read(

@@ -111,8 +111,9 @@ class LedgerRecovery:
             config.recovery_read_batch_size,
         )  # fmt: skip
         back = WriteBack(
-            context.clock, context.bookies, self._digester, rules, changes, confirmed, config.max_in_flight_bytes
-        )
+            context.clock, context.bookies, self._digester, self._ledger_id, rules, changes, confirmed, context.terms,
+            config.max_in_flight_bytes,
+        )  # fmt: skip
         try:
             following = confirmed + 1
             while (run := await reads.entries_from(following)) is not None:

@@ -10,7 +10,7 @@ writer ends: what was completed before it is told first, then nothing ever compl
 """
 
 from collections import deque
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 
 import attrs
@@ -41,16 +41,12 @@ _FATAL = (LedgerFencedError, UnauthorizedAccessError, IllegalOperationError, Cli
 
 @attrs.frozen
 class AddRules:
-    """How the adds of one writer are made.
+    """What one writer does about adds that fail, or take long.
 
-    :ivar flags: of the wire, :data:`~bookkeeper_twisted.codec.operations.RECOVERY_ADD` for instance.
-    :ivar deferred_sync: whether bookies acknowledge before they sync.
     :ivar delay_change: replace bookies only where entries cannot reach their ack quorum without.
     :ivar quorum_timeout: seconds until the ack quorum of an entry, None to wait for ever.
     """
 
-    flags: int = 0
-    deferred_sync: bool = False
     delay_change: bool = False
     quorum_timeout: float | None = None
 
@@ -75,9 +71,9 @@ class QuorumWriter:
     _log = Logger()
 
     def __init__(
-        self, clock: IReactorTime, bookies: IBookieClient, master_key: bytes, schedule: Schedule,
-        ensemble: Iterable[str], changes: IEnsembleChange, rules: AddRules, advanced: Callable[[], None],
-        ended: Callable[[Exception], None], completed: int = -1, length: int = 0,
+        self, clock: IReactorTime, bookies: IBookieClient, schedule: Schedule, ensemble: Iterable[str],
+        changes: IEnsembleChange, rules: AddRules, advanced: Callable[[], None], ended: Callable[[Exception], None],
+        completed: int = -1, length: int = 0,
     ) -> None:  # fmt: skip
         """
         :param advanced: called when :attr:`completed` has grown.
@@ -92,7 +88,6 @@ class QuorumWriter:
         self._deaf = False
         self._clock = clock
         self._bookies = bookies
-        self._master_key = master_key
         self._schedule = schedule
         self._striped = schedule.striped
         self._members = tuple(Member(*item) for item in enumerate(ensemble))
@@ -129,28 +124,25 @@ class QuorumWriter:
         if self.failure is not None:
             return
         self._pending.append(pending)
-        self.in_flight += pending.run.size
+        self.in_flight += pending.size
         if self._timeout is not None:
             pending.sent_at = self._clock.seconds()
             self._timeout.start()
-        for member in self._members:
-            # an answer within the call may have replaced it, and the run was sent to its successor
-            if self._is_member(member):
-                self._send_to(member, pending, pending.run.first)
+        self._send_to(self._members, pending, pending.first)
 
-    def _send_to(self, member: Member, pending: PendingRun, first: int) -> None:
-        """Sends the entries from ``first`` on that a member keeps; always the same bytes."""
-        run, rules = pending.run, self._rules
-        answered = partial(self._answered, pending, member)
-        kept: Iterable[tuple[int, int]] = ((first, run.last - first + 1),)
-        if self._striped:
-            kept = self._schedule.stretches(member.position, first, run.last)
-        for start, count in kept:
-            if self.failure is not None:
-                return
-            self._bookies.add(
-                member.bookie_id, run.slice(start, count), self._master_key, rules.flags, rules.deferred_sync, answered
-            )  # fmt: skip
+    def _send_to(self, members: Sequence[Member], pending: PendingRun, first: int) -> None:
+        """Sends the entries from ``first`` on to members that keep them; always the same bytes."""
+        last = pending.last
+        if self._striped:  # cut before anything is sent: an answer might complete the run, and its memory serve again
+            stretches = self._schedule.stretches
+            cut = [(m, pending.adds(*part)) for m in members for part in stretches(m.position, first, last)]
+        else:
+            adds = pending.adds(first, last - first + 1)
+            cut = [(member, adds) for member in members]
+        for member, adds in cut:
+            # an answer within the call before may have ended this or replaced it, and its successor got the run
+            if self.failure is None and self._is_member(member):
+                self._bookies.add(member.bookie_id, adds, partial(self._answered, pending, member))
 
     # ---- answers -------------------------------------------------------------------------------------
 
@@ -216,12 +208,14 @@ class QuorumWriter:
             head = self._pending[0]
             acked = head.acks.acked
             if acked:
-                self.completed = head.run.first + acked - 1
+                self.completed = head.first + acked - 1
                 self.length = head.length_with(acked)
-            if acked < head.run.count:
+            if acked == head.count:
+                self._pending.popleft()
+                self.in_flight -= head.size
+            head.complete(acked)
+            if acked < head.count:
                 break
-            self._pending.popleft()
-            self.in_flight -= head.run.size
         if self.completed != before:
             if self._useless:
                 self._useless.clear()
@@ -277,10 +271,10 @@ class QuorumWriter:
         new = [member for member, old in zip(self._members, before, strict=True) if member is not old]
         self._log.info("entries from {first} on go to {ensemble}", first=self._change_start(), ensemble=ensemble)
         for pending in list(self._pending):
-            first = max(pending.run.first, self._change_start())
+            first = max(pending.first, self._change_start())
             self._take_back_acks(pending, new, first)
-            for member in new:
-                self._send_to(member, pending, first)
+            if self.failure is None:
+                self._send_to(new, pending, first)
 
     def _take_back_acks(self, pending: PendingRun, new: Iterable[Member], first: int) -> None:
         """What a replaced bookie holds does not count from the first entry of the new ensemble on (S16)."""
@@ -292,7 +286,7 @@ class QuorumWriter:
         for pending in self._pending:
             index = pending.acks.first_unreachable
             if index is not None:
-                entry_id = pending.run.first + index
+                entry_id = pending.first + index
                 return NotEnoughBookiesError(f"entry {entry_id} cannot reach its ack quorum: {pending.error}")
         return None
 

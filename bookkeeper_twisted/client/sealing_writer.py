@@ -1,12 +1,13 @@
 """What the writers of a ledger share: payloads in id order become sealed runs, adds complete, the ledger ends.
 
-Payloads pushed in one reactor turn are sealed as one run (header, LAC, length and digest of each entry);
-the run is the unit of everything that follows (:mod:`.quorum_writer`).  A writer that ended says why to
-every later call, and closes the ledger after its last confirmed entry (S12-S16).
+A payload is laid out in a claim log at once, as part of the frame that will be sent (:mod:`.claim_log`).  At
+the end of a reactor turn the logs are drained: what lies there is sealed in runs (header, LAC, length and
+digest of each entry), and the run is the unit of everything that follows (:mod:`.quorum_writer`).  The log
+keeps the frames until they are completed, so what is sent again are the same bytes.  A writer that ended says
+why to every later call, and closes the ledger after its last confirmed entry (S12-S16).
 """
 
 from collections import deque
-from collections.abc import Sequence
 from types import TracebackType
 from typing import Any, Self, TypeVar
 
@@ -21,13 +22,14 @@ from ..errors import (
     TooManyRequestsError,
 )
 from ..model import ENTRY_HEADER_SIZE, INVALID_ENTRY_ID, LedgerMetadata, LedgerState
-from .append_queue import AppendQueue
+from .claim_log import ClaimLog
 from .closing import close_ledger
 from .ensemble_change import NoEnsembleChange, StoredEnsembleChange
+from .exclusive_log import ExclusiveLog
 from .explicit_lac import ExplicitLac
 from .forced_sync import force_ensemble
 from .open_ledger import OpenLedger
-from .pending_run import PendingRun
+from .pending_run import RunSealer
 from .quorum_writer import AddRules, QuorumWriter
 from .shared_result import SharedResult
 
@@ -40,7 +42,7 @@ _FRAME_RESERVE = 128
 class SealingWriter:
     """The only writer of one ledger.
 
-    It keeps a bounded amount of memory: ``max_in_flight_bytes`` of entries are on their way, the same
+    It keeps a bounded amount of memory: ``max_in_flight_bytes`` of frames are on their way, the same
     again may wait for their turn (in order, with their ids given), and beyond that more fail with
     TooManyRequestsError.  Cancelling a Deferred stops the notification only; the entry is written.
 
@@ -59,36 +61,38 @@ class SealingWriter:
         self.length = 0
         context, config = ledger.context, ledger.context.config
         self._ledger = ledger
-        self._clock = context.clock
-        self._overhead = 4 + ENTRY_HEADER_SIZE + ledger.digester.size
-        self._max_payload = config.netty_max_frame_size_bytes - _FRAME_RESERVE - self._overhead
+        overhead = 4 + ENTRY_HEADER_SIZE + ledger.digester.size
+        self._max_payload = config.netty_max_frame_size_bytes - _FRAME_RESERVE - overhead
         self._max_in_flight = config.max_in_flight_bytes
         self._stored = StoredEnsembleChange(
             self.ledger_id, context.ledgers, ledger.metadata, context.watcher, config.max_num_ensemble_changes
         )
         self._quorum = self._quorum_writer(ledger)
+        shape = ledger.bookies.add_shape(
+            self.ledger_id, ledger.digester.size, ledger.digester.master_key, deferred_sync=ledger.deferred_sync
+        )
+        self._sealer = RunSealer(self.ledger_id, shape, ledger.digester, ledger.schedule)
+        self._own = ExclusiveLog.unbounded(shape, context.terms)
+        self._logs: tuple[ClaimLog, ...] = (self._own,)  # in this order each is drained before the next
         self._share = context.budget.share(self._at_turn_end)
-        self._queue = AppendQueue(self._overhead)
         self._waiters: deque[tuple[int, Deferred[Any], object]] = deque()
-        self._sent_length = 0
         self._lac = INVALID_ENTRY_ID
         self._confirmed_length = 0
         self._explicit_lac = ExplicitLac(ledger, lambda: self._lac, lambda: self._quorum.ensemble)
-        self._turn_end: object | None = None
+        self._put_off = False
         self._failure: Exception | None = None
         self._closing: SharedResult[None] | None = None
         self._drained: Deferred[None] | None = None
 
     def _quorum_writer(self, ledger: OpenLedger) -> QuorumWriter:
-        context, config, deferred = ledger.context, ledger.context.config, ledger.deferred_sync
+        context, config = ledger.context, ledger.context.config
         rules = AddRules(
-            deferred_sync=deferred, delay_change=config.delay_ensemble_change,
+            delay_change=config.delay_ensemble_change,
             quorum_timeout=config.add_entry_quorum_timeout_sec if config.add_entry_quorum_timeout_sec >= 0 else None,
         )  # fmt: skip
         return ledger.quorum_writer(
-            context.clock, ledger.bookies, ledger.digester.master_key, ledger.schedule,
-            ledger.metadata.value.segments[-1].bookies, NoEnsembleChange() if deferred else self._stored, rules,
-            self._advanced, self._ended,
+            context.clock, ledger.bookies, ledger.schedule, ledger.metadata.value.segments[-1].bookies,
+            NoEnsembleChange() if ledger.deferred_sync else self._stored, rules, self._advanced, self._ended,
         )  # fmt: skip
 
     @property
@@ -111,35 +115,44 @@ class SealingWriter:
             return LedgerClosedError(f"ledger {self.ledger_id} is closed")
         if largest > self._max_payload:
             return IncorrectParameterError(f"an entry of {largest} bytes; at most {self._max_payload} fit a frame")
-        if self._queue.size + self._quorum.in_flight > 2 * self._max_in_flight:
-            detail = f"{self._queue.size} bytes wait for {self._quorum.in_flight} in flight"
+        if self._own.in_flight > 2 * self._max_in_flight:
+            sent = self._quorum.in_flight
+            detail = f"{self._own.in_flight - sent} bytes wait for {sent} in flight"
             return TooManyRequestsError(self.ledger_id, detail=detail)
         return None
 
-    def _push(self, payloads: Sequence[bytes], size: int, waiter: "Deferred[T]", result: T) -> None:
-        """Gives payloads the next ids; the waiter gets the result once all of them are acknowledged."""
-        self._queue.push(payloads, size)
-        self.last_add_pushed += len(payloads)
+    def _push(self, payload: bytes, waiter: "Deferred[T]", result: T) -> None:
+        """Gives a payload the next id; the waiter gets the result once it is acknowledged."""
+        self._own.offer(payload)
+        self._pushed(1, len(payload), waiter, result)
+
+    def _pushed(self, count: int, size: int, waiter: "Deferred[T]", result: T) -> None:
+        """The next ids are those of payloads that were laid out, ``size`` bytes together."""
+        self.last_add_pushed += count
         self.length += size
         self._waiters.append((self.last_add_pushed, waiter, result))
         self._at_turn_end()
 
     def _at_turn_end(self) -> None:
-        if self._turn_end is None:
-            self._turn_end = self._clock.callLater(0, self._send_queued)
+        if not self._put_off:
+            self._put_off = True
+            self._ledger.context.turn_end.call(self._drain)
 
-    def _send_queued(self) -> None:
-        self._turn_end = None
-        quorum = self._quorum
-        while self._queue and (room := self._room()) is not None:
-            payloads = self._queue.take(room)
-            first = self.last_add_pushed - len(self._queue) - len(payloads) + 1
-            # the LAC is that of this moment and stays in the entry, whatever is acknowledged later
-            run = self._ledger.digester.seal(self.ledger_id, first, self._lac, self._sent_length, payloads)
-            pending = PendingRun(run, self._ledger.schedule, self._sent_length, self._overhead)
-            self._sent_length = pending.length_with(run.count)
-            quorum.send(pending)
-            self._share.update(quorum.in_flight)
+    def _drain(self) -> None:
+        """Sends what is in the logs, while there is room."""
+        self._put_off = False
+        for log in self._logs:
+            while log.waiting:
+                room = self._room()
+                if room is None or (run := self._sealer.take(log, room, self._lac)) is None:
+                    return
+                self._quorum.send(run)
+                self._share.update(self._quorum.in_flight)
+
+    @property
+    def _drained_all(self) -> bool:
+        """Whether nothing is to be sent or to complete."""
+        return self._quorum.idle and not any(log.waiting for log in self._logs)
 
     def _room(self) -> int | None:
         """Bytes that may be sent, at least one entry; None while neither this writer nor its client has room."""
@@ -159,10 +172,16 @@ class SealingWriter:
         while waiters and waiters[0][0] <= completed:
             _, waiter, result = waiters.popleft()
             waiter.callback(result)
-        if self._queue:
+        if any(log.waiting for log in self._logs):
             self._at_turn_end()
         elif quorum.idle:
-            self._notify_drained()
+            self._rest()
+
+    def _rest(self) -> None:
+        """Nothing is on its way: the logs need no memory."""
+        for log in self._logs:
+            log.trim()
+        self._notify_drained()
 
     def _confirm(self, entry_id: int, length: int) -> None:
         """Moves the LAC, only ever forward."""
@@ -174,7 +193,8 @@ class SealingWriter:
         """Nothing succeeds after this."""
         self._failure = error
         self._share.update(0)
-        self._queue.clear()
+        for log in self._logs:
+            log.abandon(error)
         waiters, self._waiters = self._waiters, deque()
         for _, waiter, _ in waiters:
             waiter.errback(error)
@@ -222,7 +242,7 @@ class SealingWriter:
         if self._closing is None:
             self._explicit_lac.stop()
             self._drained = Deferred()
-            if self._failure is not None or (not self._queue and self._quorum.idle):
+            if self._failure is not None or self._drained_all:
                 self._notify_drained()
             self._closing = SharedResult()
             self._drop_held(LedgerClosedError(f"ledger {self.ledger_id} is closed"))

@@ -9,15 +9,20 @@ from twisted.internet.interfaces import IReactorTime
 
 from ..codec.digest import Digester
 from ..errors import LedgerRecoveryError
-from ..model import ENTRY_HEADER_SIZE, EntryRun
+from ..model import EntryRun
 from .ensemble_change import RememberedEnsembleChange
+from .exclusive_log import ExclusiveLog
 from .interfaces import IBookieClient
-from .pending_run import PendingRun
+from .log_terms import TermPool
+from .pending_run import RunSealer
 from .quorum_writer import AddRules, QuorumWriter
 from .recovery_rules import RecoveryRules
 
 _LENGTH = struct.Struct(">q")
 _LENGTH_AT = 24
+
+_RUN_BYTES = 1 << 20
+"""Of entries that are sent together."""
 
 
 class WriteBack:
@@ -32,18 +37,19 @@ class WriteBack:
     """
 
     def __init__(
-        self, clock: IReactorTime, bookies: IBookieClient, digester: Digester, rules: RecoveryRules,
-        changes: RememberedEnsembleChange, last_add_confirmed: int, max_in_flight: int,
+        self, clock: IReactorTime, bookies: IBookieClient, digester: Digester, ledger_id: int, rules: RecoveryRules,
+        changes: RememberedEnsembleChange, last_add_confirmed: int, terms: TermPool, max_in_flight: int,
     ) -> None:  # fmt: skip
         self._digester = digester
         self._confirmed = last_add_confirmed
-        self._schedule = rules.schedule
-        self._overhead = 4 + ENTRY_HEADER_SIZE + digester.size
         self._max_in_flight = max_in_flight
+        shape = bookies.add_shape(ledger_id, digester.size, digester.master_key, rules.add_flags())
+        self._sealer = RunSealer(ledger_id, shape, digester, rules.schedule, last_add_confirmed)
+        self._log = ExclusiveLog.unbounded(shape, terms)
         self._waiting: Deferred[None] | None = None
         self._writer = QuorumWriter(
-            clock, bookies, digester.master_key, rules.schedule, rules.metadata.segments[-1].bookies, changes,
-            AddRules(flags=rules.add_flags()), self._wake, lambda error: self._wake(), last_add_confirmed,
+            clock, bookies, rules.schedule, rules.metadata.segments[-1].bookies, changes, AddRules(), self._wake,
+            self._ended, last_add_confirmed,
         )  # fmt: skip
 
     @property
@@ -61,9 +67,11 @@ class WriteBack:
 
         :raises BookKeeperError: an entry cannot get its ack quorum.
         """
-        for first, payloads, length in _stretches(run, self._digester.payloads(run)):
-            sealed = self._digester.seal(run.ledger_id, first, self._confirmed, length, payloads)
-            self._writer.send(PendingRun(sealed, self._schedule, length, self._overhead))
+        for payloads, length in _stretches(run, self._digester.payloads(run)):
+            self._log.offer_many(payloads)
+            self._sealer.length = length
+            while (pending := self._sealer.take(self._log, _RUN_BYTES, self._confirmed)) is not None:
+                self._writer.send(pending)
         while self._writer.failure is None and self._writer.in_flight > self._max_in_flight:
             await self._next_news()
         self._check()
@@ -89,14 +97,18 @@ class WriteBack:
         self._waiting = Deferred()
         await self._waiting
 
+    def _ended(self, error: Exception) -> None:
+        self._log.abandon(error)
+        self._wake()
+
     def _wake(self) -> None:
         waiting, self._waiting = self._waiting, None
         if waiting is not None and not waiting.called:
             waiting.callback(None)
 
 
-def _stretches(run: EntryRun, payloads: Sequence[bytes]) -> Iterator[tuple[int, Sequence[bytes], int]]:
-    """First id, payloads and length before them, of the stretches in which lengths add up.
+def _stretches(run: EntryRun, payloads: Sequence[bytes]) -> Iterator[tuple[Sequence[bytes], int]]:
+    """Payloads and length before them, of the stretches in which lengths add up.
 
     They always do, except where the writer was told the ids: it counts in the order of its calls.
     """
@@ -104,4 +116,4 @@ def _stretches(run: EntryRun, payloads: Sequence[bytes]) -> Iterator[tuple[int, 
     starts = [end - len(payload) for end, payload in zip(ends, payloads, strict=True)]
     breaks = [i for i, (end, start) in enumerate(zip(ends, starts[1:], strict=False), 1) if end != start]
     for low, high in pairwise((0, *breaks, run.count)):
-        yield run.first + low, payloads[low:high], starts[low]
+        yield payloads[low:high], starts[low]

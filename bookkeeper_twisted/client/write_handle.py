@@ -23,12 +23,11 @@ class LedgerWriter(SealingWriter):
         """
         if type(data) is not bytes:
             data = as_bytes(data)
-        size = len(data)
-        refusal = self._refusal(size)
+        refusal = self._refusal(len(data))
         if refusal is not None:
             return fail(refusal)
         waiter: Deferred[int] = Deferred()
-        self._push((data,), size, waiter, self.last_add_pushed + 1)
+        self._push(data, waiter, self.last_add_pushed + 1)
         return waiter
 
     def append_many(self, payloads: Sequence[bytes]) -> "Deferred[tuple[int, int]]":
@@ -47,5 +46,6 @@ class LedgerWriter(SealingWriter):
             return fail(refusal)
         first = self.last_add_pushed + 1
         waiter: Deferred[tuple[int, int]] = Deferred()
-        self._push(payloads, sum(sizes), waiter, (first, first + len(payloads) - 1))
+        self._own.offer_many(payloads)
+        self._pushed(len(payloads), sum(sizes), waiter, (first, first + len(payloads) - 1))
         return waiter

@@ -31,11 +31,11 @@ from ..errors import (
     Status,
     UnexpectedConditionError,
 )
-from ..model import INVALID_ENTRY_ID, EntryRun
+from ..model import INVALID_ENTRY_ID
 from .block_writer import BlockWriter
 from .cold_calls import ColdCall
 from .in_flight import InFlight
-from .outstanding import AddsDone, SentAdds, SentCall, SentReads, SentRequest
+from .outstanding import Adds, AddsDone, SentAdds, SentCall, SentReads, SentRequest
 from .request_ids import FLOW_SHIFT, FlowIds, RequestIds
 from .traffic import Traffic
 
@@ -118,34 +118,25 @@ class ClientConnection(Protocol):
 
     # ---- requests ------------------------------------------------------------------------------------
 
-    def can_add(self, entries: EntryRun) -> bool:
-        """Whether replies to these adds could be told from others on this connection."""
-        return self.in_flight.can_add(entries.ledger_id, entries.first, entries.count)
+    def can_add(self, adds: Adds) -> bool:
+        """Whether replies to these could be told from others on this connection."""
+        return self.in_flight.can_add(adds.ledger_id, adds.first, adds.count)
 
     def can_read(self, ledger_id: int, entry_ids: Sequence[int]) -> bool:
         """Whether replies to these reads could be told from others on this connection."""
         return self.in_flight.can_read(ledger_id, entry_ids)
 
-    def add(
-        self, ids: RequestIds, entries: EntryRun, master_key: bytes, flags: int, deferred_sync: bool, done: AddsDone,
-        frames: bytes | None = None,
-    ) -> None:  # fmt: skip
-        """Sends a run; V2: only one that :meth:`can_add`.
-
-        :param frames: V2: the frames of the run, where the caller has them.
-        """
+    def add(self, ids: RequestIds, adds: Adds, done: AddsDone) -> None:
+        """Sends adds; V2: only such that :meth:`can_add`."""
+        first, count = adds.first, adds.count
         if self._end is not None:
-            done(entries.first, entries.count, self._end)
+            done(first, count, self._end)
             return
-        count, number, key = entries.count, 0, entries.first
-        if self.wire == 3:
-            number = key = self._take_ids(ids, count)
-        data = frames or self._codec.encode_adds(master_key, entries, flags, deferred_sync, number)
+        key = self._take_ids(ids, count) if self.wire == 3 else first
+        data = adds.requests(self.wire, key)
         deadline = self._clock.seconds() + self._limits.add_timeout
         flow, order = self.in_flight.flows.of(ids), self._send(ids, data, count)
-        self.in_flight.add(
-            SentAdds(flow, order, deadline, entries.ledger_id, entries.first, key, count, len(data), done)
-        )
+        self.in_flight.add(SentAdds(flow, order, deadline, adds.ledger_id, first, key, count, len(data), done))
 
     def read(self, ids: RequestIds, ledger_id: int, entry_ids: Sequence[int]) -> "Deferred[list[ReadReply]]":
         """Plain reads, at least one; V2: only such that :meth:`can_read`."""

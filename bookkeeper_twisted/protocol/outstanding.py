@@ -11,12 +11,31 @@ where every request has a number of its own.
 """
 
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any
+from typing import Any, Protocol
 
 from twisted.internet.defer import Deferred
 
 from ..codec.runs import ReadReply
 from .request_ids import RequestIds
+
+
+class Adds(Protocol):
+    """Adds of consecutive entries of one ledger, ready to be sent.
+
+    :ivar first: id of the first entry.
+    :ivar count: how many.
+    """
+
+    ledger_id: int
+    first: int
+    count: int
+
+    def requests(self, wire: int, first_request_id: int) -> bytes:
+        """Their frames.
+
+        :param first_request_id: V3: the ids count up from there.
+        """
+
 
 AddsDone = Callable[[int, int, Exception | None], None]
 """``done(first, count, error)`` for each range of a run's entries; together exactly once for all."""

@@ -11,6 +11,7 @@ from twisted.trial.unittest import SynchronousTestCase
 from zope.interface.verify import verifyObject
 
 from ..client.interfaces import IBookieClient
+from ..client.sealed_adds import SealedAdds
 from ..codec.digest import Digester
 from ..codec.operations import FENCE, HIGH_PRIORITY, RECOVERY_ADD
 from ..errors import (
@@ -23,6 +24,7 @@ from ..errors import (
     UnauthorizedAccessError,
 )
 from ..model import INVALID_ENTRY_ID, DigestType, EntryRun
+from .adds import adds_of
 
 T = TypeVar("T")
 Answers = list[tuple[int, int, Exception | None]]
@@ -55,6 +57,13 @@ class BookieClientContract(SynchronousTestCase):
         """Sealed entries."""
         return self.digester.seal(LEDGER, first, lac, 0, payloads)
 
+    def adds(
+        self, run: EntryRun, flags: int = 0, key: bytes | None = None, deferred_sync: bool = False
+    ) -> SealedAdds:
+        """A run as the provider sends it."""
+        shape = self.client.add_shape(LEDGER, 0, key or self.digester.master_key, flags, deferred_sync)
+        return adds_of(shape, run)
+
     def add(self, run: EntryRun, flags: int = 0, key: bytes | None = None) -> Answers:
         """Adds a run and gives the answers."""
         answers: Answers = []
@@ -63,7 +72,7 @@ class BookieClientContract(SynchronousTestCase):
             self.assertEqual(bookie_id, self.bookie_id)
             answers.append((first, count, error))
 
-        self.client.add(self.bookie_id, run, key or self.digester.master_key, flags, False, done)
+        self.client.add(self.bookie_id, self.adds(run, flags, key), done)
         self.settle()
         return answers
 
@@ -95,7 +104,7 @@ class BookieClientContract(SynchronousTestCase):
         answers: list[tuple[str, int, int]] = []
         for name, first in (("one", 0), ("two", 3)):
             self.client.add(
-                self.bookie_id, self.run_of(first, [b"x"] * 3), self.digester.master_key, 0, False,
+                self.bookie_id, self.adds(self.run_of(first, [b"x"] * 3)),
                 lambda _, start, count, error, name=name: answers.append((name, start, count)),
             )  # fmt: skip
         self.settle()
@@ -317,7 +326,7 @@ class BookieClientContract(SynchronousTestCase):
         """A flow that is closed fails what it asked at once, whatever the bookie still answers."""
         flow, answers = self.client.open_flow(), list[Exception | None]()
         flow.add(
-            self.bookie_id, self.run_of(0, [b"a"]), self.digester.master_key, 0, False,
+            self.bookie_id, self.adds(self.run_of(0, [b"a"])),
             lambda bookie_id, first, count, error: answers.append(error),
         )  # fmt: skip
         flow.close()
@@ -338,7 +347,7 @@ class BookieClientContract(SynchronousTestCase):
         """Closing fails what is under way and all later calls."""
         answers: list[Exception | None] = []
         self.client.add(
-            self.bookie_id, self.run_of(0, [b"a"]), self.digester.master_key, 0, False,
+            self.bookie_id, self.adds(self.run_of(0, [b"a"])),
             lambda bookie_id, first, count, error: answers.append(error),
         )  # fmt: skip
         reading = self.client.read(self.bookie_id, LEDGER, 0)

@@ -9,7 +9,9 @@ from twisted.internet.defer import Deferred
 from twisted.internet.interfaces import IReactorTime
 from zope.interface import implementer
 
+from ..client.frame_shape import FrameShape, V2Shape, V3Shape
 from ..client.interfaces import IBookieClient
+from ..client.sealed_adds import SealedAdds
 from ..codec.operations import FENCE
 from ..codec.runs import BatchReply, ReadReply
 from ..errors import (
@@ -21,7 +23,7 @@ from ..errors import (
     RequestTimeoutError,
     Status,
 )
-from ..model import INVALID_ENTRY_ID, EntryRun
+from ..model import INVALID_ENTRY_ID
 from .memory_bookie import MemoryBookie
 
 T = TypeVar("T")
@@ -50,33 +52,30 @@ class MemoryBookies:
 
     # ---- IBookieClient -------------------------------------------------------------------------------
 
+    def add_shape(
+        self, ledger_id: int, digest_size: int, master_key: bytes, flags: int = 0, deferred_sync: bool = False
+    ) -> FrameShape:
+        """See :meth:`~bookkeeper_twisted.client.interfaces.IBookieClient.add_shape`."""
+        if deferred_sync:
+            return V3Shape(ledger_id, digest_size, master_key, flags, deferred_sync)
+        return V2Shape(ledger_id, digest_size, master_key, flags)
+
     def add(
-        self, bookie_id: str, entries: EntryRun, master_key: bytes, flags: int, deferred_sync: bool,
-        done: Callable[[str, int, int, Exception | None], None],
+        self, bookie_id: str, adds: SealedAdds, done: Callable[[str, int, int, Exception | None], None]
     ) -> None:  # fmt: skip
         """See :meth:`~bookkeeper_twisted.client.interfaces.IBookieClient.add`."""
-
-        def outcome(item: tuple[int, bytes]) -> Exception | None:
-            try:
-                error = bookie.fault("add", item[0])
-                if error is None:
-                    bookie.add(entries.ledger_id, item[0], item[1], master_key, flags)
-                return error
-            except BookieError as refused:
-                return refused
-
-        def store() -> list[tuple[int, Exception | None]]:
-            items = list(enumerate(entries.entries(), entries.first))
-            return [(entry_id, outcome((entry_id, stored))) for entry_id, stored in items]
 
         def succeeded(outcomes: list[tuple[int, Exception | None]]) -> None:
             for _, group in groupby(outcomes, lambda o: type(o[1])):
                 part = list(group)
                 done(bookie_id, part[0][0], len(part), part[0][1])
 
-        bookie = self[bookie_id]
-        answer = self._answer(bookie_id, "add", entries.ledger_id, entries.first, entries.count, store, faults=False)
-        answer.addCallbacks(succeeded, lambda f: done(bookie_id, entries.first, entries.count, f.value))
+        frames = adds.requests(adds.wire, 0)  # a real client, too, is done with the log when it has sent
+        answer = self._answer(
+            bookie_id, "add", adds.ledger_id, adds.first, adds.count, lambda: self[bookie_id].add_all(frames),
+            faults=False,
+        )  # fmt: skip
+        answer.addCallbacks(succeeded, lambda f: done(bookie_id, adds.first, adds.count, f.value))
 
     def read(
         self, bookie_id: str, ledger_id: int, entry_id: int, flags: int = 0, master_key: bytes | None = None

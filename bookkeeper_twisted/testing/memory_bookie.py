@@ -5,8 +5,10 @@ from collections.abc import Callable
 import attrs
 from twisted.internet.defer import Deferred
 
+from ..codec.connection import ServerDecoder
 from ..codec.operations import RECOVERY_ADD
-from ..errors import LedgerFencedError, NoSuchEntryError, NoSuchLedgerError, UnauthorizedAccessError
+from ..codec.runs import AddRun
+from ..errors import BookieError, LedgerFencedError, NoSuchEntryError, NoSuchLedgerError, UnauthorizedAccessError
 from ..model import INVALID_ENTRY_ID, EntryRun
 
 _LAC_AT = slice(8, 16)
@@ -81,6 +83,24 @@ class MemoryBookie:
         """:raises UnauthorizedAccessError: it is not the key the ledger began with."""
         if not master_key or self.keys.setdefault(ledger_id, master_key) != master_key:
             raise UnauthorizedAccessError(ledger_id)
+
+    def add_all(self, frames: bytes) -> list[tuple[int, Exception | None]]:
+        """Keeps the entries of adds of one wire version, as far as they are in order.
+
+        :returns: ids, and why each was refused, None if it was not.
+        """
+        outcomes: list[tuple[int, Exception | None]] = []
+        for item in ServerDecoder().receive(frames):
+            assert isinstance(item, AddRun) and isinstance(item.entries, EntryRun), item
+            for entry_id, stored in enumerate(item.entries.entries(), item.entries.first):
+                error = self.fault("add", entry_id)
+                try:
+                    if error is None:
+                        self.add(item.entries.ledger_id, entry_id, stored, item.master_key, item.flags)
+                except BookieError as refused:
+                    error = refused
+                outcomes.append((entry_id, error))
+        return outcomes
 
     def add(self, ledger_id: int, entry_id: int, stored: bytes, master_key: bytes, flags: int) -> None:
         """Keeps an entry."""

@@ -11,16 +11,19 @@ from twisted.trial.unittest import SynchronousTestCase
 
 from bookkeeper_twisted.client.bookie_watcher import BookieWatcher
 from bookkeeper_twisted.client.ensemble_change import StoredEnsembleChange
-from bookkeeper_twisted.client.pending_run import PendingRun
+from bookkeeper_twisted.client.exclusive_log import ExclusiveLog
+from bookkeeper_twisted.client.frame_shape import V2Shape
+from bookkeeper_twisted.client.log_terms import TermPool
+from bookkeeper_twisted.client.pending_run import RunSealer
 from bookkeeper_twisted.client.placement import RandomPlacement, Schedule
 from bookkeeper_twisted.client.quorum_writer import AddRules, QuorumWriter
+from bookkeeper_twisted.client.sealed_adds import SealedAdds
 from bookkeeper_twisted.codec.digest import Digester
 from bookkeeper_twisted.metadata.interfaces import Versioned
 from bookkeeper_twisted.metadata.memory import MemoryStore
-from bookkeeper_twisted.model import BookieServiceInfo, DigestType, EntryRun, LedgerMetadata, Segment
+from bookkeeper_twisted.model import BookieServiceInfo, DigestType, LedgerMetadata, Segment
 
 LEDGER = 7
-OVERHEAD = 4 + 32 + 4
 
 Done = Callable[[str, int, int, Exception | None], None]
 
@@ -30,14 +33,12 @@ class Request:
     """Adds that a bookie has not answered."""
 
     bookie_id: str
-    run: EntryRun
-    flags: int
-    deferred_sync: bool
+    adds: SealedAdds
     done: Done
 
     def answer(self, error: Exception | None = None) -> None:
         """Answers all of it."""
-        self.done(self.bookie_id, self.run.first, self.run.count, error)
+        self.done(self.bookie_id, self.adds.first, self.adds.count, error)
 
 
 class PuppetBookies:
@@ -47,11 +48,9 @@ class PuppetBookies:
         self.requests: list[Request] = []
         self.at_once: dict[str, Callable[[], Exception | None]] = {}
 
-    def add(
-        self, bookie_id: str, entries: EntryRun, master_key: bytes, flags: int, deferred_sync: bool, done: Done
-    ) -> None:
+    def add(self, bookie_id: str, adds: SealedAdds, done: Done) -> None:
         """See :meth:`~bookkeeper_twisted.client.interfaces.IBookieClient.add`."""
-        request = Request(bookie_id, entries, flags, deferred_sync, done)
+        request = Request(bookie_id, adds, done)
         outcome = self.at_once.get(bookie_id)
         if outcome is not None:
             request.answer(outcome())
@@ -71,7 +70,7 @@ class PuppetBookies:
 
     def asked(self, bookie_id: str) -> list[tuple[int, int]]:
         """First id and count of what a bookie was asked and has not answered."""
-        return [(request.run.first, request.run.count) for request in self.requests if request.bookie_id == bookie_id]
+        return [(request.adds.first, request.adds.count) for request in self.requests if request.bookie_id == bookie_id]
 
 
 class GatedLedgers:
@@ -137,15 +136,16 @@ class QuorumTestCase(SynchronousTestCase):
         self.digester = Digester(DigestType.CRC32C, b"")
         self.completed: list[int] = []
         self.ends: list[Exception] = []
-        self.pushed = 0
-        self.length = 0
+        shape = V2Shape(LEDGER, self.digester.size, self.digester.master_key)
+        self.sealer = RunSealer(LEDGER, shape, self.digester, self.schedule)
+        self.log = ExclusiveLog.unbounded(shape, TermPool(1024))
         self.writer = self.make()
 
     def make(self, kind: type[QuorumWriter] = QuorumWriter) -> QuorumWriter:
         """The writer under test."""
         bookies: Any = self.bookies
         return kind(
-            self.clock, bookies, self.digester.master_key, self.schedule, self.names, self.changes, self.rules,
+            self.clock, bookies, self.schedule, self.names, self.changes, self.rules,
             lambda: self.completed.append(self.writer.completed), self.ends.append,
         )  # fmt: skip
 
@@ -162,13 +162,10 @@ class QuorumTestCase(SynchronousTestCase):
         self.do(self.driver.registration.unregister_bookie(name))
 
     def send(self, count: int = 1, payloads: Sequence[bytes] | None = None) -> None:
-        """Sends a run."""
-        entries = list(payloads or [b"x"] * count)
-        run = self.digester.seal(LEDGER, self.pushed, self.writer.completed, self.length, entries)
-        pending = PendingRun(run, self.schedule, self.length, OVERHEAD)
-        self.pushed += len(entries)
-        self.length = pending.length_with(run.count)
-        self.writer.send(pending)
+        """Sends entries, as one run unless they fill a term."""
+        self.log.offer_many(list(payloads or [b"x"] * count))
+        while (run := self.sealer.take(self.log, 1 << 20, self.writer.completed)) is not None:
+            self.writer.send(run)
 
     def stored(self) -> LedgerMetadata:
         """The metadata as stored."""

@@ -128,7 +128,7 @@ class AutoTests(_OnRealBookie, contract.BookieClientContract):
         """Deferred sync goes over V3."""
         answers: list[Any] = []
         self.client.add(
-            self.bookie_id, self.run_of(0, [b"a"]), self.digester.master_key, 0, True, lambda *a: answers.append(a)
+            self.bookie_id, self.adds(self.run_of(0, [b"a"]), deferred_sync=True), lambda *a: answers.append(a)
         )
         self.settle()
         self.assertEqual(answers, [(self.bookie_id, 0, 1, None)])
@@ -145,9 +145,9 @@ class AutoTests(_OnRealBookie, contract.BookieClientContract):
         """A run goes to several bookies as the same bytes."""
         other = Rig()
         self.network.listeners[HOST, PORT + 1] = other.engine.factory
-        run, answers = self.run_of(0, [b"a", b"b"]), []
+        adds, answers = self.adds(self.run_of(0, [b"a", b"b"])), []
         for bookie_id in (self.bookie_id, f"{HOST}:{PORT + 1}"):
-            self.client.add(bookie_id, run, self.digester.master_key, 0, False, lambda *a: answers.append(a))
+            self.client.add(bookie_id, adds, lambda *a: answers.append(a))
         self.settle()
         other.drain()
         self.settle()
@@ -163,7 +163,7 @@ class V2Tests(_OnRealBookie, contract.BookieClientContract):
         """V2 has no deferred sync; nothing is sent."""
         answers: list[Any] = []
         self.client.add(
-            self.bookie_id, self.run_of(0, [b"a"]), self.digester.master_key, 0, True, lambda *a: answers.append(a)
+            self.bookie_id, self.adds(self.run_of(0, [b"a"]), deferred_sync=True), lambda *a: answers.append(a)
         )
         ((_, first, count, error),) = answers
         self.assertEqual((first, count, type(error)), (0, 1, IllegalOperationError))

@@ -3,9 +3,12 @@
 from typing import Any
 
 from bookkeeper_twisted.client.flow import Flow
+from bookkeeper_twisted.client.frame_shape import V2Shape
+from bookkeeper_twisted.client.sealed_adds import SealedAdds
 from bookkeeper_twisted.codec.digest import Digester
 from bookkeeper_twisted.errors import BookieHandleNotAvailableError, ClientClosedError
-from bookkeeper_twisted.model import DigestType, EntryRun
+from bookkeeper_twisted.model import DigestType
+from bookkeeper_twisted.testing.adds import adds_of
 
 from .test_bookie_client import HOST, PORT, RealBookieCase
 
@@ -13,8 +16,9 @@ BOOKIE = f"{HOST}:{PORT}"
 DIGESTER = Digester(DigestType.CRC32C, b"secret")
 
 
-def _run_of(ledger_id: int, first: int) -> EntryRun:
-    return DIGESTER.seal(ledger_id, first, -1, 0, [b"%d" % ledger_id])
+def _adds(ledger_id: int, first: int) -> SealedAdds:
+    run = DIGESTER.seal(ledger_id, first, -1, 0, [b"%d" % ledger_id])
+    return adds_of(V2Shape(ledger_id, 0, DIGESTER.master_key), run)
 
 
 class FlowTests(RealBookieCase):
@@ -29,7 +33,7 @@ class FlowTests(RealBookieCase):
         def done(bookie_id: str, start: int, count: int, error: Exception | None) -> None:
             self.answers.append((ledger_id, start, count, error and type(error)))
 
-        flow.add(BOOKIE, _run_of(ledger_id, first), DIGESTER.master_key, 0, False, done)
+        flow.add(BOOKIE, _adds(ledger_id, first), done)
 
     def _flows(self) -> list[int]:
         return [counts.flows for counts in self.client.pool.counts().values()]
@@ -96,7 +100,7 @@ class FlowTests(RealBookieCase):
         def broken(*_: object) -> None:
             raise RuntimeError("of the application")
 
-        self.one.add(BOOKIE, _run_of(1, 0), DIGESTER.master_key, 0, False, broken)
+        self.one.add(BOOKIE, _adds(1, 0), broken)
         self._add(self.two, 2)
         self.settle()
         self.assertEqual(self.answers, [(2, 0, 1, None)])

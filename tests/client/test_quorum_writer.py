@@ -59,13 +59,6 @@ class AnswerTests(QuorumTestCase):
         request.answer()
         self.assertEqual(self.completed, [])
 
-    def test_flags(self) -> None:
-        """The rules say how entries are sent."""
-        self.rules = AddRules(flags=6, deferred_sync=True)
-        self.writer = self.make()
-        self.send()
-        self.assertEqual({(r.flags, r.deferred_sync) for r in self.bookies.requests}, {(6, True)})
-
     def test_fatal(self) -> None:
         """A fence, a refused key, an operation that cannot be, a closed client: nothing completes any more."""
         for error in (LedgerFencedError(7), UnauthorizedAccessError(7), IllegalOperationError(), ClientClosedError()):
@@ -94,7 +87,7 @@ class ReplacementTests(QuorumTestCase):
                 ((start, ensemble),) = self.segments()
                 self.assertEqual((start, self.writer.ensemble), (0, ensemble))
                 (resent,) = self.bookies.take(ensemble[position])
-                self.assertIs(resent.run, failed.run)
+                self.assertEqual(resent.adds.requests(2, 0), failed.adds.requests(2, 0))
                 resent.answer()
                 others = [name for name in self.names if name != failed.bookie_id]
                 self.bookies.answer(others[0])

@@ -74,7 +74,7 @@ class Run(QuorumTestCase):
         return self.bookies.requests.pop(number % len(self.bookies.requests))
 
     def _hold(self, request: Any) -> None:
-        for entry_id in range(request.run.first, request.run.last + 1):
+        for entry_id in range(request.adds.first, request.adds.first + request.adds.count):
             self.holders.setdefault(entry_id, set()).add(request.bookie_id)
 
     def _succeed(self, number: int) -> None:
@@ -144,8 +144,8 @@ class Run(QuorumTestCase):
                 self.ledgers.open()
             else:
                 break
-        if self.writer.failure is None and not self.violations and self.writer.completed != self.pushed - 1:
-            raise Violated(f"{self.writer.completed} of {self.pushed - 1} completed, and nothing is under way")
+        if self.writer.failure is None and not self.violations and self.writer.completed != self.sealer.last:
+            raise Violated(f"{self.writer.completed} of {self.sealer.last} completed, and nothing is under way")
         if self.last >= 0:
             self.last = -1
             self._check()
@@ -213,7 +213,7 @@ class StartsAtZero(QuorumWriter):
     """Lets the new ensemble begin where the newest segment did."""
 
     def _change_start(self) -> int:
-        return self._pending[0].run.first if self._pending else 0
+        return self._pending[0].first if self._pending else 0
 
 
 class KeepsAcks(QuorumWriter):

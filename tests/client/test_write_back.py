@@ -26,7 +26,9 @@ class WriteBackTests(RecoveryTestCase):
         metadata = self.stored()
         changes = RememberedEnsembleChange(metadata, self.context.watcher)
         rules = RecoveryRules(metadata)
-        return WriteBack(self.clock, self.bookies, self.digester, rules, changes, 4, max_in_flight)
+        return WriteBack(
+            self.clock, self.bookies, self.digester, LEDGER, rules, changes, 4, self.context.terms, max_in_flight
+        )
 
     def found(self, first: int, last: int, shift: int = 0) -> EntryRun:
         """Entries as the writer made them, long ago."""

@@ -2,7 +2,6 @@
 
 from twisted.internet.defer import CancelledError, Deferred
 
-from bookkeeper_twisted.client.append_queue import MAX_RUN_ENTRIES
 from bookkeeper_twisted.config import ClientConfig
 from bookkeeper_twisted.errors import (
     BookieIOError,
@@ -60,11 +59,11 @@ class AppendTests(WriterTestCase):
 
     def test_large_append_many(self) -> None:
         """A long list goes out in several runs and completes as one."""
-        count = 3 * MAX_RUN_ENTRIES + 7
-        done = self.writer.append_many([b"x"] * count)
+        done = self.writer.append_many([b"x" * 1000] * 900)  # four terms
         self.settle()
-        self.assertEqual(self.successResultOf(done), (0, count - 1))
+        self.assertEqual(self.successResultOf(done), (0, 899))
         self.assertEqual(len(self.bookies["b0"].requests), 4)
+        self.assertEqual(self.held(0), list(range(900)))
 
     def test_order(self) -> None:
         """An add that is acknowledged early completes after those before it."""
@@ -151,10 +150,10 @@ class LimitTests(WriterTestCase):
         """What is beyond the limit waits, in order, and goes out as answers come."""
         for name in self.names:
             self.bookies[name].delay = 1.0
-        adds = [self.limited.append(b"x" * 64) for _ in range(16)]  # records of 104 bytes
+        adds = [self.limited.append(b"x" * 64) for _ in range(16)]  # frames of 128 bytes
         self.clock.advance(0)
         sent = sum(count for _, _, _, count in self.bookies["b0"].requests)
-        self.assertTrue(9 <= sent < 16, sent)
+        self.assertTrue(7 <= sent < 16, sent)
         self.clock.pump([1.0, 0, 1.0, 0])
         self.assertEqual([self.successResultOf(a) for a in adds], list(range(16)))
 
@@ -167,13 +166,13 @@ class LimitTests(WriterTestCase):
                 break
             accepted += 1
         self.failureResultOf(add, TooManyRequestsError)
-        self.assertEqual((accepted, self.limited.last_add_pushed), (20, 19))
+        self.assertEqual((accepted, self.limited.last_add_pushed), (16, 15))
         for _ in range(10):
             self.settle()
-        self.assertEqual(self.limited.last_add_confirmed, 19)
+        self.assertEqual(self.limited.last_add_confirmed, 15)
         again = self.limited.append(b"y")
         self.settle()
-        self.assertEqual(self.successResultOf(again), 20)
+        self.assertEqual(self.successResultOf(again), 16)
 
     def test_entry_above_the_limit(self) -> None:
         """An entry greater than the limit goes out alone."""

@@ -8,12 +8,15 @@ from twisted.internet.testing import StringTransport
 from twisted.python.failure import Failure
 from twisted.trial.unittest import SynchronousTestCase
 
+from bookkeeper_twisted.client.frame_shape import V2Shape, V3Shape
+from bookkeeper_twisted.client.sealed_adds import SealedAdds
 from bookkeeper_twisted.codec.connection import ServerDecoder
 from bookkeeper_twisted.codec.digest import Digester
 from bookkeeper_twisted.model import DigestType, EntryRun
 from bookkeeper_twisted.protocol.client import ClientConnection, ConnectionOwner, RequestLimits
 from bookkeeper_twisted.protocol.request_ids import FlowIds, RequestIds
 from bookkeeper_twisted.protocol.traffic import Traffic
+from bookkeeper_twisted.testing.adds import adds_of
 
 LEDGER = 3
 DIGESTER = Digester(DigestType.CRC32C, b"")
@@ -67,10 +70,15 @@ class ConnectedTestCase(SynchronousTestCase):
         self.transport.clear()
         return list(self.server.receive(sent))
 
+    def adds(self, run: EntryRun) -> SealedAdds:
+        """A run as it is sent."""
+        shape = V2Shape if self.wire == 2 else V3Shape
+        return adds_of(shape(LEDGER, 0, DIGESTER.master_key), run)
+
     def add(self, run: EntryRun, answers: Answers | None = None) -> Answers:
         """Sends adds."""
         seen: Answers = [] if answers is None else answers
-        self.connection.add(self.ids, run, DIGESTER.master_key, 0, False, lambda *answer: seen.append(answer))
+        self.connection.add(self.ids, self.adds(run), lambda *answer: seen.append(answer))
         return seen
 
     def lose(self) -> None:

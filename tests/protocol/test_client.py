@@ -15,7 +15,7 @@ from bookkeeper_twisted.errors import (
 )
 from bookkeeper_twisted.model import EntryRun
 
-from .connected import DIGESTER, LEDGER, Answers, ConnectedTestCase, run_of
+from .connected import LEDGER, Answers, ConnectedTestCase, run_of
 
 
 def _entries(reply: BatchReply) -> EntryRun:
@@ -179,7 +179,7 @@ class ConnectionTests(ConnectedTestCase):
         self.connection.read(self.ids, LEDGER, [0]).addErrback(note("read"))
         self.connection.add(
             self.ids,
-            run_of(0, 1), DIGESTER.master_key, 0, False,
+            self.adds(run_of(0, 1)),
             lambda first, count, failed: order.append(f"add {type(failed).__name__} {len(self.lost)}"),
         )  # fmt: skip
         self.connection.read_batch(self.ids, LEDGER, 0, 1, 1).addErrback(note("batch"))
@@ -266,9 +266,9 @@ class ConnectionTests(ConnectedTestCase):
             answers.append((first, count, error))
             self.connection.close(ClientClosedError())
 
-        self.connection.add(self.ids, run_of(0, 1), DIGESTER.master_key, 0, False, close)
+        self.connection.add(self.ids, self.adds(run_of(0, 1)), close)
         self.asked()
-        self.connection.add(self.ids, run_of(9, 1), DIGESTER.master_key, 0, False, close)
+        self.connection.add(self.ids, self.adds(run_of(9, 1)), close)
         reading = self.connection.read(self.ids, LEDGER, [0])
         run, asked = self.asked()
         self.connection.dataReceived(run.replies(Status.EOK) + asked.reply(0, Status.EOK, run_of(0, 1).entry(0)))
@@ -280,7 +280,7 @@ class ConnectionTests(ConnectedTestCase):
         def broken(*_: object) -> None:
             raise ValueError("broken")
 
-        self.connection.add(self.ids, run_of(0, 1), DIGESTER.master_key, 0, False, broken)
+        self.connection.add(self.ids, self.adds(run_of(0, 1)), broken)
         answers = self.add(run_of(1, 1))
         for run in self.asked():
             self.connection.dataReceived(run.replies(Status.EOK))

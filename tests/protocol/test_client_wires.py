@@ -24,8 +24,8 @@ class V2Tests(ConnectedTestCase):
         """What is outstanding cannot be asked again on this connection."""
         self.add(run_of(0, 5))
         self.connection.read(self.ids, LEDGER, [0])
-        self.assertFalse(self.connection.can_add(run_of(4, 1)))
-        self.assertTrue(self.connection.can_add(run_of(5, 1)))
+        self.assertFalse(self.connection.can_add(self.adds(run_of(4, 1))))
+        self.assertTrue(self.connection.can_add(self.adds(run_of(5, 1))))
         self.assertFalse(self.connection.can_read(LEDGER, [1, 0]))
         self.assertFalse(self.connection.can_read(LEDGER, [1, 1]))
         self.assertTrue(self.connection.can_read(LEDGER, [1]))
@@ -38,10 +38,10 @@ class V2Tests(ConnectedTestCase):
         reading.cancel()
         self.failureResultOf(reading, CancelledError)
         self.clock.pump([1.0] * 10)
-        self.assertFalse(self.connection.can_add(run_of(1, 1)))
+        self.assertFalse(self.connection.can_add(self.adds(run_of(1, 1))))
         self.assertFalse(self.connection.can_read(LEDGER, [0]))
         self.connection.dataReceived(run.replies(Status.EOK) + asked.reply(0, Status.ENOENTRY))
-        self.assertTrue(self.connection.can_add(run_of(1, 1)))
+        self.assertTrue(self.connection.can_add(self.adds(run_of(1, 1))))
         self.assertTrue(self.connection.can_read(LEDGER, [0]))
 
     def test_too_many_overdue(self) -> None:
@@ -52,12 +52,6 @@ class V2Tests(ConnectedTestCase):
         self.clock.advance(0)
         self.clock.pump([1.0] * 6)
         self.assertTrue(self.transport.aborting)
-
-    def test_frames_given(self) -> None:
-        """Frames made for another bookie are sent as they are."""
-        self.connection.add(self.ids, run_of(0, 1), b"", 0, False, lambda *_: None, frames=b"frames")
-        self.clock.advance(0)
-        self.assertEqual(self.transport.value(), b"frames")
 
 
 class V3Tests(ConnectedTestCase):

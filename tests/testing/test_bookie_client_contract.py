@@ -5,7 +5,6 @@ from unittest import TestResult
 from twisted.internet.task import Clock
 from twisted.trial.unittest import SynchronousTestCase
 
-from bookkeeper_twisted.model import EntryRun
 from bookkeeper_twisted.testing import bookie_client_contract as contract
 from bookkeeper_twisted.testing.bookies import MemoryBookies
 
@@ -13,16 +12,16 @@ from bookkeeper_twisted.testing.bookies import MemoryBookies
 class _Forgetful(MemoryBookies):
     """Answers the first entry of each run only."""
 
-    def add(self, bookie_id, entries, master_key, flags, deferred_sync, done):
-        super().add(bookie_id, entries.slice(entries.first, 1), master_key, flags, deferred_sync, done)
+    def add(self, bookie_id, adds, done):
+        super().add(bookie_id, adds, lambda name, first, count, error: done(name, first, 1, error))
 
 
 class _Careless(MemoryBookies):
     """Knows no fences."""
 
-    def add(self, bookie_id, entries: EntryRun, master_key, flags, deferred_sync, done):
+    def add(self, bookie_id, adds, done):
         self[bookie_id].fenced.clear()
-        super().add(bookie_id, entries, master_key, flags, deferred_sync, done)
+        super().add(bookie_id, adds, done)
 
 
 class SuiteTests(SynchronousTestCase):
