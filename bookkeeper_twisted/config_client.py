@@ -27,7 +27,8 @@ class ClientConfig(MetadataConfig):
     )  # fmt: skip
     max_connections_per_bookie: int = setting(
         "maxConnectionsPerBookie", 2, integer(0),
-        "most sockets to one bookie, shared by all ledgers; 0: each open ledger has its own", java="none",
+        "most sockets to one bookie, shared by all ledgers; 1: V3 carries everything; 0: each open ledger has its own",
+        java="none",
     )  # fmt: skip
     min_connections_per_bookie: int = setting(
         "minConnectionsPerBookie", 0, integer(0), "unused sockets to one bookie that are kept, of each wire version",
@@ -40,6 +41,11 @@ class ClientConfig(MetadataConfig):
         "connectionKeepaliveSec", 10.0, decimal(0.001),
         "silence after which a bookie is asked for a sign of life, and after that again until its socket is given up",
         unit="s", java="none",
+    )  # fmt: skip
+    connection_grace_sec: float = setting(
+        "connectionGraceSec", 0.0, decimal(0),
+        "how long requests that are under way may take when the client is closed; 0: they fail at once", unit="s",
+        java="none",
     )  # fmt: skip
     batch_read_enabled: bool = setting("batchReadEnabled", True, BOOLEAN, "read ranges with batch reads")
     use_v2_wire_protocol: bool = setting("useV2WireProtocol", False, BOOLEAN, "Apache's way to say wireProtocol = v2")
@@ -172,3 +178,15 @@ class ClientConfig(MetadataConfig):
     bookie_connection_error_quarantine_enabled: bool = setting(
         "bookieConnectionErrorQuarantineEnabled", False, BOOLEAN, "count failed connections as failures"
     )
+
+    @property
+    def main_wire(self) -> int:
+        """The wire version of adds, reads and batch reads: V3 as well where there may be only one socket."""
+        one = self.wire_protocol == "auto" and self.max_connections_per_bookie == 1
+        return 3 if one or self.wire_protocol == "v3" else 2
+
+    def _check(self) -> None:
+        super()._check()
+        if self.wire_protocol == "v2" and self.max_connections_per_bookie == 1:
+            reason = "wireProtocol = v2 takes at least 2, because what V2 does not have goes over V3"
+            raise self._error("max_connections_per_bookie", reason)

@@ -151,11 +151,14 @@ class BookiePeer:
             orphans=sum(connection.in_flight.orphans for connection in connections),
         )
 
-    def close(self, error: Exception) -> "Deferred[None]":
-        """Ends everything; fires when all sockets are gone."""
+    def close(self, error: Exception, grace: float = 0.0) -> "Deferred[None]":
+        """Ends everything; fires when all sockets are gone.
+
+        :param grace: see :meth:`BookieSocket.close`.
+        """
         gone = [_after(socket.gone) for socket in self._all]
         for socket in list(self.sockets):
-            socket.close(error)
+            socket.close(error, grace)
         return gatherResults(gone).addCallback(lambda _: None)
 
 

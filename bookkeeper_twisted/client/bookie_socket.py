@@ -7,7 +7,7 @@ from typing import cast
 
 import attrs
 from twisted.internet.defer import Deferred, fail, succeed
-from twisted.internet.interfaces import IProtocol, IReactorTime, IStreamClientEndpoint
+from twisted.internet.interfaces import IDelayedCall, IProtocol, IReactorTime, IStreamClientEndpoint
 from twisted.internet.protocol import Factory
 from twisted.logger import Logger
 from twisted.python.failure import Failure
@@ -22,10 +22,12 @@ Resolve = Callable[[str], "Deferred[IStreamClientEndpoint]"]
 
 
 class SocketState(Enum):
-    """CONNECTING -> OPEN -> CLOSING -> CLOSED, or CONNECTING -> FAILED."""
+    """CONNECTING -> OPEN -> CLOSING -> CLOSED, CONNECTING -> FAILED, or OPEN -> DRAINING -> CLOSED: nothing new is
+    asked any more, but what is under way may end as usual."""
 
     CONNECTING = "connecting"
     OPEN = "open"
+    DRAINING = "draining"
     CLOSING = "closing"
     CLOSED = "closed"
     FAILED = "failed"
@@ -77,6 +79,7 @@ class BookieSocket:
         self._attempt: Deferred[None] | None = None
         self._handing_out = False
         self._asked_for_life = False
+        self._grace_end: IDelayedCall | None = None
 
     def connect(self) -> None:
         """Starts the attempt."""
@@ -159,8 +162,11 @@ class BookieSocket:
     def _unexpected(self, failure: Failure) -> None:
         self._log.failure("connecting to {bookie_id} failed", failure, bookie_id=self._bookie_id)
 
-    def close(self, error: Exception) -> None:
-        """Ends everything on it with ``error``; :ivar:`gone` fires once the socket is gone."""
+    def close(self, error: Exception, grace: float = 0.0) -> None:
+        """Ends everything on it with ``error``; :ivar:`gone` fires once the socket is gone.
+
+        :param grace: seconds that what is under way may take first; nothing more can be asked meanwhile.
+        """
         if not self.usable:
             return
         self.dismissed = True
@@ -168,9 +174,21 @@ class BookieSocket:
             self._end(SocketState.FAILED, error)
             if self._attempt is not None:
                 self._attempt.cancel()
+            return
+        self.error = error
+        if grace > 0 and not self.connection.idle:
+            self._drain(self.connection, error, grace)
         else:
-            self.error = error
             self.connection.close(error)
+
+    def _drain(self, connection: ClientConnection, error: Exception, grace: float) -> None:
+        self._end(SocketState.DRAINING, error)
+        self._grace_end = self._settings.clock.callLater(grace, connection.close, error)
+        connection.in_flight.when_empty(self._drained)
+
+    def _drained(self) -> None:
+        if self._grace_end is not None and self._grace_end.active():
+            self._grace_end.reset(0)
 
     def tick(self) -> None:
         """Looks after a connection that may be dead: asks for a sign of life after a silent interval, and
@@ -202,6 +220,8 @@ class BookieSocket:
             self.gone.callback(None)
 
     def _disconnected(self, _: None) -> None:
+        if self._grace_end is not None and self._grace_end.active():
+            self._grace_end.cancel()
         self.state = SocketState.CLOSED
         self.gone.callback(None)
 

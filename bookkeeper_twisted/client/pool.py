@@ -2,7 +2,7 @@
 
 There are at most ``maxConnectionsPerBookie`` sockets to a bookie, whatever is asked and by how many
 flows.  A connection speaks one wire version, so the number is shared: where V2 carries the entries, one
-socket is kept for what only V3 has, and V2 has the others.  (A limit of 1 is one of each.)  With 0 every
+socket is kept for what only V3 has, and V2 has the others.  With 1, V3 carries everything.  With 0 every
 flow has sockets of its own.
 """
 
@@ -30,10 +30,11 @@ class ConnectionPool:
         """:param watch: told of everybody who is connected to for the first time."""
         self.settings = settings
         self._limit = config.max_connections_per_bookie
-        self._main_wire = 3 if config.wire_protocol == "v3" else 2
+        self._main_wire = config.main_wire
         self._interval = config.connection_keepalive_sec
         self._idle_limit = config.connection_idle_sec
         self._minimum = config.min_connections_per_bookie
+        self._grace = config.connection_grace_sec
         self._peers: dict[tuple[str, int], BookiePeer] = {}
         self._tick_call: Any = None
         self._closed: Exception | None = None
@@ -70,7 +71,7 @@ class ConnectionPool:
         """Of the limit."""
         if not self._limit or self._main_wire == 3:
             return self._limit
-        return max(1, self._limit - 1) if wire == 2 else 1
+        return self._limit - 1 if wire == 2 else 1
 
     def _tick(self) -> None:
         self._tick_call = None
@@ -85,9 +86,13 @@ class ConnectionPool:
         return {key: peer.counts() for key, peer in self._peers.items()}
 
     def close(self, error: Exception) -> "Deferred[None]":
-        """Refuses everything from now on and ends all connections with ``error``; fires when they are gone."""
+        """Refuses everything from now on and ends all connections with ``error``; fires when they are gone.
+
+        What is under way may take ``connectionGraceSec`` first.
+        """
         self._closed = error
         if self._tick_call is not None:
             self._tick_call.cancel()
             self._tick_call = None
-        return DeferredList([peer.close(error) for peer in self._peers.values()]).addCallback(lambda _: None)
+        gone = [peer.close(error, self._grace) for peer in self._peers.values()]
+        return DeferredList(gone).addCallback(lambda _: None)

@@ -1,6 +1,6 @@
 """Everything outstanding on one connection, with its bytes and its flows in account."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import cast
 
 from ..codec.runs import ReadReply
@@ -25,9 +25,14 @@ class InFlight:
         self._adds = OutstandingAdds()
         self._reads = OutstandingReads()
         self._calls: dict[int, SentCall] = {}
+        self._emptied: Callable[[], object] | None = None
 
     def __bool__(self) -> bool:
         return bool(self._adds or self._reads or self._calls)
+
+    def when_empty(self, emptied: Callable[[], object]) -> None:
+        """Calls back as soon as nobody waits for anything, before those who waited last hear of it."""
+        self._emptied = emptied
 
     # ---- in ------------------------------------------------------------------------------------------
 
@@ -75,6 +80,9 @@ class InFlight:
         for sent in ended:
             sent.flow.waiting -= sent.count
             self._traffic.unacknowledged -= sent.size
+        if self._emptied is not None and not self:
+            emptied, self._emptied = self._emptied, None
+            emptied()
 
     def answered_adds(self, lane: int, key: int, count: int) -> Sequence[SentAdds]:
         """Takes out the adds that a reply answers.

@@ -1,10 +1,14 @@
 """One socket: who gets it, in which order, and what its flows hear of its end."""
 
-from twisted.internet.defer import CancelledError
+import attrs
+from twisted.internet.defer import CancelledError, Deferred
 from twisted.python.failure import Failure
 
 from bookkeeper_twisted.client.bookie_socket import BookieSocket, SocketState
-from bookkeeper_twisted.errors import BookieHandleNotAvailableError, ClientClosedError
+from bookkeeper_twisted.codec import v2_replies
+from bookkeeper_twisted.codec.runs import ReadReply
+from bookkeeper_twisted.errors import BookieHandleNotAvailableError, ClientClosedError, Status
+from bookkeeper_twisted.protocol.client import ClientConnection, RequestLimits
 
 from .socket_case import ADDRESS, BOOKIE, SocketCase
 
@@ -145,6 +149,55 @@ class BookieSocketTests(SocketCase):
         self.failureResultOf(waiter, ClientClosedError)
         self.assertEqual((self.socket.state, len(self.ended)), (SocketState.FAILED, 1))
         self.successResultOf(self.socket.gone)
+
+    def _drain(self) -> tuple["Deferred[list[ReadReply]]", ClientConnection]:
+        """A socket that is closed with ten seconds of grace and a read under way."""
+        self.socket.connect()
+        connection = self.successResultOf(self.socket.connected(1))
+        reading = connection.read(self.one, 7, (0,))
+        self.socket.close(ClientClosedError(), 10.0)
+        self.assertEqual((self.socket.state, self.ended), (SocketState.DRAINING, [self.socket]))
+        return reading, connection
+
+    def test_grace(self) -> None:
+        """What is under way when a socket is closed may end as usual; then the socket goes at once."""
+        reading, connection = self._drain()
+        self.assertIsNone(self.socket.ready)
+        self.failureResultOf(self.socket.connected(1), ClientClosedError)
+        connection.dataReceived(v2_replies.read_reply(2, 2, Status.EOK, 7, 0, b"entry"))
+        self.assertEqual(self.successResultOf(reading)[0].entry, b"entry")
+        self.assertNoResult(self.socket.gone)
+        self.clock.advance(0)
+        self.network.move()
+        self.successResultOf(self.socket.gone)
+        self.assertIs(self.socket.state, SocketState.CLOSED)
+        self.assertEqual(self.clock.getDelayedCalls(), [])
+
+    def test_end_of_grace(self) -> None:
+        """Grace is no longer than it is said to be; what is still under way then fails as told."""
+        self.settings = attrs.evolve(self.settings, limits=RequestLimits(read_timeout=100.0))
+        self.socket = BookieSocket(self.settings, BOOKIE, 2, self.ended.append)
+        reading, _ = self._drain()
+        self.clock.advance(9.9)
+        self.assertNoResult(reading)
+        self.clock.advance(0.2)
+        self.failureResultOf(reading, ClientClosedError)
+        self.network.move()
+        self.successResultOf(self.socket.gone)
+
+    def test_lost_in_grace(self) -> None:
+        """A connection that is lost meanwhile ends the wait."""
+        reading, _ = self._drain()
+        self.network.break_connections(ADDRESS)
+        self.failureResultOf(reading, BookieHandleNotAvailableError)
+        self.successResultOf(self.socket.gone)
+        self.assertEqual(self.clock.getDelayedCalls(), [])
+
+    def test_no_grace(self) -> None:
+        """Nothing waits where nothing is under way."""
+        self.socket.connect()
+        self.socket.close(ClientClosedError(), 10.0)
+        self.assertIs(self.socket.state, SocketState.CLOSING)
 
     def test_keepalive(self) -> None:
         """A silent bookie is asked for a sign of life once, and given up if it stays silent."""

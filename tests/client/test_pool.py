@@ -1,6 +1,7 @@
 """The pool: how the limit is shared by the wires, the tick, the end."""
 
 from bookkeeper_twisted.client.bookie_peer import PeerCounts
+from bookkeeper_twisted.client.bookie_socket import SocketState
 from bookkeeper_twisted.client.pool import ConnectionPool
 from bookkeeper_twisted.config import ClientConfig
 from bookkeeper_twisted.errors import BookieHandleNotAvailableError, ClientClosedError
@@ -28,9 +29,9 @@ class ConnectionPoolTests(SocketCase):
             self.assertEqual(self._sockets(self._pool(limit, wire_protocol="v3"), (3,)), limit)
 
     def test_limit_of_one(self) -> None:
-        """A limit of one is one of each wire that is used."""
-        self.assertEqual(self._sockets(self._pool(1), (2, 3)), 2)
-        self.assertEqual(self._sockets(self._pool(1, wire_protocol="v3"), (3,)), 1)
+        """A limit of one is one socket, for V3."""
+        for pool in (self._pool(1), self._pool(1, wire_protocol="v3")):
+            self.assertEqual(self._sockets(pool, (3,)), 1)
 
     def test_off(self) -> None:
         """Without pooling every flow has sockets of its own."""
@@ -78,6 +79,44 @@ class ConnectionPoolTests(SocketCase):
         self.successResultOf(closed)
         self.successResultOf(pool.close(ClientClosedError("over")))
         self.assertEqual(self.clock.getDelayedCalls(), [])
+
+    def test_close_while_connecting(self) -> None:
+        """The end fails those who wait for sockets that are being made, and does not forget these sockets."""
+        for limit in (2, 0):
+            pool = self._pool(limit)
+            self.network.unanswered.add(ADDRESS)
+            waiters = [pool.socket(BOOKIE, 2, ids).connected(ids.flow_id) for ids in (pool.new_flow(), pool.new_flow())]
+            closed = pool.close(ClientClosedError("over"))
+            for waiter in waiters:
+                self.failureResultOf(waiter, ClientClosedError)
+            self.network.move()
+            self.successResultOf(closed)
+
+    def test_close_own_sockets(self) -> None:
+        """The end closes sockets that are not shared, too, and waits for the last."""
+        pool = self._pool(0)
+        sockets = [pool.socket(BOOKIE, 2, pool.new_flow()) for _ in range(3)]
+        closed = pool.close(ClientClosedError("over"))
+        self.assertNoResult(closed)
+        self.network.move()
+        self.successResultOf(closed)
+        self.assertEqual([socket.state for socket in sockets], [SocketState.CLOSED] * 3)
+
+    def test_grace(self) -> None:
+        """At the end requests that are under way have the configured time; nothing new is taken meanwhile."""
+        pool = self._pool(2, connection_grace_sec=3.0)
+        ids = pool.new_flow()
+        socket = pool.socket(BOOKIE, 2, ids)
+        assert socket.connection is not None
+        reading = socket.connection.read(ids, 7, (0,))
+        closed = pool.close(ClientClosedError("over"))
+        self.clock.advance(2)
+        self.assertNoResult(reading)
+        self.assertRaises(ClientClosedError, pool.socket, BOOKIE, 2, ids)
+        self.clock.advance(1)
+        self.failureResultOf(reading, ClientClosedError)
+        self.network.move()
+        self.successResultOf(closed)
 
     def test_loss(self) -> None:
         """Connections that are lost do not end the pool."""

@@ -56,6 +56,18 @@ class InFlightTests(SynchronousTestCase):
             self.flight.give_up_call(self.base + 12)
         self.assertEqual(self._account(), (1000, 10))
 
+    def test_when_empty(self) -> None:
+        """Who wants to know is told once, when nothing at all is waited for."""
+        told: list[bool] = []
+        self.flight.when_empty(lambda: told.append(bool(self.flight)))
+        self.flight.give_up(self.reads)
+        self.flight.give_up_call(self.base + 12)
+        self.assertEqual(told, [])
+        self.flight.expire(5.0)
+        self.flight.call(self.base + 13, self.call)
+        self.flight.give_up_call(self.base + 13)
+        self.assertEqual(told, [False])
+
     def test_expire(self) -> None:
         """What is overdue comes out in order and is settled."""
         self.assertEqual([sent.order for sent in self.flight.expire(5.0)], [1, 2, 3])

@@ -103,4 +103,5 @@ def _client(chance: Random, connections: Random) -> ClientConfig:
         client_connect_timeout_millis=chance.choice((500, 2000)),
         batch_read_enabled=chance.random() < 0.7,
         max_connections_per_bookie=connections.choice((0, 0, 0, 1, 2, 4)),
+        connection_grace_sec=connections.choice((0.0, 0.0, 0.5)),
     )
