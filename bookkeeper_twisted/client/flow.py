@@ -50,7 +50,7 @@ class FlowWorld:
     def __init__(self, pool: ConnectionPool, config: ClientConfig, answered: Answered | None) -> None:
         self.pool = pool
         self.answered = answered
-        self.main_wire = 3 if config.wire_protocol == "v3" else 2
+        self.main_wire = config.main_wire
         self.v2_only = config.wire_protocol == "v2"
 
 

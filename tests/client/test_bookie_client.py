@@ -68,6 +68,19 @@ class UnpooledTests(_OnRealBookie, contract.BookieClientContract):
         self.assertEqual((counts.open, counts.sockets, counts.flows), (1, 1, 1))
 
 
+class OneSocketTests(_OnRealBookie, contract.BookieClientContract):
+    """There may be one socket only."""
+
+    max_connections = 1
+
+    def test_one_connection(self) -> None:
+        """Everything shares it, what only V3 has included."""
+        self.add(self.run_of(0, [b"a"]))
+        self.result(self.client.read(self.bookie_id, contract.LEDGER, 0))
+        self.result(self.client.force(self.bookie_id, contract.LEDGER))
+        self.assertEqual(len(self.network.attempts), 1)
+
+
 class AnsweredTests(_OnRealBookie, contract.BookieClientContract):
     """With somebody who wants to know what came of each request."""
 
