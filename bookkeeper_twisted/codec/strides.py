@@ -85,6 +85,23 @@ def big_endian(values: Sequence[int]) -> bytes:
     return packed.tobytes()
 
 
+def from_big_endian(data: bytes) -> "array[int]":
+    """The i64 values of big-endian bytes."""
+    values = array("q", data)
+    if sys.byteorder == "little":
+        values.byteswap()
+    return values
+
+
+def as_range(keys: "array[int]", ids: "array[int]") -> tuple[Sequence[int], Sequence[int]]:
+    """Parallel keys and ids; where the key is one and the ids go up by one, they become a range, which all that
+    follows is quick with."""
+    count, first = len(ids), ids[0]
+    if ids[-1] == first + count - 1 and keys.count(keys[0]) == count and ids == array("q", range(first, first + count)):
+        return (keys[0],) * count, range(first, first + count)
+    return keys.tolist(), ids.tolist()
+
+
 def counts_up(data: bytes, stride: int, count: int, at: int, key: bytes, first: int) -> bool:
     """Whether each of ``count`` records has ``key`` at offset ``at``, and then i64 ids that go up from ``first``.
 
@@ -112,16 +129,33 @@ def counts_up(data: bytes, stride: int, count: int, at: int, key: bytes, first: 
     )
 
 
+def consecutive(ids: Sequence[int]) -> bool:
+    """Whether the ids go up by one."""
+    wanted = range(ids[0], ids[0] + len(ids))
+    return ids == wanted if isinstance(ids, range) else tuple(ids) == tuple(wanted)
+
+
+def joined(ids: Sequence[int], more: Sequence[int]) -> Sequence[int]:
+    """Ids and more of them, still a range if both are and the one continues the other; a list is extended in place."""
+    if not ids:
+        return more
+    if isinstance(ids, range) and isinstance(more, range) and ids.stop == more.start:
+        return range(ids.start, more.stop)
+    if not isinstance(ids, list):
+        ids = list(ids)
+    ids.extend(more)
+    return ids
+
+
 def stretches(ids: Sequence[int], keys: Sequence[object] | None = None) -> list[tuple[int, int]]:
     """Cuts parallel lists where the ids do not go up by one, or the key changes.
 
     :returns: (start, end) indexes, end exclusive.
     """
     count = len(ids)
-    first = ids[0]
     if keys is None or keys.count(keys[0]) == count:
         keys = None
-        if tuple(ids) == tuple(range(first, first + count)):
+        if consecutive(ids):
             return [(0, count)]
     steps = list(map(sub, ids[1:], ids))
     if keys is None:

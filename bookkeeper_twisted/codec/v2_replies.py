@@ -23,6 +23,9 @@ IDS_REPLY = struct.Struct(">IIiqq")
 BATCH_REPLY = struct.Struct(">IIiqqq")
 """The same and requestId."""
 
+_HEAD, _IDS = struct.Struct(">IIi"), struct.Struct(">qq")
+"""The two parts of the first."""
+
 assert IDS_REPLY.size == 28 and BATCH_REPLY.size == 36
 
 IDS_REPLY_LENGTH = IDS_REPLY.size - 4
@@ -82,11 +85,14 @@ def read_replies(
     version: int, opcode: int, ledger_ids: Sequence[int], entry_ids: Sequence[int], entries: Sequence[bytes]
 ) -> bytes:
     """Successful replies, one for each entry."""
-    lengths = [IDS_REPLY_LENGTH + len(entry) for entry in entries]
-    parts: list[bytes] = [b""] * (2 * len(entries))
+    count, size = len(entries), len(entries[0])
     word = header_word(version, opcode)
-    parts[::2] = map(IDS_REPLY.pack, lengths, repeat(word), repeat(0), ledger_ids, entry_ids)
-    parts[1::2] = entries
+    if list(map(len, entries)).count(size) < count:
+        replies = map(read_reply, repeat(version), repeat(opcode), repeat(Status.EOK), ledger_ids, entry_ids, entries)
+        return b"".join(replies)
+    parts = [_HEAD.pack(IDS_REPLY_LENGTH + size, word, 0)] * (3 * count)
+    parts[1::3] = map(_IDS.pack, ledger_ids, entry_ids)
+    parts[2::3] = entries
     return b"".join(parts)
 
 

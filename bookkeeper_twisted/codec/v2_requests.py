@@ -12,7 +12,7 @@ from .messages import AuthRequest, Header, ReadRequest, RejectedRequest
 from .operations import FENCE, HIGH_PRIORITY, MASTER_KEY_SIZE, V2Op
 from .protobuf import parse, text, wire_pb
 from .runs import AddRun, BatchRead, ReadRun
-from .strides import counts_up, row_ahead, same_prefix, stretches
+from .strides import as_range, counts_up, from_big_endian, row_ahead, same_prefix, stretches
 from .v2 import ADD_OVERHEAD, BATCH_READ, BATCH_READ_LENGTH, READ_LENGTH, VERSION
 
 MIN_ENTRY_SIZE = 24
@@ -28,6 +28,7 @@ _NUMBERS = struct.Struct(">qqq")
 _ADD_PREFIX = LENGTH_SIZE + ADD_OVERHEAD
 _SHORTEST_ADD = ADD_OVERHEAD + MIN_ENTRY_SIZE
 _READ_PREFIX = 8
+_READ_SIZE = LENGTH_SIZE + READ_LENGTH
 
 
 def scan(data: bytes, at: int, limit: int, items: list[object]) -> int:
@@ -184,14 +185,27 @@ def _reads(data: bytes, at: int, length: int, version: int, flags: int, items: l
     elif fence or key is not None:
         header = Header(2, version, V2Op.READ)
         items.append(ReadRequest(header, ledger_id, entry_id, fence, bool(flags & HIGH_PRIORITY), key))
-    elif length == READ_LENGTH and row_ahead(data, at, LENGTH_SIZE + READ_LENGTH, _READ_PREFIX):
-        rows = same_prefix(data, at, LENGTH_SIZE + READ_LENGTH, _READ_PREFIX)
-        ids = struct.unpack(f">{2 * len(rows)}q", b"".join(rows))
-        items.append(ReadRun(2, version, flags, ids[::2], ids[1::2]))
-        after = at + len(rows) * (LENGTH_SIZE + READ_LENGTH)
+    elif length == READ_LENGTH and row_ahead(data, at, _READ_SIZE, _READ_PREFIX):
+        ledger_ids, entry_ids = _ids_of_reads(data, at)
+        items.append(ReadRun(2, version, flags, ledger_ids, entry_ids))
+        after = at + len(entry_ids) * _READ_SIZE
     else:
         items.append(ReadRun(2, version, flags, (ledger_id,), (entry_id,)))
     return after
+
+
+def _ids_of_reads(data: bytes, at: int) -> tuple[Sequence[int], Sequence[int]]:
+    """Ledger and entry ids of the reads from ``at`` on that have the length and the header of the first.
+
+    A read without a key is three words of eight bytes: length and header, ledger, entry.
+    """
+    count = (len(data) - at) // _READ_SIZE
+    words = from_big_endian(data[at : at + count * _READ_SIZE])
+    heads = words[::3]
+    if heads.count(heads[0]) < count:
+        count = next(i for i, head in enumerate(heads) if head != heads[0])
+        del words[3 * count :]
+    return as_range(words[1::3], words[2::3])
 
 
 def _batch_read(data: bytes, at: int, length: int, version: int, flags: int) -> object:

@@ -13,7 +13,7 @@ from .messages import Header, RejectedRequest
 from .operations import FENCE, HIGH_PRIORITY, RECOVERY_ADD, Operation
 from .protobuf import parse, text, wire_pb
 from .runs import AddRun, BatchRead, ReadRun
-from .strides import counts_up, row_ahead
+from .strides import consecutive, counts_up, joined, row_ahead
 from .v2_requests import MIN_ENTRY_SIZE
 from .v3 import FLAG_FENCE, FLAG_PIGGYBACK, encode_response
 from .v3_rows import MIN_ROW, OPERATION_AT, SINGLES, Row, add_row, read_row
@@ -89,8 +89,8 @@ class _RunBuilder:
         self._bodies: list[bytes] = []
         self._flags = 0
         self._ledger_ids: list[int] = []
-        self._entry_ids: list[int] = []
-        self._txn_ids: list[int] = []
+        self._entry_ids: Sequence[int] = ()
+        self._txn_ids: Sequence[int] = ()
 
     def other(self, item: object) -> None:
         """Anything but an add or a plain read."""
@@ -104,7 +104,7 @@ class _RunBuilder:
         ledger = row.ledger_id.to_bytes(8, "big")
         if (
             size >= MIN_ENTRY_SIZE
-            and row.entry_ids == list(range(first, first + count))
+            and consecutive(row.entry_ids)
             and counts_up(b"".join(row.bodies), size, count, 0, ledger, first)
         ):
             self._adds(key, first, row.txn_ids, row.bodies)
@@ -123,15 +123,15 @@ class _RunBuilder:
             header = Header(3, VERSION, Operation.ADD, txn_id)
             self.other(RejectedRequest(header, Status.EBADREQ, reply))
         else:
-            self._adds(key, entry_id, [txn_id], [body])
+            self._adds(key, entry_id, (txn_id,), (body,))
 
     def _adds(
-        self, key: tuple[int, bool, bytes, int], first: int, txn_ids: list[int], bodies: list[bytes]
+        self, key: tuple[int, bool, bytes, int], first: int, txn_ids: Sequence[int], bodies: Sequence[bytes]
     ) -> None:  # fmt: skip
         if first != self._first + len(self._bodies) or key != self._key or not self._bodies:
             self.flush()
             self._key, self._first = key, first
-        self._txn_ids += txn_ids
+        self._txn_ids = joined(self._txn_ids, txn_ids)
         self._bodies += bodies
 
     def reads(self, flags: int, ledger_ids: Sequence[int], entry_ids: Sequence[int], txn_ids: Sequence[int]) -> None:
@@ -140,8 +140,8 @@ class _RunBuilder:
             self.flush()
             self._flags = flags
         self._ledger_ids += ledger_ids
-        self._entry_ids += entry_ids
-        self._txn_ids += txn_ids
+        self._entry_ids = joined(self._entry_ids, entry_ids)
+        self._txn_ids = joined(self._txn_ids, txn_ids)
 
     def flush(self) -> None:
         """Closes the open run."""
@@ -152,8 +152,8 @@ class _RunBuilder:
             self._bodies = []
         elif self._txn_ids:
             self._items.append(ReadRun(3, VERSION, self._flags, self._ledger_ids, self._entry_ids, self._txn_ids))
-            self._ledger_ids, self._entry_ids = [], []
-        self._txn_ids = []
+            self._ledger_ids, self._entry_ids = [], ()
+        self._txn_ids = ()
 
 
 # ---- one request -------------------------------------------------------------------------------------

@@ -9,6 +9,13 @@ from itertools import groupby
 _ONE_BYTE = tuple(bytes([i]) for i in range(128))
 _MASK = (1 << 64) - 1
 _MAX_SIZE = 10
+_BLOCK = 1 << 14
+_LOWEST = bytes([i & 127 | 128 for i in range(_BLOCK)])
+_SECOND = bytes([i >> 7 | 128 for i in range(_BLOCK)])
+"""The first two bytes of longer varints, of the values below 2**14."""
+
+_LAST = bytes(range(128)) * 2
+"""Translates a byte that others follow to one that ends a varint."""
 
 
 def varint(value: int) -> bytes:
@@ -31,7 +38,7 @@ def width(value: int) -> int:
 
 def common_width(values: Sequence[int]) -> int:
     """Bytes of each varint of some values; 0 if they differ, or if a value is negative."""
-    low, high = min(values), max(values)
+    low, high = (values[0], values[-1]) if isinstance(values, range) else (min(values), max(values))
     size = width(high)
     return size if low >= 0 and width(low) == size else 0
 
@@ -79,8 +86,8 @@ def equal_widths(txn_ids: Sequence[int], first: int) -> Iterator[tuple[int, int,
     :returns: (start, end, size of the given ids, size of the counted ids), end exclusive.
     """
     count = len(txn_ids)
-    size, id_size = width(max(txn_ids)), width(first)
-    if width(min(txn_ids)) == size and width(first + count - 1) == id_size:
+    size, id_size = common_width(txn_ids), width(first)
+    if size and width(first + count - 1) == id_size:
         yield 0, count, size, id_size
         return
     start = 0
@@ -90,11 +97,29 @@ def equal_widths(txn_ids: Sequence[int], first: int) -> Iterator[tuple[int, int,
         start = end
 
 
+def _planes(values: range, size: int) -> list[bytes]:
+    """The bytes of varints of ``size`` bytes of values that go up by one: all first ones, all second ones, ..."""
+    first, count = values.start, len(values)
+    low = first % _BLOCK
+    if low + count > _BLOCK:
+        fitting = _BLOCK - low
+        parts = _planes(values[:fitting], size), _planes(values[fitting:], size)
+        return [head + tail for head, tail in zip(*parts, strict=True)]
+    planes = [_LOWEST[low : low + count], _SECOND[low : low + count]][:size]
+    planes += [bytes((first >> shift & 127 | 128,)) * count for shift in range(14, 7 * size, 7)]
+    planes[-1] = planes[-1].translate(_LAST)
+    return planes
+
+
 def fill_column(frames: bytearray, at: int, stride: int, values: Sequence[int], size: int) -> None:
     """Writes varints of ``size`` bytes, one into each frame of ``stride`` bytes at offset ``at``.
 
     Every frame has that of the first value there already: bytes that are the same for all values stay.
     """
+    if isinstance(values, range) and values.start >= 0:
+        for i, plane in enumerate(_planes(values, size), at):
+            frames[i::stride] = plane
+        return
     low, high = min(values), max(values)
     shift = 0
     for i in range(at, at + size - 1):

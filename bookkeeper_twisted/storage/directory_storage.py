@@ -86,10 +86,15 @@ class DirectoryStorage:
             for ledger_id, entry_id in zip(run.ledger_ids, run.entry_ids, strict=True):
                 self.looked_up.discard(ledger_id, entry_id, entry_id)
 
-    def resident(self, ledger_id: int, entry_id: int, max_count: int, max_bytes: int) -> EntryRun | None:
-        """Entries of an entry log that memory holds, row and bytes; the write caches hold none of them."""
+    def resident(
+        self, ledger_id: int, entry_id: int, max_count: int, max_bytes: int, window: int = 0
+    ) -> EntryRun | None:
+        """Entries of an entry log that memory holds, row and bytes; the write caches hold none of them.
+
+        :param window: bytes to read where only a small part of so much was asked for.
+        """
         row = self.recent.find(ledger_id, entry_id) or self.looked_up.find(ledger_id, entry_id)
-        return self.reader.read_resident(row, entry_id, max_count, max_bytes) if row is not None else None
+        return self.reader.read_resident(row, entry_id, max_count, max_bytes, window) if row is not None else None
 
     def scattered(self, ledger_id: int, entry_ids: Sequence[int], max_bytes: int) -> Scattered:
         """Single entries in any order: of the write caches, and of entry logs as :meth:`resident` finds them."""

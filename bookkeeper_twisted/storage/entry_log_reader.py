@@ -138,9 +138,12 @@ class EntryLogReader:
         else:
             self._resident.put_back(log_id, file)
 
-    def read_resident(self, row: IndexRow, entry_id: int, max_count: int, max_bytes: int) -> EntryRun | None:
+    def read_resident(
+        self, row: IndexRow, entry_id: int, max_count: int, max_bytes: int, window: int = 0
+    ) -> EntryRun | None:
         """As :meth:`read`, ``max_count`` entries at most, if memory holds them all.  Reactor.
 
+        :param window: bytes to read instead where these entries are less than a quarter of it.
         :returns: None also if anything is wrong with them: :meth:`read` will tell.
         """
         file = self._resident.take(row.log_id)
@@ -149,8 +152,10 @@ class EntryLogReader:
         try:
             offsets = self.offsets_of(row)
             begin = entry_id - row.first
-            end = _end(offsets, begin, min(max_count, row.last - entry_id + 1), max_bytes)
-            start = offsets[begin]
+            start, left = offsets[begin], row.last - entry_id + 1
+            end = _end(offsets, begin, min(max_count, left), max_bytes)
+            if 4 * (offsets[end] - start) < window:
+                end = _end(offsets, begin, left, window)
             data = file.pread_resident(offsets[end] - start, row.offset + start)
         except (OSError, DamageError):
             file.close()

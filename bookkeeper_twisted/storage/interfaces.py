@@ -293,8 +293,10 @@ class ILedgerStorage(Interface):
     def resident(ledger_id: int, entry_id: int, max_count: int, max_bytes: int) -> EntryRun | None:
         """As :meth:`load`, of an entry that is not :meth:`cached`, where nothing has to be waited for.
 
-        It takes one system call, so it asks for what is wanted and no more.
+        It takes one system call, so it asks for what is wanted, and for more only where somebody reads small
+        pieces in order: the rest is :meth:`cached` for a while then.
 
+        :param max_count: entries wanted; what is returned may have more.
         :returns: None if memory does not hold it, or something is wrong with it: :meth:`load` will tell.
         """
 

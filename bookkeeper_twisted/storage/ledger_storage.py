@@ -55,6 +55,12 @@ class StorageSettings:
     rebuild_index: bool = False
     unfenced_because: str = ""
 
+WINDOW = 64 * 1024
+"""What is read from memory at once for those who read small pieces in order: a system call each would cost more."""
+
+_WINDOWS_BYTES = 4 * 1024 * 1024
+_MOST_ENDS = 1024
+
 
 @implementer(ILedgerStorage)
 class LedgerStorage:
@@ -83,6 +89,8 @@ class LedgerStorage:
         self.failed_checkpoints = 0
         self._states = states
         self._read_cache = ReadCache(settings.read_cache_bytes)
+        self._windows = ReadCache(_WINDOWS_BYTES)
+        self._ends: dict[tuple[int, int], None] = {}
         self._half_limit = max(1, settings.write_cache_bytes // len(directories) // 2)
         self._persist_marks = persist_marks
         self._in_checkpoint = False
@@ -136,18 +144,20 @@ class LedgerStorage:
     def add(self, run: EntryRun) -> None:
         self._directory(run.ledger_id).add(run)
         self._read_cache.discard(run)
+        self._windows.discard(run)
 
     def add_mixed(self, run: MixedRun) -> None:
         for number, part in run.split(len(self.directories)):
             self.directories[number].add_mixed(part)
         self._read_cache.discard_mixed(run)
+        self._windows.discard_mixed(run)
 
     def cached(self, ledger_id: int, entry_id: int) -> EntryRun | None:
         run = self._directory(ledger_id).cached(ledger_id, entry_id)
         if run is not None:
             self.write_cache_hits += 1
             return run
-        run = self._read_cache.find(ledger_id, entry_id)
+        run = self._windows.find(ledger_id, entry_id) or self._read_cache.find(ledger_id, entry_id)
         if run is not None:
             self.read_cache_hits += 1
         else:
@@ -155,10 +165,26 @@ class LedgerStorage:
         return run
 
     def resident(self, ledger_id: int, entry_id: int, max_count: int, max_bytes: int) -> EntryRun | None:
-        run = self._directory(ledger_id).resident(ledger_id, entry_id, max_count, max_bytes)
-        if run is not None:
-            self.resident_hits += 1
+        directory = self._directory(ledger_id)
+        goes_on = (ledger_id, entry_id) in self._ends
+        run = directory.resident(ledger_id, entry_id, max_count, max_bytes, WINDOW if goes_on else 0)
+        if run is None and goes_on:
+            run = directory.resident(ledger_id, entry_id, max_count, max_bytes)
+        if run is None:
+            return None
+        self.resident_hits += 1
+        self._note_end(ledger_id, entry_id, run.last + 1)
+        if run.count > max_count and not directory.holds_newer(run):
+            self._windows.keep(run)
         return run
+
+    def _note_end(self, ledger_id: int, first: int, end: int) -> None:
+        """A reader came from ``first`` to ``end``: if it goes on there, it reads in order."""
+        ends = self._ends
+        ends.pop((ledger_id, first), None)
+        ends[ledger_id, end] = None
+        if len(ends) > _MOST_ENDS:
+            del ends[next(iter(ends))]
 
     def scattered(self, ledger_id: int, entry_ids: Sequence[int], max_bytes: int) -> Scattered:
         found = self._directory(ledger_id).scattered(ledger_id, entry_ids, max_bytes)
@@ -185,8 +211,8 @@ class LedgerStorage:
         return sum(directory.active.count for directory in self.directories)
 
     def read_cache_bytes(self) -> int:
-        """What the read cache holds."""
-        return self._read_cache.cost
+        """What the read cache holds, windows of readers included."""
+        return self._read_cache.cost + self._windows.cost
 
     def ledger_count(self) -> int:
         """How many ledgers are known."""

@@ -1,12 +1,23 @@
 """Rows of equal frames read by columns give what a loop gives."""
 
 import struct
+from array import array
 
 from hypothesis import given
 from hypothesis import strategies as st
 from twisted.trial.unittest import SynchronousTestCase
 
-from bookkeeper_twisted.codec.strides import big_endian, counts_up, row_ahead, same_columns, same_prefix, stretches
+from bookkeeper_twisted.codec.strides import (
+    as_range,
+    big_endian,
+    counts_up,
+    from_big_endian,
+    joined,
+    row_ahead,
+    same_columns,
+    same_prefix,
+    stretches,
+)
 
 from .wire_examples import quick, signed64
 
@@ -88,6 +99,40 @@ class StretchesTests(SynchronousTestCase):
         """Without keys only the ids count."""
         self.assertEqual(list(stretches([5, 6, 7])), [(0, 3)])
         self.assertEqual(list(stretches((5, 7, 8))), [(0, 1), (1, 3)])
+
+
+class RangeTests(SynchronousTestCase):
+    """Ids that go up by one are a range, which costs nothing to cut and to compare."""
+
+    @quick
+    @given(st.lists(st.tuples(st.integers(0, 1), st.integers(5, 8)), min_size=1, max_size=4))
+    def test_as_range(self, pairs: list[tuple[int, int]]) -> None:
+        """The values stay what they are, and are a range if there is one key and they count up."""
+        keys, ids = zip(*pairs, strict=True)
+        found_keys, found = as_range(array("q", keys), array("q", ids))
+        self.assertEqual((tuple(found_keys), tuple(found)), (keys, ids))
+        self.assertEqual(isinstance(found, range), len(stretches(ids, keys)) == 1)
+
+    def test_end_of_the_id_space(self) -> None:
+        """The last id there is has nothing behind it."""
+        top = (1 << 63) - 1
+        self.assertEqual(as_range(array("q", [1, 1]), array("q", [top, top])), ([1, 1], [top, top]))
+        self.assertEqual(as_range(array("q", [1]), array("q", [top])), ((1,), range(top, top + 1)))
+
+    def test_joined(self) -> None:
+        """Parts stay a range as long as they are one; what is joined to a list is added to it."""
+        self.assertEqual(joined((), range(3)), range(3))
+        self.assertEqual(joined(range(3), range(3, 5)), range(5))
+        self.assertEqual(joined(range(3), range(4, 6)), [0, 1, 2, 4, 5])
+        given = [7]
+        self.assertIs(joined(given, (8,)), given)
+        self.assertEqual(given, [7, 8])
+
+    @quick
+    @given(st.lists(signed64))
+    def test_from_big_endian(self, values: list[int]) -> None:
+        """The values come back."""
+        self.assertEqual(from_big_endian(big_endian(values)).tolist(), values)
 
 
 class BigEndianTests(SynchronousTestCase):

@@ -29,7 +29,7 @@ class ReplyTests(SynchronousTestCase):
         self.assertEqual(v2_replies.mixed_replies(version, 1, status, *columns), b"".join(singles))
 
     @quick
-    @given(st.lists(st.tuples(id64, signed64, st.binary(max_size=60)), max_size=20))
+    @given(st.lists(st.tuples(id64, signed64, st.binary(max_size=60)), min_size=1, max_size=20))
     def test_read_replies(self, reads: list[tuple[int, int, bytes]]) -> None:
         """Replies to successful reads."""
         ledgers, ids, entries = ([read[i] for read in reads] for i in range(3))

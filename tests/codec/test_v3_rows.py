@@ -40,9 +40,9 @@ class RowTests(SynchronousTestCase):
         assert row is not None
         requests = by_protobuf(wire_pb.Request, data, stride, len(row.txn_ids))
         self.assertEqual((row.flags, row.ledger_id, row.master_key), (flags, ledger_id, key))
-        self.assertEqual(row.txn_ids, [request.header.txnId for request in requests])
-        self.assertEqual(row.entry_ids, [request.addRequest.entryId for request in requests])
-        self.assertEqual(row.bodies, [request.addRequest.body for request in requests])
+        self.assertEqual(list(row.txn_ids), [request.header.txnId for request in requests])
+        self.assertEqual(list(row.entry_ids), [request.addRequest.entryId for request in requests])
+        self.assertEqual(list(row.bodies), [request.addRequest.body for request in requests])
 
     @quick
     @given(st.integers(1, 9), st.lists(st.integers(0, 255), max_size=30), st.data())
@@ -90,8 +90,8 @@ class RowTests(SynchronousTestCase):
         row = add_reply_row(data, 0, stride)
         assert row is not None
         responses = by_protobuf(wire_pb.Response, data, stride, len(row.txn_ids))
-        self.assertEqual(row.txn_ids, [response.header.txnId for response in responses])
-        self.assertEqual(row.entry_ids, [response.addResponse.entryId for response in responses])
+        self.assertEqual(list(row.txn_ids), [response.header.txnId for response in responses])
+        self.assertEqual(list(row.entry_ids), [response.addResponse.entryId for response in responses])
         self.assertEqual(row.ledger_id, ledger_id)
 
 

@@ -83,3 +83,12 @@ class ColumnTests(SynchronousTestCase):
             frames.append(bytes(row))
         expected = [b"." + varint(value) + varint(first + i) for i, value in enumerate(values)]
         self.assertEqual(b"".join(frames), b"".join(expected))
+
+    def test_counting_far(self) -> None:
+        """Values that count up fill as others do, over every change of their low bytes."""
+        for first, count in ((0, 128), (128, 16_256), (16_384, 50_000), ((1 << 56) + 16_000, 1000), (1 << 62, 3)):
+            values = range(first, first + count)
+            size = width(first)
+            row = bytearray((b"." + varint(first)) * count)
+            fill_column(row, 1, 1 + size, values, size)
+            self.assertEqual(bytes(row), b"".join([b"." + varint(value) for value in values]))
