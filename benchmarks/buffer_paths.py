@@ -1,7 +1,9 @@
 """Ways to bring messages from producers to one stream of bytes: claim logs, and what they are measured against.
 
 Each way has ``offer`` for one message and ``drain``, which gives what is to be sent and ends the round.
-Frames are V2 adds; nothing is sealed, so that ways with and without a log do the same.
+Frames are V2 adds up to what sealing puts in later, in all ways: length word, header word, key and ledger id are
+packed, and room is left for the rest of the entry's header and the digest.  Nothing is sealed: which entry a frame
+becomes is known only when it is sent, with a log and without.
 """
 
 import struct
@@ -16,11 +18,18 @@ from bookkeeper_twisted.client.frame_shape import V2Shape
 from bookkeeper_twisted.client.log_terms import TermPool
 from bookkeeper_twisted.client.shared_log import SharedLog, WhenFull
 from bookkeeper_twisted.client.threads import system_threads
+from bookkeeper_twisted.codec import v2
+from bookkeeper_twisted.codec.operations import V2Op
+from bookkeeper_twisted.codec.v2_replies import header_word
 
-HEAD = struct.Struct(">i60s")
-TAIL = bytes(60)
-TERM = 256 << 10
-SLICE = 256 << 10
+HEAD = struct.Struct(">iI20sq28x")
+"""Length of what follows, header word, key, ledger id; room for the rest of the entry's header and the digest."""
+
+OVERHEAD = HEAD.size
+TERM = 512 << 10
+LEDGER = 1
+KEY = bytes(20)
+WORD = header_word(v2.VERSION, V2Op.ADD, 0)
 
 Offer = Callable[[bytes], object]
 Drain = Callable[[], list[bytes]]
@@ -29,7 +38,12 @@ Path = tuple[Offer, Drain]
 
 def shape() -> V2Shape:
     """Adds of a ledger with CRC32C."""
-    return V2Shape(1, 4, bytes(20))
+    return V2Shape(LEDGER, 4, KEY)
+
+
+def frame(payload: bytes) -> bytes:
+    """A message, header and payload."""
+    return HEAD.pack(len(payload) + OVERHEAD - 4, WORD, KEY, LEDGER) + payload
 
 
 class _Joined:
@@ -37,7 +51,7 @@ class _Joined:
         self.parts: list[bytes] = []
 
     def offer(self, payload: bytes) -> None:
-        self.parts.append(HEAD.pack(len(payload) + 60, TAIL) + payload)
+        self.parts.append(HEAD.pack(len(payload) + OVERHEAD - 4, WORD, KEY, LEDGER) + payload)
 
     def drain(self) -> list[bytes]:
         data = b"".join(self.parts)
@@ -69,7 +83,7 @@ def objects_and_deferreds() -> Path:
         messages.append(_Message(payload, done))
 
     def drain() -> list[bytes]:
-        data = b"".join([HEAD.pack(len(m.payload) + 60, TAIL) + m.payload for m in messages])
+        data = b"".join([frame(m.payload) for m in messages])
         for message in messages:
             message.done.callback(None)
         messages.clear()
@@ -96,12 +110,12 @@ def new_shared(when_full: WhenFull, wake: Callable[[], None] = lambda: None) -> 
 
 
 def drain_log(log: ClaimLog) -> list[bytes]:
-    """All that is committed, in slices, acknowledged at once."""
+    """All that is committed, a term at once, acknowledged at once."""
     parts: list[bytes] = []
     if isinstance(log, SharedLog):
         log.disarm()
     start = log.taken
-    while (frames := log.take(SLICE)) is not None:
+    while (frames := log.take(TERM)) is not None:
         parts.append(bytes(frames.view()))
         start = frames.end
     log.acknowledge(start)
@@ -130,7 +144,7 @@ def write_each(write: Callable[[bytes], None], deferred: bool) -> Callable[[Sequ
                 done: Deferred[None] = Deferred()
                 done.addCallback(lambda _: None)
                 waiting.append(done)
-            write(HEAD.pack(len(payload) + 60, TAIL) + payload)
+            write(frame(payload))
         while waiting:
             waiting.popleft().callback(None)
 

@@ -37,7 +37,7 @@ def _deque(reactor: Any, arrived: list[int]) -> Callable[[], Callable[[bytes], o
         arrived[0] += len(b"".join([messages.popleft() for _ in range(len(messages))]))
 
     def offer(payload: bytes) -> None:
-        messages.append(paths.HEAD.pack(len(payload) + 60, paths.TAIL) + payload)
+        messages.append(paths.frame(payload))
         if not armed[0]:
             armed[0] = True
             reactor.callFromThread(look)
@@ -50,7 +50,7 @@ def _call_each(reactor: Any, arrived: list[int]) -> Callable[[], Callable[[bytes
         arrived[0] += len(data)
 
     def offer(payload: bytes) -> None:
-        reactor.callFromThread(write, paths.HEAD.pack(len(payload) + 60, paths.TAIL) + payload)
+        reactor.callFromThread(write, paths.frame(payload))
 
     return lambda: offer
 
@@ -69,7 +69,7 @@ def _measure(start: Start) -> float:
     begin = time.process_time()
     for worker in workers:
         worker.start()
-    while arrived[0] < THREADS * _EACH * (64 + len(_PAYLOAD)):
+    while arrived[0] < THREADS * _EACH * (paths.OVERHEAD + len(_PAYLOAD)):
         reactor.iterate(0.1)
     taken = time.process_time() - begin
     for worker in workers:

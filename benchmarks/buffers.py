@@ -69,7 +69,7 @@ def _way(path: paths.Path, payloads: Sequence[bytes]) -> Callable[[], None]:
 
 def _payloads(kind: str) -> list[bytes]:
     chance = random.Random(1)
-    sizes = {"25 B": [25] * ROUND, "1000 B": [1000] * (ROUND // 5), "variable": chance.choices(range(10, 41), k=ROUND)}
+    sizes = {"25 B": [25] * ROUND, "1000 B": [1000] * ROUND, "variable": chance.choices(range(10, 41), k=ROUND)}
     return [bytes(size) for size in sizes[kind]]
 
 

@@ -15,6 +15,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from ..errors import IllegalOperationError
+from .frame_shape import Row
 from .log_terms import Term
 
 if TYPE_CHECKING:
@@ -22,6 +23,8 @@ if TYPE_CHECKING:
 
 IDLE = -1
 REVOKED = -2
+
+_NO_ROWS: dict[int, Row] = {}
 
 
 class Producer:
@@ -55,9 +58,9 @@ class Producer:
         try:
             store, size, head = self._rows[len(payload)]
         except KeyError:
-            store, size, head = log.row(len(payload))
+            store, size, head = self._row(len(payload))
         # fmt: off
-        if (end := (start := log.tail) + size) <= log.limit and self.start == IDLE: self.start = start; self.end = log.tail = end; self.term = term = log.term  # noqa: E501
+        if (end := (start := log.tail) + size) <= log.limit: self.start = start; self.end = log.tail = end; self.term = term = log.term  # noqa: E501
         # fmt: on
         else:
             end = log.claim_slowly(self, size)
@@ -81,12 +84,13 @@ class Producer:
 
         :returns: the position behind it, or a :class:`~.claim_log.ClaimResult`.
         """
-        store, frame_size, head = self._log.row(size)
+        store, frame_size, head = self._row(size)
         end = self._log.claim_slowly(self, frame_size)
         if end > 0:
             at = self.start - self.term.base
             store(self.term.buffer, at, head, bytes(size))
             self._payload = self.term.view[at + frame_size - size : at + frame_size]
+            self._rows = _NO_ROWS  # so that offers need not ask whether a claim is open
         return end
 
     @property
@@ -134,6 +138,12 @@ class Producer:
         if self._payload is not None:
             self._payload.release()
             self._payload = None
+            self._rows = self._log.rows
+
+    def _row(self, size: int) -> Row:
+        if self.start != IDLE:
+            raise IllegalOperationError("a claim of this handle is open, or was given up")
+        return self._log.row(size)
 
     def give_up(self) -> None:
         """Makes an open claim a hole instead of a frame, which is reported before the place counts as free."""

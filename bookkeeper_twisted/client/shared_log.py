@@ -101,14 +101,12 @@ class SharedLog(ClaimLog):
         """A claim behind the gate.
 
         :returns: the position behind it, or a :class:`~.claim_log.ClaimResult`.
-        :raises IllegalOperationError: the handle has an open claim, or the reactor's thread would have to wait.
+        :raises IllegalOperationError: the reactor's thread would have to wait.
         """
         self._check_size(size)
         with self._lock:
             self.limit = 0
             try:
-                if producer.start != IDLE:
-                    raise IllegalOperationError("a claim of this handle is open, or was given up")
                 result = ClaimResult.BACK_PRESSURED if self._blocked else self._claim(producer, size)
                 if result != ClaimResult.BACK_PRESSURED:
                     return result
