@@ -55,7 +55,7 @@ def wrong_failures() -> int:
             connection = socket.connection
             assert connection is not None
 
-            def done(first: int, count: int, error: Exception | None, flow_id: int = ids.flow_id) -> None:
+            def done(bookie: str, first: int, count: int, error: Exception | None, flow_id: int = ids.flow_id) -> None:
                 failed.append((flow_id, first))
 
             run = digester.seal(ids.flow_id, entry, -1, 0, [b""])

@@ -18,10 +18,11 @@ from bookkeeper_twisted.client import BookKeeper, LedgerWriter
 from bookkeeper_twisted.client.bookie_client import BookieAddresses, NetworkBookieClient
 from bookkeeper_twisted.client.interfaces import IBookieClient
 from bookkeeper_twisted.client.production import tcp_endpoints
+from bookkeeper_twisted.client.sealed_adds import SealedAdds
 from bookkeeper_twisted.codec.digest import Digester
 from bookkeeper_twisted.config import ClientConfig
 from bookkeeper_twisted.metadata.memory import MemoryStore
-from bookkeeper_twisted.model import BookieServiceInfo, DigestType, EntryRun
+from bookkeeper_twisted.model import BookieServiceInfo, DigestType
 from bookkeeper_twisted.testing.adds import adds_of
 
 from .processes import ROOT
@@ -56,48 +57,49 @@ async def client_of(reactor: Any, bookie_id: str, max_connections: int) -> Async
 
 
 class Lockstep:
-    """Flows with one add outstanding each: with the reply to one leaves the next."""
+    """Flows with one add outstanding each: with the reply to one leaves the next.
+
+    Each flow adds its one entry again and again, so that what is measured is the asking alone.
+    """
 
     def __init__(self, client: BookKeeper, bookie_id: str, count: int) -> None:
         self._bookie_id = bookie_id
-        self._digester = Digester(DigestType.CRC32C, b"")
-        self._flows = [client.bookie_client.open_flow() for _ in range(count)]
-        self._following = 0
+        self._asking = [(client.bookie_client.open_flow(), entry_of(client, i)) for i in range(count)]
         self._running = 0
         self._end: Deferred[None] = Deferred()
 
-    def prepare(self, each: int) -> Callable[[], "Deferred[None]"]:
-        """Seals so many entries for each flow.
-
-        :returns: what sends them; its Deferred fires when the last one is confirmed.
-        """
-        numbers = range(self._following, self._following + each)
-        self._following += each
-        seal, data = self._digester.seal, [bytes(SIZE)]
-        entries = [iter([seal(i, number, -1, 0, data) for number in numbers]) for i in range(len(self._flows))]
-        return lambda: self._run(entries)
-
-    def _run(self, entries: "list[Iterator[EntryRun]]") -> "Deferred[None]":
+    def run(self, each: int) -> "Deferred[None]":
+        """Sends so many adds over each flow; fires when the last one is confirmed."""
         self._end = Deferred()
-        self._running = len(self._flows)
-        for flow, runs in zip(self._flows, entries, strict=True):
-            self._ask(flow, runs)
+        self._running = len(self._asking)
+        for flow, adds in self._asking:
+            self._ask(flow, adds, each)
         return self._end
 
-    def _ask(self, flow: IBookieClient, runs: "Iterator[EntryRun]") -> None:
+    def _ask(self, flow: IBookieClient, adds: SealedAdds, left: int) -> None:
         def done(bookie_id: str, first: int, count: int, error: Exception | None) -> None:
+            nonlocal left
+            left -= 1
             if error is not None:
                 self._end.errback(error)
+            elif left:
+                flow.add(bookie_id, adds, done)
             else:
-                self._ask(flow, runs)
+                self._ended()
 
-        run = next(runs, None)
-        if run is not None:
-            flow.add(self._bookie_id, adds_of(flow.add_shape(run.ledger_id, 0, self._digester.master_key), run), done)
-            return
+        flow.add(self._bookie_id, adds, done)
+
+    def _ended(self) -> None:
         self._running -= 1
         if not self._running:
             self._end.callback(None)
+
+
+def entry_of(client: BookKeeper, ledger_id: int) -> SealedAdds:
+    """The add of one entry of a ledger."""
+    digester = Digester(DigestType.CRC32C, b"")
+    shape = client.bookie_client.add_shape(ledger_id, 0, digester.master_key)
+    return adds_of(shape, digester.seal(ledger_id, 0, -1, 0, [bytes(SIZE)]))
 
 
 @attrs.frozen
@@ -124,7 +126,7 @@ async def sharing_rows(reactor: Any, bookie_id: str, rounds: int, scale: float) 
         costs: list[list[Cost]] = [[], []]
         for _ in range(rounds + 1):
             for way, taken in zip(ways, costs, strict=True):
-                taken.append(await cost(way.prepare(each)))
+                taken.append(await cost(partial(way.run, each)))
     (pooled_wall, pooled_cpu), (apart_wall, apart_cpu) = (_best(taken[1:]) for taken in costs)
     shared, own = (cpu / (flows * each) * 1e6 for cpu in (pooled_cpu, apart_cpu))
     print(f"client CPU of a request: {shared:.1f} us on shared sockets, {own:.1f} us on own ones")
@@ -142,12 +144,11 @@ async def memory_rows(reactor: Any, bookie_id: str, scale: float) -> list[Row]:
     """What flows hold that have asked once and wait for nothing."""
     count = max(100, int(10_000 * scale))
     async with client_of(reactor, bookie_id, 2) as client:
-        await Lockstep(client, bookie_id, 1).prepare(1)()
+        await Lockstep(client, bookie_id, 1).run(1)
         gc.collect()
         tracemalloc.start()
         flows = [client.bookie_client.open_flow() for _ in range(count)]
-        run = Digester(DigestType.CRC32C, b"").seal(1 << 40, 0, -1, 0, [bytes(SIZE)])
-        adds = adds_of(client.bookie_client.add_shape(run.ledger_id, 0, bytes(20)), run)
+        adds = entry_of(client, 1 << 40)
         for flow in flows:
             answered: Deferred[None] = Deferred()
             flow.add(bookie_id, adds, lambda *_, answered=answered: answered.callback(None))

@@ -52,6 +52,7 @@ class BookieSocket:
     """One socket and the flows that are on it, from the moment they chose it.
 
     :ivar flows: ids of the flows.
+    :ivar ready: the connection, while a request made now would be in its turn on it.
     :ivar chosen: when it was chosen last, as a running number.
     :ivar idle_since: since when no flow is on it.
     :ivar error: why it is of no more use, once it is.
@@ -70,6 +71,7 @@ class BookieSocket:
         self.error: Exception | None = None
         self.dismissed = False
         self.connection: ClientConnection | None = None
+        self.ready: ClientConnection | None = None
         self.gone: Deferred[None] = Deferred()
         self._settings = settings
         self._bookie_id = bookie_id
@@ -77,7 +79,6 @@ class BookieSocket:
         self._ended = ended
         self._waiting: deque[tuple[int, Deferred[ClientConnection]]] = deque()
         self._attempt: Deferred[None] | None = None
-        self._handing_out = False
         self._asked_for_life = False
         self._grace_end: IDelayedCall | None = None
 
@@ -110,18 +111,16 @@ class BookieSocket:
         """Whether flows can be on it."""
         return self.state in (SocketState.CONNECTING, SocketState.OPEN)
 
-    @property
-    def ready(self) -> ClientConnection | None:
-        """The connection, if a request made now would be in its turn on it."""
-        return self.connection if self.state is SocketState.OPEN and not self._handing_out else None
+    def waits(self, ids: RequestIds, quiet: Callable[[], None]) -> bool:
+        """See :meth:`~bookkeeper_twisted.protocol.in_flight.InFlight.waits`."""
+        return self.connection is not None and self.connection.in_flight.waits(ids, quiet)
 
     def connected(self, flow_id: int) -> "Deferred[ClientConnection]":
         """The connection once it is there.  Those who wait get it in the order of their calls."""
         if self.error is not None:
             return fail(self.error)
-        ready = self.ready
-        if ready is not None:
-            return succeed(ready)
+        if self.ready is not None:
+            return succeed(self.ready)
         waiter: Deferred[ClientConnection] = Deferred(self._cancelled)
         self._waiting.append((flow_id, waiter))
         return waiter
@@ -133,7 +132,7 @@ class BookieSocket:
 
     def _dial(self, endpoint: IStreamClientEndpoint) -> "Deferred[IProtocol]":
         settings = self._settings
-        owner = ConnectionOwner(settings.flow_ids, self.traffic, self._lost, settings.wrote)
+        owner = ConnectionOwner(self._bookie_id, settings.flow_ids, self.traffic, self._lost, settings.wrote)
 
         def protocol() -> ClientConnection:
             return ClientConnection(settings.clock, self._wire, settings.limits, owner, settings.no_delay)
@@ -154,10 +153,10 @@ class BookieSocket:
         self.connection = connection
         connection.disconnected.addCallback(self._disconnected)
         self.state = SocketState.OPEN
-        self._handing_out = True
         while self._waiting:  # a waiter that asks again queues behind the others
             self._waiting.popleft()[1].callback(connection)
-        self._handing_out = False
+        if self.usable:
+            self.ready = connection
 
     def _unexpected(self, failure: Failure) -> None:
         self._log.failure("connecting to {bookie_id} failed", failure, bookie_id=self._bookie_id)
@@ -211,7 +210,7 @@ class BookieSocket:
     def _end(self, state: SocketState, error: Exception) -> None:
         if not self.usable:
             return
-        self.state, self.error = state, error
+        self.state, self.error, self.ready = state, error, None
         self.flows.clear()
         self._ended(self)
         while self._waiting:  # an errback may cancel those behind it

@@ -14,6 +14,7 @@ from functools import partial
 from typing import TypeVar, cast
 
 from twisted.internet.defer import Deferred, fail, succeed
+from twisted.logger import Logger
 from twisted.python.failure import Failure
 from zope.interface import implementer
 
@@ -32,7 +33,6 @@ from .sealed_adds import SealedAdds
 
 T = TypeVar("T")
 
-RangeDone = Callable[[str, int, int, Exception | None], None]
 Answered = Callable[[str, Exception | None], None]
 """Takes a bookie id, and why it did not do what it was asked, None if it did."""
 
@@ -54,9 +54,18 @@ class FlowWorld:
         self.v2_only = config.wire_protocol == "v2"
 
 
+def _told(
+    answered: Answered, done: AddsDone, bookie_id: str, first: int, count: int, error: Exception | None
+) -> None:  # fmt: skip
+    answered(bookie_id, error)
+    done(bookie_id, first, count, error)
+
+
 @implementer(IBookieClient)
 class Flow:
     """One flow."""
+
+    _log = Logger()
 
     __slots__ = ("_world", "_ids", "_sockets", "_pending", "_end", "_left", "__weakref__")
 
@@ -78,41 +87,37 @@ class Flow:
             return V3Shape(ledger_id, digest_size, master_key, flags, deferred_sync)
         return V2Shape(ledger_id, digest_size, master_key, flags)
 
-    def add(self, bookie_id: str, adds: SealedAdds, done: RangeDone) -> None:
+    def add(self, bookie_id: str, adds: SealedAdds, done: AddsDone) -> None:
         """See :meth:`~.interfaces.IBookieClient.add`."""
-        wire = adds.wire
-        self._pending += adds.count
-        added = partial(self._added, bookie_id, done)
-        if wire == 3 and self._world.v2_only:
-            added(adds.first, adds.count, IllegalOperationError("V2 has no deferred sync"))
+        wire, world = adds.wire, self._world
+        if world.answered is not None:
+            done = partial(_told, world.answered, done)
+        if wire == 3 and world.v2_only:
+            done(bookie_id, adds.first, adds.count, IllegalOperationError("V2 has no deferred sync"))
             return
         socket = self._sockets.get((bookie_id, wire))
-        if socket is not None and (ready := socket.ready) is not None:
-            self._send_adds(ready, bookie_id, adds, added)
-        else:
-            self._add_later(wire, bookie_id, adds, added)
+        ready = None if socket is None or self._end is not None else socket.ready
+        if ready is None:
+            self._add_later(wire, bookie_id, adds, done)
+        elif not ready.add(self._ids, adds, done):
+            self._add_later(3, bookie_id, adds, done)
 
-    def _send_adds(self, connection: ClientConnection, bookie_id: str, adds: SealedAdds, added: AddsDone) -> None:
-        if connection.can_add(adds):
-            connection.add(self._ids, adds, added)
-        else:
-            self._add_later(3, bookie_id, adds, added)
-
-    def _add_later(self, wire: int, bookie_id: str, adds: SealedAdds, added: AddsDone) -> None:
+    def _add_later(self, wire: int, bookie_id: str, adds: SealedAdds, done: AddsDone) -> None:
         """Adds once there is a connection."""
 
+        def send(connection: ClientConnection) -> None:
+            if not connection.add(self._ids, adds, done):
+                self._add_later(3, bookie_id, adds, done)
+
         def refused(failure: Failure) -> None:
-            added(adds.first, adds.count, cast(Exception, failure.value))
+            done(bookie_id, adds.first, adds.count, cast(Exception, failure.value))
 
-        self._connected(bookie_id, wire).addCallback(self._send_adds, bookie_id, adds, added).addErrback(refused)
+        def ended(result: T) -> T:
+            self._ended()
+            return result
 
-    def _added(self, bookie_id: str, done: RangeDone, first: int, count: int, error: Exception | None) -> None:
-        if self._world.answered is not None:
-            self._world.answered(bookie_id, error)
-        try:
-            done(bookie_id, first, count, error)
-        finally:
-            self._ended(count)
+        self._pending += 1
+        self._connected(bookie_id, wire).addCallbacks(send, refused).addBoth(ended).addErrback(self._broken)
 
     def read(
         self, bookie_id: str, ledger_id: int, entry_id: int, flags: int = 0, master_key: bytes | None = None
@@ -187,14 +192,19 @@ class Flow:
         """See :meth:`~.interfaces.IBookieClient.retire`."""
         if self._end is None:
             self._end = ClientClosedError("the handle was closed")
-        if not self._pending:
-            self._leave(self._end)
+        self._leave_if_quiet()
 
     def close(self) -> "Deferred[None]":
         """See :meth:`~.interfaces.IBookieClient.close`."""
         self._end = self._end or ClientClosedError("the handle was closed")
         self._leave(self._end)
         return succeed(None)
+
+    def _leave_if_quiet(self) -> None:
+        """The end of a flow that asks nothing more, as soon as it waits for nothing."""
+        waits = self._pending or [s for s in self._sockets.values() if s.waits(self._ids, self._leave_if_quiet)]
+        if self._end is not None and not waits:
+            self._leave(self._end)
 
     def _leave(self, error: Exception) -> None:
         if self._left:
@@ -209,10 +219,10 @@ class Flow:
 
     # ---- requests ------------------------------------------------------------------------------------
 
-    def _ended(self, count: int) -> None:
-        self._pending -= count
-        if self._end is not None and not self._pending:
-            self._leave(self._end)
+    def _ended(self) -> None:
+        self._pending -= 1
+        if self._end is not None:
+            self._leave_if_quiet()
 
     def _ask(self, bookie_id: str, call: ColdCall[T]) -> "Deferred[T]":
         return self._with(bookie_id, 3, lambda connection: connection.ask(self._ids, call))
@@ -224,13 +234,13 @@ class Flow:
         return answer.addCallbacks(self._did, self._did_not, (bookie_id,), errbackArgs=(bookie_id,))
 
     def _did(self, result: T, bookie_id: str) -> T:
-        self._ended(1)
+        self._ended()
         if self._world.answered is not None:
             self._world.answered(bookie_id, None)
         return result
 
     def _did_not(self, failure: Failure, bookie_id: str) -> Failure:
-        self._ended(1)
+        self._ended()
         if self._world.answered is not None:
             self._world.answered(bookie_id, cast(Exception, failure.value))
         return failure
@@ -240,6 +250,9 @@ class Flow:
             if reply.status is not Status.EOK:
                 cast(Answered, self._world.answered)(bookie_id, error_of(reply.status, reply.ledger_id, reply.entry_id))
         return replies
+
+    def _broken(self, failure: Failure) -> None:
+        self._log.failure("completing adds failed", failure)
 
     def _connected(self, bookie_id: str, wire: int) -> "Deferred[ClientConnection]":
         if self._end is not None:

@@ -67,12 +67,14 @@ def error_of(status: Status, ledger_id: int, entry_id: int = -1) -> BookKeeperEr
 class ConnectionOwner:
     """What a connection needs of those who made it.
 
+    :ivar bookie_id: who is at the other end.
     :ivar flow_ids: of the client.
     :ivar traffic: told what is written and acknowledged.
     :ivar lost: called once, as soon as the connection is of no more use.
     :ivar wrote: told how many requests and bytes each write had.
     """
 
+    bookie_id: str
     flow_ids: FlowIds
     traffic: Traffic
     lost: Callable[["ClientConnection"], None]
@@ -101,6 +103,7 @@ class ClientConnection(Protocol):
         self._clock = clock
         self._limits = limits
         self._lost = owner.lost
+        self._bookie_id = owner.bookie_id
         self.in_flight = InFlight(wire, owner.flow_ids, owner.traffic)
         self._no_delay = no_delay
         self._codec = v2 if wire == 2 else v3
@@ -118,25 +121,28 @@ class ClientConnection(Protocol):
 
     # ---- requests ------------------------------------------------------------------------------------
 
-    def can_add(self, adds: Adds) -> bool:
-        """Whether replies to these could be told from others on this connection."""
-        return self.in_flight.can_add(adds.ledger_id, adds.first, adds.count)
-
     def can_read(self, ledger_id: int, entry_ids: Sequence[int]) -> bool:
         """Whether replies to these reads could be told from others on this connection."""
         return self.in_flight.can_read(ledger_id, entry_ids)
 
-    def add(self, ids: RequestIds, adds: Adds, done: AddsDone) -> None:
-        """Sends adds; V2: only such that :meth:`can_add`."""
-        first, count = adds.first, adds.count
+    def add(self, ids: RequestIds, adds: Adds, done: AddsDone) -> bool:
+        """Sends adds.
+
+        :returns: False if nothing was done, because V2 replies to them could not be told from others on
+            this connection.
+        """
+        in_flight, first, count = self.in_flight, adds.first, adds.count
         if self._end is not None:
-            done(first, count, self._end)
-            return
+            done(self._bookie_id, first, count, self._end)
+            return True
+        if not in_flight.can_add(adds.ledger_id, first, count):
+            return False
         key = self._take_ids(ids, count) if self.wire == 3 else first
         data = adds.requests(self.wire, key)
         deadline = self._clock.seconds() + self._limits.add_timeout
-        flow, order = self.in_flight.flows.of(ids), self._send(ids, data, count)
-        self.in_flight.add(SentAdds(flow, order, deadline, adds.ledger_id, first, key, count, len(data), done))
+        flow, order = in_flight.flows.of(ids), self._send(ids, data, count)
+        in_flight.add(SentAdds(flow, order, deadline, adds.ledger_id, first, key, count, len(data), done))
+        return True
 
     def read(self, ids: RequestIds, ledger_id: int, entry_ids: Sequence[int]) -> "Deferred[list[ReadReply]]":
         """Plain reads, at least one; V2: only such that :meth:`can_read`."""
@@ -262,9 +268,12 @@ class ClientConnection(Protocol):
         for sent in finished:
             assert sent.done is not None
             try:
-                sent.done(sent.first, sent.count, error)
+                sent.done(self._bookie_id, sent.first, sent.count, error)
             except Exception:
                 self._log.failure("completing adds of ledger {ledger_id} failed", ledger_id=sent.ledger_id)
+            flow = sent.flow
+            if flow.quiet is not None and not flow.waiting:
+                flow.quiet()
 
     def _read_reply(self, reply: ReadReply) -> None:
         key = reply.txn_id if self.wire == 3 else (reply.ledger_id, reply.entry_id)

@@ -52,8 +52,10 @@ class InFlight:
 
     def add(self, sent: SentAdds) -> None:
         """Adds were sent."""
-        self._adds.insert(sent.ledger_id if self._by_key else sent.flow.ids.flow_id, sent)
-        if not self._by_key:
+        if self._by_key:
+            self._adds.insert(sent.ledger_id, sent)
+        else:
+            self._adds.insert(sent.flow.ids.flow_id, sent)
             sent.flow.owed += sent.count
         self._sent(sent)
 
@@ -149,6 +151,15 @@ class InFlight:
         ended = in_order(cast(Sequence[SentRequest], [*adds, *reads, *calls.values()]))
         self._settle(ended)
         return ended
+
+    def waits(self, ids: RequestIds, quiet: Callable[[], None]) -> bool:
+        """Whether somebody waits for what a flow asked; if so, ``quiet`` is called when the last of its adds has
+        been answered for and nobody does."""
+        flow = self.flows.known(ids)
+        if flow is None or not flow.waiting:
+            return False
+        flow.quiet = quiet
+        return True
 
     # ---- what nobody waits for -----------------------------------------------------------------------
 

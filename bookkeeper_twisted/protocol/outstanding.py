@@ -37,8 +37,8 @@ class Adds(Protocol):
         """
 
 
-AddsDone = Callable[[int, int, Exception | None], None]
-"""``done(first, count, error)`` for each range of a run's entries; together exactly once for all."""
+AddsDone = Callable[[str, int, int, Exception | None], None]
+"""``done(bookie_id, first, count, error)`` for each range of a run's entries; together exactly once for all."""
 
 ReadKey = int | tuple[int, int]
 """The number of a V3 read, or ledger and entry of a V2 read."""
@@ -50,15 +50,17 @@ class SendingFlow:
     :ivar waiting: entries and requests that somebody waits for.
     :ivar owed: replies to come that carry a request id of this flow, waited for or not.
     :ivar closed: whether the flow left, so that what is owed are orphans.
+    :ivar quiet: called when nobody waits any more, for flows that are to leave then.
     """
 
-    __slots__ = ("ids", "waiting", "owed", "closed")
+    __slots__ = ("ids", "waiting", "owed", "closed", "quiet")
 
     def __init__(self, ids: RequestIds) -> None:
         self.ids = ids
         self.waiting = 0
         self.owed = 0
         self.closed = False
+        self.quiet: Callable[[], None] | None = None
 
 
 class SentAdds:

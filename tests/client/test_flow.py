@@ -2,10 +2,15 @@
 
 from typing import Any
 
+from twisted.internet.defer import Deferred
+from twisted.internet.interfaces import IStreamClientEndpoint
+
+from bookkeeper_twisted.client.bookie_client import NetworkBookieClient
 from bookkeeper_twisted.client.flow import Flow
 from bookkeeper_twisted.client.frame_shape import V2Shape
 from bookkeeper_twisted.client.sealed_adds import SealedAdds
 from bookkeeper_twisted.codec.digest import Digester
+from bookkeeper_twisted.config import ClientConfig
 from bookkeeper_twisted.errors import BookieHandleNotAvailableError, ClientClosedError
 from bookkeeper_twisted.model import DigestType
 from bookkeeper_twisted.testing.adds import adds_of
@@ -78,6 +83,41 @@ class FlowTests(RealBookieCase):
         self.settle()
         self.assertEqual((self.answers, self._flows()), ([(1, 0, 1, None)], [0]))
 
+    def test_retire_before_the_connection(self) -> None:
+        """A flow that retires while its first add waits for a connection sends it, and ends with the answer."""
+        address: Deferred[IStreamClientEndpoint] = Deferred()
+        self.client = NetworkBookieClient(self.rig.clock, lambda _: address, ClientConfig())
+        flow = Flow(self.client._world)
+        self._add(flow, 1)
+        flow.retire()
+        self.assertEqual((self.answers, self._flows()), ([], [1]))
+        address.callback(self.network.endpoint(HOST, PORT))
+        self.assertEqual((self.answers, self._flows()), ([], [1]))
+        self.settle()
+        self.assertEqual((self.answers, self._flows()), ([(1, 0, 1, None)], [0]))
+
+    def test_retired(self) -> None:
+        """A flow that retired adds nothing more, though its connection is there."""
+        self._add(self.one, 1)
+        self.settle()
+        self._add(self.one, 1, 1)
+        self.one.retire()
+        self._add(self.one, 1, 2)
+        self.settle()
+        self.assertEqual(self.answers[1:], [(1, 2, 1, ClientClosedError), (1, 1, 1, None)])
+
+    def test_retire_after_a_loss(self) -> None:
+        """A flow that retires ends when the connection is lost on which it still waited."""
+        self._add(self.one, 1)
+        self.settle()
+        before = len(self.client.pool.settings.flow_ids)
+        self._add(self.one, 1, 1)
+        self.one.retire()
+        self.assertEqual(len(self.client.pool.settings.flow_ids), before)
+        self.network.break_connections((HOST, PORT))
+        self.assertEqual(self.answers[1:], [(1, 1, 1, BookieHandleNotAvailableError)])
+        self.assertEqual(len(self.client.pool.settings.flow_ids), before - 1)
+
     def test_loss(self) -> None:
         """A lost connection fails each request on it once, in order; an errback may ask again at once."""
         again: list[Any] = []
@@ -105,7 +145,8 @@ class FlowTests(RealBookieCase):
         self.settle()
         self.assertEqual(self.answers, [(2, 0, 1, None)])
         self.assertEqual(len(self.flushLoggedErrors(RuntimeError)), 1)
-        self.assertEqual(self.one._pending, 0)
+        self.one.retire()
+        self.assertEqual(self._flows(), [1])
 
     def test_ids(self) -> None:
         """The id of a flow is free once it ended and nothing is owed."""

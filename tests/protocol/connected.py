@@ -56,7 +56,9 @@ class ConnectedTestCase(SynchronousTestCase):
         self.ids = RequestIds(self.flow_ids.take())
         self.traffic = Traffic(self.clock.seconds)
         self.blocks: list[int] = []
-        owner = ConnectionOwner(self.flow_ids, self.traffic, self.lost.append, lambda n, _: self.blocks.append(n))
+        owner = ConnectionOwner(
+            "bookie:1", self.flow_ids, self.traffic, self.lost.append, lambda n, _: self.blocks.append(n)
+        )
         self.connection = ClientConnection(self.clock, self.wire, limits, owner)
         self.transport = ClosingTransport()
         self.transport.protocol = self.connection
@@ -78,7 +80,7 @@ class ConnectedTestCase(SynchronousTestCase):
     def add(self, run: EntryRun, answers: Answers | None = None) -> Answers:
         """Sends adds."""
         seen: Answers = [] if answers is None else answers
-        self.connection.add(self.ids, self.adds(run), lambda *answer: seen.append(answer))
+        self.connection.add(self.ids, self.adds(run), lambda bookie_id, *answer: seen.append(answer))
         return seen
 
     def lose(self) -> None:

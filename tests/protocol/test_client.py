@@ -180,7 +180,7 @@ class ConnectionTests(ConnectedTestCase):
         self.connection.add(
             self.ids,
             self.adds(run_of(0, 1)),
-            lambda first, count, failed: order.append(f"add {type(failed).__name__} {len(self.lost)}"),
+            lambda bookie_id, first, count, failed: order.append(f"add {type(failed).__name__} {len(self.lost)}"),
         )  # fmt: skip
         self.connection.read_batch(self.ids, LEDGER, 0, 1, 1).addErrback(note("batch"))
         self.connection.read(self.ids, LEDGER, [1]).addErrback(note("read"))
@@ -262,7 +262,7 @@ class ConnectionTests(ConnectedTestCase):
         """Replies that were received with the one whose callback closes are not delivered."""
         answers: Answers = []
 
-        def close(first: int, count: int, error: Exception | None) -> None:
+        def close(bookie_id: str, first: int, count: int, error: Exception | None) -> None:
             answers.append((first, count, error))
             self.connection.close(ClientClosedError())
 

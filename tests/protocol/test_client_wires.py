@@ -14,18 +14,26 @@ from bookkeeper_twisted.errors import (
     Status,
 )
 
-from .connected import DIGESTER, LEDGER, ConnectedTestCase, run_of
+from .connected import DIGESTER, LEDGER, Answers, ConnectedTestCase, run_of
 
 
 class V2Tests(ConnectedTestCase):
     """Version 2: replies name ledger and entry only."""
 
+    def _adds_now(self, entry_id: int) -> bool:
+        """Whether an add is taken; if not, nothing is sent, and nobody is called."""
+        self.asked()
+        answers: Answers = []
+        taken = self.connection.add(self.ids, self.adds(run_of(entry_id, 1)), lambda _, *answer: answers.append(answer))
+        self.assertEqual((len(self.asked()), answers), (int(taken), []))
+        return taken
+
     def test_taken_keys(self) -> None:
         """What is outstanding cannot be asked again on this connection."""
         self.add(run_of(0, 5))
         self.connection.read(self.ids, LEDGER, [0])
-        self.assertFalse(self.connection.can_add(self.adds(run_of(4, 1))))
-        self.assertTrue(self.connection.can_add(self.adds(run_of(5, 1))))
+        self.assertFalse(self._adds_now(4))
+        self.assertTrue(self._adds_now(5))
         self.assertFalse(self.connection.can_read(LEDGER, [1, 0]))
         self.assertFalse(self.connection.can_read(LEDGER, [1, 1]))
         self.assertTrue(self.connection.can_read(LEDGER, [1]))
@@ -38,10 +46,10 @@ class V2Tests(ConnectedTestCase):
         reading.cancel()
         self.failureResultOf(reading, CancelledError)
         self.clock.pump([1.0] * 10)
-        self.assertFalse(self.connection.can_add(self.adds(run_of(1, 1))))
+        self.assertFalse(self._adds_now(1))
         self.assertFalse(self.connection.can_read(LEDGER, [0]))
         self.connection.dataReceived(run.replies(Status.EOK) + asked.reply(0, Status.ENOENTRY))
-        self.assertTrue(self.connection.can_add(self.adds(run_of(1, 1))))
+        self.assertTrue(self._adds_now(1))
         self.assertTrue(self.connection.can_read(LEDGER, [0]))
 
     def test_too_many_overdue(self) -> None:

@@ -30,7 +30,7 @@ class ColdCallTests(SynchronousTestCase):
         self.clock = Clock()
         flow_ids = FlowIds()
         self.ids = RequestIds(flow_ids.take())
-        owner = ConnectionOwner(flow_ids, Traffic(self.clock.seconds), lambda _: None)
+        owner = ConnectionOwner("bookie:1", flow_ids, Traffic(self.clock.seconds), lambda _: None)
         self.connection = ClientConnection(self.clock, 3, RequestLimits(), owner)
         self.transport = StringTransport()
         self.connection.makeConnection(self.transport)
