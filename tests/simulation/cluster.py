@@ -85,7 +85,9 @@ class Cluster:
         """One more client process."""
         self._n_clients += 1
         wires: Sequence[str] = self.scenario.wires
-        config = attrs.evolve(self.scenario.client, wire_protocol=wires[number % len(wires)])
+        shared, wire = self.scenario.client, wires[number % len(wires)]
+        alone = wire == "v2" and shared.max_connections_per_bookie == 1  # V2 does not do with one socket
+        config = attrs.evolve(shared, wire_protocol="auto" if alone else wire)
         node = ClientNode(self.world, f"{role}{self._n_clients}", config, self._connect)
         self.clients[node.name] = node
         self.history.note(node.name, "starts, wire protocol {}", config.wire_protocol)
