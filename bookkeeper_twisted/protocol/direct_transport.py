@@ -51,6 +51,8 @@ class DirectServer(Server):
     _tempDataBuffer: deque[Piece]  # type: ignore[assignment]  # what waits; the base class adds to it, too
     _tempDataLen: int
     server: "DirectPort"
+    answers_at_once = True
+    """See :mod:`.busy_poll`."""
 
     def __init__(self, *args: Any) -> None:
         super().__init__(*args)

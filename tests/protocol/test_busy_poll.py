@@ -5,12 +5,13 @@ import socket
 from collections import deque
 from typing import Any
 
+from twisted.internet.abstract import FileDescriptor
 from twisted.internet.epollreactor import EPollReactor
 from twisted.internet.selectreactor import SelectReactor
 from twisted.trial.unittest import SynchronousTestCase
 
 from bookkeeper_twisted.protocol import busy_poll
-from bookkeeper_twisted.protocol.busy_poll import BusyPoller, make_busy
+from bookkeeper_twisted.protocol.busy_poll import ROUND, BusyPoller, make_busy
 
 LIMIT = 50e-6
 READY = [(3, 1)]
@@ -44,7 +45,17 @@ class BusyPollerTests(SynchronousTestCase):
     def setUp(self) -> None:
         self.epoll = FakeEpoll()
         self.patch(busy_poll, "perf_counter", lambda: self.epoll.now)
-        self.poller = BusyPoller(self.epoll, LIMIT)  # type: ignore[arg-type]
+        self.requests: list[tuple[int, int]] = []
+        self.takes = False
+        self.answers = True
+        self.poller = BusyPoller(self.epoll, LIMIT, self.handle)  # type: ignore[arg-type]
+
+    def handle(self, fd: int, event: int) -> bool:
+        """A connection that answers at once, if it does."""
+        if self.takes:
+            self.requests.append((fd, event))
+            self.poller.answered = self.answers
+        return self.takes
 
     def turn(self, after: float, answered: bool = True, timeout: float = 5.0) -> list[float]:
         """One poll for something that becomes ready ``after`` seconds; the time-outs it passed on."""
@@ -84,6 +95,36 @@ class BusyPollerTests(SynchronousTestCase):
         self.assertEqual(self.turn(15e-6, timeout=-1), [0, 0])
 
 
+    def test_handled_here(self) -> None:
+        """The requests of one connection are handled without a turn of the reactor, until no more come."""
+        self.takes = self.poller.answered = True
+        self.epoll.ready_at.extend([5e-6, 35e-6, 60e-6])
+        self.epoll.ready_at.append(0.5)
+        self.assertEqual(self.poller.poll(5.0, 9), READY)
+        self.assertEqual((self.requests, self.epoll.timeouts[-1]), (READY * 3, 5.0))
+
+    def test_not_answered(self) -> None:
+        """A request that is not answered at once ends it: something else has to happen first."""
+        self.takes, self.answers, self.poller.answered = True, False, True
+        self.epoll.ready_at.extend([5e-6, 15e-6])
+        self.assertEqual(self.poller.poll(5.0, 9), [])
+        self.assertEqual(len(self.requests), 1)
+
+    def test_round(self) -> None:
+        """A connection that always has more to say, or others that have, leave the reactor its turns."""
+        for timeout, most in ((5.0, ROUND), (200e-6, 200e-6)):
+            self.takes = self.poller.answered = True
+            began = self.epoll.now
+            self.epoll.ready_at = deque([began] * 1000)
+            self.assertEqual(self.poller.poll(timeout, 9), READY)
+            self.assertLessEqual(self.epoll.now - began, most + 20e-6)
+            self.assertGreater(self.epoll.now - began, most - 20e-6)
+        self.patch(self.epoll, "poll", lambda timeout, maxevents: READY * 2)
+        poller = BusyPoller(self.epoll, LIMIT, self.handle)  # type: ignore[arg-type]
+        poller.answered = True
+        self.assertEqual(poller.poll(5.0, 9), READY * 2)
+
+
 class MakeBusyTests(SynchronousTestCase):
     """:func:`make_busy`."""
 
@@ -109,6 +150,36 @@ class MakeBusyTests(SynchronousTestCase):
         two.send(b"x")
         poller.answered = True
         self.assertEqual(poller.poll(1.0, 8), [(one.fileno(), select.EPOLLIN)])
+
+    def test_handle(self) -> None:
+        """Only connections that answer at once are handled outside of the reactor's turn, and not where calls wait."""
+        reactor = self.reactor(EPollReactor)
+        poller = make_busy(reactor, 1.0)
+        assert poller is not None
+        self.addCleanup(poller.close)
+        one, two = socket.socketpair()
+        self.addCleanup(one.close)
+        self.addCleanup(two.close)
+        read: list[bytes] = []
+
+        class Selectable(FileDescriptor):
+            answers_at_once = True
+
+            def fileno(self) -> int:
+                return one.fileno()
+
+            def doRead(self) -> None:
+                read.append(one.recv(10))
+
+        selectable = Selectable(reactor)
+        reactor.addReader(selectable)
+        ready = [(one.fileno(), select.EPOLLIN)]
+        for at_once, waiting, events in ((True, [], []), (False, [], ready), (True, [None], ready)):
+            selectable.answers_at_once, reactor._newTimedCalls = at_once, waiting
+            two.send(b"x")
+            poller.answered = True
+            self.assertEqual(poller.poll(5.0, 8), events)
+        self.assertEqual(read, [b"x"])
 
     def test_others(self) -> None:
         """Other reactors stay as they are, and so does every reactor where it is not wanted."""
