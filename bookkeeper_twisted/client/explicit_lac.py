@@ -32,13 +32,14 @@ class ExplicitLac:
         self._confirmed = confirmed
         self._ensemble = ensemble
         self._told = INVALID_ENTRY_ID
-        self._loop = LoopingCall(lambda: Deferred.fromCoroutine(self._tick()))
-        self._loop.clock = ledger.context.clock
+        self._loop: LoopingCall | None = None
         self._interval = ledger.context.config.explicit_lac_interval / 1000
 
     def moved(self) -> None:
         """The LAC of the writer has grown."""
-        if self._interval > 0 and not self._loop.running:
+        if self._interval > 0 and (self._loop is None or not self._loop.running):
+            self._loop = LoopingCall(lambda: Deferred.fromCoroutine(self._tick()))
+            self._loop.clock = self._ledger.context.clock
             self._loop.start(self._interval, now=False).addErrback(self._failed)
 
     async def _tick(self) -> None:
@@ -47,8 +48,8 @@ class ExplicitLac:
             self._told = self.piggybacked
         elif lac == self._told or await self._write(lac):
             self._told = lac
-            if lac == self._confirmed() and self._loop.running:
-                self._loop.stop()
+            if lac == self._confirmed():
+                self._end_loop()
 
     async def _write(self, lac: int) -> bool:
         """:returns: whether an ack quorum took it; otherwise the next tick tries again."""
@@ -75,5 +76,9 @@ class ExplicitLac:
     def stop(self) -> None:
         """Writes no more."""
         self._interval = 0.0
-        if self._loop.running:
-            self._loop.stop()
+        self._end_loop()
+
+    def _end_loop(self) -> None:
+        loop, self._loop = self._loop, None
+        if loop is not None and loop.running:
+            loop.stop()

@@ -9,9 +9,7 @@ What a failed bookie leads to is up to an :class:`~.interfaces.IEnsembleChange`.
 writer ends: what was completed before it is told first, then nothing ever completes again.
 """
 
-from collections import deque
 from collections.abc import Callable, Iterable, Sequence
-from functools import partial
 
 import attrs
 from twisted.internet.defer import Deferred
@@ -59,6 +57,20 @@ class Member:
     bookie_id: str
 
 
+class Asked:
+    """A run at one member: what takes the answers of its bookie."""
+
+    __slots__ = ("_writer", "_pending", "_member")
+
+    def __init__(self, writer: "QuorumWriter", pending: PendingRun, member: Member) -> None:
+        self._writer = writer
+        self._pending = pending
+        self._member = member
+
+    def __call__(self, bookie_id: str, first: int, count: int, error: Exception | None) -> None:
+        self._writer.answered(self._pending, self._member, first, count, error)
+
+
 class QuorumWriter:
     """Sends sealed runs with ascending, gapless ids.
 
@@ -95,12 +107,12 @@ class QuorumWriter:
         self._rules = rules
         self._advanced = advanced
         self._ended = ended
-        self._pending: deque[PendingRun] = deque()
+        self._pending: list[PendingRun] = []  # smaller than a deque for all the writers that are idle
         self._changing = False
         self._failed: dict[Member, None] = {}
         self._failed_late: dict[Member, None] = {}
         self._useless: dict[str, None] = {}  # failed since an entry completed: not to be chosen again and again
-        self._warned: set[str] = set()
+        self._warned: dict[str, None] = {}
         self._timeout: QuorumTimeout | None = None
         if rules.quorum_timeout is not None:
             self._timeout = QuorumTimeout(clock, rules.quorum_timeout, self._oldest, self._timed_out)
@@ -142,19 +154,20 @@ class QuorumWriter:
         for member, adds in cut:
             # an answer within the call before may have ended this or replaced it, and its successor got the run
             if self.failure is None and self._is_member(member):
-                self._bookies.add(member.bookie_id, adds, partial(self._answered, pending, member))
+                self._bookies.add(member.bookie_id, adds, Asked(self, pending, member))
 
     # ---- answers -------------------------------------------------------------------------------------
 
-    def _answered(
-        self, pending: PendingRun, member: Member, bookie_id: str, first: int, count: int, error: Exception | None
-    ) -> None:
+    def answered(
+        self, pending: PendingRun, member: Member, first: int, count: int, error: Exception | None
+    ) -> None:  # fmt: skip
+        """What became of entries of a run at a member."""
         if self._deaf or not self._is_member(member):
             return
         if error is None:
             pending.acks.ack(member.position, first, count)
             if self._warned:
-                self._warned.discard(bookie_id)
+                self._warned.pop(member.bookie_id, None)
         elif isinstance(error, _FATAL):
             self.stop(error)
             return
@@ -187,7 +200,7 @@ class QuorumWriter:
 
     def _warn(self, bookie_id: str, entry_id: int, error: Exception) -> None:
         if bookie_id not in self._warned:  # once for each bookie until it takes entries again
-            self._warned.add(bookie_id)
+            self._warned[bookie_id] = None
             self._log.warn(
                 "{bookie_id} does not take entry {entry_id}: {error}",
                 bookie_id=bookie_id, entry_id=entry_id, error=error,
@@ -211,7 +224,7 @@ class QuorumWriter:
                 self.completed = head.first + acked - 1
                 self.length = head.length_with(acked)
             if acked == head.count:
-                self._pending.popleft()
+                del self._pending[0]
                 self.in_flight -= head.size
             head.complete(acked)
             if acked < head.count:
