@@ -150,9 +150,14 @@ class SealingWriter:
                 self._share.update(self._quorum.in_flight)
 
     @property
-    def _drained_all(self) -> bool:
+    def _waiting(self) -> bool:
+        """Whether something is to be sent."""
+        return any(log.waiting for log in self._logs)
+
+    @property
+    def _at_rest(self) -> bool:
         """Whether nothing is to be sent or to complete."""
-        return self._quorum.idle and not any(log.waiting for log in self._logs)
+        return self._quorum.idle and not self._waiting
 
     def _room(self) -> int | None:
         """Bytes that may be sent, at least one entry; None while neither this writer nor its client has room."""
@@ -168,20 +173,17 @@ class SealingWriter:
         self._explicit_lac.piggybacked = self._lac
         if not self._ledger.deferred_sync:
             self._confirm(quorum.completed, quorum.length)
+        if self._at_rest:
+            for log in self._logs:
+                log.trim()
         waiters, completed = self._waiters, quorum.completed
         while waiters and waiters[0][0] <= completed:
             _, waiter, result = waiters.popleft()
             waiter.callback(result)
-        if any(log.waiting for log in self._logs):
+        if self._at_rest:
+            self._notify_drained()
+        elif self._waiting:
             self._at_turn_end()
-        elif quorum.idle:
-            self._rest()
-
-    def _rest(self) -> None:
-        """Nothing is on its way: the logs need no memory."""
-        for log in self._logs:
-            log.trim()
-        self._notify_drained()
 
     def _confirm(self, entry_id: int, length: int) -> None:
         """Moves the LAC, only ever forward."""
@@ -242,7 +244,7 @@ class SealingWriter:
         if self._closing is None:
             self._explicit_lac.stop()
             self._drained = Deferred()
-            if self._failure is not None or self._drained_all:
+            if self._failure is not None or self._at_rest:
                 self._notify_drained()
             self._closing = SharedResult()
             self._drop_held(LedgerClosedError(f"ledger {self.ledger_id} is closed"))
