@@ -7,6 +7,7 @@ import struct
 from typing import Any
 
 from twisted.internet import reactor
+from twisted.internet.interfaces import ITCPTransport
 from twisted.internet.protocol import Factory, Protocol
 
 from bookkeeper_twisted.codec.v2_replies import IDS_REPLY, IDS_REPLY_LENGTH
@@ -25,6 +26,11 @@ class Confirming(Protocol):
 
     def __init__(self) -> None:
         self._rest = b""
+
+    def connectionMade(self) -> None:
+        """Answers leave at once, as those of any bookie."""
+        if ITCPTransport.providedBy(self.transport):
+            self.transport.setTcpNoDelay(True)
 
     def dataReceived(self, data: bytes) -> None:
         """Answers what is complete in one write."""
