@@ -16,7 +16,7 @@ from bookkeeper_twisted.client.claim_log import ClaimLog
 from bookkeeper_twisted.client.exclusive_log import ExclusiveLog
 from bookkeeper_twisted.client.frame_shape import V2Shape
 from bookkeeper_twisted.client.log_terms import TermPool
-from bookkeeper_twisted.client.shared_log import SharedLog, WhenFull
+from bookkeeper_twisted.client.shared_log import SharedLog
 from bookkeeper_twisted.client.threads import system_threads
 from bookkeeper_twisted.codec import v2
 from bookkeeper_twisted.codec.operations import V2Op
@@ -100,13 +100,13 @@ def exclusive() -> Path:
 
 def shared() -> Path:
     """A shared log, filled by one thread."""
-    log = new_shared(WhenFull.CODE)
+    log = new_shared()
     return log.producer().offer, lambda: drain_log(log)
 
 
-def new_shared(when_full: WhenFull, wake: Callable[[], None] = lambda: None) -> SharedLog:
+def new_shared(wake: Callable[[], None] = lambda: None) -> SharedLog:
     """A shared log with terms that exist."""
-    return SharedLog(shape(), TermPool(TERM, prepared=3), system_threads(), wake, when_full)
+    return SharedLog(shape(), TermPool(TERM, prepared=3), system_threads(None), wake)
 
 
 def drain_log(log: ClaimLog) -> list[bytes]:

@@ -8,7 +8,7 @@ from typing import Any
 
 from twisted.internet.epollreactor import EPollReactor
 
-from bookkeeper_twisted.client.shared_log import WhenFull
+from bookkeeper_twisted.client.producer import WhenFull
 
 from . import buffer_paths as paths
 
@@ -24,8 +24,8 @@ def _log(reactor: Any, arrived: list[int]) -> Callable[[], Callable[[bytes], obj
     def look() -> None:
         arrived[0] += sum(map(len, paths.drain_log(log)))
 
-    log = paths.new_shared(WhenFull.BLOCK, lambda: reactor.callFromThread(look))
-    return lambda: log.producer().offer
+    log = paths.new_shared(lambda: reactor.callFromThread(look))
+    return lambda: log.producer(WhenFull.BLOCK).offer
 
 
 def _deque(reactor: Any, arrived: list[int]) -> Callable[[], Callable[[bytes], object]]:

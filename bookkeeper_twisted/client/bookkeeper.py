@@ -35,6 +35,7 @@ from .racks import BookieRacks
 from .read_handle import LedgerReader
 from .recovery_rules import RecoveryRules
 from .shared_result import SharedResult
+from .threads import Threads, system_threads
 from .write_handle import LedgerWriter
 
 T = TypeVar("T")
@@ -62,10 +63,11 @@ class BookKeeper:
     def __init__(
         self, clock: IReactorTime, driver: IMetadataDriver, bookie_client: IBookieClient, chance: Chance,
         config: ClientConfig | None = None, placement: IPlacementPolicy | None = None,
-        quarantine: Quarantine | None = None,
+        quarantine: Quarantine | None = None, threads: Threads | None = None,
     ) -> None:  # fmt: skip
         """:param driver: open.
         :param quarantine: told of answers by ``bookie_client``.
+        :param threads: those of the operating system if they are left out.
         """
         self._clock = clock
         self.metadata = driver
@@ -77,7 +79,10 @@ class BookKeeper:
         weighted = self._config.disk_weight_based_placement_enabled
         free_space = FreeSpace(clock, bookie_client, self._config) if weighted else None
         self.bookies = BookieWatcher(registration, placement or RandomPlacement(chance), quarantine, free_space)
-        self._context = ClientContext(clock, bookie_client, self._ledgers, self.bookies, chance, self._config)
+        self._context = ClientContext(
+            clock, bookie_client, self._ledgers, self.bookies, chance, self._config,
+            threads=threads or system_threads(clock),
+        )  # fmt: skip
         self._closing: SharedResult[None] | None = None
 
     @classmethod

@@ -17,7 +17,7 @@ from enum import IntEnum
 
 from twisted.internet.defer import Deferred, fail, succeed
 
-from ..errors import IncorrectParameterError, LedgerClosedError
+from ..errors import IncorrectParameterError
 from .frame_sealing import Frames, cut_frames
 from .frame_shape import FrameShape, Row
 from .log_terms import NO_TERM, Term, TermPool
@@ -43,12 +43,13 @@ class ClaimLog:
     :ivar term: the one that is being filled.
     :ivar taken: position up to which frames were given to the sender.
     :ivar acknowledged: position up to which everything is acknowledged.
-    :ivar failure: why it was closed, None while it is open.
+    :ivar failure: why it takes nothing more, None while it does.
+    :ivar lost_from: position from which on nothing will be acknowledged; None while all may be.
     :ivar rows: see :class:`~.frame_shape.FrameShape`; where there is none, :meth:`row` is asked.
     """
 
     __slots__ = (
-        "tail", "limit", "term", "taken", "acknowledged", "failure", "rows", "_shape", "_pool", "_window",
+        "tail", "limit", "term", "taken", "acknowledged", "failure", "lost_from", "rows", "_shape", "_pool", "_window",
         "_max_terms", "_terms", "_skipped", "_waiters", "_asked",
     )  # fmt: skip
 
@@ -64,6 +65,7 @@ class ClaimLog:
         self.limit = 0
         self.term = NO_TERM
         self.failure: Exception | None = None
+        self.lost_from: int | None = None
         self._shape = shape
         self.rows = shape.rows
         self._pool = pool
@@ -211,9 +213,10 @@ class ClaimLog:
 
     def when_acknowledged(self, position: int) -> "Deferred[int]":
         """Fires with the position once everything below it is acknowledged; fails with why that will not be."""
-        if position <= self.acknowledged:
+        lost_from = self.lost_from
+        if position <= (self.acknowledged if lost_from is None else lost_from):
             return succeed(position)
-        if self.failure is not None:
+        if lost_from is not None and self.failure is not None:
             return fail(self.failure)
         waiter: Deferred[int] = Deferred()
         self._asked += 1
@@ -224,30 +227,27 @@ class ClaimLog:
             insort(self._waiters, item)
         return waiter
 
-    def abandon(self, why: Exception) -> None:
-        """Closes the log and gives its memory back: what is claimed will not be sent, nor sent again."""
-        self.close(why)
-        self.taken = self.tail
-        self.acknowledge(self.tail)
-        self.trim()
-
-    def close(self, why: Exception | None = None) -> None:
-        """Lets nobody claim any more and fails all who wait; what is claimed can still be taken.
-
-        :param why: LedgerClosedError if it is left out.
-        """
-        if self.failure is not None:
-            return
-        failure = why or LedgerClosedError("the log is closed")
-        self._end(failure)
-        waiters, self._waiters = self._waiters, []
-        for _, _, waiter in waiters:
-            waiter.errback(failure)
-
-    def _end(self, failure: Exception) -> None:
-        self.failure = failure
+    def shut(self, why: Exception) -> None:
+        """Lets nobody claim any more; what is claimed can be taken and acknowledged."""
+        if self.failure is None:
+            self.failure = why
         self.limit = 0
         self._serve()
+
+    def abandon(self, why: Exception) -> None:
+        """Gives the log up and its memory back: what is claimed will not be sent, nor sent again.
+
+        All who wait are told why.  To be called again if threads had claims open.
+        """
+        if self.lost_from is None:
+            self.lost_from, self.failure = self.acknowledged, why
+        self.shut(why)
+        waiters, self._waiters = self._waiters, []
+        self.taken = self._committed()
+        self._settle(self.taken)
+        self.trim()
+        for _, _, waiter in waiters:
+            waiter.errback(why)
 
 
 def _solid(term: Term, start: int, end: int) -> Iterator[tuple[int, int]]:

@@ -14,6 +14,7 @@ from .log_terms import TermPool
 from .placement import Chance, Schedule
 from .read_order import ReadOrder
 from .speculation import Patience
+from .threads import Threads, system_threads
 from .turn_end import TurnEnd
 
 _MS = 0.001
@@ -31,6 +32,7 @@ class ClientContext:
     :ivar budget: bytes that all writers together may have on their way.
     :ivar terms: memory of their logs.
     :ivar turn_end: when they send what was appended in a turn.
+    :ivar threads: those that append.
     """
 
     clock: IReactorTime
@@ -45,6 +47,7 @@ class ClientContext:
     budget: ByteBudget = attrs.field()
     terms: TermPool = attrs.field(factory=TermPool)
     turn_end: TurnEnd = attrs.field()
+    threads: Threads = attrs.field()
 
     @batch_support.default
     def _batch_support(self) -> BatchSupport:
@@ -65,6 +68,10 @@ class ClientContext:
     @turn_end.default
     def _turn_end(self) -> TurnEnd:
         return TurnEnd(self.clock)
+
+    @threads.default
+    def _threads(self) -> Threads:
+        return system_threads(self.clock)
 
     def with_flow(self) -> "ClientContext":
         """The same for one handle, whose calls are a flow of their own; the handle ends it."""

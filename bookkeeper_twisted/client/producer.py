@@ -12,6 +12,7 @@ A commit is one store; the sender's frontier is the least place that is still op
 # ruff: noqa: E701, E702
 
 from collections.abc import Callable
+from enum import Enum
 from typing import TYPE_CHECKING
 
 from ..errors import IllegalOperationError
@@ -27,6 +28,19 @@ REVOKED = -2
 _NO_ROWS: dict[int, Row] = {}
 
 
+class WhenFull(Enum):
+    """What an offer does that finds no room."""
+
+    CODE = "code"
+    """Says so."""
+
+    DROP = "drop"
+    """Says so, and is counted."""
+
+    BLOCK = "block"
+    """Waits, in turn; on the reactor's thread it raises."""
+
+
 class Producer:
     """A handle for one thread; its frames keep their order.
 
@@ -34,15 +48,21 @@ class Producer:
     :ivar end: position behind the last claim.
     :ivar term: where it lies.
     :ivar alive: whether the thread is.
+    :ivar when_full: what its claims do that find no room.
+    :ivar patience: seconds they wait for it at most.
     """
 
-    __slots__ = ("start", "end", "term", "alive", "_log", "_rows", "_payload")
+    __slots__ = ("start", "end", "term", "alive", "when_full", "patience", "_log", "_rows", "_payload")
 
-    def __init__(self, log: "SharedLog", alive: Callable[[], bool]) -> None:
+    def __init__(
+        self, log: "SharedLog", alive: Callable[[], bool], when_full: WhenFull, patience: float | None
+    ) -> None:
         self.start = IDLE
         self.end = IDLE
         self.term: Term = log.term
         self.alive = alive
+        self.when_full = when_full
+        self.patience = patience
         self._log = log
         self._rows = log.rows
         self._payload: memoryview | None = None

@@ -141,23 +141,27 @@ class SealingWriter:
     def _drain(self) -> None:
         """Sends what is in the logs, while there is room."""
         self._put_off = False
-        for log in self._logs:
-            while log.waiting:
-                room = self._room()
-                if room is None or (run := self._sealer.take(log, room, self._lac)) is None:
-                    return
-                self._quorum.send(run)
-                self._share.update(self._quorum.in_flight)
+        while (log := self._waiting) is not None:
+            room = self._room()
+            if room is None or (run := self._sealer.take(log, room, self._lac)) is None:
+                return
+            if log is not self._own:  # whose entries got their ids when they were pushed; all of them are sent
+                self.last_add_pushed, self.length = self._sealer.last, self._sealer.length
+            self._quorum.send(run)
+            self._share.update(self._quorum.in_flight)
 
     @property
-    def _waiting(self) -> bool:
-        """Whether something is to be sent."""
-        return any(log.waiting for log in self._logs)
+    def _waiting(self) -> ClaimLog | None:
+        """The log that is to be drained next, None if nothing is to be sent."""
+        for log in self._logs:
+            if log.waiting:
+                return log
+        return None
 
     @property
     def _at_rest(self) -> bool:
         """Whether nothing is to be sent or to complete."""
-        return self._quorum.idle and not self._waiting
+        return self._quorum.idle and self._waiting is None
 
     def _room(self) -> int | None:
         """Bytes that may be sent, at least one entry; None while neither this writer nor its client has room."""
@@ -182,7 +186,7 @@ class SealingWriter:
             waiter.callback(result)
         if self._at_rest:
             self._notify_drained()
-        elif self._waiting:
+        elif self._waiting is not None:
             self._at_turn_end()
 
     def _confirm(self, entry_id: int, length: int) -> None:
@@ -205,7 +209,7 @@ class SealingWriter:
         self.close().addErrback(lambda _: None)  # whoever calls close() gets this result
 
     def _drop_held(self, error: Exception) -> None:
-        """Fails what has no turn yet, for writers that hold entries back."""
+        """Takes nothing more, and fails what is held back, for writers that have other entries than those pushed."""
 
     def force(self) -> "Deferred[None]":
         """Syncs every entry that is acknowledged; needed with deferred sync only.
@@ -243,11 +247,11 @@ class SealingWriter:
         """
         if self._closing is None:
             self._explicit_lac.stop()
+            self._closing = SharedResult()
+            self._drop_held(LedgerClosedError(f"ledger {self.ledger_id} is closed"))
             self._drained = Deferred()
             if self._failure is not None or self._at_rest:
                 self._notify_drained()
-            self._closing = SharedResult()
-            self._drop_held(LedgerClosedError(f"ledger {self.ledger_id} is closed"))
             self._closing.run(self._close(self._drained))
             self._closing.wait().addBoth(lambda _: self._ledger.bookies.retire())
         return self._closing.wait()

@@ -3,32 +3,18 @@
 import sys
 from collections import deque
 from collections.abc import Callable
-from enum import Enum
 
 import attrs
 
 from ..errors import IllegalOperationError
-from .claim_log import ClaimLog, ClaimResult
+from .claim_log import MAX_TERMS, ClaimLog, ClaimResult
 from .frame_shape import FrameShape
 from .log_terms import TermPool
-from .producer import IDLE, Producer
+from .producer import IDLE, Producer, WhenFull
 from .threads import Signal, Threads
 
 STUCK_SECONDS = 15.0
 """How long a claim may hold up those behind it."""
-
-
-class WhenFull(Enum):
-    """What an offer does that finds no room."""
-
-    CODE = "code"
-    """Says so."""
-
-    DROP = "drop"
-    """Says so, and is counted."""
-
-    BLOCK = "block"
-    """Waits, in turn; on the reactor's thread it raises."""
 
 
 @attrs.define(eq=False)
@@ -47,26 +33,23 @@ class SharedLog(ClaimLog):
     """
 
     __slots__ = (
-        "armed", "dropped", "_lock", "_threads", "_wake", "_when_full", "_patience", "_blocked", "_producers",
+        "armed", "dropped", "_lock", "_threads", "_wake", "_blocked", "_producers",
         "_locked", "_stuck",
     )  # fmt: skip
 
     def __init__(
         self, shape: FrameShape, pool: TermPool, threads: Threads, wake: Callable[[], None],
-        when_full: WhenFull = WhenFull.CODE, window: int | None = None, start: int = 0, patience: float | None = None,
+        window: int | None = None, start: int = 0, max_terms: int = MAX_TERMS,
     ) -> None:  # fmt: skip
         """
-        :param patience: seconds to wait for room at most, where that is the policy.
         :param wake: has the sender look for frames; called on any thread, once until it has looked.
         """
-        super().__init__(shape, pool, window, start)
+        super().__init__(shape, pool, window, start, max_terms)
         self.armed = False
         self.dropped = 0
         self._lock = threads.lock()  # of those who work behind the gate
         self._threads = threads
         self._wake = wake
-        self._when_full = when_full
-        self._patience = patience
         self._blocked: deque[_Blocked] = deque()
         self._producers: tuple[Producer, ...] = ()
         self._locked = not getattr(sys, "_is_gil_enabled", lambda: True)()
@@ -74,11 +57,15 @@ class SharedLog(ClaimLog):
 
     # ---- any thread ----------------------------------------------------------------------------------
 
-    def producer(self) -> Producer:
-        """A handle for the calling thread."""
+    def producer(self, when_full: WhenFull = WhenFull.CODE, patience: float | None = None) -> Producer:
+        """A handle for the calling thread.
+
+        :param when_full: what its offers and claims do that find no room.
+        :param patience: seconds they wait at most, if they wait; None for ever.
+        """
         if sys.gettrace() is not None:
             self.use_lock()
-        producer = Producer(self, self._threads.is_alive())
+        producer = Producer(self, self._threads.is_alive(), when_full, patience)
         with self._lock:
             kept = [other for other in self._producers if other.start != IDLE or other.alive()]
             self._producers = (*kept, producer)
@@ -110,8 +97,8 @@ class SharedLog(ClaimLog):
                 result = ClaimResult.BACK_PRESSURED if self._blocked else self._claim(producer, size)
                 if result != ClaimResult.BACK_PRESSURED:
                     return result
-                if self._when_full is not WhenFull.BLOCK:
-                    self.dropped += self._when_full is WhenFull.DROP
+                if producer.when_full is not WhenFull.BLOCK:
+                    self.dropped += producer.when_full is WhenFull.DROP
                     return result
                 if self._threads.on_reactor():
                     raise IllegalOperationError("the log is full, and the reactor's thread may not wait")
@@ -124,7 +111,7 @@ class SharedLog(ClaimLog):
     def _wait(self, blocked: _Blocked) -> int:
         self.wake()
         try:
-            blocked.signal.wait(self._patience)
+            blocked.signal.wait(blocked.producer.patience)
         except BaseException:
             self._withdraw(blocked)
             blocked.producer.give_up()
@@ -172,9 +159,10 @@ class SharedLog(ClaimLog):
             self.limit = 0
             super()._settle(position)
 
-    def _end(self, failure: Exception) -> None:
+    def shut(self, why: Exception) -> None:
+        """See :meth:`ClaimLog.shut`; threads that wait for room are let go."""
         with self._lock:
-            super()._end(failure)
+            super().shut(why)
 
     def trim(self) -> None:
         """See :meth:`ClaimLog.trim`; not while a claim is open."""

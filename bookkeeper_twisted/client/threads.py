@@ -3,7 +3,7 @@
 import threading
 from collections.abc import Callable
 from contextlib import AbstractContextManager
-from typing import Protocol
+from typing import Any, Protocol
 
 import attrs
 
@@ -24,15 +24,19 @@ class Threads:
 
     :ivar on_reactor: whether the caller runs on the reactor's thread, which must never wait.
     :ivar is_alive: makes the question whether the thread that calls this is alive.
+    :ivar call: has the reactor's thread call something soon; for any thread.
+    :ivar local: an object whose attributes every thread has for itself.
     """
 
     on_reactor: Callable[[], bool]
     is_alive: Callable[[], Callable[[], bool]]
     lock: Callable[[], AbstractContextManager[object]]
     signal: Callable[[], Signal]
+    call: Callable[[Callable[[], None]], None]
+    local: Callable[[], Any]
 
 
-def system_threads() -> Threads:
+def system_threads(reactor: Any) -> Threads:
     """Threads of the operating system; the reactor's is the one that calls this."""
     reactor_thread = threading.get_ident()
     return Threads(
@@ -40,4 +44,6 @@ def system_threads() -> Threads:
         is_alive=lambda: threading.current_thread().is_alive,
         lock=threading.Lock,
         signal=threading.Event,
+        call=lambda what: reactor.callFromThread(what),
+        local=threading.local,
     )

@@ -1,19 +1,25 @@
 """The writer of a ledger: ids in call order."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from twisted.internet.defer import Deferred, fail
 
-from ..errors import IncorrectParameterError
+from ..errors import IncorrectParameterError, LedgerClosedError
+from .claim_log import MAX_TERMS
+from .producer import WhenFull
 from .sealing_writer import SealingWriter, as_bytes
+from .shared_log import SharedLog
+from .thread_appender import ThreadAppender, ThreadAppends
 
 
 class LedgerWriter(SealingWriter):
     """Appends to one ledger.
 
     ``append`` never blocks.  Await what it returns, every now and then, and it is never refused for want
-    of memory.
+    of memory.  Threads append through :meth:`appender`.
     """
+
+    _appends: ThreadAppends | None = None
 
     def append(self, data: bytes) -> "Deferred[int]":
         """Appends one entry.
@@ -49,3 +55,41 @@ class LedgerWriter(SealingWriter):
         self._own.offer_many(payloads)
         self._pushed(len(payloads), sum(sizes), waiter, (first, first + len(payloads) - 1))
         return waiter
+
+    # ---- threads -------------------------------------------------------------------------------------
+
+    def appender(self, when_full: WhenFull = WhenFull.BLOCK, patience: float | None = None) -> ThreadAppender:
+        """What any thread may append with, without waiting for the reactor; to be called on the reactor's thread.
+
+        Entries of all threads and of this handle get their ids in one sequence, what was appended here first.
+        :meth:`close` waits until all that was offered is acknowledged, and offers that come later fail.
+
+        :param when_full: what an offer does while ``maxInFlightBytes`` of offers are not acknowledged.
+        :param patience: seconds it waits at most, if it waits; None for ever.
+        :raises bookkeeper_twisted.errors.BookKeeperError: why the ledger takes no more.
+        """
+        if self._failure is not None:
+            raise self._failure
+        if self._closing is not None:
+            raise LedgerClosedError(f"ledger {self.ledger_id} is closed")
+        if self._appends is None:
+            context = self._ledger.context
+            self._appends = ThreadAppends(context.clock, context.threads, self._shared_log, self._drain_appends)
+            self._logs = (self._own, self._appends.log)
+        return self._appends.appender(self._max_payload, when_full, patience)
+
+    def _shared_log(self, wake: Callable[[], None]) -> SharedLog:
+        context, window = self._ledger.context, self._max_in_flight
+        max_terms = window // context.terms.size + MAX_TERMS
+        return SharedLog(
+            self._sealer.shape, context.terms, context.threads, wake, max(window, 2 * self._max_payload), 0, max_terms
+        )
+
+    def _drain_appends(self) -> None:
+        self._drain()
+        if self._at_rest:  # perhaps all that was claimed was given up
+            self._notify_drained()
+
+    def _drop_held(self, error: Exception) -> None:
+        if self._appends is not None:
+            self._appends.log.shut(error)

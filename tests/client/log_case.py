@@ -1,12 +1,14 @@
 """Claim logs over small terms, and what a bookie would read of their frames."""
 
 import threading
+from functools import partial
 
 from bookkeeper_twisted.client.claim_log import ClaimLog
 from bookkeeper_twisted.client.exclusive_log import ExclusiveLog
 from bookkeeper_twisted.client.frame_shape import V2Shape
 from bookkeeper_twisted.client.log_terms import TermPool
-from bookkeeper_twisted.client.shared_log import SharedLog, WhenFull
+from bookkeeper_twisted.client.producer import WhenFull
+from bookkeeper_twisted.client.shared_log import SharedLog
 from bookkeeper_twisted.client.threads import Threads
 from bookkeeper_twisted.codec.connection import ServerDecoder
 from bookkeeper_twisted.codec.digest import Digester
@@ -31,7 +33,9 @@ def exclusive_log(term: int = 1024, window: int | None = None, start: int = 0) -
 
 def threads(alive: bool = True, on_reactor: bool = False) -> Threads:
     """Real locks; the rest is as the test says."""
-    return Threads(lambda: on_reactor, lambda: lambda: alive, threading.Lock, threading.Event)
+    return Threads(
+        lambda: on_reactor, lambda: lambda: alive, threading.Lock, threading.Event, lambda what: what(), threading.local
+    )
 
 
 class Shared:
@@ -42,9 +46,8 @@ class Shared:
         seen: Threads | None = None, patience: float | None = None,
     ) -> None:  # fmt: skip
         self.wakes = 0
-        self.log = SharedLog(
-            shape(), TermPool(term), seen or threads(), self._wake, when_full, window, patience=patience
-        )
+        self.log = SharedLog(shape(), TermPool(term), seen or threads(), self._wake, window)
+        self.producer = partial(self.log.producer, when_full, patience)
 
     def _wake(self) -> None:
         self.wakes += 1

@@ -11,9 +11,9 @@ from collections import deque
 from typing import cast
 
 from bookkeeper_twisted.client.log_terms import TermPool
-from bookkeeper_twisted.client.producer import Producer
-from bookkeeper_twisted.client.shared_log import SharedLog, WhenFull
-from bookkeeper_twisted.client.threads import Threads
+from bookkeeper_twisted.client.producer import Producer, WhenFull
+from bookkeeper_twisted.client.shared_log import SharedLog
+from bookkeeper_twisted.client.threads import system_threads
 
 from .log_case import DIGESTER, LEDGER, payloads, shape
 
@@ -32,8 +32,7 @@ class Stress:
         self._victim, self._death = chance.randrange(threads), chance.randrange(offers)
         self._looks = threading.Semaphore(0)
         self._errors: list[BaseException] = []
-        seen = Threads(lambda: False, lambda: threading.current_thread().is_alive, threading.Lock, threading.Event)
-        self.log = SharedLog(shape(), TermPool(4096), seen, self._looks.release, WhenFull.BLOCK)
+        self.log = SharedLog(shape(), TermPool(4096), system_threads(None), self._looks.release)
         if locked:
             self.log.use_lock()
 
@@ -49,7 +48,7 @@ class Stress:
 
     def _produce(self, index: int) -> None:
         try:
-            producer = self.log.producer()
+            producer = self.log.producer(WhenFull.BLOCK)
             for i, (choice, payload) in enumerate(self._plans[index]):
                 if index == self._victim and i == self._death:
                     producer.claim(30)

@@ -5,7 +5,7 @@ from twisted.trial.unittest import SynchronousTestCase
 from bookkeeper_twisted.client.claim_log import MAX_POSITION, MAX_TERMS, ClaimResult
 from bookkeeper_twisted.client.exclusive_log import ExclusiveLog
 from bookkeeper_twisted.client.log_terms import TermPool
-from bookkeeper_twisted.errors import IncorrectParameterError, LedgerClosedError, LedgerFencedError
+from bookkeeper_twisted.errors import IncorrectParameterError, LedgerFencedError
 
 from .log_case import OVERHEAD, Sender, Shared, exclusive_log, payloads, shape
 
@@ -157,26 +157,32 @@ class AcknowledgementTests(SynchronousTestCase):
         log.acknowledge(OVERHEAD)
         self.assertEqual(log.acknowledged, 2 * OVERHEAD)
 
-    def test_close(self) -> None:
-        """A closed log takes nothing, and fails its waiters and later ones with why; what it has is still sent."""
+    def test_shut(self) -> None:
+        """A log that is shut takes nothing; what it has is still sent and acknowledged."""
         log = exclusive_log()
         end = log.offer(b"x")
         waiter = log.when_acknowledged(end)
-        why = LedgerFencedError(7)
-        log.close(why)
-        log.close()
-        self.assertIs(self.failureResultOf(waiter).value, why)
-        self.assertIs(self.failureResultOf(log.when_acknowledged(end)).value, why)
+        log.shut(LedgerFencedError(7))
         self.assertEqual(log.offer(b"y"), ClaimResult.CLOSED)
         sender = Sender(log)
-        sender.send()
-        self.assertEqual(sender.payloads(), [b"x"])
+        sender.acknowledge()
+        self.assertEqual((sender.payloads(), self.successResultOf(waiter)), ([b"x"], end))
+        self.assertEqual(self.successResultOf(log.when_acknowledged(end)), end)
 
-    def test_close_without_reason(self) -> None:
-        """A log nobody gives a reason for is closed."""
+    def test_abandon(self) -> None:
+        """Who waits on a log that is given up is told why, then and later; what was acknowledged before stays so."""
         log = exclusive_log()
-        log.close()
-        self.assertIsInstance(log.failure, LedgerClosedError)
+        first, second = log.offer(b"x"), log.offer(b"y")
+        log.take(1)
+        log.acknowledge(first)
+        waiter = log.when_acknowledged(second)
+        why = LedgerFencedError(7)
+        log.shut(KeyError("before"))
+        log.abandon(why)
+        log.abandon(why)
+        self.assertIs(self.failureResultOf(waiter).value, why)
+        self.assertIs(self.failureResultOf(log.when_acknowledged(second)).value, why)
+        self.assertEqual(self.successResultOf(log.when_acknowledged(first)), first)
 
 
 class ResendTests(SynchronousTestCase):

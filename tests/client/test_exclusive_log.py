@@ -86,7 +86,7 @@ class ExclusiveLogTests(SynchronousTestCase):
         log = exclusive_log()
         log.offer_many([bytes(_SIZE)] * 12)
         self.assertEqual(log.claim(1), ClaimResult.BACK_PRESSURED)
-        log.close()
+        log.shut(KeyError("why"))
         self.assertEqual(log.claim(1), ClaimResult.CLOSED)
 
     def test_unbounded(self) -> None:
@@ -179,7 +179,7 @@ class LaterTests(SynchronousTestCase):
         """Who waits, or comes later, is told why there will be no room."""
         self.log.offer_many([bytes(_SIZE)] * 2)
         waiters = [self.log.offer_later(b"1"), self.log.offer_later(b"2")]
-        self.log.close()
+        self.log.shut(LedgerClosedError("why"))
         for waiter in [*waiters, self.log.offer_later(b"3")]:
             self.failureResultOf(waiter, LedgerClosedError)
 

@@ -231,7 +231,7 @@ class ProducerTests(SynchronousTestCase):
 
     def test_closed(self) -> None:
         """A closed log is said to be so."""
-        self.log.close()
+        self.log.shut(KeyError("why"))
         self.assertEqual(self.producer.offer(b"x"), ClaimResult.CLOSED)
         self.assertEqual(self.producer.claim(1), ClaimResult.CLOSED)
 

@@ -7,7 +7,8 @@ import threading
 from twisted.trial.unittest import SynchronousTestCase
 
 from bookkeeper_twisted.client.claim_log import ClaimResult
-from bookkeeper_twisted.client.shared_log import STUCK_SECONDS, WhenFull
+from bookkeeper_twisted.client.producer import WhenFull
+from bookkeeper_twisted.client.shared_log import STUCK_SECONDS
 from bookkeeper_twisted.errors import IllegalOperationError
 
 from .log_case import OVERHEAD, Sender, Shared, threads
@@ -21,7 +22,7 @@ class FullTests(SynchronousTestCase):
 
     def _full(self, when_full: WhenFull, on_reactor: bool = False, patience: float | None = None) -> Shared:
         shared = Shared(when_full=when_full, seen=threads(on_reactor=on_reactor), patience=patience)
-        producer = shared.log.producer()
+        producer = shared.producer()
         for _ in range(12):
             producer.offer(bytes(_SIZE))
         return shared
@@ -29,13 +30,13 @@ class FullTests(SynchronousTestCase):
     def test_code(self) -> None:
         """It says so."""
         shared = self._full(WhenFull.CODE)
-        self.assertEqual(shared.log.producer().offer(b""), ClaimResult.BACK_PRESSURED)
+        self.assertEqual(shared.producer().offer(b""), ClaimResult.BACK_PRESSURED)
         self.assertEqual(shared.log.dropped, 0)
 
     def test_drop(self) -> None:
         """It is dropped, and counted."""
         shared = self._full(WhenFull.DROP)
-        producer = shared.log.producer()
+        producer = shared.producer()
         self.assertEqual([producer.offer(b""), producer.claim(1)], [ClaimResult.BACK_PRESSURED] * 2)
         self.assertEqual(shared.log.dropped, 2)
 
@@ -43,10 +44,10 @@ class FullTests(SynchronousTestCase):
         """The reactor's thread gets an error instead of waiting for itself."""
         shared = self._full(WhenFull.BLOCK, on_reactor=True)
         with self.assertRaises(IllegalOperationError):
-            shared.log.producer().offer(b"")
+            shared.producer().offer(b"")
         sender = Sender(shared.log)
         sender.acknowledge()
-        self.assertGreater(shared.log.producer().offer(b""), 0)
+        self.assertGreater(shared.producer().offer(b""), 0)
 
     def test_block(self) -> None:
         """A thread waits until there is room for it."""
@@ -56,7 +57,7 @@ class FullTests(SynchronousTestCase):
         results: list[int] = []
 
         def run() -> None:
-            producer = shared.log.producer()
+            producer = shared.producer()
             waiting.set()
             results.append(producer.offer(b"late"))
 
@@ -72,17 +73,17 @@ class FullTests(SynchronousTestCase):
     def test_patience(self) -> None:
         """A thread waits no longer than it is told to, and leaves no trace."""
         shared = self._full(WhenFull.BLOCK, patience=0)
-        self.assertEqual(shared.log.producer().offer(b""), ClaimResult.BACK_PRESSURED)
+        self.assertEqual(shared.producer().offer(b""), ClaimResult.BACK_PRESSURED)
         Sender(shared.log).acknowledge()
-        self.assertGreater(shared.log.producer().offer(b""), 0)
+        self.assertGreater(shared.producer().offer(b""), 0)
 
     def test_close(self) -> None:
         """Who waits when the log is closed is let go."""
         shared = self._full(WhenFull.BLOCK)
         results: list[int] = []
-        thread = threading.Thread(target=lambda: results.append(shared.log.producer().offer(b"")))
+        thread = threading.Thread(target=lambda: results.append(shared.producer().offer(b"")))
         thread.start()
-        shared.log.close()
+        shared.log.shut(KeyError("why"))
         thread.join()
         self.assertEqual(results, [ClaimResult.CLOSED])
 

@@ -1,5 +1,7 @@
 """A writer on bookies in memory, for the tests of writers."""
 
+from collections import deque
+from collections.abc import Callable
 from random import Random
 from typing import Any
 
@@ -12,6 +14,7 @@ from bookkeeper_twisted.client.bookie_watcher import BookieWatcher
 from bookkeeper_twisted.client.context import ClientContext
 from bookkeeper_twisted.client.open_ledger import OpenLedger
 from bookkeeper_twisted.client.placement import RandomPlacement
+from bookkeeper_twisted.client.threads import system_threads
 from bookkeeper_twisted.client.write_handle import LedgerWriter
 from bookkeeper_twisted.codec.digest import Digester
 from bookkeeper_twisted.config import ClientConfig
@@ -42,6 +45,8 @@ class WriterTestCase(SynchronousTestCase):
         for name in (*self.names, *(f"s{i}" for i in range(self.spares))):
             self.register(name)
         self.watcher = BookieWatcher(self.driver.registration, RandomPlacement(Random(1)))
+        self.calls: deque[Callable[[], None]] = deque()
+        self.threads = attrs.evolve(system_threads(None), call=self.calls.append)
         self.digester = Digester(DigestType.CRC32C, b"")
         self.writer = self.make(self.config)
 
@@ -58,7 +63,9 @@ class WriterTestCase(SynchronousTestCase):
         metadata = LedgerMetadata(*self.quorums, (Segment(0, self.names),), password=b"")
         stored = self.do(self.driver.ledgers.create(ledger_id, metadata))
         return OpenLedger(
-            context=ClientContext(self.clock, self.bookies, self.driver.ledgers, self.watcher, Random(2), config),
+            context=ClientContext(
+                self.clock, self.bookies, self.driver.ledgers, self.watcher, Random(2), config, threads=self.threads
+            ),
             digester=self.digester, ledger_id=ledger_id, metadata=stored, write_flags=self.write_flags,
         )  # fmt: skip
 
@@ -79,6 +86,8 @@ class WriterTestCase(SynchronousTestCase):
     def settle(self) -> None:
         """Lets requests go out and answers come."""
         for _ in range(8):
+            while self.calls:
+                self.calls.popleft()()
             self.clock.advance(0)
 
     def held(self, position: int) -> list[int]:
