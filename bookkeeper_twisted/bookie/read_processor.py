@@ -17,11 +17,11 @@ Piece = tuple[int, int]
 """Reads ``start .. end - 1`` of a run: consecutive entries of one ledger."""
 
 _REPLY_BYTES = 256 * 1024
-_ROW_BYTES = 16 * 1024
+_ROW_BYTES = 64 * 1024
 """What is gathered of scattered reads; many fit, and a peer that does not take them costs little."""
 
 _MOST_LOADS = 32
-_MOST_SINGLES = 32
+_MOST_SINGLES = 128
 
 
 class ReadCursor:
@@ -235,7 +235,8 @@ def _entries(held: EntryRun, first: int, max_count: int) -> Sequence[bytes]:
 
 async def read_entry(context: RequestContext, ledger_id: int, entry_id: int) -> bytes:
     """One entry, from memory or from disk."""
-    run = context.bookie.cached(ledger_id, entry_id)
+    bookie = context.bookie
+    run = bookie.cached(ledger_id, entry_id) or bookie.resident(ledger_id, entry_id, 1, _ROW_BYTES)
     if run is None:
         found = (await context.bookie.load([(ledger_id, entry_id, 0)]))[0]
         if isinstance(found, Exception):

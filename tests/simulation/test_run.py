@@ -4,6 +4,7 @@ import gc
 from contextlib import redirect_stdout
 from inspect import CORO_SUSPENDED, getcoroutinestate
 from io import StringIO
+from itertools import count
 from types import CoroutineType
 
 import attrs
@@ -60,10 +61,11 @@ class RunTests(SimulationTestCase):
             return {id(each): each for each in coroutines if getcoroutinestate(each) == CORO_SUSPENDED}
 
         (plant,) = [plant for plant in PLANTS if plant.rules is ReadsDoNotFence]
+        seed = next(i for i in count() if simulate(i, plant.scenario(i), plant.parts).violations)
         before = at_work()
         gc.disable()
         try:
-            self.assertNotEqual(simulate(0, plant.scenario(0), plant.parts).violations, ())
+            simulate(seed, plant.scenario(seed), plant.parts)
             self.assertEqual(at_work(), before)
         finally:
             gc.enable()
