@@ -7,7 +7,6 @@ keeps the frames until they are completed, so what is sent again are the same by
 why to every later call, and closes the ledger after its last confirmed entry (S12-S16).
 """
 
-from collections import deque
 from types import TracebackType
 from typing import Any, Self, TypeVar
 
@@ -75,10 +74,12 @@ class SealingWriter:
         self._own = ExclusiveLog.unbounded(shape, context.terms)
         self._logs: tuple[ClaimLog, ...] = (self._own,)  # in this order each is drained before the next
         self._share = context.budget.share(self._at_turn_end)
-        self._waiters: deque[tuple[int, Deferred[Any], object]] = deque()
+        self._waiters: list[tuple[int, Deferred[Any], object]] = []
         self._lac = INVALID_ENTRY_ID
         self._confirmed_length = 0
-        self._explicit_lac = ExplicitLac(ledger, lambda: self._lac, lambda: self._quorum.ensemble)
+        self._explicit_lac: ExplicitLac | None = None
+        if config.explicit_lac_interval > 0:
+            self._explicit_lac = ExplicitLac(ledger, lambda: self._lac, lambda: self._quorum.ensemble)
         self._put_off = False
         self._failure: Exception | None = None
         self._closing: SharedResult[None] | None = None
@@ -174,26 +175,34 @@ class SealingWriter:
         """Tells those who wait for entries that have completed, in order (S13)."""
         quorum = self._quorum
         self._share.update(quorum.in_flight)
-        self._explicit_lac.piggybacked = self._lac
+        if self._explicit_lac is not None:
+            self._explicit_lac.piggybacked = self._lac
         if not self._ledger.deferred_sync:
             self._confirm(quorum.completed, quorum.length)
         if self._at_rest:
             for log in self._logs:
                 log.trim()
-        waiters, completed = self._waiters, quorum.completed
-        while waiters and waiters[0][0] <= completed:
-            _, waiter, result = waiters.popleft()
+        for _, waiter, result in self._take_waiters(quorum.completed):
             waiter.callback(result)
         if self._at_rest:
             self._notify_drained()
         elif self._waiting is not None:
             self._at_turn_end()
 
+    def _take_waiters(self, completed: int) -> "list[tuple[int, Deferred[Any], object]]":
+        waiters, count = self._waiters, 0
+        while count < len(waiters) and waiters[count][0] <= completed:
+            count += 1
+        taken = waiters[:count]
+        del waiters[:count]
+        return taken
+
     def _confirm(self, entry_id: int, length: int) -> None:
         """Moves the LAC, only ever forward."""
         if entry_id > self._lac:
             self._lac, self._confirmed_length = entry_id, length
-            self._explicit_lac.moved()
+            if self._explicit_lac is not None:
+                self._explicit_lac.moved()
 
     def _ended(self, error: Exception) -> None:
         """Nothing succeeds after this."""
@@ -201,7 +210,7 @@ class SealingWriter:
         self._share.update(0)
         for log in self._logs:
             log.abandon(error)
-        waiters, self._waiters = self._waiters, deque()
+        waiters, self._waiters = self._waiters, []
         for _, waiter, _ in waiters:
             waiter.errback(error)
         self._drop_held(error)
@@ -246,7 +255,8 @@ class SealingWriter:
             the ledger.
         """
         if self._closing is None:
-            self._explicit_lac.stop()
+            if self._explicit_lac is not None:
+                self._explicit_lac.stop()
             self._closing = SharedResult()
             self._drop_held(LedgerClosedError(f"ledger {self.ledger_id} is closed"))
             self._drained = Deferred()
