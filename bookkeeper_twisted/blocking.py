@@ -156,6 +156,16 @@ class LedgerWriter:
         """Appends entries; returns first and last id once all are durable.  Much faster than one by one."""
         return self._thread.wait(lambda: self._inner.append_many(payloads))
 
+    def appender(
+        self, when_full: client.WhenFull = client.WhenFull.BLOCK, patience: float | None = None
+    ) -> client.ThreadAppender:
+        """What any thread appends with, without waiting for each entry: what was offered is durable once a flush is."""
+
+        async def made() -> client.ThreadAppender:
+            return self._inner.appender(when_full, patience)
+
+        return self._thread.wait(made)
+
     def close(self) -> None:
         """Closes the ledger."""
         self._thread.wait(self._inner.close)

@@ -53,6 +53,19 @@ class BlockingTests(SynchronousTestCase):
             self.assertEqual((reader.last_add_confirmed, reader.length), (3000, 1 + 10 + 180 + 2700 + 8000))
         self.assertRaises(LedgerClosedError, reader.read, 0, 0)
 
+    def test_appender(self) -> None:
+        """Threads append, and wait for what they have appended together."""
+        with self.bk.create_ledger(1, 1, 1) as ledger:
+            appender = ledger.appender()
+            workers = [threading.Thread(target=lambda: [appender.offer(b"x") for _ in range(1000)]) for _ in range(2)]
+            for worker in workers:
+                worker.start()
+            for worker in workers:
+                worker.join()
+            appender.flush().result()
+            self.assertEqual(ledger.last_add_confirmed, 1999)
+            self.assertEqual(ledger.append(b"y"), 2000)
+
     def test_ledgers(self) -> None:
         """Ledgers are listed, described and deleted."""
         for _ in range(3):

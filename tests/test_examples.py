@@ -36,15 +36,15 @@ class ExamplesTests(TestCase):
         """No example is without a test."""
         names = {path.name for path in (ROOT / "examples").glob("*.py")} - {"bookie_process.py"}
         expected = "asyncio_client embedded_bookie many_ledgers recover_ledger roundtrip standalone_cluster tail_ledger"
-        self.assertEqual(names, {f"{name}.py" for name in (*expected.split(), "write_read")})
+        self.assertEqual(names, {f"{name}.py" for name in (*expected.split(), "threaded_producers", "write_read")})
 
-    async def run_with_bookie(self, name: str) -> list[str]:
+    async def run_with_bookie(self, name: str, *arguments: str) -> list[str]:
         """Runs an example that is given the metadata of a bookie; returns the lines it printed."""
         options = ("--bookieId=b", "--bookiePort=0", "--allowLoopback=true", "--advertisedAddress=127.0.0.1")
         process = BookieProcess.start(_reactor, self.directory, *options)
         self.addCleanup(process.end)
         await process.serving
-        text = await self.run_example(name, f"sqlite:///{self.directory}/ledgers/metadata.db")
+        text = await self.run_example(name, f"sqlite:///{self.directory}/ledgers/metadata.db", *arguments)
         await process.end(signal.SIGTERM)
         return text.splitlines()
 
@@ -67,6 +67,13 @@ class ExamplesTests(TestCase):
         """Entries arrive while the ledger is written, and the end when it is closed."""
         lines = await self.run_with_bookie("tail_ledger.py")
         self.assertEqual(lines, ["0 news 0", "1 news 1", "2 news 2", "the ledger is closed"])
+
+    async def test_threaded_producers(self) -> None:
+        """What four threads offered comes back, in the order of each."""
+        lines = await self.run_with_bookie("threaded_producers.py", "300")
+        self.assertRegex(lines[0], r"^\d+ entries/s of 4 threads, all on disk$")
+        self.assertRegex(lines[1], r"^a flush took \d+\.\d ms, the longest \d+\.\d ms$")
+        self.assertEqual(lines[2:], ["1200 entries came back, those of each thread in its order"])
 
     async def test_embedded_bookie(self) -> None:
         """The second run finds the ledger of the first."""

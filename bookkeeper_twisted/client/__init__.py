@@ -3,7 +3,8 @@
 Theory of operation.  :class:`BookKeeper` creates, opens and deletes ledgers.  A
 :class:`LedgerWriter` gives ids in call order, seals a batch of entries once (header, LAC, length,
 digest), sends the same bytes to the write quorum of each entry and completes adds strictly in id
-order as ack quorums are reached; the LAC is the highest completed id.  Bookies that fail are replaced
+order as ack quorums are reached; the LAC is the highest completed id.  Threads append through a
+:class:`ThreadAppender`.  Bookies that fail are replaced
 in the ledger's metadata while nothing completes (S16).  A :class:`LedgerReader` reads single
 entries, ranges and batches, verifies every byte against ledger id, entry id and digest (S18),
 and goes to the next replica on any error; it can follow a ledger that is being written.  A ledger
@@ -20,9 +21,12 @@ from .bookkeeper import BookKeeper
 from .entry_batch import EntryBatch
 from .lac_reads import Confirmed
 from .metrics import ClientMetrics
+from .producer import WhenFull
 from .read_handle import LedgerReader
+from .thread_appender import ThreadAppender
 from .write_handle import LedgerWriter
 
 __all__ = [
     "AdvLedgerWriter", "BookKeeper", "ClientMetrics", "Confirmed", "EntryBatch", "LedgerReader", "LedgerWriter",
+    "ThreadAppender", "WhenFull",
 ]  # fmt: skip
