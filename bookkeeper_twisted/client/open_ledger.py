@@ -7,7 +7,7 @@ from ..metadata.interfaces import Versioned
 from ..model import LedgerMetadata, WriteFlag
 from .context import ClientContext
 from .interfaces import IBookieClient
-from .placement import Schedule
+from .placement import Schedule, schedule_of
 from .quorum_writer import QuorumWriter
 
 
@@ -38,7 +38,7 @@ class OpenLedger:
     @schedule.default
     def _schedule(self) -> Schedule:
         value = self.metadata.value
-        return Schedule(value.ensemble_size, value.write_quorum_size, value.ack_quorum_size)
+        return schedule_of(value.ensemble_size, value.write_quorum_size, value.ack_quorum_size)
 
     @property
     def deferred_sync(self) -> bool:

@@ -5,6 +5,7 @@ add succeeds at ``Aq`` of them.  Ids have 64 bits here, as everywhere.
 """
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
+from functools import lru_cache
 from math import log
 from statistics import median
 from typing import Protocol
@@ -80,6 +81,12 @@ class Schedule:
     def is_covered(self, heard: Collection[int]) -> bool:
         """Whether no write set has an ack quorum of positions that were not heard (S17)."""
         return all(sum(p not in heard for p in positions) < self.ack_quorum for positions in self._sets)
+
+
+@lru_cache(maxsize=256)
+def schedule_of(ensemble_size: int, write_quorum: int, ack_quorum: int) -> Schedule:
+    """The schedule of these sizes, which all ledgers that have them share."""
+    return Schedule(ensemble_size, write_quorum, ack_quorum)
 
 
 def shuffled(candidates: Candidates, taken: Collection[str], chance: Chance, max_multiple: float) -> list[str]:

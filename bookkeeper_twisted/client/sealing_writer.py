@@ -7,6 +7,7 @@ keeps the frames until they are completed, so what is sent again are the same by
 why to every later call, and closes the ledger after its last confirmed entry (S12-S16).
 """
 
+from functools import lru_cache
 from types import TracebackType
 from typing import Any, Self, TypeVar
 
@@ -33,6 +34,9 @@ from .quorum_writer import AddRules, QuorumWriter
 from .shared_result import SharedResult
 
 T = TypeVar("T")
+
+_rules = lru_cache(maxsize=64)(AddRules)
+"""Writers of one client share theirs."""
 
 _FRAME_RESERVE = 128
 """What a frame of any operation in either wire version needs beside the entry, rounded up."""
@@ -87,7 +91,7 @@ class SealingWriter:
 
     def _quorum_writer(self, ledger: OpenLedger) -> QuorumWriter:
         context, config = ledger.context, ledger.context.config
-        rules = AddRules(
+        rules = _rules(
             delay_change=config.delay_ensemble_change,
             quorum_timeout=config.add_entry_quorum_timeout_sec if config.add_entry_quorum_timeout_sec >= 0 else None,
         )  # fmt: skip

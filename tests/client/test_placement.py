@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from twisted.trial.unittest import SynchronousTestCase
 
 from bookkeeper_twisted.client.interfaces import Adherence, Candidates
-from bookkeeper_twisted.client.placement import RandomPlacement, Schedule
+from bookkeeper_twisted.client.placement import RandomPlacement, Schedule, schedule_of
 from bookkeeper_twisted.errors import IncorrectParameterError, NotEnoughBookiesError
 
 QUORUMS = st.tuples(st.integers(1, 7), st.integers(1, 7), st.integers(1, 7)).map(lambda t: sorted(t, reverse=True))
@@ -17,6 +17,12 @@ FAST = settings(max_examples=60, deadline=None, derandomize=True)
 
 class ScheduleTests(SynchronousTestCase):
     """The round-robin distribution."""
+
+    def test_shared(self) -> None:
+        """Ledgers of the same sizes share a schedule, which is that of the sizes."""
+        self.assertIs(schedule_of(5, 3, 2), schedule_of(5, 3, 2))
+        self.assertEqual(schedule_of(5, 3, 2), Schedule(5, 3, 2))
+        self.assertNotEqual(schedule_of(5, 3, 2), schedule_of(5, 2, 2))
 
     def test_write_sets(self) -> None:
         """Write sets begin at the id modulo the ensemble and are in that order."""
