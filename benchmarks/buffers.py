@@ -15,6 +15,7 @@ import attrs
 from . import buffer_paths as paths
 from .buffer_sockets import socket_rows
 from .buffer_threads import thread_rows
+from .buffer_writer import writer_rows
 
 ROUND = 1000
 _ROUNDS = 20
@@ -121,6 +122,7 @@ def main(arguments: Sequence[str]) -> int:
     for part in (
         memory_rows(), encode_rows(options.rounds),
         (Row(*row) for row in socket_rows(options.rounds, best)), (Row(*row) for row in thread_rows(options.rounds)),
+        (Row(*row) for row in writer_rows(options.rounds)),
     ):  # fmt: skip
         for row in part:
             rows.append(row)
