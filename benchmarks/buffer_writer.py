@@ -14,6 +14,7 @@ from typing import Any
 from twisted.internet.defer import Deferred
 from twisted.internet.endpoints import TCP4ClientEndpoint, connectProtocol
 from twisted.internet.epollreactor import EPollReactor
+from twisted.internet.interfaces import ITransport
 from twisted.internet.protocol import Protocol
 
 from bookkeeper_twisted.client import LedgerWriter
@@ -36,6 +37,8 @@ Append = Callable[[], Awaitable[object]]
 class PlainClient(Protocol):
     """Seals, writes and waits entry by entry; replies come in order."""
 
+    transport: ITransport
+
     def __init__(self) -> None:
         self._digester = Digester(DigestType.CRC32C, b"")
         self._waiting: deque[tuple[int, Deferred[int]]] = deque()
@@ -44,7 +47,6 @@ class PlainClient(Protocol):
 
     def append(self, data: bytes) -> "Deferred[int]":
         """Sends one entry; fires with its id."""
-        assert self.transport is not None
         digester, entry_id = self._digester, self._entries
         self._entries += 1
         waiter: Deferred[int] = Deferred()
