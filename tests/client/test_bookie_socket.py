@@ -1,7 +1,13 @@
 """One socket: who gets it, in which order, and what its flows hear of its end."""
 
+from typing import cast
+
 import attrs
-from twisted.internet.defer import CancelledError, Deferred
+from twisted.internet.address import IPv4Address
+from twisted.internet.defer import CancelledError, Deferred, succeed
+from twisted.internet.interfaces import IProtocol, IStreamClientEndpoint
+from twisted.internet.protocol import Factory
+from twisted.internet.testing import StringTransport
 from twisted.python.failure import Failure
 
 from bookkeeper_twisted.client.bookie_socket import BookieSocket, SocketState
@@ -149,6 +155,24 @@ class BookieSocketTests(SocketCase):
         self.failureResultOf(waiter, ClientClosedError)
         self.assertEqual((self.socket.state, len(self.ended)), (SocketState.FAILED, 1))
         self.successResultOf(self.socket.gone)
+
+    def test_close_in_the_attempt(self) -> None:
+        """An attempt that succeeds although the socket was closed meanwhile leaves no connection."""
+        transport = StringTransport()
+
+        class _Closing:
+            def connect(_, factory: Factory) -> "Deferred[IProtocol]":
+                self.socket.close(ClientClosedError())
+                protocol = factory.buildProtocol(IPv4Address("TCP", *ADDRESS))
+                assert protocol is not None
+                protocol.makeConnection(transport)
+                return succeed(protocol)
+
+        settings = attrs.evolve(self.settings, resolve=lambda _: succeed(cast(IStreamClientEndpoint, _Closing())))
+        self.socket = BookieSocket(settings, BOOKIE, 2, self.ended.append)
+        self.socket.connect()
+        self.assertTrue(transport.disconnected)
+        self.assertEqual((self.socket.state, self.socket.connection), (SocketState.FAILED, None))
 
     def _drain(self) -> tuple["Deferred[list[ReadReply]]", ClientConnection]:
         """A socket that is closed with ten seconds of grace and a read under way."""
