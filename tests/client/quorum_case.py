@@ -46,11 +46,13 @@ class PuppetBookies:
 
     def __init__(self) -> None:
         self.requests: list[Request] = []
+        self.sent: list[bytes] = []
         self.at_once: dict[str, Callable[[], Exception | None]] = {}
 
     def add(self, bookie_id: str, adds: SealedAdds, done: Done) -> None:
         """See :meth:`~bookkeeper_twisted.client.interfaces.IBookieClient.add`."""
         request = Request(bookie_id, adds, done)
+        self.sent.append(adds.requests(2, 0))
         outcome = self.at_once.get(bookie_id)
         if outcome is not None:
             request.answer(outcome())

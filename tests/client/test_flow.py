@@ -6,8 +6,12 @@ from twisted.internet.defer import Deferred
 from twisted.internet.interfaces import IStreamClientEndpoint
 
 from bookkeeper_twisted.client.bookie_client import NetworkBookieClient
+from bookkeeper_twisted.client.exclusive_log import ExclusiveLog
 from bookkeeper_twisted.client.flow import Flow
 from bookkeeper_twisted.client.frame_shape import V2Shape
+from bookkeeper_twisted.client.log_terms import TermPool
+from bookkeeper_twisted.client.pending_run import RunSealer
+from bookkeeper_twisted.client.placement import Schedule
 from bookkeeper_twisted.client.sealed_adds import SealedAdds
 from bookkeeper_twisted.codec.digest import Digester
 from bookkeeper_twisted.config import ClientConfig
@@ -53,6 +57,29 @@ class FlowTests(RealBookieCase):
         self.settle()
         self.assertEqual([self.successResultOf(each).ledger_id for each in reads], [2, 1])
         self.assertEqual(len(self.network.attempts), 1)
+
+    def test_connection_is_late(self) -> None:
+        """What waits for a connection is sent as it was, though the log has used its memory again meanwhile."""
+        shape = self.one.add_shape(1, DIGESTER.size, DIGESTER.master_key)
+        log = ExclusiveLog.unbounded(shape, TermPool(1024, prepared=1))
+        sealer = RunSealer(1, shape, DIGESTER, Schedule(1, 1, 1))
+        log.offer_many([b"first"] * 3)
+        run = sealer.take(log, 1024, -1)
+        assert run is not None
+        self.one.add(BOOKIE, run.adds(0, 3), lambda *answer: self.answers.append(answer))
+        run.complete(3)  # by other bookies
+        log.trim()
+        log.offer_many([b"later"] * 3)
+        sealer.take(log, 1024, -1)
+        self.assertEqual(self.answers, [])
+        self.settle()
+        self.assertEqual(self.answers, [(BOOKIE, 0, 3, None)])
+        reading = self.one.read_batch(BOOKIE, 1, 0, 3, 1 << 20)
+        self.settle()
+        entries = self.successResultOf(reading).entries
+        assert entries is not None
+        DIGESTER.verify(entries)
+        self.assertEqual(list(DIGESTER.payloads(entries)), [b"first"] * 3)
 
     def test_one_ledger(self) -> None:
         """Two flows that read one entry of one ledger at a time both get it."""

@@ -14,6 +14,7 @@ from bookkeeper_twisted.errors import (
     WriteOnReadOnlyBookieError,
 )
 
+from .log_case import runs
 from .quorum_case import QuorumTestCase
 
 BOOKIE_FAILURES = (
@@ -187,6 +188,21 @@ class ReplacementTests(QuorumTestCase):
         self.assertEqual(set(self.writer.ensemble), {"b1", "s0", "s1"})
         for name in self.writer.ensemble:
             self.assertEqual(self.bookies.asked(name), [(0, 2)])
+
+    def test_success_in_the_call(self) -> None:
+        """A bookie that answers while it is asked completes entries, whose memory may serve again before the
+        others are asked: they get them all the same."""
+
+        def answer() -> None:
+            self.log.trim()
+
+        for self.quorums in ((3, 3, 1), (3, 2, 1)):
+            self.setUp()
+            self.bookies.at_once = dict.fromkeys(self.names, answer)
+            self.send(payloads=[b"%d" % i * 50 for i in range(6)])
+            sent = [payload for run in runs(b"".join(self.bookies.sent)) for payload in self.digester.payloads(run)]
+            self.assertEqual(sorted(sent), sorted([b"%d" % i * 50 for i in range(6)] * self.quorums[1]))
+            self.assertEqual(self.completed[-1], 5)
 
     def test_striped(self) -> None:
         """A new bookie gets exactly the entries of its position."""

@@ -1,8 +1,11 @@
 """Deferred sync and force, ensemble changes seen by a writer's caller, close against others."""
 
+import attrs
 from twisted.internet.defer import Deferred
 
 from bookkeeper_twisted.client.closing import close_ledger
+from bookkeeper_twisted.client.log_terms import Term, TermPool
+from bookkeeper_twisted.client.write_handle import LedgerWriter
 from bookkeeper_twisted.config import ClientConfig
 from bookkeeper_twisted.errors import (
     AddEntryQuorumTimeoutError,
@@ -171,6 +174,89 @@ class ChangeTests(WriterTestCase):
         self.failureResultOf(add, LedgerFencedError)
         self.failureResultOf(self.writer.close(), LedgerFencedError)
         self.assertIs(self.stored().state, LedgerState.IN_RECOVERY)
+
+
+class CountedTerms(TermPool):
+    """Counts the terms that are in use."""
+
+    in_use = 0
+
+    def take(self, base: int, room: int) -> Term:
+        self.in_use += 1
+        return super().take(base, room)
+
+    def give(self, term: Term) -> None:
+        self.in_use -= 1
+        super().give(term)
+
+
+class MemoryTests(WriterTestCase):
+    """Where entries are between their append and their end."""
+
+    spares = 2
+
+    def setUp(self) -> None:
+        """A writer whose memory is counted."""
+        super().setUp()
+        self.terms = CountedTerms(4096)
+        ledger = self.open(self.config, 9)
+        self.writer = LedgerWriter(attrs.evolve(ledger, context=attrs.evolve(ledger.context, terms=self.terms)))
+
+    def entry(self, name: str, entry_id: int) -> bytes:
+        """What a bookie keeps."""
+        return self.bookies[name].entries[9][entry_id]
+
+    def test_idle(self) -> None:
+        """A writer without entries on their way holds no memory, before and after; a term serves again."""
+        self.assertEqual(self.terms.in_use, 0)
+        for _ in range(3):
+            self.writer.append(b"x" * 100)
+            self.writer.append_many([b"y" * 1000] * 10)
+            self.assertGreater(self.terms.in_use, 1)
+            self.settle()
+            self.assertEqual(self.terms.in_use, 0)
+        self.assertLessEqual(self.terms.made, 5)
+
+    def test_slow_bookie(self) -> None:
+        """What a bookie beyond the ack quorum has not answered yet holds no memory, and arrives as it was."""
+        self.bookies["b2"].delay = 1.0
+        first = self.writer.append_many([b"x" * 1000] * 5)
+        self.settle()
+        self.successResultOf(first)
+        self.assertEqual(self.terms.in_use, 0)
+        self.writer.append_many([b"y" * 1000] * 5)
+        self.settle()
+        self.clock.advance(1.0)
+        for entry_id in range(10):
+            self.assertEqual(self.entry("b2", entry_id), self.entry("b0", entry_id))
+
+    def test_sent_again(self) -> None:
+        """New bookies get the bytes the others have, from memory that is kept until the entries complete."""
+        self.writer.append(b"a")
+        self.settle()
+        self.bookies["b1"].silent = self.bookies["b2"].silent = True
+        add = self.writer.append_many([b"x" * 1000] * 10)
+        self.settle()
+        self.assertGreater(self.terms.in_use, 1)
+        self.clock.pump([1.0] * 6)
+        self.settle()
+        self.assertEqual(self.successResultOf(add), (1, 10))
+        new = {*self.writer.metadata.segments[-1].bookies} - {*self.names}
+        self.assertEqual(new, {"s0", "s1"})
+        for name in new:
+            self.assertEqual(sorted(self.bookies[name].entries[9]), list(range(1, 11)))
+            for entry_id in range(1, 11):
+                self.assertEqual(self.entry(name, entry_id), self.entry("b0", entry_id))
+        self.assertEqual(self.terms.in_use, 0)
+
+    def test_ended(self) -> None:
+        """A writer that ends gives its memory back, whatever was on its way or waited."""
+        self.bookies["b1"].fenced.add(9)
+        add = self.writer.append_many([b"x" * 1000] * 20)
+        self.assertGreater(self.terms.in_use, 3)
+        self.settle()
+        self.failureResultOf(add, LedgerFencedError)
+        self.assertEqual(self.terms.in_use, 0)
 
 
 class LateAnswerTests(WriterTestCase):
