@@ -129,10 +129,16 @@ def main(arguments: Sequence[str]) -> int:
             print(row, flush=True)
     if options.stress:
         from tests.client.log_stress import Stress
+        from tests.client.writer_stress import WriterStress
 
-        started = time.perf_counter()
-        Stress(random.Random(options.seed), threads=8, offers=options.stress).run()
-        print(f"stress: 8 threads x {options.stress}, seed {options.seed}: {time.perf_counter() - started:.0f} s")
+        for name, stress in (
+            ("connections that break", lambda: Stress(random.Random(options.seed), 8, options.stress).run()),
+            ("a writer whose bookies fail", lambda: WriterStress.of(options.seed, 8, options.stress)),
+        ):
+            started = time.perf_counter()
+            stress()
+            seconds = time.perf_counter() - started
+            print(f"stress, {name}: 8 threads x {options.stress}, seed {options.seed}: {seconds:.0f} s", flush=True)
     return 0 if all(row.good for row in rows) else 1
 
 

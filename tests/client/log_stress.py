@@ -8,6 +8,7 @@ import random
 import struct
 import threading
 from collections import deque
+from collections.abc import Callable, Iterable
 from typing import cast
 
 from bookkeeper_twisted.client.log_terms import TermPool
@@ -21,20 +22,18 @@ _HEAD = struct.Struct(">II")
 _LARGEST = 60
 
 
-class Stress:
-    """``threads`` producers of ``offers`` messages each, of which some are given up."""
+class Producers:
+    """``threads`` threads with ``offers`` messages each, of which some are given up; one dies with a claim open.
 
-    def __init__(self, chance: random.Random, threads: int, offers: int, locked: bool = False) -> None:
-        self._stored: list[bytes] = []  # by the bookie, index is the entry id
-        self._acknowledged = 0
+    :ivar errors: what none of them should raise.
+    """
+
+    def __init__(self, chance: random.Random, threads: int, offers: int) -> None:
+        self.errors: list[BaseException] = []
         self._chance = chance
         self._plans = [self._plan(i, offers) for i in range(threads)]
         self._victim, self._death = chance.randrange(threads), chance.randrange(offers)
-        self._looks = threading.Semaphore(0)
-        self._errors: list[BaseException] = []
-        self.log = SharedLog(shape(), TermPool(4096), system_threads(None), self._looks.release)
-        if locked:
-            self.log.use_lock()
+        self._workers: list[threading.Thread] = []
 
     def _plan(self, producer: int, offers: int) -> list[tuple[str, bytes]]:
         choices = self._chance.choices(("offer", "claim", "abort", "wrong"), (90, 4, 4, 2), k=offers)
@@ -44,20 +43,29 @@ class Stress:
             for i, (choice, size) in enumerate(zip(choices, fill, strict=True))
         ]
 
-    # ---- producers -----------------------------------------------------------------------------------
+    def start(self, log: SharedLog, ended: Callable[[], object] = lambda: None) -> None:
+        """Starts the threads; each calls ``ended`` at its end."""
+        self._workers = [threading.Thread(target=self._produce, args=(log, i, ended)) for i in range(len(self._plans))]
+        for worker in self._workers:
+            worker.start()
 
-    def _produce(self, index: int) -> None:
+    @property
+    def alive(self) -> bool:
+        """Whether any is at work."""
+        return any(worker.is_alive() for worker in self._workers)
+
+    def _produce(self, log: SharedLog, index: int, ended: Callable[[], object]) -> None:
         try:
-            producer = self.log.producer(WhenFull.BLOCK)
+            producer = log.producer(WhenFull.BLOCK)
             for i, (choice, payload) in enumerate(self._plans[index]):
                 if index == self._victim and i == self._death:
                     producer.claim(30)
                     return
                 self._do(producer, choice, payload)
         except BaseException as error:
-            self._errors.append(error)
+            self.errors.append(error)
         finally:
-            self._looks.release()
+            ended()
 
     @staticmethod
     def _do(producer: Producer, choice: str, payload: bytes) -> None:
@@ -74,17 +82,42 @@ class Stress:
             producer.payload[:] = payload
             producer.abort() if choice == "abort" else producer.commit()
 
-    # ---- the sender ----------------------------------------------------------------------------------
+    def check(self, stored: Iterable[bytes]) -> None:
+        """:raises AssertionError: something was lost, torn, doubled or out of order."""
+        for worker in self._workers:
+            worker.join()
+        assert not self.errors, self.errors
+        received: list[list[int]] = [[] for _ in self._plans]
+        for payload in stored:
+            producer, number = _HEAD.unpack_from(payload)
+            assert payload == self._plans[producer][number][1], "a frame is torn"
+            received[producer].append(number)
+        for i, plan in enumerate(self._plans):
+            end = self._death if i == self._victim else len(plan)
+            expected = [n for n, (choice, _) in enumerate(plan[:end]) if choice in ("offer", "claim")]
+            assert received[i] == expected, f"producer {i}"
+
+
+class Stress:
+    """Producers and a sender whose connections break, in the middle of frames too."""
+
+    def __init__(self, chance: random.Random, threads: int, offers: int, locked: bool = False) -> None:
+        self._stored: list[bytes] = []  # by the bookie, index is the entry id
+        self._acknowledged = 0
+        self._chance = chance
+        self._producers = Producers(chance, threads, offers)
+        self._looks = threading.Semaphore(0)
+        self.log = SharedLog(shape(), TermPool(4096), system_threads(None), self._looks.release)
+        if locked:
+            self.log.use_lock()
 
     def run(self) -> None:
         """:raises AssertionError: something was lost, torn, doubled or out of order."""
-        workers = [threading.Thread(target=self._produce, args=(i,)) for i in range(len(self._plans))]
-        for worker in workers:
-            worker.start()
+        self._producers.start(self.log, self._looks.release)
         entries = length = 0
         unacknowledged: deque[tuple[int, int]] = deque()  # end, entries up to there
         while True:
-            over = not any(worker.is_alive() for worker in workers)
+            over = not self._producers.alive
             self.log.disarm()
             while (frames := self.log.take(self._chance.randrange(100, 3000))) is not None:
                 length = frames.seal(shape(), DIGESTER, LEDGER, entries, -1, length)
@@ -98,9 +131,8 @@ class Stress:
                 break
             if not over:
                 self._looks.acquire(timeout=0.05)
-        for worker in workers:
-            worker.join()
-        self._check(length)
+        self._producers.check(self._stored)
+        assert length == sum(map(len, self._stored))
 
     def _deliver(self, unacknowledged: "deque[tuple[int, int]]") -> None:
         """Sends what is not acknowledged, again and again: connections break, in the middle of frames too."""
@@ -126,16 +158,3 @@ class Stress:
             else:
                 self._stored.append(payload)
         return len(self._stored)
-
-    def _check(self, length: int) -> None:
-        assert not self._errors, self._errors
-        received: list[list[int]] = [[] for _ in self._plans]
-        for payload in self._stored:
-            producer, number = _HEAD.unpack_from(payload)
-            assert payload == self._plans[producer][number][1], "a frame is torn"
-            received[producer].append(number)
-        for i, plan in enumerate(self._plans):
-            end = self._death if i == self._victim else len(plan)
-            expected = [n for n, (choice, _) in enumerate(plan[:end]) if choice in ("offer", "claim")]
-            assert received[i] == expected, f"producer {i}"
-        assert length == sum(map(len, self._stored))

@@ -1,8 +1,11 @@
 """Threads append to a ledger that is written on the reactor's thread as well."""
 
+import sys
 import threading
 from collections.abc import Callable
 from typing import Any
+
+from twisted.trial.unittest import SynchronousTestCase
 
 from bookkeeper_twisted.client.pending_run import PendingRun
 from bookkeeper_twisted.client.producer import WhenFull
@@ -11,6 +14,7 @@ from bookkeeper_twisted.errors import LedgerClosedError, LedgerFencedError
 from bookkeeper_twisted.model import LedgerState
 
 from .writer_case import LEDGER, WriterTestCase
+from .writer_stress import WriterStress
 
 
 def in_a_thread(work: Callable[[], object]) -> Any:
@@ -154,3 +158,15 @@ class RoomTests(WriterTestCase):
             self.settle()
         self.settle()
         self.assertEqual(self.held(0), list(range(100)))
+
+
+class StressTests(SynchronousTestCase):
+    """Threads, aborts, a death, bookies that fail, and appends on the reactor's thread."""
+
+    def test_threads(self) -> None:
+        """No loss, tear or duplicate, per-producer order, and every id is the one that was told."""
+        interval = sys.getswitchinterval()
+        sys.setswitchinterval(1e-6)
+        self.addCleanup(sys.setswitchinterval, interval)
+        for seed in (1, 2):
+            self.assertTrue(WriterStress.of(seed, threads=4, offers=500), "no bookie was replaced")
