@@ -61,6 +61,13 @@ def _told(
     done(bookie_id, first, count, error)
 
 
+def _made(request: "Callable[[ClientConnection], Deferred[T]]", connection: ClientConnection) -> "Deferred[T]":
+    try:
+        return request(connection)
+    except Exception:
+        return fail()
+
+
 @implementer(IBookieClient)
 class Flow:
     """One flow."""
@@ -95,8 +102,7 @@ class Flow:
         if wire == 3 and world.v2_only:
             done(bookie_id, adds.first, adds.count, IllegalOperationError("V2 has no deferred sync"))
             return
-        socket = self._sockets.get((bookie_id, wire))
-        ready = None if socket is None or self._end is not None else socket.ready
+        ready = self._ready(bookie_id, wire)
         if ready is None:
             self._add_later(wire, bookie_id, adds, done)
         elif not ready.add(self._ids, adds, done):
@@ -230,7 +236,8 @@ class Flow:
     def _with(self, bookie_id: str, wire: int, request: "Callable[[ClientConnection], Deferred[T]]") -> "Deferred[T]":
         """Makes a request on the connection, now if there is one."""
         self._pending += 1
-        answer = self._connected(bookie_id, wire).addCallback(request)
+        ready = self._ready(bookie_id, wire)
+        answer = self._connected(bookie_id, wire).addCallback(request) if ready is None else _made(request, ready)
         return answer.addCallbacks(self._did, self._did_not, (bookie_id,), errbackArgs=(bookie_id,))
 
     def _did(self, result: T, bookie_id: str) -> T:
@@ -253,6 +260,11 @@ class Flow:
 
     def _broken(self, failure: Failure) -> None:
         self._log.failure("completing adds failed", failure)
+
+    def _ready(self, bookie_id: str, wire: int) -> ClientConnection | None:
+        """The connection, if a request may be made on it at once."""
+        socket = self._sockets.get((bookie_id, wire))
+        return None if socket is None or self._end is not None else socket.ready
 
     def _connected(self, bookie_id: str, wire: int) -> "Deferred[ClientConnection]":
         if self._end is not None:

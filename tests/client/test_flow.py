@@ -1,5 +1,6 @@
 """Flows over shared sockets: replies, failures and ends are those of one flow."""
 
+import struct
 from typing import Any
 
 from twisted.internet.defer import Deferred
@@ -174,6 +175,15 @@ class FlowTests(RealBookieCase):
         self.assertEqual(len(self.flushLoggedErrors(RuntimeError)), 1)
         self.one.retire()
         self.assertEqual(self._flows(), [1])
+
+    def test_request_that_cannot_be_made(self) -> None:
+        """A request that no frame can say fails as any other does, whether the connection is there or not."""
+        for _ in range(2):
+            self.failureResultOf(self.one.read(BOOKIE, 1 << 64, 0), struct.error)
+            self._add(self.one, 1)
+            self.settle()
+        self.one.retire()
+        self.assertEqual(self._flows(), [0])
 
     def test_ids(self) -> None:
         """The id of a flow is free once it ended and nothing is owed."""
