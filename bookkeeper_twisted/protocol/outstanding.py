@@ -252,6 +252,8 @@ class OutstandingReads:
 
     def is_taken(self, keys: Sequence[ReadKey]) -> bool:
         """Whether a reply to one of these keys could be mistaken for another request's."""
+        if len(keys) == 1:
+            return keys[0] in self._slots
         return not self._slots.keys().isdisjoint(keys) or len(set(keys)) != len(keys)
 
     def insert(self, reads: SentReads) -> None:
