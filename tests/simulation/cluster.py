@@ -93,8 +93,8 @@ class Cluster:
         self.history.note(node.name, "starts, wire protocol {}", config.wire_protocol)
         return node
 
-    def _connect(self, clock: Any, driver: Any, bookies: Any, chance: Any, config: Any) -> BookKeeper:
-        return self._parts.connect(clock, driver, CountedBookies(bookies, self.history), chance, config)
+    def _connect(self, clock: Any, driver: Any, bookies: Any, *parts: Any, **named: Any) -> BookKeeper:
+        return self._parts.connect(clock, driver, CountedBookies(bookies, self.history), *parts, **named)
 
     def living_clients(self) -> list[ClientNode]:
         """Those whose process is alive."""

@@ -52,8 +52,8 @@ class Plant:
     def parts(self) -> Parts:
         """What a cluster is made of."""
 
-        def connect(*args: Any) -> BookKeeper:
-            client = BookKeeper(*args)
+        def connect(*args: Any, **named: Any) -> BookKeeper:
+            client = BookKeeper(*args, **named)
             client.recovery_rules = self.rules
             return client
 

@@ -17,6 +17,7 @@ from .checker import Ledger, Violation
 from .cluster import Cluster, Parts
 from .leftovers import cancelled_afterwards
 from .scenario import Scenario
+from .threaded import ThreadedWriter
 from .workload import Deleter, Reader, Recoverer, Role, TurnTaker, Writer, read_all, recover
 
 WARM_UP = 3.0
@@ -134,7 +135,7 @@ class _Run:
         if self._pass(WARM_UP):
             roles: list[type[Role]] = [Writer] * scenario.n_writers + [Reader] * scenario.n_readers
             roles += [Recoverer] * scenario.n_recoverers + [Deleter] * scenario.n_deleters
-            roles += [TurnTaker] * scenario.n_turn_takers
+            roles += [TurnTaker] * scenario.n_turn_takers + [ThreadedWriter] * scenario.n_threaded
             for number, role in enumerate(roles):
                 role(cluster, number).start()
             Chaos(cluster).start()

@@ -52,6 +52,7 @@ class Scenario:
     watch_delay: float
     max_append: int = 4
     n_turn_takers: int = 0
+    n_threaded: int = 0
 
     @classmethod
     def draw(cls, seed: int | str) -> "Scenario":
@@ -69,7 +70,7 @@ class Scenario:
             bookie=_bookie(chance), client=_client(chance, stream(seed, "connections")),
             wires=[chance.choice(_WIRES) for _ in range(n_writers + n_readers + n_recoverers + 2)],
             metadata_delay=chance.choice((0.001, 0.01, 0.1)), watch_delay=chance.choice((0.001, 0.1, 2.0)),
-            n_turn_takers=chance.choice((0, 0, 1)),
+            n_turn_takers=chance.choice((0, 0, 1)), n_threaded=stream(seed, "threads").choice((0, 0, 1)),
         )  # fmt: skip
 
 

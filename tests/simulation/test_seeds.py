@@ -14,6 +14,7 @@ N_PROCESSES = 2
 RARE = (
     "ensemble change", "fencing", "recovery", "concurrent recovery", "restart",
     "batch read", "batch in recovery", "batch with news",
+    "flush of threads",
 )  # fmt: skip
 """Paths that have to run in one seed of twenty at least."""
 

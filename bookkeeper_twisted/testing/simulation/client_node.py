@@ -1,19 +1,38 @@
 """A client that can be killed: the real client over the simulated network."""
 
 from collections.abc import Awaitable, Callable, Coroutine
+from contextlib import nullcontext
+from types import SimpleNamespace
 from typing import Any
 
 from twisted.internet.defer import Deferred
 
 from ...client import BookKeeper
 from ...client.bookie_client import BookieAddresses, NetworkBookieClient
+from ...client.threads import Signal, Threads
 from ...config import ClientConfig
 from .clock import Life, NodeClock
 from .metadata import SimDriver
 from .world import World
 
 Connect = Callable[..., BookKeeper]
-"""Makes the client of a clock, a driver, a bookie client, chance and a configuration."""
+"""Makes the client of a clock, a driver, a bookie client, chance, a configuration and, by name, threads."""
+
+
+def _threads(clock: NodeClock) -> Threads:
+    """Threads that take turns with everything else of the node: whoever runs is on the reactor's thread, too."""
+
+    def call(what: Callable[[], None]) -> None:
+        clock.callLater(0, what)
+
+    return Threads(
+        on_reactor=lambda: True, is_alive=lambda: lambda: True, lock=nullcontext, signal=_no_signal, call=call,
+        local=SimpleNamespace,
+    )  # fmt: skip
+
+
+def _no_signal() -> Signal:
+    raise AssertionError("on the reactor's thread nobody waits")
 
 
 class ClientNode:
@@ -43,7 +62,8 @@ class ClientNode:
         endpoint = world.network.endpoint(self.life, config.client_connect_timeout_millis / 1000)
         addresses = BookieAddresses(driver.registration, endpoint)  # type: ignore[arg-type]
         bookies = NetworkBookieClient(self.clock, addresses.resolve, config)
-        self.client = self._connect(self.clock, driver, bookies, world.stream("client", self.name), config)
+        chance = world.stream("client", self.name)
+        self.client = self._connect(self.clock, driver, bookies, chance, config, threads=_threads(self.clock))
         return self.client
 
     def spawn(self, work: Coroutine[Deferred[Any], Any, Any]) -> "Deferred[Any]":
