@@ -55,10 +55,10 @@ class StorageSettings:
     rebuild_index: bool = False
     unfenced_because: str = ""
 
-WINDOW = 64 * 1024
+WINDOW = 256 * 1024
 """What is read from memory at once for those who read small pieces in order: a system call each would cost more."""
 
-_WINDOWS_BYTES = 4 * 1024 * 1024
+_WINDOWS_BYTES = 16 * _MIB
 _MOST_ENDS = 1024
 
 

@@ -194,9 +194,9 @@ class WindowTests(_Storage):
     def setUp(self) -> None:
         """Entries of ledger 1 are in an entry log, and in memory."""
         super().setUp()
-        self.restart(attrs.evolve(SMALL, log_size_limit=1 << 20))
+        self.restart(attrs.evolve(SMALL, log_size_limit=1 << 20, write_cache_bytes=1 << 22))
         self.disk.resident = lambda: True
-        self.storage.add(run(1, 0, 5000))
+        self.storage.add(run(1, 0, 12_000))
         checkpoint(self.storage)
         self.storage.load(1, 0, 0)  # opens the log for the reactor, too
 
@@ -215,7 +215,7 @@ class WindowTests(_Storage):
 
     def test_no_window(self) -> None:
         """Reads in no order, and large ones, get what they asked for; so does who memory holds no more for."""
-        for entry_id, count in ((7, 1), (9, 1), (3, 1), (20, 400), (420, 400)):
+        for entry_id, count in ((7, 1), (9, 1), (3, 1), (20, 1200), (1220, 1200)):
             found = self.storage.resident(1, entry_id, count, 1 << 20)
             self.assertEqual(found and found.count, count)
             self.assertIsNone(self.storage.cached(1, entry_id))
@@ -243,7 +243,7 @@ class WindowTests(_Storage):
 
     def test_many_readers(self) -> None:
         """S11: places of readers are forgotten when they are too many."""
-        for entry_id in range(0, 5000, 2):
+        for entry_id in range(0, 12_000, 2):
             self.storage.resident(1, entry_id, 1, 1000)
         self.assertEqual(len(self.storage._ends), 1024)
 
