@@ -49,8 +49,7 @@ class BookiePeer:
     """Sockets to one bookie.
 
     :ivar sockets: those that flows can be on.
-    :ivar bookie_id: whose sockets.
-    :ivar wire: the version they speak.
+    :ivar key: bookie id and wire version, which is also the key of these sockets in every flow: there are many.
     :ivar n_lost: connections that were there and ended without being asked to.
     :ivar n_failed: attempts to connect that failed.
     :ivar n_reconnects: attempts made in the place of a lost connection or a failed attempt.
@@ -59,8 +58,7 @@ class BookiePeer:
     def __init__(self, settings: SocketSettings, bookie_id: str, wire: int, limit: int) -> None:
         """:param limit: most sockets at a time; 0: one for each flow."""
         self.sockets: list[BookieSocket] = []
-        self.bookie_id = bookie_id
-        self.wire = wire
+        self.key = bookie_id, wire
         self.n_lost = self.n_failed = self.n_reconnects = 0
         self._settings = settings
         self._clock = settings.clock
@@ -104,7 +102,7 @@ class BookiePeer:
     def _open(self) -> BookieSocket:
         if self.n_reconnects < self.n_lost + self.n_failed:
             self.n_reconnects += 1
-        socket = BookieSocket(self._settings, self.bookie_id, self.wire, self._ended)
+        socket = BookieSocket(self._settings, self.key, self._ended)
         self.sockets.append(socket)
         self._all[socket] = None
         socket.gone.addCallback(lambda _: self._all.pop(socket))

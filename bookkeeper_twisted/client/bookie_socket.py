@@ -51,6 +51,7 @@ class SocketSettings:
 class BookieSocket:
     """One socket and the flows that are on it, from the moment they chose it.
 
+    :ivar key: bookie id and wire version.
     :ivar flows: ids of the flows.
     :ivar ready: the connection, while a request made now would be in its turn on it.
     :ivar chosen: when it was chosen last, as a running number.
@@ -61,8 +62,9 @@ class BookieSocket:
 
     _log = Logger()
 
-    def __init__(self, settings: SocketSettings, bookie_id: str, wire: int, ended: "Ended") -> None:
+    def __init__(self, settings: SocketSettings, key: tuple[str, int], ended: "Ended") -> None:
         """:param ended: called once when it cannot be chosen any more, before anybody else hears of it."""
+        self.key = key
         self.state = SocketState.CONNECTING
         self.traffic = Traffic(settings.clock.seconds)
         self.flows: dict[int, RequestIds] = {}
@@ -74,8 +76,7 @@ class BookieSocket:
         self.ready: ClientConnection | None = None
         self.gone: Deferred[None] = Deferred()
         self._settings = settings
-        self._bookie_id = bookie_id
-        self._wire = wire
+        self._bookie_id, self._wire = key
         self._ended = ended
         self._waiting: deque[tuple[int, Deferred[ClientConnection]]] = deque()
         self._attempt: Deferred[None] | None = None

@@ -272,7 +272,8 @@ class Flow:
         socket = self._sockets.get((bookie_id, wire))
         if socket is None or not socket.usable:
             try:
-                socket = self._sockets[bookie_id, wire] = self._world.pool.socket(bookie_id, wire, self._ids)
+                socket = self._world.pool.socket(bookie_id, wire, self._ids)
             except BookKeeperError as error:
                 return fail(error)
+            self._sockets[socket.key] = socket
         return socket.connected(self._ids.flow_id)

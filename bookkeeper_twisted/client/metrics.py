@@ -31,8 +31,10 @@ class ClientMetrics:
     def watch(self, peer: BookiePeer) -> None:
         """Exports what is going on at the sockets to a bookie, and what has been."""
 
+        bookie_id, wire = peer.key
+
         def export(name: str, read: Callable[[], float], kind: str = "gauge") -> None:
-            self._instruments.gauge(name, read, kind, bookie=peer.bookie_id, wire=str(peer.wire))
+            self._instruments.gauge(name, read, kind, bookie=bookie_id, wire=str(wire))
 
         export(_CHANNEL + "ACTIVE_NON_TLS_CHANNEL_COUNTER", lambda: peer.counts().open, "counter")
         export(_CHANNEL + "FAILED_CONNECTION_COUNTER", lambda: peer.n_failed, "counter")

@@ -57,7 +57,8 @@ class ConnectionPool:
             raise self._closed
         peer = self._peers.get((bookie_id, wire))
         if peer is None:
-            peer = self._peers[bookie_id, wire] = BookiePeer(self.settings, bookie_id, wire, self._share(wire))
+            peer = BookiePeer(self.settings, bookie_id, wire, self._share(wire))
+            self._peers[peer.key] = peer
             self._watch(peer)
         if self._tick_call is None:
             self._tick_call = self.settings.clock.callLater(self._interval, self._tick)

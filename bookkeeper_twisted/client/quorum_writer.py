@@ -10,6 +10,7 @@ writer ends: what was completed before it is told first, then nothing ever compl
 """
 
 from collections.abc import Callable, Iterable, Sequence
+from functools import lru_cache
 
 import attrs
 from twisted.internet.defer import Deferred
@@ -57,6 +58,13 @@ class Member:
     bookie_id: str
 
 
+@lru_cache(maxsize=1024)
+def _first_members(ensemble: tuple[str, ...]) -> tuple[Member, ...]:
+    """Those that a writer begins with.  Writers of the same ensemble share them: a member stands for a time only
+    among those of one writer, and who comes later is never one of these."""
+    return tuple(Member(*item) for item in enumerate(ensemble))
+
+
 class Asked:
     """A run at one member: what takes the answers of its bookie."""
 
@@ -102,7 +110,7 @@ class QuorumWriter:
         self._bookies = bookies
         self._schedule = schedule
         self._striped = schedule.striped
-        self._members = tuple(Member(*item) for item in enumerate(ensemble))
+        self._members = _first_members(tuple(ensemble))
         self._changes = changes
         self._rules = rules
         self._advanced = advanced

@@ -34,6 +34,7 @@ class BookiePeerTests(SocketCase):
         """Flows open sockets up to the limit, then share them evenly."""
         chosen = [self._choose() for _ in range(6)]
         self.assertEqual(len(set(chosen[:3])), 3)
+        self.assertTrue(all(socket.key is self.peer.key for socket in chosen))
         self.assertEqual(chosen[3:], chosen[:3])
         self.assertEqual(len(self.network.attempts), 3)
 

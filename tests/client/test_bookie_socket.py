@@ -25,7 +25,7 @@ class BookieSocketTests(SocketCase):
     def setUp(self) -> None:
         super().setUp()
         self.ended: list[BookieSocket] = []
-        self.socket = BookieSocket(self.settings, BOOKIE, 2, self.ended.append)
+        self.socket = BookieSocket(self.settings, (BOOKIE, 2), self.ended.append)
         self.one, self.two = self.ids(), self.ids()
         self.socket.join(self.one)
         self.socket.join(self.two)
@@ -169,7 +169,7 @@ class BookieSocketTests(SocketCase):
                 return succeed(protocol)
 
         settings = attrs.evolve(self.settings, resolve=lambda _: succeed(cast(IStreamClientEndpoint, _Closing())))
-        self.socket = BookieSocket(settings, BOOKIE, 2, self.ended.append)
+        self.socket = BookieSocket(settings, (BOOKIE, 2), self.ended.append)
         self.socket.connect()
         self.assertTrue(transport.disconnected)
         self.assertEqual((self.socket.state, self.socket.connection), (SocketState.FAILED, None))
@@ -200,7 +200,7 @@ class BookieSocketTests(SocketCase):
     def test_end_of_grace(self) -> None:
         """Grace is no longer than it is said to be; what is still under way then fails as told."""
         self.settings = attrs.evolve(self.settings, limits=RequestLimits(read_timeout=100.0))
-        self.socket = BookieSocket(self.settings, BOOKIE, 2, self.ended.append)
+        self.socket = BookieSocket(self.settings, (BOOKIE, 2), self.ended.append)
         reading, _ = self._drain()
         self.clock.advance(9.9)
         self.assertNoResult(reading)
