@@ -244,12 +244,14 @@ class EntryRun:
         """A part of the run, ids ``first .. first + count - 1``; all of it without a copy."""
         if count == self.count:
             return self
-        start, end = self.bounds(first, count)
-        offsets = None
-        if self.offsets is not None:
-            index = first - self.first
-            offsets = [o - start for o in self.offsets[index : index + count + 1]]
-        return EntryRun(self.ledger_id, first, count, self.data[start:end], self.stride, offsets)
+        index, stride, offsets = first - self.first, self.stride, self.offsets
+        if offsets is None:
+            data = self.data[index * stride : (index + count) * stride]
+        else:
+            start = offsets[index]
+            data = self.data[start : offsets[index + count]]
+            offsets = [o - start for o in offsets[index : index + count + 1]]
+        return EntryRun(self.ledger_id, first, count, data, stride, offsets)
 
     def entry(self, entry_id: int) -> bytes:
         """The bytes of one entry, without the size word."""

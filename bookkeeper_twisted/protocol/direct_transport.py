@@ -61,7 +61,7 @@ class DirectServer(Server):
 
     def write(self, data: bytes) -> None:
         if self._is_direct():
-            self._send_or_keep([data])
+            self._send_or_keep([data], len(data))
         else:
             super().write(data)
 
@@ -70,9 +70,10 @@ class DirectServer(Server):
         if not self._is_direct():
             super().writeSequence([bytes(piece) if isinstance(piece, memoryview) else piece for piece in pieces])
             return
-        if len(pieces) * GATHER_SIZE > sum(map(len, pieces)):
+        size = sum(map(len, pieces))
+        if len(pieces) > 1 and len(pieces) * GATHER_SIZE > size:
             pieces = [b"".join(pieces)]
-        self._send_or_keep(pieces)
+        self._send_or_keep(pieces, size)
 
     def _is_direct(self) -> bool:
         """Whether to send now: nothing waits, nobody encrypts, no pull producer counts on a write event."""
@@ -82,17 +83,17 @@ class DirectServer(Server):
             and (self.producer is None or self.streamingProducer)
         )
 
-    def _send_or_keep(self, pieces: Sequence[Piece]) -> None:
+    def _send_or_keep(self, pieces: Sequence[Piece], size: int) -> None:
+        """:param size: bytes of all pieces."""
         try:
-            sent = self._send(pieces[:MAX_GATHERED])
+            sent = self._send(pieces)
         except OSError:
             sent = 0  # the write event will meet the same error, or find room
         self._burst += sent
-        left = sum(map(len, pieces)) - sent
-        if left:
+        if sent < size:
             self._tempDataBuffer.extend(_rest(pieces, sent))
-            self._tempDataLen = left
-        if left or self._burst > MAX_BURST:
+            self._tempDataLen = size - sent
+        if sent < size or self._burst > MAX_BURST:
             self._maybePauseProducer()
             self.startWriting()
 
@@ -101,7 +102,9 @@ class DirectServer(Server):
 
     def _send(self, pieces: Sequence[Piece]) -> int:
         """:returns: how many bytes the kernel has taken."""
-        return self.socket.send(pieces[0]) if len(pieces) == 1 else self.socket.sendmsg(pieces)
+        if len(pieces) == 1:
+            return self.socket.send(pieces[0])
+        return self.socket.sendmsg(pieces[:MAX_GATHERED])
 
     def doRead(self) -> Any:
         self._burst = 0
