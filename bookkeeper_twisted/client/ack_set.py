@@ -3,7 +3,7 @@
 A bit for each entry, a stretch of such bits for each level: bit ``i`` of level ``k`` says that more than ``k``
 positions answered for entry ``first + i``.  All levels are one integer, and so is what the positions answered:
 a reply for a thousand entries is a few operations on integers, whatever the quorums, the striping and the
-order of the replies, and a run of one entry is no more than two small objects.
+order of the replies, and where nothing failed it is one small object.
 """
 
 from functools import lru_cache
@@ -66,21 +66,16 @@ class Tally:
         return [position for position in range(end) if self._seen_by(position)]
 
 
-class AckSet:
-    """Answers of the positions of one ensemble for one run of entries."""
+class AckSet(Tally):
+    """Answers of the positions of one ensemble for one run of entries: a tally of those that have them, and, where
+    there are any, of those that failed."""
 
-    __slots__ = ("_first", "_count", "_schedule", "_acks", "_failures")
+    __slots__ = ("_schedule", "_failures")
 
     def __init__(self, first: int, count: int, schedule: Schedule) -> None:
-        self._first = first
-        self._count = count
+        super().__init__(first, count, schedule.ack_quorum)
         self._schedule = schedule
-        self._acks = Tally(first, count, schedule.ack_quorum)
-        self._failures: Tally | None = None  # few runs have any
-
-    def ack(self, position: int, first: int, count: int) -> None:
-        """The bookie at a position has these entries."""
-        self._acks.add(position, first, count)
+        self._failures: Tally | None = None
 
     def fail(self, position: int, first: int, count: int) -> None:
         """The bookie at a position failed these entries."""
@@ -91,14 +86,14 @@ class AckSet:
 
     def forget(self, position: int, first: int) -> None:
         """Another bookie is to keep the entries from ``first`` on at a position."""
-        self._acks.drop(position, first)
+        self.drop(position, first)
         if self._failures is not None:
             self._failures.drop(position, self._first)
 
     def has_quorum(self, first: int, count: int) -> bool:
         """Whether these entries have their ack quorum, whatever lies before them."""
         bits = ((1 << count) - 1) << (first - self._first)
-        return not bits & ~self._acks.reached
+        return not bits & ~self.reached
 
     @property
     def failed_positions(self) -> list[int]:
@@ -108,7 +103,7 @@ class AckSet:
     @property
     def acked(self) -> int:
         """How many entries from the first one on, without a gap, have their ack quorum."""
-        done = self._acks.reached
+        done = self.reached
         return (~done & (done + 1)).bit_length() - 1
 
     @property

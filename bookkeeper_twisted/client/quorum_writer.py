@@ -173,7 +173,7 @@ class QuorumWriter:
         if self._deaf or not self._is_member(member):
             return
         if error is None:
-            pending.acks.ack(member.position, first, count)
+            pending.acks.add(member.position, first, count)
             if self._warned:
                 self._warned.pop(member.bookie_id, None)
         elif isinstance(error, _FATAL):

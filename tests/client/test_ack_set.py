@@ -17,27 +17,27 @@ class AckSetTests(SynchronousTestCase):
     def test_whole_runs(self) -> None:
         """A run is complete at the ack quorum, in one answer each."""
         acks = AckSet(100, 50, Schedule(3, 3, 2))
-        acks.ack(1, 100, 50)
+        acks.add(1, 100, 50)
         self.assertEqual(acks.acked, 0)
-        acks.ack(0, 100, 50)
+        acks.add(0, 100, 50)
         self.assertEqual(acks.acked, 50)
 
     def test_prefix(self) -> None:
         """Only what is acknowledged without a gap counts."""
         acks = AckSet(0, 10, Schedule(2, 2, 2))
-        acks.ack(0, 0, 10)
-        acks.ack(1, 5, 5)
+        acks.add(0, 0, 10)
+        acks.add(1, 5, 5)
         self.assertEqual(acks.acked, 0)
-        acks.ack(1, 0, 3)
+        acks.add(1, 0, 3)
         self.assertEqual(acks.acked, 3)
-        acks.ack(1, 3, 2)
+        acks.add(1, 3, 2)
         self.assertEqual(acks.acked, 10)
 
     def test_doubled_answers(self) -> None:
         """A bookie that answers twice counts once."""
         acks = AckSet(0, 4, Schedule(3, 3, 2))
-        acks.ack(0, 0, 4)
-        acks.ack(0, 0, 4)
+        acks.add(0, 0, 4)
+        acks.add(0, 0, 4)
         self.assertEqual(acks.acked, 0)
 
     def test_failures(self) -> None:
@@ -51,8 +51,8 @@ class AckSetTests(SynchronousTestCase):
     def test_quorum_of_a_range(self) -> None:
         """Whether some entries have their quorum does not depend on those before them."""
         acks = AckSet(10, 6, Schedule(2, 2, 2))
-        acks.ack(0, 10, 6)
-        acks.ack(1, 13, 2)
+        acks.add(0, 10, 6)
+        acks.add(1, 13, 2)
         self.assertTrue(acks.has_quorum(13, 2))
         self.assertFalse(acks.has_quorum(13, 3))
         self.assertFalse(acks.has_quorum(12, 2))
@@ -60,14 +60,14 @@ class AckSetTests(SynchronousTestCase):
     def test_forget(self) -> None:
         """A position forgets its acks from an entry on, and all its failures; the others keep theirs."""
         acks = AckSet(10, 6, Schedule(3, 3, 2))
-        acks.ack(0, 10, 6)
-        acks.ack(1, 10, 4)
+        acks.add(0, 10, 6)
+        acks.add(1, 10, 4)
         acks.fail(1, 14, 2)
         acks.fail(2, 15, 1)
         self.assertEqual((acks.failed_positions, acks.first_unreachable), ([1, 2], 5))
         acks.forget(1, 12)
         self.assertEqual((acks.acked, acks.failed_positions, acks.first_unreachable), (2, [2], None))
-        acks.ack(1, 12, 4)
+        acks.add(1, 12, 4)
         self.assertEqual(acks.acked, 6)
 
     @FAST
@@ -80,7 +80,7 @@ class AckSetTests(SynchronousTestCase):
         bad: list[set[int]] = [set() for _ in range(count)]
         for position, start, n, success in answers:
             n = min(n, count - start)
-            (acks.ack if success else acks.fail)(position, first + start, n)
+            (acks.add if success else acks.fail)(position, first + start, n)
             for index in range(start, start + n):
                 (good if success else bad)[index].add(position)
         complete = [len(g) >= quorums[2] for g in good] + [False]
