@@ -38,7 +38,8 @@ class AdvLedgerWriter(SealingWriter):
             others wait for is taken all the same as long as there is room to send it.
         """
         data = as_bytes(data)
-        refusal = self._refusal(len(data)) or self._refusal_of(entry_id, len(data))
+        size = len(data)
+        refusal = self._refusal(size) if self._refuses(size) else self._refusal_of(entry_id, size)
         if refusal is not None:
             return fail(refusal)
         waiter: Deferred[int] = Deferred()
@@ -46,7 +47,7 @@ class AdvLedgerWriter(SealingWriter):
             self._held[entry_id] = _Held(data, waiter)
             self._held_size += len(data) + self._sealer.shape.payload_at
         else:
-            self._push(data, waiter, entry_id)
+            self._push(data, waiter)
             self._release()
         return waiter
 
@@ -64,7 +65,7 @@ class AdvLedgerWriter(SealingWriter):
         """Pushes what waited for the entry just pushed."""
         while (held := self._held.pop(self.last_add_pushed + 1, None)) is not None:
             self._held_size -= len(held.data) + self._sealer.shape.payload_at
-            self._push(held.data, held.waiter, self.last_add_pushed + 1)
+            self._push(held.data, held.waiter)
 
     def _drop_held(self, error: Exception) -> None:
         """Fails what waits behind a gap."""

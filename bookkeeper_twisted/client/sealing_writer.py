@@ -7,9 +7,10 @@ keeps the frames until they are completed, so what is sent again are the same by
 why to every later call, and closes the ledger after its last confirmed entry (S12-S16).
 """
 
+from collections.abc import Sequence
 from functools import lru_cache
 from types import TracebackType
-from typing import Any, Self, TypeVar
+from typing import Any, Self
 
 from twisted.internet.defer import Deferred, fail, succeed
 from twisted.logger import Logger
@@ -33,13 +34,15 @@ from .pending_run import RunSealer
 from .quorum_writer import AddRules, QuorumWriter
 from .shared_result import SharedResult
 
-T = TypeVar("T")
-
 _rules = lru_cache(maxsize=64)(AddRules)
 """Writers of one client share theirs."""
 
 _FRAME_RESERVE = 128
 """What a frame of any operation in either wire version needs beside the entry, rounded up."""
+
+
+_NOTHING = -1
+"""Bytes of the largest payload that is taken by a writer that takes none."""
 
 
 class SealingWriter:
@@ -65,8 +68,9 @@ class SealingWriter:
         context, config = ledger.context, ledger.context.config
         self._ledger = ledger
         overhead = 4 + ENTRY_HEADER_SIZE + ledger.digester.size
-        self._max_payload = config.netty_max_frame_size_bytes - _FRAME_RESERVE - overhead
+        self._largest = config.netty_max_frame_size_bytes - _FRAME_RESERVE - overhead
         self._max_in_flight = config.max_in_flight_bytes
+        self._most_held = 2 * self._max_in_flight
         self._stored = StoredEnsembleChange(
             self.ledger_id, context.ledgers, ledger.metadata, context.watcher, config.max_num_ensemble_changes
         )
@@ -112,30 +116,39 @@ class SealingWriter:
 
     # ---- sending -------------------------------------------------------------------------------------
 
-    def _refusal(self, largest: int) -> Exception | None:
-        """Why payloads cannot be taken now."""
+    def _refuses(self, size: int) -> bool:
+        """Whether a payload of ``size`` bytes cannot be taken now, for the reason :meth:`_refusal` gives."""
+        log = self._own
+        return size > self._largest or log.tail - log.acknowledged > self._most_held
+
+    def _refusal(self, size: int) -> Exception:
+        """Why a payload of ``size`` bytes cannot be taken now."""
         if self._failure is not None:
             return self._failure
         if self._closing is not None:
             return LedgerClosedError(f"ledger {self.ledger_id} is closed")
-        if largest > self._max_payload:
-            return IncorrectParameterError(f"an entry of {largest} bytes; at most {self._max_payload} fit a frame")
-        if self._own.in_flight > 2 * self._max_in_flight:
-            sent = self._quorum.in_flight
-            detail = f"{self._own.in_flight - sent} bytes wait for {sent} in flight"
-            return TooManyRequestsError(self.ledger_id, detail=detail)
-        return None
+        if size > self._largest:
+            return IncorrectParameterError(f"an entry of {size} bytes; at most {self._largest} fit a frame")
+        sent = self._quorum.in_flight
+        detail = f"{self._own.in_flight - sent} bytes wait for {sent} in flight"
+        return TooManyRequestsError(self.ledger_id, detail=detail)
 
-    def _push(self, payload: bytes, waiter: "Deferred[T]", result: T) -> None:
-        """Gives a payload the next id; the waiter gets the result once it is acknowledged."""
+    def _push(self, payload: bytes, waiter: "Deferred[int]") -> None:
+        """Gives a payload the next id; the waiter gets it once the entry is acknowledged."""
         self._own.offer(payload)
-        self._pushed(1, len(payload), waiter, result)
+        self.last_add_pushed = entry_id = self.last_add_pushed + 1
+        self.length += len(payload)
+        self._waiters.append((entry_id, waiter, entry_id))
+        if not self._put_off:
+            self._at_turn_end()
 
-    def _pushed(self, count: int, size: int, waiter: "Deferred[T]", result: T) -> None:
-        """The next ids are those of payloads that were laid out, ``size`` bytes together."""
-        self.last_add_pushed += count
+    def _push_many(self, payloads: Sequence[bytes], size: int, waiter: "Deferred[tuple[int, int]]") -> None:
+        """Gives payloads of ``size`` bytes together the next ids; the waiter gets the first and the last."""
+        self._own.offer_many(payloads)
+        first = self.last_add_pushed + 1
+        self.last_add_pushed = last = self.last_add_pushed + len(payloads)
         self.length += size
-        self._waiters.append((self.last_add_pushed, waiter, result))
+        self._waiters.append((last, waiter, (first, last)))
         self._at_turn_end()
 
     def _at_turn_end(self) -> None:
@@ -186,7 +199,9 @@ class SealingWriter:
         if self._at_rest:
             for log in self._logs:
                 log.trim()
-        for _, waiter, result in self._take_waiters(quorum.completed):
+        waiters = self._take_waiters(quorum.completed)
+        while waiters:  # each is gone before the next: what it appends takes its place, and no garbage is collected
+            _, waiter, result = waiters.pop()
             waiter.callback(result)
         if self._at_rest:
             self._notify_drained()
@@ -194,11 +209,13 @@ class SealingWriter:
             self._at_turn_end()
 
     def _take_waiters(self, completed: int) -> "list[tuple[int, Deferred[Any], object]]":
+        """Those who wait for entries up to ``completed``, the first one last."""
         waiters, count = self._waiters, 0
         while count < len(waiters) and waiters[count][0] <= completed:
             count += 1
         taken = waiters[:count]
         del waiters[:count]
+        taken.reverse()
         return taken
 
     def _confirm(self, entry_id: int, length: int) -> None:
@@ -210,7 +227,7 @@ class SealingWriter:
 
     def _ended(self, error: Exception) -> None:
         """Nothing succeeds after this."""
-        self._failure = error
+        self._failure, self._largest = error, _NOTHING
         self._share.update(0)
         for log in self._logs:
             log.abandon(error)
@@ -261,7 +278,7 @@ class SealingWriter:
         if self._closing is None:
             if self._explicit_lac is not None:
                 self._explicit_lac.stop()
-            self._closing = SharedResult()
+            self._closing, self._largest = SharedResult(), _NOTHING
             self._drop_held(LedgerClosedError(f"ledger {self.ledger_id} is closed"))
             self._drained = Deferred()
             if self._failure is not None or self._at_rest:

@@ -29,11 +29,11 @@ class LedgerWriter(SealingWriter):
         """
         if type(data) is not bytes:
             data = as_bytes(data)
-        refusal = self._refusal(len(data))
-        if refusal is not None:
-            return fail(refusal)
+        size = len(data)
+        if self._refuses(size):
+            return fail(self._refusal(size))
         waiter: Deferred[int] = Deferred()
-        self._push(data, waiter, self.last_add_pushed + 1)
+        self._push(data, waiter)
         return waiter
 
     def append_many(self, payloads: Sequence[bytes]) -> "Deferred[tuple[int, int]]":
@@ -47,13 +47,11 @@ class LedgerWriter(SealingWriter):
         if set(map(type, payloads)) != {bytes}:
             payloads = list(map(as_bytes, payloads))
         sizes = list(map(len, payloads))
-        refusal = self._refusal(max(sizes))
-        if refusal is not None:
-            return fail(refusal)
-        first = self.last_add_pushed + 1
+        largest = max(sizes)
+        if self._refuses(largest):
+            return fail(self._refusal(largest))
         waiter: Deferred[tuple[int, int]] = Deferred()
-        self._own.offer_many(payloads)
-        self._pushed(len(payloads), sum(sizes), waiter, (first, first + len(payloads) - 1))
+        self._push_many(payloads, sum(sizes), waiter)
         return waiter
 
     # ---- threads -------------------------------------------------------------------------------------
@@ -76,13 +74,13 @@ class LedgerWriter(SealingWriter):
             context = self._ledger.context
             self._appends = ThreadAppends(context.clock, context.threads, self._shared_log, self._drain_appends)
             self._logs = (self._own, self._appends.log)
-        return self._appends.appender(self._max_payload, when_full, patience)
+        return self._appends.appender(self._largest, when_full, patience)
 
     def _shared_log(self, wake: Callable[[], None]) -> SharedLog:
         context, window = self._ledger.context, self._max_in_flight
         max_terms = window // context.terms.size + MAX_TERMS
         return SharedLog(
-            self._sealer.shape, context.terms, context.threads, wake, max(window, 2 * self._max_payload), 0, max_terms
+            self._sealer.shape, context.terms, context.threads, wake, max(window, 2 * self._largest), 0, max_terms
         )
 
     def _drain_appends(self) -> None:
