@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterator, Sequence
 import attrs
 
 from . import buffer_paths as paths
+from .buffer_sealing import sealing_rows
 from .buffer_sockets import socket_rows
 from .buffer_threads import thread_rows
 from .buffer_writer import writer_rows
@@ -41,7 +42,7 @@ class Row:
 
     def __str__(self) -> str:
         bound = f"{'>=' if self.at_least else '<='} {self.bar:g}"
-        return f"{self.name:58} {bound:>8} {self.figure:9.2f}  {'' if self.good else 'missed'}"
+        return f"{self.name:66} {bound:>8} {self.figure:9.2f}  {'' if self.good else 'missed'}"
 
 
 def best(rounds: int, ways: Sequence[Callable[[], None]]) -> list[float]:
@@ -122,7 +123,7 @@ def main(arguments: Sequence[str]) -> int:
     for part in (
         memory_rows(), encode_rows(options.rounds),
         (Row(*row) for row in socket_rows(options.rounds, best)), (Row(*row) for row in thread_rows(options.rounds)),
-        (Row(*row) for row in writer_rows(options.rounds)),
+        (Row(*row) for row in sealing_rows(options.rounds, best)), (Row(*row) for row in writer_rows(options.rounds)),
     ):  # fmt: skip
         for row in part:
             rows.append(row)

@@ -55,9 +55,9 @@ class ExclusiveLog(ClaimLog):
 
         :returns: how many were stored.
         """
+        if len(payloads) <= 1:
+            return sum(self.offer(payload) > 0 for payload in payloads)
         sizes = list(map(len, payloads))
-        if not sizes:
-            return 0
         if sizes.count(sizes[0]) == len(sizes):
             return self._offer_alike(payloads, sizes[0])
         rows = list(map(self.row, sizes))

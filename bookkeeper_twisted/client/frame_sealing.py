@@ -79,7 +79,7 @@ class Frames:
 
     def data(self, first: int, count: int) -> bytes:
         """The frames of entries ``first .. first + count - 1``, to be sent; always the same bytes."""
-        if count == self.count:
+        if count == self._count:
             return bytes(self.view())
         index, base = first - self.first, self._term.base
         return bytes(self._term.view[self.position(index) - base : self.position(index + count) - base])

@@ -1,8 +1,9 @@
 """When blocks are written."""
 
+from twisted.internet.abstract import FileDescriptor
 from twisted.internet.interfaces import IPushProducer
 from twisted.internet.task import Clock
-from twisted.internet.testing import StringTransport
+from twisted.internet.testing import MemoryReactor, StringTransport
 from twisted.trial.unittest import SynchronousTestCase
 from zope.interface.verify import verifyObject
 
@@ -17,6 +18,20 @@ class _Filling(StringTransport):
     def write(self, data: bytes) -> None:
         super().write(data)
         self.producer.pauseProducing()  # type: ignore[union-attr]
+
+
+class _Slow(FileDescriptor):
+    """Twisted's transport, the peer of which takes 16 KiB with every write event."""
+
+    def __init__(self) -> None:
+        super().__init__(MemoryReactor())
+        self.connected = True
+        self.sent = 0
+
+    def writeSomeData(self, data: bytes) -> int:
+        size = min(len(data), 1 << 14)
+        self.sent += size
+        return size
 
 
 class BlockWriterTests(SynchronousTestCase):
@@ -49,6 +64,21 @@ class BlockWriterTests(SynchronousTestCase):
         self.assertEqual((len(transport.value()), self.writer.writable), (MAX_BLOCK, False))
         self.writer.resumeProducing()
         self.assertEqual((len(transport.value()), self.writer.queued), (2 * MAX_BLOCK, 0))
+
+    def test_lose(self) -> None:
+        """Given up while its peer is slow, a connection closes once all is sent: its producer does not hold it."""
+        transport = _Slow()
+        self.writer.start(transport)
+        for _ in range(3):
+            self.writer.put(1, b"x" * MAX_BLOCK, 1)
+        self.clock.advance(0)
+        transport.loseConnection()
+        self.assertEqual((self.writer.writable, self.writer.queued), (False, 2 * MAX_BLOCK))
+        events = 0
+        while transport.doWrite() is None and events < 1000:
+            events += 1
+        self.assertEqual((transport.sent, self.writer.queued), (3 * MAX_BLOCK, 0))
+        self.assertLess(events, 1000)
 
     def test_stop(self) -> None:
         """After the end nothing is written, and no call is left."""
