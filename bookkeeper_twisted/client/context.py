@@ -19,8 +19,6 @@ from .turn_end import TurnEnd
 
 _MS = 0.001
 _STICKY_BITS = 16
-_KEPT_TERMS = 16
-"""Of each size, that lie unused after a burst: 4 MiB.  To make one anew costs little beside filling it."""
 
 
 @attrs.frozen(eq=False)
@@ -47,7 +45,7 @@ class ClientContext:
     poll_support: BatchSupport = attrs.field()
     health: BookieHealth = attrs.field()
     budget: ByteBudget = attrs.field()
-    terms: TermPool = attrs.field(factory=lambda: TermPool(kept=_KEPT_TERMS))
+    terms: TermPool = attrs.field(factory=TermPool)
     turn_end: TurnEnd = attrs.field()
     threads: Threads = attrs.field()
 
