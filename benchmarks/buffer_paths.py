@@ -26,7 +26,9 @@ HEAD = struct.Struct(">iI20sq28x")
 """Length of what follows, header word, key, ledger id; room for the rest of the entry's header and the digest."""
 
 OVERHEAD = HEAD.size
-TERM = 512 << 10
+TERM = 1 << 20
+"""Three of these hold a round of the largest messages, so that no offer is refused."""
+
 LEDGER = 1
 KEY = bytes(20)
 WORD = header_word(v2.VERSION, V2Op.ADD, 0)
