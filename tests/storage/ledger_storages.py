@@ -3,12 +3,15 @@
 from collections.abc import Callable, Sequence
 
 import attrs
+from twisted.trial.unittest import SynchronousTestCase
 
 from bookkeeper_twisted.model import EntryRun
 from bookkeeper_twisted.storage.interfaces import IndexFactory, JournalPosition
 from bookkeeper_twisted.storage.ledger_storage import LedgerStorage, StorageSettings
 from bookkeeper_twisted.testing.disk import SimDisk
 from bookkeeper_twisted.testing.index import SimIndex
+
+from .entries import entry
 
 SMALL = StorageSettings(log_size_limit=4000, write_cache_bytes=1 << 20, read_cache_bytes=1 << 16)
 DIRECTORIES = ("/l0", "/l1")
@@ -60,3 +63,22 @@ def read(storage: LedgerStorage, ledger_id: int, entry_id: int) -> bytes | None:
     """One entry, as a bookie reads it: memory first, then the disk."""
     found: EntryRun | None = storage.cached(ledger_id, entry_id) or storage.load(ledger_id, entry_id, 500)
     return found.entry(entry_id) if found is not None else None
+
+
+class LedgerStorageTestCase(SynchronousTestCase):
+    """One storage over two directories."""
+
+    def setUp(self) -> None:
+        self.disk = make_directories(SimDisk())
+        self.marks = Marks()
+        self.storage = open_storage(self.disk, self.marks.persist)
+
+    def restart(self, settings: StorageSettings = SMALL) -> LedgerStorage:
+        """Opens what a power cut leaves that keeps nothing pending."""
+        self.disk = self.disk.crash(())
+        self.storage = open_storage(self.disk, self.marks.persist, settings)
+        return self.storage
+
+    def check(self, ledger_id: int, entry_ids: range, salt: int = 0) -> None:
+        for entry_id in entry_ids:
+            self.assertEqual(read(self.storage, ledger_id, entry_id), entry(ledger_id, entry_id, salt=salt))
