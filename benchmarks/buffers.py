@@ -5,6 +5,7 @@ Figures are ratios of CPU time in this process: the ways take turns, and the bes
 
 import argparse
 import gc
+import math
 import random
 import sys
 import time
@@ -27,7 +28,7 @@ _STEADY = 200_000
 class Row:
     """A line of the table.
 
-    :ivar bar: the target, a bound from above or, if ``at_least``, from below.
+    :ivar bar: the target, a bound from above or, if ``at_least``, from below; infinite where there is none.
     """
 
     name: str
@@ -41,7 +42,7 @@ class Row:
         return self.figure >= self.bar if self.at_least else self.figure <= self.bar
 
     def __str__(self) -> str:
-        bound = f"{'>=' if self.at_least else '<='} {self.bar:g}"
+        bound = "" if math.isinf(self.bar) else f"{'>=' if self.at_least else '<='} {self.bar:g}"
         return f"{self.name:66} {bound:>8} {self.figure:9.2f}  {'' if self.good else 'missed'}"
 
 
