@@ -42,5 +42,7 @@ async def update(
             doubts += not isinstance(error, MetadataVersionError)
             if doubts > MAX_DOUBTS:
                 raise
-            current = await manager.read(ledger_id)
+            found = await manager.read(ledger_id)
+            if found.version >= current.version:  # else another server of the store, one that is behind, was asked
+                current = found
     return current

@@ -42,6 +42,18 @@ class Forgetful:
         return written
 
 
+class Behind(Forgetful):
+    """One that loses the first write, and is then asked at a server that is behind."""
+
+    def __init__(self, ledgers: Any, old: Versioned[LedgerMetadata]) -> None:
+        super().__init__(ledgers, [False])
+        self.read = self._read_old
+        self._old = old
+
+    async def _read_old(self, ledger_id: int) -> Versioned[LedgerMetadata]:
+        return self._old
+
+
 class UpdateTests(SynchronousTestCase):
     """:func:`update`."""
 
@@ -71,6 +83,19 @@ class UpdateTests(SynchronousTestCase):
         known = Versioned(_recovering(OPEN), 12)
         self.assertIs(self.successResultOf(self._update(known, _recovering)), known)
         self.assertEqual(self._result(self.ledgers.read(1)), self.created)
+
+    def test_server_behind(self) -> None:
+        """A read that gives what was there before the known value says nothing: it does not undo what was known."""
+        other = attrs.evolve(OPEN, custom_metadata={"other": b"1"})
+        known = self._result(self.ledgers.write(1, other, 0))
+        manager: Any = Behind(self.ledgers, self.created)
+
+        def needs_update(metadata: LedgerMetadata) -> bool:
+            return metadata == other
+
+        written = self._result(update(manager, 1, known, needs_update, _recovering))
+        self.assertEqual(written, Versioned(_recovering(other), 2))
+        self.assertEqual(self._result(self.ledgers.read(1)), written)
 
     def test_lost_race(self) -> None:
         """After a lost race the change is made on the fresh value, so that no other's change is lost."""
