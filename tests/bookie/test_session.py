@@ -125,7 +125,7 @@ class ReadTests(SessionTestCase):
             peer.peer.connection.resumeProducing()
             pieces.append(len(peer.peer.replies()))
         self.assertEqual(sum(pieces), 100 * (28 + 10_032))
-        self.assertLess(max(pieces), 70_000)
+        self.assertLess(max(pieces), 50_000 + 75_000)
 
     def test_limit_of_the_bookie(self) -> None:
         """Reads beyond ``maxReadsInProgressLimit`` wait; permits come back with the answers."""
