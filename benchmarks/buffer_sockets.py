@@ -4,9 +4,9 @@ import random
 import socket
 import threading
 from collections.abc import Callable, Iterator, Sequence
+from math import inf
 from typing import Any
 
-from twisted.internet import abstract
 from twisted.internet.epollreactor import EPollReactor
 from twisted.internet.protocol import Protocol
 from twisted.internet.task import Clock
@@ -14,6 +14,7 @@ from twisted.internet.tcp import Connection
 from twisted.internet.testing import MemoryReactor
 
 from bookkeeper_twisted.protocol.block_writer import BlockWriter
+from bookkeeper_twisted.protocol.direct_transport import DirectConnection
 from bookkeeper_twisted.protocol.traffic import Traffic
 
 from . import buffer_paths as paths
@@ -68,47 +69,57 @@ def socket_rows(rounds: int, best: Best) -> Iterator[tuple[str, float, float, bo
     log, each, deferred = best(rounds, [way(run) for run in runs])
     yield "a write for each message / exclusive log", 2.5, each / log, True
     yield "a Deferred and a write for each / exclusive log", 10, deferred / log, True
-    yield "user copies of a byte in a client, its peer takes 4 KiB at a time", 5, copies_for_a_slow_peer(), False
+    for name, bar, connection in (("a client", 5, DirectConnection), ("Twisted's connection", inf, Connection)):
+        copies = copies_for_a_slow_peer(connection)
+        yield f"user copies of a byte in {name}, its peer takes 4 KiB at a time", bar, copies, False
 
 
-class _SlowTransport(abstract.FileDescriptor):
-    """What buffers below Twisted's TCP connections; its peer takes a little with every write event."""
+class _SlowSocket:
+    """Takes a little with every call, and tells copies from what was put in.
+
+    :ivar put: what was handed to the connection.
+    :ivar copied: bytes of all other memory that it sends from.
+    """
 
     def __init__(self) -> None:
-        super().__init__(MemoryReactor())
-        self.connected = True
+        self.put: list[bytes] = []
+        self.copied = 0
+        self._seen: list[object] = []
 
-    def writeSomeData(self, data: Any) -> int:
-        return min(len(data), _ACCEPTED)
+    def setblocking(self, flag: bool) -> None:
+        pass
+
+    def fileno(self) -> int:
+        return -1
+
+    def send(self, data: Any) -> int:
+        view = memoryview(data)
+        memory: Any = view.obj
+        if not any(memory is known for known in self.put + self._seen):
+            self._seen.append(memory)
+            self.copied += len(memory)
+        return min(len(view), _ACCEPTED)
+
+    def sendmsg(self, pieces: Sequence[Any]) -> int:
+        return self.send(pieces[0])
 
 
-def copies_for_a_slow_peer() -> float:
-    """User copies of each byte from the log to the kernel, in a client's connection as it is."""
-    copied = sent = 0
-    concatenate = abstract._concatenate
-
-    def counting(rest: Any, offset: int, pieces: Any) -> bytes:
-        nonlocal copied
-        joined: bytes = concatenate(rest, offset, pieces)
-        copied += len(joined)
-        return joined
-
-    clock, transport = Clock(), _SlowTransport()
+def copies_for_a_slow_peer(connection: type[Connection]) -> float:
+    """User copies of each byte from the log to the kernel, in such a connection of a client."""
+    clock, slow = Clock(), _SlowSocket()
+    transport: Any = connection(slow, Protocol(), MemoryReactor())  # type: ignore[arg-type]
+    transport.connected = True
     writer = BlockWriter(clock, Traffic(clock.seconds), lambda events, size: None)
     writer.start(transport)
     offer, drain = paths.exclusive()
-    abstract._concatenate = counting
-    try:
-        for _ in range(_SLOW_ROUNDS):
-            for _ in range(1000):
-                offer(bytes(100))
-            for data in drain():
-                writer.put(1, data, 1000)
-                copied += len(data)  # out of the log
-                sent += len(data)
-            clock.advance(0)
-        while writer.queued or transport.dataBuffer or transport._tempDataBuffer:
-            transport.doWrite()
-    finally:
-        abstract._concatenate = concatenate
-    return copied / sent
+    for _ in range(_SLOW_ROUNDS):
+        for _ in range(1000):
+            offer(bytes(100))
+        for data in drain():
+            slow.put.append(data)
+            writer.put(1, data, 1000)
+        clock.advance(0)
+    while writer.queued or transport.dataBuffer or transport._tempDataBuffer:
+        transport.doWrite()
+    sent = sum(map(len, slow.put))
+    return (sent + slow.copied) / sent  # once out of the log

@@ -18,7 +18,7 @@ from ..errors import NoWritableDirectoryError
 from ..instruments import Instruments
 from ..metadata.interfaces import IMetadataDriver, IRegistration
 from ..metrics import StorageMetrics, directory_labels, new_registry
-from ..protocol.direct_transport import DirectServerEndpoint
+from ..protocol.direct_server import DirectServerEndpoint
 from ..protocol.server import BookieServerFactory, ServerConnection
 from ..storage.cookies import DirectoryLocks
 from ..storage.interfaces import IFileSystem, IndexFactory

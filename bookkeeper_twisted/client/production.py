@@ -10,6 +10,7 @@ from twisted.internet.endpoints import HostnameEndpoint, TCP4ClientEndpoint, TCP
 from twisted.internet.interfaces import IReactorCore, IStreamClientEndpoint
 
 from ..config import ClientConfig
+from ..protocol.direct_client import dialling_directly
 from .bookie_client import EndpointOf
 from .interfaces import IRackResolver
 from .placement import Chance
@@ -20,13 +21,14 @@ from .racks import MappingResolver, NoRacks, ScriptResolver
 def tcp_endpoints(reactor: IReactorCore, config: ClientConfig) -> EndpointOf:
     """TCP with the configured connect time-out; only names are looked up, in a thread."""
     timeout = config.client_connect_timeout_millis / 1000
+    dialling = dialling_directly(reactor)
 
     def endpoint_of(host: str, port: int) -> IStreamClientEndpoint:
         if isIPAddress(host):
-            return TCP4ClientEndpoint(reactor, host, port, timeout)
+            return TCP4ClientEndpoint(dialling, host, port, timeout)
         if isIPv6Address(host):
-            return TCP6ClientEndpoint(reactor, host, port, timeout)
-        return HostnameEndpoint(reactor, host, port, timeout)
+            return TCP6ClientEndpoint(dialling, host, port, timeout)
+        return HostnameEndpoint(dialling, host, port, timeout)
 
     return endpoint_of
 

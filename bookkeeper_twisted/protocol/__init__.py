@@ -5,7 +5,7 @@ the items to a processor it was given.  Replies never go to the transport one by
 on their connection, the connection enrols in the :class:`~.outbox.Outbox` of the bookie, and whoever
 ends a batch (a journal group, a chunk of reads) flushes the outbox: **one** ``transport.write`` for
 each connection that has replies (Apache's change 3837, for V2 and V3 alike).  :mod:`.direct_transport`
-turns that write into one system call, made at once.
+turns that write into one system call, made at once; so it does with the blocks that a client writes.
 
 Back-pressure runs both ways.  A connection whose peer does not read stops being read once its
 transport is full, and the requests it had already delivered wait as small objects, not as replies.

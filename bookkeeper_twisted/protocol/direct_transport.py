@@ -1,14 +1,17 @@
-"""A TCP server transport that sends at once, and gathers.
+"""A TCP transport that sends at once, and gathers.
 
 Twisted's transport leaves every write to the next turn of its reactor: two changes of the set of watched
-descriptors and one more wait for each reply, and a copy where several pieces are written.  This one hands the
-bytes to the kernel inside the write.  Only what the kernel does not take waits for a write event; a piece that is a
-view is copied then, so that a peer that does not read never pins the cache its answer was cut from.
+descriptors and one more wait for each write, a copy where several pieces are written, and another copy of all that
+is left with every write event of a slow peer.  This one hands the bytes to the kernel inside the write.  Only what the
+kernel does not take waits for a write event, as the pieces it came in; a piece that is a view is copied then, so that a
+peer that does not read never pins the memory that was written from.
 
-A peer that reads as fast as it is answered gets a mebibyte a turn; then others are heard.
+A peer that reads as fast as it is written to gets a mebibyte a turn; then others are heard.
 
 Everything else (producers, closing, half-closing, aborting, losing) is as with Twisted's transport, and an
 error of a send inside a write is left to the write event that follows: a connection is never lost from inside a write.
+
+Servers have it from :mod:`.direct_server`, clients from :mod:`.direct_client`.
 """
 
 from collections import deque
@@ -17,14 +20,10 @@ from errno import EAGAIN, ENOBUFS, EWOULDBLOCK
 from itertools import islice
 from typing import Any
 
-from twisted.internet.defer import Deferred, execute
-from twisted.internet.interfaces import IListeningPort, IProtocolFactory, IReactorTCP, IStreamServerEndpoint
 from twisted.internet.main import CONNECTION_LOST
-from twisted.internet.posixbase import PosixReactorBase
-from twisted.internet.tcp import Port, Server
+from twisted.internet.tcp import Connection
 from zope.interface import implementer
 
-from .busy_poll import BusyPoller, make_busy
 from .interfaces import IGatheringTransport
 
 Piece = bytes | memoryview
@@ -45,14 +44,11 @@ _FULL = frozenset({EAGAIN, EWOULDBLOCK, ENOBUFS})
 
 
 @implementer(IGatheringTransport)
-class DirectServer(Server):
-    """The server's end of a connection."""
+class DirectConnection(Connection):
+    """Either end of a connection; goes before the class of Twisted's that makes an end of it."""
 
     _tempDataBuffer: deque[Piece]  # type: ignore[assignment]  # what waits; the base class adds to it, too
     _tempDataLen: int
-    server: "DirectPort"
-    answers_at_once = True
-    """See :mod:`.busy_poll`."""
 
     def __init__(self, *args: Any) -> None:
         super().__init__(*args)
@@ -108,10 +104,7 @@ class DirectServer(Server):
 
     def doRead(self) -> Any:
         self._burst = 0
-        result = super().doRead()
-        if self._burst and self.server.poller is not None:
-            self.server.poller.answered = True
-        return result
+        return super().doRead()
 
     def doWrite(self) -> Any:
         """The kernel has room: sends what waits.
@@ -153,44 +146,15 @@ class DirectServer(Server):
 
 
 def _rest(pieces: Iterable[Piece], sent: int) -> Iterable[Piece]:
-    """The pieces without their first bytes; none is a view into something its owner may want to let go."""
+    """The pieces without their first bytes; none is a view of something its owner may want to let go."""
     for piece in pieces:
         size = len(piece)
         if sent < size:
-            rest = piece if not sent else memoryview(piece)[sent:]
-            yield bytes(rest) if isinstance(piece, memoryview) else rest
+            yield _behind(piece, sent)
         sent = max(0, sent - size)
 
 
-class DirectPort(Port):
-    """A listening port whose connections send at once."""
-
-    transport = DirectServer  # type: ignore[assignment]
-    poller: BusyPoller | None = None
-
-
-@implementer(IStreamServerEndpoint)
-class DirectServerEndpoint:
-    """Listens on an IPv4 or IPv6 address.
-
-    Reactors that do not make their connections from sockets themselves (in memory, completion ports) make
-    theirs as ever.
-    """
-
-    def __init__(self, reactor: IReactorTCP, port: int, backlog: int, interface: str, busy_poll: float = 0.0) -> None:
-        """:param busy_poll: seconds, see :mod:`.busy_poll`."""
-        self._reactor = reactor
-        self._busy_poll = busy_poll
-        self._arguments = (backlog, interface)
-        self._port = port
-
-    def listen(self, protocolFactory: IProtocolFactory) -> "Deferred[Any]":
-        return execute(self._listen, protocolFactory)
-
-    def _listen(self, factory: Any) -> IListeningPort:
-        if not isinstance(self._reactor, PosixReactorBase):
-            return self._reactor.listenTCP(self._port, factory, *self._arguments)
-        port = DirectPort(self._port, factory, *self._arguments, self._reactor)
-        port.poller = make_busy(self._reactor, self._busy_poll)
-        port.startListening()
-        return port
+def _behind(piece: Piece, sent: int) -> Piece:
+    if isinstance(piece, memoryview):
+        return bytes(piece[sent:])
+    return memoryview(piece)[sent:] if sent else piece

@@ -1,16 +1,23 @@
 """The client's door to the world."""
 
+import socket
 from pathlib import Path
+from typing import Any
 
 from twisted.internet.defer import Deferred
 from twisted.internet.endpoints import HostnameEndpoint, TCP4ClientEndpoint, TCP6ClientEndpoint
+from twisted.internet.error import ConnectionDone
 from twisted.internet.protocol import Factory, Protocol
 from twisted.internet.testing import MemoryReactorClock
+from twisted.python.failure import Failure
 from twisted.trial.unittest import SynchronousTestCase
 
 from bookkeeper_twisted.client.production import local_host_name, rack_resolver, system_chance, tcp_endpoints
 from bookkeeper_twisted.client.racks import MappingResolver, NoRacks, ScriptResolver
 from bookkeeper_twisted.config import ClientConfig
+from bookkeeper_twisted.protocol.direct_client import DirectClient
+
+from ..protocol.loopback import new_reactor
 
 
 class EndpointTests(SynchronousTestCase):
@@ -32,6 +39,18 @@ class EndpointTests(SynchronousTestCase):
         self.endpoint_of("127.0.0.1", 3181).connect(Factory.forProtocol(Protocol))
         host, port, _, timeout, _ = self.reactor.tcpClients[0]
         self.assertEqual((host, port, timeout), ("127.0.0.1", 3181, 2.5))
+
+    def test_at_once(self) -> None:
+        """On a reactor of sockets, connections send at once."""
+        reactor = new_reactor(self)
+        with socket.create_server(("127.0.0.1", 0)) as listener:
+            endpoint = tcp_endpoints(reactor, ClientConfig())(*listener.getsockname())
+            connected = endpoint.connect(Factory.forProtocol(Protocol))
+            while not connected.called:
+                reactor.iterate(1.0)
+        protocol: Any = self.successResultOf(connected)
+        self.assertIsInstance(protocol.transport, DirectClient)
+        protocol.transport.connectionLost(Failure(ConnectionDone()))
 
 
 class ChanceTests(SynchronousTestCase):

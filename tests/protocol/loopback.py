@@ -6,9 +6,9 @@ from typing import Any
 
 from twisted.internet.error import ConnectionDone
 from twisted.internet.interfaces import IHalfCloseableProtocol, IPullProducer, IPushProducer
-from twisted.internet.protocol import Protocol, ServerFactory
+from twisted.internet.protocol import ClientFactory, Factory, Protocol, ServerFactory
 from twisted.internet.selectreactor import SelectReactor
-from twisted.internet.tcp import Port
+from twisted.internet.tcp import Connector, Port
 from twisted.python.failure import Failure
 from twisted.trial.unittest import SynchronousTestCase
 from zope.interface import implementer
@@ -60,22 +60,21 @@ class RecordingProducer:
         self.events.append("stop")
 
 
+def new_reactor(case: SynchronousTestCase) -> Any:
+    """A reactor to be turned by hand, which leaves nothing behind when the test ends."""
+    reactor: Any = SelectReactor()
+    for waker in list(reactor._internalReaders):
+        case.addCleanup(waker.connectionLost, None)
+    return reactor
+
+
 class LoopbackTestCase(SynchronousTestCase):
     """A connection over loopback with small buffers; its peer is a plain socket."""
 
-    port_class: type[Port]
-
     def setUp(self) -> None:
-        self.reactor: Any = SelectReactor()
+        self.reactor = new_reactor(self)
         self.protocol = RecordingProtocol()
-        factory = ServerFactory()
-        factory.buildProtocol = lambda _: self.protocol  # type: ignore[method-assign, assignment, return-value]
-        self.port = self.port_class(0, factory, interface="127.0.0.1", reactor=self.reactor)
-        self.port.startListening()
-        self.port.socket.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, 4096)
-        self.peer = socket.socket()
-        self.peer.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
-        self.peer.connect(("127.0.0.1", self.port.getHost().port))
+        self.peer = self.open()
         self.peer.settimeout(_PATIENCE)
         self.turn_until(lambda: self.protocol.transport is not None)
         self.transport = self.protocol.transport
@@ -85,9 +84,19 @@ class LoopbackTestCase(SynchronousTestCase):
         self.peer.close()
         if not self.protocol.lost:
             self.transport.connectionLost(Failure(ConnectionDone()))
-        self.port.connectionLost(Failure(ConnectionDone()))
-        for waker in list(self.reactor._internalReaders):
-            waker.connectionLost(None)
+
+    def open(self) -> socket.socket:
+        """Begins the connection that the protocol is to get.
+
+        :returns: its peer.
+        """
+        raise NotImplementedError
+
+    def for_protocol(self, factory: Factory) -> Any:
+        """A factory that gives out the one protocol there is."""
+        factory.noisy = False
+        factory.buildProtocol = lambda _: self.protocol  # type: ignore[method-assign, assignment, return-value]
+        return factory
 
     def turn_until(self, reached: Any) -> None:
         """Turns the reactor until something is so; every turn waits for an event."""
@@ -123,3 +132,38 @@ class LoopbackTestCase(SynchronousTestCase):
         """The peer drops the connection."""
         self.peer.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
         self.peer.close()
+
+
+class AcceptedTestCase(LoopbackTestCase):
+    """The end of a connection that was accepted."""
+
+    port_class: type[Port]
+
+    def open(self) -> socket.socket:
+        factory = self.for_protocol(ServerFactory())
+        self.port = self.port_class(0, factory, interface="127.0.0.1", reactor=self.reactor)
+        self.port.startListening()
+        self.addCleanup(self.port.connectionLost, Failure(ConnectionDone()))
+        self.port.socket.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, 4096)
+        peer = socket.socket()
+        peer.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+        peer.connect(("127.0.0.1", self.port.getHost().port))
+        return peer
+
+
+class DialledTestCase(LoopbackTestCase):
+    """The end of a connection that was asked for."""
+
+    connector_class: type[Connector]
+
+    def open(self) -> socket.socket:
+        with socket.create_server(("127.0.0.1", 0)) as listener:
+            listener.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+            listener.settimeout(_PATIENCE)
+            factory = self.for_protocol(ClientFactory())
+            host, port = listener.getsockname()
+            connector: Any = self.connector_class(host, port, factory, _PATIENCE, None, self.reactor)
+            connector.connect()
+            connector.transport.socket.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, 4096)
+            self.turn_until(lambda: self.protocol.transport is not None)
+            return listener.accept()[0]

@@ -1,38 +1,26 @@
 """The transport that sends at once, held against Twisted's own: real sockets, a reactor turned by hand."""
 
 import socket
+from collections.abc import Sequence
 from typing import Any
 
 from twisted.internet.abstract import FileDescriptor
-from twisted.internet.defer import Deferred
-from twisted.internet.error import CannotListenError, ConnectionAborted, ConnectionDone, ConnectionLost
-from twisted.internet.interfaces import IStreamServerEndpoint
-from twisted.internet.posixbase import PosixReactorBase
-from twisted.internet.protocol import ServerFactory
-from twisted.internet.selectreactor import SelectReactor
-from twisted.internet.tcp import Port
-from twisted.internet.testing import MemoryReactorClock
-from twisted.python.failure import Failure
-from twisted.trial.unittest import SynchronousTestCase
+from twisted.internet.error import ConnectionAborted, ConnectionDone, ConnectionLost
+from twisted.internet.tcp import Connector, Port
 from zope.interface.verify import verifyObject
 
-from bookkeeper_twisted.protocol.direct_transport import (
-    GATHER_SIZE,
-    MAX_BURST,
-    MAX_GATHERED,
-    DirectPort,
-    DirectServer,
-    DirectServerEndpoint,
-)
+from bookkeeper_twisted.protocol.direct_client import DirectConnector
+from bookkeeper_twisted.protocol.direct_server import DirectPort
+from bookkeeper_twisted.protocol.direct_transport import GATHER_SIZE, MAX_BURST, MAX_GATHERED, DirectConnection
 from bookkeeper_twisted.protocol.interfaces import IGatheringTransport
 
-from .loopback import LoopbackTestCase, RecordingProducer
+from .loopback import AcceptedTestCase, DialledTestCase, LoopbackTestCase, RecordingProducer
 
 _MUCH = bytes(range(256)) * 16 * 1024  # 4 MiB: more than sockets as small as ours hold
 
 
 class _Contract:
-    """What holds for any server transport."""
+    """What holds for any transport."""
 
     class Tests(LoopbackTestCase):
         """The suite."""
@@ -195,133 +183,151 @@ class _Contract:
             self.turn_until(lambda: self.protocol.received)
 
 
-class TwistedContractTests(_Contract.Tests):
-    """Twisted's transport: the measure."""
+class TwistedServerContractTests(AcceptedTestCase, _Contract.Tests):
+    """Twisted's transport of a server: the measure."""
 
     port_class = Port
 
 
-class DirectContractTests(_Contract.Tests):
-    """Ours."""
+class TwistedClientContractTests(DialledTestCase, _Contract.Tests):
+    """Twisted's transport of a client."""
+
+    connector_class = Connector
+
+
+class DirectServerContractTests(AcceptedTestCase, _Contract.Tests):
+    """Our server's."""
 
     port_class = DirectPort
 
 
-class DirectServerTests(LoopbackTestCase):
-    """What ours does beyond the contract."""
+class DirectClientContractTests(DialledTestCase, _Contract.Tests):
+    """Our client's."""
+
+    connector_class = DirectConnector
+
+
+class _SlowSocket:
+    """Takes little at a time, and remembers the objects it was given to read from."""
+
+    def __init__(self, real: socket.socket) -> None:
+        self._real = real
+        self.given: list[Any] = []
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._real, name)
+
+    def send(self, data: Any) -> int:
+        view = memoryview(data)
+        self.given.append(view.obj)
+        return self._real.send(view[:1000])
+
+    def sendmsg(self, pieces: Sequence[Any]) -> int:
+        return self.send(pieces[0])
+
+
+class _Beyond:
+    """What ours do beyond the contract."""
+
+    class Tests(LoopbackTestCase):
+        """The suite."""
+
+        def test_interface(self) -> None:
+            """It says that it gathers."""
+            self.assertIsInstance(self.transport, DirectConnection)
+            verifyObject(IGatheringTransport, self.transport)
+
+        def test_at_once(self) -> None:
+            """What the kernel takes is there without a turn of the reactor, which is asked for nothing."""
+            self.transport.write(b"one ")
+            self.transport.writeSequence([b"two ", memoryview(b"three")])
+            self.assertEqual(self.peer.recv(100), b"one two three")
+            self.assertEqual(self.reactor.getWriters(), [])
+
+        def test_order_of_nested_writes(self) -> None:
+            """What a resumed producer writes goes out at once, behind what waited."""
+            producer = RecordingProducer()
+            producer.resumeProducing = lambda: self.transport.write(b"nested")  # type: ignore[method-assign]
+            self.transport.registerProducer(producer, True)
+            self.transport.write(_MUCH)
+            self.assertTrue(self.read(len(_MUCH) + 6) == _MUCH + b"nested")
+
+        def test_burst(self) -> None:
+            """A producer whose peer takes all that comes is paused after a burst, until the next turn."""
+            producer = RecordingProducer()
+            self.transport.registerProducer(producer, True)
+            sent = 0
+            while not producer.events:
+                self.transport.write(b"x" * 1024)
+                sent += len(self.peer.recv(1024, socket.MSG_WAITALL))
+            self.assertEqual((sent, producer.events), (MAX_BURST + 1024, ["pause"]))
+            self.reactor.iterate(0)
+            self.assertEqual(producer.events, ["pause", "resume"])
+            self.transport.write(b"x")
+            self.assertEqual(self.reactor.getWriters(), [])
+
+        def test_waiting_is_bounded(self) -> None:
+            """Big chunks may be received without as much being held for a peer that does not read."""
+            producer = RecordingProducer()
+            self.transport.bufferSize = 4 * len(_MUCH)
+            self.transport.registerProducer(producer, True)
+            self.transport.write(_MUCH)
+            self.assertEqual(producer.events, ["pause"])
+
+        def test_gathered(self) -> None:
+            """Long pieces of any number arrive in order."""
+            pieces = [bytes([n % 251]) * GATHER_SIZE for n in range(MAX_GATHERED + 5)]
+            self.transport.writeSequence(pieces)
+            expected = b"".join(pieces)
+            self.assertTrue(self.read(len(expected)) == expected)
+
+        def test_views_are_let_go(self) -> None:
+            """Memory behind a view may change, or go, once the write has returned."""
+            memory = bytearray(_MUCH)
+            self.transport.writeSequence([b"head", memoryview(memory)])
+            memory.clear()
+            memory.extend(b"changed")
+            self.transport.writeSequence([b"tail", memoryview(memory)])
+            memory.clear()
+            expected = b"head" + _MUCH + b"tailchanged"
+            self.assertTrue(self.read(len(expected)) == expected)
+
+        def test_writes_below(self) -> None:
+            """A layer of encryption writes through the base class: its bytes keep their place."""
+            FileDescriptor.write(self.transport, b"below ")
+            self.transport.write(b"above ")
+            FileDescriptor.writeSequence(self.transport, [b"below", b"."])
+            self.assertEqual(self.read(18), b"below above below.")
+
+        def test_encrypted(self) -> None:
+            """Once a layer of encryption is in, nothing is sent past it."""
+            self.protocol.write = self.protocol.writeSequence = lambda _: None  # type: ignore[attr-defined]
+            self.transport.TLS = True
+            self.transport.write(b"a")
+            self.transport.writeSequence([b"b", memoryview(b"c")])
+            self.peer.setblocking(False)
+            self.assertRaises(BlockingIOError, self.peer.recv, 1)
+            self.transport.TLS = False
+
+        def test_slow_peer(self) -> None:
+            """What waits for a slow peer is sent from where it was, not copied with every event."""
+            self.transport.socket = slow = _SlowSocket(self.transport.socket)
+            pieces = [bytes([n]) * 10_000 for n in range(3)]
+            for piece in pieces:
+                self.transport.write(piece)
+            self.assertTrue(self.read(30_000) == b"".join(pieces))
+            self.assertGreaterEqual(len(slow.given), 30)
+            for given in slow.given:
+                self.assertTrue(any(given is piece for piece in pieces))
+
+
+class DirectServerTests(AcceptedTestCase, _Beyond.Tests):
+    """The end that was accepted."""
 
     port_class = DirectPort
 
-    def test_interface(self) -> None:
-        """It says that it gathers."""
-        self.assertIsInstance(self.transport, DirectServer)
-        verifyObject(IGatheringTransport, self.transport)
 
-    def test_at_once(self) -> None:
-        """What the kernel takes is there without a turn of the reactor, which is asked for nothing."""
-        self.transport.write(b"one ")
-        self.transport.writeSequence([b"two ", memoryview(b"three")])
-        self.assertEqual(self.peer.recv(100), b"one two three")
-        self.assertEqual(self.reactor.getWriters(), [])
+class DirectClientTests(DialledTestCase, _Beyond.Tests):
+    """The end that was asked for."""
 
-    def test_order_of_nested_writes(self) -> None:
-        """What a resumed producer writes goes out at once, behind what waited."""
-        producer = RecordingProducer()
-        producer.resumeProducing = lambda: self.transport.write(b"nested")  # type: ignore[method-assign]
-        self.transport.registerProducer(producer, True)
-        self.transport.write(_MUCH)
-        self.assertTrue(self.read(len(_MUCH) + 6) == _MUCH + b"nested")
-
-    def test_burst(self) -> None:
-        """A producer whose peer takes all that comes is paused after a burst, until the next turn."""
-        producer = RecordingProducer()
-        self.transport.registerProducer(producer, True)
-        sent = 0
-        while not producer.events:
-            self.transport.write(b"x" * 1024)
-            sent += len(self.peer.recv(1024, socket.MSG_WAITALL))
-        self.assertEqual((sent, producer.events), (MAX_BURST + 1024, ["pause"]))
-        self.reactor.iterate(0)
-        self.assertEqual(producer.events, ["pause", "resume"])
-        self.transport.write(b"x")
-        self.assertEqual(self.reactor.getWriters(), [])
-
-    def test_waiting_is_bounded(self) -> None:
-        """Big chunks may be received without as much being held for a peer that does not read."""
-        producer = RecordingProducer()
-        self.transport.bufferSize = 4 * len(_MUCH)
-        self.transport.registerProducer(producer, True)
-        self.transport.write(_MUCH)
-        self.assertEqual(producer.events, ["pause"])
-
-    def test_gathered(self) -> None:
-        """Long pieces of any number arrive in order."""
-        pieces = [bytes([n % 251]) * GATHER_SIZE for n in range(MAX_GATHERED + 5)]
-        self.transport.writeSequence(pieces)
-        expected = b"".join(pieces)
-        self.assertTrue(self.read(len(expected)) == expected)
-
-    def test_views_are_let_go(self) -> None:
-        """Memory behind a view may change, or go, once the write has returned."""
-        memory = bytearray(_MUCH)
-        self.transport.writeSequence([b"head", memoryview(memory)])
-        memory.clear()
-        memory.extend(b"changed")
-        self.transport.writeSequence([b"tail", memoryview(memory)])
-        memory.clear()
-        expected = b"head" + _MUCH + b"tailchanged"
-        self.assertTrue(self.read(len(expected)) == expected)
-
-    def test_writes_below(self) -> None:
-        """A layer of encryption writes through the base class: its bytes keep their place."""
-        FileDescriptor.write(self.transport, b"below ")
-        self.transport.write(b"above ")
-        FileDescriptor.writeSequence(self.transport, [b"below", b"."])
-        self.assertEqual(self.read(18), b"below above below.")
-
-    def test_encrypted(self) -> None:
-        """Once a layer of encryption is in, nothing is sent past it."""
-        self.protocol.write = self.protocol.writeSequence = lambda _: None  # type: ignore[attr-defined]
-        self.transport.TLS = True
-        self.transport.write(b"a")
-        self.transport.writeSequence([b"b", memoryview(b"c")])
-        self.peer.setblocking(False)
-        self.assertRaises(BlockingIOError, self.peer.recv, 1)
-        self.transport.TLS = False
-
-
-class EndpointTests(SynchronousTestCase):
-    """The endpoint that makes such transports."""
-
-    def listen(self, reactor: Any, port: int = 0, interface: str = "127.0.0.1") -> "Deferred[Any]":
-        endpoint = DirectServerEndpoint(reactor, port, 7, interface)
-        verifyObject(IStreamServerEndpoint, endpoint)
-        return endpoint.listen(ServerFactory())
-
-    def reactor(self) -> Any:
-        reactor = SelectReactor()
-        for waker in list(reactor._internalReaders):
-            self.addCleanup(waker.connectionLost, None)
-        return reactor
-
-    def test_direct(self) -> None:
-        """On a reactor of sockets the connections send at once."""
-        reactor = self.reactor()
-        port = self.successResultOf(self.listen(reactor))
-        self.addCleanup(port.connectionLost, Failure(ConnectionDone()))
-        self.assertIsInstance(port, DirectPort)
-        self.assertIsInstance(reactor, PosixReactorBase)
-        self.assertEqual(port.backlog, 7)
-
-    def test_taken(self) -> None:
-        """An address that is taken is a failure."""
-        port = self.successResultOf(self.listen(self.reactor()))
-        self.addCleanup(port.connectionLost, Failure(ConnectionDone()))
-        self.failureResultOf(self.listen(self.reactor(), port.getHost().port), CannotListenError)
-
-    def test_other_reactors(self) -> None:
-        """A reactor that is none of sockets listens in its own way."""
-        reactor = MemoryReactorClock()
-        self.successResultOf(self.listen(reactor, 3181, "::1"))
-        [(port, _, backlog, interface)] = reactor.tcpServers
-        self.assertEqual((port, backlog, interface), (3181, 7, "::1"))
+    connector_class = DirectConnector
