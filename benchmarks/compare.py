@@ -60,7 +60,7 @@ def main(arguments: Sequence[str]) -> int:
         with _work_folder(options.work) as folder:
             machine = Machine.here(folder)
             runs = _run(options, workloads, generator, folder)
-            grouping = compare_grouping(folder, generator, options.rounds, options.scale) if options.syscalls else {}
+            grouping = _grouping(options, generator, folder) if options.syscalls else {}
     except NoApacheError as error:
         print(f"compare: no Apache bookie: {error}", file=sys.stderr)
         return 2
@@ -95,6 +95,15 @@ def _run(options: argparse.Namespace, workloads: Sequence[Workload], generator: 
     zookeeper = ZooKeeper.start(options.apache)
     with contextlib.closing(zookeeper), contextlib.closing(Stage(folder, zookeeper, generator, options.scale)) as stage:
         return {workload.name: _rounds(stage, workload, options.rounds) for workload in workloads}
+
+
+def _grouping(options: argparse.Namespace, generator: Generator, folder: Path) -> dict[str, dict[str, Grouping]]:
+    """Empty if it cannot be had: what took many minutes before is not to be lost for that."""
+    try:
+        return compare_grouping(folder, generator, options.rounds, options.scale)
+    except RuntimeError as error:
+        print(f"compare: no system calls: {error}", file=sys.stderr)
+        return {}
 
 
 def _rounds(stage: Stage, workload: Workload, rounds: int) -> dict[str, list[Figures]]:
