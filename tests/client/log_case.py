@@ -1,7 +1,10 @@
 """Claim logs over small terms, and what a bookie would read of their frames."""
 
+import sys
 import threading
 from functools import partial
+
+from twisted.trial.unittest import SynchronousTestCase
 
 from bookkeeper_twisted.client.claim_log import ClaimLog
 from bookkeeper_twisted.client.exclusive_log import ExclusiveLog
@@ -24,6 +27,13 @@ OVERHEAD = 64
 def shape() -> V2Shape:
     """Adds of the ledger."""
     return V2Shape(LEDGER, DIGESTER.size, DIGESTER.master_key)
+
+
+def switch_often(test: SynchronousTestCase) -> None:
+    """Has the interpreter switch between threads all the time, until the test ends."""
+    interval = sys.getswitchinterval()
+    sys.setswitchinterval(1e-6)
+    test.addCleanup(sys.setswitchinterval, interval)
 
 
 def exclusive_log(term: int = 1024, window: int | None = None, start: int = 0) -> ExclusiveLog:

@@ -1,7 +1,6 @@
 """Many threads fill a log: order, holes, room, death."""
 
 import random
-import sys
 import threading
 
 from twisted.trial.unittest import SynchronousTestCase
@@ -11,7 +10,7 @@ from bookkeeper_twisted.client.producer import WhenFull
 from bookkeeper_twisted.client.shared_log import STUCK_SECONDS
 from bookkeeper_twisted.errors import IllegalOperationError
 
-from .log_case import OVERHEAD, Sender, Shared, threads
+from .log_case import OVERHEAD, Sender, Shared, switch_often, threads
 from .log_stress import Stress
 
 _SIZE = 256 - OVERHEAD
@@ -153,9 +152,7 @@ class StressTests(SynchronousTestCase):
 
     def test_threads(self) -> None:
         """No loss, tear or duplicate, and per-producer order, with threads that switch all the time."""
-        interval = sys.getswitchinterval()
-        sys.setswitchinterval(1e-6)
-        self.addCleanup(sys.setswitchinterval, interval)
+        switch_often(self)
         for seed in (1, 2):
             Stress(random.Random(seed), threads=4, offers=600).run()
 

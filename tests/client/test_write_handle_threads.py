@@ -1,6 +1,5 @@
 """Threads append to a ledger that is written on the reactor's thread as well."""
 
-import sys
 import threading
 from collections.abc import Callable
 from typing import Any
@@ -13,6 +12,7 @@ from bookkeeper_twisted.config import ClientConfig
 from bookkeeper_twisted.errors import LedgerClosedError, LedgerFencedError
 from bookkeeper_twisted.model import LedgerState
 
+from .log_case import switch_often
 from .writer_case import LEDGER, WriterTestCase
 from .writer_stress import WriterStress
 
@@ -165,8 +165,6 @@ class StressTests(SynchronousTestCase):
 
     def test_threads(self) -> None:
         """No loss, tear or duplicate, per-producer order, and every id is the one that was told."""
-        interval = sys.getswitchinterval()
-        sys.setswitchinterval(1e-6)
-        self.addCleanup(sys.setswitchinterval, interval)
+        switch_often(self)
         for seed in (1, 2):
             self.assertTrue(WriterStress.of(seed, threads=4, offers=500), "no bookie was replaced")

@@ -62,14 +62,8 @@ class ThreadedWriter(Writer):
 
     name = "p"
 
-    async def act(self) -> None:
-        writer = await self._create()
-        if writer is None:
-            await self.pause(0.5)
-            return
+    async def _append_some(self, writer: LedgerWriter) -> None:
         await _Threads(self, writer).run()
-        if self.chance.random() < 0.7:
-            await self._close(writer)
 
     def flush(self, appender: ThreadAppender, ledger_id: int, order: _Order) -> "Deferred[bool]":
         """Fires with whether it succeeded."""
