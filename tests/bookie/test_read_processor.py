@@ -186,6 +186,15 @@ class ResidentTests(ReadTestCase):
         self.assertEqual([r.entry_id for r in decoded(self.peer.replies())], entry_ids)
         self.assertEqual((storage.loads, storage.resident_hits - hits), (loads, 100))
 
+    def test_last(self) -> None:
+        """The last entry is not read from the disk either."""
+        self.ask(1, range(0, 100, 20))
+        storage = self.rig.storage
+        assert isinstance(storage, LedgerStorage)
+        loads = storage.loads
+        self.assertEqual(self.ask(1, [-1])[-1].entry, entry(1, 99, lac=79))
+        self.assertEqual(storage.loads, loads)
+
     def test_some_pages_gone(self) -> None:
         """Whatever memory holds, every read is answered once and right."""
         chance = Random(5)

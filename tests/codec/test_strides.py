@@ -113,6 +113,10 @@ class RangeTests(SynchronousTestCase):
         self.assertEqual((tuple(found_keys), tuple(found)), (keys, ids))
         self.assertEqual(isinstance(found, range), len(stretches(ids, keys)) == 1)
 
+    def test_keys(self) -> None:
+        """Ids that count up over several keys keep these."""
+        self.assertEqual(as_range(array("q", [1, 1, 2]), array("q", [5, 6, 7])), ([1, 1, 2], [5, 6, 7]))
+
     def test_end_of_the_id_space(self) -> None:
         """The last id there is has nothing behind it."""
         top = (1 << 63) - 1
