@@ -32,7 +32,7 @@ class PeerCounts:
 
     :ivar open: connections that are there.
     :ivar sockets: the same, with those that are being made.
-    :ivar queued: bytes that wait for a transport.
+    :ivar queued: bytes that wait to be written.
     :ivar unacknowledged: bytes of requests that wait for their replies.
     :ivar orphans: replies to come that nobody waits for.
     """

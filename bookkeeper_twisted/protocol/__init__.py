@@ -12,5 +12,6 @@ transport is full, and the requests it had already delivered wait as small objec
 A bookie that is full pauses the connections that add until it has room.
 
 :mod:`.client` serves many flows over one connection: it matches replies, times out and cancels;
-:mod:`.in_flight` keeps what is outstanding, :mod:`.write_queue` decides whose requests are written next.
+:mod:`.in_flight` keeps what is outstanding, :mod:`.write_queue` decides whose requests are written next,
+:mod:`.block_writer` and :mod:`.lingering_writer` when.
 """

@@ -49,9 +49,15 @@ class BlockWriter:
         if self._flush_call is None:
             self._flush_call = self._clock.callLater(0, self._flush)
 
+    append = put
+    """The same of appends, which may wait longer where that is wanted (:mod:`.lingering_writer`)."""
+
+    def answered(self) -> None:
+        """Replies were received, and what followed from them was queued."""
+
     @property
     def queued(self) -> int:
-        """Bytes that wait for the transport."""
+        """Bytes that wait to be written."""
         return self._queue.size
 
     def _flush(self) -> None:

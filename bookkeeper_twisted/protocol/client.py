@@ -1,7 +1,7 @@
 """One connection to a bookie, seen from the client: requests out, replies matched, time-outs.
 
 Every request is one of a flow, whose id is in its request id (:mod:`.request_ids`); many flows share a
-connection.  Requests of one reactor turn leave in one ``transport.write`` (:mod:`.write_queue`); while the
+connection.  Requests of one reactor turn leave in one ``transport.write`` (:mod:`.block_writer`); while the
 transport is full they are kept here.  One timer scans what is outstanding, oldest first; there is no
 delayed call for a request.  A connection that is lost fails each outstanding request once, in the order
 they were made, after its owner was told, so that an errback which asks again never meets the dead
@@ -32,9 +32,9 @@ from ..errors import (
     UnexpectedConditionError,
 )
 from ..model import INVALID_ENTRY_ID
-from .block_writer import BlockWriter
 from .cold_calls import ColdCall
 from .in_flight import InFlight
+from .lingering_writer import writer_of
 from .outstanding import Adds, AddsDone, SentAdds, SentCall, SentReads, SentRequest
 from .request_ids import FLOW_SHIFT, FlowIds, RequestIds
 from .traffic import Traffic
@@ -51,11 +51,12 @@ _MAX_ABANDONED = 10_000
 
 @attrs.frozen
 class RequestLimits:
-    """Times in seconds a bookie may take, and the longest frame either way."""
+    """Times in seconds a bookie may take, the longest frame either way, and how long an append may wait for others."""
 
     add_timeout: float = 5.0
     read_timeout: float = 5.0
     max_frame_size: int = 5 << 20
+    append_linger: float = 0.0
 
 
 def error_of(status: Status, ledger_id: int, entry_id: int = -1) -> BookKeeperError:
@@ -99,7 +100,7 @@ class ClientConnection(Protocol):
         self.wire = wire
         self.heard = False
         self.disconnected: Deferred[None] = Deferred()
-        self.writer = BlockWriter(clock, owner.traffic, owner.wrote)
+        self.writer = writer_of(clock, owner.traffic, owner.wrote, limits.append_linger)
         self._clock = clock
         self._limits = limits
         self._lost = owner.lost
@@ -140,7 +141,7 @@ class ClientConnection(Protocol):
         key = self._take_ids(ids, count) if self.wire == 3 else first
         data = adds.requests(self.wire, key)
         deadline = self._clock.seconds() + self._limits.add_timeout
-        flow, order = in_flight.flows.of(ids), self._send(ids, data, count)
+        flow, order = in_flight.flows.of(ids), self._send(self.writer.append, ids, data, count)
         in_flight.add(SentAdds(flow, order, deadline, adds.ledger_id, first, key, count, len(data), done))
         return True
 
@@ -167,7 +168,7 @@ class ClientConnection(Protocol):
             return fail(self._end)
         deferred: Deferred[list[ReadReply]] = Deferred(lambda _: self.in_flight.give_up(reads))
         deadline = self._clock.seconds() + self._limits.read_timeout
-        flow, order = self.in_flight.flows.of(ids), self._send(ids, frames, len(keys))
+        flow, order = self.in_flight.flows.of(ids), self._send(self.writer.put, ids, frames, len(keys))
         reads = SentReads(flow, order, deadline, keys, len(frames), deferred)
         self.in_flight.read(reads)
         return deferred
@@ -192,9 +193,7 @@ class ClientConnection(Protocol):
         frame = self._codec.encode_batch_read(request)
         return self._call(ids, number, frame, ledger_id, first, BatchReply, lambda reply: reply, patience or 0.0)
 
-    def long_poll(
-        self, ids: RequestIds, ledger_id: int, previous_lac: int, patience: float
-    ) -> "Deferred[ReadReply]":  # fmt: skip
+    def long_poll(self, ids: RequestIds, ledger_id: int, previous_lac: int, patience: float) -> "Deferred[ReadReply]":
         """Asks for the entry after ``previous_lac`` once it is confirmed; V3 only.
 
         :param patience: seconds the bookie is to wait; it has the usual time on top of it to answer.
@@ -223,7 +222,7 @@ class ClientConnection(Protocol):
             return fail(self._end)
         deferred: Deferred[T] = Deferred(lambda _: self.in_flight.give_up_call(number))
         deadline = self._clock.seconds() + self._limits.read_timeout + patience
-        flow, order = self.in_flight.flows.of(ids), self._send(ids, frame, 1)
+        flow, order = self.in_flight.flows.of(ids), self._send(self.writer.put, ids, frame, 1)
         sent = SentCall(flow, order, deadline, ledger_id, entry_id, len(frame), expected, result, deferred)
         self.in_flight.call(number, sent)
         return deferred
@@ -248,6 +247,7 @@ class ClientConnection(Protocol):
                 self._log.debug("a reply nobody asked for: {item}", item=type(item).__name__)
                 continue
             receive(item)
+        self.writer.answered()
         if self._decoder.error is not None and self._end is None:
             self.abort(BookieHandleNotAvailableError(f"the bookie broke the protocol: {self._decoder.error}"))
 
@@ -317,12 +317,12 @@ class ClientConnection(Protocol):
 
     # ---- sending -------------------------------------------------------------------------------------
 
-    def _send(self, ids: RequestIds, frames: bytes, count: int) -> int:
+    def _send(self, put: Callable[[int, bytes, int], None], ids: RequestIds, frames: bytes, count: int) -> int:
         """Queues requests of a flow.
 
         :returns: their place in the order of all requests.
         """
-        self.writer.put(ids.flow_id, frames, count)
+        put(ids.flow_id, frames, count)
         if self._scan_call is None:
             self._scan_call = self._clock.callLater(self._scan_interval, self._scan)
         self._n_asked += 1

@@ -7,12 +7,14 @@ from twisted.internet.interfaces import IStreamClientEndpoint
 from twisted.trial.unittest import SynchronousTestCase
 
 from bookkeeper_twisted.client.bookie_client import BookieAddresses, NetworkBookieClient
+from bookkeeper_twisted.codec.digest import Digester
 from bookkeeper_twisted.codec.operations import FENCE
 from bookkeeper_twisted.config import ClientConfig
 from bookkeeper_twisted.errors import BookieHandleNotAvailableError, IllegalOperationError, NoSuchEntryError
 from bookkeeper_twisted.metadata.memory import MemoryStore
-from bookkeeper_twisted.model import BookieServiceInfo, Endpoint
+from bookkeeper_twisted.model import BookieServiceInfo, DigestType, Endpoint
 from bookkeeper_twisted.testing import bookie_client_contract as contract
+from bookkeeper_twisted.testing.adds import adds_of
 from bookkeeper_twisted.testing.memory_network import MemoryNetwork
 
 from ..bookie.rig import Rig
@@ -25,6 +27,7 @@ class RealBookieCase(SynchronousTestCase):
 
     wire_protocol = "auto"
     max_connections = 2
+    append_linger = 0.0
     bookie_id = f"{HOST}:{PORT}"
 
     def setUp(self) -> None:
@@ -35,7 +38,10 @@ class RealBookieCase(SynchronousTestCase):
         self.driver: Any = MemoryStore().driver(self.rig.clock)
         self.successResultOf(Deferred.fromCoroutine(self.driver.open()))
         addresses = BookieAddresses(self.driver.registration, self.network.endpoint)
-        config = ClientConfig(wire_protocol=self.wire_protocol, max_connections_per_bookie=self.max_connections)
+        config = ClientConfig(
+            wire_protocol=self.wire_protocol, max_connections_per_bookie=self.max_connections,
+            append_linger_msec=self.append_linger,
+        )  # fmt: skip
         self.client: Any = NetworkBookieClient(self.rig.clock, addresses.resolve, config)
 
     def settle(self) -> None:
@@ -79,6 +85,30 @@ class OneSocketTests(_OnRealBookie, contract.BookieClientContract):
         self.result(self.client.read(self.bookie_id, contract.LEDGER, 0))
         self.result(self.client.force(self.bookie_id, contract.LEDGER))
         self.assertEqual(len(self.network.attempts), 1)
+
+
+class LingeringTests(RealBookieCase):
+    """Appends may wait for others."""
+
+    append_linger = 5.0
+
+    def test_wait(self) -> None:
+        """An append of one handle waits for those of others while many are on their way, as long as configured."""
+        digester = Digester(DigestType.CRC32C, b"")
+        shape = self.client.add_shape(contract.LEDGER, 0, digester.master_key)
+
+        def add(first: int, count: int) -> None:
+            run = digester.seal(contract.LEDGER, first, -1, 0, [b"data"] * count)
+            self.client.open_flow().add(self.bookie_id, adds_of(shape, run), lambda *answer: None)
+
+        for first, count in ((0, 1000), (1000, 1)):
+            add(first, count)
+            self.rig.clock.advance(0)
+        waiting: list[bool] = []
+        for pause in (0.0, 0.0049, 0.00011):
+            self.rig.clock.advance(pause)
+            waiting.append(any(counts.queued for counts in self.client.pool.counts().values()))
+        self.assertEqual(waiting, [True, True, False])
 
 
 class AnsweredTests(_OnRealBookie, contract.BookieClientContract):

@@ -46,12 +46,13 @@ class ConnectedTestCase(SynchronousTestCase):
     """A connection and the bookie's end of it."""
 
     wire = 2
+    append_linger = 0.0
 
     def setUp(self) -> None:
         """Connects."""
         self.clock = Clock()
         self.lost: list[ClientConnection] = []
-        limits = RequestLimits(add_timeout=4.0, read_timeout=8.0)
+        limits = RequestLimits(add_timeout=4.0, read_timeout=8.0, append_linger=self.append_linger)
         self.flow_ids = FlowIds()
         self.ids = RequestIds(self.flow_ids.take())
         self.traffic = Traffic(self.clock.seconds)

@@ -105,4 +105,5 @@ def _client(chance: Random, connections: Random) -> ClientConfig:
         batch_read_enabled=chance.random() < 0.7,
         max_connections_per_bookie=connections.choice((0, 0, 0, 1, 2, 4)),
         connection_grace_sec=connections.choice((0.0, 0.0, 0.5)),
+        append_linger_msec=connections.choice((0.0, 0.0, 0.0, 20.0)),
     )
