@@ -15,7 +15,7 @@ from .log_terms import TermPool
 class ExclusiveLog(ClaimLog):
     """Never blocks: a full log says so, or the caller waits for a Deferred."""
 
-    __slots__ = ("_room_waiters", "_claimed")
+    __slots__ = ("_room_waiters", "_claimed", "_base", "_buffer")
 
     def __init__(
         self, shape: FrameShape, pool: TermPool, window: int | None = None, start: int = 0, max_terms: int = MAX_TERMS
@@ -24,6 +24,7 @@ class ExclusiveLog(ClaimLog):
         super().__init__(shape, pool, window, start, max_terms)
         self._room_waiters: list[tuple[bytes, Deferred[int]]] = []
         self._claimed = 0
+        self._note_term()
 
     @classmethod
     def unbounded(cls, shape: FrameShape, pool: TermPool) -> "ExclusiveLog":
@@ -45,8 +46,7 @@ class ExclusiveLog(ClaimLog):
             result = self._slow_room(size)
             if result:
                 return result
-        term = self.term
-        store(term.buffer, start - term.base, head, payload)
+        store(self._buffer, start - self._base, head, payload)
         self.tail = end
         return end
 
@@ -142,6 +142,7 @@ class ExclusiveLog(ClaimLog):
         """See :meth:`ClaimLog.trim`; not while a claim is open."""
         if not self._claimed:
             super().trim()
+            self._note_term()
 
     def _slow_room(self, size: int, wanted: int = 0) -> int:
         """Room for a frame, or why there is none; see :meth:`ClaimLog._make_room`."""
@@ -149,8 +150,13 @@ class ExclusiveLog(ClaimLog):
         if self._room_waiters:
             return ClaimResult.CLOSED if self.failure is not None else ClaimResult.BACK_PRESSURED
         result = self._make_room(size, wanted)
+        self._note_term()
         self._open_gate()
         return result
+
+    def _note_term(self) -> None:
+        """Keeps what an offer needs of the active term where it finds it with one step less."""
+        self._base, self._buffer = self.term.base, self.term.buffer
 
     def _open_gate(self) -> None:
         """See :meth:`ClaimLog._open_gate`; not past those who wait."""

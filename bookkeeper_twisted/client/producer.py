@@ -45,20 +45,20 @@ class Producer:
     """A handle for one thread; its frames keep their order.
 
     :ivar start: the position claimed, :data:`IDLE` without a claim, :data:`REVOKED` if the log gave it up.
-    :ivar end: position behind the last claim.
-    :ivar term: where it lies.
+    :ivar size: bytes of the last claim; stored before it is made, so that whoever sees the one sees the other.
+    :ivar term: where the last claim lies that was made behind the gate; for the others the log finds it.
     :ivar alive: whether the thread is.
     :ivar when_full: what its claims do that find no room.
     :ivar patience: seconds they wait for it at most.
     """
 
-    __slots__ = ("start", "end", "term", "alive", "when_full", "patience", "_log", "_rows", "_payload")
+    __slots__ = ("start", "size", "term", "alive", "when_full", "patience", "_log", "_rows", "_payload")
 
     def __init__(
         self, log: "SharedLog", alive: Callable[[], bool], when_full: WhenFull, patience: float | None
     ) -> None:
         self.start = IDLE
-        self.end = IDLE
+        self.size = 0
         self.term: Term = log.term
         self.alive = alive
         self.when_full = when_full
@@ -79,20 +79,24 @@ class Producer:
             store, size, head = self._rows[len(payload)]
         except KeyError:
             store, size, head = self._row(len(payload))
+        self.size = size
         # fmt: off
-        if (end := (start := log.tail) + size) <= log.limit: self.start = start; self.end = log.tail = end; self.term = term = log.term  # noqa: E501
+        if (end := (start := log.tail) + size) <= log.limit: self.start = start; log.tail = end; term = log.term
         # fmt: on
         else:
-            end = log.claim_slowly(self, size)
+            end = log.claim_slowly(self)
             if end < 0:
                 return end
             start, term = self.start, self.term
+            if start < 0:  # given up before this thread went on
+                self._revoked()
         try:
             store(term.buffer, start - term.base, head, payload)
         except BaseException:
-            self.give_up()
+            self.give_up(term)
             raise
-        if self.start == start: self.start = IDLE  # fmt: skip
+        # the very number that was stored: where positions are large, comparing takes longer
+        if self.start is start: self.start = IDLE  # fmt: skip
         else:
             self._revoked()
         if not log.armed:
@@ -105,9 +109,10 @@ class Producer:
         :returns: the position behind it, or a :class:`~.claim_log.ClaimResult`.
         """
         store, frame_size, head = self._row(size)
-        end = self._log.claim_slowly(self, frame_size)
+        self.size = frame_size
+        end = self._log.claim_slowly(self)
         if end > 0:
-            at = self.start - self.term.base
+            at = end - frame_size - self.term.base
             store(self.term.buffer, at, head, bytes(size))
             self._payload = self.term.view[at + frame_size - size : at + frame_size]
             self._rows = _NO_ROWS  # so that offers need not ask whether a claim is open
@@ -130,28 +135,31 @@ class Producer:
         :raises IllegalOperationError: there is no claim, or the log has given it up.
         """
         self._let_go()
+        end = self.start + self.size
         if self.start >= 0: self.start = IDLE  # fmt: skip
         else:
             self._revoked()
         self._log.wake()
-        return self.end
+        return end
 
     def abort(self) -> None:
         """Gives the claim up."""
         self._let_go()
-        self.give_up()
+        self.give_up(self.term)
         self._log.wake()
 
-    def revoke(self) -> bool:
-        """Gives up a claim whose thread is gone or stuck; only the log's.  False if it was committed meanwhile."""
-        start, end, term = self.start, self.end, self.term
-        if start < 0:
-            return False
-        if self.start == start: self.start = REVOKED  # fmt: skip
+    def revoke(self, start: int, term: Term) -> bool:
+        """Gives up a claim whose thread is gone or stuck; only the log's.
+
+        :param start: its position.
+        :param term: where it lies.
+        :returns: whether it was still open.
+        """
+        if self.start == start: size = self.size; self.start = REVOKED  # fmt: skip
         else:
             return False
         term.tainted = True
-        term.aborted.append((start, end))
+        term.aborted.append((start, start + size))
         return True
 
     def _let_go(self) -> None:
@@ -165,11 +173,14 @@ class Producer:
             raise IllegalOperationError("a claim of this handle is open, or was given up")
         return self._log.row(size)
 
-    def give_up(self) -> None:
-        """Makes an open claim a hole instead of a frame, which is reported before the place counts as free."""
+    def give_up(self, term: Term) -> None:
+        """Makes a claim a hole instead of a frame, which is reported before the place counts as free.
+
+        :param term: where it lies.
+        """
         if self.start >= 0:
-            self.term.aborted.append((self.start, self.end))
-            self.start = IDLE
+            term.aborted.append((self.start, self.start + self.size))
+        self.start = IDLE
 
     def _revoked(self) -> None:
         was, self.start = self.start, IDLE

@@ -20,7 +20,6 @@ STUCK_SECONDS = 15.0
 @attrs.define(eq=False)
 class _Blocked:
     producer: Producer
-    size: int
     signal: Signal
     result: int = ClaimResult.BACK_PRESSURED
 
@@ -84,17 +83,17 @@ class SharedLog(ClaimLog):
             self.armed = True
             self._wake()
 
-    def claim_slowly(self, producer: Producer, size: int) -> int:
-        """A claim behind the gate.
+    def claim_slowly(self, producer: Producer) -> int:
+        """A claim behind the gate, of the handle's size.
 
         :returns: the position behind it, or a :class:`~.claim_log.ClaimResult`.
         :raises IllegalOperationError: the reactor's thread would have to wait.
         """
-        self._check_size(size)
+        self._check_size(producer.size)
         with self._lock:
             self.limit = 0
             try:
-                result = ClaimResult.BACK_PRESSURED if self._blocked else self._claim(producer, size)
+                result = ClaimResult.BACK_PRESSURED if self._blocked else self._claim(producer)
                 if result != ClaimResult.BACK_PRESSURED:
                     return result
                 if producer.when_full is not WhenFull.BLOCK:
@@ -102,7 +101,7 @@ class SharedLog(ClaimLog):
                     return result
                 if self._threads.on_reactor():
                     raise IllegalOperationError("the log is full, and the reactor's thread may not wait")
-                blocked = _Blocked(producer, size, self._threads.signal())
+                blocked = _Blocked(producer, self._threads.signal())
                 self._blocked.append(blocked)
             finally:
                 self._open_gate()
@@ -114,7 +113,7 @@ class SharedLog(ClaimLog):
             blocked.signal.wait(blocked.producer.patience)
         except BaseException:
             self._withdraw(blocked)
-            blocked.producer.give_up()
+            blocked.producer.give_up(blocked.producer.term)
             raise
         self._withdraw(blocked)
         return blocked.result
@@ -127,17 +126,15 @@ class SharedLog(ClaimLog):
                 self._serve()
                 self._open_gate()
 
-    def _claim(self, producer: Producer, size: int) -> int:
+    def _claim(self, producer: Producer) -> int:
         """Takes the place for a producer; the gate is shut."""
-        result = self._make_room(size)
+        result = self._make_room(producer.size)
         if result:
             return result
-        start = self.tail
-        producer.end = end = start + size
         producer.term = self.term
-        producer.start = start
-        self.tail = end
-        return end
+        producer.start = self.tail
+        self.tail += producer.size
+        return self.tail
 
     # ---- the reactor's thread --------------------------------------------------------------------------
 
@@ -188,7 +185,8 @@ class SharedLog(ClaimLog):
         known = self._stuck
         if known is None or known[0] is not producer or known[1] != committed:
             self._stuck = known = (producer, committed, now)
-        if (not producer.alive() or now - known[2] >= STUCK_SECONDS) and producer.revoke():
+        term = next(term for term in self._terms if committed < term.end)
+        if (not producer.alive() or now - known[2] >= STUCK_SECONDS) and producer.revoke(committed, term):
             self._stuck = None
             self.wake()
         return True
@@ -202,7 +200,7 @@ class SharedLog(ClaimLog):
         """Room goes to who waited longest until it is satisfied: the claim is made for it."""
         while self._blocked:
             blocked = self._blocked[0]
-            result = self._claim(blocked.producer, blocked.size)
+            result = self._claim(blocked.producer)
             if result == ClaimResult.BACK_PRESSURED:
                 return
             self._blocked.popleft()

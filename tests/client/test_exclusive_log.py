@@ -1,5 +1,6 @@
 """Offers and claims on the reactor's thread."""
 
+import sys
 from typing import cast
 
 from twisted.internet.defer import CancelledError
@@ -71,6 +72,15 @@ class ExclusiveLogTests(SynchronousTestCase):
         sender = Sender(log)
         sender.send()
         self.assertEqual(sender.payloads(), [b"x"])
+
+    def test_memory_of_an_idle_log(self) -> None:
+        """A log that is idle keeps no memory that its pool does not."""
+        log = ExclusiveLog(shape(), TermPool(1024, kept=0))
+        log.offer(b"x")
+        buffer = log.term.buffer
+        Sender(log).acknowledge()
+        log.trim()
+        self.assertEqual(sys.getrefcount(buffer), 2)  # this test's, and that of the call
 
     def test_misuse(self) -> None:
         """Claims are one at a time, and only a claim can be committed."""

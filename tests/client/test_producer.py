@@ -11,6 +11,7 @@ from twisted.trial.unittest import SynchronousTestCase
 
 from bookkeeper_twisted.client.claim_log import ClaimResult
 from bookkeeper_twisted.client.producer import IDLE, Producer
+from bookkeeper_twisted.client.shared_log import STUCK_SECONDS
 from bookkeeper_twisted.errors import IllegalOperationError
 
 from .log_case import OVERHEAD, Sender, Shared, threads
@@ -39,17 +40,17 @@ class StraightLineTests(SynchronousTestCase):
 
     def test_claim(self) -> None:
         """From reading the tail to storing it, and what was claimed in the handle, there is no call and no loop."""
-        parts = ("log.tail) + size", "log.tail = end", "self.start = start", "self.end = ", "self.term = ")
+        parts = ("log.tail) + size", "log.tail = end", "self.start = start", "term = log.term")
         self.assertEqual(list(splits(Producer.offer, "if (end := (start := log.tail)", *parts)), [])
 
     def test_commit(self) -> None:
         """A commit and the log's giving up of the claim exclude each other."""
-        for function, beginning, stored in (
-            (Producer.offer, "if self.start == start:", "self.start = IDLE"),
+        for function, beginning, *parts in (
+            (Producer.offer, "if self.start is start:", "self.start = IDLE"),
             (Producer.commit, "if self.start >= 0:", "self.start = IDLE"),
-            (Producer.revoke, "if self.start == start:", "self.start = REVOKED"),
+            (Producer.revoke, "if self.start == start:", "size = self.size", "self.start = REVOKED"),
         ):
-            self.assertEqual(list(splits(function, beginning, stored)), [])
+            self.assertEqual(list(splits(function, beginning, *parts)), [])
 
     def test_the_test(self) -> None:
         """A call, a loop and a claim on several lines are noticed."""
@@ -143,11 +144,21 @@ class ProducerTests(SynchronousTestCase):
         """A claim the log gave up cannot be committed, and its memory never serves again."""
         self.producer.claim(4)
         term = self.producer.term
-        self.assertTrue(self.producer.revoke())
+        self.assertTrue(self.producer.revoke(0, term))
         with self.assertRaises(IllegalOperationError):
             self.producer.commit()
         self.assertTrue(term.tainted)
         self.assertGreater(self.producer.offer(b"x"), 0)
+        self.assertEqual(self._sent(), [b"x"])
+
+    def test_late_abort(self) -> None:
+        """A claim the log gave up can be aborted all the same, and the handle goes on."""
+        self.producer.claim(4)
+        self.assertTrue(self.producer.revoke(0, self.producer.term))
+        self.producer.abort()
+        self.producer.claim(1)
+        self.producer.payload[:] = b"x"
+        self.producer.commit()
         self.assertEqual(self._sent(), [b"x"])
 
     def test_late_offer(self) -> None:
@@ -155,7 +166,7 @@ class ProducerTests(SynchronousTestCase):
         producer = self.producer
 
         def slow(buffer: bytearray, at: int, head: bytes, payload: bytes) -> None:
-            producer.revoke()
+            producer.revoke(0, self.log.term)
 
         self.log.rows[3] = (slow, 3 + OVERHEAD, b"")
         with self.assertRaises(IllegalOperationError):
@@ -163,10 +174,46 @@ class ProducerTests(SynchronousTestCase):
         producer.offer(b"x")
         self.assertEqual(self._sent(), [b"x"])
 
+    def _stuck_at(self, step: int) -> bool:
+        """Has a log lose patience with an offer where its ``step``-th line begins; whether there is one."""
+        log = Shared().log
+        producer, sender, left = log.producer(), Sender(log), step
+        producer.offer(b"before")
+
+        def trace(frame: FrameType, event: str, argument: Any) -> Any:
+            nonlocal left
+            if event == "line" and frame.f_code is Producer.offer.__code__:
+                left -= 1
+                if left == 0:
+                    log.unblock(0.0)
+                    log.unblock(STUCK_SECONDS)
+            return trace
+
+        expected = [b"before", b"it", b"after"]
+        before = sys.gettrace()
+        sys.settrace(trace)
+        try:
+            producer.offer(b"it")
+        except IllegalOperationError:
+            expected.remove(b"it")
+        finally:
+            sys.settrace(before)
+        log.producer().offer(b"after")
+        sender.acknowledge()
+        self.assertEqual((sender.payloads(), log.in_flight), (expected, 0))
+        return left <= 0
+
+    def test_stuck_anywhere(self) -> None:
+        """Wherever an offer is given up, it is a hole of its size, or was committed; it is told which."""
+        step = 1
+        while self._stuck_at(step):
+            step += 1
+        self.assertGreater(step, 5)
+
     def test_revoke_after_commit(self) -> None:
         """What is committed is not given up."""
         self.producer.offer(b"x")
-        self.assertFalse(self.producer.revoke())
+        self.assertFalse(self.producer.revoke(0, self.log.term))
 
     def _traced(self, producer: Producer, other: Producer) -> int:
         """Offers under a trace function that has another thread offer wherever a line begins; how often it did."""

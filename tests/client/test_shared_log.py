@@ -3,11 +3,12 @@
 import random
 import threading
 
+import attrs
 from twisted.trial.unittest import SynchronousTestCase
 
 from bookkeeper_twisted.client.claim_log import ClaimResult
-from bookkeeper_twisted.client.producer import WhenFull
-from bookkeeper_twisted.client.shared_log import STUCK_SECONDS
+from bookkeeper_twisted.client.producer import Producer, WhenFull
+from bookkeeper_twisted.client.shared_log import STUCK_SECONDS, SharedLog
 from bookkeeper_twisted.errors import IllegalOperationError
 
 from .log_case import OVERHEAD, Sender, Shared, switch_often, threads
@@ -145,6 +146,71 @@ class UnblockTests(SynchronousTestCase):
             sender.acknowledge()
         buffer[at : at + 74] = b"!" * 74
         self.assertEqual(sender.payloads(), [bytes([i]) * 100 for i in range(40)])
+
+    def test_stuck_while_storing(self) -> None:
+        """An offer that is stuck is a hole where it was made, though the log fills another term since."""
+        log = Shared().log
+        stuck, other = log.producer(), log.producer()
+        payloads = [bytes([i]) * 100 for i in range(12)]
+
+        def store(buffer: bytearray, at: int, head: bytes, payload: bytes) -> None:
+            for payload in payloads:
+                other.offer(payload)
+            log.unblock(0.0)
+            log.unblock(STUCK_SECONDS)
+
+        other.offer(b"in front")
+        log.rows[3] = (store, 3 + OVERHEAD, b"")
+        first = log.term
+        with self.assertRaises(IllegalOperationError):
+            stuck.offer(b"abc")
+        self.assertIsNot(log.term, first)
+        self.assertTrue(first.tainted)
+        sender = Sender(log)
+        sender.acknowledge()
+        self.assertEqual(sender.payloads(), [b"in front", *payloads])
+        self.assertEqual(log.in_flight, 0)
+
+    def test_given_up_before_it_wakes(self) -> None:
+        """A thread whose place was given up before it noticed that it had one neither stores nor commits."""
+
+        def offer(producer: Producer) -> None:
+            producer.offer(b"abc")
+
+        def claim(producer: Producer) -> None:
+            self.assertGreater(producer.claim(3), 0)
+            producer.payload[:] = b"abc"
+            producer.commit()
+
+        for call in (offer, claim):
+            slow = _Slow()
+            log = Shared(seen=attrs.evolve(threads(), signal=[slow].pop)).log
+            slow.log, slow.sender, producer = log, Sender(log), log.producer(WhenFull.BLOCK)
+            for _ in range(12):
+                producer.offer(bytes(_SIZE))
+            with self.assertRaises(IllegalOperationError):
+                call(producer)
+            self.assertGreater(producer.offer(b"x"), 0)
+            slow.sender.acknowledge()
+            self.assertEqual(slow.sender.payloads()[12:], [b"x"])
+            self.assertEqual(log.in_flight, 0)
+
+
+class _Slow:
+    """What a thread waits for that goes on only when the place it was given was taken from it again."""
+
+    log: SharedLog
+    sender: Sender
+
+    def set(self) -> None:
+        """It is given the place."""
+
+    def wait(self, timeout: float | None = None) -> bool:
+        """Meanwhile, on the reactor's thread."""
+        self.sender.acknowledge()
+        self.log.unblock(0.0)
+        self.log.unblock(STUCK_SECONDS)
+        return True
 
 
 class StressTests(SynchronousTestCase):
