@@ -88,7 +88,8 @@ class ThreadAppender:
         except AttributeError:
             producer = self._local.producer = self._log.producer(self._when_full, self._patience)
         position = producer.offer(data)
-        if position == ClaimResult.CLOSED and self._log.failure is not None:
+        # the sign first: members of an enumeration are slow to look up
+        if position < 0 and position == ClaimResult.CLOSED and self._log.failure is not None:
             raise self._log.failure
         return position
 
