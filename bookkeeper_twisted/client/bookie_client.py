@@ -9,7 +9,7 @@ from ..config import ClientConfig
 from ..errors import BookieHandleNotAvailableError, ClientClosedError, MetadataError
 from ..instruments import Instruments
 from ..metadata.interfaces import IRegistration
-from ..protocol.client import RequestLimits
+from ..protocol.connection_owner import RequestLimits
 from ..protocol.request_ids import FlowIds
 from .bookie_socket import Resolve, SocketSettings
 from .flow import Answered, Flow, FlowWorld

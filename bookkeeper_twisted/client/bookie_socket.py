@@ -13,7 +13,8 @@ from twisted.logger import Logger
 from twisted.python.failure import Failure
 
 from ..errors import BookieHandleNotAvailableError
-from ..protocol.client import ClientConnection, ConnectionOwner, RequestLimits
+from ..protocol.client import ClientConnection
+from ..protocol.connection_owner import ConnectionOwner, RequestLimits
 from ..protocol.request_ids import FlowIds, RequestIds
 from ..protocol.traffic import Traffic
 

@@ -11,6 +11,7 @@ from .bookie_watcher import BookieWatcher
 from .budget import ByteBudget
 from .interfaces import IBookieClient
 from .log_terms import TermPool
+from .mixing import Mixings
 from .placement import Chance, Schedule
 from .read_order import ReadOrder
 from .speculation import Patience
@@ -32,6 +33,7 @@ class ClientContext:
     :ivar budget: bytes that all writers together may have on their way.
     :ivar terms: memory of their logs.
     :ivar turn_end: when they send what was appended in a turn.
+    :ivar mixings: where those of many ledgers are sent together.
     :ivar threads: those that append.
     """
 
@@ -47,6 +49,7 @@ class ClientContext:
     budget: ByteBudget = attrs.field()
     terms: TermPool = attrs.field(factory=TermPool)
     turn_end: TurnEnd = attrs.field()
+    mixings: Mixings = attrs.field()
     threads: Threads = attrs.field()
 
     @batch_support.default
@@ -68,6 +71,10 @@ class ClientContext:
     @turn_end.default
     def _turn_end(self) -> TurnEnd:
         return TurnEnd(self.clock)
+
+    @mixings.default
+    def _mixings(self) -> Mixings:
+        return Mixings(self.bookies, self.turn_end, self.budget, self.config)
 
     @threads.default
     def _threads(self) -> Threads:

@@ -22,9 +22,11 @@ from ..codec.runs import BatchReply, ReadReply
 from ..config import ClientConfig
 from ..errors import BookKeeperError, ClientClosedError, IllegalOperationError, Status
 from ..protocol import cold_calls
-from ..protocol.client import ClientConnection, error_of
+from ..protocol.client import ClientConnection
 from ..protocol.cold_calls import ColdCall
 from ..protocol.outstanding import AddsDone
+from ..protocol.outstanding_mixed import MixedAdds, MixedDone
+from ..protocol.reply_errors import error_of
 from .bookie_socket import BookieSocket
 from .frame_shape import FrameShape, V2Shape, V3Shape
 from .interfaces import IBookieClient
@@ -59,6 +61,13 @@ def _told(
 ) -> None:  # fmt: skip
     answered(bookie_id, error)
     done(bookie_id, first, count, error)
+
+
+def _told_mixed(
+    answered: Answered, done: MixedDone, bookie_id: str, places: Sequence[int], error: Exception | None
+) -> None:  # fmt: skip
+    answered(bookie_id, error)
+    done(bookie_id, places, error)
 
 
 def _made(request: "Callable[[ClientConnection], Deferred[T]]", connection: ClientConnection) -> "Deferred[T]":
@@ -124,6 +133,26 @@ class Flow:
 
         self._pending += 1
         self._connected(bookie_id, wire).addCallbacks(send, refused).addBoth(ended).addErrback(self._broken)
+
+    def can_add_mixed(self, bookie_id: str, adds: MixedAdds) -> bool:
+        """See :meth:`~.interfaces.IBookieClient.can_add_mixed`; connects if need be, for the next time."""
+        if self._world.main_wire == 3 or self._end is not None:
+            return False
+        ready = self._ready(bookie_id, 2)
+        if ready is not None:
+            return ready.can_add_mixed(adds)
+        socket = self._sockets.get((bookie_id, 2))
+        if socket is None or not socket.usable:
+            self._connected(bookie_id, 2).addErrback(lambda _: None)
+        return False
+
+    def add_mixed(self, bookie_id: str, adds: MixedAdds, done: MixedDone) -> None:
+        """See :meth:`~.interfaces.IBookieClient.add_mixed`."""
+        ready = self._ready(bookie_id, 2)
+        assert ready is not None
+        if self._world.answered is not None:
+            done = partial(_told_mixed, self._world.answered, done)
+        ready.add_mixed(self._ids, adds, done)
 
     def read(
         self, bookie_id: str, ledger_id: int, entry_id: int, flags: int = 0, master_key: bytes | None = None

@@ -8,6 +8,7 @@ from twisted.internet.defer import Deferred
 from zope.interface import Interface
 
 from ..codec.runs import BatchReply, ReadReply
+from ..protocol.outstanding_mixed import MixedAdds, MixedDone
 from .frame_shape import FrameShape
 from .sealed_adds import SealedAdds
 
@@ -34,6 +35,16 @@ class IBookieClient(Interface):
 
         ``done(bookie_id, first, count, error)`` is called for each range of entries as its replies
         arrive; together the calls cover the adds exactly once.
+        """
+
+    def can_add_mixed(bookie_id: str, adds: MixedAdds) -> bool:
+        """Whether :meth:`add_mixed` may be called now: there is a connection, and replies could be told from others."""
+
+    def add_mixed(bookie_id: str, adds: MixedAdds, done: MixedDone) -> None:
+        """Sends adds of one entry each of many ledgers, in V2, in one write.
+
+        ``done(bookie_id, places, error)`` is called with places in ``adds`` as their replies arrive; together the
+        calls cover each of them exactly once.
         """
 
     def read(

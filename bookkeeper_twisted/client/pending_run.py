@@ -76,6 +76,10 @@ class RunSealer:
         self.length = 0
         self._digester = digester
 
+    def go_on(self, last: int, length: int) -> None:
+        """The entries up to ``last``, of ``length`` bytes together, are sealed."""
+        self.last, self.length = last, length
+
     def take(self, log: ClaimLog, limit: int, last_add_confirmed: int) -> PendingRun | None:
         """The next frames of a log as a run, ``limit`` bytes at most but one entry at least; None if there are none.
 

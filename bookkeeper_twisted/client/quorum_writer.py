@@ -11,6 +11,7 @@ writer ends: what was completed before it is told first, then nothing ever compl
 
 from collections.abc import Callable, Iterable, Sequence
 from functools import lru_cache
+from typing import TYPE_CHECKING
 
 import attrs
 from twisted.internet.defer import Deferred
@@ -33,6 +34,9 @@ from .interfaces import IBookieClient, IEnsembleChange
 from .pending_run import PendingRun
 from .placement import Schedule
 from .quorum_timeout import QuorumTimeout
+
+if TYPE_CHECKING:
+    from .mixed_run import MixedRun
 
 _FATAL = (LedgerFencedError, UnauthorizedAccessError, IllegalOperationError, ClientClosedError)
 """Answers that end a writer: another bookie would say the same, or ought to."""
@@ -59,9 +63,9 @@ class Member:
 
 
 @lru_cache(maxsize=1024)
-def _first_members(ensemble: tuple[str, ...]) -> tuple[Member, ...]:
-    """Those that a writer begins with.  Writers of the same ensemble share them: a member stands for a time only
-    among those of one writer, and who comes later is never one of these."""
+def _first_members(schedule: Schedule, ensemble: tuple[str, ...]) -> tuple[Member, ...]:
+    """Those that a writer begins with.  Writers of the same schedule and ensemble share them: a member stands for a
+    time only among those of one writer, and who comes later is never one of these."""
     return tuple(Member(*item) for item in enumerate(ensemble))
 
 
@@ -86,6 +90,11 @@ class QuorumWriter:
     :ivar length: of the ledger up to that entry.
     :ivar in_flight: bytes of the runs that are not completed.
     :ivar failure: why it ended, None while it lives.
+    :ivar schedule: which member keeps which entry.
+    :ivar members: who gets entries now.
+    :ivar pending: the runs that are not completed.
+    :ivar mixed: the mixed run that has the only entry on its way; None if there is no such entry.
+    :ivar troubled: whether some bookie is not well, or entries have to be watched: they need runs of their own then.
     """
 
     _log = Logger()
@@ -105,35 +114,37 @@ class QuorumWriter:
         self.length = length
         self.in_flight = 0
         self.failure: Exception | None = None
+        self.mixed: MixedRun | None = None
         self._deaf = False
         self._clock = clock
         self._bookies = bookies
-        self._schedule = schedule
+        self.schedule = schedule
         self._striped = schedule.striped
-        self._members = _first_members(tuple(ensemble))
+        self.members = _first_members(schedule, tuple(ensemble))
         self._changes = changes
         self._rules = rules
         self._advanced = advanced
         self._ended = ended
-        self._pending: list[PendingRun] = []  # smaller than a deque for all the writers that are idle
+        self.pending: list[PendingRun] = []  # smaller than a deque for all the writers that are idle
         self._changing = False
         self._failed: dict[Member, None] = {}
         self._failed_late: dict[Member, None] = {}
         self._useless: dict[str, None] = {}  # failed since an entry completed: not to be chosen again and again
         self._warned: dict[str, None] = {}
         self._timeout: QuorumTimeout | None = None
+        self.troubled = rules.quorum_timeout is not None
         if rules.quorum_timeout is not None:
             self._timeout = QuorumTimeout(clock, rules.quorum_timeout, self._oldest, self._timed_out)
 
     @property
     def idle(self) -> bool:
         """Whether everything sent is completed."""
-        return not self._pending
+        return not self.pending and self.mixed is None
 
     @property
     def ensemble(self) -> tuple[str, ...]:
         """The bookies that get entries now."""
-        return tuple(member.bookie_id for member in self._members)
+        return tuple(member.bookie_id for member in self.members)
 
     # ---- sending -------------------------------------------------------------------------------------
 
@@ -143,18 +154,23 @@ class QuorumWriter:
             self._replace(())
         if self.failure is not None:
             return
-        self._pending.append(pending)
+        self.pending.append(pending)
         self.in_flight += pending.size
         if self._timeout is not None:
             pending.sent_at = self._clock.seconds()
             self._timeout.start()
-        self._send_to(self._members, pending, pending.first)
+        self._send_to(self.members, pending, pending.first)
+
+    def resume(self, pending: PendingRun) -> None:
+        """The entry that was part of a mixed run is a run of its own, which was sent."""
+        self.pending.append(pending)
+        self.in_flight += pending.size
 
     def _send_to(self, members: Sequence[Member], pending: PendingRun, first: int) -> None:
         """Sends the entries from ``first`` on to members that keep them; always the same bytes."""
         last = pending.last
         if self._striped:  # cut before anything is sent: an answer might complete the run, and its memory serve again
-            stretches = self._schedule.stretches
+            stretches = self.schedule.stretches
             cut = [(m, pending.adds(*part)) for m in members for part in stretches(m.position, first, last)]
         else:
             adds = pending.adds(first, last - first + 1)
@@ -181,22 +197,36 @@ class QuorumWriter:
             return
         else:
             self._bookie_failed(pending, member, first, count, error)
-        if self._pending and self._pending[0] is pending:
+        if self.pending and self.pending[0] is pending:
             self._advance()
+
+    def failed_late(self, member: Member, entry_id: int, error: Exception) -> None:
+        """A member failed an entry of a mixed run that is completed."""
+        if self._deaf or not self._is_member(member):
+            return
+        if isinstance(error, _FATAL):
+            self.stop(error)
+            return
+        self._warn(member.bookie_id, entry_id, error)
+        self._replace_later(member)
+
+    def _replace_later(self, member: Member) -> None:
+        """The member is to be replaced when there is something to send."""
+        if not self._rules.delay_change:
+            self._failed_late[member] = None
 
     def _is_member(self, member: Member) -> bool:
         """Whether answers of a member count: those of a bookie that was replaced never do (S16)."""
-        return self._members[member.position] is member
+        return self.members[member.position] is member
 
     def _bookie_failed(self, pending: PendingRun, member: Member, first: int, count: int, error: Exception) -> None:
         self._warn(member.bookie_id, first, error)
         pending.error = error
         pending.acks.fail(member.position, first, count)
         if pending.acks.has_quorum(first, count):
-            if not self._rules.delay_change:
-                self._failed_late[member] = None  # to be replaced when there is something to send
+            self._replace_later(member)
         elif self._calls_for_change(pending, error):
-            self._replace([self._members[position] for position in pending.acks.failed_positions])
+            self._replace([self.members[position] for position in pending.acks.failed_positions])
 
     def _calls_for_change(self, pending: PendingRun, error: Exception) -> bool:
         """Whether a failure is a reason to replace bookies now."""
@@ -207,6 +237,7 @@ class QuorumWriter:
         )
 
     def _warn(self, bookie_id: str, entry_id: int, error: Exception) -> None:
+        self.troubled = True
         if bookie_id not in self._warned:  # once for each bookie until it takes entries again
             self._warned[bookie_id] = None
             self._log.warn(
@@ -225,21 +256,22 @@ class QuorumWriter:
         if not self._may_complete():
             return
         before = self.completed
-        while self._pending:
-            head = self._pending[0]
+        while self.pending:
+            head = self.pending[0]
             acked = head.acks.acked
             if acked:
                 self.completed = head.first + acked - 1
                 self.length = head.length_with(acked)
             if acked == head.count:
-                del self._pending[0]
+                del self.pending[0]
                 self.in_flight -= head.size
             head.complete(acked)
             if acked < head.count:
                 break
         if self.completed != before:
-            if self._useless:
+            if self.troubled:
                 self._useless.clear()
+                self.troubled = bool(self._failed_late or self._warned or self._timeout)
             self._advanced()
 
     # ---- ensemble changes ----------------------------------------------------------------------------
@@ -284,14 +316,15 @@ class QuorumWriter:
 
     def _adopt(self, ensemble: tuple[str, ...]) -> None:
         """Makes an ensemble the current one of all that is not completed, and sends it to the new members."""
-        before = self._members
-        self._members = tuple(
+        before = self.members
+        self._warned = {bookie_id: None for bookie_id in self._warned if bookie_id in ensemble}
+        self.members = tuple(
             member if member.bookie_id == bookie_id else Member(member.position, bookie_id)
             for member, bookie_id in zip(before, ensemble, strict=True)
         )
-        new = [member for member, old in zip(self._members, before, strict=True) if member is not old]
+        new = [member for member, old in zip(self.members, before, strict=True) if member is not old]
         self._log.info("entries from {first} on go to {ensemble}", first=self._change_start(), ensemble=ensemble)
-        for pending in list(self._pending):
+        for pending in list(self.pending):
             first = max(pending.first, self._change_start())
             self._take_back_acks(pending, new, first)
             if self.failure is None:
@@ -304,7 +337,7 @@ class QuorumWriter:
 
     def _out_of_reach(self) -> Exception | None:
         """Why some entry can have no ack quorum although the change is over: nobody replaced who failed it."""
-        for pending in self._pending:
+        for pending in self.pending:
             index = pending.acks.first_unreachable
             if index is not None:
                 entry_id = pending.first + index
@@ -331,7 +364,7 @@ class QuorumWriter:
 
     def _oldest(self) -> float | None:
         """When the first run was sent that is still incomplete."""
-        return self._pending[0].sent_at if self._pending else None
+        return self.pending[0].sent_at if self.pending else None
 
     def _timed_out(self) -> None:
         entry_id = self.completed + 1
@@ -342,7 +375,7 @@ class QuorumWriter:
         if self._deaf:
             return
         self.failure = error
-        self._pending.clear()
+        self.pending.clear()
         self.in_flight = 0
         self.close()
         self._ended(error)

@@ -26,7 +26,7 @@ from ..errors import (
     UnexpectedConditionError,
 )
 from ..model import EntryRun, LedgerMetadata
-from ..protocol.client import error_of
+from ..protocol.reply_errors import error_of
 from .context import ClientContext
 from .placement import Schedule
 from .speculation import Speculation

@@ -29,6 +29,7 @@ from .ensemble_change import NoEnsembleChange, StoredEnsembleChange
 from .exclusive_log import ExclusiveLog
 from .explicit_lac import ExplicitLac
 from .forced_sync import force_ensemble
+from .mixed_run import MixedRun
 from .open_ledger import OpenLedger
 from .pending_run import RunSealer
 from .quorum_writer import AddRules, QuorumWriter
@@ -56,6 +57,7 @@ class SealingWriter:
     :ivar last_add_pushed: the last id given out, -1 if none; of entries that the caller numbers, the last
         one before the first gap.
     :ivar length: bytes of all payloads up to there; once closed, of the confirmed ones.
+    :ivar quorum: brings runs to the bookies.
     """
 
     _log = Logger()
@@ -74,7 +76,7 @@ class SealingWriter:
         self._stored = StoredEnsembleChange(
             self.ledger_id, context.ledgers, ledger.metadata, context.watcher, config.max_num_ensemble_changes
         )
-        self._quorum = self._quorum_writer(ledger)
+        self.quorum = self._quorum_writer(ledger)
         shape = ledger.bookies.add_shape(
             self.ledger_id, ledger.digester.size, ledger.digester.master_key, deferred_sync=ledger.deferred_sync
         )
@@ -87,7 +89,7 @@ class SealingWriter:
         self._confirmed_length = 0
         self._explicit_lac: ExplicitLac | None = None
         if config.explicit_lac_interval > 0:
-            self._explicit_lac = ExplicitLac(ledger, lambda: self._lac, lambda: self._quorum.ensemble)
+            self._explicit_lac = ExplicitLac(ledger, lambda: self._lac, lambda: self.quorum.ensemble)
         self._put_off = False
         self._failure: Exception | None = None
         self._closing: SharedResult[None] | None = None
@@ -129,12 +131,14 @@ class SealingWriter:
             return LedgerClosedError(f"ledger {self.ledger_id} is closed")
         if size > self._largest:
             return IncorrectParameterError(f"an entry of {size} bytes; at most {self._largest} fit a frame")
-        sent = self._quorum.in_flight
+        sent = self.quorum.in_flight
         detail = f"{self._own.in_flight - sent} bytes wait for {sent} in flight"
         return TooManyRequestsError(self.ledger_id, detail=detail)
 
     def _push(self, payload: bytes, waiter: "Deferred[int]") -> None:
         """Gives a payload the next id; the waiter gets it once the entry is acknowledged."""
+        if self.quorum.mixed is not None:
+            self.leave_mixed()
         self._own.offer(payload)
         self.last_add_pushed = entry_id = self.last_add_pushed + 1
         self.length += len(payload)
@@ -144,6 +148,8 @@ class SealingWriter:
 
     def _push_many(self, payloads: Sequence[bytes], size: int, waiter: "Deferred[tuple[int, int]]") -> None:
         """Gives payloads of ``size`` bytes together the next ids; the waiter gets the first and the last."""
+        if self.quorum.mixed is not None:
+            self.leave_mixed()
         self._own.offer_many(payloads)
         first = self.last_add_pushed + 1
         self.last_add_pushed = last = self.last_add_pushed + len(payloads)
@@ -159,14 +165,16 @@ class SealingWriter:
     def _drain(self) -> None:
         """Sends what is in the logs, while there is room."""
         self._put_off = False
+        if self.quorum.idle:  # mixed runs are not the sealer's
+            self._sealer.go_on(self.quorum.completed, self.quorum.length)
         while (log := self._waiting) is not None:
             room = self._room()
             if room is None or (run := self._sealer.take(log, room, self._lac)) is None:
                 return
             if log is not self._own:  # whose entries got their ids when they were pushed; all of them are sent
                 self.last_add_pushed, self.length = self._sealer.last, self._sealer.length
-            self._quorum.send(run)
-            self._share.update(self._quorum.in_flight)
+            self.quorum.send(run)
+            self._share.update(self.quorum.in_flight)
 
     @property
     def _waiting(self) -> ClaimLog | None:
@@ -179,18 +187,62 @@ class SealingWriter:
     @property
     def _at_rest(self) -> bool:
         """Whether nothing is to be sent or to complete."""
-        return self._quorum.idle and self._waiting is None
+        return self.quorum.idle and self._waiting is None
 
     def _room(self) -> int | None:
         """Bytes that may be sent, at least one entry; None while neither this writer nor its client has room."""
-        room = min(self._max_in_flight - self._quorum.in_flight, self._share.room())
-        return room if room > 0 or self._quorum.idle else None
+        room = min(self._max_in_flight - self.quorum.in_flight, self._share.room())
+        return room if room > 0 or self.quorum.idle else None
+
+    # ---- mixed runs ----------------------------------------------------------------------------------
+
+    def leave_mixed(self) -> None:
+        """Makes the entry that is part of a mixed run the first one of this writer's own runs."""
+        run = self.quorum.mixed
+        if run is None:
+            return
+        place, payload = self._take_back(run)
+        self._own.offer(payload)
+        self._sealer.go_on(self.quorum.completed, self.quorum.length)
+        if run.sent:
+            pending = self._sealer.take(self._own, self._max_in_flight, self._lac)
+            assert pending is not None
+            self.quorum.resume(pending)
+            self._share.update(self.quorum.in_flight)
+            run.stands_alone(place, pending)
+
+    def _take_back(self, run: MixedRun) -> tuple[int, bytes]:
+        place, payload, waiter = run.take_out(self)
+        self.quorum.mixed = None
+        entry_id = self.quorum.completed + 1
+        self._waiters.append((entry_id, waiter, entry_id))
+        return place, payload
+
+    def send_alone(self) -> None:
+        """As :meth:`leave_mixed`, of a run that was not sent; sends the entry."""
+        self.leave_mixed()
+        self._drain()
+
+    def complete_mixed(self, entry_id: int, length: int, waiter: "Deferred[int] | None") -> None:
+        """The entry that is part of a mixed run has its ack quorum, and the waiter is told."""
+        quorum, explicit = self.quorum, self._explicit_lac
+        if explicit is not None:
+            explicit.piggybacked = self._lac
+        quorum.mixed = None
+        quorum.completed = self._lac = entry_id
+        quorum.length = self._confirmed_length = length
+        if explicit is not None:
+            explicit.moved()
+        assert waiter is not None
+        waiter.callback(entry_id)
+        if self._drained is not None and self._at_rest:
+            self._notify_drained()
 
     # ---- completing ----------------------------------------------------------------------------------
 
     def _advanced(self) -> None:
         """Tells those who wait for entries that have completed, in order (S13)."""
-        quorum = self._quorum
+        quorum = self.quorum
         self._share.update(quorum.in_flight)
         if self._explicit_lac is not None:
             self._explicit_lac.piggybacked = self._lac
@@ -228,6 +280,8 @@ class SealingWriter:
     def _ended(self, error: Exception) -> None:
         """Nothing succeeds after this."""
         self._failure, self._largest = error, _NOTHING
+        if self.quorum.mixed is not None:
+            self._take_back(self.quorum.mixed)
         self._share.update(0)
         for log in self._logs:
             log.abandon(error)
@@ -252,13 +306,13 @@ class SealingWriter:
             return fail(self._failure)
         if self._closing is not None:
             return fail(LedgerClosedError(f"ledger {self.ledger_id} is closed"))
-        if self._quorum.completed == INVALID_ENTRY_ID:
+        if self.quorum.completed == INVALID_ENTRY_ID:
             return succeed(None)
         return Deferred.fromCoroutine(self._force())
 
     async def _force(self) -> None:
-        completed, length = self._quorum.completed, self._quorum.length
-        await force_ensemble(self._ledger.bookies, self.ledger_id, self._quorum.ensemble)
+        completed, length = self.quorum.completed, self.quorum.length
+        await force_ensemble(self._ledger.bookies, self.ledger_id, self.quorum.ensemble)
         if self._failure is not None:
             raise self._failure  # the ledger may be closed before these entries
         self._confirm(completed, length)
@@ -293,7 +347,7 @@ class SealingWriter:
 
     async def _close(self, drained: "Deferred[None]") -> None:
         await drained
-        self._quorum.close()
+        self.quorum.close()
         await self._sync_all()
         if self._may_store_end():
             self.last_add_pushed, self.length = self._lac, self._confirmed_length
@@ -310,7 +364,7 @@ class SealingWriter:
 
     async def _sync_all(self) -> None:
         """With deferred sync the ledger ends at the last synced entry, which is to be the last one."""
-        if self._failure is None and self._quorum.completed > self._lac:
+        if self._failure is None and self.quorum.completed > self._lac:
             try:
                 await self._force()
             except BookKeeperError as error:

@@ -25,7 +25,11 @@ class TurnEnd:
     def _run(self) -> None:
         calls, self._calls = self._calls, []
         for call in calls:
-            try:
-                call()
-            except Exception:
-                self._log.failure("what was put off to the end of a turn failed")
+            self.now(call)
+
+    def now(self, what: Callable[[], None]) -> None:
+        """Calls ``what``; that it fails concerns nobody else."""
+        try:
+            what()
+        except Exception:
+            self._log.failure("what was put off to the end of a turn failed")

@@ -6,6 +6,7 @@ from twisted.internet.defer import Deferred, fail
 
 from ..errors import IncorrectParameterError, LedgerClosedError
 from .claim_log import MAX_TERMS
+from .open_ledger import OpenLedger
 from .producer import WhenFull
 from .sealing_writer import SealingWriter, as_bytes
 from .shared_log import SharedLog
@@ -21,6 +22,11 @@ class LedgerWriter(SealingWriter):
 
     _appends: ThreadAppends | None = None
 
+    def __init__(self, ledger: OpenLedger) -> None:
+        """:param ledger: one that nobody else writes."""
+        super().__init__(ledger)
+        self._mixing = None if self._sealer.shape.wire == 3 else ledger.context.mixings.of(ledger.digester)
+
     def append(self, data: bytes) -> "Deferred[int]":
         """Appends one entry.
 
@@ -29,11 +35,20 @@ class LedgerWriter(SealingWriter):
         """
         if type(data) is not bytes:
             data = as_bytes(data)
-        size = len(data)
-        if self._refuses(size):
-            return fail(self._refusal(size))
+        size, quorum, mixing = len(data), self.quorum, self._mixing
         waiter: Deferred[int] = Deferred()
-        self._push(data, waiter)
+        if (
+            mixing is None or size > self._largest
+            or self._put_off or quorum.mixed is not None or quorum.pending or quorum.troubled
+        ):  # fmt: skip
+            if self._refuses(size):
+                return fail(self._refusal(size))
+            self._push(data, waiter)
+            return waiter
+        self.last_add_pushed = entry_id = self.last_add_pushed + 1
+        self.length = length = self.length + size
+        quorum.mixed = run = mixing.open_run or mixing.begin()
+        run.join(self, entry_id, length, data, waiter)
         return waiter
 
     def append_many(self, payloads: Sequence[bytes]) -> "Deferred[tuple[int, int]]":
@@ -71,6 +86,9 @@ class LedgerWriter(SealingWriter):
         if self._closing is not None:
             raise LedgerClosedError(f"ledger {self.ledger_id} is closed")
         if self._appends is None:
+            self.leave_mixed()
+            self._mixing = None
+            self._at_turn_end()
             context = self._ledger.context
             self._appends = ThreadAppends(context.clock, context.threads, self._shared_log, self._drain_appends)
             self._logs = (self._own, self._appends.log)

@@ -186,6 +186,19 @@ class AddReplies:
             items.append(self)
 
 
+class MixedAddReplies:
+    """Successful V2 replies to adds of many ledgers, as a client receives them.
+
+    :ivar ledger_ids, entry_ids: of each, in order.
+    """
+
+    __slots__ = ("ledger_ids", "entry_ids")
+
+    def __init__(self, ledger_ids: tuple[int, ...], entry_ids: tuple[int, ...]) -> None:
+        self.ledger_ids = ledger_ids
+        self.entry_ids = entry_ids
+
+
 class ReadReply:
     """The reply to one read, plain or fencing.
 

@@ -11,7 +11,6 @@ connection.  A flow that leaves fails its own requests only, and its late replie
 from collections.abc import Callable, Sequence
 from typing import Any, TypeVar, cast
 
-import attrs
 from twisted.internet.defer import Deferred, fail
 from twisted.internet.interfaces import IReactorTime, ITCPTransport, ITransport
 from twisted.internet.protocol import Protocol, connectionDone
@@ -22,22 +21,22 @@ from ..codec import v2, v3
 from ..codec.connection import ClientDecoder
 from ..codec.messages import ErrorResponse, Header, ReadRequest
 from ..codec.operations import FENCE, HIGH_PRIORITY, V3_HIGH_PRIORITY, Operation
-from ..codec.runs import AddReplies, BatchRead, BatchReply, ReadReply
+from ..codec.runs import AddReplies, BatchRead, BatchReply, MixedAddReplies, ReadReply
 from ..errors import (
-    ERROR_OF_STATUS,
     BookieHandleNotAvailableError,
-    BookKeeperError,
     RequestTimeoutError,
     Status,
     UnexpectedConditionError,
 )
 from ..model import INVALID_ENTRY_ID
 from .cold_calls import ColdCall
-from .in_flight import InFlight
+from .connection_owner import ConnectionOwner, RequestLimits
+from .in_flight import InFlight, SentRequest
 from .lingering_writer import writer_of
-from .outstanding import Adds, AddsDone, SentAdds, SentCall, SentReads, SentRequest
-from .request_ids import FLOW_SHIFT, FlowIds, RequestIds
-from .traffic import Traffic
+from .outstanding import Adds, AddsDone, SentAdds, SentCall, SentReads
+from .outstanding_mixed import MixedAdds, MixedDone, MixedPart, SentMixed
+from .reply_errors import bare_error, error_of
+from .request_ids import FLOW_SHIFT, RequestIds
 
 T = TypeVar("T")
 
@@ -47,39 +46,6 @@ _NO_LEDGER = (1 << 63) - 1
 
 _MAX_ABANDONED = 10_000
 """V2 keys that may stay taken by replies nobody waits for; a bookie that owes more is not well."""
-
-
-@attrs.frozen
-class RequestLimits:
-    """Times in seconds a bookie may take, the longest frame either way, and how long an append may wait for others."""
-
-    add_timeout: float = 5.0
-    read_timeout: float = 5.0
-    max_frame_size: int = 5 << 20
-    append_linger: float = 0.0
-
-
-def error_of(status: Status, ledger_id: int, entry_id: int = -1) -> BookKeeperError:
-    """The exception for a status that is not EOK."""
-    return ERROR_OF_STATUS[status](ledger_id, entry_id)
-
-
-@attrs.frozen
-class ConnectionOwner:
-    """What a connection needs of those who made it.
-
-    :ivar bookie_id: who is at the other end.
-    :ivar flow_ids: of the client.
-    :ivar traffic: told what is written and acknowledged.
-    :ivar lost: called once, as soon as the connection is of no more use.
-    :ivar wrote: told how many requests and bytes each write had.
-    """
-
-    bookie_id: str
-    flow_ids: FlowIds
-    traffic: Traffic
-    lost: Callable[["ClientConnection"], None]
-    wrote: Callable[[int, int], None] = lambda events, size: None
 
 
 class ClientConnection(Protocol):
@@ -115,6 +81,7 @@ class ClientConnection(Protocol):
         self._end: Exception | None = None
         self._receivers: dict[type, Callable[[Any], None]] = {
             AddReplies: self._add_replies,
+            MixedAddReplies: self._mixed_add_replies,
             ReadReply: self._read_reply,
             BatchReply: self._batch_reply,
             ErrorResponse: self._error_response,
@@ -144,6 +111,17 @@ class ClientConnection(Protocol):
         flow, order = in_flight.flows.of(ids), self._send(self.writer.append, ids, data, count)
         in_flight.add(SentAdds(flow, order, deadline, adds.ledger_id, first, key, count, len(data), done))
         return True
+
+    def can_add_mixed(self, adds: MixedAdds) -> bool:
+        """Whether :meth:`add_mixed` may be called: V2, and replies could be told from others."""
+        return self.wire == 2 and self._end is None and self.in_flight.can_add_mixed(adds.ledger_ids, adds.entry_ids)
+
+    def add_mixed(self, ids: RequestIds, adds: MixedAdds, done: MixedDone) -> None:
+        """Sends adds of one entry each of many ledgers."""
+        deadline = self._clock.seconds() + self._limits.add_timeout
+        order = self._send(self.writer.append, ids, adds.frames, len(adds.ledger_ids))
+        flow = self.in_flight.flows.of(ids)
+        self.in_flight.add_mixed(SentMixed(flow, order, deadline, adds, done))
 
     def read(self, ids: RequestIds, ledger_id: int, entry_ids: Sequence[int]) -> "Deferred[list[ReadReply]]":
         """Plain reads, at least one; V2: only such that :meth:`can_read`."""
@@ -255,6 +233,10 @@ class ClientConnection(Protocol):
         error = None if replies.status is Status.EOK else error_of(replies.status, replies.ledger_id, replies.first)
         if self.wire == 2:
             self._finish_adds(self.in_flight.answered_adds(replies.ledger_id, replies.first, replies.count), error)
+            if self.in_flight.may_be_mixed(replies.ledger_id):
+                ids = tuple(range(replies.first, replies.first + replies.count))
+                parts, _ = self.in_flight.answered_mixed((replies.ledger_id,) * len(ids), ids)
+                self._finish_mixed(parts, error)
             return
         numbers = replies.txn_ids
         at = 0
@@ -263,6 +245,22 @@ class ClientConnection(Protocol):
                 self._finish_adds(self.in_flight.answered_adds(numbers[at] >> FLOW_SHIFT, numbers[at], end - at), error)
                 self.in_flight.flows.replied(numbers[at], end - at)
                 at = end
+
+    def _mixed_add_replies(self, replies: MixedAddReplies) -> None:
+        parts, others = self.in_flight.answered_mixed(replies.ledger_ids, replies.entry_ids)
+        self._finish_mixed(parts, None)
+        for ledger_id, entry_id in others:
+            self._finish_adds(self.in_flight.answered_adds(ledger_id, entry_id, 1), None)
+
+    def _finish_mixed(self, parts: Sequence[MixedPart], error: Exception | None) -> None:
+        for part in parts:
+            try:
+                part.done(self._bookie_id, part.places, error)
+            except Exception:
+                self._log.failure("completing mixed adds failed")
+            flow = part.flow
+            if flow.quiet is not None and not flow.waiting:
+                flow.quiet()
 
     def _finish_adds(self, finished: Sequence[SentAdds], error: Exception | None) -> None:
         for sent in finished:
@@ -299,7 +297,7 @@ class ClientConnection(Protocol):
     def _error_response(self, reply: ErrorResponse) -> None:
         number = reply.header.txn_id
         self._finish_call(number, reply.status, reply)
-        self._finish_adds(self.in_flight.answered_adds(number >> FLOW_SHIFT, number, 1), _bare_error(reply.status))
+        self._finish_adds(self.in_flight.answered_adds(number >> FLOW_SHIFT, number, 1), bare_error(reply.status))
         self._finish_reads(self.in_flight.answered_read(number, ReadReply(reply.status, -1, -1, number, None)))
         self.in_flight.flows.replied(number)
 
@@ -390,11 +388,7 @@ class ClientConnection(Protocol):
         for one in sent:
             if isinstance(one, SentAdds):
                 self._finish_adds((one,), error)
+            elif isinstance(one, MixedPart):
+                self._finish_mixed((one,), error)
             elif not one.deferred.called:  # else an errback before this one has cancelled it
                 one.deferred.errback(error)
-
-
-def _bare_error(status: Status) -> BookKeeperError:
-    if status is Status.EOK:
-        return UnexpectedConditionError("a reply without content says that it is a success")
-    return error_of(status, -1)

@@ -1,13 +1,15 @@
 """Everything outstanding on one connection, with its bytes and its flows in account."""
 
 from collections.abc import Callable, Sequence
-from typing import cast
 
 from ..codec.runs import ReadReply
 from .flow_table import FlowTable
-from .outstanding import OutstandingAdds, OutstandingReads, SentAdds, SentCall, SentReads, SentRequest, in_order
+from .outstanding import OutstandingAdds, OutstandingReads, SentAdds, SentCall, SentReads, in_order
+from .outstanding_mixed import MixedPart, OutstandingMixed, SentMixed
 from .request_ids import FLOW_SHIFT, FlowIds, RequestIds
 from .traffic import Traffic
+
+SentRequest = SentAdds | SentReads | SentCall | MixedPart
 
 
 class InFlight:
@@ -23,12 +25,13 @@ class InFlight:
         self._by_key = wire == 2  # a V2 reply names ledger and entry: the key of what is given up stays taken
         self._traffic = traffic
         self._adds = OutstandingAdds()
+        self._mixed = OutstandingMixed()
         self._reads = OutstandingReads()
         self._calls: dict[int, SentCall] = {}
         self._emptied: Callable[[], object] | None = None
 
     def __bool__(self) -> bool:
-        return bool(self._adds or self._reads or self._calls)
+        return bool(self._adds or self._mixed or self._reads or self._calls)
 
     def when_empty(self, emptied: Callable[[], object]) -> None:
         """Calls back as soon as nobody waits for anything, before those who waited last hear of it."""
@@ -38,7 +41,13 @@ class InFlight:
 
     def can_add(self, ledger_id: int, first: int, count: int) -> bool:
         """Whether replies to these adds could be told from others."""
-        return not (self._by_key and self._adds.is_taken(ledger_id, first, count))
+        if not self._by_key:
+            return True
+        return not (self._mixed.is_taken(ledger_id, first) or self._adds.is_taken(ledger_id, first, count))
+
+    def can_add_mixed(self, ledger_ids: Sequence[int], entry_ids: Sequence[int]) -> bool:
+        """The same for adds of one entry each."""
+        return not (self._mixed.is_any_taken(ledger_ids, entry_ids) or self._adds.is_any_taken(ledger_ids, entry_ids))
 
     def can_read(self, ledger_id: int, entry_ids: Sequence[int]) -> bool:
         """Whether replies to these reads could be told from others."""
@@ -59,6 +68,11 @@ class InFlight:
             sent.flow.owed += sent.count
         self._sent(sent)
 
+    def add_mixed(self, sent: SentMixed) -> None:
+        """Mixed adds were sent."""
+        self._mixed.insert(sent)
+        self._sent(sent)
+
     def read(self, sent: SentReads) -> None:
         """Reads were sent."""
         self._reads.insert(sent)
@@ -72,7 +86,7 @@ class InFlight:
         sent.flow.owed += 1
         self._sent(sent)
 
-    def _sent(self, sent: SentRequest) -> None:
+    def _sent(self, sent: SentRequest | SentMixed) -> None:
         sent.flow.waiting += sent.count
         self._traffic.unacknowledged += sent.size
 
@@ -95,6 +109,21 @@ class InFlight:
         finished = self._adds.answered(lane, key, count)
         self._settle(finished)
         return finished
+
+    def answered_mixed(
+        self, ledger_ids: tuple[int, ...], entry_ids: tuple[int, ...]
+    ) -> tuple[Sequence[MixedPart], Sequence[tuple[int, int]]]:
+        """Takes out the mixed adds that V2 replies answer.
+
+        :returns: them, and ledger and entry of replies that answer other adds, if any.
+        """
+        parts, others = self._mixed.answered(ledger_ids, entry_ids)
+        self._settle(parts)
+        return parts, others
+
+    def may_be_mixed(self, ledger_id: int) -> bool:
+        """Whether a reply to an add of a ledger may answer mixed ones."""
+        return self._mixed.knows(ledger_id)
 
     def answered_read(self, key: int | tuple[int, int], reply: ReadReply) -> SentReads | None:
         """Files the reply to a read; takes out the reads that it completes."""
@@ -122,7 +151,8 @@ class InFlight:
     def expire(self, now: float) -> Sequence[SentRequest]:
         """Takes out what is overdue, in order."""
         calls = {number: call for number, call in self._calls.items() if call.deadline <= now}
-        return self._ended(self._adds.expire(now, self._by_key), self._reads.expire(now, self._by_key), calls)
+        adds, reads = self._adds.expire(now, self._by_key), self._reads.expire(now, self._by_key)
+        return self._ended(adds, self._mixed.expire(now), reads, calls)
 
     def leave(self, ids: RequestIds) -> Sequence[SentRequest]:
         """A flow ends: takes out what it asked, in order.  Its late replies will meet nobody."""
@@ -133,22 +163,24 @@ class InFlight:
         if flow.waiting:
             calls = {number: call for number, call in self._calls.items() if call.flow is flow}
             adds, reads = self._adds.leave(flow, self._by_key), self._reads.leave(flow, self._by_key)
-            ended = self._ended(adds, reads, calls)
+            ended = self._ended(adds, self._mixed.leave(flow), reads, calls)
         self.flows.leave(flow)
         return ended
 
     def clear(self) -> Sequence[SentRequest]:
         """The connection ends: takes out everything, in order."""
-        ended = self._ended(self._adds.clear(), self._reads.clear(), dict(self._calls))
+        ended = self._ended(self._adds.clear(), self._mixed.clear(), self._reads.clear(), dict(self._calls))
         self.flows.clear()
         return ended
 
     def _ended(
-        self, adds: Sequence[SentAdds], reads: Sequence[SentReads], calls: dict[int, SentCall]
-    ) -> Sequence[SentRequest]:
+        self, adds: Sequence[SentAdds], mixed: Sequence[MixedPart], reads: Sequence[SentReads],
+        calls: dict[int, SentCall],
+    ) -> Sequence[SentRequest]:  # fmt: skip
         for number in calls:
             del self._calls[number]
-        ended = in_order(cast(Sequence[SentRequest], [*adds, *reads, *calls.values()]))
+        everything: list[SentRequest] = [*adds, *mixed, *reads, *calls.values()]
+        ended = in_order(everything)
         self._settle(ended)
         return ended
 
@@ -166,7 +198,7 @@ class InFlight:
     @property
     def abandoned(self) -> int:
         """V2 keys that stay taken by replies nobody waits for."""
-        return self._adds.abandoned + self._reads.abandoned
+        return self._adds.abandoned + self._mixed.abandoned + self._reads.abandoned
 
     @property
     def orphans(self) -> int:

@@ -11,7 +11,8 @@ where every request has a number of its own.
 """
 
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any, Protocol
+from operator import attrgetter
+from typing import Any, Protocol, TypeVar
 
 from twisted.internet.defer import Deferred
 
@@ -124,6 +125,12 @@ class OutstandingAdds:
             return False
         return any(s.key < first + count and first < s.key + s.count for s in runs)
 
+    def is_any_taken(self, lanes: Sequence[int], keys: Sequence[int]) -> bool:
+        """The same for one key in each of these lanes."""
+        if self._lanes.keys().isdisjoint(lanes):
+            return False
+        return any(self.is_taken(lane, key, 1) for lane, key in zip(lanes, keys, strict=True))
+
     def insert(self, lane: int, sent: SentAdds) -> None:
         """Remembers a run whose keys are not taken."""
         runs = self._lanes.get(lane)
@@ -199,7 +206,7 @@ class OutstandingAdds:
             runs[:] = [s for s in runs if not whether(s)]
             if not runs:
                 self._drop(lane)
-        return sorted(given_up, key=_order)
+        return in_order(given_up)
 
     def clear(self) -> list[SentAdds]:
         """Takes out everything somebody waits for."""
@@ -351,13 +358,18 @@ class SentCall:
         self.deferred = deferred
 
 
-SentRequest = SentAdds | SentReads | SentCall
+class Ordered(Protocol):
+    """What was sent on a connection.
+
+    :ivar order: number of the request.
+    """
+
+    order: int
 
 
-def _order(sent: SentRequest) -> int:
-    return sent.order
+AnyOrdered = TypeVar("AnyOrdered", bound=Ordered)
 
 
-def in_order(sent: Sequence[SentRequest]) -> list[SentRequest]:
+def in_order(sent: Sequence[AnyOrdered]) -> list[AnyOrdered]:
     """In the order in which the requests were made."""
-    return sorted(sent, key=_order)
+    return sorted(sent, key=attrgetter("order"))

@@ -18,3 +18,13 @@ def adds_of(shape: FrameShape, run: EntryRun) -> SealedAdds:
         frames += frame
     stride = len(frames) // run.count if run.stride else 0
     return SealedAdds(shape, run.ledger_id, run.first, run.count, bytes(frames), stride)
+
+
+def split_frames(frames: bytes) -> list[bytes]:
+    """Frames one by one."""
+    split, at = [], 0
+    while at < len(frames):
+        end = at + 4 + int.from_bytes(frames[at : at + 4], "big")
+        split.append(frames[at:end])
+        at = end
+    return split

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterator, Sequence
 from copy import copy
+from functools import partial
 from itertools import groupby, pairwise
 from typing import Any, TypeVar, cast
 
@@ -24,6 +25,8 @@ from ..errors import (
     Status,
 )
 from ..model import INVALID_ENTRY_ID
+from ..protocol.outstanding_mixed import MixedAdds, MixedDone
+from .adds import split_frames
 from .memory_bookie import MemoryBookie
 
 T = TypeVar("T")
@@ -76,6 +79,23 @@ class MemoryBookies:
             faults=False,
         )  # fmt: skip
         answer.addCallbacks(succeeded, lambda f: done(bookie_id, adds.first, adds.count, f.value))
+
+    def can_add_mixed(self, bookie_id: str, adds: MixedAdds) -> bool:
+        """See :meth:`~bookkeeper_twisted.client.interfaces.IBookieClient.can_add_mixed`."""
+        return self.end is None
+
+    def add_mixed(self, bookie_id: str, adds: MixedAdds, done: MixedDone) -> None:
+        """See :meth:`~bookkeeper_twisted.client.interfaces.IBookieClient.add_mixed`."""
+        frames = split_frames(adds.frames)
+        for place, (ledger_id, entry_id) in enumerate(zip(adds.ledger_ids, adds.entry_ids, strict=True)):
+            self._add_one(bookie_id, ledger_id, entry_id, frames[place], partial(done, bookie_id, (place,)))
+
+    def _add_one(
+        self, bookie_id: str, ledger_id: int, entry_id: int, frame: bytes, done: Callable[[Exception | None], None]
+    ) -> None:  # fmt: skip
+        bookie = self[bookie_id]
+        answer = self._answer(bookie_id, "add", ledger_id, entry_id, 1, lambda: bookie.add_all(frame), faults=False)
+        answer.addCallbacks(lambda outcomes: done(outcomes[0][1]), lambda failure: done(failure.value))
 
     def read(
         self, bookie_id: str, ledger_id: int, entry_id: int, flags: int = 0, master_key: bytes | None = None

@@ -9,7 +9,7 @@ from twisted.internet.task import Clock
 from twisted.trial.unittest import SynchronousTestCase
 
 from bookkeeper_twisted.client.bookie_socket import SocketSettings
-from bookkeeper_twisted.protocol.client import RequestLimits
+from bookkeeper_twisted.protocol.connection_owner import RequestLimits
 from bookkeeper_twisted.protocol.request_ids import FlowIds, RequestIds
 from bookkeeper_twisted.testing.memory_network import MemoryNetwork
 

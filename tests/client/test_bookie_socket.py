@@ -14,7 +14,8 @@ from bookkeeper_twisted.client.bookie_socket import BookieSocket, SocketState
 from bookkeeper_twisted.codec import v2_replies
 from bookkeeper_twisted.codec.runs import ReadReply
 from bookkeeper_twisted.errors import BookieHandleNotAvailableError, ClientClosedError, Status
-from bookkeeper_twisted.protocol.client import ClientConnection, RequestLimits
+from bookkeeper_twisted.protocol.client import ClientConnection
+from bookkeeper_twisted.protocol.connection_owner import RequestLimits
 
 from .socket_case import ADDRESS, BOOKIE, SocketCase
 

@@ -213,7 +213,7 @@ class StartsAtZero(QuorumWriter):
     """Lets the new ensemble begin where the newest segment did."""
 
     def _change_start(self) -> int:
-        return self._pending[0].first if self._pending else 0
+        return self.pending[0].first if self.pending else 0
 
 
 class KeepsAcks(QuorumWriter):

@@ -52,7 +52,7 @@ class AppenderTests(WriterTestCase):
         """An append that is made between two runs of what threads offered has the id it was told."""
         appender = self.writer.appender()
         ids: list[int] = []
-        quorum: Any = self.writer._quorum
+        quorum: Any = self.writer.quorum
         send = quorum.send
 
         def append_then(run: PendingRun) -> None:

@@ -6,7 +6,15 @@ from typing import Any
 from bookkeeper_twisted.codec import v2, v3
 from bookkeeper_twisted.codec.messages import Header, ReadResponse
 from bookkeeper_twisted.codec.operations import Operation, V2Op
-from bookkeeper_twisted.codec.runs import AddReplies, AddRun, BatchRead, BatchReply, ReadReply, ReadRun
+from bookkeeper_twisted.codec.runs import (
+    AddReplies,
+    AddRun,
+    BatchRead,
+    BatchReply,
+    MixedAddReplies,
+    ReadReply,
+    ReadRun,
+)
 from bookkeeper_twisted.errors import Status
 from bookkeeper_twisted.model import EntryRun, MixedRun
 
@@ -43,6 +51,9 @@ def split(items: Iterable[object]) -> list[object]:
                 AddReplies(item.status, item.ledger_id, item.first + i, 1, item.txn_ids[i : i + 1])
                 for i in range(item.count)
             ]
+        elif isinstance(item, MixedAddReplies):
+            ids = zip(item.ledger_ids, item.entry_ids, strict=True)
+            singles += [AddReplies(Status.EOK, ledger_id, entry_id, 1) for ledger_id, entry_id in ids]
         else:
             singles.append(item)
     return singles

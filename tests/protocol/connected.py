@@ -13,7 +13,8 @@ from bookkeeper_twisted.client.sealed_adds import SealedAdds
 from bookkeeper_twisted.codec.connection import ServerDecoder
 from bookkeeper_twisted.codec.digest import Digester
 from bookkeeper_twisted.model import DigestType, EntryRun
-from bookkeeper_twisted.protocol.client import ClientConnection, ConnectionOwner, RequestLimits
+from bookkeeper_twisted.protocol.client import ClientConnection
+from bookkeeper_twisted.protocol.connection_owner import ConnectionOwner, RequestLimits
 from bookkeeper_twisted.protocol.request_ids import FlowIds, RequestIds
 from bookkeeper_twisted.protocol.traffic import Traffic
 from bookkeeper_twisted.testing.adds import adds_of

@@ -14,8 +14,9 @@ from bookkeeper_twisted.codec.v3 import encode_response
 from bookkeeper_twisted.errors import BookieIOError, NoSuchLedgerError, Status, UnexpectedConditionError
 from bookkeeper_twisted.model import DigestType
 from bookkeeper_twisted.protocol import cold_calls
-from bookkeeper_twisted.protocol.client import ClientConnection, ConnectionOwner, RequestLimits
+from bookkeeper_twisted.protocol.client import ClientConnection
 from bookkeeper_twisted.protocol.cold_calls import ColdCall
+from bookkeeper_twisted.protocol.connection_owner import ConnectionOwner, RequestLimits
 from bookkeeper_twisted.protocol.request_ids import FlowIds, RequestIds
 from bookkeeper_twisted.protocol.traffic import Traffic
 

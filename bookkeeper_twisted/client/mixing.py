@@ -1,0 +1,68 @@
+"""Which appends join a mixed run, and the way that mixed runs take."""
+
+from weakref import WeakValueDictionary
+
+from ..codec.digest import Digester
+from ..config import ClientConfig
+from .budget import ByteBudget
+from .interfaces import IBookieClient
+from .mixed_run import MixedRun
+from .turn_end import TurnEnd
+
+
+class Mixing:
+    """The mixed runs of those writers of a client that have digest type and password in common.
+
+    :ivar digester: of all of them.
+    :ivar bookies: the flow that the runs are sent over.
+    :ivar turn_end: when they are sent.
+    :ivar open_run: what appends of this turn join; None if the next one is to :meth:`begin` a run.
+    """
+
+    __slots__ = ("digester", "bookies", "turn_end", "open_run", "_budget", "__weakref__")
+
+    def __init__(self, digester: Digester, bookies: IBookieClient, turn_end: TurnEnd, budget: ByteBudget) -> None:
+        self.digester = digester
+        self.bookies = bookies
+        self.turn_end = turn_end
+        self._budget = budget
+        self.open_run: MixedRun | None = None
+
+    def begin(self) -> MixedRun:
+        """Opens a run that is sent at the end of the turn."""
+        self.open_run = run = MixedRun(self)
+        self.turn_end.call(run.send)
+        return run
+
+    def ended(self, run: MixedRun) -> None:
+        """Nothing joins a run any more."""
+        if self.open_run is run:
+            self.open_run = None
+
+    def in_flight(self, size: int) -> None:
+        """So many bytes more are on their way, or fewer."""
+        self._budget.changed(size)
+
+
+class Mixings:
+    """Those of a client."""
+
+    def __init__(self, bookies: IBookieClient, turn_end: TurnEnd, budget: ByteBudget, config: ClientConfig) -> None:
+        self._bookies = bookies
+        self._turn_end = turn_end
+        self._budget = budget
+        self._off = not config.max_connections_per_bookie
+        self._flow: IBookieClient | None = None
+        self._by_digest: WeakValueDictionary[object, Mixing] = WeakValueDictionary()
+
+    def of(self, digester: Digester) -> Mixing | None:
+        """Where the appends of a writer that has the digester may be mixed with those of others; None where each
+        ledger has sockets of its own."""
+        if self._off:
+            return None
+        key = (digester.digest_type, digester.master_key)
+        found = self._by_digest.get(key)
+        if found is None:
+            self._flow = self._flow or self._bookies.open_flow()
+            found = self._by_digest[key] = Mixing(digester, self._flow, self._turn_end, self._budget)
+        return found
