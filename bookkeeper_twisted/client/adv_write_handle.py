@@ -23,6 +23,8 @@ class AdvLedgerWriter(SealingWriter):
     that count in call order make the length of a recovered ledger wrong.)
     """
 
+    __slots__ = ("_held", "_held_size")
+
     def __init__(self, ledger: OpenLedger) -> None:
         """:param ledger: one that nobody else writes."""
         super().__init__(ledger)

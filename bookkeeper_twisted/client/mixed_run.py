@@ -11,8 +11,7 @@ acknowledgements it has, and the writer goes on as with any other run.  It is se
 LAC and length of a writer stay as they are while its only entry is on its way.
 """
 
-from collections.abc import Iterable, Sequence
-from itertools import compress
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from twisted.internet.defer import Deferred
@@ -23,7 +22,7 @@ from .quorum_writer import Member
 
 if TYPE_CHECKING:
     from .mixing import Mixing
-    from .sealing_writer import SealingWriter
+    from .mixing_writer import MixingWriter
 
 MAX_ENTRIES = 500
 MAX_BYTES = 64 << 10
@@ -32,6 +31,7 @@ MAX_BYTES = 64 << 10
 MIN_ENTRIES = 2
 """Fewer are no mixed run."""
 
+_COLUMNS = 5
 _NEVER = 1 << 30
 
 
@@ -42,15 +42,16 @@ class MixedRun:
     """
 
     __slots__ = (
-        "sent", "_mixing", "_size", "_writers", "_payloads", "_waiters", "_entry_ids", "_lengths", "_members",
-        "_missing", "_acked", "_alone", "_open",
+        "sent", "_mixing", "_size", "_joined", "_writers", "_payloads", "_waiters", "_entry_ids", "_lengths",
+        "_members", "_missing", "_acked", "_alone", "_open",
     )  # fmt: skip
 
     def __init__(self, mixing: "Mixing") -> None:
         self.sent = False
         self._mixing = mixing
         self._size = 0
-        self._writers: list[SealingWriter] = []
+        self._joined: list[Any] = []  # of each: writer, entry id, length, payload, waiter
+        self._writers: list[MixingWriter] = []
         self._payloads: list[bytes] = []
         self._waiters: list[Deferred[int] | None] = []  # None: told, or the entry was taken out
         self._entry_ids: list[int] = []
@@ -64,29 +65,30 @@ class MixedRun:
     # ---- entries come and go -------------------------------------------------------------------------
 
     def join(
-        self, writer: "SealingWriter", entry_id: int, length: int, payload: bytes, waiter: "Deferred[int]"
+        self, writer: "MixingWriter", entry_id: int, length: int, payload: bytes, waiter: "Deferred[int]"
     ) -> None:  # fmt: skip
         """Takes the entry of a writer that has no other one.
 
         :param length: of the ledger with it.
         """
-        self._writers.append(writer)
-        self._entry_ids.append(entry_id)
-        self._lengths.append(length)
-        self._payloads.append(payload)
-        self._waiters.append(waiter)
+        joined = self._joined
+        joined += (writer, entry_id, length, payload, waiter)
         self._size = size = self._size + len(payload)
-        if size >= MAX_BYTES or len(self._payloads) == MAX_ENTRIES:
+        if size >= MAX_BYTES or len(joined) == _COLUMNS * MAX_ENTRIES:
             self._mixing.ended(self)
 
-    def take_out(self, writer: "SealingWriter") -> tuple[int, bytes, "Deferred[int]"]:
+    def take_out(self, writer: "MixingWriter") -> tuple[int, bytes, "Deferred[int]"]:
         """The entry of a writer is none of this run any more: its place, payload and waiter."""
-        place = len(self._writers) - 1 if self._writers[-1] is writer else self._writers.index(writer)
+        if not self.sent:
+            at = self._joined.index(writer) if self._joined[-_COLUMNS] is not writer else len(self._joined) - _COLUMNS
+            payload, waiter = self._joined[at + 3 : at + _COLUMNS]
+            self._joined[at : at + _COLUMNS] = ()
+            return at // _COLUMNS, payload, waiter
+        place = self._writers.index(writer)
         waiter, self._waiters[place] = self._waiters[place], None
         assert waiter is not None
-        if self.sent:
-            self._missing[place] = _NEVER
-            self._closed(1)
+        self._missing[place] = _NEVER
+        self._closed(1)
         return place, self._payloads[place], waiter
 
     def stands_alone(self, place: int, pending: PendingRun) -> None:
@@ -101,34 +103,25 @@ class MixedRun:
     def send(self) -> None:
         """Sends what has joined; what cannot be sent together is sent alone."""
         self._mixing.ended(self)
-        while True:
-            self._drop_empty_places()
-            if len(self._writers) < MIN_ENTRIES:
-                self._send_alone(range(len(self._writers)))
-                return
+        while len(self._joined) >= _COLUMNS * MIN_ENTRIES:
             frames = self._seal()
             asked = self._asked(frames)
             refused = [places for bookie_id, (places, adds) in asked.items() if not self._can_add(bookie_id, adds)]
             if not refused:
                 self._send(asked, len(frames.frames))
                 return
-            self._send_alone(sorted(set[int]().union(*refused)))
+            self._send_alone([self._writers[place] for place in sorted(set[int]().union(*refused))])
+        self._send_alone(self._joined[::_COLUMNS])
 
-    def _drop_empty_places(self) -> None:
-        if None in self._waiters:
-            kept = [waiter is not None for waiter in self._waiters]
-            columns: tuple[list[Any], ...] = (
-                self._writers, self._entry_ids, self._lengths, self._payloads, self._waiters,
-            )  # fmt: skip
-            for items in columns:
-                items[:] = compress(items, kept)
-
-    def _send_alone(self, places: Iterable[int]) -> None:
-        for place in places:
-            if self._waiters[place] is not None:
-                self._mixing.turn_end.now(self._writers[place].send_alone)
+    def _send_alone(self, writers: "Sequence[MixingWriter]") -> None:
+        for writer in writers:
+            if writer.quorum.mixed is self:
+                self._mixing.turn_end.now(writer.send_alone)
 
     def _seal(self) -> MixedFrames:
+        self._writers, self._entry_ids, self._lengths, self._payloads, self._waiters = (
+            self._joined[column::_COLUMNS] for column in range(_COLUMNS)
+        )
         ledger_ids = [writer.ledger_id for writer in self._writers]
         confirmed = [entry_id - 1 for entry_id in self._entry_ids]  # its writer had nothing else on its way
         return seal_mixed(self._mixing.digester, ledger_ids, self._entry_ids, confirmed, self._lengths, self._payloads)
@@ -137,7 +130,7 @@ class MixedRun:
         return self._mixing.bookies.can_add_mixed(bookie_id, adds)
 
     def _send(self, asked: "Asked", size: int) -> None:
-        self._open, self._size, self.sent = len(self._writers), size, True
+        self._open, self._size, self._joined, self.sent = len(self._writers), size, [], True
         self._mixing.in_flight(size)
         for bookie_id, (places, adds) in asked.items():
             self._mixing.bookies.add_mixed(bookie_id, adds, Answers(self, places))
@@ -161,17 +154,34 @@ class MixedRun:
     def acknowledged(self, bookie_id: str, places: Sequence[int]) -> None:
         """A bookie has the entries at some places."""
         self._acked.setdefault(bookie_id, []).append(places)
-        missing, writers, waiters, entry_ids = self._missing, self._writers, self._waiters, self._entry_ids
-        lengths, completed = self._lengths, 0
+        completed = self._count(places)
+        if completed:
+            self._complete(completed)
+        if self._alone:
+            self._pass_on(bookie_id, [place for place in places if place in self._alone], None)
+
+    def _count(self, places: Sequence[int]) -> Sequence[int]:
+        """Counts acknowledgements.
+
+        :returns: the places that have all they need by that.
+        """
+        missing, completed = self._missing, list[int]()
         for place in places:
             missing[place] = left = missing[place] - 1
             if not left:
-                waiter, waiters[place] = waiters[place], None
-                completed += 1
-                writers[place].complete_mixed(entry_ids[place], lengths[place], waiter)
-        self._closed(completed)
-        if self._alone:
-            self._pass_on(bookie_id, [place for place in places if place in self._alone], None)
+                completed.append(place)
+        return completed
+
+    def _complete(self, places: Sequence[int]) -> None:
+        columns: tuple[list[Any], ...] = (self._writers, self._entry_ids, self._lengths, self._waiters)
+        if len(places) == len(self._writers):
+            self._waiters = [None] * len(places)
+        else:
+            columns = tuple([[items[place] for place in places] for items in columns])
+            for place in places:
+                self._waiters[place] = None
+        self._closed(len(places))
+        columns[0][0].complete_mixed(*columns)
 
     def failed(self, bookie_id: str, places: Sequence[int], error: Exception) -> None:
         """A bookie failed the entries at some places."""

@@ -6,23 +6,30 @@ from ..codec.digest import Digester
 from ..config import ClientConfig
 from .budget import ByteBudget
 from .interfaces import IBookieClient
-from .mixed_run import MixedRun
+from .mixed_run import MAX_BYTES, MixedRun
 from .turn_end import TurnEnd
+
+_BESIDE_PAYLOAD = 128
+"""Bytes of a frame that are not payload, rounded up."""
 
 
 class Mixing:
     """The mixed runs of those writers of a client that have digest type and password in common.
 
     :ivar digester: of all of them.
+    :ivar largest: bytes of the largest payload for which an entry may be part of a mixed run.
     :ivar bookies: the flow that the runs are sent over.
     :ivar turn_end: when they are sent.
     :ivar open_run: what appends of this turn join; None if the next one is to :meth:`begin` a run.
     """
 
-    __slots__ = ("digester", "bookies", "turn_end", "open_run", "_budget", "__weakref__")
+    __slots__ = ("digester", "bookies", "largest", "turn_end", "open_run", "_budget", "__weakref__")
 
-    def __init__(self, digester: Digester, bookies: IBookieClient, turn_end: TurnEnd, budget: ByteBudget) -> None:
+    def __init__(
+        self, digester: Digester, bookies: IBookieClient, turn_end: TurnEnd, budget: ByteBudget, max_frame_size: int
+    ) -> None:
         self.digester = digester
+        self.largest = min(MAX_BYTES, max_frame_size - _BESIDE_PAYLOAD)
         self.bookies = bookies
         self.turn_end = turn_end
         self._budget = budget
@@ -52,6 +59,7 @@ class Mixings:
         self._turn_end = turn_end
         self._budget = budget
         self._off = not config.max_connections_per_bookie
+        self._max_frame_size = config.netty_max_frame_size_bytes
         self._flow: IBookieClient | None = None
         self._by_digest: WeakValueDictionary[object, Mixing] = WeakValueDictionary()
 
@@ -64,5 +72,6 @@ class Mixings:
         found = self._by_digest.get(key)
         if found is None:
             self._flow = self._flow or self._bookies.open_flow()
-            found = self._by_digest[key] = Mixing(digester, self._flow, self._turn_end, self._budget)
+            found = Mixing(digester, self._flow, self._turn_end, self._budget, self._max_frame_size)
+            self._by_digest[key] = found
         return found

@@ -99,6 +99,12 @@ class QuorumWriter:
 
     _log = Logger()
 
+    __slots__ = (
+        "mixed", "in_flight", "troubled", "completed", "length", "members", "pending", "failure", "schedule", "_deaf",
+        "_clock", "_bookies", "_striped", "_changes", "_rules", "_advanced", "_ended", "_changing", "_failed",
+        "_failed_late", "_useless", "_warned", "_timeout",
+    )  # fmt: skip
+
     def __init__(
         self, clock: IReactorTime, bookies: IBookieClient, schedule: Schedule, ensemble: Iterable[str],
         changes: IEnsembleChange, rules: AddRules, advanced: Callable[[], None], ended: Callable[[Exception], None],

@@ -29,7 +29,6 @@ from .ensemble_change import NoEnsembleChange, StoredEnsembleChange
 from .exclusive_log import ExclusiveLog
 from .explicit_lac import ExplicitLac
 from .forced_sync import force_ensemble
-from .mixed_run import MixedRun
 from .open_ledger import OpenLedger
 from .pending_run import RunSealer
 from .quorum_writer import AddRules, QuorumWriter
@@ -61,6 +60,13 @@ class SealingWriter:
     """
 
     _log = Logger()
+
+    __slots__ = (
+        "quorum", "last_add_pushed", "length", "_lac", "_confirmed_length", "_put_off", "_explicit_lac", "_drained",
+        "ledger_id", "_ledger", "_largest", "_max_in_flight", "_most_held", "_stored", "_sealer", "_own", "_logs",
+        "_share", "_waiters", "_failure", "_closing", "__weakref__",
+    )  # fmt: skip
+    # thousands of open ledgers: what each append of theirs needs lies together
 
     def __init__(self, ledger: OpenLedger) -> None:
         """:param ledger: one that nobody else writes."""
@@ -137,8 +143,6 @@ class SealingWriter:
 
     def _push(self, payload: bytes, waiter: "Deferred[int]") -> None:
         """Gives a payload the next id; the waiter gets it once the entry is acknowledged."""
-        if self.quorum.mixed is not None:
-            self.leave_mixed()
         self._own.offer(payload)
         self.last_add_pushed = entry_id = self.last_add_pushed + 1
         self.length += len(payload)
@@ -148,8 +152,6 @@ class SealingWriter:
 
     def _push_many(self, payloads: Sequence[bytes], size: int, waiter: "Deferred[tuple[int, int]]") -> None:
         """Gives payloads of ``size`` bytes together the next ids; the waiter gets the first and the last."""
-        if self.quorum.mixed is not None:
-            self.leave_mixed()
         self._own.offer_many(payloads)
         first = self.last_add_pushed + 1
         self.last_add_pushed = last = self.last_add_pushed + len(payloads)
@@ -194,50 +196,6 @@ class SealingWriter:
         room = min(self._max_in_flight - self.quorum.in_flight, self._share.room())
         return room if room > 0 or self.quorum.idle else None
 
-    # ---- mixed runs ----------------------------------------------------------------------------------
-
-    def leave_mixed(self) -> None:
-        """Makes the entry that is part of a mixed run the first one of this writer's own runs."""
-        run = self.quorum.mixed
-        if run is None:
-            return
-        place, payload = self._take_back(run)
-        self._own.offer(payload)
-        self._sealer.go_on(self.quorum.completed, self.quorum.length)
-        if run.sent:
-            pending = self._sealer.take(self._own, self._max_in_flight, self._lac)
-            assert pending is not None
-            self.quorum.resume(pending)
-            self._share.update(self.quorum.in_flight)
-            run.stands_alone(place, pending)
-
-    def _take_back(self, run: MixedRun) -> tuple[int, bytes]:
-        place, payload, waiter = run.take_out(self)
-        self.quorum.mixed = None
-        entry_id = self.quorum.completed + 1
-        self._waiters.append((entry_id, waiter, entry_id))
-        return place, payload
-
-    def send_alone(self) -> None:
-        """As :meth:`leave_mixed`, of a run that was not sent; sends the entry."""
-        self.leave_mixed()
-        self._drain()
-
-    def complete_mixed(self, entry_id: int, length: int, waiter: "Deferred[int] | None") -> None:
-        """The entry that is part of a mixed run has its ack quorum, and the waiter is told."""
-        quorum, explicit = self.quorum, self._explicit_lac
-        if explicit is not None:
-            explicit.piggybacked = self._lac
-        quorum.mixed = None
-        quorum.completed = self._lac = entry_id
-        quorum.length = self._confirmed_length = length
-        if explicit is not None:
-            explicit.moved()
-        assert waiter is not None
-        waiter.callback(entry_id)
-        if self._drained is not None and self._at_rest:
-            self._notify_drained()
-
     # ---- completing ----------------------------------------------------------------------------------
 
     def _advanced(self) -> None:
@@ -280,8 +238,7 @@ class SealingWriter:
     def _ended(self, error: Exception) -> None:
         """Nothing succeeds after this."""
         self._failure, self._largest = error, _NOTHING
-        if self.quorum.mixed is not None:
-            self._take_back(self.quorum.mixed)
+        self._leave_others()
         self._share.update(0)
         for log in self._logs:
             log.abandon(error)
@@ -291,6 +248,9 @@ class SealingWriter:
         self._drop_held(error)
         self._notify_drained()
         self.close().addErrback(lambda _: None)  # whoever calls close() gets this result
+
+    def _leave_others(self) -> None:
+        """Sees to it that every entry on its way is one of those that :attr:`_waiters` are for."""
 
     def _drop_held(self, error: Exception) -> None:
         """Takes nothing more, and fails what is held back, for writers that have other entries than those pushed."""

@@ -6,26 +6,27 @@ from twisted.internet.defer import Deferred, fail
 
 from ..errors import IncorrectParameterError, LedgerClosedError
 from .claim_log import MAX_TERMS
+from .mixing_writer import MixingWriter
 from .open_ledger import OpenLedger
 from .producer import WhenFull
-from .sealing_writer import SealingWriter, as_bytes
+from .sealing_writer import as_bytes
 from .shared_log import SharedLog
 from .thread_appender import ThreadAppender, ThreadAppends
 
 
-class LedgerWriter(SealingWriter):
+class LedgerWriter(MixingWriter):
     """Appends to one ledger.
 
     ``append`` never blocks.  Await what it returns, every now and then, and it is never refused for want
     of memory.  Threads append through :meth:`appender`.
     """
 
-    _appends: ThreadAppends | None = None
+    __slots__ = ("_appends",)
 
     def __init__(self, ledger: OpenLedger) -> None:
         """:param ledger: one that nobody else writes."""
         super().__init__(ledger)
-        self._mixing = None if self._sealer.shape.wire == 3 else ledger.context.mixings.of(ledger.digester)
+        self._appends: ThreadAppends | None = None
 
     def append(self, data: bytes) -> "Deferred[int]":
         """Appends one entry.
@@ -38,11 +39,12 @@ class LedgerWriter(SealingWriter):
         size, quorum, mixing = len(data), self.quorum, self._mixing
         waiter: Deferred[int] = Deferred()
         if (
-            mixing is None or size > self._largest
-            or self._put_off or quorum.mixed is not None or quorum.pending or quorum.troubled
+            mixing is None or size > mixing.largest
+            or self._put_off or quorum.mixed or quorum.in_flight or quorum.troubled
         ):  # fmt: skip
             if self._refuses(size):
                 return fail(self._refusal(size))
+            self.leave_mixed()
             self._push(data, waiter)
             return waiter
         self.last_add_pushed = entry_id = self.last_add_pushed + 1
@@ -66,6 +68,7 @@ class LedgerWriter(SealingWriter):
         if self._refuses(largest):
             return fail(self._refusal(largest))
         waiter: Deferred[tuple[int, int]] = Deferred()
+        self.leave_mixed()
         self._push_many(payloads, sum(sizes), waiter)
         return waiter
 
@@ -107,5 +110,6 @@ class LedgerWriter(SealingWriter):
             self._notify_drained()
 
     def _drop_held(self, error: Exception) -> None:
+        super()._drop_held(error)
         if self._appends is not None:
             self._appends.log.shut(error)

@@ -4,10 +4,13 @@ import threading
 from collections.abc import Callable
 from typing import Any
 
+import attrs
 from twisted.trial.unittest import SynchronousTestCase
 
 from bookkeeper_twisted.client.pending_run import PendingRun
 from bookkeeper_twisted.client.producer import WhenFull
+from bookkeeper_twisted.client.quorum_writer import QuorumWriter
+from bookkeeper_twisted.client.write_handle import LedgerWriter
 from bookkeeper_twisted.config import ClientConfig
 from bookkeeper_twisted.errors import LedgerClosedError, LedgerFencedError
 from bookkeeper_twisted.model import LedgerState
@@ -26,12 +29,26 @@ def in_a_thread(work: Callable[[], object]) -> Any:
     return results[0]
 
 
+class SendsThen(QuorumWriter):
+    """Does something after the first run it sends."""
+
+    once: Callable[[], object] | None = None
+
+    def send(self, pending: PendingRun) -> None:
+        """Sends a run."""
+        super().send(pending)
+        then, SendsThen.once = SendsThen.once, None
+        if then is not None:
+            then()
+
+
 class AppenderTests(WriterTestCase):
     """One ledger."""
 
     def _payloads(self) -> list[bytes]:
-        stored = self.bookies["b0"].entries[LEDGER]
-        return [self.digester.entry(LEDGER, i, stored[i]).data for i in sorted(stored)]
+        ledger_id = self.writer.ledger_id
+        stored = self.bookies["b0"].entries[ledger_id]
+        return [self.digester.entry(ledger_id, i, stored[i]).data for i in sorted(stored)]
 
     def test_one_sequence(self) -> None:
         """Ids are given in one sequence: first to what was appended on the reactor's thread, in call order."""
@@ -50,17 +67,10 @@ class AppenderTests(WriterTestCase):
 
     def test_append_meanwhile(self) -> None:
         """An append that is made between two runs of what threads offered has the id it was told."""
+        self.writer = LedgerWriter(attrs.evolve(self.open(self.config, LEDGER + 1), quorum_writer=SendsThen))
         appender = self.writer.appender()
         ids: list[int] = []
-        quorum: Any = self.writer.quorum
-        send = quorum.send
-
-        def append_then(run: PendingRun) -> None:
-            quorum.send = send
-            send(run)
-            self.writer.append(b"r").addCallback(ids.append)
-
-        quorum.send = append_then
+        SendsThen.once = lambda: self.writer.append(b"r").addCallback(ids.append)
         in_a_thread(lambda: appender.offer(b"t0"))
         assert self.writer._appends is not None
         hole = self.writer._appends.log.producer()
