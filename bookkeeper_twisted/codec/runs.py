@@ -12,7 +12,8 @@ from . import v2_replies, v3_replies
 from .operations import FENCE, HIGH_PRIORITY, RECOVERY_ADD, Operation, V2Op
 
 __all__ = [
-    "FENCE", "HIGH_PRIORITY", "RECOVERY_ADD", "AddReplies", "AddRun", "BatchRead", "BatchReply", "ReadReply", "ReadRun",
+    "FENCE", "HIGH_PRIORITY", "RECOVERY_ADD", "AddReplies", "AddRun", "BatchRead", "BatchReply", "MixedAddReplies",
+    "ReadReply", "ReadRun",
 ]  # fmt: skip
 
 

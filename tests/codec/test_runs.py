@@ -3,8 +3,17 @@
 from twisted.trial.unittest import SynchronousTestCase
 
 from bookkeeper_twisted.codec.connection import ClientDecoder
-from bookkeeper_twisted.codec.runs import AddReplies, AddRun, BatchRead, BatchReply, ReadReply, ReadRun
+from bookkeeper_twisted.codec.runs import (
+    AddReplies,
+    AddRun,
+    BatchRead,
+    BatchReply,
+    MixedAddReplies,
+    ReadReply,
+    ReadRun,
+)
 from bookkeeper_twisted.errors import Status
+from bookkeeper_twisted.model import MixedRun
 
 from .flatten import flat
 from .wire_examples import KEY, entry, run
@@ -22,6 +31,21 @@ class RoundTripTests(SynchronousTestCase):
                     adds = AddRun(wire, 2, 0, False, KEY, run(7, 100, [30] * count), txn_ids)
                     expected = [AddReplies(status, 7, 100, count, txn_ids)]
                     self.assertEqual(flat(ClientDecoder(wire).receive(adds.replies(status))), flat(expected))
+
+    def test_mixed_adds(self) -> None:
+        """Adds of many ledgers, or some of them, are answered in their order; successes are read as they were sent."""
+        ledgers, ids = tuple(range(50, 70)), tuple(range(20))
+        entries = [entry(*pair) for pair in zip(ledgers, ids, strict=True)]
+        mixed = MixedRun(ledgers, ids, [-1] * 20, entries)
+        ((_, part),) = [split for split in mixed.split(2) if split[0]]
+        adds = AddRun(2, 2, 0, False, KEY, mixed)
+        for chosen, step in ((None, slice(None)), (part, slice(1, None, 2))):
+            (replies,) = ClientDecoder(2).receive(adds.replies(Status.EOK, chosen))
+            assert isinstance(replies, MixedAddReplies)
+            self.assertEqual((replies.ledger_ids, replies.entry_ids), (ledgers[step], ids[step]))
+            refused = ClientDecoder(2).receive(adds.replies(Status.EREADONLY, chosen))
+            wanted = zip(ledgers[step], ids[step], strict=True)
+            self.assertEqual(flat(refused), flat([AddReplies(Status.EREADONLY, *pair, 1) for pair in wanted]))
 
     def test_reads(self) -> None:
         """Reads are answered one by one or many at once; V2 has no place for the LAC."""

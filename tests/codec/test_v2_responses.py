@@ -8,18 +8,31 @@ from twisted.trial.unittest import SynchronousTestCase
 
 from bookkeeper_twisted.codec import v2_replies
 from bookkeeper_twisted.codec.connection import ClientDecoder
-from bookkeeper_twisted.codec.runs import AddReplies, BatchRead, BatchReply
+from bookkeeper_twisted.codec.runs import AddReplies, BatchRead, BatchReply, MixedAddReplies
 from bookkeeper_twisted.codec.v2_responses import records
 from bookkeeper_twisted.errors import CodecError, Status
 
 from .flatten import flat
-from .wire_examples import quick, run
+from .wire_examples import pieces, quick, run
+
+Part = tuple[Status, int, int, int]
+"""Status, ledger, first entry and count of consecutive replies."""
 
 
-def decode(data: bytes) -> tuple[list[object], CodecError | None]:
+def decode(*chunks: bytes) -> tuple[list[object], CodecError | None]:
     """What a V2 client gets."""
     decoder = ClientDecoder(2)
-    return decoder.receive(data), decoder.error
+    return [item for chunk in chunks for item in decoder.receive(chunk)], decoder.error
+
+
+def replies(parts: list[Part]) -> bytes:
+    """Add replies as a bookie sends them."""
+    return b"".join([v2_replies.ids_replies(2, 1, *part) for part in parts])
+
+
+def singles(parts: list[Part]) -> list[object]:
+    """What is to be read of them, one by one."""
+    return flat([AddReplies(*part) for part in parts])
 
 
 class ReplyTests(SynchronousTestCase):
@@ -54,29 +67,70 @@ class ReplyTests(SynchronousTestCase):
     @given(
         st.lists(
             st.tuples(
-                st.sampled_from([Status.EOK, Status.EOK, Status.EFENCED]), st.sampled_from([7, 8]), st.integers(0, 3),
-                st.integers(1, 40),
+                st.sampled_from([Status.EOK, Status.EOK, Status.EOK, Status.EFENCED]), st.integers(7, 30),
+                st.integers(0, 3), st.sampled_from([1, 1, 1, 2, 3, 40]),
             ),
-            max_size=8,
-        )
+            max_size=30,
+        ),
+        st.lists(st.integers(0, 1 << 16), max_size=4),
     )  # fmt: skip
-    def test_runs_of_add_replies(self, parts: list[tuple[Status, int, int, int]]) -> None:
-        """Replies in rows are those of single frames, in order, and a run has one status and ledger."""
-        frames = [
-            v2_replies.ids_reply(2, 1, status, ledger_id, first + i)
-            for status, ledger_id, first, count in parts
-            for i in range(count)
-        ]
-        singles = [value for data in frames for value in flat(decode(data)[0])]
-        self.assertEqual(flat(decode(b"".join(frames))[0]), singles)
-
-    def test_many_ledgers(self) -> None:
-        """Replies for many ledgers, one or two entries of each, are a run for each ledger, in their order."""
-        wanted = [(ledger_id, 2**40, 1 + ledger_id % 2) for ledger_id in range(100)]
-        frames = [v2_replies.ids_replies(2, 1, Status.EOK, *replies) for replies in wanted]
-        items, error = decode(b"".join(frames))
+    def test_any_add_replies(self, parts: list[Part], cuts: list[int]) -> None:
+        """Replies in rows are those of single frames, in order, whatever the chunks and however many the ledgers."""
+        items, error = decode(*pieces(replies(parts), cuts))
         self.assertIsNone(error)
-        self.assertEqual([(item.ledger_id, item.first, item.count) for item in items], wanted)  # type: ignore[attr-defined]
+        self.assertEqual(flat(items), singles(parts))
+
+
+class ManyLedgersTests(SynchronousTestCase):
+    """Add replies to writers that take turns."""
+
+    def _decoded(self, parts: list[Part]) -> list[object]:
+        items, error = decode(replies(parts))
+        self.assertIsNone(error)
+        self.assertEqual(flat(items), singles(parts))
+        return items
+
+    def test_mostly_different(self) -> None:
+        """Where a row has more than half as many ledgers as replies, it stays one row, as it came."""
+        for counts in ([1] * 100, [1, 2] * 50, [1, 1, 3], [2, 1]):
+            (item,) = self._decoded([(Status.EOK, 2**40 + n, 2**41, count) for n, count in enumerate(counts)])
+            assert isinstance(item, MixedAddReplies)
+            self.assertIsInstance(item.ledger_ids, tuple)
+            self.assertIsInstance(item.entry_ids, tuple)
+
+    def test_several_of_each(self) -> None:
+        """With half as many ledgers, or fewer, there is a run for each, in their order."""
+        for counts in ([2] * 100, [1, 1, 4], [2, 2], [1, 3], [3]):
+            items = self._decoded([(Status.EOK, 2**40 + n, 2**41, count) for n, count in enumerate(counts)])
+            self.assertEqual([item.count for item in items if isinstance(item, AddReplies)], counts)
+
+    def test_errors(self) -> None:
+        """Where they say no, there is a run for each ledger, however many they are."""
+        items = self._decoded([(Status.EFENCED, ledger_id, 5, 1) for ledger_id in range(100)])
+        self.assertEqual([type(item) for item in items], [AddReplies] * 100)
+
+    def test_between_others(self) -> None:
+        """A row of many ledgers continues no run before it, and no run continues it."""
+        refused, mixed = (Status.EFENCED, 7, 0, 3), [(Status.EOK, ledger_id, 3, 1) for ledger_id in range(7, 17)]
+        items = self._decoded([refused, *mixed, (Status.EFENCED, 16, 4, 3)])
+        self.assertEqual([type(item) for item in items], [AddReplies, MixedAddReplies, AddReplies])
+
+    def test_two(self) -> None:
+        """Two replies are no row."""
+        items = self._decoded([(Status.EOK, 7, 0, 1), (Status.EOK, 8, 0, 1)])
+        self.assertEqual([type(item) for item in items], [AddReplies] * 2)
+
+    def test_in_two_chunks(self) -> None:
+        """Wherever the bytes are cut, what is left of a row on either side is one if it has three replies."""
+        parts = [(Status.EOK, ledger_id, ledger_id % 3, 1) for ledger_id in range(8)]
+        data = replies(parts)
+        size = len(data) // 8
+        for cut in range(len(data) + 1):
+            items, _ = decode(data[:cut], data[cut:])
+            self.assertEqual(flat(items), singles(parts))
+            before = cut // size
+            rows = [len(item.ledger_ids) for item in items if isinstance(item, MixedAddReplies)]
+            self.assertEqual(rows, [count for count in (before, 8 - before) if count >= 3])
 
 
 class BatchTests(SynchronousTestCase):
