@@ -11,14 +11,16 @@ from twisted.internet.interfaces import ITCPTransport
 from twisted.internet.protocol import Factory, Protocol
 
 from bookkeeper_twisted.codec.v2_replies import IDS_REPLY, IDS_REPLY_LENGTH
+from bookkeeper_twisted.model import column
 
 _reactor: Any = reactor
 _LENGTH = struct.Struct(">I")
-_IDS = struct.Struct(">I20x16s")
-"""Of an add, after its length word: header, master key, ledger and entry."""
+_IDS_AT, _IDS_END = 28, 44
+"""Ledger and entry of an add, behind length word, header and master key."""
 
-_REPLY = struct.Struct(">III16s")
-assert _REPLY.size == IDS_REPLY.size
+_HEAD_SIZE = 8
+_HEAD = struct.Struct(">III")
+assert _HEAD.size + _IDS_END - _IDS_AT == IDS_REPLY.size
 
 
 class Confirming(Protocol):
@@ -38,15 +40,25 @@ class Confirming(Protocol):
         at, replies = 0, []
         while len(data) - at >= _LENGTH.size:
             (length,) = _LENGTH.unpack_from(data, at)
-            end = at + _LENGTH.size + length
-            if end > len(data):
+            size = _LENGTH.size + length
+            count = (len(data) - at) // size
+            if not count:
                 break
-            header, ids = _IDS.unpack_from(data, at + _LENGTH.size)
-            replies.append(_REPLY.pack(IDS_REPLY_LENGTH, header & 0xFFFF0000, 0, ids))
-            at = end
+            if not _alike(data, at, size, count):
+                count = 1
+            (header,) = _LENGTH.unpack_from(data, at + _LENGTH.size)
+            head = _HEAD.pack(IDS_REPLY_LENGTH, header & 0xFFFF0000, 0)
+            replies.append(head + head.join(column(data[at : at + count * size], size, count, _IDS_AT, _IDS_END)))
+            at += count * size
         self._rest = data[at:]
         assert self.transport is not None
         self.transport.write(b"".join(replies))
+
+
+def _alike(data: bytes, at: int, size: int, count: int) -> bool:
+    """Whether that many frames begin with the same length and header."""
+    end = at + count * size
+    return all(data[i:end:size].count(data[i]) == count for i in range(at, at + _HEAD_SIZE))
 
 
 def main() -> None:

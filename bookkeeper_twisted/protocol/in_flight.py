@@ -43,7 +43,10 @@ class InFlight:
         """Whether replies to these adds could be told from others."""
         if not self._by_key:
             return True
-        return not (self._mixed.is_taken(ledger_id, first) or self._adds.is_taken(ledger_id, first, count))
+        highest = self._mixed.highest
+        if ledger_id in highest and highest[ledger_id] >= first:
+            return False
+        return not self._adds.is_taken(ledger_id, first, count)
 
     def can_add_mixed(self, ledger_ids: Sequence[int], entry_ids: Sequence[int]) -> bool:
         """The same for adds of one entry each."""
@@ -61,12 +64,14 @@ class InFlight:
 
     def add(self, sent: SentAdds) -> None:
         """Adds were sent."""
+        flow, count = sent.flow, sent.count
         if self._by_key:
             self._adds.insert(sent.ledger_id, sent)
         else:
-            self._adds.insert(sent.flow.ids.flow_id, sent)
-            sent.flow.owed += sent.count
-        self._sent(sent)
+            self._adds.insert(flow.ids.flow_id, sent)
+            flow.owed += count
+        flow.waiting += count
+        self._traffic.unacknowledged += sent.size
 
     def add_mixed(self, sent: SentMixed) -> None:
         """Mixed adds were sent."""
@@ -117,13 +122,15 @@ class InFlight:
 
         :returns: them, and ledger and entry of replies that answer other adds, if any.
         """
+        if not self._mixed.highest:
+            return (), list(zip(ledger_ids, entry_ids, strict=True))
         parts, others = self._mixed.answered(ledger_ids, entry_ids)
         self._settle(parts)
         return parts, others
 
     def may_be_mixed(self, ledger_id: int) -> bool:
         """Whether a reply to an add of a ledger may answer mixed ones."""
-        return self._mixed.knows(ledger_id)
+        return ledger_id in self._mixed.highest
 
     def answered_read(self, key: int | tuple[int, int], reply: ReadReply) -> SentReads | None:
         """Files the reply to a read; takes out the reads that it completes."""

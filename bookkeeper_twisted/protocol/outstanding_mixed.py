@@ -120,38 +120,32 @@ class MixedPart:
 class OutstandingMixed:
     """Mixed adds in the order in which they were sent.
 
+    :ivar highest: of each ledger that has something here, the highest entry that was sent.
     :ivar abandoned: how many were given up and hold their keys.
     """
 
-    __slots__ = ("_sent", "_highest", "abandoned")
+    __slots__ = ("_sent", "highest", "abandoned")
 
     def __init__(self) -> None:
         self._sent: list[SentMixed] = []
-        self._highest: dict[int, int] = {}  # entry by ledger
+        self.highest: dict[int, int] = {}
         self.abandoned = 0
 
     def __bool__(self) -> bool:
         return any(sent.done is not None for sent in self._sent)
 
-    def is_taken(self, ledger_id: int, first: int) -> bool:
-        """Whether a reply to an entry from ``first`` on could be mistaken for another request's."""
-        return self._highest.get(ledger_id, -1) >= first
-
     def is_any_taken(self, ledger_ids: Sequence[int], entry_ids: Sequence[int]) -> bool:
-        """The same for an entry of each of these ledgers."""
-        highest = self._highest
+        """Whether a reply to one of these could be mistaken for another request's: ledgers, and an entry of each."""
+        highest = self.highest
         if highest.keys().isdisjoint(ledger_ids):
             return False
-        return any(map(self.is_taken, ledger_ids, entry_ids))
-
-    def knows(self, ledger_id: int) -> bool:
-        """Whether a reply to an add of a ledger may answer something here."""
-        return ledger_id in self._highest
+        taken = map(highest.get, ledger_ids, repeat(-1))
+        return any([found >= entry_id for found, entry_id in zip(taken, entry_ids, strict=True)])
 
     def insert(self, sent: SentMixed) -> None:
         """Remembers adds whose keys are not taken."""
         self._sent.append(sent)
-        self._highest.update(zip(sent.ledger_ids, sent.entry_ids, strict=True))
+        self.highest.update(zip(sent.ledger_ids, sent.entry_ids, strict=True))
 
     def answered(
         self, ledger_ids: tuple[int, ...], entry_ids: tuple[int, ...]
@@ -187,15 +181,19 @@ class OutstandingMixed:
         else:
             parts.append(sent.part(places))
         if not sent.left:
-            self._sent.remove(sent)
-            self._free(sent)
+            at = self._sent.index(sent)
+            del self._sent[at]
+            self._free(sent, self._sent[:at])
 
-    def _free(self, sent: SentMixed) -> None:
-        highest = self._highest
+    def _free(self, sent: SentMixed, overtaken: Sequence[SentMixed]) -> None:
+        highest = self.highest
         freed = tuple(map(highest.pop, sent.ledger_ids, repeat(-1)))
         if freed != sent.entry_ids:  # some ledgers have more
             kept = zip(sent.ledger_ids, freed, sent.entry_ids, strict=True)
             highest.update([(ledger_id, found) for ledger_id, found, entry_id in kept if found > entry_id])
+        for older in reversed(overtaken):  # what they have of these ledgers is the highest again
+            for ledger_id, entry_id in zip(older.ledger_ids, older.entry_ids, strict=True):
+                highest.setdefault(ledger_id, entry_id)
 
     def expire(self, now: float) -> list[MixedPart]:
         """Gives up what is overdue."""
@@ -214,6 +212,6 @@ class OutstandingMixed:
         """Takes out everything somebody waits for."""
         parts = self._give_up(lambda sent: True)
         self._sent.clear()
-        self._highest.clear()
+        self.highest.clear()
         self.abandoned = 0
         return parts

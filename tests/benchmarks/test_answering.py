@@ -28,3 +28,20 @@ class ConfirmingTests(SynchronousTestCase):
         (replies,) = ClientDecoder(2, _LIMIT).receive(transport.value())
         assert isinstance(replies, AddReplies)
         self.assertEqual((replies.status, replies.ledger_id, replies.first, replies.count), (Status.EOK, 7, 3, 2))
+
+    def test_rows(self) -> None:
+        """Rows of equal frames and frames of other sizes in one chunk are confirmed in their order."""
+        digester, frames, wanted = Digester(DigestType.CRC32C, b""), b"", list[tuple[int, int]]()
+        for ledger_id, sizes in ((7, [5] * 40), (8, [5, 900, 5]), (9, [6] * 3)):
+            run = digester.seal(ledger_id, 0, -1, 0, [bytes(size) for size in sizes])
+            frames += v2.encode_adds(digester.master_key, run, 0, False, 0)
+            wanted += [(ledger_id, entry_id) for entry_id in range(len(sizes))]
+        transport, bookie = StringTransport(), Confirming()
+        bookie.makeConnection(transport)
+        bookie.dataReceived(frames[:-10])
+        bookie.dataReceived(frames[-10:])
+        found = list[tuple[int, int]]()
+        for replies in ClientDecoder(2, _LIMIT).receive(transport.value()):
+            assert isinstance(replies, AddReplies)
+            found += [(replies.ledger_id, replies.first + i) for i in range(replies.count)]
+        self.assertEqual(found, wanted)

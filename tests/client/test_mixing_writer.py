@@ -25,7 +25,7 @@ class LeavingTests(WriterTestCase):
         self.assertIsNone(self.writer.quorum.mixed)
         self.settle()
         self.assertEqual([self.successResultOf(each) for each in appended], [0, 1])
-        self.assertEqual([request for request in self.bookies["b0"].requests if request[0] == "add"][0][2:], (0, 2))
+        self.assertEqual(self.bookies["b0"].requests[0][2:], (0, 2))
 
     def test_large_frames(self) -> None:
         """An entry that no frame can carry is refused, whatever may be mixed."""
