@@ -31,6 +31,7 @@ class Ledger:
     :ivar confirmed: the highest id anybody was told of as confirmed: a writer or a reader.
     :ivar holders: bookies that acknowledged an entry.
     :ivar lacs: the LAC that an entry carries.
+    :ivar added: the bytes of an entry as its writer sent it.
     :ivar closed: last entry and length, once it is closed.
     """
 
@@ -40,6 +41,7 @@ class Ledger:
     confirmed: int = -1
     holders: dict[int, dict[str, None]] = attrs.field(factory=dict)
     lacs: dict[int, int] = attrs.field(factory=dict)
+    added: dict[int, bytes] = attrs.field(factory=dict)
     metadata: LedgerMetadata | None = None
     closed: tuple[int, int] | None = None
     deleted: bool = False
@@ -184,6 +186,8 @@ class Checker:
             payload = ledger.payloads.get(entry_id)
             if payload is None or not stored.endswith(payload):
                 self.fail("S14", f"{bookie_id} stored {stored!r} as entry {entry_id} of ledger {run.ledger_id}")
+            if not recovery and ledger.added.setdefault(entry_id, stored) != stored:
+                self.fail("S14", f"{bookie_id} stored entry {entry_id} of ledger {run.ledger_id} as no other bookie")
             ledger.holders.setdefault(entry_id, {})[bookie_id] = None
             ledger.lacs.setdefault(entry_id, int.from_bytes(stored[16:24], "big", signed=True))
 

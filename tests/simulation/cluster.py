@@ -7,8 +7,12 @@ import attrs
 from twisted.internet.defer import Deferred
 
 from bookkeeper_twisted.client import BookKeeper
+from bookkeeper_twisted.client.sealed_adds import SealedAdds
 from bookkeeper_twisted.codec.operations import FENCE
 from bookkeeper_twisted.codec.runs import BatchReply
+from bookkeeper_twisted.config import ClientConfig
+from bookkeeper_twisted.protocol.outstanding import AddsDone
+from bookkeeper_twisted.protocol.outstanding_mixed import MixedAdds, MixedDone
 from bookkeeper_twisted.testing.simulation import BookieNode, BookieSettings, ClientNode, World
 from bookkeeper_twisted.testing.simulation.client_node import Connect
 
@@ -26,18 +30,44 @@ class Parts:
 
 
 class CountedBookies:
-    """The bookies as a client calls them; batch reads that gave several entries are counted by purpose."""
+    """The bookies as a client calls them.  Batch reads that gave several entries are counted by purpose, and of mixed
+    runs: that they are sent, that entries fail that are not acknowledged, and that entries are sent to a new bookie.
 
-    def __init__(self, inner: Any, history: History) -> None:
+    :param client: stands for the client.
+    """
+
+    def __init__(self, inner: Any, history: History, client: object) -> None:
         self._inner = inner
         self._history = history
+        self._client = client
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._inner, name)
 
     def open_flow(self) -> "CountedBookies":
         """See :meth:`~bookkeeper_twisted.client.interfaces.IBookieClient.open_flow`."""
-        return CountedBookies(self._inner.open_flow(), self._history)
+        return CountedBookies(self._inner.open_flow(), self._history, self._client)
+
+    def add(self, bookie_id: str, adds: SealedAdds, done: AddsDone) -> None:
+        """See :meth:`~bookkeeper_twisted.client.interfaces.IBookieClient.add`."""
+        if self._history.mixed.get((adds.ledger_id, adds.first)) is self._client:
+            self._history.count("ensemble change of a mixed run")
+        self._inner.add(bookie_id, adds, done)
+
+    def add_mixed(self, bookie_id: str, adds: MixedAdds, done: MixedDone) -> None:
+        """See :meth:`~bookkeeper_twisted.client.interfaces.IBookieClient.add_mixed`."""
+        keys, history = list(zip(adds.ledger_ids, adds.entry_ids, strict=True)), self._history
+        history.count("mixed run")
+        history.mixed.update(dict.fromkeys(keys, self._client))
+
+        def count(bookie_id: str, places: Sequence[int], error: Exception | None) -> None:
+            if error is not None:
+                waiting = [place for place in places if history.checker.ledger(keys[place][0]).acked < keys[place][1]]
+                if waiting:
+                    history.count("failure in a mixed run")
+            done(bookie_id, places, error)
+
+        self._inner.add_mixed(bookie_id, adds, count)
 
     def read_batch(
         self, bookie_id: str, ledger_id: int, first: int, max_count: int, max_size: int, flags: int = 0,
@@ -81,20 +111,23 @@ class Cluster:
     def _bookie(self, number: int, settings: BookieSettings) -> BookieNode:
         return self._parts.bookie(self.world, f"b{number}", settings, self.history)
 
-    def new_client(self, role: str, number: int) -> ClientNode:
-        """One more client process."""
-        self._n_clients += 1
+    def config(self, number: int) -> ClientConfig:
+        """Of an ordinary client."""
         wires: Sequence[str] = self.scenario.wires
         shared, wire = self.scenario.client, wires[number % len(wires)]
         alone = wire == "v2" and shared.max_connections_per_bookie == 1  # V2 does not do with one socket
-        config = attrs.evolve(shared, wire_protocol="auto" if alone else wire)
+        return attrs.evolve(shared, wire_protocol="auto" if alone else wire)
+
+    def new_client(self, role: str, config: ClientConfig) -> ClientNode:
+        """One more client process."""
+        self._n_clients += 1
         node = ClientNode(self.world, f"{role}{self._n_clients}", config, self._connect)
         self.clients[node.name] = node
         self.history.note(node.name, "starts, wire protocol {}", config.wire_protocol)
         return node
 
     def _connect(self, clock: Any, driver: Any, bookies: Any, *parts: Any, **named: Any) -> BookKeeper:
-        return self._parts.connect(clock, driver, CountedBookies(bookies, self.history), *parts, **named)
+        return self._parts.connect(clock, driver, CountedBookies(bookies, self.history, object()), *parts, **named)
 
     def living_clients(self) -> list[ClientNode]:
         """Those whose process is alive."""

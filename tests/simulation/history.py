@@ -40,6 +40,7 @@ class History:
 
     :ivar lines: for people; only kept if asked for.
     :ivar counters: how often each rare path ran.
+    :ivar mixed: ledger and entry of what was sent in mixed runs, and what stands for the client.
     :ivar announced: called with the metadata of a ledger whose recovery begins.
     """
 
@@ -47,6 +48,7 @@ class History:
         self.lines: list[str] = []
         self.calls: list[Call] = []
         self.counters: dict[str, int] = {}
+        self.mixed: dict[tuple[int, int], object] = {}
         self.checker = checker
         self.announced: Callable[[LedgerMetadata], None] = lambda metadata: None
         self._world = world

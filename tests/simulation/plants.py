@@ -13,19 +13,24 @@ from twisted.internet.defer import Deferred, succeed
 from bookkeeper_twisted.bookie.bookie import Bookie
 from bookkeeper_twisted.bookie.engine import EngineOptions
 from bookkeeper_twisted.bookie.group_commit import CommitOptions
-from bookkeeper_twisted.client import BookKeeper, ensemble_change, sealing_writer
+from bookkeeper_twisted.client import BookKeeper, ensemble_change, mixed_run, sealing_writer
 from bookkeeper_twisted.client.ensemble_change import StoredEnsembleChange, find_substitutes, substituted, with_segment
 from bookkeeper_twisted.client.lac_coverage import KnownLac, LacCoverage
+from bookkeeper_twisted.client.mixed_frames import MixedFrames, seal_mixed
+from bookkeeper_twisted.client.mixed_run import MixedRun
+from bookkeeper_twisted.client.pending_run import PendingRun, RunSealer
 from bookkeeper_twisted.client.placement import Schedule
-from bookkeeper_twisted.client.quorum_writer import QuorumWriter
+from bookkeeper_twisted.client.quorum_writer import Member, QuorumWriter
 from bookkeeper_twisted.client.recovery_rules import RecoveryRules
 from bookkeeper_twisted.client.write_back import WriteBack
 from bookkeeper_twisted.codec.digest import Digester
 from bookkeeper_twisted.codec.operations import HIGH_PRIORITY
+from bookkeeper_twisted.config import ClientConfig
 from bookkeeper_twisted.errors import MetadataError, MetadataVersionError
 from bookkeeper_twisted.metadata.interfaces import Versioned
 from bookkeeper_twisted.metadata.update_loop import update
 from bookkeeper_twisted.model import EntryRun, LedgerMetadata, LedgerState, Segment
+from bookkeeper_twisted.protocol.outstanding_mixed import SentMixed
 from bookkeeper_twisted.testing.simulation import BookieSettings
 
 from .cluster import Parts
@@ -181,12 +186,58 @@ def _newest_is_confirmed(self: LacCoverage, last_entry: bytes) -> KnownLac:
 _TOLD_BY = LacCoverage._told_by
 
 
+def _count_twice(self: MixedRun, bookie_id: str, places: Sequence[int]) -> None:
+    """One acknowledgement is as good as two."""
+    _ACKNOWLEDGED(self, bookie_id, places)
+    _ACKNOWLEDGED(self, bookie_id, places)
+
+
+_ACKNOWLEDGED = MixedRun.acknowledged
+
+
+def _successor(self: MixedRun, place: int, bookie_id: str) -> Member:
+    """Who has the bookie's position by now."""
+    return self._writers[place].quorum.members[_MEMBER(self, place, bookie_id).position]
+
+
+_MEMBER = MixedRun._member
+
+
+def _forget_acks(self: MixedRun, place: int, pending: PendingRun) -> None:
+    """Who is alone begins anew."""
+    self._alone[place] = pending
+
+
+def _confirm_at_once(digester: Digester, *columns: Sequence[Any]) -> MixedFrames:
+    """An entry is as good as confirmed."""
+    ledger_ids, entry_ids, _, *others = columns
+    return seal_mixed(digester, ledger_ids, entry_ids, entry_ids, *others)
+
+
+def _keep_length(self: RunSealer, last: int, length: int) -> None:
+    """The length is what it was."""
+    self.last = last
+
+
+def _answer_in_turn(self: SentMixed, ledger_ids: Sequence[int], entry_ids: Sequence[int]) -> range:
+    """Replies come in the order of requests."""
+    at, count = self.count - self.left, min(self.left, len(ledger_ids))
+    self.left -= count
+    return range(at, at + count)
+
+
 # ---- the plants ------------------------------------------------------------------------------------------
 
 _QUIET = {"n_readers": 0, "n_deleters": 0, "mean_pause": 0.05, "seconds": 10.0}
 _RECOVERED = {**_QUIET, "n_writers": 3, "n_recoverers": 3, "mean_recovery": 0.5, "mean_fault": 1.0}
 _SPARES = {**_QUIET, "n_bookies": 6, "quorums": [(3, 3, 2), (4, 2, 2)], "mean_fault": 1.0}
 _UNSYNCED = EngineOptions(commit=CommitOptions(sync_data=False, sync_interval=30.0))
+
+_MIXING = ClientConfig(
+    max_connections_per_bookie=2, add_entry_timeout_sec=1.0, read_entry_timeout_sec=1.0,
+    client_connect_timeout_millis=500,
+)  # fmt: skip
+_MIXED = {**_SPARES, "n_writers": 0, "mixing": _MIXING}
 
 PLANTS = (
     Plant(
@@ -251,5 +302,36 @@ PLANTS = (
     Plant(
         "digests are not verified", ("S18",), {"n_readers": 3, "faults": ["wrong data"], "mean_fault": 0.5},
         [(Digester, "verify", lambda self, run: None)],
+    ),
+    Plant(
+        "acks of a mixed run are counted twice", ("S16",), {**_MIXED, "faults": ["slow link", "reset"]},
+        [(MixedRun, "acknowledged", _count_twice)],
+    ),
+    Plant(
+        "an answer of a replaced bookie to a mixed run is taken for its successor's", ("S16", "liveness"),
+        {**_MIXED, "quorums": [(3, 3, 2)], "faults": ["slow link", "slow disk"], "mean_fault": 0.3},
+        [(MixedRun, "_member", _successor)],
+    ),
+    Plant(
+        "an entry that leaves its mixed run forgets its acks", ("liveness",),
+        {**_MIXED, "quorums": [(3, 3, 3), (4, 2, 2)], "faults": ["slow link"]},
+        [(MixedRun, "stands_alone", _forget_acks)],
+    ),
+    Plant(
+        "a failed entry stays in its mixed run", ("liveness",), {**_MIXED, "faults": ["kill", "reset"]},
+        [(MixedRun, "failed", lambda self, bookie_id, places, error: None)],
+    ),
+    Plant(
+        "entries of a mixed run are confirmed by themselves", ("S13", "S16"),
+        {**_MIXED, "n_readers": 3, "faults": ["slow link"]}, [(mixed_run, "seal_mixed", _confirm_at_once)],
+    ),
+    Plant(
+        "an entry that leaves its mixed run has another length", ("S14",), {**_MIXED, "faults": ["reset"]},
+        [(RunSealer, "go_on", _keep_length)],
+    ),
+    Plant(
+        "replies to mixed adds are taken to be in order", ("S13", "S16", "S14", "liveness"),
+        {**_MIXED, "faults": ["slow disk"], "bookie": BookieSettings(n_journals=2)},
+        [(SentMixed, "in_turn", _answer_in_turn)],
     ),
 )  # fmt: skip

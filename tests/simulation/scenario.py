@@ -31,6 +31,7 @@ class Scenario:
     :ivar mean_fault: seconds between the strikes of one kind of fault.
     :ivar wires: wire protocol of each client.
     :ivar max_append: entries appended at once.
+    :ivar mixing: configuration of a client that writes several ledgers at once; None if there is none.
     """
 
     seed: int | str
@@ -53,6 +54,7 @@ class Scenario:
     max_append: int = 4
     n_turn_takers: int = 0
     n_threaded: int = 0
+    mixing: ClientConfig | None = None
 
     @classmethod
     def draw(cls, seed: int | str) -> "Scenario":
@@ -61,7 +63,7 @@ class Scenario:
         n_bookies = chance.randint(3, 7)
         n_writers, n_readers = chance.choice((1, 1, 2, 2, 2, 3, 4)), chance.choice((0, 0, 1, 1, 2, 3))
         n_recoverers = chance.choice((0, 1, 2, 3, 3))
-        return cls(
+        drawn = cls(
             seed, n_bookies, [_quorums(chance, n_bookies) for _ in range(2)], chance.uniform(4, 9),
             n_writers, n_readers, n_recoverers, chance.choice((0, 0, 0, 1)),
             mean_pause=chance.choice((0.05, 0.2, 0.5)), mean_fault=chance.choice((2.0, 4.0, 8.0)),
@@ -72,6 +74,7 @@ class Scenario:
             metadata_delay=chance.choice((0.001, 0.01, 0.1)), watch_delay=chance.choice((0.001, 0.1, 2.0)),
             n_turn_takers=chance.choice((0, 0, 1)), n_threaded=stream(seed, "threads").choice((0, 0, 1)),
         )  # fmt: skip
+        return attrs.evolve(drawn, mixing=_mixing(stream(seed, "mixing"), drawn.client))
 
 
 def _quorums(chance: Random, n_bookies: int) -> tuple[int, int, int]:
@@ -106,4 +109,17 @@ def _client(chance: Random, connections: Random) -> ClientConfig:
         max_connections_per_bookie=connections.choice((0, 0, 0, 1, 2, 4)),
         connection_grace_sec=connections.choice((0.0, 0.0, 0.5)),
         append_linger_msec=connections.choice((0.0, 0.0, 0.0, 20.0)),
+    )
+
+
+def _mixing(chance: Random, client: ClientConfig) -> ClientConfig | None:
+    """Mixed runs are of V2, over sockets that ledgers share; with one socket all is V3."""
+    if chance.random() >= 1 / 3:
+        return None
+    return attrs.evolve(
+        client,
+        max_connections_per_bookie=chance.choice((2, 2, 4)),
+        wire_protocol=chance.choice(("v2", "auto")),
+        delay_ensemble_change=chance.random() < 0.2,
+        explicit_lac_interval=chance.choice((0, 0, 0, 200)),
     )

@@ -162,6 +162,15 @@ class CheckerTests(SynchronousTestCase):
         self.checker.read(1, 0, [Entry(1, 0, b"other", 6, -1)])
         self.noticed("S14", "S18")
 
+    def test_sent_otherwise(self) -> None:
+        """An entry that its writer sends again with another header is noticed (S14); a recovery's may differ."""
+        header = b"".join(n.to_bytes(8, "big", signed=True) for n in (1, 2, 0, 6))
+        run = EntryRun.of_entries(1, 2, [header + _payload(2)])
+        self.checker.stored("c:1", run, True, False)
+        self.noticed()
+        self.checker.stored("c:1", run, False, False)
+        self.noticed("S14")
+
     def test_taken_after_a_fence(self) -> None:
         """An ordinary add after a fence is noticed (S3); a recovery's is fine."""
         run = EntryRun.of_entries(1, 3, [bytes(32) + _payload(3)])

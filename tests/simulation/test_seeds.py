@@ -15,6 +15,7 @@ RARE = (
     "ensemble change", "fencing", "recovery", "concurrent recovery", "restart",
     "batch read", "batch in recovery", "batch with news",
     "flush of threads",
+    "mixed run", "append after a mixed one", "failure in a mixed run", "ensemble change of a mixed run",
 )  # fmt: skip
 """Paths that have to run in one seed of twenty at least."""
 

@@ -1,6 +1,6 @@
 """What the clients of a run do while the faults strike."""
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from functools import partial
 from typing import Any, TypeVar
 
@@ -8,6 +8,7 @@ from twisted.internet.defer import Deferred
 from twisted.python.failure import Failure
 
 from bookkeeper_twisted.client import LedgerReader, LedgerWriter
+from bookkeeper_twisted.config import ClientConfig
 from bookkeeper_twisted.errors import BookKeeperError
 from bookkeeper_twisted.testing.simulation import ClientNode
 
@@ -37,8 +38,11 @@ class Role:
 
     def start(self) -> None:
         """Begins in a process of its own."""
-        self.node = self.cluster.new_client(self.name, self.number)
+        self.node = self.cluster.new_client(self.name, self._config())
         self.node.spawn(self._run()).addErrback(self._broken)
+
+    def _config(self) -> ClientConfig:
+        return self.cluster.config(self.number)
 
     def _broken(self, failure: Failure) -> None:
         self.checker.fail("crash", f"{self.node.name} ended: {failure.getTraceback()}")
@@ -122,7 +126,7 @@ class Writer(Role):
         call = self._begin("append", ledger_id)
         first = writer.last_add_pushed + 1
         payloads = [self._payload(ledger_id, first + i) for i in range(count)]
-        appending = writer.append_many(payloads)
+        appending = self._give(writer, payloads)
         if writer.last_add_pushed == first + count - 1:
             for entry_id, payload in enumerate(payloads, first):
                 self.checker.appended(ledger_id, entry_id, payload)
@@ -141,6 +145,10 @@ class Writer(Role):
             failed.append(failure.value)
 
         return appending.addCallbacks(acked, refused).addErrback(self._broken)
+
+    def _give(self, writer: LedgerWriter, payloads: Sequence[bytes]) -> "Deferred[tuple[int, int]]":
+        """Fires with the first and the last id."""
+        return writer.append_many(payloads)
 
     def _payload(self, ledger_id: int, entry_id: int) -> bytes:
         return b"%d/%d/" % (ledger_id, entry_id) + self.chance.randbytes(self.chance.randint(0, 120))
