@@ -79,6 +79,25 @@ class OutstandingAddsTests(SynchronousTestCase):
         self.assertTrue(self.adds.is_taken(LANE + 1, 9, 1))
         self.assertFalse(self.adds.is_taken(LANE + 1, 4, 3))
 
+    def test_any_taken(self) -> None:
+        """One key that is taken in its own lane is enough; the keys of other lanes do not matter."""
+        other = LANE + 1
+        self.adds.insert(other, _sent(3, 50, 2))
+        self.assertTrue(self.adds.is_any_taken((1, other, LANE), (5, 0, 29)))
+        self.assertTrue(self.adds.is_any_taken((other, LANE), (51, 30)))
+        self.assertFalse(self.adds.is_any_taken((1, other, LANE), (5, 29, 50)))
+        self.assertFalse(self.adds.is_any_taken((1, 2), (5, 50)))
+        self.adds.answered(other, 50, 1)
+        self.assertFalse(self.adds.is_any_taken((LANE, other), (30, 50)))
+        self.assertTrue(self.adds.is_any_taken((LANE, other), (30, 51)))
+
+    def test_any_taken_after_giving_up(self) -> None:
+        """What was given up without numbers is still taken."""
+        self.adds.expire(5.0, keep_taken=True)
+        self.assertTrue(self.adds.is_any_taken((1, LANE), (0, 12)))
+        self.adds.answered(LANE, 0, 30)
+        self.assertFalse(self.adds.is_any_taken((1, LANE), (0, 12)))
+
     def test_expire(self) -> None:
         """What is overdue is given up; with numbers of its own it is forgotten."""
         self.adds.insert(LANE, _sent(3, 30, 1, deadline=9.0))
