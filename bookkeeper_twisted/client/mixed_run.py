@@ -85,11 +85,11 @@ class MixedRun:
             self._joined[at : at + _COLUMNS] = ()
             return at // _COLUMNS, payload, waiter
         place = self._writers.index(writer)
-        waiter, self._waiters[place] = self._waiters[place], None
+        payload, waiter = self._payloads[place], self._waiters[place]
         assert waiter is not None
-        self._missing[place] = _NEVER
+        self._waiters[place], self._missing[place] = None, _NEVER
         self._closed(1)
-        return place, self._payloads[place], waiter
+        return place, payload, waiter
 
     def stands_alone(self, place: int, pending: PendingRun) -> None:
         """The entry that was taken out after it was sent is this run now."""
@@ -207,6 +207,7 @@ class MixedRun:
         if count:
             self._open -= count
             if not self._open:
+                self._payloads, self._lengths = [], []  # bookies that are slow to answer hold the rest
                 self._mixing.in_flight(-self._size)
 
 

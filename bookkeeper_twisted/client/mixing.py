@@ -1,6 +1,6 @@
 """Which appends join a mixed run, and the way that mixed runs take."""
 
-from weakref import WeakValueDictionary
+from weakref import WeakValueDictionary, finalize
 
 from ..codec.digest import Digester
 from ..config import ClientConfig
@@ -60,7 +60,6 @@ class Mixings:
         self._budget = budget
         self._off = not config.max_connections_per_bookie
         self._max_frame_size = config.netty_max_frame_size_bytes
-        self._flow: IBookieClient | None = None
         self._by_digest: WeakValueDictionary[object, Mixing] = WeakValueDictionary()
 
     def of(self, digester: Digester) -> Mixing | None:
@@ -71,7 +70,8 @@ class Mixings:
         key = (digester.digest_type, digester.master_key)
         found = self._by_digest.get(key)
         if found is None:
-            self._flow = self._flow or self._bookies.open_flow()
-            found = Mixing(digester, self._flow, self._turn_end, self._budget, self._max_frame_size)
+            flow = self._bookies.open_flow()
+            found = Mixing(digester, flow, self._turn_end, self._budget, self._max_frame_size)
+            finalize(found, flow.retire).atexit = False  # sockets that no writer needs are free to go
             self._by_digest[key] = found
         return found
