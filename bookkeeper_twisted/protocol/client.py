@@ -119,8 +119,8 @@ class ClientConnection(Protocol):
     def add_mixed(self, ids: RequestIds, adds: MixedAdds, done: MixedDone) -> None:
         """Sends adds of one entry each of many ledgers."""
         deadline = self._clock.seconds() + self._limits.add_timeout
-        order = self._send(self.writer.append, ids, adds.frames, len(adds.ledger_ids))
         flow = self.in_flight.flows.of(ids)
+        order = self._send(self.writer.append, ids, adds.frames, len(adds.ledger_ids))
         self.in_flight.add_mixed(SentMixed(flow, order, deadline, adds, done))
 
     def read(self, ids: RequestIds, ledger_id: int, entry_ids: Sequence[int]) -> "Deferred[list[ReadReply]]":
