@@ -10,6 +10,7 @@ before, so that it suffices to know, of each ledger, the highest entry that was 
 
 from collections.abc import Callable, Sequence
 from itertools import repeat
+from operator import ge
 from typing import Protocol
 
 from .outstanding import SendingFlow
@@ -139,8 +140,7 @@ class OutstandingMixed:
         highest = self.highest
         if highest.keys().isdisjoint(ledger_ids):
             return False
-        taken = map(highest.get, ledger_ids, repeat(-1))
-        return any([found >= entry_id for found, entry_id in zip(taken, entry_ids, strict=True)])
+        return any(map(ge, map(highest.get, ledger_ids, repeat(-1)), entry_ids))
 
     def insert(self, sent: SentMixed) -> None:
         """Remembers adds whose keys are not taken."""
