@@ -39,11 +39,19 @@ _LARGEST_ID = (1 << 63) - 1
 _LEDGER = struct.Struct(">q")
 _LENGTH = struct.Struct(">i")
 
+_FRAME_RESERVE = 128
+"""What a frame of any operation in either wire version needs beside the entry, rounded up."""
+
 Store = Callable[[bytearray, int, bytes, Any], None]
 """``store(buffer, at, head, payload)``: lays out a frame in one step."""
 
 Row = tuple[Store, int, bytes]
 """What all frames of one payload size share: how to store them, their size, their first bytes."""
+
+
+def largest_payload(max_frame_size: int, digest_size: int) -> int:
+    """Bytes of the largest payload whose entry fits a frame of any operation."""
+    return max_frame_size - _FRAME_RESERVE - 4 - ENTRY_HEADER_SIZE - digest_size
 
 
 class FrameShape(Protocol):

@@ -5,12 +5,10 @@ from weakref import WeakValueDictionary, finalize
 from ..codec.digest import Digester
 from ..config import ClientConfig
 from .budget import ByteBudget
+from .frame_shape import largest_payload
 from .interfaces import IBookieClient
 from .mixed_run import MAX_BYTES, MixedRun
 from .turn_end import TurnEnd
-
-_BESIDE_PAYLOAD = 128
-"""Bytes of a frame that are not payload, rounded up."""
 
 
 class Mixing:
@@ -29,7 +27,7 @@ class Mixing:
         self, digester: Digester, bookies: IBookieClient, turn_end: TurnEnd, budget: ByteBudget, max_frame_size: int
     ) -> None:
         self.digester = digester
-        self.largest = min(MAX_BYTES, max_frame_size - _BESIDE_PAYLOAD)
+        self.largest = min(MAX_BYTES, largest_payload(max_frame_size, digester.size))
         self.bookies = bookies
         self.turn_end = turn_end
         self._budget = budget

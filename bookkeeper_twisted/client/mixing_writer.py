@@ -50,6 +50,7 @@ class MixingWriter(SealingWriter):
         return place, payload
 
     def _leave_others(self) -> None:
+        self._mixing = None  # who is told of the end may append again, and is to be refused
         if self.quorum.mixed is not None:
             self._take_out(self.quorum.mixed)
 

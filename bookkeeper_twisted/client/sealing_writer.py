@@ -22,13 +22,14 @@ from ..errors import (
     LedgerClosedError,
     TooManyRequestsError,
 )
-from ..model import ENTRY_HEADER_SIZE, INVALID_ENTRY_ID, LedgerMetadata, LedgerState
+from ..model import INVALID_ENTRY_ID, LedgerMetadata, LedgerState
 from .claim_log import ClaimLog
 from .closing import close_ledger
 from .ensemble_change import NoEnsembleChange, StoredEnsembleChange
 from .exclusive_log import ExclusiveLog
 from .explicit_lac import ExplicitLac
 from .forced_sync import force_ensemble
+from .frame_shape import largest_payload
 from .open_ledger import OpenLedger
 from .pending_run import RunSealer
 from .quorum_writer import AddRules, QuorumWriter
@@ -36,10 +37,6 @@ from .shared_result import SharedResult
 
 _rules = lru_cache(maxsize=64)(AddRules)
 """Writers of one client share theirs."""
-
-_FRAME_RESERVE = 128
-"""What a frame of any operation in either wire version needs beside the entry, rounded up."""
-
 
 _NOTHING = -1
 """Bytes of the largest payload that is taken by a writer that takes none."""
@@ -75,8 +72,7 @@ class SealingWriter:
         self.length = 0
         context, config = ledger.context, ledger.context.config
         self._ledger = ledger
-        overhead = 4 + ENTRY_HEADER_SIZE + ledger.digester.size
-        self._largest = config.netty_max_frame_size_bytes - _FRAME_RESERVE - overhead
+        self._largest = largest_payload(config.netty_max_frame_size_bytes, ledger.digester.size)
         self._max_in_flight = config.max_in_flight_bytes
         self._most_held = 2 * self._max_in_flight
         self._stored = StoredEnsembleChange(
