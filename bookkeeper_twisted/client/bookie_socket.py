@@ -205,7 +205,7 @@ class BookieSocket:
             self._asked_for_life = True
             connection.ask_for_life()
 
-    def _lost(self, connection: ClientConnection) -> None:
+    def _lost(self) -> None:
         reason = self.error or BookieHandleNotAvailableError(f"the connection to {self._bookie_id} was lost")
         self._end(SocketState.CLOSING, reason)
 

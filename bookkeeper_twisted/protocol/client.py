@@ -381,7 +381,7 @@ class ClientConnection(Protocol):
             self._scan_call.cancel()
             self._scan_call = None
         outstanding = self.in_flight.clear()
-        self._lost(self)
+        self._lost()
         self._fail(outstanding, error)
 
     def _fail(self, sent: Sequence[SentRequest], error: Exception) -> None:

@@ -1,15 +1,11 @@
 """What a connection of a client is given: its limits, and who made it."""
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING
 
 import attrs
 
 from .request_ids import FlowIds
 from .traffic import Traffic
-
-if TYPE_CHECKING:
-    from .client import ClientConnection
 
 
 @attrs.frozen
@@ -36,5 +32,5 @@ class ConnectionOwner:
     bookie_id: str
     flow_ids: FlowIds
     traffic: Traffic
-    lost: "Callable[[ClientConnection], None]"
+    lost: Callable[[], None]
     wrote: Callable[[int, int], None] = lambda events, size: None

@@ -59,8 +59,9 @@ class ConnectedTestCase(SynchronousTestCase):
         self.traffic = Traffic(self.clock.seconds)
         self.blocks: list[int] = []
         owner = ConnectionOwner(
-            "bookie:1", self.flow_ids, self.traffic, self.lost.append, lambda n, _: self.blocks.append(n)
-        )
+            "bookie:1", self.flow_ids, self.traffic, lambda: self.lost.append(self.connection),
+            lambda n, _: self.blocks.append(n),
+        )  # fmt: skip
         self.connection = ClientConnection(self.clock, self.wire, limits, owner)
         self.transport = ClosingTransport()
         self.transport.protocol = self.connection
