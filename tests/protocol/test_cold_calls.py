@@ -105,7 +105,7 @@ class ColdCallTests(SynchronousTestCase):
     def test_wrong_reply(self) -> None:
         """A reply of another kind under the same number is not taken for the right one."""
         request, asked = self._ask(cold_calls.force(5))
-        self.connection.ask(self.ids, cold_calls.read_lac(5)).addErrback(lambda: None)
+        self.connection.ask(self.ids, cold_calls.read_lac(5)).addErrback(lambda _: None)
         reply = m.ReadLacResponse(request.header, Status.EOK, 5, b"", b"")
         self.connection.dataReceived(encode_response(reply))
         self.failureResultOf(asked, UnexpectedConditionError)
