@@ -67,7 +67,7 @@ def _add_replies(data: bytes, at: int, length: int, items: list[object]) -> int:
     rows = same_prefix(data, at, IDS_REPLY.size, _ADD_HEAD)
     numbers = struct.unpack(f">{2 * len(rows)}q", b"".join(rows))
     ledgers, ids = numbers[::2], numbers[1::2]
-    if status is Status.EOK and 2 * len(set(ledgers)) > len(ledgers) > 1:
+    if status is Status.EOK and 2 * len(set(ledgers)) > len(ledgers):
         items.append(MixedAddReplies(ledgers, ids))
         return at + len(rows) * IDS_REPLY.size
     cuts = stretches(ids, ledgers)

@@ -22,6 +22,9 @@ Key = tuple[int, int]
 """Ledger and entry."""
 
 
+_FEW = 4
+
+
 class MixedAdds(Protocol):
     """Adds of different ledgers, ready to be sent.
 
@@ -61,7 +64,7 @@ class SentMixed:
     def in_turn(self, ledger_ids: tuple[int, ...], entry_ids: tuple[int, ...]) -> range:
         """Takes out the places that the first replies answer, if they answer what is next."""
         at = self.count - self.left
-        if self._places is not None or not self.left or self.ledger_ids[at] != ledger_ids[0]:
+        if self._places is not None or self.ledger_ids[at] != ledger_ids[0]:
             return range(0)
         count = min(self.left, len(ledger_ids))
         end = at + count
@@ -73,6 +76,8 @@ class SentMixed:
     def look_up(self, keys: Sequence[Key]) -> tuple[list[int], list[Key]]:
         """Takes out the places of keys, and says which keys are not here, or were answered before."""
         if self._places is None:
+            if len(keys) < _FEW and not any(ledger_id in self.ledger_ids for ledger_id, _ in keys):
+                return [], list(keys)  # an odd reply does not end the comparing
             at = self.count - self.left
             unanswered = zip(self.ledger_ids[at:], self.entry_ids[at:], strict=True)
             self._places = dict(zip(unanswered, range(at, self.count), strict=True))
