@@ -40,7 +40,7 @@ class LedgerWriter(MixingWriter):
         waiter: Deferred[int] = Deferred()
         if (
             mixing is None or size > mixing.largest
-            or self._put_off or quorum.mixed or quorum.in_flight or quorum.troubled
+            or self._waiters or quorum.mixed or quorum.troubled
         ):  # fmt: skip
             if self._refuses(size):
                 return fail(self._refusal(size))

@@ -2,7 +2,9 @@
 
 from twisted.internet.defer import CancelledError
 
-from .mixed_case import HeldCase
+from bookkeeper_twisted.config import ClientConfig
+
+from .mixed_case import HeldCase, MixedCase
 
 
 class AnotherAppendTests(HeldCase):
@@ -119,3 +121,39 @@ class RefusedTests(HeldCase):
         self.assertEqual(self.asked("b0"), expected)
         self.finish()
         self.assertEqual(self.results(waiters), [0] * 5)
+
+
+class WaitingTests(MixedCase):
+    """A writer whose entries wait for room."""
+
+    config = ClientConfig(max_in_flight_bytes=1000)
+
+    def test_append_in_callback(self) -> None:
+        """What a callback appends comes after them, though nothing is on its way just then (S13)."""
+        order: list[int] = []
+        writer = self.writers[1]
+
+        def more(_: int) -> None:
+            writer.append(b"y").addCallback(order.append)
+            self.writers[2].append(b"y")
+
+        writer.append(b"x" * 64).addCallback(more)
+        for _ in range(15):
+            writer.append(b"x" * 64).addCallback(order.append)
+        self.hold()
+        self.turn()
+        sent = sum(len(keys) for _, keys in self.asked("b0"))
+        self.assertLess(sent, 15)
+        for request in reversed(self.bookies.sent):
+            request.answer()
+        self.assertEqual(order, list(range(1, sent)))
+        self.turn()
+        self.assertEqual(
+            [key for _, keys in self.asked("b0") for key in keys if key[0] == 2], [(2, n) for n in range(16)]
+        )
+        self.bookies.held.clear()
+        for name in self.names:
+            self.bookies.answer(name)
+        self.settle()
+        self.assertEqual((order, writer.last_add_confirmed), (list(range(1, 17)), 16))
+        self.assertEqual(self.header("b0", 2, 16), (15, 16 * 64 + 1, b"y"))
