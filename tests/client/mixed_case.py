@@ -96,6 +96,7 @@ class RecordingBookies(MemoryBookies):
     :ivar held: those that answer when they are told to.
     :ivar refusing: those that cannot take mixed adds now.
     :ivar at_once: those that answer within the call.
+    :ivar watch: shown every request when it is made.
     """
 
     def __init__(self, clock: Clock) -> None:
@@ -104,6 +105,7 @@ class RecordingBookies(MemoryBookies):
         self.held: set[str] = set()
         self.refusing: dict[str, set[int]] = {}
         self.at_once: set[str] = set()
+        self.watch: Callable[[Request], None] = lambda request: None
 
     def add(
         self, bookie_id: str, adds: SealedAdds, done: Callable[[str, int, int, Exception | None], None]
@@ -131,6 +133,7 @@ class RecordingBookies(MemoryBookies):
 
     def _take(self, request: Request) -> None:
         self.sent.append(request)
+        self.watch(request)
         bookie, error, delay = self[request.bookie_id], self.end, 0.0
         if error is None and not bookie.up:
             error = BookieHandleNotAvailableError(f"no connection to {request.bookie_id}")

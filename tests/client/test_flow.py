@@ -1,6 +1,7 @@
 """Flows over shared sockets: replies, failures and ends are those of one flow."""
 
 import struct
+from collections.abc import Sequence
 from typing import Any
 
 from twisted.internet.defer import Deferred
@@ -11,12 +12,13 @@ from bookkeeper_twisted.client.exclusive_log import ExclusiveLog
 from bookkeeper_twisted.client.flow import Flow
 from bookkeeper_twisted.client.frame_shape import V2Shape
 from bookkeeper_twisted.client.log_terms import TermPool
+from bookkeeper_twisted.client.mixed_frames import MixedFrames, seal_mixed
 from bookkeeper_twisted.client.pending_run import RunSealer
 from bookkeeper_twisted.client.placement import Schedule
 from bookkeeper_twisted.client.sealed_adds import SealedAdds
 from bookkeeper_twisted.codec.digest import Digester
 from bookkeeper_twisted.config import ClientConfig
-from bookkeeper_twisted.errors import BookieHandleNotAvailableError, ClientClosedError
+from bookkeeper_twisted.errors import BookieHandleNotAvailableError, ClientClosedError, RequestTimeoutError
 from bookkeeper_twisted.model import DigestType
 from bookkeeper_twisted.testing.adds import adds_of
 
@@ -205,3 +207,144 @@ class FlowTests(RealBookieCase):
         self.settle()
         self.successResultOf(closed)
         self.failureResultOf(self.one.read(BOOKIE, 1, 0), ClientClosedError)
+
+
+def _mixed(*keys: tuple[int, int]) -> MixedFrames:
+    ledger_ids, entry_ids = zip(*keys, strict=True)
+    count = len(keys)
+    return seal_mixed(DIGESTER, ledger_ids, entry_ids, [-1] * count, [1] * count, [b"x"] * count)
+
+
+class MixedTests(RealBookieCase):
+    """Mixed adds of a flow, and plain ones of another."""
+
+    def setUp(self) -> None:
+        super().setUp()
+        self.one, self.two = Flow(self.client._world), Flow(self.client._world)
+        self.answers: list[Any] = []
+
+    def _note(self, bookie_id: str, places: Sequence[int], error: Exception | None) -> None:
+        self.answers += [(place, error and type(error)) for place in places]
+
+    def _add(self, flow: Flow, ledger_id: int, entry_id: int) -> None:
+        def done(bookie_id: str, first: int, count: int, error: Exception | None) -> None:
+            self.answers.append((ledger_id, first, error and type(error)))
+
+        flow.add(BOOKIE, _adds(ledger_id, entry_id), done)
+
+    def _connect(self, *flows: Flow) -> None:
+        """Both are connected."""
+        for flow in flows:
+            self.assertFalse(flow.can_add_mixed(BOOKIE, _mixed((1, 0), (2, 0))))
+        self.settle()
+
+    def test_connection(self) -> None:
+        """Without a connection nothing can be sent mixed, but one is made for the next time, and only one."""
+        address: Deferred[IStreamClientEndpoint] = Deferred()
+        self.client = NetworkBookieClient(self.rig.clock, lambda _: address, ClientConfig())
+        flow, adds = Flow(self.client._world), _mixed((1, 0), (2, 0))
+        for _ in range(3):
+            self.assertFalse(flow.can_add_mixed(BOOKIE, adds))
+        address.callback(self.network.endpoint(HOST, PORT))
+        self.assertTrue(flow.can_add_mixed(BOOKIE, adds))
+        flow.add_mixed(BOOKIE, adds, self._note)
+        self.assertEqual(self.answers, [])
+        self.settle()
+        self.assertEqual(self.answers, [(0, None), (1, None)])
+        self.assertEqual(len(self.network.attempts), 1)
+
+    def test_no_bookie(self) -> None:
+        """That there is none is no failure of anything."""
+        self.network.listeners.clear()
+        self._connect(self.one)
+        self.assertFalse(self.one.can_add_mixed(BOOKIE, _mixed((1, 0), (2, 0))))
+        self.settle()
+
+    def test_taken(self) -> None:
+        """Keys that a plain add has on the connection cannot be mixed until it is answered."""
+        self._connect(self.one, self.two)
+        self._add(self.two, 2, 0)
+        self.assertFalse(self.one.can_add_mixed(BOOKIE, _mixed((1, 0), (2, 0))))
+        self.assertTrue(self.one.can_add_mixed(BOOKIE, _mixed((1, 0), (2, 1))))
+        self.settle()
+        self.assertTrue(self.one.can_add_mixed(BOOKIE, _mixed((1, 0), (2, 0))))
+
+    def test_taken_by_mixed(self) -> None:
+        """A plain add whose key is among mixed ones is sent in V3; each hears of its own."""
+        self._connect(self.one, self.two)
+        self.one.add_mixed(BOOKIE, _mixed((1, 0), (2, 0)), self._note)
+        self._add(self.two, 2, 0)
+        self._add(self.two, 2, 1)
+        self.settle()
+        self.assertEqual(sorted(self.answers, key=str), [(0, None), (1, None), (2, 0, None), (2, 1, None)])
+        self.assertEqual(len(self.network.attempts), 2)
+
+    def test_loss(self) -> None:
+        """A connection that is lost fails all places at once, in the order of the requests."""
+        self._connect(self.one)
+        self._add(self.one, 5, 0)
+        self.one.add_mixed(BOOKIE, _mixed((1, 0), (2, 0)), self._note)
+        self._add(self.one, 6, 0)
+        self.network.break_connections((HOST, PORT))
+        lost = BookieHandleNotAvailableError
+        self.assertEqual(self.answers, [(5, 0, lost), (0, lost), (1, lost), (6, 0, lost)])
+        self.assertFalse(self.one.can_add_mixed(BOOKIE, _mixed((1, 1), (2, 1))))
+        self.settle()
+        self.assertTrue(self.one.can_add_mixed(BOOKIE, _mixed((1, 0), (2, 0))))
+
+    def test_time_out(self) -> None:
+        """A bookie that does not answer fails them when their time is over; their keys stay taken on its connection,
+        and whoever hears of requests hears of it."""
+        told: list[Any] = []
+        self.client = NetworkBookieClient(
+            self.rig.clock, self.client.pool.settings.resolve, ClientConfig(),
+            lambda bookie_id, error: told.append((bookie_id, error and type(error))),
+        )  # fmt: skip
+        flow = Flow(self.client._world)
+        self._connect(flow)
+        flow.add_mixed(BOOKIE, _mixed((1, 0), (2, 0)), self._note)
+        self.assertEqual((self.answers, told), ([], []))
+        for _ in range(6):
+            self.rig.clock.advance(1)
+        late = RequestTimeoutError
+        self.assertEqual((self.answers, told), ([(0, late), (1, late)], [(BOOKIE, late)]))
+        self.assertFalse(flow.can_add_mixed(BOOKIE, _mixed((3, 0), (2, 0))))
+        self.assertTrue(flow.can_add_mixed(BOOKIE, _mixed((3, 0), (2, 1))))
+        self.settle()
+        self.assertTrue(flow.can_add_mixed(BOOKIE, _mixed((3, 0), (2, 0))))
+        self.assertEqual(len(self.answers), 2)
+
+    def test_close(self) -> None:
+        """Closing a flow fails what it sent mixed, and it can send nothing more."""
+        self._connect(self.one, self.two)
+        self.one.add_mixed(BOOKIE, _mixed((1, 0), (2, 0)), self._note)
+        self.two.add_mixed(BOOKIE, _mixed((3, 0), (4, 0)), self._note)
+        self.one.close()
+        self.assertEqual(self.answers, [(0, ClientClosedError), (1, ClientClosedError)])
+        self.assertFalse(self.one.can_add_mixed(BOOKIE, _mixed((1, 1), (2, 1))))
+        self.settle()
+        self.assertEqual(self.answers[2:], [(0, None), (1, None)])
+
+    def test_retire(self) -> None:
+        """A flow that retires ends with the answer to what it sent mixed."""
+        self._connect(self.one)
+        self.one.add_mixed(BOOKIE, _mixed((1, 0), (2, 0)), self._note)
+        self.one.retire()
+        (counts,) = self.client.pool.counts().values()
+        self.assertEqual(counts.flows, 1)
+        self.settle()
+        (counts,) = self.client.pool.counts().values()
+        self.assertEqual((self.answers, counts.flows), ([(0, None), (1, None)], 0))
+        self.assertFalse(self.one.can_add_mixed(BOOKIE, _mixed((1, 1), (2, 1))))
+
+
+class MixedV3Tests(RealBookieCase):
+    """Where V3 is spoken."""
+
+    wire_protocol = "v3"
+
+    def test_refused(self) -> None:
+        """Nothing can be sent mixed, and no connection is made for it."""
+        self.assertFalse(Flow(self.client._world).can_add_mixed(BOOKIE, _mixed((1, 0), (2, 0))))
+        self.settle()
+        self.assertEqual(self.network.attempts, [])

@@ -65,6 +65,16 @@ class PendingRunTests(SynchronousTestCase):
         self.assertEqual((run.first, run.length_with(0), run.length_with(3)), (6, 1000, 1006))
         self.assertIsNone(self.sealer.take(self.log, 1, 3))
 
+    def test_go_on(self) -> None:
+        """Ids and lengths go on after entries that were sealed elsewhere."""
+        self.log.offer_many(PAYLOADS)
+        self.take(1)
+        self.sealer.go_on(20, 5000)
+        run, sealed = self.take(), self.digester.seal(LEDGER, 21, 3, 5000, PAYLOADS[1:])
+        self.assertEqual((run.first, run.last, run.length_with(3)), (21, 23, 5006))
+        self.assertEqual(run.adds(21, 3).requests(2, 0), v2.encode_adds(self.digester.master_key, sealed))
+        self.assertEqual((self.sealer.last, self.sealer.length), (23, 5006))
+
     def test_complete(self) -> None:
         """The memory of entries that are completed may serve again."""
         self.log.offer_many(PAYLOADS)

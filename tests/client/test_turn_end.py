@@ -6,6 +6,10 @@ from twisted.trial.unittest import SynchronousTestCase
 from bookkeeper_twisted.client.turn_end import TurnEnd
 
 
+def _broken() -> None:
+    raise RuntimeError("of one writer")
+
+
 class TurnEndTests(SynchronousTestCase):
     """Turns of a clock."""
 
@@ -34,12 +38,19 @@ class TurnEndTests(SynchronousTestCase):
 
     def test_failure(self) -> None:
         """A call that fails is logged and harms no other."""
-
-        def broken() -> None:
-            raise RuntimeError("of one writer")
-
-        self.turn_end.call(broken)
+        self.turn_end.call(_broken)
         self._note("b")
         self.clock.advance(0)
         self.assertEqual(self.calls, ["b"])
         self.assertEqual(len(self.flushLoggedErrors(RuntimeError)), 1)
+
+    def test_now(self) -> None:
+        """A call that is made at once is made before those that are put off, and its failure is logged as theirs."""
+        self._note("later")
+        self.turn_end.now(lambda: self.calls.append("now"))
+        self.assertEqual(self.calls, ["now"])
+        self.turn_end.now(lambda: self._note("asked for"))
+        self.turn_end.now(_broken)
+        self.assertEqual(len(self.flushLoggedErrors(RuntimeError)), 1)
+        self.clock.advance(0)
+        self.assertEqual(self.calls, ["now", "later", "asked for"])

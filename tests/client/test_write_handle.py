@@ -1,5 +1,7 @@
 """The writer: ids, order, quorums, limits, close."""
 
+from typing import Any
+
 from twisted.internet.defer import CancelledError, Deferred
 
 from bookkeeper_twisted.config import ClientConfig
@@ -130,6 +132,18 @@ class AppendTests(WriterTestCase):
         self.settle()
         self.settle()
         self.assertEqual(results, [1])
+
+    def test_many_in_a_callback(self) -> None:
+        """A callback may append one and many at once; ids go on in the order of the calls."""
+        more: list[Any] = []
+
+        def again(_: int) -> None:
+            more.extend((self.writer.append(b"b"), self.writer.append_many([b"c", b"d"]), self.writer.append(b"e")))
+
+        self.writer.append(b"a").addCallback(again)
+        self.settle()
+        self.assertEqual([self.successResultOf(each) for each in more], [1, (2, 3), 4])
+        self.assertEqual((self.writer.last_add_confirmed, self.writer.length), (4, 5))
 
     def test_password(self) -> None:
         """Bookies are shown the key made of the password."""
