@@ -1,6 +1,9 @@
 """Mixed runs: where their entries go.  How they complete is in :mod:`.test_mixed_completion`, what fails in
 :mod:`.test_mixed_failures`."""
 
+from bookkeeper_twisted.client.write_handle import LedgerWriter
+from bookkeeper_twisted.errors import ClientClosedError, LedgerFencedError
+
 from .mixed_case import MixedCase, RealMixedCase
 
 
@@ -102,3 +105,66 @@ class WireTests(RealMixedCase):
             found = [entry.data for entry in self.do(reader.read(0, 8))]
             self.assertEqual(found, [b"%d %d" % (turn, writer.ledger_id) for turn in range(9)])
         self.assertGreater(len(self.bookies.mixed), 24)
+
+    def _writers(self) -> list[LedgerWriter]:
+        """Writers that are connected and wait for nothing."""
+        writers = [self.do(self.bk.create_ledger(3, 3, 2)) for _ in range(6)]
+        for number in range(2):
+            waiters = [writer.append(b"%d" % number) for writer in writers]
+            self.settle()
+            self.assertEqual([self.successResultOf(waiter) for waiter in waiters], [number] * 6)
+        return writers
+
+    def test_loss(self) -> None:
+        """A connection that is lost with a mixed run on its way costs no entry, with or without a bookie to spare."""
+        writers = self._writers()
+        self.bookies.mixed.clear()
+        waiters = [writer.append(b"2") for writer in writers]
+        self.clock.advance(0)
+        self.assertIn("b1:1", [bookie_id for bookie_id, _ in self.bookies.mixed])
+        self.network.break_connections(("b1", 1))
+        self.settle()
+        self.assertEqual([self.successResultOf(waiter) for waiter in waiters], [2] * 6)
+        waiters = [writer.append(b"3") for writer in writers]
+        self.settle()
+        self.assertEqual([self.successResultOf(waiter) for waiter in waiters], [3] * 6)
+        for writer in writers:
+            self.do(writer.close())
+            (*_, last) = self.do(self.bk.ledger_metadata(writer.ledger_id)).value.segments
+            self.assertNotIn("b1:1", last.bookies)
+            reader = self.do(self.bk.open_ledger(writer.ledger_id))
+            self.assertEqual([entry.data for entry in self.do(reader.read(0, 3))], [b"0", b"1", b"2", b"3"])
+
+    def test_recovered_meanwhile(self) -> None:
+        """Whoever opens one of the ledgers ends its writer, and no other (S12)."""
+        first, *others = self._writers()
+        reader = self.do(self.client().open_ledger(first.ledger_id))
+        self.assertEqual(reader.last_add_confirmed, 1)
+        waiters = [writer.append(b"2") for writer in (*others, first)]
+        self.settle()
+        self.failureResultOf(waiters.pop(), LedgerFencedError)
+        self.assertEqual([self.successResultOf(waiter) for waiter in waiters], [2] * 5)
+        self.assertEqual([entry.data for entry in self.do(reader.read(0, 1))], [b"0", b"1"])
+
+    def test_close(self) -> None:
+        """A client that is closed fails what is on its way, and what was not sent."""
+        writers = self._writers()
+        waiters = [writer.append(b"2") for writer in writers[:3]]
+        self.clock.advance(0)
+        waiters += [writer.append(b"2") for writer in writers[3:]]
+        closed = self.bk.close()
+        self.settle()
+        self.successResultOf(closed)
+        for waiter in waiters:
+            self.failureResultOf(waiter, ClientClosedError)
+
+    def test_flow_ends(self) -> None:
+        """The flow that the runs are sent over ends when the last writer is closed."""
+        *others, last = self._writers()
+        flow_ids = self.bookies.pool.settings.flow_ids
+        flows = len(flow_ids)
+        for writer in others:
+            self.do(writer.close())
+        self.assertEqual(len(flow_ids), flows - 5)
+        self.do(last.close())
+        self.assertEqual(len(flow_ids), flows - 7)
