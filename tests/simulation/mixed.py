@@ -73,7 +73,7 @@ class MixedWriter(Writer):
 
     async def _one_by_one(self, writer: LedgerWriter) -> None:
         for _ in range(self.chance.randint(0, 6)):
-            if not self._open[writer]:
+            if not self._open[writer] or self.chance.random() < 0.3:  # even one that has just ended
                 await self._append_to(writer)
 
     def _append_to(self, writer: LedgerWriter) -> "Deferred[None]":

@@ -20,7 +20,7 @@ from bookkeeper_twisted.client.mixed_frames import MixedFrames, seal_mixed
 from bookkeeper_twisted.client.mixed_run import MixedRun
 from bookkeeper_twisted.client.pending_run import PendingRun, RunSealer
 from bookkeeper_twisted.client.placement import Schedule
-from bookkeeper_twisted.client.quorum_writer import Member, QuorumWriter
+from bookkeeper_twisted.client.quorum_writer import QuorumWriter
 from bookkeeper_twisted.client.recovery_rules import RecoveryRules
 from bookkeeper_twisted.client.write_back import WriteBack
 from bookkeeper_twisted.codec.digest import Digester
@@ -195,14 +195,6 @@ def _count_twice(self: MixedRun, bookie_id: str, places: Sequence[int]) -> None:
 _ACKNOWLEDGED = MixedRun.acknowledged
 
 
-def _successor(self: MixedRun, place: int, bookie_id: str) -> Member:
-    """Who has the bookie's position by now."""
-    return self._writers[place].quorum.members[_MEMBER(self, place, bookie_id).position]
-
-
-_MEMBER = MixedRun._member
-
-
 def _forget_acks(self: MixedRun, place: int, pending: PendingRun) -> None:
     """Who is alone begins anew."""
     self._alone[place] = pending
@@ -306,11 +298,6 @@ PLANTS = (
     Plant(
         "acks of a mixed run are counted twice", ("S16",), {**_MIXED, "faults": ["slow link", "reset"]},
         [(MixedRun, "acknowledged", _count_twice)],
-    ),
-    Plant(
-        "an answer of a replaced bookie to a mixed run is taken for its successor's", ("S16", "liveness"),
-        {**_MIXED, "quorums": [(3, 3, 2)], "faults": ["slow link", "slow disk"], "mean_fault": 0.3},
-        [(MixedRun, "_member", _successor)],
     ),
     Plant(
         "an entry that leaves its mixed run forgets its acks", ("liveness",),
