@@ -38,17 +38,14 @@ class LedgerWriter(MixingWriter):
             data = as_bytes(data)
         size, quorum, mixing = len(data), self.quorum, self._mixing
         waiter: Deferred[int] = Deferred()
-        if (
-            mixing is None or size > mixing.largest
-            or self._waiters or quorum.mixed or quorum.troubled
-        ):  # fmt: skip
+        entry_id, length = self.last_add_pushed + 1, self.length + size
+        if mixing is None or size > mixing.largest or entry_id != self._lac + 1 or quorum.troubled:
             if self._refuses(size):
                 return fail(self._refusal(size))
             self.leave_mixed()
             self._push(data, waiter)
             return waiter
-        self.last_add_pushed = entry_id = self.last_add_pushed + 1
-        self.length = length = self.length + size
+        self.last_add_pushed, self.length = entry_id, length
         quorum.mixed = run = mixing.open_run or mixing.begin()
         run.join(self, entry_id, length, data, waiter)
         return waiter
