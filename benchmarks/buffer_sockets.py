@@ -18,6 +18,8 @@ from twisted.internet.task import Clock
 from twisted.internet.tcp import Connection
 from twisted.internet.testing import MemoryReactor
 
+from bookkeeper_twisted.client.exclusive_log import ExclusiveLog
+from bookkeeper_twisted.client.log_terms import TermPool
 from bookkeeper_twisted.protocol.block_writer import BlockWriter
 from bookkeeper_twisted.protocol.direct_transport import DirectConnection
 from bookkeeper_twisted.protocol.traffic import Traffic
@@ -80,22 +82,30 @@ def socket_rows(rounds: int, best: Best) -> Iterator[tuple[str, float, float, bo
     log, each, deferred = best(rounds, [way(run) for run in runs])
     yield "a write for each message / exclusive log", 2.5, each / log, True
     yield "a Deferred and a write for each / exclusive log", 10, deferred / log, True
-    for name, bar, connection in (("a client", 5, DirectConnection), ("Twisted's connection", inf, Connection)):
-        copies = copies_for_a_slow_peer(connection)
-        yield f"user copies of a byte in {name}, its peer takes 4 KiB at a time", bar, copies, False
+    for name, bar, connection, backlog in _COPYING:
+        copies = copies_for_a_slow_peer(connection, backlog)
+        yield f"user copies of a byte, slow peer: {name}", bar, copies, False
+
+
+_COPYING: tuple[tuple[str, float, type[Connection], bool], ...] = (
+    ("direct, one run a block", 1, DirectConnection, False),
+    ("direct, several runs a block", 1, DirectConnection, True),
+    ("the same, bar of pull", 5, DirectConnection, True),
+    ("Twisted's connection", inf, Connection, True),
+)
+"""Name, bar, connection, whether runs pile up.  A direct way, for which the bar of 1 is, sends from the log itself;
+that of 5 is for a producer that is pulled, 16 KiB at a time."""
 
 
 class _SlowSocket:
-    """Takes a little with every call, and tells copies from what was put in.
+    """Takes a little with every call.
 
-    :ivar put: what was handed to the connection.
-    :ivar copied: bytes of all other memory that it sends from.
+    :ivar copied: bytes of all memory it was shown that is no log's, each piece of memory once.
     """
 
     def __init__(self) -> None:
-        self.put: list[bytes] = []
         self.copied = 0
-        self._seen: list[object] = []
+        self._seen: dict[int, object] = {}  # kept, so that no other memory gets its address
 
     def setblocking(self, flag: bool) -> None:
         pass
@@ -103,34 +113,55 @@ class _SlowSocket:
     def fileno(self) -> int:
         return -1
 
-    def send(self, data: Any) -> int:
-        view = memoryview(data)
-        memory: Any = view.obj
-        if not any(memory is known for known in self.put + self._seen):
-            self._seen.append(memory)
+    def show(self, data: Any) -> None:
+        """Bytes on their way; the memory of a log is a bytearray, that of copies never."""
+        memory: Any = memoryview(data).obj
+        if not isinstance(memory, bytearray) and id(memory) not in self._seen:
+            self._seen[id(memory)] = memory
             self.copied += len(memory)
-        return min(len(view), _ACCEPTED)
+
+    def send(self, data: Any) -> int:
+        self.show(data)
+        return min(len(data), _ACCEPTED)
 
     def sendmsg(self, pieces: Sequence[Any]) -> int:
         return self.send(pieces[0])
 
 
-def copies_for_a_slow_peer(connection: type[Connection]) -> float:
-    """User copies of each byte from the log to the kernel, in such a connection of a client."""
-    clock, slow = Clock(), _SlowSocket()
+def copies_for_a_slow_peer(connection: type[Connection], backlog: bool) -> float:
+    """User copies of each byte from a payload to the kernel, in such a connection of a client.
+
+    The copy into the log is the first.  What sealing copies, to compute digests and to put them in, is not counted.
+
+    :param backlog: whether runs are queued faster than the peer takes them, so that a block has several.
+    """
+    clock, slow, sent = Clock(), _SlowSocket(), 0
     transport: Any = connection(slow, Protocol(), MemoryReactor())  # type: ignore[arg-type]
     transport.connected = True
     writer = BlockWriter(clock, Traffic(clock.seconds), lambda events, size: None)
     writer.start(transport)
-    offer, drain = paths.exclusive()
+
+    def empty() -> None:
+        while writer.queued or transport.dataBuffer or transport._tempDataBuffer:
+            transport.doWrite()
+
+    for data, events in _runs():
+        slow.show(data)
+        sent += len(data)
+        writer.put(1, data, events)
+        clock.advance(0)
+        if not backlog:
+            empty()
+    empty()
+    return (sent + slow.copied) / sent
+
+
+def _runs() -> Iterator[tuple[bytes, int]]:
+    """What a writer hands to a connection, and how many frames each is."""
+    log = ExclusiveLog(paths.shape(), TermPool(paths.TERM, prepared=3))
     for _ in range(_SLOW_ROUNDS):
         for _ in range(1000):
-            offer(bytes(100))
-        for data in drain():
-            slow.put.append(data)
-            writer.put(1, data, 1000)
-        clock.advance(0)
-    while writer.queued or transport.dataBuffer or transport._tempDataBuffer:
-        transport.doWrite()
-    sent = sum(map(len, slow.put))
-    return (sent + slow.copied) / sent  # once out of the log
+            log.offer(bytes(100))
+        while (frames := log.take(paths.TERM)) is not None:
+            yield frames.data(frames.first, frames.count), frames.count
+            log.acknowledge(frames.end)
