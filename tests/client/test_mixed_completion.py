@@ -326,6 +326,20 @@ class MemoryTests(MixedCase):
         self.assertEqual([waiter() for waiter in waiters], [None] * 3)
         self.assertEqual(len(self._runs()), self.before)
 
+    def test_told(self) -> None:
+        """Each who was told is gone before the next is told."""
+        alive: list[list[bool]] = []
+        waiters: list[ref[Deferred[int]]] = []
+
+        def look(entry_id: int) -> int:
+            alive.append([waiter() is not None for waiter in waiters])
+            return entry_id
+
+        for writer in self.writers:
+            waiters.append(ref(writer.append(b"x").addCallback(look)))
+        self.settle()
+        self.assertEqual([places.count(True) for places in alive], [3, 2, 1])
+
     def test_owed(self) -> None:
         """The waiters are gone with the ack quorum, whoever still owes an answer."""
         self.hold("b2")

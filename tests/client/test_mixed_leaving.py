@@ -44,6 +44,21 @@ class AnotherAppendTests(HeldCase):
         """Two of three had."""
         self._check(2)
 
+    def test_answers_for_others(self) -> None:
+        """What bookies answered for the entries of others does not count."""
+        waiters = self.sent()
+        self.bookies.answer("b0", 1)
+        self.bookies.answer("b1", 1, 2)
+        self.bookies.answer("b2", 3)
+        self.writers[1].append(b"y")
+        self.turn()
+        self.bookies.requests("b2")[0].answer()
+        self.assertEqual(self.fired(waiters), [1])
+        self.bookies.requests("b0")[0].answer()
+        self.assertEqual(self.fired(waiters), [1, 2])
+        self.finish()
+        self.assertEqual(self.results(waiters), [0, 0, 0])
+
     def test_order(self) -> None:
         """The later entry does not complete before the one that was mixed (S13)."""
         waiters = self.sent()
@@ -82,8 +97,12 @@ class RefusedTests(HeldCase):
     """Bookies that cannot take mixed adds now."""
 
     def _check(self, alone: list[int]) -> None:
+        """These entries go alone at the end of the turn, not later."""
         waiters = self.append()
+        next_turn: list[int] = []
+        self.clock.callLater(0, lambda: next_turn.append(len(self.bookies.sent)))
         self.turn()
+        self.assertEqual(next_turn, [len(self.bookies.sent)])
         for name in self.names:
             mixed = [(n, 0) for n in (1, 2, 3) if n not in alone]
             expected = [(False, [(n, 0)]) for n in alone] + ([(True, mixed)] if mixed else [])

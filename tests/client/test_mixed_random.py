@@ -16,7 +16,7 @@ from bookkeeper_twisted.model import LedgerState
 
 from .mixed_case import MixedCase, Request
 
-SEEDS = 250
+SEEDS = 150
 STEPS = 120
 QUORUMS = ((3, 3, 2), (3, 3, 2), (3, 3, 3), (3, 2, 2), (5, 3, 2), (4, 2, 1), (1, 1, 1))
 
@@ -25,6 +25,7 @@ QUORUMS = ((3, 3, 2), (3, 3, 2), (3, 3, 3), (3, 2, 2), (5, 3, 2), (4, 2, 1), (1,
 class Written:
     """What is known of one ledger.
 
+    :ivar kept: sees to it that an entry that was acknowledged is kept.
     :ivar payloads: of all appends that were taken, in order.
     :ivar told: the ids that were acknowledged, in the order in which those who wait were told.
     :ivar failed: ids of the appends that failed, in the same order.
@@ -32,6 +33,7 @@ class Written:
     """
 
     writer: LedgerWriter
+    kept: Callable[[int, int], object]
     payloads: list[bytes] = attrs.field(factory=list)
     told: list[int] = attrs.field(factory=list)
     failed: list[int] = attrs.field(factory=list)
@@ -41,7 +43,7 @@ class Written:
     def append(self, payloads: list[bytes], then: Callable[[], None]) -> None:
         """Appends, one or many.
 
-        :param then: called when the one who waits was told.
+        :param then: called after the one who waits was told.
         """
         first = len(self.payloads)
         ids = range(first, first + len(payloads))
@@ -62,6 +64,8 @@ class Written:
         assert not self.failed
         self.waiting -= 1
         self.told += ids
+        for entry_id in ids:
+            self.kept(self.writer.ledger_id, entry_id)
 
     def _failed(self, failure: Failure, ids: range) -> None:
         failure.trap(BookKeeperError)
@@ -80,6 +84,7 @@ class RandomTests(MixedCase):
         super().setUp()
         self.random = random = Random(seed)
         self.seen: dict[tuple[int, int], bytes] = {}
+        self.broken: list[tuple[int, int]] = []
         self.hold(*self.names, "s0", "s1")
         self.bookies.watch = self._watch
         self.context = self.client(
@@ -92,7 +97,7 @@ class RandomTests(MixedCase):
     def _open(self, ledger_id: int) -> Written:
         quorums = self.random.choice(QUORUMS)
         names = self.random.sample(self.names, quorums[0])
-        return Written(self.open(ledger_id, names, quorums, context=self.context))
+        return Written(self.open(ledger_id, names, quorums, context=self.context), self._kept)
 
     def _watch(self, request: Request) -> None:
         """LAC and length of what is sent are true, and what is sent again are the same bytes."""
@@ -191,6 +196,17 @@ class RandomTests(MixedCase):
 
     # ---- what is true --------------------------------------------------------------------------------
 
+    def _kept(self, ledger_id: int, entry_id: int) -> list[str]:
+        """The bookies of an entry's write set that have it, an ack quorum at least."""
+        metadata = self.metadata(ledger_id)
+        schedule = schedule_of(metadata.ensemble_size, metadata.write_quorum_size, metadata.ack_quorum_size)
+        names = next(s for s in reversed(metadata.segments) if s.first_entry_id <= entry_id).bookies
+        holders = [names[position] for position in schedule.write_set(entry_id)]
+        held = [name for name in holders if entry_id in self.bookies[name].entries.get(ledger_id, {})]
+        if len(held) < schedule.ack_quorum:
+            self.broken.append((ledger_id, entry_id))
+        return held
+
     def _check(self, ledger_id: int) -> None:
         written = self.written[ledger_id]
         self.assertEqual(written.waiting, 0)
@@ -199,13 +215,8 @@ class RandomTests(MixedCase):
         metadata = self.metadata(ledger_id)
         self.assertIs(metadata.state, LedgerState.CLOSED)
         self.assertGreaterEqual(metadata.last_entry_id, len(written.told) - 1)
-        schedule = schedule_of(metadata.ensemble_size, metadata.write_quorum_size, metadata.ack_quorum_size)
         for entry_id in range(metadata.last_entry_id + 1):
-            names = next(s for s in reversed(metadata.segments) if s.first_entry_id <= entry_id).bookies
-            holders = [names[position] for position in schedule.write_set(entry_id)]
-            held = [name for name in holders if entry_id in self.bookies[name].entries.get(ledger_id, {})]
-            self.assertGreaterEqual(len(held), schedule.ack_quorum)
-            for name in held:
+            for name in self._kept(ledger_id, entry_id):
                 self.assertEqual(self.header(name, ledger_id, entry_id)[2], written.payloads[entry_id])
         self.assertEqual(metadata.length, sum(map(len, written.payloads[: metadata.last_entry_id + 1])))
         self.counted["changes"] += len(metadata.segments) - 1
@@ -219,7 +230,7 @@ class RandomTests(MixedCase):
         self._finish()
         for ledger_id in self.written:
             self._check(ledger_id)
-        self.assertEqual(self.context.budget.used, 0)
+        self.assertEqual((self.broken, self.context.budget.used), ([], 0))
 
     def test_seeds(self) -> None:
         """Each who waits is told once, in order; what is acknowledged is on an ack quorum of the bookies that the
@@ -230,7 +241,7 @@ class RandomTests(MixedCase):
                 self._try(seed)
             except Exception as error:
                 raise AssertionError(f"seed {seed}: {error}") from error
-        expected = {"mixed": 2000, "alone": 2000, "failed": 100, "changes": 200, "ended": 20}
+        expected = {"mixed": 1000, "alone": 2000, "failed": 50, "changes": 80, "ended": 8}
         for what, least in expected.items():
             self.assertGreater(self.counted[what], least, what)
         self.assertEqual(self.flushLoggedErrors(), [])
