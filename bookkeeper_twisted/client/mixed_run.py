@@ -12,17 +12,16 @@ LAC and length of a writer stay as they are while its only entry is on its way.
 """
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any, Protocol
 
 from twisted.internet.defer import Deferred
 
+from ..codec.digest import Digester
+from .interfaces import IBookieClient
 from .mixed_frames import MixedFrames, seal_mixed
 from .pending_run import PendingRun
-from .quorum_writer import Member
-
-if TYPE_CHECKING:
-    from .mixing import Mixing
-    from .mixing_writer import MixingWriter
+from .quorum_writer import Member, QuorumWriter
+from .turn_end import TurnEnd
 
 MAX_ENTRIES = 500
 MAX_BYTES = 64 << 10
@@ -30,6 +29,46 @@ MAX_BYTES = 64 << 10
 
 MIN_ENTRIES = 2
 """Fewer are no mixed run."""
+
+
+class MixedWriter(Protocol):
+    """Whose entry it is."""
+
+    ledger_id: int
+    quorum: QuorumWriter
+
+    def leave_mixed(self) -> None:
+        """Makes the entry a run of its own, of the writer."""
+
+    def send_alone(self) -> None:
+        """The same of an entry that was not sent; sends it."""
+
+    @staticmethod
+    def complete_mixed(
+        writers: Sequence[Any], entry_ids: Sequence[int], lengths: Sequence[int], waiters: "list[Deferred[int]]"
+    ) -> None:
+        """The entries of some writers have their ack quorums: completes them, then tells the waiters.
+
+        :param lengths: of the ledgers, with these entries.
+        """
+
+
+class MixedWay(Protocol):
+    """What the mixed runs of some writers have in common.
+
+    :ivar bookies: the flow that they are sent over.
+    """
+
+    digester: Digester
+    bookies: IBookieClient
+    turn_end: TurnEnd
+
+    def ended(self, run: "MixedRun") -> None:
+        """Nothing joins a run any more."""
+
+    def in_flight(self, size: int) -> None:
+        """So many bytes more are on their way, or fewer."""
+
 
 _COLUMNS = 5
 _NEVER = 1 << 30
@@ -46,12 +85,12 @@ class MixedRun:
         "_members", "_missing", "_acked", "_alone", "_open",
     )  # fmt: skip
 
-    def __init__(self, mixing: "Mixing") -> None:
+    def __init__(self, mixing: MixedWay) -> None:
         self.sent = False
         self._mixing = mixing
         self._size = 0
         self._joined: list[Any] = []  # of each: writer, entry id, length, payload, waiter
-        self._writers: list[MixingWriter] = []
+        self._writers: list[MixedWriter] = []
         self._payloads: list[bytes] = []
         self._waiters: list[Deferred[int] | None] = []  # None: told, or the entry was taken out
         self._entry_ids: list[int] = []
@@ -65,7 +104,7 @@ class MixedRun:
     # ---- entries come and go -------------------------------------------------------------------------
 
     def join(
-        self, writer: "MixingWriter", entry_id: int, length: int, payload: bytes, waiter: "Deferred[int]"
+        self, writer: MixedWriter, entry_id: int, length: int, payload: bytes, waiter: "Deferred[int]"
     ) -> None:  # fmt: skip
         """Takes the entry of a writer that has no other one.
 
@@ -77,7 +116,7 @@ class MixedRun:
         if size >= MAX_BYTES or len(joined) == _COLUMNS * MAX_ENTRIES:
             self._mixing.ended(self)
 
-    def take_out(self, writer: "MixingWriter") -> tuple[int, bytes, "Deferred[int]"]:
+    def take_out(self, writer: MixedWriter) -> tuple[int, bytes, "Deferred[int]"]:
         """The entry of a writer is none of this run any more: its place, payload and waiter."""
         if not self.sent:
             at = self._joined.index(writer) if self._joined[-_COLUMNS] is not writer else len(self._joined) - _COLUMNS
@@ -113,7 +152,7 @@ class MixedRun:
             self._send_alone([self._writers[place] for place in sorted(set[int]().union(*refused))])
         self._send_alone(self._joined[::_COLUMNS])
 
-    def _send_alone(self, writers: "Sequence[MixingWriter]") -> None:
+    def _send_alone(self, writers: Sequence[MixedWriter]) -> None:
         for writer in writers:
             if writer.quorum.mixed is self:
                 self._mixing.turn_end.now(writer.send_alone)

@@ -1,6 +1,7 @@
 """A writer whose entries may be part of mixed runs."""
 
 from collections.abc import Sequence
+from typing import cast
 
 from twisted.internet.defer import Deferred
 
@@ -24,7 +25,7 @@ class MixingWriter(SealingWriter):
 
     def leave_mixed(self) -> None:
         """Makes the entry that is part of a mixed run, if there is one, the first one of this writer's own runs."""
-        run = self.quorum.mixed
+        run = cast(MixedRun | None, self.quorum.mixed)
         if run is None:
             return
         place, payload = self._take_out(run)
@@ -52,7 +53,7 @@ class MixingWriter(SealingWriter):
     def _leave_others(self) -> None:
         self._mixing = None  # who is told of the end may append again, and is to be refused
         if self.quorum.mixed is not None:
-            self._take_out(self.quorum.mixed)
+            self._take_out(cast(MixedRun, self.quorum.mixed))
 
     def _drop_held(self, error: Exception) -> None:
         self._mixing = None

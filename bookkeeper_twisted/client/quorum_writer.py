@@ -11,7 +11,6 @@ writer ends: what was completed before it is told first, then nothing ever compl
 
 from collections.abc import Callable, Iterable, Sequence
 from functools import lru_cache
-from typing import TYPE_CHECKING
 
 import attrs
 from twisted.internet.defer import Deferred
@@ -34,9 +33,6 @@ from .interfaces import IBookieClient, IEnsembleChange
 from .pending_run import PendingRun
 from .placement import Schedule
 from .quorum_timeout import QuorumTimeout
-
-if TYPE_CHECKING:
-    from .mixed_run import MixedRun
 
 _FATAL = (LedgerFencedError, UnauthorizedAccessError, IllegalOperationError, ClientClosedError)
 """Answers that end a writer: another bookie would say the same, or ought to."""
@@ -120,7 +116,7 @@ class QuorumWriter:
         self.length = length
         self.in_flight = 0
         self.failure: Exception | None = None
-        self.mixed: MixedRun | None = None
+        self.mixed: object | None = None
         self._deaf = False
         self._clock = clock
         self._bookies = bookies
