@@ -12,7 +12,7 @@ from collections.abc import Callable, Sequence
 
 from twisted.internet.defer import Deferred
 
-from bookkeeper_twisted.client.claim_log import ClaimLog
+from bookkeeper_twisted.client.claim_buffer import ClaimLog
 from bookkeeper_twisted.client.exclusive_log import ExclusiveLog
 from bookkeeper_twisted.client.frame_shape import V2Shape
 from bookkeeper_twisted.client.log_terms import TermPool

@@ -7,7 +7,7 @@ from itertools import accumulate
 from twisted.internet.defer import Deferred, fail, succeed
 
 from ..errors import IllegalOperationError
-from .claim_log import MAX_POSITION, MAX_TERMS, ClaimLog, ClaimResult
+from .claim_buffer import MAX_POSITION, MAX_TERMS, ClaimLog, ClaimResult
 from .frame_shape import FrameShape
 from .log_terms import TermPool
 
@@ -34,7 +34,7 @@ class ExclusiveLog(ClaimLog):
     def offer(self, payload: bytes) -> int:
         """Claims, stores and commits a frame.
 
-        :returns: the position behind it, or a :class:`~.claim_log.ClaimResult`.
+        :returns: the position behind it, or a :class:`~.claim_buffer.ClaimResult`.
         """
         try:
             store, size, head = self.rows[len(payload)]

@@ -2,7 +2,7 @@
 
 from ..codec.digest import Digester
 from .ack_set import AckSet
-from .claim_log import ClaimLog
+from .claim_buffer import ClaimLog
 from .frame_sealing import Frames
 from .frame_shape import FrameShape
 from .placement import Schedule

@@ -70,7 +70,7 @@ class Producer:
     def offer(self, payload: bytes) -> int:
         """Claims, stores and commits a frame.
 
-        :returns: the position behind it, or a :class:`~.claim_log.ClaimResult`.
+        :returns: the position behind it, or a :class:`~.claim_buffer.ClaimResult`.
         :raises IllegalOperationError: another claim of the handle is open, or the log gave this one up; the
             frame is not sent then.
         """
@@ -106,7 +106,7 @@ class Producer:
     def claim(self, size: int) -> int:
         """Takes a place for a payload of ``size`` bytes, to be filled in (:attr:`payload`), then committed or aborted.
 
-        :returns: the position behind it, or a :class:`~.claim_log.ClaimResult`.
+        :returns: the position behind it, or a :class:`~.claim_buffer.ClaimResult`.
         """
         store, frame_size, head = self._row(size)
         self.size = frame_size

@@ -1,6 +1,6 @@
 """What the writers of a ledger share: payloads in id order become sealed runs, adds complete, the ledger ends.
 
-A payload is laid out in a claim log at once, as part of the frame that will be sent (:mod:`.claim_log`).  At
+A payload is laid out in a claim log at once, as part of the frame that will be sent (:mod:`.claim_buffer`).  At
 the end of a reactor turn the logs are drained: what lies there is sealed in runs (header, LAC, length and
 digest of each entry), and the run is the unit of everything that follows (:mod:`.quorum_writer`).  The log
 keeps the frames until they are completed, so what is sent again are the same bytes.  A writer that ended says
@@ -23,7 +23,7 @@ from ..errors import (
     TooManyRequestsError,
 )
 from ..model import INVALID_ENTRY_ID, LedgerMetadata, LedgerState
-from .claim_log import ClaimLog
+from .claim_buffer import ClaimLog
 from .closing import close_ledger
 from .ensemble_change import NoEnsembleChange, StoredEnsembleChange
 from .exclusive_log import ExclusiveLog

@@ -7,7 +7,7 @@ from collections.abc import Callable
 import attrs
 
 from ..errors import IllegalOperationError
-from .claim_log import MAX_TERMS, ClaimLog, ClaimResult
+from .claim_buffer import MAX_TERMS, ClaimLog, ClaimResult
 from .frame_shape import FrameShape
 from .log_terms import TermPool
 from .producer import IDLE, Producer, WhenFull
@@ -86,7 +86,7 @@ class SharedLog(ClaimLog):
     def claim_slowly(self, producer: Producer) -> int:
         """A claim behind the gate, of the handle's size.
 
-        :returns: the position behind it, or a :class:`~.claim_log.ClaimResult`.
+        :returns: the position behind it, or a :class:`~.claim_buffer.ClaimResult`.
         :raises IllegalOperationError: the reactor's thread would have to wait.
         """
         self._check_size(producer.size)

@@ -15,7 +15,7 @@ from twisted.internet.interfaces import IReactorTime
 from twisted.python.failure import Failure
 
 from ..errors import IncorrectParameterError
-from .claim_log import ClaimResult
+from .claim_buffer import ClaimResult
 from .producer import Producer, WhenFull
 from .sealing_writer import as_bytes
 from .shared_log import SharedLog

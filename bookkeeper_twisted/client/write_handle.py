@@ -5,7 +5,7 @@ from collections.abc import Callable, Sequence
 from twisted.internet.defer import Deferred, fail
 
 from ..errors import IncorrectParameterError, LedgerClosedError
-from .claim_log import MAX_TERMS
+from .claim_buffer import MAX_TERMS
 from .mixing_writer import MixingWriter
 from .open_ledger import OpenLedger
 from .producer import WhenFull

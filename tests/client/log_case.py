@@ -6,7 +6,7 @@ from functools import partial
 
 from twisted.trial.unittest import SynchronousTestCase
 
-from bookkeeper_twisted.client.claim_log import ClaimLog
+from bookkeeper_twisted.client.claim_buffer import ClaimLog
 from bookkeeper_twisted.client.exclusive_log import ExclusiveLog
 from bookkeeper_twisted.client.frame_shape import V2Shape
 from bookkeeper_twisted.client.log_terms import TermPool

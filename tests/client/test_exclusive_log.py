@@ -6,7 +6,7 @@ from typing import cast
 from twisted.internet.defer import CancelledError
 from twisted.trial.unittest import SynchronousTestCase
 
-from bookkeeper_twisted.client.claim_log import ClaimResult
+from bookkeeper_twisted.client.claim_buffer import ClaimResult
 from bookkeeper_twisted.client.exclusive_log import ExclusiveLog
 from bookkeeper_twisted.client.log_terms import TermPool
 from bookkeeper_twisted.errors import IllegalOperationError, IncorrectParameterError, LedgerClosedError

@@ -9,7 +9,7 @@ from typing import Any, cast
 
 from twisted.trial.unittest import SynchronousTestCase
 
-from bookkeeper_twisted.client.claim_log import ClaimResult
+from bookkeeper_twisted.client.claim_buffer import ClaimResult
 from bookkeeper_twisted.client.producer import IDLE, Producer
 from bookkeeper_twisted.client.shared_log import STUCK_SECONDS
 from bookkeeper_twisted.errors import IllegalOperationError

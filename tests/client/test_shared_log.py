@@ -6,7 +6,7 @@ import threading
 import attrs
 from twisted.trial.unittest import SynchronousTestCase
 
-from bookkeeper_twisted.client.claim_log import ClaimResult
+from bookkeeper_twisted.client.claim_buffer import ClaimResult
 from bookkeeper_twisted.client.producer import Producer, WhenFull
 from bookkeeper_twisted.client.shared_log import STUCK_SECONDS, SharedLog
 from bookkeeper_twisted.errors import IllegalOperationError

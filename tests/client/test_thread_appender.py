@@ -9,7 +9,7 @@ import attrs
 from twisted.internet.task import Clock
 from twisted.trial.unittest import SynchronousTestCase
 
-from bookkeeper_twisted.client.claim_log import ClaimResult
+from bookkeeper_twisted.client.claim_buffer import ClaimResult
 from bookkeeper_twisted.client.log_terms import TermPool
 from bookkeeper_twisted.client.producer import WhenFull
 from bookkeeper_twisted.client.shared_log import STUCK_SECONDS, SharedLog

@@ -7,6 +7,7 @@ from twisted.internet.defer import Deferred, gatherResults
 from twisted.trial.unittest import TestCase
 
 from bookkeeper_twisted.client import BookKeeper, LedgerWriter
+from bookkeeper_twisted.client.mixed_run import MixedRun
 from bookkeeper_twisted.client.production import system_chance
 from bookkeeper_twisted.config import ClientConfig
 from bookkeeper_twisted.model import DigestType
@@ -54,7 +55,7 @@ class MixedRunTests(TestCase):
             runs = {writer.quorum.mixed for writer in writers}
             self.assertEqual(await gatherResults(appended), ids)
         self.assertLess(len(runs), _SIZES + 1)
-        self.assertTrue(all(run and run.sent for run in runs))  # at first there was no connection for them
+        self.assertTrue(all(isinstance(run, MixedRun) and run.sent for run in runs))  # at first there was no connection for them
         await gatherResults(writer.close() for writer in writers)
         return [(writer.ledger_id, count + _TURNS) for writer, count in zip(writers, counts, strict=True)]
 

@@ -2,7 +2,7 @@
 
 from twisted.trial.unittest import SynchronousTestCase
 
-from bookkeeper_twisted.client.claim_log import MAX_POSITION, MAX_TERMS, ClaimResult
+from bookkeeper_twisted.client.claim_buffer import MAX_POSITION, MAX_TERMS, ClaimResult
 from bookkeeper_twisted.client.exclusive_log import ExclusiveLog
 from bookkeeper_twisted.client.log_terms import TermPool
 from bookkeeper_twisted.errors import IncorrectParameterError, LedgerFencedError
