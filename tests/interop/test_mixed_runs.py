@@ -55,7 +55,8 @@ class MixedRunTests(TestCase):
             runs = {writer.quorum.mixed for writer in writers}
             self.assertEqual(await gatherResults(appended), ids)
         self.assertLess(len(runs), _SIZES + 1)
-        self.assertTrue(all(isinstance(run, MixedRun) and run.sent for run in runs))  # at first there was no connection for them
+        # in the first turns there was no connection for them
+        self.assertTrue(all(isinstance(run, MixedRun) and run.sent for run in runs))
         await gatherResults(writer.close() for writer in writers)
         return [(writer.ledger_id, count + _TURNS) for writer, count in zip(writers, counts, strict=True)]
 
