@@ -136,7 +136,7 @@ class Flow:
 
     def can_add_mixed(self, bookie_id: str, adds: MixedAdds) -> bool:
         """See :meth:`~.interfaces.IBookieClient.can_add_mixed`; connects if need be, for the next time."""
-        if self._world.main_wire == 3 or self._end is not None:
+        if self._world.main_wire == 3:
             return False
         ready = self._ready(bookie_id, 2)
         if ready is not None:

@@ -83,6 +83,5 @@ class MixingWriter(SealingWriter):
         waiters.reverse()
         for entry_id in entry_ids:
             waiters.pop().callback(entry_id)
-        for writer in closing:
-            if writer._at_rest:
-                writer._notify_drained()
+        for writer in closing:  # it had nothing else on its way
+            writer._notify_drained()
