@@ -17,7 +17,7 @@ class Journal:
 
     A journal that exists has to be replayed before it is written: only then is it known where it ends.
     The first group goes to a new file, so that a start writes nothing into files of earlier runs but
-    the cut of a torn tail.
+    their end: what may never have reached the disk, once more, and the cut of a torn tail.
 
     :ivar cuts: torn tails that the replay cut off.
     :ivar groups, record_bytes, padding_bytes, syncs: what was written so far.

@@ -61,6 +61,7 @@ class JournalReader:
 
     :ivar mark: None if others wrote it.
     :ivar start: where records begin.
+    :ivar durable: after :meth:`records`: the end of what was durable when the last of them were written, in our files.
     :ivar end: after :meth:`records`: where they ended.
     :ivar finished: after :meth:`records`: the writer said that nothing follows.
     """
@@ -76,7 +77,7 @@ class JournalReader:
         if header.mark is not None and header.mark.file_id != file_id:
             raise JournalDamageError(f"{file.path} holds the journal file {header.mark.file_id:x}")
         self.mark = header.mark
-        self.start = self.end = header.size
+        self.start = self.durable = self.end = header.size
         self.finished = False
         self._version = header.version
         self._file = file
@@ -116,7 +117,7 @@ class JournalReader:
         return Tail(torn, durable)
 
     def _own_records(self, mark: FileMark, at: int) -> Iterator[list[bytes]]:
-        self.end = at
+        self.durable = self.end = at
         before = parse_trailer(self._read(TRAILER_SIZE, at - TRAILER_SIZE), mark)
         self.finished = before is not None and before.last
         while not self.finished:
@@ -128,6 +129,8 @@ class JournalReader:
             if bodies:
                 yield bodies
             self.end = at = group.end
+            if group.trailer.durable.file_id == self.file_id:
+                self.durable = max(self.durable, group.trailer.durable.offset)
             self.finished = group.trailer.last
 
     def _group(self, mark: FileMark, start: int) -> Group | None:

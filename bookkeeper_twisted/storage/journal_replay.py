@@ -5,6 +5,10 @@ position past it, a later file whose first group does, or anything torn in a fil
 (a file is synced before the next one gets its name): records are lost, and the bookie must not start.
 Anything else behind the end of the last file is a torn tail; nothing in it was acknowledged.  It is cut
 by a group that says "the file ends here", synced before anything new is written.
+
+What was read may exist in memory only: the process before may have ended because a sync failed, and after
+that the kernel calls pages clean that never reached the disk.  The groups that nothing says were durable
+are therefore written and synced once more, before that last group vouches for them.
 """
 
 import posixpath
@@ -15,7 +19,7 @@ import attrs
 from ..errors import JournalDamageError
 from .interfaces import IFile, IFileSystem, JournalPosition
 from .journal_format import SECTOR, pack_group
-from .journal_reader import JournalReader
+from .journal_reader import CHUNK, JournalReader
 from .ledger_dirs import journal_name
 
 
@@ -111,8 +115,11 @@ class JournalReplay:
         return JournalPosition()
 
     def _finish(self, file: IFile, reader: JournalReader) -> None:
-        """Writes the group after which nothing follows."""
+        """Makes durable what was read, and writes the group after which nothing follows."""
         assert reader.mark is not None
+        for offset in range(reader.durable, reader.end, CHUNK):
+            file.pwrite(file.pread(min(CHUNK, reader.end - offset), offset), offset)
+        file.sync()
         group, end = pack_group(reader.mark, reader.end, (), self.end, self._alignment, SECTOR, last=True)
         file.pwritev(group, reader.end)
         file.sync(metadata=True)

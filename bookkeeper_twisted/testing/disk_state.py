@@ -119,9 +119,9 @@ class Inode:
         after = self.read(-end % SECTOR, end).ljust(-end % SECTOR, b"\0")
         whole = b"".join((before, data, after))
         sectors = self._own()
-        if end > self.size:
+        if end > self.size or self.lost:  # a failed sync may have lost the size too
             self.pending.append(Resize(step, end, False))
-            self.size = end
+            self.size = max(self.size, end)
         for at in range(0, len(whole), SECTOR):
             change = Write(step, (start + at) // SECTOR, whole[at : at + SECTOR])
             sectors[change.sector] = change.data

@@ -12,6 +12,8 @@ Facts, in the order in which they become true:
 ====================================  =================================================================
 """
 
+import contextlib
+import errno
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -241,3 +243,16 @@ def workload(script: Script, parts: Parts, lives: Sequence[Script] = ()) -> Call
 
 EXPECTED_FAILURES = (BookKeeperError, OSError)
 """What a life may end with when the disk fails."""
+
+
+def after_failure(script: Script, number: int, second: Script) -> Callable[[SimDisk, Facts], None]:
+    """A script that an operation ends by failing, and one in the process that is started then."""
+
+    def work(disk: SimDisk, facts: Facts) -> None:
+        disk.fail(errno.EIO, at=number)
+        with contextlib.suppress(*EXPECTED_FAILURES):
+            script(Life(disk, facts, Parts()))
+        disk.kill()
+        second(Life(disk, facts, Parts()))
+
+    return work

@@ -76,6 +76,17 @@ class TornTailTests(_WrittenTestCase):
         self.assertEqual(start(after)[1], [0, 1])
         self.assertEqual(start(after)[0].cuts, [])
 
+    def test_last_group_is_written_again(self) -> None:
+        """Of what was read, the groups that nothing says were durable are written and synced once more, no others."""
+        before = len(self.disk.operations)
+        start(self.disk)
+        found = [op[1:] for op in self.disk.operations[before:]]
+        path, last, size = f"{DIRECTORY}/3e8.txn", self.ends[2], self.ends[3] - self.ends[2]
+        self.assertEqual(found[:2], [("pwrite", path, last, size), ("sync", path, None, 0)])
+        self.assertEqual([op[:3] for op in found[2:]], [("pwrite", path, self.ends[3]), ("sync", path, None)])
+        start(self.disk)
+        self.assertEqual(len(self.disk.operations), before + 4)
+
     def test_junk_after_the_end(self) -> None:
         """Junk behind the last group is cut off."""
         overwrite(self.disk, "3e8.txn", self.ends[3], b"\x01" * 700)

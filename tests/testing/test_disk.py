@@ -264,6 +264,16 @@ class FaultTests(_DiskTestCase):
         file.sync()
         self.assertEqual(self.content(self.disk.crash()), b"c" * 512)
 
+    def test_failed_sync_of_a_longer_file(self) -> None:
+        """Bytes that are written again and synced are durable, though a failed sync lost the size they need."""
+        file = self.durable_file(b"a" * 512)
+        file.pwrite(b"b" * 1536, 512)
+        self.disk.fail(errno.EIO)
+        self.assertRaises(OSError, file.sync)
+        file.pwrite(b"c" * 512, 512)
+        file.sync()
+        self.assertEqual((file.size(), self.content(self.disk.crash(()))), (2048, b"a" * 512 + b"c" * 512))
+
     def test_failed_directory_sync(self) -> None:
         """After a failed sync of a directory its changes stay uncertain."""
         self.disk.open("/d/f", create=True).sync()
