@@ -11,7 +11,7 @@ A flow stays with a socket until that is lost or the flow ends.
 
 from collections.abc import Callable, Sequence
 from functools import partial
-from typing import TypeVar, cast
+from typing import Any, TypeVar, cast
 
 from twisted.internet.defer import Deferred, fail, succeed
 from twisted.logger import Logger
@@ -56,18 +56,10 @@ class FlowWorld:
         self.v2_only = config.wire_protocol == "v2"
 
 
-def _told(
-    answered: Answered, done: AddsDone, bookie_id: str, first: int, count: int, error: Exception | None
-) -> None:  # fmt: skip
-    answered(bookie_id, error)
-    done(bookie_id, first, count, error)
-
-
-def _told_mixed(
-    answered: Answered, done: MixedDone, bookie_id: str, places: Sequence[int], error: Exception | None
-) -> None:  # fmt: skip
-    answered(bookie_id, error)
-    done(bookie_id, places, error)
+def _told(answered: Answered, done: Callable[..., None], bookie_id: str, *outcome: Any) -> None:
+    """:param outcome: ends with the error."""
+    answered(bookie_id, outcome[-1])
+    done(bookie_id, *outcome)
 
 
 def _made(request: "Callable[[ClientConnection], Deferred[T]]", connection: ClientConnection) -> "Deferred[T]":
@@ -151,7 +143,7 @@ class Flow:
         ready = self._ready(bookie_id, 2)
         assert ready is not None
         if self._world.answered is not None:
-            done = partial(_told_mixed, self._world.answered, done)
+            done = partial(_told, self._world.answered, done)
         ready.add_mixed(self._ids, adds, done)
 
     def read(

@@ -4,15 +4,13 @@ As :mod:`.frame_sealing` does for one ledger, but every field is a column of its
 before.
 """
 
-import struct
-import sys
-from array import array
 from collections.abc import Sequence
 from functools import lru_cache
 
 from ..codec import v2
 from ..codec.digest import Digester
 from ..codec.operations import V2Op
+from ..codec.strides import big_endian
 from ..codec.v2_replies import header_word
 from ..model import ENTRY_HEADER_SIZE, column
 
@@ -20,7 +18,6 @@ _PARTS = 4
 """Of a frame: what stands before the entry, the entry's header, its digest, its payload."""
 
 _WORDS = ENTRY_HEADER_SIZE // 8
-_HEAD = struct.Struct(">II")
 
 
 class MixedFrames:
@@ -67,12 +64,10 @@ def seal_mixed(
 
 
 def _headers(*fields: Sequence[int]) -> bytes:
-    words = array("q", bytes(8 * _WORDS * len(fields[0])))
+    words = [0] * (_WORDS * len(fields[0]))
     for number, field in enumerate(fields):
-        words[number::_WORDS] = array("q", field)
-    if sys.byteorder == "little":
-        words.byteswap()
-    return words.tobytes()
+        words[number::_WORDS] = field
+    return big_endian(words)
 
 
 def _fronts(digester: Digester, sizes: Sequence[int]) -> Sequence[bytes]:
@@ -86,4 +81,4 @@ def _fronts(digester: Digester, sizes: Sequence[int]) -> Sequence[bytes]:
 @lru_cache(maxsize=4096)
 def _front(master_key: bytes, digest_size: int, size: int) -> bytes:
     length = v2.ADD_OVERHEAD + ENTRY_HEADER_SIZE + digest_size + size
-    return _HEAD.pack(length, header_word(v2.VERSION, V2Op.ADD)) + master_key
+    return v2.HEAD.pack(length, header_word(v2.VERSION, V2Op.ADD)) + master_key

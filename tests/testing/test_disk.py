@@ -34,6 +34,14 @@ class _DiskTestCase(SynchronousTestCase):
         self.disk.sync_directory("/d")
         return file
 
+    def lost(self, data: bytes, offset: int) -> IFile:
+        """A durable file of 512 bytes to which something was written that a failed sync lost."""
+        file = self.durable_file(b"a" * 512)
+        file.pwrite(data, offset)
+        self.disk.fail(errno.EIO)
+        self.assertRaises(OSError, file.sync)
+        return file
+
     def content(self, disk: SimDisk, path: str = "/d/f") -> bytes:
         """All bytes of a file."""
         return disk.open(path).pread(1 << 20, 0)
@@ -244,10 +252,7 @@ class FaultTests(_DiskTestCase):
 
     def test_failed_sync(self) -> None:
         """After a failed sync the next one succeeds and makes nothing durable that was written before."""
-        file = self.durable_file(b"a" * 512)
-        file.pwrite(b"b" * 512, 0)
-        self.disk.fail(errno.EIO)
-        self.assertRaises(OSError, file.sync)
+        file = self.lost(b"b" * 512, 0)
         file.pwrite(b"c" * 512, 512)
         file.sync()
         self.assertEqual(self.content(self.disk), b"b" * 512 + b"c" * 512)
@@ -256,20 +261,14 @@ class FaultTests(_DiskTestCase):
 
     def test_failed_sync_and_new_bytes(self) -> None:
         """What a failed sync lost does not come back over what was synced later."""
-        file = self.durable_file(b"a" * 512)
-        file.pwrite(b"b" * 512, 0)
-        self.disk.fail(errno.EIO)
-        self.assertRaises(OSError, file.sync)
+        file = self.lost(b"b" * 512, 0)
         file.pwrite(b"c" * 512, 0)
         file.sync()
         self.assertEqual(self.content(self.disk.crash()), b"c" * 512)
 
     def test_failed_sync_of_a_longer_file(self) -> None:
         """Bytes that are written again and synced are durable, though a failed sync lost the size they need."""
-        file = self.durable_file(b"a" * 512)
-        file.pwrite(b"b" * 1536, 512)
-        self.disk.fail(errno.EIO)
-        self.assertRaises(OSError, file.sync)
+        file = self.lost(b"b" * 1536, 512)
         file.pwrite(b"c" * 512, 512)
         file.sync()
         self.assertEqual((file.size(), self.content(self.disk.crash(()))), (2048, b"a" * 512 + b"c" * 512))
