@@ -236,7 +236,7 @@ class ClientConnection(Protocol):
             if self.in_flight.may_be_mixed(replies.ledger_id):
                 ids = tuple(range(replies.first, replies.first + replies.count))
                 parts, _ = self.in_flight.answered_mixed((replies.ledger_id,) * len(ids), ids)
-                self._finish_mixed(parts, error)
+                self._finish_adds(parts, error)
             return
         numbers = replies.txn_ids
         at = 0
@@ -248,27 +248,16 @@ class ClientConnection(Protocol):
 
     def _mixed_add_replies(self, replies: MixedAddReplies) -> None:
         parts, others = self.in_flight.answered_mixed(replies.ledger_ids, replies.entry_ids)
-        self._finish_mixed(parts, None)
+        self._finish_adds(parts, None)
         for ledger_id, entry_id in others:
             self._finish_adds(self.in_flight.answered_adds(ledger_id, entry_id, 1), None)
 
-    def _finish_mixed(self, parts: Sequence[MixedPart], error: Exception | None) -> None:
-        for part in parts:
-            try:
-                part.done(self._bookie_id, part.places, error)
-            except Exception:
-                self._log.failure("completing mixed adds failed")
-            flow = part.flow
-            if flow.quiet is not None and not flow.waiting:
-                flow.quiet()
-
-    def _finish_adds(self, finished: Sequence[SentAdds], error: Exception | None) -> None:
+    def _finish_adds(self, finished: Sequence[SentAdds | MixedPart], error: Exception | None) -> None:
         for sent in finished:
-            assert sent.done is not None
             try:
-                sent.done(self._bookie_id, sent.first, sent.count, error)
+                sent.finish(self._bookie_id, error)
             except Exception:
-                self._log.failure("completing adds of ledger {ledger_id} failed", ledger_id=sent.ledger_id)
+                self._log.failure("completing {adds} failed", adds=sent)
             flow = sent.flow
             if flow.quiet is not None and not flow.waiting:
                 flow.quiet()
@@ -386,9 +375,7 @@ class ClientConnection(Protocol):
 
     def _fail(self, sent: Sequence[SentRequest], error: Exception) -> None:
         for one in sent:
-            if isinstance(one, SentAdds):
+            if isinstance(one, SentAdds | MixedPart):
                 self._finish_adds((one,), error)
-            elif isinstance(one, MixedPart):
-                self._finish_mixed((one,), error)
             elif not one.deferred.called:  # else an errback before this one has cancelled it
                 one.deferred.errback(error)

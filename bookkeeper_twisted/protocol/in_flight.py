@@ -64,14 +64,12 @@ class InFlight:
 
     def add(self, sent: SentAdds) -> None:
         """Adds were sent."""
-        flow, count = sent.flow, sent.count
         if self._by_key:
             self._adds.insert(sent.ledger_id, sent)
         else:
-            self._adds.insert(flow.ids.flow_id, sent)
-            flow.owed += count
-        flow.waiting += count
-        self._traffic.unacknowledged += sent.size
+            self._adds.insert(sent.flow.ids.flow_id, sent)
+            sent.flow.owed += sent.count
+        self._sent(sent)
 
     def add_mixed(self, sent: SentMixed) -> None:
         """Mixed adds were sent."""

@@ -89,6 +89,14 @@ class SentAdds:
         self.size = size
         self.done = done
 
+    def __str__(self) -> str:
+        return f"adds of ledger {self.ledger_id}"
+
+    def finish(self, bookie_id: str, error: Exception | None) -> None:
+        """Tells who waits what became of all of them."""
+        assert self.done is not None
+        self.done(bookie_id, self.first, self.count, error)
+
     def part(self, low: int, high: int) -> "SentAdds":
         """The entries with keys ``low .. high - 1``; the sizes of all parts add up to that of the whole."""
         start, end = low - self.key, high - self.key

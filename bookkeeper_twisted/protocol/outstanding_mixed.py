@@ -122,6 +122,13 @@ class MixedPart:
         self.size = size
         self.done = sent.done
 
+    def __str__(self) -> str:
+        return "mixed adds"
+
+    def finish(self, bookie_id: str, error: Exception | None) -> None:
+        """Tells who waits what became of them."""
+        self.done(bookie_id, self.places, error)
+
 
 class OutstandingMixed:
     """Mixed adds in the order in which they were sent.
