@@ -382,7 +382,7 @@ class NoWritableDirectoryError(StorageError):
     """No ledger directory can take data."""
 
 
-# ---- codec, configuration ----------------------------------------------------------------------------
+# ---- codec, configuration, limits --------------------------------------------------------------------
 
 
 class CodecError(BookKeeperError, ValueError):
@@ -391,3 +391,7 @@ class CodecError(BookKeeperError, ValueError):
 
 class ConfigError(BookKeeperError, ValueError):
     """A configuration value cannot be used; the text says key, origin and reason."""
+
+
+class NoSuchThrottleError(BookKeeperError, LookupError):
+    """No limiter has this name; the text lists the known ones."""

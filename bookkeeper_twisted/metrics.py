@@ -13,7 +13,7 @@ from .instruments import Histogram, Instruments, Summary, render
 
 __all__ = [
     "BookieMetrics", "ConnectionMetrics", "Instruments", "JournalMetrics", "RequestMetrics", "StorageMetrics",
-    "directory_labels", "new_registry", "render",
+    "ThrottleMetrics", "directory_labels", "new_registry", "render",
 ]  # fmt: skip
 
 _COUNTS = (1, 2, 5, 10, 20, 50, 100, 200, 500, 1000, 2000, 5000)
@@ -178,3 +178,23 @@ class ConnectionMetrics:
         self.broken = instruments.counter("bookie_connections_broken")
         self.active = instruments.counter("bookie_connections_active")
         self.pending_bytes = instruments.counter("bookie_connections_pending_bytes")
+
+
+class ThrottleMetrics:
+    """One limiter of background work.
+
+    :ivar waited: seconds that requests waited, cancelled ones included.
+    """
+
+    def __init__(self, instruments: Instruments, name: str) -> None:
+        self.granted_entries = instruments.counter("throttle_granted_entries", throttle=name)
+        self.granted_bytes = instruments.counter("throttle_granted_bytes", throttle=name)
+        self.waited = instruments.counter("throttle_waited_seconds", throttle=name)
+        self._instruments = instruments
+        self._name = name
+
+    def watch(self, waiting: Callable[[], float], entries: Callable[[], float], n_bytes: Callable[[], float]) -> None:
+        """Export the requests that wait now and the limits in force; 0 is no limit."""
+        self._instruments.gauge("throttle_waiting", waiting, throttle=self._name)
+        self._instruments.gauge("throttle_limit_entries", entries, throttle=self._name)
+        self._instruments.gauge("throttle_limit_bytes", n_bytes, throttle=self._name)

@@ -14,13 +14,14 @@ from bookkeeper_twisted.metrics import (
     JournalMetrics,
     RequestMetrics,
     StorageMetrics,
+    ThrottleMetrics,
     directory_labels,
     new_registry,
     render,
 )
 
 CAPTURED = Path(__file__).parent / "vectors" / "metrics" / "bookie.txt"
-OURS_ALONE = re.compile(r"bookie_connection|bookie_journal_groups|bookkeeper_server_BATCH_READ_ENTRY")
+OURS_ALONE = re.compile(r"bookie_connection|bookie_journal_groups|bookkeeper_server_BATCH_READ_ENTRY|throttle_")
 SHOWN_ONCE_USED = {"bookie_rejected_write_requests"}
 THREADS = {"threadPool", "thread"}
 """Labels that say which of its threads counted something in Apache's bookie."""
@@ -64,6 +65,7 @@ class NameTests(SynchronousTestCase):
         for name in ("ADD_ENTRY", "READ_ENTRY"):
             requests.watch_permits(name, lambda: 0, lambda: 0)
         ConnectionMetrics(instruments)
+        ThrottleMetrics(instruments, "scrub").watch(lambda: 0, lambda: 0, lambda: 0)
         self.text = render(new_registry(instruments)).decode()
         self.ours = families(self.text)
         self.captured = families(CAPTURED.read_text())

@@ -1,0 +1,104 @@
+"""The arithmetic of speed limits: a token bucket for entries and bytes a second.
+
+Time is an argument, so that one class serves the Deferred-returning limiter of
+:mod:`bookkeeper_twisted.throttle`, tasks that sleep, and tests.
+
+A bucket fills at its rate up to the amount of one second.  A request passes as soon as the bucket is not
+in debt, whatever its size, and takes its whole amount: a request larger than the bucket passes and delays
+the next one, so no request waits for ever and the rate holds over time.
+"""
+
+import attrs
+
+_TICK = 1e-9  # a debt that is paid within this time is a rounding error
+
+
+@attrs.frozen
+class Rate:
+    """A speed limit; 0 sets no limit.
+
+    :ivar entries: entries a second.
+    :ivar bytes: bytes a second.
+    """
+
+    entries: float = attrs.field(default=0.0, validator=attrs.validators.ge(0))
+    bytes: float = attrs.field(default=0.0, validator=attrs.validators.ge(0))
+
+    def __bool__(self) -> bool:
+        """Whether there is a limit at all."""
+        return bool(self.entries or self.bytes)
+
+    def __mul__(self, factor: float) -> "Rate":
+        """The same limit for a part of the work: one task of several, or background work that yields."""
+        return Rate(self.entries * factor, self.bytes * factor)
+
+
+UNLIMITED = Rate()
+
+
+@attrs.define
+class _Bucket:
+    """Tokens of one kind; a negative balance is a debt."""
+
+    rate: float
+    filled_at: float
+    balance: float = 0.0
+
+    def fill(self, now: float) -> None:
+        elapsed, self.filled_at = max(now - self.filled_at, 0.0), max(now, self.filled_at)
+        self.balance = min(self.balance + elapsed * self.rate, self.rate)
+
+    def delay(self) -> float:
+        return -self.balance / self.rate if self.rate and self.balance < 0 else 0.0
+
+    def change(self, rate: float) -> None:
+        """A debt keeps its amount, so a higher rate pays it sooner; savings fit into the new bucket."""
+        self.balance = min(self.balance, rate) if self.rate and rate else 0.0
+        self.rate = rate
+
+
+class TokenBucket:
+    """Entries and bytes a second; a request waits for the slower of the two.
+
+    It starts empty: the first second grants the amount of one second, not of two.
+
+    :param now: the present, in seconds of any clock that goes forward.
+    """
+
+    __slots__ = ("_entries", "_bytes")
+
+    def __init__(self, rate: Rate, now: float) -> None:
+        self._entries = _Bucket(rate.entries, now)
+        self._bytes = _Bucket(rate.bytes, now)
+
+    @property
+    def rate(self) -> Rate:
+        return Rate(self._entries.rate, self._bytes.rate)
+
+    def delay(self, now: float) -> float:
+        """Seconds until the next request may pass; it doesn't depend on the size of that request."""
+        self._fill(now)
+        delay = max(self._entries.delay(), self._bytes.delay())
+        return delay if delay > _TICK else 0.0
+
+    def reserve(self, entries: int, n_bytes: int, now: float) -> float:
+        """Take the amount of a request at once.
+
+        :returns: seconds that the caller has to sleep before it acts; 0 for a bucket without debt.
+        """
+        delay = self.delay(now)
+        if self._entries.rate:
+            self._entries.balance -= entries
+        if self._bytes.rate:
+            self._bytes.balance -= n_bytes
+        return delay
+
+    def change(self, rate: Rate, now: float) -> None:
+        """Set another limit from now on."""
+        self._fill(now)
+        self._entries.change(rate.entries)
+        self._bytes.change(rate.bytes)
+
+    def _fill(self, now: float) -> None:
+        self._entries.fill(now)
+        self._bytes.fill(now)

@@ -1,0 +1,151 @@
+"""Named speed limits of background work, with metrics and live change.
+
+Each background reader or writer of entry files and of metadata has a limiter of its own and asks it before
+each piece of work::
+
+    await throttle.acquire(n_bytes)
+
+Requests are granted in the order in which they were made.  :mod:`bookkeeper_twisted.ratelimit` has the
+arithmetic.
+"""
+
+from collections import deque
+from collections.abc import Iterator, Mapping
+
+import attrs
+from twisted.internet.defer import Deferred, succeed
+from twisted.internet.interfaces import IDelayedCall, IReactorTime
+
+from .errors import NoSuchThrottleError
+from .instruments import Instruments
+from .metrics import ThrottleMetrics
+from .ratelimit import UNLIMITED, Rate, TokenBucket
+
+__all__ = ["UNLIMITED", "Rate", "Throttle", "Throttles"]
+
+
+@attrs.frozen(eq=False)
+class _Waiter:
+    entries: int
+    n_bytes: int
+    since: float
+    granted: Deferred[None]
+
+
+class Throttle:
+    """One speed limit.
+
+    :ivar name: under which metrics, HTTP and the shell show it.
+    :param rate: see :class:`~bookkeeper_twisted.ratelimit.Rate`; it can be changed later.
+    """
+
+    def __init__(
+        self, clock: IReactorTime, name: str, rate: Rate = UNLIMITED, instruments: Instruments | None = None
+    ) -> None:
+        self.name = name
+        self._clock = clock
+        self._bucket = TokenBucket(rate, clock.seconds())
+        self._waiters: deque[_Waiter] = deque()
+        self._timer: IDelayedCall | None = None
+        self._metrics = ThrottleMetrics(instruments or Instruments(), name)
+        self._metrics.watch(lambda: len(self._waiters), lambda: self.rate.entries, lambda: self.rate.bytes)
+
+    @property
+    def rate(self) -> Rate:
+        """The limit in force."""
+        return self._bucket.rate
+
+    @property
+    def waiting(self) -> int:
+        """Requests that wait now."""
+        return len(self._waiters)
+
+    def acquire(self, n_bytes: int = 0, entries: int = 1) -> Deferred[None]:
+        """Wait until a piece of work may begin.
+
+        Its amount is taken when it is granted; a request that is cancelled before takes nothing.
+        """
+        now = self._clock.seconds()
+        if not self._waiters and not self._bucket.delay(now):
+            self._take(entries, n_bytes, now)
+            return succeed(None)
+        waiter = _Waiter(entries, n_bytes, now, Deferred(lambda _: self._give_up(waiter)))
+        self._waiters.append(waiter)
+        self._schedule()
+        return waiter.granted
+
+    def change(self, rate: Rate) -> None:
+        """Set another limit; it holds for requests that wait already, too."""
+        self._bucket.change(rate, self._clock.seconds())
+        self._stop_timer()
+        self._grant()
+
+    def _take(self, entries: int, n_bytes: int, now: float, since: float | None = None) -> None:
+        self._bucket.reserve(entries, n_bytes, now)
+        self._metrics.granted_entries.value += entries
+        self._metrics.granted_bytes.value += n_bytes
+        self._metrics.waited.value += now - (now if since is None else since)
+
+    def _grant(self) -> None:
+        """Grant waiting requests in turn; a callback that asks again is behind all of them."""
+        self._timer = None
+        while self._waiters:
+            now = self._clock.seconds()
+            if self._bucket.delay(now):
+                break
+            waiter = self._waiters.popleft()
+            self._take(waiter.entries, waiter.n_bytes, now, waiter.since)
+            waiter.granted.callback(None)
+        self._schedule()
+
+    def _schedule(self) -> None:
+        if self._waiters and self._timer is None:
+            self._timer = self._clock.callLater(self._bucket.delay(self._clock.seconds()), self._grant)
+
+    def _give_up(self, waiter: _Waiter) -> None:
+        self._waiters.remove(waiter)
+        self._metrics.waited.value += self._clock.seconds() - waiter.since
+        if not self._waiters:
+            self._stop_timer()
+
+    def _stop_timer(self) -> None:
+        timer, self._timer = self._timer, None
+        if timer is not None and timer.active():
+            timer.cancel()
+
+
+class Throttles:
+    """The limiters of one process, by name.
+
+    :param rates: the limits at the start; a limiter that isn't named there starts without one.
+    """
+
+    def __init__(
+        self, clock: IReactorTime, rates: Mapping[str, Rate] | None = None, instruments: Instruments | None = None
+    ) -> None:
+        self._clock = clock
+        self._rates = dict(rates or {})
+        self._instruments = instruments or Instruments()
+        self._by_name: dict[str, Throttle] = {}
+        for name in self._rates:
+            self.get(name)
+
+    def get(self, name: str) -> Throttle:
+        """The limiter of a name, made at the first call: for the code that is limited."""
+        if name not in self._by_name:
+            rate = self._rates.get(name, UNLIMITED)
+            self._by_name[name] = Throttle(self._clock, name, rate, self._instruments)
+        return self._by_name[name]
+
+    def find(self, name: str) -> Throttle:
+        """A limiter that exists: for an operator's request.
+
+        :raises NoSuchThrottleError: no work asks a limiter of that name.
+        """
+        if name not in self._by_name:
+            known = ", ".join(sorted(self._by_name)) or "none"
+            raise NoSuchThrottleError(f"no limiter is named {name!r}; there are {known}")
+        return self._by_name[name]
+
+    def __iter__(self) -> Iterator[Throttle]:
+        return iter([self._by_name[name] for name in sorted(self._by_name)])
