@@ -1,40 +1,62 @@
 """Runs the tests under trial and ends with one line ``N passed, N failed``.
 
-``python -W error -m tests [MODULE ...]``; without arguments all tests run.  The slowest are named with their
-times.  A skipped test is named with its reason and counts as neither.  An expected failure or a "todo" counts
-as a failure: none is wanted here.
+``python -W error -m tests [--limit SECONDS] [--exitfirst] [MODULE ...]``; without modules all tests run.  The
+slowest are named with their times.  A skipped test is named with its reason and counts as neither.  An expected
+failure or a "todo" counts as a failure: none is wanted here.  A test that exceeds its bounds fails and is the last
+one (``tests/time_limit.py``).
 """
 
+import argparse
 import sys
 import time
 import warnings
 from pathlib import Path
 from typing import Any
 
+from twisted.internet import defer
+from twisted.python.failure import Failure
 from twisted.trial.reporter import TestResult, VerboseTextReporter
 from twisted.trial.runner import TestLoader, TrialRunner
+
+from .time_limit import SECONDS, Overrun, Watchdog
 
 SLOWEST = 10
 SLOW = 2.0
 """Seconds below which a test is not worth a line."""
 
 
-class TimingReporter(VerboseTextReporter):
-    """Says what its base says, and knows how long each test took.
+class BoundedReporter(VerboseTextReporter):
+    """Reports as its base does, times each test and ends the run at the first one that exceeds its bounds.
 
     :ivar seconds: by name of the test.
     """
 
-    def __init__(self, *args: Any, **options: Any) -> None:
+    def __init__(self, watchdog: Watchdog, *args: Any, **options: Any) -> None:
         super().__init__(*args, **options)
         self.seconds: dict[str, float] = {}
+        self._watchdog = watchdog
         self._began = 0.0
+        self._overrun_reported = False
 
     def startTest(self, test: Any) -> None:
         super().startTest(test)
+        self._overrun_reported = False
         self._began = time.perf_counter()
+        self._watchdog.began(test)
+
+    def addError(self, test: Any, error: Any) -> None:
+        if isinstance(error, Failure):
+            self._overrun_reported = self._overrun_reported or bool(error.check(Overrun))
+            if error.check(defer.TimeoutError) and "still running" in str(error.value):
+                self.stop()
+        super().addError(test, error)
 
     def stopTest(self, test: Any) -> None:
+        overrun = self._watchdog.ended()
+        if overrun:
+            if not self._overrun_reported:
+                self.addError(test, Failure(Overrun(overrun)))
+            self.stop()
         super().stopTest(test)
         self.seconds[test.id()] = time.perf_counter() - self._began
 
@@ -50,12 +72,33 @@ def summary(result: TestResult) -> tuple[int, int]:
     return result.successes, failed
 
 
-def main(names: list[str]) -> int:
+def parse(arguments: list[str]) -> argparse.Namespace:
+    """The command line."""
+    parser = argparse.ArgumentParser(prog="python -m tests")
+    parser.add_argument("--limit", type=float, default=SECONDS, metavar="SECONDS", help="bound of a test")
+    parser.add_argument("--exitfirst", action="store_true", help="end at the first failure")
+    parser.add_argument("names", nargs="*", metavar="MODULE", help="of tests; all by default")
+    return parser.parse_args(arguments)
+
+
+def main(arguments: list[str]) -> int:
     """Runs the named tests; returns the exit status."""
-    suite = TestLoader().loadByNames(names or ["tests"], recurse=True)
+    options = parse(arguments)
+    watchdog = Watchdog(options.limit)
+    reporters: list[BoundedReporter] = []
+
+    def make_reporter(*args: Any) -> BoundedReporter:
+        reporters.append(BoundedReporter(watchdog, *args))
+        return reporters[-1]
+
+    suite = TestLoader().loadByNames(options.names or ["tests"], recurse=True)
     temporary = str(Path("_trial_temp").absolute())
-    result = TrialRunner(TimingReporter, workingDirectory=temporary, uncleanWarnings=False).run(suite)
-    assert isinstance(result, TimingReporter)
+    watchdog.arm()
+    TrialRunner(make_reporter, workingDirectory=temporary, uncleanWarnings=False, exitFirst=options.exitfirst).run(
+        suite
+    )
+    watchdog.disarm()
+    (result,) = reporters
     for seconds, name in result.slowest():
         print(f"{seconds:6.1f} s {name}")
     for test, reason in result.skips:
