@@ -10,6 +10,8 @@ from .config_java_keys import is_unused
 from .errors import ConfigError
 
 MIB = 1 << 20
+MASK = "******"
+"""What is shown instead of a secret."""
 FRAME = 5 * MIB
 """The largest frame unless configured otherwise."""
 
@@ -50,6 +52,13 @@ class Config:
     def origin(self, name: str) -> str:
         """Where the value of an attribute came from."""
         return self.origins.get(name, "default")
+
+    def shown(self) -> dict[str, str]:
+        """The values in force as text by key, in the order of declaration; secrets are masked."""
+        return {
+            field.key: MASK if field.secret and getattr(self, name) else as_text(getattr(self, name))
+            for name, field in fields_of(type(self)).items()
+        }
 
     @classmethod
     def load(cls, *sources: Iterable[Setting]) -> Self:

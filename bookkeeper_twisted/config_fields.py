@@ -42,6 +42,7 @@ class Field:
     :ivar unit: of the value, may be empty.
     :ivar java: Apache's default as text where ours differs, else empty.
     :ivar alias: an older key for the same thing.
+    :ivar secret: the value is never shown.
     """
 
     key: str
@@ -51,18 +52,19 @@ class Field:
     unit: str = ""
     java: str = ""
     alias: str = ""
+    secret: bool = False
 
 
 def setting(
     key: str, default: Any, kind: Kind[Any], help: str, *, unit: str = "", java: str = "", alias: str = "",
-    default_text: str | None = None,
+    default_text: str | None = None, secret: bool = False,
 ) -> Any:  # fmt: skip
     """A field of a configuration class.
 
     :param default: a value, or an :class:`attrs.Factory` together with ``default_text``.
     """
     text = default_text if default_text is not None else as_text(default)
-    field = Field(key, kind, text, help, unit, java, alias)
+    field = Field(key, kind, text, help, unit, java, alias, secret)
     return attrs.field(default=default, metadata={_FIELD: field})
 
 

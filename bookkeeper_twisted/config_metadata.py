@@ -17,8 +17,9 @@ class MetadataConfig(Config):
         "zkEnableSecurity", False, BOOLEAN, "let only the identity that creates a node in ZooKeeper use it"
     )
     zk_auth: str = setting(
-        "zkAuth", "", TEXT, "that identity, as scheme:credential, for example digest:user:password", java="none"
-    )
+        "zkAuth", "", TEXT, "that identity, as scheme:credential, for example digest:user:password", java="none",
+        secret=True,
+    )  # fmt: skip
     zk_retry_backoff_start_ms: int = setting(
         "zkRetryBackoffStartMs", 200, integer(1), "wait before a call to ZooKeeper whose answer was lost is repeated",
         unit="ms", java="zkTimeout",

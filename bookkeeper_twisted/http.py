@@ -2,12 +2,11 @@
 
 from collections.abc import Callable
 
-from prometheus_client import CollectorRegistry
 from twisted.web.pages import errorPage, notFound
 from twisted.web.resource import IResource, Resource
 from twisted.web.server import Request, Site
 
-from .metrics import render
+from .bookie.admin import IBookieAdmin
 
 
 class TextPage(Resource):
@@ -39,10 +38,10 @@ class _Root(Resource):
         return notFound()
 
 
-def make_site(registry: CollectorRegistry) -> Site:
-    """The site of one bookie: ``/metrics``, the text exposition of a registry, and ``/heartbeat``."""
+def make_site(admin: IBookieAdmin) -> Site:
+    """Make the site of one bookie: ``/metrics``, its metrics as text, and ``/heartbeat``."""
     root = _Root()
-    root.putChild(b"metrics", TextPage(lambda: render(registry), "text/plain; version=0.0.4; charset=utf-8"))
+    root.putChild(b"metrics", TextPage(admin.metrics, "text/plain; version=0.0.4; charset=utf-8"))
     root.putChild(b"heartbeat", TextPage(lambda: b"OK\n"))
     site = Site(root)
     site.noisy = False

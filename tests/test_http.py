@@ -1,11 +1,10 @@
 """The HTTP server of a bookie."""
 
-from prometheus_client import CollectorRegistry
 from twisted.internet.testing import StringTransport
 from twisted.trial.unittest import SynchronousTestCase
 
 from bookkeeper_twisted.http import make_site
-from bookkeeper_twisted.instruments import Instruments
+from bookkeeper_twisted.testing.admin import FakeBookieAdmin
 
 
 class SiteTests(SynchronousTestCase):
@@ -13,11 +12,7 @@ class SiteTests(SynchronousTestCase):
 
     def get(self, path: str, method: str = "GET") -> tuple[int, bytes, bytes]:
         """Status, headers and body of an answer."""
-        registry = CollectorRegistry()
-        instruments = Instruments()
-        instruments.counter("bookie_WRITE_BYTES").value += 3
-        registry.register(instruments)
-        site = make_site(registry)
+        site = make_site(FakeBookieAdmin())  # type: ignore[arg-type]
         channel = site.buildProtocol(None)
         transport = StringTransport()
         channel.makeConnection(transport)

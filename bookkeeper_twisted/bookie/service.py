@@ -17,13 +17,14 @@ from ..config import BookieConfig
 from ..errors import NoWritableDirectoryError
 from ..instruments import Instruments
 from ..metadata.interfaces import IMetadataDriver, IRegistration
-from ..metrics import StorageMetrics, directory_labels, new_registry
+from ..metrics import StorageMetrics, directory_labels
 from ..protocol.direct_server import DirectServerEndpoint
 from ..protocol.server import BookieServerFactory, ServerConnection
 from ..storage.cookies import DirectoryLocks
 from ..storage.interfaces import IFileSystem, IndexFactory
 from ..storage.ledger_dirs import current
 from ..storage.run_index import SqliteRunIndex
+from .admin import BookieAdmin, IBookieAdmin, Phase
 from .disk_monitor import DiskMonitor, DiskThresholds
 from .engine import Engine
 from .executor import ThreadExecutor
@@ -35,8 +36,8 @@ from .store import Store
 
 _BACKLOG = 1024
 
-MakeSite = Callable[[Any], IProtocolFactory]
-"""Given a ``CollectorRegistry``, what answers on the HTTP port."""
+MakeSite = Callable[[IBookieAdmin], IProtocolFactory]
+"""Makes the HTTP server of a bookie."""
 
 
 class _Gate(ServerFactory):
@@ -58,6 +59,7 @@ class BookieService(Service):
     :param executor: the lanes; threads if not given.
     :param on_failure: called once if the start fails, or a journal fails or the registration is lost while
         serving; everything is stopped by then (S10).
+    :ivar admin: its administration, from the beginning to after the end.
     :ivar bookie_id, port, http_port: known once :meth:`start` has ended; 0 where there is none.
     """
 
@@ -74,6 +76,7 @@ class BookieService(Service):
         self.port = 0
         self.http_port = 0
         self.instruments = Instruments()
+        self.admin = BookieAdmin(config, self.instruments)
         self.engine: Engine | None = None
         self._reactor = reactor
         self._config = config
@@ -135,9 +138,12 @@ class BookieService(Service):
                 if self._abandoned:
                     raise CancelledError
                 await step()
-        except BaseException:
+        except BaseException as error:
+            if not isinstance(error, CancelledError):
+                self.admin.fail(str(error))
             await self._undo.aclose()
             raise
+        self.admin.enter(Phase.SERVING)
         self._log.info("bookie {bookie_id} serves on port {port}", bookie_id=self.bookie_id, port=self.port)
 
     def stop(self) -> "Deferred[None]":
@@ -150,10 +156,13 @@ class BookieService(Service):
     async def _stop(self) -> None:
         if self._starting is not None:
             await _end_of(self._starting)
+        self.admin.enter(Phase.STOPPING)
         await self._undo.aclose()
+        self.admin.enter(Phase.STOPPED)
 
     def _fail(self, failure: Failure) -> None:
         """A dead journal, or an identity that another bookie has, never leaves a live listener (S6, S10)."""
+        self.admin.fail(failure.getErrorMessage())
         if self.engine is not None:
             self.engine.factory.abort_all()
         self.stop().addCallback(lambda _: self._report(failure))
@@ -189,6 +198,7 @@ class BookieService(Service):
         if not self._config.bookie_port and not self._config.bookie_id:
             await self._bind()
         self.bookie_id = bookie_id(self._config, self._local_host, self.port or self._config.bookie_port)
+        self.admin.bookie_id = self.bookie_id
 
     async def _check_cookies(self) -> None:
         registration: IRegistration = self._metadata.registration  # type: ignore[assignment]
@@ -219,6 +229,12 @@ class BookieService(Service):
             self._store.storage, self._store.journals, self._executor, self._reactor, self._disks.space,
             self._fail, self._flush_seen, engine_options(config), self.instruments, self._labels,
         )  # fmt: skip
+        registration: IRegistration = self._metadata.registration  # type: ignore[assignment]
+        self._registration = BookieRegistration(
+            self.engine.bookie.mode, registration, self.bookie_id, self._reactor
+        )
+        self._registration.set_read_only("forceReadOnlyBookie is set", config.force_read_only_bookie)
+        self.admin.attach(self._registration, self._disks)
         self.engine.start(config.flush_interval / 1000)
         self._then_undo(self.engine.stop)
         self._then_undo(self._disks.stop)
@@ -241,23 +257,19 @@ class BookieService(Service):
         config = self._config
         if not config.http_server_enabled or self._make_site is None:
             return
-        site = self._make_site(new_registry(self.instruments))
+        site = self._make_site(self.admin)
         endpoint = TCP4ServerEndpoint(self._reactor, config.http_server_port, interface=config.http_server_host)
         listening = await endpoint.listen(site)
         self.http_port = listening.getHost().port
         self._then_undo(lambda: _stop_listening(listening))
 
     async def _register(self) -> None:
-        assert self.engine is not None
+        assert self._registration is not None
         info = service_info(self._config, self._local_host, self.port, self.http_port or None)
         registration: IRegistration = self._metadata.registration  # type: ignore[assignment]
-        self._registration = BookieRegistration(
-            self.engine.bookie.mode, registration, self.bookie_id, info, self._reactor
-        )
-        self._registration.set_read_only("forceReadOnlyBookie is set", self._config.force_read_only_bookie)
         await self._disks.check()
         registration.on_registration_lost(self._fail)
-        await self._registration.register()
+        await self._registration.register(info)
         self._then_undo(self._registration.withdraw)
         self._disks.start(self._config.disk_check_interval / 1000)
 

@@ -3,10 +3,10 @@
 from collections.abc import Callable
 from typing import Any
 
-from prometheus_client import CollectorRegistry
 from twisted.internet.interfaces import IProtocolFactory
 from twisted.python.failure import Failure
 
+from ..bookie.admin import IBookieAdmin
 from ..bookie.service import BookieService
 from ..config import BookieConfig
 from ..metadata.drivers import create_driver, options_of
@@ -31,8 +31,8 @@ def make_bookie(
     )  # fmt: skip
 
 
-def _make_site(registry: CollectorRegistry) -> IProtocolFactory:
+def _make_site(admin: IBookieAdmin) -> IProtocolFactory:
     # Loaded when it is wanted: a bookie without an HTTP server should not pay for one.
     from ..http import make_site
 
-    return make_site(registry)
+    return make_site(admin)

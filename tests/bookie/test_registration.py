@@ -35,11 +35,11 @@ class RegistrationTests(SynchronousTestCase):
     def setUp(self) -> None:
         self.store, self.clock, self.mode = _Store(), Clock(), WriteMode()
         self.registration = BookieRegistration(
-            self.mode, self.store, "b1", BookieServiceInfo(), self.clock  # type: ignore[arg-type]
+            self.mode, self.store, "b1", self.clock  # type: ignore[arg-type]
         )  # fmt: skip
 
     def register(self) -> None:
-        self.successResultOf(Deferred.fromCoroutine(self.registration.register()))
+        self.successResultOf(Deferred.fromCoroutine(self.registration.register(BookieServiceInfo())))
 
     def test_register(self) -> None:
         """A bookie registers as what it is."""
@@ -93,7 +93,8 @@ class RegistrationTests(SynchronousTestCase):
     def test_id_is_taken(self) -> None:
         """S6: a bookie whose id another one holds is told so."""
         self.store.failures = [BookieRegisteredError("b1")]
-        self.failureResultOf(Deferred.fromCoroutine(self.registration.register()), BookieRegisteredError)
+        registering = Deferred.fromCoroutine(self.registration.register(BookieServiceInfo()))
+        self.failureResultOf(registering, BookieRegisteredError)
 
     def test_withdraw(self) -> None:
         """A withdrawal waits for what is being told, ends retries and is the last word."""

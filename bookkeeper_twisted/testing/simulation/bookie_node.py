@@ -126,9 +126,9 @@ class BookieProcess:
         assert self.engine is not None
         info = BookieServiceInfo((Endpoint("bookie", self._node.name, PORT, "bookie-rpc"),))
         registration = BookieRegistration(
-            self.engine.bookie.mode, self.driver.registration, self._node.bookie_id, info, self.clock
+            self.engine.bookie.mode, self.driver.registration, self._node.bookie_id, self.clock
         )
-        await registration.register()
+        await registration.register(info)
 
     def _journal_failed(self, failure: Failure) -> None:
         """A dead journal never leaves a live process (S10)."""

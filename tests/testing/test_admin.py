@@ -1,0 +1,18 @@
+"""The administration without a bookie passes the contract of administrations."""
+
+from bookkeeper_twisted.bookie.admin import Phase
+from bookkeeper_twisted.testing import admin_contract
+from bookkeeper_twisted.testing.admin import FakeBookieAdmin
+
+
+class FakeBookieAdminTests(admin_contract.BookieAdminContract):
+    """The contract on the fake."""
+
+    def setUp(self) -> None:
+        self.admin = FakeBookieAdmin()
+
+    def stop_bookie(self) -> None:
+        self.admin.phase = Phase.STOPPED
+
+    def fill_disk(self) -> None:
+        self.admin.other_reasons = ("a disk is full",)
