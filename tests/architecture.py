@@ -20,7 +20,7 @@ MAX_FUNCTION_LINES = 50
 
 LAYER_0 = frozenset(
     {"errors", "model", "config", "config_base", "config_client", "config_fields", "config_java_keys"}
-    | {"config_metadata", "properties", "crc32c", "metrics", "instruments", "ratelimit", "throttle"}
+    | {"config_metadata", "properties", "crc32c", "metrics", "instruments", "ratelimit", "throttle", "attended_time"}
 )
 
 # What a package, or a module of its own row, may import of ours.

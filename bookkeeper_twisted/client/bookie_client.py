@@ -80,7 +80,7 @@ class NetworkBookieClient(Flow):
         )  # fmt: skip
         settings = SocketSettings(
             clock=clock, resolve=resolve, limits=limits, no_delay=config.client_tcp_no_delay, flow_ids=FlowIds(),
-            wrote=metrics.wrote,
+            connect_timeout=config.client_connect_timeout_millis / 1000, wrote=metrics.wrote,
         )  # fmt: skip
         self.pool = ConnectionPool(settings, config, metrics.watch)
         super().__init__(FlowWorld(self.pool, config, answered))

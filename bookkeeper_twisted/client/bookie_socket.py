@@ -7,11 +7,13 @@ from typing import cast
 
 import attrs
 from twisted.internet.defer import Deferred, fail, succeed
+from twisted.internet.error import TimeoutError as ConnectTimeout
 from twisted.internet.interfaces import IDelayedCall, IProtocol, IReactorTime, IStreamClientEndpoint
 from twisted.internet.protocol import Factory
 from twisted.logger import Logger
 from twisted.python.failure import Failure
 
+from ..attended_time import TOLERANCE
 from ..errors import BookieHandleNotAvailableError
 from ..protocol.client import ClientConnection
 from ..protocol.connection_owner import ConnectionOwner, RequestLimits
@@ -38,6 +40,7 @@ class SocketState(Enum):
 class SocketSettings:
     """What all sockets of a client have in common.
 
+    :ivar connect_timeout: seconds after which the endpoints give up.
     :ivar wrote: told how many requests and bytes each write had.
     """
 
@@ -46,6 +49,7 @@ class SocketSettings:
     limits: RequestLimits
     no_delay: bool
     flow_ids: FlowIds
+    connect_timeout: float = 10.0
     wrote: Callable[[int, int], None] = lambda events, size: None
 
 
@@ -86,8 +90,18 @@ class BookieSocket:
 
     def connect(self) -> None:
         """Starts the attempt."""
-        dialled = self._settings.resolve(self._bookie_id).addCallback(self._dial)
+        dialled = self._dialled().addErrback(self._dial_again, self._settings.clock.seconds())
         self._attempt = dialled.addCallbacks(self._opened, self._refused).addErrback(self._unexpected)
+
+    def _dialled(self) -> "Deferred[IProtocol]":
+        return self._settings.resolve(self._bookie_id).addCallback(self._dial)
+
+    def _dial_again(self, failure: Failure, began: float) -> "Deferred[IProtocol] | Failure":
+        """Dials once more after a time-out that came late: the process was held up, the bookie may have answered."""
+        late = self._settings.clock.seconds() - began - self._settings.connect_timeout
+        if failure.check(ConnectTimeout) and late > TOLERANCE and self.usable:
+            return self._dialled()
+        return failure
 
     # ---- flows ---------------------------------------------------------------------------------------
 

@@ -11,6 +11,7 @@ from typing import Any
 
 from twisted.internet.defer import Deferred, DeferredList
 
+from ..attended_time import AttendedTime
 from ..config import ClientConfig
 from ..errors import ClientClosedError
 from ..protocol.request_ids import RequestIds
@@ -37,6 +38,7 @@ class ConnectionPool:
         self._grace = config.connection_grace_sec
         self._peers: dict[tuple[str, int], BookiePeer] = {}
         self._tick_call: Any = None
+        self._time = AttendedTime(settings.clock.seconds)
         self._closed: Exception | None = None
         self._watch = watch
 
@@ -61,7 +63,7 @@ class ConnectionPool:
             self._peers[peer.key] = peer
             self._watch(peer)
         if self._tick_call is None:
-            self._tick_call = self.settings.clock.callLater(self._interval, self._tick)
+            self._tick_later()
         return peer.choose(ids)
 
     def leave(self, bookie_id: str, wire: int, socket: BookieSocket, ids: RequestIds, error: Exception) -> None:
@@ -74,13 +76,19 @@ class ConnectionPool:
             return self._limit
         return self._limit - 1 if wire == 2 else 1
 
+    def _tick_later(self) -> None:
+        self._time.scheduled(self._interval)
+        self._tick_call = self.settings.clock.callLater(self._interval, self._tick)
+
     def _tick(self) -> None:
+        """Looks after the sockets, unless it comes late: what bookies have sent meanwhile is not read yet."""
         self._tick_call = None
-        idle = ClientClosedError("the connection was not used")
-        for peer in self._peers.values():
-            peer.tick(self._idle_limit, self._minimum, idle)
+        if not self._time.arrived():
+            idle = ClientClosedError("the connection was not used")
+            for peer in self._peers.values():
+                peer.tick(self._idle_limit, self._minimum, idle)
         if any(peer.sockets for peer in self._peers.values()):
-            self._tick_call = self.settings.clock.callLater(self._interval, self._tick)
+            self._tick_later()
 
     def counts(self) -> dict[tuple[str, int], PeerCounts]:
         """What is going on, by bookie and wire version."""

@@ -4,14 +4,19 @@ from collections.abc import Callable
 
 from twisted.internet.interfaces import IDelayedCall, IReactorTime
 
+from ..attended_time import AttendedTime
+
+_MOST_LOOKS = 4
+"""For one entry: each look notices whether the process was held up since the one before."""
+
 
 class QuorumTimeout:
     """Watches the oldest entry that waits.
 
     The clock must be monotonic: no wall clock, which may jump.
 
-    :param oldest: when it was sent, None if nothing waits.
-    :param expired: called when it waited ``seconds``.
+    :param oldest: what :meth:`start` returned for it, None if nothing waits.
+    :param expired: called when it waited ``seconds``, those not counted in which the process was held up.
     """
 
     def __init__(
@@ -22,22 +27,32 @@ class QuorumTimeout:
         self._oldest = oldest
         self._expired = expired
         self._call: IDelayedCall | None = None
+        self._time = AttendedTime(clock.seconds)
 
-    def start(self) -> None:
-        """Begins to watch, if it does not."""
+    def start(self) -> float:
+        """Begins to watch, if it does not.
+
+        :returns: the time at which an entry begins to wait now.
+        """
         if self._call is None:
-            self._call = self._clock.callLater(self._seconds, self._look)
+            self._look_after(self._seconds / _MOST_LOOKS)
+        return self._time.seconds()
+
+    def _look_after(self, delay: float) -> None:
+        self._time.scheduled(delay)
+        self._call = self._clock.callLater(delay, self._look)
 
     def _look(self) -> None:
         self._call = None
+        self._time.arrived()
         sent_at = self._oldest()
         if sent_at is None:
             return
-        left = sent_at + self._seconds - self._clock.seconds()
+        left = sent_at + self._seconds - self._time.seconds()
         if left <= 0:
             self._expired()
         else:
-            self._call = self._clock.callLater(left, self._look)
+            self._look_after(min(left, self._seconds / _MOST_LOOKS))
 
     def stop(self) -> None:
         """Watches no more."""

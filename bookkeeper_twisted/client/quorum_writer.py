@@ -159,8 +159,7 @@ class QuorumWriter:
         self.pending.append(pending)
         self.in_flight += pending.size
         if self._timeout is not None:
-            pending.sent_at = self._clock.seconds()
-            self._timeout.start()
+            pending.sent_at = self._timeout.start()
         self._send_to(self.members, pending, pending.first)
 
     def resume(self, pending: PendingRun) -> None:

@@ -17,6 +17,7 @@ from twisted.internet.protocol import Protocol, connectionDone
 from twisted.logger import Logger
 from twisted.python.failure import Failure
 
+from ..attended_time import AttendedTime
 from ..codec import v2, v3
 from ..codec.connection import ClientDecoder
 from ..codec.messages import ErrorResponse, Header, ReadRequest
@@ -77,6 +78,7 @@ class ClientConnection(Protocol):
         self._decoder = ClientDecoder(wire, limits.max_frame_size)
         self._n_asked = 0
         self._scan_call: Any = None
+        self._time = AttendedTime(clock.seconds)  # of deadlines: a time in which no reply was read is not the bookie's
         self._scan_interval = min(1.0, limits.add_timeout / 4, limits.read_timeout / 4)
         self._end: Exception | None = None
         self._receivers: dict[type, Callable[[Any], None]] = {
@@ -107,7 +109,7 @@ class ClientConnection(Protocol):
             return False
         key = self._take_ids(ids, count) if self.wire == 3 else first
         data = adds.requests(self.wire, key)
-        deadline = self._clock.seconds() + self._limits.add_timeout
+        deadline = self._time.seconds() + self._limits.add_timeout
         flow, order = in_flight.flows.of(ids), self._send(self.writer.append, ids, data, count)
         in_flight.add(SentAdds(flow, order, deadline, adds.ledger_id, first, key, count, len(data), done))
         return True
@@ -118,7 +120,7 @@ class ClientConnection(Protocol):
 
     def add_mixed(self, ids: RequestIds, adds: MixedAdds, done: MixedDone) -> None:
         """Sends adds of one entry each of many ledgers."""
-        deadline = self._clock.seconds() + self._limits.add_timeout
+        deadline = self._time.seconds() + self._limits.add_timeout
         flow = self.in_flight.flows.of(ids)
         order = self._send(self.writer.append, ids, adds.frames, len(adds.ledger_ids))
         self.in_flight.add_mixed(SentMixed(flow, order, deadline, adds, done))
@@ -145,7 +147,7 @@ class ClientConnection(Protocol):
         if self._end is not None:
             return fail(self._end)
         deferred: Deferred[list[ReadReply]] = Deferred(lambda _: self.in_flight.give_up(reads))
-        deadline = self._clock.seconds() + self._limits.read_timeout
+        deadline = self._time.seconds() + self._limits.read_timeout
         flow, order = self.in_flight.flows.of(ids), self._send(self.writer.put, ids, frames, len(keys))
         reads = SentReads(flow, order, deadline, keys, len(frames), deferred)
         self.in_flight.read(reads)
@@ -199,7 +201,7 @@ class ClientConnection(Protocol):
         if self._end is not None:
             return fail(self._end)
         deferred: Deferred[T] = Deferred(lambda _: self.in_flight.give_up_call(number))
-        deadline = self._clock.seconds() + self._limits.read_timeout + patience
+        deadline = self._time.seconds() + self._limits.read_timeout + patience
         flow, order = self.in_flight.flows.of(ids), self._send(self.writer.put, ids, frame, 1)
         sent = SentCall(flow, order, deadline, ledger_id, entry_id, len(frame), expected, result, deferred)
         self.in_flight.call(number, sent)
@@ -311,17 +313,22 @@ class ClientConnection(Protocol):
         """
         put(ids.flow_id, frames, count)
         if self._scan_call is None:
-            self._scan_call = self._clock.callLater(self._scan_interval, self._scan)
+            self._scan_later()
         self._n_asked += 1
         return self._n_asked
 
     # ---- time-outs -----------------------------------------------------------------------------------
 
+    def _scan_later(self) -> None:
+        self._time.scheduled(self._scan_interval)
+        self._scan_call = self._clock.callLater(self._scan_interval, self._scan)
+
     def _scan(self) -> None:
         self._scan_call = None
-        overdue = self.in_flight.expire(self._clock.seconds())
+        self._time.arrived()
+        overdue = self.in_flight.expire(self._time.seconds())
         if self.in_flight:
-            self._scan_call = self._clock.callLater(self._scan_interval, self._scan)
+            self._scan_later()
         self._fail(overdue, RequestTimeoutError("no reply in time"))
         if self.in_flight.abandoned > _MAX_ABANDONED:
             self.abort(BookieHandleNotAvailableError("too many replies are overdue"))

@@ -46,6 +46,16 @@ class WatchTests(SynchronousTestCase):
         self.assertEqual(self.flushes, [None])
         self.assertTrue(self.handle.is_idle)
 
+    def test_held_up(self) -> None:
+        """A time-out that comes late lets the reactor read its sockets once before it ends a wait."""
+        waiting = self.watches.wait(self.handle, 3, 10)
+        self.clock.rightNow += 30  # and the calls that are due are made one by one, as a reactor's turns do
+        self.clock.calls.pop(0).func()
+        self.assertNoResult(waiting)
+        self.handle.hear(5)
+        self.assertEqual(self.successResultOf(waiting), 30_000)
+        self.assertEqual(self.clock.getDelayedCalls(), [])
+
     def test_cancelled_in_a_wake(self) -> None:
         """A wait that is withdrawn while others are woken is not woken."""
         first, second = self.watches.wait(self.handle, 3, 10), self.watches.wait(self.handle, 3, 10)

@@ -5,6 +5,7 @@ from typing import cast
 import attrs
 from twisted.internet.address import IPv4Address
 from twisted.internet.defer import CancelledError, Deferred, succeed
+from twisted.internet.error import TimeoutError as ConnectTimeout
 from twisted.internet.interfaces import IProtocol, IStreamClientEndpoint
 from twisted.internet.protocol import Factory
 from twisted.internet.testing import StringTransport
@@ -79,6 +80,35 @@ class BookieSocketTests(SocketCase):
         self.assertEqual((known, self.socket.state, self.ended), ([True], SocketState.FAILED, [self.socket]))
         self.assertIn(BOOKIE, str(errors[0]))
         self.failureResultOf(self.socket.connected(1), BookieHandleNotAvailableError)
+
+    def _time_out_after(self, *seconds: float) -> "Deferred[ClientConnection]":
+        attempts: list[Deferred[IStreamClientEndpoint]] = []
+
+        def resolve(bookie_id: str) -> "Deferred[IStreamClientEndpoint]":
+            attempts.append(Deferred())
+            return attempts[-1]
+
+        self.socket = BookieSocket(attrs.evolve(self.settings, resolve=resolve), (BOOKIE, 2), self.ended.append)
+        self.socket.connect()
+        waiter = self.socket.connected(1)
+        for number, after in enumerate(seconds):
+            self.clock.advance(after)
+            attempts[number].errback(ConnectTimeout())
+        for attempt in attempts[len(seconds) :]:
+            attempt.callback(self.network.endpoint(*ADDRESS))
+        return waiter
+
+    def test_timed_out(self) -> None:
+        """A connection that is not there in time is given up."""
+        self.failureResultOf(self._time_out_after(10), BookieHandleNotAvailableError)
+
+    def test_timed_out_late(self) -> None:
+        """A time-out that comes late, because the process was held up, is followed by one more attempt."""
+        self.successResultOf(self._time_out_after(16))
+
+    def test_timed_out_late_twice(self) -> None:
+        """There is only one more attempt."""
+        self.failureResultOf(self._time_out_after(16, 16), BookieHandleNotAvailableError)
 
     def test_waiter_cancelled_by_another(self) -> None:
         """Who hears of the failure first may cancel those behind."""

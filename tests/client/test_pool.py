@@ -54,6 +54,16 @@ class ConnectionPoolTests(SocketCase):
         self.assertFalse(socket.usable)
         self.assertEqual(self.clock.getDelayedCalls(), [])
 
+    def test_held_up(self) -> None:
+        """A tick that comes late judges nobody: what bookies have sent meanwhile is not read yet."""
+        pool = self._pool(2, connection_keepalive_sec=10.0)
+        socket = pool.socket(BOOKIE, 2, pool.new_flow())
+        self.clock.advance(10)
+        self.clock.advance(60)
+        self.assertTrue(socket.usable)
+        self.clock.advance(10)
+        self.assertFalse(socket.usable)
+
     def test_idle(self) -> None:
         """A socket that no flow uses is closed after the idle time."""
         pool = self._pool(2, connection_idle_sec=30.0, connection_keepalive_sec=10.0)

@@ -20,8 +20,7 @@ class QuorumTimeoutTests(SynchronousTestCase):
         )  # fmt: skip
 
     def _send(self) -> None:
-        self.waiting.append(self.clock.seconds())
-        self.timeout.start()
+        self.waiting.append(self.timeout.start())
 
     def test_one_timer(self) -> None:
         """However many entries wait there is one timer."""
@@ -32,12 +31,12 @@ class QuorumTimeoutTests(SynchronousTestCase):
     def test_oldest(self) -> None:
         """The oldest that still waits decides."""
         self._send()
-        self.clock.advance(3.0)
+        self.clock.pump([0.25] * 12)
         self._send()
         del self.waiting[0]
-        self.clock.advance(2.0)
+        self.clock.pump([0.25] * 8)
         self.assertEqual(self.expired, [])
-        self.clock.advance(3.0)
+        self.clock.pump([0.25] * 12)
         self.assertEqual(self.expired, [8.0])
 
     def test_nothing_waits(self) -> None:
@@ -47,8 +46,18 @@ class QuorumTimeoutTests(SynchronousTestCase):
         self.clock.advance(5.0)
         self.assertEqual(self.clock.getDelayedCalls(), [])
         self._send()
-        self.clock.advance(5.0)
+        self.clock.pump([0.25] * 20)
         self.assertEqual(self.expired, [10.0])
+
+    def test_held_up(self) -> None:
+        """Seconds in which the process was held up are not counted, wherever they are in an entry's time."""
+        self._send()
+        self.clock.pump([0.25] * 4)
+        self.clock.advance(60.0)
+        self.clock.pump([0.25] * 12)
+        self.assertEqual(self.expired, [])
+        self.clock.pump([0.25] * 8)
+        self.assertEqual(len(self.expired), 1)
 
     def test_stop(self) -> None:
         """Stopped, it never fires; stopping twice is harmless."""

@@ -161,7 +161,7 @@ class ChangeTests(WriterTestCase):
         self.bookies["b0"].silent = self.bookies["b1"].silent = True
         add = writer.append(b"a")
         self.clock.advance(0)
-        self.clock.advance(2.0)
+        self.clock.pump([0.25] * 8)
         self.failureResultOf(add, AddEntryQuorumTimeoutError)
         self.assertIs(self.stored(8).state, LedgerState.CLOSED)
 

@@ -130,6 +130,24 @@ class ConnectionTests(ConnectedTestCase):
         self.failureResultOf(batch, RequestTimeoutError)
         self.assertFalse(self.transport.disconnecting)
 
+    def test_held_up(self) -> None:
+        """Seconds in which the process was held up are not the bookie's: what it has answered meanwhile counts."""
+        answers = self.add(run_of(0, 2))
+        (asked,) = self.asked()
+        self.clock.advance(60)
+        self.assertEqual(answers, [])
+        self.connection.dataReceived(asked.replies(Status.EOK))
+        self.assertEqual(answers, [(0, 2, None)])
+
+    def test_held_up_before_it_was_sent(self) -> None:
+        """A request that leaves only after the process was held up still has its time."""
+        answers = self.add(run_of(0, 2))
+        self.clock.advance(60)
+        self.clock.pump([0.5] * 5)
+        self.assertEqual(answers, [])
+        self.clock.pump([0.5] * 2)
+        self.assertEqual([type(error) for _, _, error in answers], [RequestTimeoutError])
+
     def test_one_timer(self) -> None:
         """There is one timer, whatever is outstanding, and none once nothing is."""
         for first in range(50):

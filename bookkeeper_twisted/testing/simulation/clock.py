@@ -21,6 +21,8 @@ START = 1_000_000.0
 
 _EVENT = Struct("<dQ")
 _TIE_BITS = 24
+_APART = 1e-9
+"""Seconds between events that keep their order."""
 
 
 class Generator(Protocol):
@@ -60,10 +62,14 @@ class Life:
         self._paused = True
 
     def resume(self) -> None:
-        """What was held happens now, in the order in which it became due."""
+        """What was held happens now in the order in which it became due, timers before everything else: a reactor
+        makes the calls that are late before it reads its sockets."""
         self._paused = False
         held, self._held = self._held, []
-        for call in held:
+        now = self._sim.seconds()
+        for number, call in enumerate(held):
+            if not call.is_timer:
+                call.move(now + number * _APART)
             self._sim.push(call)
 
     def admits(self, call: "SimCall") -> bool:
@@ -76,13 +82,18 @@ class Life:
 
 @implementer(IDelayedCall)
 class SimCall:
-    """A call in the future."""
+    """A call in the future.
 
-    __slots__ = ("life", "_sim", "_time", "function", "args", "kwargs", "called", "cancelled")
+    :ivar is_timer: whether it is a scheduled call of a node; else it is an event, as bytes that arrive.
+    """
+
+    __slots__ = ("life", "is_timer", "_sim", "_time", "function", "args", "kwargs", "called", "cancelled")
 
     def __init__(
-        self, sim: "SimClock", life: Life, time: float, function: Callable[..., Any], args: Sequence[Any], kwargs: Any
-    ) -> None:
+        self, sim: "SimClock", life: Life, time: float, function: Callable[..., Any], args: Sequence[Any], kwargs: Any,
+        is_timer: bool = False,
+    ) -> None:  # fmt: skip
+        self.is_timer = is_timer
         self.life = life
         self.function = function
         self.args = args
@@ -97,6 +108,10 @@ class SimCall:
 
     def active(self) -> bool:
         return not (self.called or self.cancelled)
+
+    def move(self, time: float) -> None:
+        """Makes it due at another time; it is in no heap."""
+        self._time = time
 
     def cancel(self) -> None:
         self._check()
@@ -203,7 +218,7 @@ class NodeClock:
         return self._sim.seconds()
 
     def callLater(self, delay: float, callable: Callable[..., Any], *args: Any, **kwargs: Any) -> IDelayedCall:
-        call = SimCall(self._sim, self._life, self._sim.seconds() + delay, callable, args, kwargs)
+        call = SimCall(self._sim, self._life, self._sim.seconds() + delay, callable, args, kwargs, True)
         if self._life.alive:  # the garbage of a dead life must leave no trace
             self._sim.push(call)
         return call  # type: ignore[return-value]

@@ -98,6 +98,17 @@ class ClockTests(SynchronousTestCase):
         self.run_for(0)
         self.assertEqual(self.seen, [1, 2])
 
+    def test_events_of_a_pause(self) -> None:
+        """Behind a pause, scheduled calls come before events, as bytes that arrived; each kind in its order."""
+        self.sim.call_at(self.life, self.sim.seconds() + 1, self.seen.append, "first")
+        self.sim.call_at(self.life, self.sim.seconds() + 2, self.seen.append, "second")
+        self.clock.callLater(3, self.seen.append, "timer")
+        self.life.pause()
+        self.run_for(5)
+        self.life.resume()
+        self.run_for(0.1)
+        self.assertEqual(self.seen, ["timer", "first", "second"])
+
     def test_end_in_a_pause(self) -> None:
         """A life that ends while it is paused stays silent."""
         self.clock.callLater(1, self.seen.append, 1)

@@ -1,0 +1,47 @@
+"""Time in which this process attends to its events, for deadlines that peers have to meet.
+
+A process that is stopped, swapped out or busy does not read what its peers have sent, and may not have sent
+what they are asked.  Its timers come late then, all at once, and before the sockets are read.  The seconds by
+which a timer is late are no time a peer has had, so they are subtracted from the clock.
+"""
+
+from collections.abc import Callable
+
+TOLERANCE = 0.1
+"""Seconds by which a timer may be late without counting: the length of a turn."""
+
+
+class AttendedTime:
+    """Seconds of a clock, less those in which the process was held up.
+
+    It knows of as much as its owner's timer meets: the owner says for when a call is scheduled, and when it came.
+
+    :ivar held_up: seconds in which the process was held up.
+    """
+
+    __slots__ = ("held_up", "_seconds", "_due")
+
+    def __init__(self, seconds: Callable[[], float]) -> None:
+        """:param seconds: the clock."""
+        self.held_up = 0.0
+        self._seconds = seconds
+        self._due = 0.0
+
+    def seconds(self) -> float:
+        """The time now."""
+        return self._seconds() - self.held_up
+
+    def scheduled(self, delay: float) -> None:
+        """Notes that a call is scheduled ``delay`` seconds from now."""
+        self._due = self._seconds() + delay
+
+    def arrived(self) -> bool:
+        """Subtracts the delay of the scheduled call, which has come.
+
+        :returns: whether it was late.
+        """
+        late = self._seconds() - self._due
+        if late <= TOLERANCE:
+            return False
+        self.held_up += late
+        return True
