@@ -5,7 +5,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.installed
 
-.PHONY: help run test check chaos simulate bench docs clean
+.PHONY: help run test check chaos simulate mutate bench docs clean
 
 help:
 	@echo "make run [FILE=path]  write a file to a bookie, kill it, restart it, read the file back"
@@ -14,6 +14,7 @@ help:
 	@echo "make chaos [BOOKIES=3] [SECONDS=120] [SEED=1]"
 	@echo "                      kill and pause bookies under load, then compare every entry"
 	@echo "make simulate [SEEDS=n] [FROM=k]  run simulated clusters, one for each seed"
+	@echo "make mutate [ROOM=...] plant defects in a copy of the source, see that the tests notice them"
 	@echo "make bench [NAME=...] measure"
 	@echo "make docs             build docs/_build/html"
 	@echo "make clean            remove what the others made"
@@ -46,6 +47,9 @@ chaos: $(READY)
 
 simulate: $(READY)
 	@$(BIN)/python -m tests.simulation --seeds $(or $(SEEDS),100) --from $(or $(FROM),1)
+
+mutate: $(READY)
+	@$(BIN)/python -m tests.mutation $(if $(ROOM),--room $(ROOM))
 
 bench: $(READY)
 	@$(BIN)/python -m benchmarks $(NAME)

@@ -1,0 +1,30 @@
+"""Plants in ``storage``."""
+
+from .plant import Plant
+
+_JOURNAL = ["tests.storage.test_journal", "tests.storage.test_journal_crash"]
+
+PLANTS = (
+    Plant(
+        "a file is replaced without a sync", "storage/replace.py",
+        "file.sync(metadata=True)", "pass", ["tests.storage.test_replace"],
+    ),
+    Plant(
+        "a replaced file's directory is not synced", "storage/replace.py",
+        "fs.sync_directory(posixpath.dirname(path))", "pass", ["tests.storage.test_replace"],
+    ),
+    Plant(
+        "the highest mark of the directories is taken", "storage/log_mark.py",
+        "min(valid, default=JournalPosition())", "max(valid, default=JournalPosition())",
+        ["tests.storage.test_log_mark"],
+    ),
+    Plant(
+        "a new journal file follows one that is not durable", "storage/journal.py",
+        "            if self.durable != self.position:\n                self._sync(old)\n", "", _JOURNAL,
+    ),
+    Plant(
+        "a torn row passes for a row", "storage/run_index.py",
+        "good = _crc(row) == values[7] and row.first <= row.last", "good = row.first <= row.last",
+        ["tests.storage.test_run_index"],
+    ),
+)  # fmt: skip
