@@ -2,8 +2,9 @@
 
 import errno
 from collections.abc import Callable, Sequence
+from typing import Any
 
-from twisted.internet.defer import Deferred, succeed
+from twisted.internet.defer import Deferred, DeferredList, succeed
 from twisted.internet.interfaces import IReactorTime
 from twisted.internet.task import LoopingCall
 from twisted.logger import Logger
@@ -81,7 +82,8 @@ class Checkpointer:
         began = self._clock.seconds()
         failure: BaseException | None = None
         try:
-            await self._executor.submit("flush", checkpoint.write)
+            await self._write_directories(checkpoint)
+            await self._executor.submit("flush", checkpoint.persist_marks)
         except (StorageError, OSError) as error:
             failure = error
             self._log.error("a checkpoint failed: {error}", error=error)
@@ -101,6 +103,19 @@ class Checkpointer:
             self._on_failed(_is_disk_full(failure))
         for result in waiting:
             result.callback(failure is None)
+
+    async def _write_directories(self, checkpoint: ICheckpoint) -> None:
+        """Write all directories at the same time, each on its own lane; wait for all, also after a failure."""
+        writing = [
+            self._executor.submit(f"flush-{number}", checkpoint.write, number)
+            for number in range(checkpoint.n_directories)
+        ]
+        outcomes: Sequence[tuple[bool, Any]] = await DeferredList(writing, consumeErrors=True)
+        failures = [outcome for succeeded, outcome in outcomes if not succeeded]
+        for failure in failures[1:]:
+            self._log.error("a directory was not written: {error}", error=failure.value)
+        if failures:
+            failures[0].raiseException()
 
 
 def _is_disk_full(error: BaseException | None) -> bool:

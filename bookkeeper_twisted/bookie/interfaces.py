@@ -18,7 +18,8 @@ class IStorageExecutor(Interface):
     """Named lanes off the reactor thread.
 
     Work of one lane runs in the order it was submitted, except on ``"read"``, which may have several
-    threads.  Lanes: ``"journal-<n>"``, ``"flush"``, ``"read"``.
+    threads.  Lanes: ``"journal-<n>"``, one for each journal; ``"flush-<n>"``, one for each ledger directory;
+    ``"flush"`` for marks, recycled journal files, start and stop; ``"read"``.
     """
 
     def submit(lane: str, work: Callable[..., T], *args: Any) -> "Deferred[T]":

@@ -35,7 +35,9 @@ def checkpoint_now(storage: ILedgerStorage, marks: Sequence[JournalPosition]) ->
     checkpoint = storage.begin_checkpoint(marks)
     if checkpoint is not None:
         try:
-            checkpoint.write()
+            for directory in range(checkpoint.n_directories):
+                checkpoint.write(directory)
+            checkpoint.persist_marks()
         finally:
             checkpoint.finish()
 

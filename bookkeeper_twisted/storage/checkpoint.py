@@ -2,13 +2,14 @@
 
 The order is what makes it safe (S7): entries into the logs, logs synced, rows and ledger states committed
 to the index, and only when every directory has done so the journal marks, which were taken before the
-caches were swapped.
+caches were swapped.  Directories don't wait for each other.
 """
 
 from collections.abc import Callable, Sequence
 
 from zope.interface import implementer
 
+from ..errors import StorageError
 from .directory_storage import DirectoryStorage, storage_error
 from .interfaces import ICheckpoint, JournalPosition, LedgerRow
 from .ledger_dirs import directory_index
@@ -39,17 +40,24 @@ class Checkpoint:
         self._persist_marks = persist_marks
         self._ended = ended
         self._rows: list[list[LedgerRow]] = [[] for _ in directories]
-        self._written = 0
+        self._written: set[int] = set()
         self._marked = False
         for row in states.take_dirty():
             self._rows[directory_index(row.ledger_id, len(directories))].append(row)
         for directory in directories:
             directory.swap()
 
-    def write(self) -> None:
-        for directory, rows in zip(self._directories, self._rows, strict=True):
-            directory.write(rows)
-            self._written += 1
+    @property
+    def n_directories(self) -> int:
+        return len(self._directories)
+
+    def write(self, directory: int) -> None:
+        self._directories[directory].write(self._rows[directory])
+        self._written.add(directory)
+
+    def persist_marks(self) -> None:
+        if len(self._written) < self.n_directories:
+            raise StorageError("a directory was not written, so the marks stay where they are")
         try:
             self._persist_marks(self._marks)
         except OSError as e:
@@ -57,9 +65,9 @@ class Checkpoint:
         self._marked = True
 
     def finish(self) -> None:
-        """A directory that was written is done even if a later one failed: its rows are durable."""
+        """A directory that was written is done even if another one failed: its rows are durable."""
         for number, directory in enumerate(self._directories):
-            if number < self._written:
+            if number in self._written:
                 directory.written()
             else:
                 directory.not_written()

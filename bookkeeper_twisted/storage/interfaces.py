@@ -349,14 +349,23 @@ class ILedgerStorage(Interface):
 
 
 class ICheckpoint(Interface):
-    """One checkpoint under way: :meth:`write` on the flush lane, then :meth:`finish` on the reactor."""
+    """One checkpoint under way: :meth:`write` for each directory, :meth:`persist_marks`, :meth:`finish`."""
 
-    def write() -> None:
-        """Entry logs, sync, index commit, marks.  Lane.
+    n_directories: int = Attribute("How many directories :meth:`write` has to be called for.")
 
-        :raises bookkeeper_twisted.errors.StorageError: it failed; the swapped data stays readable in
-            memory and is written again by the next checkpoint; the mark has not moved.
+    def write(directory: int) -> None:
+        """Write the entry logs of one directory, sync them, commit its index.  The flush lane of the directory.
+
+        :raises bookkeeper_twisted.errors.StorageError: it failed; the swapped data of the directory stays
+            readable in memory and is written again by the next checkpoint.
+        """
+
+    def persist_marks() -> None:
+        """Move the marks, once every directory is written.  One lane, any.
+
+        :raises bookkeeper_twisted.errors.StorageError: it failed, or a directory was not written (S7): the marks
+            have not moved.
         """
 
     def finish() -> None:
-        """Lets go of the written cache, or keeps it if :meth:`write` failed.  Reactor."""
+        """Release the caches that were written, keep the others.  Reactor, after all that was begun has ended."""

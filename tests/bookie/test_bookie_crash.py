@@ -303,12 +303,14 @@ class _MarksFirst:
     def __init__(self, checkpoint: ICheckpoint, marks: Sequence[LogMark], positions: Sequence[JournalPosition]) -> None:
         self._checkpoint = checkpoint
         self._marks = list(zip(marks, positions, strict=True))
+        self.n_directories = checkpoint.n_directories
+        self.persist_marks = checkpoint.persist_marks
         self.finish = checkpoint.finish
 
-    def write(self) -> None:
+    def write(self, directory: int) -> None:
         for mark, position in self._marks:
             mark.advance(position)
-        self._checkpoint.write()
+        self._checkpoint.write(directory)
 
 
 def with_journal(planted: type[Journal]) -> Parts:

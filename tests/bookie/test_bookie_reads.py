@@ -73,7 +73,7 @@ class ReadTests(BookieTestCase):
         asking = self.bookie.last_entry(1)
         rig.executor.run_one("read")
         rig.engine.checkpointer.checkpoint()
-        rig.executor.step("flush")
+        rig.executor.step("flush-0")
         self.assertEqual(self.result(asking), 5)
 
     def test_no_last_entry(self) -> None:
@@ -200,7 +200,7 @@ class PressureTests(SynchronousTestCase):
         rig = Rig(storage=self.small, options=options)
         rig.add(run(1, 0, 30))
         rig.add(run(1, 30, 30))
-        self.assertEqual(rig.executor.lanes(), ["journal-0", "flush"])
+        self.assertEqual(rig.executor.lanes(), ["journal-0", "flush-0"])
         return rig
 
     def test_full_cache_is_swapped(self) -> None:
@@ -243,7 +243,7 @@ class PressureTests(SynchronousTestCase):
         rig = self.full()
         rig.fail("pwrite", "/ledger0/")
         done = rig.add(run(1, 60))
-        rig.executor.step("flush")
+        rig.executor.step("flush-0")
         self.assertEqual([type(error) for error in done], [TooManyRequestsError])
         again = rig.add(run(1, 60))
         rig.drain()

@@ -40,7 +40,8 @@ class CheckpointTests(SynchronousTestCase):
         self.rig.add(run(1, 1))
         self.rig.executor.step("journal-0")
         self.assertGreater(self.rig.engine.commits[0].mark, at_swap)
-        self.rig.executor.step("flush")
+        for lane in ("flush-0", "flush"):
+            self.rig.executor.step(lane)
         self.assertTrue(self.successResultOf(checkpointing))
         self.assertEqual(self.mark.position, at_swap)
 
@@ -58,7 +59,7 @@ class CheckpointTests(SynchronousTestCase):
         self.rig.drain()
         both = [self.checkpointer.checkpoint(), self.checkpointer.checkpoint()]
         self.checkpointer.make_room()
-        self.assertEqual(self.rig.executor.lanes(), ["flush"])
+        self.assertEqual(self.rig.executor.lanes(), ["flush-0"])
         stopping = self.checkpointer.stop()
         self.assertNoResult(stopping)
         self.rig.drain()
@@ -91,3 +92,36 @@ class CheckpointTests(SynchronousTestCase):
         self.checkpointer.checkpoint()
         self.rig.drain()
         self.assertEqual((done, self.rig.disk_full, self.rig.failures), ([None], [True, False], []))
+
+
+class DirectoryTests(SynchronousTestCase):
+    """Two ledger directories."""
+
+    def setUp(self) -> None:
+        self.rig = Rig(ledger_dirs=2)
+        self.executor = self.rig.executor
+        for ledger_id in (0, 1):
+            self.rig.add(run(ledger_id, 0))
+        self.rig.drain()
+        self.checkpointing = self.rig.engine.checkpointer.checkpoint()
+
+    def test_lanes(self) -> None:
+        """Each directory is written on a lane of its own, and the marks move when the last one is done."""
+        self.assertEqual(self.executor.lanes(), ["flush-0", "flush-1"])
+        self.executor.step("flush-1")
+        self.assertEqual(self.executor.lanes(), ["flush-0"])
+        self.executor.step("flush-0")
+        self.assertEqual(self.executor.lanes(), ["flush"])
+        self.executor.step("flush")
+        self.assertTrue(self.successResultOf(self.checkpointing))
+
+    def test_one_fails(self) -> None:
+        """A directory that fails doesn't keep the other one from being written; no mark moves."""
+        self.rig.fail("pwrite", "/ledger0/")
+        self.executor.step("flush-0")
+        self.assertNoResult(self.checkpointing)
+        self.executor.step("flush-1")
+        self.assertFalse(self.successResultOf(self.checkpointing))
+        self.assertEqual(self.rig.store.marks[0].position, JournalPosition())
+        self.assertIsNotNone(self.rig.bookie.cached(0, 0))
+        self.assertIsNone(self.rig.bookie.cached(1, 0))

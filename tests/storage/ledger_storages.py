@@ -6,7 +6,7 @@ import attrs
 from twisted.trial.unittest import SynchronousTestCase
 
 from bookkeeper_twisted.model import EntryRun
-from bookkeeper_twisted.storage.interfaces import IndexFactory, JournalPosition
+from bookkeeper_twisted.storage.interfaces import ICheckpoint, IndexFactory, JournalPosition
 from bookkeeper_twisted.storage.ledger_storage import LedgerStorage, StorageSettings
 from bookkeeper_twisted.testing.disk import SimDisk
 from bookkeeper_twisted.testing.index import SimIndex
@@ -54,9 +54,16 @@ def checkpoint(storage: LedgerStorage, number: int = 1) -> None:
     begun = storage.begin_checkpoint([JournalPosition(1, number)])
     assert begun is not None
     try:
-        begun.write()
+        write(begun)
     finally:
         begun.finish()
+
+
+def write(begun: ICheckpoint) -> None:
+    """All directories of a checkpoint in turn, then the marks."""
+    for directory in range(begun.n_directories):
+        begun.write(directory)
+    begun.persist_marks()
 
 
 def read(storage: LedgerStorage, ledger_id: int, entry_id: int) -> bytes | None:

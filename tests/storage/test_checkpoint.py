@@ -17,7 +17,7 @@ from bookkeeper_twisted.testing.crash import Facts, enumerate_crashes
 from bookkeeper_twisted.testing.disk import SimDisk
 
 from .entries import run, uneven
-from .ledger_storages import DIRECTORIES, Marks, checkpoint, make_directories, open_storage, read
+from .ledger_storages import DIRECTORIES, Marks, checkpoint, make_directories, open_storage, read, write
 
 TINY = StorageSettings(log_size_limit=1900, write_cache_bytes=1 << 20)
 
@@ -43,7 +43,7 @@ class CheckpointTests(SynchronousTestCase):
         """No second checkpoint begins before the first is finished."""
         begun = self.begin()
         self.assertIsNone(self.storage.begin_checkpoint([]))
-        begun.write()
+        write(begun)
         self.assertIsNone(self.storage.begin_checkpoint([]))
         begun.finish()
         self.assertIsNotNone(self.storage.begin_checkpoint([]))
@@ -61,7 +61,7 @@ class CheckpointTests(SynchronousTestCase):
         checkpoint(self.storage)
         begun = self.begin()
         self.assertIsNone(directory.active.outgoing or directory.flushing.outgoing)
-        begun.write()
+        write(begun)
         begun.finish()
 
     def test_marks_come_last(self) -> None:
@@ -94,7 +94,7 @@ class CheckpointTests(SynchronousTestCase):
             self.storage.add(run(1, 0, 10))
             self.marks.error = error
             begun = self.begin()
-            self.assertRaises(expected, begun.write)
+            self.assertRaises(expected, write, begun)
             begun.finish()
             self.assertEqual(self.storage.pending_bytes(), 0)
             self.assertEqual(self.storage.entry_ranges(1), [(0, 9)])
@@ -107,7 +107,7 @@ class CheckpointTests(SynchronousTestCase):
         self.storage.put_ledger(LedgerRow(1, b"key", True))
         self.disk.fail(errno.EIO, when=lambda op: op.name == "sync" and op.path == "/l1/0.log")
         begun = self.begin()
-        self.assertRaises(StorageError, begun.write)
+        self.assertRaises(StorageError, write, begun)
         begun.finish()
         self.assertEqual(self.marks.written, [])
         self.assertEqual(self.storage.pending_bytes(), 560)
@@ -122,7 +122,7 @@ class CheckpointTests(SynchronousTestCase):
         self.disk.fail(errno.EIO, when=lambda op: op.name == "sync")
         begun = self.begin(1)
         self.storage.add(run(1, 5, 10, salt=1))
-        self.assertRaises(StorageError, begun.write)
+        self.assertRaises(StorageError, write, begun)
         begun.finish()
         checkpoint(self.storage, 2)
         self.assertEqual(self.marks.written, [(JournalPosition(1, 2),)])
@@ -130,6 +130,20 @@ class CheckpointTests(SynchronousTestCase):
         for entry_id in range(15):
             expected = run(1, entry_id, salt=1 if entry_id >= 5 else 0).entry(entry_id)
             self.assertEqual(read(after, 1, entry_id), expected)
+
+    def test_directories_do_not_wait(self) -> None:
+        """Directories are written in any order, and the marks not before all of them are (S7)."""
+        self.storage.add(run(0, 0, 10))
+        self.storage.add(run(1, 0, 10))
+        begun = self.begin()
+        begun.write(1)
+        self.assertRaises(StorageError, begun.persist_marks)
+        self.assertEqual(self.marks.written, [])
+        begun.write(0)
+        begun.persist_marks()
+        begun.finish()
+        self.assertEqual(len(self.marks.written), 1)
+        self.assertEqual(self.storage.pending_bytes(), 0)
 
     def test_dropped(self) -> None:
         """A checkpoint that never wrote keeps everything."""
@@ -179,7 +193,7 @@ class Work:
         for each in meanwhile:
             self.add(each)
         try:
-            begun.write()
+            write(begun)
             self._ended(self._number)
         finally:
             begun.finish()

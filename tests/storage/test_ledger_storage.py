@@ -16,7 +16,16 @@ from bookkeeper_twisted.testing.disk import Operation
 from bookkeeper_twisted.testing.index import SimIndex
 
 from .entries import mixed, row, run, uneven
-from .ledger_storages import SMALL, LedgerStorageTestCase, Marks, checkpoint, make_directories, open_storage, read
+from .ledger_storages import (
+    SMALL,
+    LedgerStorageTestCase,
+    Marks,
+    checkpoint,
+    make_directories,
+    open_storage,
+    read,
+    write,
+)
 
 
 class EntryTests(LedgerStorageTestCase):
@@ -35,7 +44,7 @@ class EntryTests(LedgerStorageTestCase):
         assert begun is not None
         self.storage.add(run(1, 10, 10))
         self.check(1, range(20))
-        begun.write()
+        write(begun)
         self.check(1, range(20))
         begun.finish()
         self.check(1, range(20))
@@ -93,7 +102,7 @@ class EntryTests(LedgerStorageTestCase):
         self.storage.add(run(1, 3, 4, salt=1))
         self.storage.keep(kept)
         self.check(1, range(3, 7), salt=1)
-        begun.write()
+        write(begun)
         begun.finish()
         checkpoint(self.storage)
         self.check(1, range(3), salt=0)
@@ -190,7 +199,7 @@ class LedgerTests(LedgerStorageTestCase):
         begun = self.storage.begin_checkpoint([])
         assert begun is not None
         self.storage.put_ledger(LedgerRow(1, b"key", fenced=True))
-        begun.write()
+        write(begun)
         begun.finish()
         checkpoint(self.storage)
         self.assertEqual(self.restart().ledger(1), LedgerRow(1, b"key", fenced=True))
