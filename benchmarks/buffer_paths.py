@@ -12,12 +12,12 @@ from collections.abc import Callable, Sequence
 
 from twisted.internet.defer import Deferred
 
-from bookkeeper_twisted.client.claim_buffer import ClaimLog
-from bookkeeper_twisted.client.exclusive_log import ExclusiveLog
-from bookkeeper_twisted.client.frame_shape import V2Shape
-from bookkeeper_twisted.client.log_terms import TermPool
-from bookkeeper_twisted.client.shared_log import SharedLog
-from bookkeeper_twisted.client.threads import system_threads
+from bookkeeper_twisted.client.writing.claim_buffer import ClaimLog
+from bookkeeper_twisted.client.writing.exclusive_log import ExclusiveLog
+from bookkeeper_twisted.client.writing.frame_shape import V2Shape
+from bookkeeper_twisted.client.writing.log_terms import TermPool
+from bookkeeper_twisted.client.writing.shared_log import SharedLog
+from bookkeeper_twisted.client.writing.threads import system_threads
 from bookkeeper_twisted.codec import v2
 from bookkeeper_twisted.codec.operations import V2Op
 from bookkeeper_twisted.codec.v2_replies import header_word

@@ -3,9 +3,9 @@
 import math
 from collections.abc import Callable, Iterator, Sequence
 
-from bookkeeper_twisted.client.exclusive_log import ExclusiveLog
-from bookkeeper_twisted.client.frame_shape import V2Shape
-from bookkeeper_twisted.client.log_terms import TermPool
+from bookkeeper_twisted.client.writing.exclusive_log import ExclusiveLog
+from bookkeeper_twisted.client.writing.frame_shape import V2Shape
+from bookkeeper_twisted.client.writing.log_terms import TermPool
 from bookkeeper_twisted.codec import v2
 from bookkeeper_twisted.codec.digest import Digester
 from bookkeeper_twisted.model import DigestType

@@ -18,11 +18,11 @@ from twisted.internet.task import Clock
 from twisted.internet.tcp import Connection
 from twisted.internet.testing import MemoryReactor
 
-from bookkeeper_twisted.client.exclusive_log import ExclusiveLog
-from bookkeeper_twisted.client.log_terms import TermPool
-from bookkeeper_twisted.protocol.block_writer import BlockWriter
+from bookkeeper_twisted.client.writing.exclusive_log import ExclusiveLog
+from bookkeeper_twisted.client.writing.log_terms import TermPool
+from bookkeeper_twisted.protocol.client.block_writer import BlockWriter
+from bookkeeper_twisted.protocol.client.traffic import Traffic
 from bookkeeper_twisted.protocol.direct_transport import DirectConnection
-from bookkeeper_twisted.protocol.traffic import Traffic
 
 from . import buffer_paths as paths
 

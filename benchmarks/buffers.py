@@ -132,8 +132,8 @@ def main(arguments: Sequence[str]) -> int:
             rows.append(row)
             print(row, flush=True)
     if options.stress:
-        from tests.client.log_stress import Stress
-        from tests.client.writer_stress import WriterStress
+        from tests.client.writing.log_stress import Stress
+        from tests.client.writing.writer_stress import WriterStress
 
         for name, stress in (
             ("connections that break", lambda: Stress(random.Random(options.seed), 8, options.stress).run()),

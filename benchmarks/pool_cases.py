@@ -3,15 +3,15 @@
 from collections.abc import Iterator
 from random import Random
 
-from bookkeeper_twisted.client.bookie_peer import BookiePeer
-from bookkeeper_twisted.client.bookie_socket import BookieSocket
-from bookkeeper_twisted.client.frame_shape import V2Shape
+from bookkeeper_twisted.client.connections.bookie_peer import BookiePeer
+from bookkeeper_twisted.client.connections.bookie_socket import BookieSocket
+from bookkeeper_twisted.client.writing.frame_shape import V2Shape
 from bookkeeper_twisted.codec.digest import Digester
 from bookkeeper_twisted.errors import BookieHandleNotAvailableError
 from bookkeeper_twisted.model import DigestType
-from bookkeeper_twisted.protocol.request_ids import RequestIds
+from bookkeeper_twisted.protocol.client.request_ids import RequestIds
 from bookkeeper_twisted.testing.adds import adds_of
-from tests.client.socket_case import BOOKIE, SilentBookie
+from tests.client.connections.socket_case import BOOKIE, SilentBookie
 
 MAX_SOCKETS = 2
 FLOWS = 300

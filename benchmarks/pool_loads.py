@@ -15,13 +15,13 @@ import attrs
 from twisted.internet.defer import Deferred, gatherResults
 
 from bookkeeper_twisted.client import BookKeeper, LedgerWriter
-from bookkeeper_twisted.client.bookie_client import BookieAddresses, NetworkBookieClient
+from bookkeeper_twisted.client.connections.bookie_client import BookieAddresses, NetworkBookieClient
 from bookkeeper_twisted.client.interfaces import IBookieClient
 from bookkeeper_twisted.client.production import tcp_endpoints
-from bookkeeper_twisted.client.sealed_adds import SealedAdds
+from bookkeeper_twisted.client.writing.sealed_adds import SealedAdds
 from bookkeeper_twisted.codec.digest import Digester
-from bookkeeper_twisted.config import ClientConfig
-from bookkeeper_twisted.metadata.memory import MemoryStore
+from bookkeeper_twisted.config.bookie import ClientConfig
+from bookkeeper_twisted.metadata.embedded.memory import MemoryStore
 from bookkeeper_twisted.model import BookieServiceInfo, DigestType
 from bookkeeper_twisted.testing.adds import adds_of
 

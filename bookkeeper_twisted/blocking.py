@@ -27,8 +27,8 @@ from twisted.internet.epollreactor import EPollReactor
 from twisted.python.failure import Failure
 
 from . import client
-from .client.entry_batch import EntryBatch
-from .config import ClientConfig
+from .config.bookie import ClientConfig
+from .ledger.entry_batch import EntryBatch
 from .model import DigestType, Entry, LedgerMetadata
 
 T = TypeVar("T")

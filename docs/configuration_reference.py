@@ -3,8 +3,9 @@
 from collections.abc import Iterator
 from pathlib import Path
 
-from bookkeeper_twisted.config import BookieConfig, ClientConfig
-from bookkeeper_twisted.config_fields import Field, fields_of
+from bookkeeper_twisted.config.bookie import BookieConfig
+from bookkeeper_twisted.config.client import ClientConfig
+from bookkeeper_twisted.config.fields import Field, fields_of
 
 
 def write_reference(path: Path) -> None:

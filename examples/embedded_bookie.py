@@ -11,7 +11,7 @@ from twisted.internet.task import react
 
 from bookkeeper_twisted.cli.production import make_bookie
 from bookkeeper_twisted.client import BookKeeper
-from bookkeeper_twisted.config import BookieConfig
+from bookkeeper_twisted.config.bookie import BookieConfig
 
 
 async def main(reactor: object, directory: str) -> None:

@@ -15,27 +15,29 @@ Tree = Mapping[str, str]
 _DEFINITIONS = (ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
 
 PACKAGE = "bookkeeper_twisted"
-MAX_MODULE_LINES = 400
+MAX_MODULE_LINES = 500
 MAX_FUNCTION_LINES = 50
 
 LAYER_0 = frozenset(
-    {"errors", "model", "config", "config_base", "config_client", "config_fields", "config_java_keys"}
-    | {"config_metadata", "properties", "crc32c", "metrics", "instruments", "ratelimit", "throttle", "attended_time"}
+    {"attended_time", "config", "crc32c", "errors", "instruments", "metrics", "model", "ratelimit", "throttle"}
 )
+
+_DOORS_OURS = LAYER_0 | {"codec", "ledger", "storage", "metadata", "protocol", "bookie", "client"}
 
 # What a package, or a module of its own row, may import of ours.
 OURS: dict[str, frozenset[str]] = {
     **dict.fromkeys(LAYER_0, LAYER_0),
     "codec": LAYER_0 | {"codec"},
+    "ledger": LAYER_0 | {"ledger", "codec"},
     "storage": LAYER_0 | {"storage"},
     "metadata": LAYER_0 | {"metadata", "codec.metadata_formats"},
     "protocol": LAYER_0 | {"protocol", "codec"},
     "bookie": LAYER_0 | {"bookie", "codec", "storage", "metadata", "protocol"},
-    "client": LAYER_0 | {"client", "codec", "metadata", "protocol"},
-    "http": LAYER_0 | {"codec", "storage", "metadata", "protocol", "bookie", "client", "http"},
-    "cli": LAYER_0 | {"codec", "storage", "metadata", "protocol", "bookie", "client", "http", "cli"},
-    "testing": LAYER_0 | {"codec", "storage", "metadata", "protocol", "bookie", "client", "http", "testing"},
-    "blocking": LAYER_0 | {"client"},
+    "client": LAYER_0 | {"client", "codec", "ledger", "metadata", "protocol"},
+    "http": _DOORS_OURS | {"http"},
+    "cli": _DOORS_OURS | {"http", "cli"},
+    "testing": _DOORS_OURS | {"http", "testing"},
+    "blocking": LAYER_0 | {"client", "ledger"},
     "__main__": frozenset({"cli"}),
     "": frozenset(),
 }
@@ -50,10 +52,11 @@ OUTSIDE: dict[str, frozenset[str]] = {
     "crc32c": _BASE | {"crc32c", "google_crc32c"},
     "throttle": _TWISTED,
     "codec": _BASE | {"google"},
+    "ledger": _BASE | {"pyarrow"},
     "storage": _BASE,
     "metadata": _TWISTED | {"kazoo"},
     **dict.fromkeys(("protocol", "bookie"), _TWISTED),
-    "client": _TWISTED | {"pyarrow"},
+    "client": _TWISTED,
     "blocking": _TWISTED,
     "http": _TWISTED | {"prometheus_client"},
     "cli": _TWISTED | {"prometheus_client"},
@@ -71,14 +74,14 @@ WORLD = frozenset(
 DOORS: dict[str, frozenset[str]] = {
     "blocking.py": frozenset({"threading"}),
     "storage/filesystem.py": frozenset({"os", "fcntl", "mmap"}),
-    "storage/run_index.py": frozenset({"sqlite3"}),
+    "storage/index/run_index.py": frozenset({"sqlite3"}),
     "bookie/executor.py": frozenset({"threading", "queue"}),
-    "protocol/busy_poll.py": frozenset({"select", "time"}),
+    "protocol/server/busy_poll.py": frozenset({"select", "time"}),
     "client/production.py": frozenset({"pathlib", "random", "socket"}),
-    "client/threads.py": frozenset({"threading"}),
-    "metadata/sqlite.py": frozenset({"os"}),
-    "metadata/sqlite_sessions.py": frozenset({"os", "fcntl", "uuid"}),
-    "metadata/sqlite_store.py": frozenset({"sqlite3", "uuid"}),
+    "client/writing/threads.py": frozenset({"threading"}),
+    "metadata/embedded/sqlite.py": frozenset({"os"}),
+    "metadata/embedded/sqlite_sessions.py": frozenset({"os", "fcntl", "uuid"}),
+    "metadata/embedded/sqlite_store.py": frozenset({"sqlite3", "uuid"}),
     "testing/simulation/streams.py": frozenset({"random"}),
     "metadata/zookeeper/factory.py": frozenset({"uuid"}),
     "cli/": WORLD,
@@ -132,7 +135,7 @@ def the_world_comes_through_doors(tree: Tree) -> Iterator[str]:
 
 
 def modules_are_short(tree: Tree) -> Iterator[str]:
-    """No module is longer than 400 lines."""
+    """No module is longer than 500 lines."""
     for path, text in tree.items():
         lines = text.count("\n")
         if lines > MAX_MODULE_LINES:
@@ -150,14 +153,18 @@ def functions_are_short(tree: Tree) -> Iterator[str]:
 
 
 def modules_have_tests(tree: Tree) -> Iterator[str]:
-    """``a/b.py`` is tested by ``tests/a/test_b.py``; interfaces have nothing to test."""
+    """Each module is reached, over imports, from a test below ``tests/<room>/``; interfaces have nothing to test."""
+    imports = {_name_of(path): set(_imported(path, module)) for path, module in _modules(tree)}
+    tested: dict[str, set[str]] = {}
+    for path, text in tree.items():
+        if path.startswith("tests/"):
+            tested.setdefault(_room_of_tests(path), set()).update(_imported(path, ast.parse(text)))
+    reached = {room: _closure(tested.get(room, set()) | tested.get("", set()), imports) for room in OURS}
     for path, _ in _modules(tree):
-        folder, _, name = path.removeprefix(PACKAGE + "/").rpartition("/")
-        if name in ("__init__.py", "__main__.py", "interfaces.py"):
+        if path.rpartition("/")[2] in ("__init__.py", "__main__.py", "interfaces.py"):
             continue
-        test = "/".join(part for part in ("tests", folder, f"test_{name.lstrip('_')}") if part)
-        if test not in tree:
-            yield f"{path}: {test} is missing"
+        if _name_of(path) not in reached.get(_unit(path), set()):
+            yield f"{path}: no test of its room reaches it"
 
 
 def public_names_are_documented(tree: Tree) -> Iterator[str]:
@@ -188,6 +195,30 @@ def _modules(tree: Tree) -> Iterator[tuple[str, ast.Module]]:
     for path, text in tree.items():
         if path.startswith(PACKAGE + "/") and "/_pb/" not in path:
             yield path, ast.parse(text)
+
+
+def _name_of(path: str) -> str:
+    """The dotted name of a module."""
+    return path.removesuffix(".py").removesuffix("/__init__").replace("/", ".")
+
+
+def _closure(names: set[str], imports: Mapping[str, set[str]]) -> set[str]:
+    """The modules that names stand for, and all that these import, directly or not."""
+    found: set[str] = set()
+    waiting = list(names)
+    while waiting:
+        name = waiting.pop()
+        module = name if name in imports else name.rpartition(".")[0]
+        if module in imports and module not in found:
+            found.add(module)
+            waiting.extend(imports[module])
+    return found
+
+
+def _room_of_tests(path: str) -> str:
+    """The room whose tests lie there; empty for those at the top."""
+    room, slash, _ = path.removeprefix("tests/").partition("/")
+    return room if slash else ""
 
 
 def _unit(path: str) -> str:

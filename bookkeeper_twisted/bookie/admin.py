@@ -11,11 +11,11 @@ import attrs
 from twisted.internet.defer import Deferred, succeed
 from zope.interface import Attribute, Interface, implementer
 
-from ..config import BookieConfig
+from ..config.bookie import BookieConfig
 from ..instruments import Instruments
 from ..metrics import new_registry, render
-from .disk_monitor import DiskMonitor
-from .registration import BookieRegistration
+from .lifecycle.disk_monitor import DiskMonitor
+from .lifecycle.registration import BookieRegistration
 
 ADMINISTRATOR = "an administrator has set it read-only"
 """The reason that :meth:`IBookieAdmin.set_read_only` adds."""

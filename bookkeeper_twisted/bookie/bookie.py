@@ -66,7 +66,7 @@ class Bookie:
     """One bookie.
 
     :param commits: one per journal; a ledger belongs to ``ledger_id mod n``.
-    :param flush: ends a batch of replies (:meth:`~bookkeeper_twisted.protocol.outbox.Outbox.flush`).
+    :param flush: ends a batch of replies (:meth:`~bookkeeper_twisted.protocol.server.outbox.Outbox.flush`).
     :param on_full: called when the write cache is full: begins a checkpoint unless one is under way.
     """
 

@@ -1,6 +1,6 @@
 """One bookie without its network, its registration and its start: the parts put together.
 
-:class:`Engine` is what :mod:`.service` starts and stops; tests and in-memory clusters drive one directly.
+:class:`Engine` is what :mod:`.lifecycle.service` starts and stops; tests and in-memory clusters drive one directly.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -17,15 +17,15 @@ from twisted.python.failure import Failure
 from ..errors import StorageFailedError, TooManyRequestsError
 from ..instruments import Instruments
 from ..metrics import BookieMetrics, ConnectionMetrics, JournalMetrics, RequestMetrics
-from ..protocol.outbox import Outbox
-from ..protocol.server import BookieServerFactory, ServerLimits
+from ..protocol.server.connection import BookieServerFactory, ServerLimits
+from ..protocol.server.outbox import Outbox
 from ..storage.interfaces import IJournal, ILedgerStorage
 from .bookie import Bookie, BookieOptions
 from .checkpointer import Checkpointer
 from .group_commit import CommitOptions, GroupCommit
 from .interfaces import IStorageExecutor
-from .request_processor import RequestProcessor
-from .requests import RequestContext, RequestLimits
+from .requests.context import RequestContext, RequestLimits
+from .requests.request_processor import RequestProcessor
 
 T = TypeVar("T")
 

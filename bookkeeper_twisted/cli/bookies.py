@@ -16,7 +16,7 @@ _REASONS = (BookKeeperError, CannotListenError, OSError)
 
 
 class Startable(Protocol):
-    """What is needed of a :class:`~bookkeeper_twisted.bookie.service.BookieService`."""
+    """What is needed of a :class:`~bookkeeper_twisted.bookie.lifecycle.service.BookieService`."""
 
     bookie_id: str
     port: int

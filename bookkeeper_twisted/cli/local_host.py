@@ -7,7 +7,7 @@ import struct
 import attrs
 from twisted.internet.abstract import isIPAddress, isIPv6Address
 
-from ..config import BookieConfig
+from ..config.bookie import BookieConfig
 from ..errors import ConfigError
 
 _SIOCGIFADDR = 0x8915

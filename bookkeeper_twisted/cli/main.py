@@ -22,7 +22,7 @@ from twisted.logger import (
 from ..client.admin import BookKeeperAdmin
 from ..client.bookkeeper import BookKeeper
 from ..client.interfaces import IPlacementPolicy
-from ..config import ClientConfig
+from ..config.bookie import ClientConfig
 from .local_host import address_and_name, local_host
 from .shell import run_shell
 from .shell_command import FAILED, ShellWorld

@@ -7,8 +7,8 @@ from typing import Any, NoReturn
 import attrs
 from twisted.python import usage
 
-from ..config import BookieConfig
-from ..config_fields import Field, Setting, fields_of, from_environment, from_file, from_options
+from ..config.bookie import BookieConfig
+from ..config.fields import Field, Setting, fields_of, from_environment, from_file, from_options
 from ..errors import ConfigError
 
 _FIELDS = fields_of(BookieConfig)

@@ -7,8 +7,8 @@ from twisted.internet.interfaces import IProtocolFactory
 from twisted.python.failure import Failure
 
 from ..bookie.admin import IBookieAdmin
-from ..bookie.service import BookieService
-from ..config import BookieConfig
+from ..bookie.lifecycle.service import BookieService
+from ..config.bookie import BookieConfig
 from ..metadata.drivers import create_driver, options_of
 from ..storage.filesystem import RealFileSystem
 from .local_host import local_host, resolve_addresses
@@ -33,6 +33,6 @@ def make_bookie(
 
 def _make_site(admin: IBookieAdmin) -> IProtocolFactory:
     # Loaded when it is wanted: a bookie without an HTTP server should not pay for one.
-    from ..http import make_site
+    from ..http.site import make_site
 
     return make_site(admin)

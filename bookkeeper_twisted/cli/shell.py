@@ -11,9 +11,9 @@ from typing import NoReturn, TypeVar
 
 import attrs
 
-from ..bookie.identity import bookie_id
-from ..config import BookieConfig, ClientConfig
-from ..config_fields import Setting, from_environment, from_file
+from ..bookie.lifecycle.identity import bookie_id
+from ..config.bookie import BookieConfig, ClientConfig
+from ..config.fields import Setting, from_environment, from_file
 from ..errors import BookKeeperError, ConfigError
 from .commands import COMMANDS
 from .shell_command import FAILED, OK, Argument, Command, ShellContext, ShellWorld

@@ -8,7 +8,7 @@ import attrs
 
 from ..client.admin import BookKeeperAdmin
 from ..client.interfaces import IPlacementPolicy
-from ..config import BookieConfig, ClientConfig
+from ..config.bookie import BookieConfig, ClientConfig
 
 OK = 0
 REFUSED = 1

@@ -1,30 +1,28 @@
 """Ledgers as an application sees them.
 
-Theory of operation.  :class:`BookKeeper` creates, opens and deletes ledgers.  A
-:class:`LedgerWriter` gives ids in call order, seals a batch of entries once (header, LAC, length,
-digest), sends the same bytes to the write quorum of each entry and completes adds strictly in id
-order as ack quorums are reached; the LAC is the highest completed id.  Threads append through a
-:class:`ThreadAppender`.  Bookies that fail are replaced
-in the ledger's metadata while nothing completes (S16).  A :class:`LedgerReader` reads single
-entries, ranges and batches, verifies every byte against ledger id, entry id and digest (S18),
-and goes to the next replica on any error; it can follow a ledger that is being written.  A ledger
-whose writer did not close it is recovered when it is opened (:mod:`.ledger_recovery`, S17).
-Placement arithmetic is pure (:mod:`.placement`).
+Theory of operation.  :class:`BookKeeper` creates, opens and deletes ledgers.  A :class:`LedgerWriter` gives ids in
+call order, seals a batch of entries once (header, LAC, length, digest), sends the same bytes to the write quorum of
+each entry and completes adds strictly in id order as ack quorums are reached; the LAC is the highest completed id.
+Threads append through a :class:`ThreadAppender`.  Bookies that fail are replaced in the ledger's metadata while
+nothing completes (S16).  A :class:`LedgerReader` reads single entries, ranges and batches, verifies every byte
+against ledger id, entry id and digest (S18), and goes to the next replica on any error; it can follow a ledger that
+is being written.  A ledger whose writer did not close it is recovered when it is opened
+(:mod:`.recovery.ledger_recovery`, S17). What is pure arithmetic or rule is in :mod:`bookkeeper_twisted.ledger`.
 
 All network traffic goes through one :class:`~.interfaces.IBookieClient`, which owns the connections
-(:mod:`.pool`: few sockets for each bookie, one :mod:`.flow` for each handle); handles never touch a
-socket.  Everything asynchronous is a Deferred that can be awaited and cancelled.
+(:mod:`.connections`); handles never touch a socket.  Everything asynchronous is a Deferred that can be awaited and
+cancelled.
 """
 
-from .adv_write_handle import AdvLedgerWriter
+from ..ledger.entry_batch import EntryBatch
 from .bookkeeper import BookKeeper
-from .entry_batch import EntryBatch
-from .lac_reads import Confirmed
 from .metrics import ClientMetrics
-from .producer import WhenFull
-from .read_handle import LedgerReader
-from .thread_appender import ThreadAppender
-from .write_handle import LedgerWriter
+from .reading.lac_reads import Confirmed
+from .reading.read_handle import LedgerReader
+from .writing.adv_write_handle import AdvLedgerWriter
+from .writing.producer import WhenFull
+from .writing.thread_appender import ThreadAppender
+from .writing.write_handle import LedgerWriter
 
 __all__ = [
     "AdvLedgerWriter", "BookKeeper", "ClientMetrics", "Confirmed", "EntryBatch", "LedgerReader", "LedgerWriter",

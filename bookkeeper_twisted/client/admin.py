@@ -12,15 +12,15 @@ from twisted.internet.defer import Deferred
 
 from ..codec.digest import Digester
 from ..codec.metadata_formats import Cookie
-from ..config import ClientConfig
-from ..config_metadata import MetadataConfig
+from ..config.bookie import ClientConfig
+from ..config.metadata import MetadataConfig
 from ..errors import BookKeeperError, IncorrectParameterError, NoSuchLedgerMetadataError, UnexpectedConditionError
 from ..metadata.drivers import create_cluster_admin, options_of
 from ..metadata.interfaces import IClusterAdmin, ILedgerManager, IMetadataDriver, IRegistration, Versioned
 from ..model import BookieServiceInfo, Entry, LedgerMetadata
 from .bookkeeper import BookKeeper
 from .interfaces import IBookieClient
-from .read_handle import LedgerReader
+from .reading.read_handle import LedgerReader
 from .shared_result import SharedResult
 
 

@@ -8,35 +8,36 @@ from twisted.internet.defer import Deferred, fail
 from twisted.internet.interfaces import IReactorTime
 
 from ..codec.digest import Digester
-from ..config import ClientConfig
+from ..config.bookie import ClientConfig
 from ..errors import (
     ClientClosedError,
     IncorrectParameterError,
 )
+from ..ledger.placement import Chance
+from ..ledger.recovery_rules import RecoveryRules
 from ..metadata.drivers import create_driver, options_of
 from ..metadata.interfaces import ILedgerManager, IMetadataDriver, IRegistration, Versioned
 from ..model import DigestType, LedgerMetadata, WriteFlag
-from .adv_write_handle import AdvLedgerWriter
-from .bookie_client import BookieAddresses, NetworkBookieClient
-from .bookie_watcher import BookieWatcher
+from .connections.bookie_client import BookieAddresses, NetworkBookieClient
 from .context import ClientContext
-from .free_space import FreeSpace
 from .interfaces import IBookieClient, IPlacementPolicy
-from .ledger_creation import NewLedger, choose_ensemble, store_ledger
 from .metrics import ClientMetrics
-from .open_ledger import OpenLedger
 from .opening import open_reader
-from .placement import Chance, RandomPlacement
-from .placement_factories import create_placement
+from .placement.bookie_watcher import BookieWatcher
+from .placement.free_space import FreeSpace
+from .placement.placement_factories import create_placement
+from .placement.quarantine import Quarantine
+from .placement.racks import BookieRacks
+from .placement.random_placement import RandomPlacement
 from .production import local_host_name, rack_resolver, system_chance, tcp_endpoints
-from .quarantine import Quarantine
-from .quorum_writer import QuorumWriter
-from .racks import BookieRacks
-from .read_handle import LedgerReader
-from .recovery_rules import RecoveryRules
+from .reading.read_handle import LedgerReader
 from .shared_result import SharedResult
-from .threads import Threads, system_threads
-from .write_handle import LedgerWriter
+from .writing.adv_write_handle import AdvLedgerWriter
+from .writing.ledger_creation import NewLedger, choose_ensemble, store_ledger
+from .writing.open_ledger import OpenLedger
+from .writing.quorum_writer import QuorumWriter
+from .writing.threads import Threads, system_threads
+from .writing.write_handle import LedgerWriter
 
 T = TypeVar("T")
 

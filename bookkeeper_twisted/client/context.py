@@ -3,20 +3,21 @@
 import attrs
 from twisted.internet.interfaces import IReactorTime
 
-from ..config import ClientConfig
+from ..config.bookie import ClientConfig
+from ..ledger.placement import Chance
+from ..ledger.schedule import Schedule
 from ..metadata.interfaces import ILedgerManager
-from .batch_support import BatchSupport
-from .bookie_health import BookieHealth
-from .bookie_watcher import BookieWatcher
-from .budget import ByteBudget
 from .interfaces import IBookieClient
-from .log_terms import TermPool
-from .mixing import Mixings
-from .placement import Chance, Schedule
-from .read_order import ReadOrder
-from .speculation import Patience
-from .threads import Threads, system_threads
-from .turn_end import TurnEnd
+from .placement.bookie_watcher import BookieWatcher
+from .reading.batch_support import BatchSupport
+from .reading.bookie_health import BookieHealth
+from .reading.read_order import ReadOrder
+from .reading.speculation import Patience
+from .writing.budget import ByteBudget
+from .writing.log_terms import TermPool
+from .writing.mixing import Mixings
+from .writing.threads import Threads, system_threads
+from .writing.turn_end import TurnEnd
 
 _MS = 0.001
 _STICKY_BITS = 16

@@ -1,16 +1,15 @@
 """The seams of the client: bookies as it calls them, and placement."""
 
 from collections.abc import Callable, Collection, Mapping, Sequence
-from enum import Enum
 
-import attrs
 from twisted.internet.defer import Deferred
 from zope.interface import Interface
 
 from ..codec.runs import BatchReply, ReadReply
-from ..protocol.outstanding_mixed import MixedAdds, MixedDone
-from .frame_shape import FrameShape
-from .sealed_adds import SealedAdds
+from ..ledger.placement import Adherence, Candidates
+from ..protocol.client.outstanding_mixed import MixedAdds, MixedDone
+from .writing.frame_shape import FrameShape
+from .writing.sealed_adds import SealedAdds
 
 
 class IBookieClient(Interface):
@@ -102,27 +101,6 @@ class IBookieClient(Interface):
         That of the client closes all connections and ends all flows; that of a flow leaves connections and
         other flows alone.
         """
-
-
-class Adherence(Enum):
-    """How well an ensemble keeps to the rules of a policy."""
-
-    STRICT = "strict"
-    FAIL = "fail"
-
-
-@attrs.frozen
-class Candidates:
-    """The bookies a policy may choose from.
-
-    :ivar writable: those that take new ledgers.
-    :ivar excluded: those that must not be chosen, whether writable or not.
-    :ivar free_bytes: free space where it is known, for draws by weight.
-    """
-
-    writable: Collection[str]
-    excluded: Collection[str] = ()
-    free_bytes: Mapping[str, int] = attrs.field(factory=dict)
 
 
 class IPlacementPolicy(Interface):

@@ -7,7 +7,7 @@ entries.  Names are those of Apache's client where that counts the same.
 from collections.abc import Callable
 
 from ..instruments import Instruments
-from .bookie_peer import BookiePeer
+from .connections.bookie_peer import BookiePeer
 
 _CHANNEL = "per_channel_bookie_client_"
 _OURS = "bookkeeper_client_"

@@ -4,11 +4,11 @@ from collections.abc import Callable
 
 from ..codec.digest import Digester
 from ..errors import NoSuchLedgerMetadataError, UnauthorizedAccessError
+from ..ledger.recovery_rules import RecoveryRules
 from ..model import LedgerMetadata
 from .context import ClientContext
-from .ledger_recovery import LedgerRecovery
-from .read_handle import LedgerReader
-from .recovery_rules import RecoveryRules
+from .reading.read_handle import LedgerReader
+from .recovery.ledger_recovery import LedgerRecovery
 
 
 async def open_reader(

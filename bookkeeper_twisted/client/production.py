@@ -9,13 +9,13 @@ from twisted.internet.abstract import isIPAddress, isIPv6Address
 from twisted.internet.endpoints import HostnameEndpoint, TCP4ClientEndpoint, TCP6ClientEndpoint
 from twisted.internet.interfaces import IReactorCore, IStreamClientEndpoint
 
-from ..config import ClientConfig
-from ..protocol.direct_client import dialling_directly
-from .bookie_client import EndpointOf
+from ..config.bookie import ClientConfig
+from ..ledger.placement import Chance
+from ..protocol.client.direct_client import dialling_directly
+from .connections.bookie_client import EndpointOf
 from .interfaces import IRackResolver
-from .placement import Chance
-from .rack_script import RackScript
-from .racks import MappingResolver, NoRacks, ScriptResolver
+from .placement.rack_script import RackScript
+from .placement.racks import MappingResolver, NoRacks, ScriptResolver
 
 
 def tcp_endpoints(reactor: IReactorCore, config: ClientConfig) -> EndpointOf:

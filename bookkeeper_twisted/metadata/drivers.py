@@ -2,7 +2,7 @@
 
 from twisted.plugin import getPlugins
 
-from ..config_metadata import MetadataConfig
+from ..config.metadata import MetadataConfig
 from ..errors import InvalidMetadataUriError
 from .interfaces import DEFAULT_OPTIONS, IClusterAdmin, IMetadataDriver, IMetadataDriverFactory, MetadataOptions
 

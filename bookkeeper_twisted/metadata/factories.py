@@ -8,7 +8,7 @@ from zope.interface import implementer
 from .interfaces import DEFAULT_OPTIONS, IClusterAdmin, IMetadataDriver, IMetadataDriverFactory, MetadataOptions
 
 if TYPE_CHECKING:
-    from .memory import MemoryStore
+    from .embedded.memory import MemoryStore
 
 
 @implementer(IPlugin, IMetadataDriverFactory)
@@ -27,7 +27,7 @@ class MemoryDriverFactory:
         return self._store(uri).admin(reactor, uri)
 
     def _store(self, uri: str) -> "MemoryStore":
-        from .memory import MemoryStore
+        from .embedded.memory import MemoryStore
 
         name = uri.partition(":")[2]
         return self._named.setdefault(name, MemoryStore(f"memory-{name}")) if name else MemoryStore()
@@ -40,13 +40,13 @@ class SqliteDriverFactory:
     schemes = frozenset({"sqlite"})
 
     def create(self, reactor: Any, uri: str, options: MetadataOptions = DEFAULT_OPTIONS) -> IMetadataDriver:
-        from .sqlite import sqlite_driver
-        from .workers import ThreadWorker
+        from .embedded.sqlite import sqlite_driver
+        from .embedded.workers import ThreadWorker
 
         return sqlite_driver(reactor, uri, ThreadWorker(reactor, "sqlite-metadata"))
 
     def create_admin(self, reactor: Any, uri: str, options: MetadataOptions = DEFAULT_OPTIONS) -> IClusterAdmin:
-        from .sqlite import sqlite_admin
-        from .workers import ThreadWorker
+        from .embedded.sqlite import sqlite_admin
+        from .embedded.workers import ThreadWorker
 
         return sqlite_admin(reactor, uri, ThreadWorker(reactor, "sqlite-metadata"))

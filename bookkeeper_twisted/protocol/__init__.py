@@ -1,8 +1,8 @@
 """The only ``Protocol`` subclasses: sockets to codec, replies to sockets.
 
-Theory of operation.  :mod:`.server` feeds each received chunk to the connection's decoder and hands
+Theory of operation.  :mod:`.server.connection` feeds each received chunk to the connection's decoder and hands
 the items to a processor it was given.  Replies never go to the transport one by one: they are queued
-on their connection, the connection enrols in the :class:`~.outbox.Outbox` of the bookie, and whoever
+on their connection, the connection enrols in the :class:`~.server.outbox.Outbox` of the bookie, and whoever
 ends a batch (a journal group, a chunk of reads) flushes the outbox: **one** ``transport.write`` for
 each connection that has replies (Apache's change 3837, for V2 and V3 alike).  :mod:`.direct_transport`
 turns that write into one system call, made at once; so it does with the blocks that a client writes.
@@ -11,7 +11,7 @@ Back-pressure runs both ways.  A connection whose peer does not read stops being
 transport is full, and the requests it had already delivered wait as small objects, not as replies.
 A bookie that is full pauses the connections that add until it has room.
 
-:mod:`.client` serves many flows over one connection: it matches replies, times out and cancels;
-:mod:`.in_flight` keeps what is outstanding, :mod:`.write_queue` decides whose requests are written next,
-:mod:`.block_writer` and :mod:`.lingering_writer` when.
+:mod:`.client.connection` serves many flows over one connection: it matches replies, times out and cancels;
+:mod:`.client.in_flight` keeps what is outstanding, :mod:`.client.write_queue` decides whose requests are written next,
+:mod:`.client.block_writer` and :mod:`.client.lingering_writer` when.
 """

@@ -11,7 +11,7 @@ A peer that reads as fast as it is written to gets a mebibyte a turn; then other
 Everything else (producers, closing, half-closing, aborting, losing) is as with Twisted's transport, and an
 error of a send inside a write is left to the write event that follows: a connection is never lost from inside a write.
 
-Servers have it from :mod:`.direct_server`, clients from :mod:`.direct_client`.
+Servers have it from :mod:`.server.direct_server`, clients from :mod:`.client.direct_client`.
 """
 
 from collections import deque

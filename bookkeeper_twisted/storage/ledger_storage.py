@@ -10,8 +10,10 @@ from ..model import EntryRun, MixedRun
 from .cache import ReadCache
 from .checkpoint import Checkpoint, PersistMarks
 from .directory_storage import DirectoryStorage, storage_error
-from .entry_log import EntryLogWriter
-from .entry_log_reader import EntryLogReader
+from .entry_log.reader import EntryLogReader
+from .entry_log.writer import EntryLogWriter
+from .index.rebuild import logs_with_data, rebuild_index
+from .index.recent_rows import RecentRows
 from .interfaces import (
     ICheckpoint,
     IFileSystem,
@@ -25,8 +27,6 @@ from .interfaces import (
 )  # fmt: skip
 from .ledger_dirs import directory_index
 from .ledger_states import LedgerStates
-from .rebuild import logs_with_data, rebuild_index
-from .recent_rows import RecentRows
 
 _MIB = 1024 * 1024
 

@@ -5,8 +5,8 @@ from collections.abc import Callable, Sequence
 
 from ..errors import DamageError
 from .cache import RunList
+from .index.recent_rows import HeldRows
 from .interfaces import CHECKSUM_BLOCK, IndexRow, Scattered
-from .recent_rows import HeldRows
 
 NO_ENTRY = 1 << 63
 """Above every entry id."""

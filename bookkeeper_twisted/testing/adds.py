@@ -1,7 +1,7 @@
 """Adds of entries that are sealed already, where it matters only what becomes of them."""
 
-from ..client.frame_shape import FrameShape
-from ..client.sealed_adds import SealedAdds
+from ..client.writing.frame_shape import FrameShape
+from ..client.writing.sealed_adds import SealedAdds
 from ..model import ENTRY_HEADER_SIZE, EntryRun
 
 

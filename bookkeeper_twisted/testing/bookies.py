@@ -10,9 +10,9 @@ from twisted.internet.defer import Deferred
 from twisted.internet.interfaces import IReactorTime
 from zope.interface import implementer
 
-from ..client.frame_shape import FrameShape, V2Shape, V3Shape
 from ..client.interfaces import IBookieClient
-from ..client.sealed_adds import SealedAdds
+from ..client.writing.frame_shape import FrameShape, V2Shape, V3Shape
+from ..client.writing.sealed_adds import SealedAdds
 from ..codec.operations import FENCE
 from ..codec.runs import BatchReply, ReadReply
 from ..errors import (
@@ -25,7 +25,7 @@ from ..errors import (
     Status,
 )
 from ..model import INVALID_ENTRY_ID
-from ..protocol.outstanding_mixed import MixedAdds, MixedDone
+from ..protocol.client.outstanding_mixed import MixedAdds, MixedDone
 from .adds import split_frames
 from .memory_bookie import MemoryBookie
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from ..protocol.server import ServerConnection
+from ..protocol.server.connection import ServerConnection
 from .adds import split_frames
 
 

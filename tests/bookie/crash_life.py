@@ -23,17 +23,17 @@ from twisted.internet.task import Clock
 from twisted.python.failure import Failure
 
 from bookkeeper_twisted.bookie.engine import Engine, EngineOptions
-from bookkeeper_twisted.bookie.store import Store, StorePaths
+from bookkeeper_twisted.bookie.lifecycle.store import Store, StorePaths
 from bookkeeper_twisted.codec.metadata_formats.cookie import Cookie
 from bookkeeper_twisted.errors import BookKeeperError, LedgerFencedError
 from bookkeeper_twisted.model import Entries, EntryRun, MixedRun
 from bookkeeper_twisted.storage.cookies import DirectoryLocks, must_stamp, read_cookies, stamp
-from bookkeeper_twisted.storage.journal_files import JournalSettings
+from bookkeeper_twisted.storage.journal.files import JournalSettings
 from bookkeeper_twisted.storage.ledger_storage import StorageSettings
-from bookkeeper_twisted.testing.crash import Facts
-from bookkeeper_twisted.testing.disk import SimDisk
+from bookkeeper_twisted.testing.disk.crash import Facts
+from bookkeeper_twisted.testing.disk.sim_disk import SimDisk
+from bookkeeper_twisted.testing.disk.sim_index import SimIndex
 from bookkeeper_twisted.testing.executor import StepExecutor
-from bookkeeper_twisted.testing.index import SimIndex
 
 KEY = b"k" * 20
 JOURNALS = JournalSettings(

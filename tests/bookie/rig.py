@@ -10,16 +10,16 @@ from twisted.internet.testing import StringTransport
 from twisted.python.failure import Failure
 
 from bookkeeper_twisted.bookie.engine import Engine, EngineOptions
-from bookkeeper_twisted.bookie.store import Store, StorePaths
+from bookkeeper_twisted.bookie.lifecycle.store import Store, StorePaths
 from bookkeeper_twisted.codec import v2
 from bookkeeper_twisted.codec.runs import AddRun, BatchRead
 from bookkeeper_twisted.model import Entries, EntryRun, MixedRun
-from bookkeeper_twisted.protocol.server import ServerConnection
-from bookkeeper_twisted.storage.journal_files import JournalSettings
+from bookkeeper_twisted.protocol.server.connection import ServerConnection
+from bookkeeper_twisted.storage.journal.files import JournalSettings
 from bookkeeper_twisted.storage.ledger_storage import StorageSettings
-from bookkeeper_twisted.testing.disk import SimDisk
+from bookkeeper_twisted.testing.disk.sim_disk import SimDisk
+from bookkeeper_twisted.testing.disk.sim_index import SimIndex
 from bookkeeper_twisted.testing.executor import StepExecutor
-from bookkeeper_twisted.testing.index import SimIndex
 
 KEY = b"k" * 20
 MIB = 1 << 20

@@ -9,15 +9,15 @@ from typing import Any
 from twisted.trial.unittest import SynchronousTestCase
 
 from bookkeeper_twisted.bookie.engine import Engine
+from bookkeeper_twisted.bookie.lifecycle.store import Store, StorePaths
 from bookkeeper_twisted.bookie.records import fence_record
-from bookkeeper_twisted.bookie.store import Store, StorePaths
 from bookkeeper_twisted.storage.interfaces import ICheckpoint, JournalPosition
-from bookkeeper_twisted.storage.journal import Journal
-from bookkeeper_twisted.storage.log_mark import LogMark
-from bookkeeper_twisted.testing.crash import Facts, enumerate_crashes
-from bookkeeper_twisted.testing.disk import SimDisk
+from bookkeeper_twisted.storage.journal.journal import Journal
+from bookkeeper_twisted.storage.journal.log_mark import LogMark
+from bookkeeper_twisted.testing.disk.crash import Facts, enumerate_crashes
+from bookkeeper_twisted.testing.disk.sim_disk import SimDisk
 
-from ..storage.planted_journals import AcksBeforeSync, NoDirectorySync, SyncsOnlyTheNewFile
+from ..storage.journal.planted_journals import AcksBeforeSync, NoDirectorySync, SyncsOnlyTheNewFile
 from .crash_life import EXPECTED_FAILURES, Life, Parts, Script, check_promises, mixed, run, verifier, workload
 
 

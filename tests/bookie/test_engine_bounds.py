@@ -4,10 +4,10 @@ from twisted.trial.unittest import SynchronousTestCase
 
 from bookkeeper_twisted.bookie.engine import EngineOptions
 from bookkeeper_twisted.bookie.group_commit import CommitOptions
-from bookkeeper_twisted.bookie.requests import RequestLimits
+from bookkeeper_twisted.bookie.requests.context import RequestLimits
 from bookkeeper_twisted.codec.connection import ClientDecoder
 from bookkeeper_twisted.errors import Status
-from bookkeeper_twisted.protocol.server import ServerLimits
+from bookkeeper_twisted.protocol.server.connection import ServerLimits
 from bookkeeper_twisted.storage.ledger_storage import StorageSettings
 
 from .rig import MIB, Peer, Rig, add_replies, adds, batch, entry, reads, run

@@ -8,7 +8,7 @@ from twisted.trial.unittest import SynchronousTestCase
 from bookkeeper_twisted.bookie.bookie import BookieOptions
 from bookkeeper_twisted.bookie.engine import EngineOptions
 from bookkeeper_twisted.bookie.group_commit import CommitOptions
-from bookkeeper_twisted.bookie.requests import RequestLimits
+from bookkeeper_twisted.bookie.requests.context import RequestLimits
 from bookkeeper_twisted.codec import v2, v3
 from bookkeeper_twisted.codec.connection import ClientDecoder
 from bookkeeper_twisted.codec.messages import (

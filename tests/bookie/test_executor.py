@@ -7,7 +7,7 @@ from typing import Any
 from twisted.internet.defer import Deferred, gatherResults
 
 from bookkeeper_twisted.bookie.executor import ThreadExecutor
-from bookkeeper_twisted.testing import executor_contract
+from bookkeeper_twisted.testing.contracts import executor_contract
 
 
 class QueueReactor:

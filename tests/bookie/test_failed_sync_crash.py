@@ -2,8 +2,8 @@
 
 from twisted.trial.unittest import SynchronousTestCase
 
-from bookkeeper_twisted.testing.crash import enumerate_crashes
-from bookkeeper_twisted.testing.disk import SimDisk
+from bookkeeper_twisted.testing.disk.crash import enumerate_crashes
+from bookkeeper_twisted.testing.disk.sim_disk import SimDisk
 
 from .crash_life import Parts, after_failure, verifier, workload
 from .test_bookie_crash import rotation, second_start

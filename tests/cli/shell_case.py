@@ -13,7 +13,7 @@ from bookkeeper_twisted.cli.shell_command import ShellWorld
 from bookkeeper_twisted.client import BookKeeper
 from bookkeeper_twisted.client.admin import BookKeeperAdmin
 from bookkeeper_twisted.client.interfaces import IPlacementPolicy
-from bookkeeper_twisted.config import ClientConfig
+from bookkeeper_twisted.config.bookie import ClientConfig
 from bookkeeper_twisted.metadata.drivers import create_driver
 from bookkeeper_twisted.metadata.interfaces import IMetadataDriverFactory
 from bookkeeper_twisted.model import BookieServiceInfo, Endpoint

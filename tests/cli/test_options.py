@@ -6,8 +6,8 @@ from pathlib import Path
 from twisted.trial.unittest import SynchronousTestCase
 
 from bookkeeper_twisted.cli.options import Options, standalone_configs
-from bookkeeper_twisted.config import BookieConfig
-from bookkeeper_twisted.config_fields import fields_of
+from bookkeeper_twisted.config.bookie import BookieConfig
+from bookkeeper_twisted.config.fields import fields_of
 from bookkeeper_twisted.errors import ConfigError
 
 

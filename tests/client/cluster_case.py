@@ -8,9 +8,9 @@ from twisted.internet.task import Clock
 from twisted.trial.unittest import SynchronousTestCase
 
 from bookkeeper_twisted.client import BookKeeper
-from bookkeeper_twisted.client.bookie_client import BookieAddresses, NetworkBookieClient
-from bookkeeper_twisted.config import ClientConfig
-from bookkeeper_twisted.metadata.memory import MemoryStore
+from bookkeeper_twisted.client.connections.bookie_client import BookieAddresses, NetworkBookieClient
+from bookkeeper_twisted.config.bookie import ClientConfig
+from bookkeeper_twisted.metadata.embedded.memory import MemoryStore
 from bookkeeper_twisted.model import BookieServiceInfo
 from bookkeeper_twisted.testing.bookies import MemoryBookies
 from bookkeeper_twisted.testing.memory_network import MemoryNetwork

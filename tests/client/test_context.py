@@ -3,11 +3,11 @@
 from twisted.internet.task import Clock
 from twisted.trial.unittest import SynchronousTestCase
 
-from bookkeeper_twisted.client.placement import Schedule
-from bookkeeper_twisted.client.speculation import Patience
+from bookkeeper_twisted.client.reading.speculation import Patience
+from bookkeeper_twisted.ledger.schedule import Schedule
 from bookkeeper_twisted.testing.bookies import MemoryBookies
 
-from .reading_case import make_context
+from .reading.reading_case import make_context
 
 ENSEMBLE = ("b0", "b1", "b2")
 

@@ -3,11 +3,11 @@
 from typing import Any
 
 from bookkeeper_twisted.client import ClientMetrics
-from bookkeeper_twisted.client.bookie_client import BookieAddresses, NetworkBookieClient
-from bookkeeper_twisted.config import ClientConfig
+from bookkeeper_twisted.client.connections.bookie_client import BookieAddresses, NetworkBookieClient
+from bookkeeper_twisted.config.bookie import ClientConfig
 from bookkeeper_twisted.metrics import Instruments, new_registry
 
-from .test_bookie_client import HOST, PORT, RealBookieCase
+from .connections.test_bookie_client import HOST, PORT, RealBookieCase
 
 LABELS = frozenset({("bookie", f"{HOST}:{PORT}"), ("wire", "2")})
 READ_SIZE = 24

@@ -6,7 +6,6 @@ import attrs
 from twisted.internet.defer import Deferred
 
 from bookkeeper_twisted.client.opening import open_reader
-from bookkeeper_twisted.client.recovery_rules import RecoveryRules
 from bookkeeper_twisted.errors import (
     LedgerRecoveryError,
     NoSuchLedgerMetadataError,
@@ -14,9 +13,10 @@ from bookkeeper_twisted.errors import (
     RequestTimeoutError,
     UnauthorizedAccessError,
 )
+from bookkeeper_twisted.ledger.recovery_rules import RecoveryRules
 from bookkeeper_twisted.model import LedgerMetadata, LedgerState
 
-from .recovery_case import LEDGER, RecoveryTestCase
+from .recovery.recovery_case import LEDGER, RecoveryTestCase
 
 
 class OpeningTests(RecoveryTestCase):

@@ -10,11 +10,11 @@ from twisted.internet.protocol import Protocol, connectionDone
 from twisted.python.failure import Failure
 from twisted.trial.unittest import TestCase
 
-from bookkeeper_twisted.bookie.service import BookieService
-from bookkeeper_twisted.config import BookieConfig
+from bookkeeper_twisted.bookie.lifecycle.service import BookieService
+from bookkeeper_twisted.config.bookie import BookieConfig
 from bookkeeper_twisted.errors import Status
-from bookkeeper_twisted.http import make_site
-from bookkeeper_twisted.metadata.memory import MemoryStore
+from bookkeeper_twisted.http.site import make_site
+from bookkeeper_twisted.metadata.embedded.memory import MemoryStore
 from bookkeeper_twisted.storage.filesystem import RealFileSystem
 
 from ..bookie.rig import add_replies, adds, reads, run

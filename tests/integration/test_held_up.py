@@ -10,7 +10,7 @@ from twisted.internet.task import deferLater
 from twisted.trial.unittest import TestCase
 
 from bookkeeper_twisted.client import BookKeeper
-from bookkeeper_twisted.config import ClientConfig
+from bookkeeper_twisted.config.client import ClientConfig
 from examples.bookie_process import BookieProcess
 
 _OPTIONS = (

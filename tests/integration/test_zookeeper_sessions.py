@@ -14,7 +14,7 @@ from twisted.trial.unittest import TestCase
 from bookkeeper_twisted.errors import MetadataError
 from bookkeeper_twisted.metadata.drivers import create_cluster_admin, create_driver
 from bookkeeper_twisted.metadata.interfaces import DEFAULT_OPTIONS, MetadataOptions
-from bookkeeper_twisted.testing.metadata_suites import CLOSED, INFO, OPEN
+from bookkeeper_twisted.testing.contracts.metadata_suites import CLOSED, INFO, OPEN
 
 from .zookeeper import ZooKeeperServer, shared_zookeeper
 

@@ -7,16 +7,16 @@ import attrs
 from twisted.internet.defer import Deferred
 
 from bookkeeper_twisted.client import BookKeeper
-from bookkeeper_twisted.client.interfaces import Candidates
-from bookkeeper_twisted.client.placement import RandomPlacement
-from bookkeeper_twisted.client.read_handle import LedgerReader
-from bookkeeper_twisted.client.write_handle import LedgerWriter
+from bookkeeper_twisted.client.placement.random_placement import RandomPlacement
+from bookkeeper_twisted.client.reading.read_handle import LedgerReader
+from bookkeeper_twisted.client.writing.write_handle import LedgerWriter
 from bookkeeper_twisted.errors import (
     BookKeeperError,
     LedgerFencedError,
     NoSuchLedgerMetadataError,
     UnauthorizedAccessError,
 )
+from bookkeeper_twisted.ledger.placement import Candidates
 from bookkeeper_twisted.model import DigestType, LedgerMetadata
 
 from .entries import payload, verify

@@ -7,9 +7,9 @@ from twisted.internet.defer import Deferred, gatherResults
 from twisted.trial.unittest import TestCase
 
 from bookkeeper_twisted.client import BookKeeper, LedgerWriter
-from bookkeeper_twisted.client.mixed_run import MixedRun
 from bookkeeper_twisted.client.production import system_chance
-from bookkeeper_twisted.config import ClientConfig
+from bookkeeper_twisted.client.writing.mixed_run import MixedRun
+from bookkeeper_twisted.config.bookie import ClientConfig
 from bookkeeper_twisted.model import DigestType
 
 from .actors import Actor, Dialect, JavaActor, Layout, NamedBookies, OurActor, Seen

@@ -14,7 +14,7 @@ from zope.interface.verify import verifyObject
 from bookkeeper_twisted.errors import InvalidMetadataUriError
 from bookkeeper_twisted.metadata.factories import MemoryDriverFactory, SqliteDriverFactory
 from bookkeeper_twisted.metadata.interfaces import IMetadataDriver, IMetadataDriverFactory
-from bookkeeper_twisted.testing.metadata_suites import OPEN
+from bookkeeper_twisted.testing.contracts.metadata_suites import OPEN
 
 
 class FactoryTests(SynchronousTestCase):
@@ -56,7 +56,7 @@ class FactoryTests(SynchronousTestCase):
         code = (
             "import sys, twisted.plugins.bookkeeper_twisted_metadata\n"
             "print([m for m in sys.modules if m in ('sqlite3', 'kazoo', 'google.protobuf', 'twisted.internet.reactor')"
-            " or m.startswith('bookkeeper_twisted.metadata.sqlite')])"
+            " or m.startswith('bookkeeper_twisted.metadata.embedded.sqlite')])"
         )
         output = subprocess.run(
             [sys.executable, "-c", code], capture_output=True, text=True, check=True,

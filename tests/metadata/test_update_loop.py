@@ -9,11 +9,11 @@ from twisted.internet.task import Clock
 from twisted.trial.unittest import SynchronousTestCase
 
 from bookkeeper_twisted.errors import MetadataError, NoSuchLedgerMetadataError
+from bookkeeper_twisted.metadata.embedded.memory import MemoryStore
 from bookkeeper_twisted.metadata.interfaces import Versioned
-from bookkeeper_twisted.metadata.memory import MemoryStore
 from bookkeeper_twisted.metadata.update_loop import MAX_DOUBTS, update
 from bookkeeper_twisted.model import LedgerMetadata, LedgerState
-from bookkeeper_twisted.testing.metadata_suites import OPEN
+from bookkeeper_twisted.testing.contracts.metadata_suites import OPEN
 
 
 def _is_open(metadata: LedgerMetadata) -> bool:

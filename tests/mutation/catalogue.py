@@ -13,19 +13,19 @@ PLANTS: tuple[Plant, ...] = (*CODEC, *STORAGE)
 
 PLANTED_TESTS = (
     "tests.bookie.test_bookie_crash.PlantedBugTests",
-    "tests.client.test_quorum_writer_orders.PlantedTests",
+    "tests.client.writing.test_quorum_writer_orders.PlantedTests",
     *(
-        f"tests.client.test_recovery_races.RaceTests.test_{name}"
+        f"tests.client.recovery.test_recovery_races.RaceTests.test_{name}"
         for name in ("first_error", "no_fence", "one_negative", "start")
     ),
     "tests.simulation.test_plants.PlantTests",
     "tests.storage.test_checkpoint.CrashTests.test_plant_early_mark",
     "tests.storage.test_checkpoint.CrashTests.test_plant_no_sync",
-    "tests.storage.test_journal_crash.PlantedBugTests",
-    "tests.testing.test_cluster_admin_contract.PlantedBugTests",
-    "tests.testing.test_metadata_contract.PlantedWatchBugTests",
-    "tests.testing.test_metadata_suites.PlantedBugTests",
-    "tests.testing.test_zookeeper_contract.PlantedBugTests",
+    "tests.storage.journal.test_journal_crash.PlantedBugTests",
+    "tests.testing.contracts.test_cluster_admin_contract.PlantedBugTests",
+    "tests.testing.contracts.test_metadata_contract.PlantedWatchBugTests",
+    "tests.testing.contracts.test_metadata_suites.PlantedBugTests",
+    "tests.testing.contracts.test_zookeeper_contract.PlantedBugTests",
 )
 """Tests, or classes of tests, that make a defect by themselves."""
 

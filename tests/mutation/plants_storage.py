@@ -2,7 +2,7 @@
 
 from .plant import Plant
 
-_JOURNAL = ["tests.storage.test_journal", "tests.storage.test_journal_crash"]
+_JOURNAL = ["tests.storage.journal.test_journal", "tests.storage.journal.test_journal_crash"]
 
 PLANTS = (
     Plant(
@@ -14,17 +14,17 @@ PLANTS = (
         "fs.sync_directory(posixpath.dirname(path))", "pass", ["tests.storage.test_replace"],
     ),
     Plant(
-        "the highest mark of the directories is taken", "storage/log_mark.py",
+        "the highest mark of the directories is taken", "storage/journal/log_mark.py",
         "min(valid, default=JournalPosition())", "max(valid, default=JournalPosition())",
-        ["tests.storage.test_log_mark"],
+        ["tests.storage.journal.test_log_mark"],
     ),
     Plant(
-        "a new journal file follows one that is not durable", "storage/journal.py",
+        "a new journal file follows one that is not durable", "storage/journal/journal.py",
         "            if self.durable != self.position:\n                self._sync(old)\n", "", _JOURNAL,
     ),
     Plant(
-        "a torn row passes for a row", "storage/run_index.py",
+        "a torn row passes for a row", "storage/index/run_index.py",
         "good = _crc(row) == values[7] and row.first <= row.last", "good = row.first <= row.last",
-        ["tests.storage.test_run_index"],
+        ["tests.storage.index.test_run_index"],
     ),
 )  # fmt: skip

@@ -8,15 +8,15 @@ from twisted.internet.testing import StringTransport
 from twisted.python.failure import Failure
 from twisted.trial.unittest import SynchronousTestCase
 
-from bookkeeper_twisted.client.frame_shape import V2Shape, V3Shape
-from bookkeeper_twisted.client.sealed_adds import SealedAdds
+from bookkeeper_twisted.client.writing.frame_shape import V2Shape, V3Shape
+from bookkeeper_twisted.client.writing.sealed_adds import SealedAdds
 from bookkeeper_twisted.codec.connection import ServerDecoder
 from bookkeeper_twisted.codec.digest import Digester
 from bookkeeper_twisted.model import DigestType, EntryRun
-from bookkeeper_twisted.protocol.client import ClientConnection
-from bookkeeper_twisted.protocol.connection_owner import ConnectionOwner, RequestLimits
-from bookkeeper_twisted.protocol.request_ids import FlowIds, RequestIds
-from bookkeeper_twisted.protocol.traffic import Traffic
+from bookkeeper_twisted.protocol.client.connection import ClientConnection
+from bookkeeper_twisted.protocol.client.connection_owner import ConnectionOwner, RequestLimits
+from bookkeeper_twisted.protocol.client.request_ids import FlowIds, RequestIds
+from bookkeeper_twisted.protocol.client.traffic import Traffic
 from bookkeeper_twisted.testing.adds import adds_of
 
 LEDGER = 3

@@ -9,10 +9,10 @@ from twisted.internet.error import ConnectionAborted, ConnectionDone, Connection
 from twisted.internet.tcp import Connector, Port
 from zope.interface.verify import verifyObject
 
-from bookkeeper_twisted.protocol.direct_client import DirectConnector
-from bookkeeper_twisted.protocol.direct_server import DirectPort
+from bookkeeper_twisted.protocol.client.direct_client import DirectConnector
 from bookkeeper_twisted.protocol.direct_transport import GATHER_SIZE, MAX_BURST, MAX_GATHERED, DirectConnection
 from bookkeeper_twisted.protocol.interfaces import IGatheringTransport
+from bookkeeper_twisted.protocol.server.direct_server import DirectPort
 
 from .loopback import AcceptedTestCase, DialledTestCase, LoopbackTestCase, RecordingProducer
 

@@ -7,12 +7,12 @@ import attrs
 from twisted.internet.defer import Deferred
 
 from bookkeeper_twisted.client import BookKeeper
-from bookkeeper_twisted.client.sealed_adds import SealedAdds
+from bookkeeper_twisted.client.writing.sealed_adds import SealedAdds
 from bookkeeper_twisted.codec.operations import FENCE
 from bookkeeper_twisted.codec.runs import BatchReply
-from bookkeeper_twisted.config import ClientConfig
-from bookkeeper_twisted.protocol.outstanding import AddsDone
-from bookkeeper_twisted.protocol.outstanding_mixed import MixedAdds, MixedDone
+from bookkeeper_twisted.config.bookie import ClientConfig
+from bookkeeper_twisted.protocol.client.outstanding import AddsDone
+from bookkeeper_twisted.protocol.client.outstanding_mixed import MixedAdds, MixedDone
 from bookkeeper_twisted.testing.simulation import BookieNode, BookieSettings, ClientNode, World
 from bookkeeper_twisted.testing.simulation.client_node import Connect
 

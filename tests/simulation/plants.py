@@ -13,24 +13,30 @@ from twisted.internet.defer import Deferred, succeed
 from bookkeeper_twisted.bookie.bookie import Bookie
 from bookkeeper_twisted.bookie.engine import EngineOptions
 from bookkeeper_twisted.bookie.group_commit import CommitOptions
-from bookkeeper_twisted.client import BookKeeper, ensemble_change, mixed_run, sealing_writer
-from bookkeeper_twisted.client.ensemble_change import StoredEnsembleChange, find_substitutes, substituted, with_segment
-from bookkeeper_twisted.client.lac_coverage import KnownLac, LacCoverage
-from bookkeeper_twisted.client.mixed_frames import MixedFrames, seal_mixed
-from bookkeeper_twisted.client.mixed_run import MixedRun
-from bookkeeper_twisted.client.pending_run import PendingRun, RunSealer
-from bookkeeper_twisted.client.placement import Schedule
-from bookkeeper_twisted.client.quorum_writer import QuorumWriter
-from bookkeeper_twisted.client.recovery_rules import RecoveryRules
-from bookkeeper_twisted.client.write_back import WriteBack
+from bookkeeper_twisted.client import BookKeeper
+from bookkeeper_twisted.client.reading.lac_coverage import KnownLac, LacCoverage
+from bookkeeper_twisted.client.recovery.write_back import WriteBack
+from bookkeeper_twisted.client.writing import ensemble_change, mixed_run, sealing_writer
+from bookkeeper_twisted.client.writing.ensemble_change import (
+    StoredEnsembleChange,
+    find_substitutes,
+    substituted,
+    with_segment,
+)
+from bookkeeper_twisted.client.writing.mixed_frames import MixedFrames, seal_mixed
+from bookkeeper_twisted.client.writing.mixed_run import MixedRun
+from bookkeeper_twisted.client.writing.pending_run import PendingRun, RunSealer
+from bookkeeper_twisted.client.writing.quorum_writer import QuorumWriter
 from bookkeeper_twisted.codec.digest import Digester
 from bookkeeper_twisted.codec.operations import HIGH_PRIORITY
-from bookkeeper_twisted.config import ClientConfig
+from bookkeeper_twisted.config.bookie import ClientConfig
 from bookkeeper_twisted.errors import MetadataError, MetadataVersionError
+from bookkeeper_twisted.ledger.recovery_rules import RecoveryRules
+from bookkeeper_twisted.ledger.schedule import Schedule
 from bookkeeper_twisted.metadata.interfaces import Versioned
 from bookkeeper_twisted.metadata.update_loop import update
 from bookkeeper_twisted.model import EntryRun, LedgerMetadata, LedgerState, Segment
-from bookkeeper_twisted.protocol.outstanding_mixed import SentMixed
+from bookkeeper_twisted.protocol.client.outstanding_mixed import SentMixed
 from bookkeeper_twisted.testing.simulation import BookieSettings
 
 from .cluster import Parts

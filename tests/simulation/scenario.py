@@ -5,8 +5,8 @@ from random import Random
 
 import attrs
 
-from bookkeeper_twisted.config import ClientConfig
-from bookkeeper_twisted.storage.journal_files import JournalSettings
+from bookkeeper_twisted.config.bookie import ClientConfig
+from bookkeeper_twisted.storage.journal.files import JournalSettings
 from bookkeeper_twisted.storage.ledger_storage import StorageSettings
 from bookkeeper_twisted.testing.simulation import BookieSettings, stream
 

@@ -9,7 +9,7 @@ from types import CoroutineType
 
 import attrs
 
-from bookkeeper_twisted.client.write_back import WriteBack
+from bookkeeper_twisted.client.recovery.write_back import WriteBack
 
 from .__main__ import main
 from .case import SimulationTestCase

@@ -7,7 +7,7 @@ import attrs
 from twisted.internet.defer import Deferred
 
 from bookkeeper_twisted.client import LedgerWriter, ThreadAppender, WhenFull
-from bookkeeper_twisted.client.producer import Producer
+from bookkeeper_twisted.client.writing.producer import Producer
 from bookkeeper_twisted.errors import BookKeeperError
 
 from .checker import Checker

@@ -8,8 +8,8 @@ from twisted.trial.unittest import SynchronousTestCase
 from bookkeeper_twisted.model import EntryRun
 from bookkeeper_twisted.storage.interfaces import ICheckpoint, IndexFactory, JournalPosition
 from bookkeeper_twisted.storage.ledger_storage import LedgerStorage, StorageSettings
-from bookkeeper_twisted.testing.disk import SimDisk
-from bookkeeper_twisted.testing.index import SimIndex
+from bookkeeper_twisted.testing.disk.sim_disk import SimDisk
+from bookkeeper_twisted.testing.disk.sim_index import SimIndex
 
 from .entries import entry
 

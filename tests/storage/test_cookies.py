@@ -7,8 +7,8 @@ from twisted.trial.unittest import SynchronousTestCase
 from bookkeeper_twisted.errors import DirectoryLockedError, InvalidCookieError
 from bookkeeper_twisted.storage.cookies import DirectoryLocks, must_stamp, read_cookies, stamp
 from bookkeeper_twisted.storage.ledger_dirs import make_current
-from bookkeeper_twisted.testing.crash import Facts, enumerate_crashes
-from bookkeeper_twisted.testing.disk import SimDisk
+from bookkeeper_twisted.testing.disk.crash import Facts, enumerate_crashes
+from bookkeeper_twisted.testing.disk.sim_disk import SimDisk
 
 DIRECTORIES = ["/j", "/l0", "/l1"]
 OURS = b"bookie a: /j /l0 /l1"

@@ -10,12 +10,12 @@ from twisted.trial.unittest import SynchronousTestCase
 from bookkeeper_twisted.errors import NoWritableDirectoryError, StorageError
 from bookkeeper_twisted.model import MixedRun
 from bookkeeper_twisted.storage.directory_storage import DirectoryStorage, merged, storage_error
-from bookkeeper_twisted.storage.entry_log import EntryLogWriter
-from bookkeeper_twisted.storage.entry_log_reader import EntryLogReader
+from bookkeeper_twisted.storage.entry_log.reader import EntryLogReader
+from bookkeeper_twisted.storage.entry_log.writer import EntryLogWriter
+from bookkeeper_twisted.storage.index.recent_rows import RecentRows
 from bookkeeper_twisted.storage.interfaces import LedgerRow
-from bookkeeper_twisted.storage.recent_rows import RecentRows
-from bookkeeper_twisted.testing.disk import SimDisk
-from bookkeeper_twisted.testing.index import SimIndex
+from bookkeeper_twisted.testing.disk.sim_disk import SimDisk
+from bookkeeper_twisted.testing.disk.sim_index import SimIndex
 
 from .entries import entry, run
 

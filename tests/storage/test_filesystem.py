@@ -8,7 +8,7 @@ from twisted.trial.unittest import SynchronousTestCase
 from bookkeeper_twisted.storage import filesystem
 from bookkeeper_twisted.storage.filesystem import RealFile, RealFileSystem
 from bookkeeper_twisted.storage.interfaces import IFileSystem
-from bookkeeper_twisted.testing.filesystem_contract import make_filesystem_tests
+from bookkeeper_twisted.testing.contracts.filesystem_contract import make_filesystem_tests
 
 
 def _make(case: SynchronousTestCase) -> tuple[IFileSystem, str]:

@@ -4,7 +4,7 @@ from twisted.trial.unittest import SynchronousTestCase
 
 from bookkeeper_twisted.errors import StorageError
 from bookkeeper_twisted.storage import ledger_dirs
-from bookkeeper_twisted.testing.disk import SimDisk
+from bookkeeper_twisted.testing.disk.sim_disk import SimDisk
 
 
 class NameTests(SynchronousTestCase):

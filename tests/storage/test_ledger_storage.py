@@ -9,11 +9,11 @@ from zope.interface.verify import verifyObject
 
 from bookkeeper_twisted.errors import DamageError, NoWritableDirectoryError, StorageError
 from bookkeeper_twisted.storage.filesystem import RealFileSystem
+from bookkeeper_twisted.storage.index.run_index import SqliteRunIndex
 from bookkeeper_twisted.storage.interfaces import ILedgerStorage, IndexBatch, JournalPosition, LedgerRow
 from bookkeeper_twisted.storage.ledger_storage import LedgerStorage, StorageSettings
-from bookkeeper_twisted.storage.run_index import SqliteRunIndex
-from bookkeeper_twisted.testing.disk import Operation
-from bookkeeper_twisted.testing.index import SimIndex
+from bookkeeper_twisted.testing.disk.sim_disk import Operation
+from bookkeeper_twisted.testing.disk.sim_index import SimIndex
 
 from .entries import mixed, row, run, uneven
 from .ledger_storages import (

@@ -2,7 +2,7 @@
 
 from twisted.trial.unittest import SynchronousTestCase
 
-from bookkeeper_twisted.client.frame_shape import V2Shape
+from bookkeeper_twisted.client.writing.frame_shape import V2Shape
 from bookkeeper_twisted.codec import v2
 from bookkeeper_twisted.codec.digest import Digester
 from bookkeeper_twisted.model import DigestType

@@ -8,8 +8,8 @@ from bookkeeper_twisted.errors import (
     DigestMatchError,
     RequestTimeoutError,
 )
-from bookkeeper_twisted.testing import bookie_client_contract as contract
 from bookkeeper_twisted.testing.bookies import MemoryBookies
+from bookkeeper_twisted.testing.contracts import bookie_client_contract as contract
 
 
 class MemoryBookiesTests(contract.BookieClientContract):

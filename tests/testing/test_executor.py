@@ -4,7 +4,7 @@ from typing import Any
 
 from twisted.trial.unittest import SynchronousTestCase
 
-from bookkeeper_twisted.testing import executor_contract
+from bookkeeper_twisted.testing.contracts import executor_contract
 from bookkeeper_twisted.testing.executor import StepExecutor
 
 

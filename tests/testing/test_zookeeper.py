@@ -6,8 +6,8 @@ from typing import Any
 from twisted.trial.unittest import SynchronousTestCase, TestCase
 
 from bookkeeper_twisted.metadata.zookeeper.interfaces import Connection, NewNode, OutcomeUnknownError
+from bookkeeper_twisted.testing.contracts.zookeeper_contract import make_zookeeper_tests
 from bookkeeper_twisted.testing.zookeeper import MemoryZooKeeper
-from bookkeeper_twisted.testing.zookeeper_contract import make_zookeeper_tests
 
 
 def _make_server(test: TestCase) -> tuple[str, Callable[[], Any]]:

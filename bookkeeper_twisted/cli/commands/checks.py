@@ -7,8 +7,9 @@ import attrs
 from zope.interface import implementer
 
 from ...client import BookKeeper, LedgerWriter
-from ...client.interfaces import Adherence, Candidates, IPlacementPolicy
+from ...client.interfaces import IPlacementPolicy
 from ...errors import NotEnoughBookiesError
+from ...ledger.placement import Adherence, Candidates
 from ..shell_command import FAILED, OK, Argument, Command, ShellContext
 from ..shell_text import line
 

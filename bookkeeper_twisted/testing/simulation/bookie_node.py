@@ -9,18 +9,18 @@ from twisted.logger import Logger
 from twisted.python.failure import Failure
 
 from ...bookie.engine import Engine, EngineOptions
-from ...bookie.identity import CookieCheck
 from ...bookie.interfaces import IStorageExecutor
-from ...bookie.registration import BookieRegistration
-from ...bookie.store import Store, StorePaths
+from ...bookie.lifecycle.identity import CookieCheck
+from ...bookie.lifecycle.registration import BookieRegistration
+from ...bookie.lifecycle.store import Store, StorePaths
 from ...codec.metadata_formats.cookie import Cookie
 from ...errors import BookKeeperError
 from ...model import BookieServiceInfo, Endpoint
 from ...storage.cookies import DirectoryLocks
-from ...storage.journal_files import JournalSettings
+from ...storage.journal.files import JournalSettings
 from ...storage.ledger_storage import StorageSettings
-from ..disk import Operation, SimDisk
-from ..index import SimIndex
+from ..disk.sim_disk import Operation, SimDisk
+from ..disk.sim_index import SimIndex
 from .clock import Life, NodeClock
 from .executor import DiskSpeed, SimExecutor
 from .metadata import SimDriver

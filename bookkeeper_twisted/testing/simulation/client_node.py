@@ -8,9 +8,9 @@ from typing import Any
 from twisted.internet.defer import Deferred
 
 from ...client import BookKeeper
-from ...client.bookie_client import BookieAddresses, NetworkBookieClient
-from ...client.threads import Signal, Threads
-from ...config import ClientConfig
+from ...client.connections.bookie_client import BookieAddresses, NetworkBookieClient
+from ...client.writing.threads import Signal, Threads
+from ...config.bookie import ClientConfig
 from .clock import Life, NodeClock
 from .metadata import SimDriver
 from .world import World

@@ -15,9 +15,9 @@ from twisted.python.failure import Failure
 from zope.interface import implementer
 
 from ...errors import MetadataError
-from ...metadata.embedded import EmbeddedDriver
+from ...metadata.embedded.driver import EmbeddedDriver
+from ...metadata.embedded.memory import MemorySession, MemoryStore
 from ...metadata.interfaces import IMetadataStore, IWorker, Versioned
-from ...metadata.memory import MemorySession, MemoryStore
 from .streams import Random
 
 T = TypeVar("T")

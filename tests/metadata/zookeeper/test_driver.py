@@ -9,8 +9,8 @@ from twisted.trial.unittest import TestCase
 
 from bookkeeper_twisted.errors import MetadataError, NotInitializedError
 from bookkeeper_twisted.metadata.zookeeper.driver import ZooKeeperDriver
-from bookkeeper_twisted.testing.cluster_admin_contract import EmptyStore, make_cluster_admin_tests
-from bookkeeper_twisted.testing.metadata_contract import make_metadata_driver_tests
+from bookkeeper_twisted.testing.contracts.cluster_admin_contract import EmptyStore, make_cluster_admin_tests
+from bookkeeper_twisted.testing.contracts.metadata_contract import make_metadata_driver_tests
 
 from .rig import OPTIONS, Store, ZooKeeperCase
 

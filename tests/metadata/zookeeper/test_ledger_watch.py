@@ -3,7 +3,7 @@
 from typing import Any
 
 from bookkeeper_twisted.metadata.interfaces import Versioned
-from bookkeeper_twisted.testing.metadata_suites import CLOSED, OPEN
+from bookkeeper_twisted.testing.contracts.metadata_suites import CLOSED, OPEN
 
 from .rig import ZooKeeperCase
 

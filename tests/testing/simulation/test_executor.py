@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from bookkeeper_twisted.testing import executor_contract
+from bookkeeper_twisted.testing.contracts import executor_contract
 from bookkeeper_twisted.testing.simulation import Life, SimClock, stream
 from bookkeeper_twisted.testing.simulation.executor import DiskSpeed, SimExecutor
 

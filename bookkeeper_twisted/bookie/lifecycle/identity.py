@@ -1,0 +1,114 @@
+"""Who a bookie is, and whether its directories agree (S6)."""
+
+from collections.abc import Callable
+
+from twisted.internet.abstract import isIPAddress, isIPv6Address
+
+from ...codec.metadata_formats.cookie import Cookie
+from ...config.bookie import BookieConfig
+from ...errors import CodecError, ConfigError, CookieNotFoundError, InvalidCookieError
+from ...metadata.interfaces import IRegistration, Versioned
+from ...model import BookieServiceInfo, Endpoint, check_bookie_id
+from ...storage.cookies import CookieFiles, must_stamp, read_cookies, stamp
+from ...storage.interfaces import IFileSystem
+from .store import StorePaths
+
+
+def listening_address(config: BookieConfig) -> str:
+    """The address to bind; empty is all of them."""
+    address = config.listening_interface
+    if address and not isIPAddress(address) and not isIPv6Address(address):
+        raise ConfigError(f"listeningInterface = {address!r}: give the address of the interface, not its name")
+    return address
+
+
+def advertised_host(config: BookieConfig, local_host: str) -> str:
+    """What clients are told.
+
+    :param local_host: name or address of this machine, for a bookie that was told nothing.
+    :raises ConfigError: that is a loopback address, which other machines would look for on themselves.
+    """
+    if config.advertised_address:
+        return config.advertised_address
+    host = listening_address(config) or local_host
+    if (host.startswith("127.") or host in ("localhost", "::1")) and not config.allow_loopback:
+        raise ConfigError(
+            f"{host} is a loopback address: set advertisedAddress, or allowLoopback=true for a bookie that"
+            " only this machine uses"
+        )
+    return host
+
+
+def bookie_id(config: BookieConfig, local_host: str, port: int) -> str:
+    """The configured id, or address and port."""
+    if config.bookie_id:
+        return config.bookie_id
+    host = config.advertised_address or advertised_host(config, local_host)
+    return check_bookie_id(f"{host}:{port}")
+
+
+def service_info(config: BookieConfig, local_host: str, port: int, http_port: int | None) -> BookieServiceInfo:
+    """What clients find in the registration."""
+    host = config.advertised_address or listening_address(config) or local_host
+    endpoints = [Endpoint("bookie", host, port, "bookie-rpc")]
+    if http_port is not None:
+        endpoints.append(Endpoint("httpserver", host, http_port, "http"))
+    return BookieServiceInfo(tuple(endpoints))
+
+
+def expected_cookie(config: BookieConfig, own_id: str, instance_id: str) -> Cookie:
+    """The cookie this configuration stands for."""
+    index_dirs = config.index_directories if config.index_directories != config.ledger_directories else None
+    return Cookie(
+        own_id, ",".join(config.journal_directories), config.ledger_directories, index_dirs, instance_id or None
+    )
+
+
+class CookieCheck:
+    """The comparison of configuration, directories and metadata store.
+
+    Each method blocks or awaits, never both: the files are read and written on a lane.
+
+    :param allow_expansion: new empty directories may join.
+    """
+
+    def __init__(self, fs: IFileSystem, paths: StorePaths, expected: Cookie, allow_expansion: bool) -> None:
+        self._fs = fs
+        self._directories = paths.all()
+        self._expected = expected
+        self._allow_expansion = allow_expansion
+
+    async def run(self, registration: IRegistration, on_lane: "Callable[..., object]") -> None:
+        """:param on_lane: runs a blocking function and returns an awaitable.
+        :raises InvalidCookieError: the bookie must not start.
+        """
+        own_id = self._expected.bookie_id
+        try:
+            stored: Versioned[bytes] | None = await registration.read_cookie(own_id)
+        except CookieNotFoundError:
+            stored = None
+        files: CookieFiles = await on_lane(read_cookies, self._fs, self._directories)  # type: ignore[misc]
+        cookie = self._expected.encode()
+        data = None if stored is None else stored.value
+        if must_stamp(files, cookie, data, self._verify, _directories_of, self._allow_expansion):
+            # Directories first: a cookie in the store means that every directory has its own.
+            await on_lane(stamp, self._fs, self._directories, cookie)  # type: ignore[misc]
+            await registration.write_cookie(own_id, cookie, None if stored is None else stored.version)
+
+    def _verify(self, data: bytes, where: str) -> None:
+        try:
+            self._expected.verify(_parse(data), self._allow_expansion)
+        except InvalidCookieError as error:
+            raise InvalidCookieError(f"{where}: {error}") from None
+
+
+def _parse(data: bytes) -> Cookie:
+    try:
+        return Cookie.parse(data)
+    except CodecError as error:
+        raise InvalidCookieError(f"not a cookie: {error}") from error
+
+
+def _directories_of(data: bytes) -> set[str]:
+    cookie = _parse(data)
+    return {*cookie.journal_dirs.split(","), *cookie.ledger_dirs, *(cookie.index_dirs or ())}

@@ -1,0 +1,115 @@
+"""Whether a bookie is writable, and what the others are told of it."""
+
+from twisted.internet.defer import Deferred
+from twisted.internet.interfaces import IDelayedCall, IReactorTime
+from twisted.logger import Logger
+
+from ...errors import MetadataError
+from ...metadata.interfaces import IRegistration
+from ...model import BookieServiceInfo
+from ..bookie import WriteMode
+
+RETRY_SECONDS = 5.0
+
+
+class BookieRegistration:
+    """One registration that follows one flag.
+
+    The flag changes first, the registration after it, one change at a time: a bookie that cannot take
+    adds refuses them before anybody is told, and one that can is writable before anybody is sent to it.
+
+    :ivar mode: the flag.
+    :ivar registered: whether the metadata store knows the bookie.
+    """
+
+    _log = Logger()
+
+    def __init__(
+        self, mode: WriteMode, registration: IRegistration, bookie_id: str, clock: IReactorTime
+    ) -> None:
+        self.registered = False
+        self.mode = mode
+        self._registration = registration
+        self._bookie_id = bookie_id
+        self._info = BookieServiceInfo(())
+        self._clock = clock
+        self._reasons: dict[str, None] = {}
+        self._told: bool | None = None
+        self._telling: Deferred[None] | None = None
+        self._retry: IDelayedCall | None = None
+        self._withdrawn = False
+
+    @property
+    def reasons(self) -> tuple[str, ...]:
+        """Why the bookie is read-only; empty if it is writable."""
+        return tuple(self._reasons)
+
+    def set_read_only(self, reason: str, holds: bool) -> None:
+        """A reason to be read-only begins or ends to hold; the bookie is writable when there is none."""
+        if holds:
+            self._reasons[reason] = None
+        else:
+            self._reasons.pop(reason, None)
+        read_only = bool(self._reasons)
+        if read_only is self.mode.read_only:
+            return
+        self.mode.read_only = read_only
+        self._log.info(
+            "the bookie is {state} now: {reason}", state="read-only" if read_only else "writable", reason=reason
+        )
+        if self.registered:
+            self._tell_soon()
+
+    async def register(self, info: BookieServiceInfo) -> None:
+        """Make the first registration.
+
+        :param info: part of this and of every later registration.
+        :raises BookieRegisteredError: another bookie has the id.
+        """
+        self._info = info
+        await self._tell()
+        self.registered = True
+        if self._told is not self.mode.read_only:
+            self._tell_soon()
+
+    async def withdraw(self) -> None:
+        """Takes the registration back."""
+        self._withdrawn = True
+        if self._retry is not None:
+            self._retry.cancel()
+            self._retry = None
+        if self._telling is not None:
+            waiter: Deferred[None] = Deferred()
+            self._telling.chainDeferred(waiter)
+            await waiter
+        if self.registered:
+            self.registered = False
+            await self._registration.unregister_bookie(self._bookie_id)
+
+    async def _tell(self) -> None:
+        read_only = self.mode.read_only
+        await self._registration.register_bookie(self._bookie_id, read_only, self._info)
+        self._told = read_only
+
+    def _tell_soon(self) -> None:
+        if self._telling is None and self._retry is None and not self._withdrawn:
+            self._telling = Deferred()
+            Deferred.fromCoroutine(self._follow())
+
+    async def _follow(self) -> None:
+        """Tells until what was told is what is."""
+        try:
+            while self._told is not self.mode.read_only and not self._withdrawn:
+                await self._tell()
+        except MetadataError:
+            self._log.failure("the metadata store did not take the change of mode; trying again")
+            if not self._withdrawn:
+                self._retry = self._clock.callLater(RETRY_SECONDS, self._try_again)
+        finally:
+            telling, self._telling = self._telling, None
+            if telling is not None:
+                telling.callback(None)
+
+    def _try_again(self) -> None:
+        self._retry = None
+        self._tell_soon()

@@ -1,0 +1,123 @@
+"""Replay: what the journals hold beyond their marks goes back into storage.
+
+Idempotent, and may be cut off anywhere: nothing is released and no mark moves before the checkpoint
+that follows it.  Memory is bounded: a full write cache is checkpointed in between, under the old marks.
+"""
+
+from collections.abc import Iterable, Sequence
+
+import attrs
+from twisted.logger import Logger
+
+from ...errors import JournalDamageError
+from ...model import EntryRun
+from ...storage.interfaces import IJournal, ILedgerStorage, JournalPosition, LedgerRow
+from ..records import EXPLICIT_LAC, FENCE, IDS, KEY, lac_of_packet, trailing_bytes
+
+_MAX_RUN_BYTES = 1 << 20
+
+
+def replay(journals: Sequence[IJournal], storage: ILedgerStorage, marks: Sequence[JournalPosition]) -> int:
+    """Puts the records of all journals into storage.
+
+    :param marks: one per journal, from the last checkpoint.
+    :returns: the number of entries.
+    :raises JournalDamageError: a journal lost records that were durable.
+    """
+    player = _Player(storage, marks)
+    for journal, mark in zip(journals, marks, strict=True):
+        player.play(journal.replay(mark))
+    return player.n_entries
+
+
+def checkpoint_now(storage: ILedgerStorage, marks: Sequence[JournalPosition]) -> None:
+    """A whole checkpoint in one call, where nothing else runs."""
+    checkpoint = storage.begin_checkpoint(marks)
+    if checkpoint is not None:
+        try:
+            for directory in range(checkpoint.n_directories):
+                checkpoint.write(directory)
+            checkpoint.persist_marks()
+        finally:
+            checkpoint.finish()
+
+
+class _Player:
+    """Applies records in order; entries that follow each other are put together to runs."""
+
+    _log = Logger()
+
+    def __init__(self, storage: ILedgerStorage, marks: Sequence[JournalPosition]) -> None:
+        self.n_entries = 0
+        self._storage = storage
+        self._marks = marks
+        self._ledger_id = -1
+        self._next = -1
+        self._bytes = 0
+        self._entries: list[bytes] = []
+        self._unknown: set[int] = set()
+
+    def play(self, records: Iterable[bytes]) -> None:
+        for body in records:
+            if len(body) < IDS.size:
+                raise JournalDamageError(f"a journal record of {len(body)} bytes")
+            ledger_id, entry_id = IDS.unpack_from(body)
+            if entry_id < 0:
+                self._end_run()
+                self._apply(ledger_id, entry_id, body)
+                continue
+            if ledger_id != self._ledger_id or entry_id != self._next or self._bytes >= _MAX_RUN_BYTES:
+                self._end_run()
+                self._ledger_id = ledger_id
+            self._entries.append(body)
+            self._bytes += len(body)
+            self._next = entry_id + 1
+        self._end_run()
+
+    def _end_run(self) -> None:
+        entries, self._entries, self._bytes = self._entries, [], 0
+        if not entries:
+            return
+        if self._storage.ledger(self._ledger_id) is None:
+            # As in Apache's bookie: without a key record the ledger was deleted after these were written.
+            if self._ledger_id not in self._unknown:
+                self._unknown.add(self._ledger_id)
+                self._log.warn("skipping entries of unknown ledger {ledger_id}", ledger_id=self._ledger_id)
+            return
+        if self._storage.is_full():
+            checkpoint_now(self._storage, self._marks)
+        self._storage.add(EntryRun.of_entries(self._ledger_id, self._next - len(entries), entries))
+        self.n_entries += len(entries)
+
+    def _apply(self, ledger_id: int, kind: int, body: bytes) -> None:
+        row = self._storage.ledger(ledger_id)
+        if kind == KEY:
+            self._apply_key(ledger_id, row, _bytes_of(body))
+        elif kind == FENCE:
+            # Also without a key (a Java journal may lack it): a fence is never forgotten (S2).
+            self._storage.put_ledger(attrs.evolve(row or LedgerRow(ledger_id), fenced=True))
+        elif kind == EXPLICIT_LAC:
+            self._apply_lac(ledger_id, row, _bytes_of(body))
+        else:
+            self._log.warn(
+                "skipping a record of unknown kind {kind} of ledger {ledger_id}", kind=kind, ledger_id=ledger_id
+            )
+
+    def _apply_key(self, ledger_id: int, row: LedgerRow | None, key: bytes) -> None:
+        if row is None or not row.master_key:
+            self._storage.put_ledger(attrs.evolve(row or LedgerRow(ledger_id), master_key=key))
+        elif row.master_key != key:
+            self._log.warn("ledger {ledger_id} has another key than its journal; it keeps it", ledger_id=ledger_id)
+
+    def _apply_lac(self, ledger_id: int, row: LedgerRow | None, packet: bytes) -> None:
+        if row is None:
+            self._log.warn("skipping the explicit LAC of unknown ledger {ledger_id}", ledger_id=ledger_id)
+        elif lac_of_packet(packet) >= lac_of_packet(row.explicit_lac):
+            self._storage.put_ledger(attrs.evolve(row, explicit_lac=packet))
+
+
+def _bytes_of(body: bytes) -> bytes:
+    found = trailing_bytes(body)
+    if found is None:
+        raise JournalDamageError("a journal record ends inside its key or LAC packet")
+    return found

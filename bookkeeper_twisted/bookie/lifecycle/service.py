@@ -1,0 +1,314 @@
+"""A bookie from its directories to its clients: an ordered start, and the same backwards."""
+
+from collections.abc import Awaitable, Callable, Iterable
+from contextlib import AsyncExitStack
+from typing import Any
+
+from twisted.application.service import Service
+from twisted.internet.defer import CancelledError, Deferred
+from twisted.internet.endpoints import TCP4ServerEndpoint
+from twisted.internet.interfaces import IAddress, IListeningPort, IProtocolFactory
+from twisted.internet.protocol import ServerFactory
+from twisted.logger import Logger
+from twisted.python.failure import Failure
+from twisted.python.randbytes import secureRandom
+
+from ...config.bookie import BookieConfig
+from ...errors import NoWritableDirectoryError
+from ...instruments import Instruments
+from ...metadata.interfaces import IMetadataDriver, IRegistration
+from ...metrics import StorageMetrics, directory_labels
+from ...protocol.server.connection import BookieServerFactory, ServerConnection
+from ...protocol.server.direct_server import DirectServerEndpoint
+from ...storage.cookies import DirectoryLocks
+from ...storage.index.run_index import SqliteRunIndex
+from ...storage.interfaces import IFileSystem, IndexFactory
+from ...storage.ledger_dirs import current
+from ..admin import BookieAdmin, IBookieAdmin, Phase
+from ..engine import Engine
+from ..executor import ThreadExecutor
+from ..interfaces import IStorageExecutor
+from .disk_monitor import DiskMonitor, DiskThresholds
+from .identity import CookieCheck, bookie_id, expected_cookie, listening_address, service_info
+from .registration import BookieRegistration
+from .settings import engine_options, journal_settings, storage_settings, store_paths
+from .store import Store
+
+_BACKLOG = 1024
+
+MakeSite = Callable[[IBookieAdmin], IProtocolFactory]
+"""Makes the HTTP server of a bookie."""
+
+
+class _Gate(ServerFactory):
+    """Closes connections until the bookie serves."""
+
+    noisy = False
+    inner: BookieServerFactory | None = None
+
+    def buildProtocol(self, addr: IAddress | None) -> ServerConnection | None:
+        return None if self.inner is None else self.inner.buildProtocol(addr)
+
+
+class BookieService(Service):
+    """One bookie; several may live in one process.
+
+    :param metadata: opened by the start, closed by the stop.
+    :param local_host: what this machine is called, for a bookie whose configuration does not say.
+    :param make_site: gives the HTTP server its content (:func:`bookkeeper_twisted.http.site.make_site`).
+    :param executor: the lanes; threads if not given.
+    :param on_failure: called once if the start fails, or a journal fails or the registration is lost while
+        serving; everything is stopped by then (S10).
+    :ivar admin: its administration, from the beginning to after the end.
+    :ivar bookie_id, port, http_port: known once :meth:`start` has ended; 0 where there is none.
+    """
+
+    _log = Logger()
+
+    def __init__(
+        self, reactor: Any, config: BookieConfig, metadata: IMetadataDriver, filesystem: IFileSystem, *,
+        local_host: str = "127.0.0.1", make_site: MakeSite | None = None,
+        on_failure: Callable[[Failure], None] = lambda failure: None,
+        make_index: IndexFactory = SqliteRunIndex.open, random_bytes: Callable[[int], bytes] = secureRandom,
+        executor: IStorageExecutor | None = None,
+    ) -> None:  # fmt: skip
+        self.bookie_id = ""
+        self.port = 0
+        self.http_port = 0
+        self.instruments = Instruments()
+        self.admin = BookieAdmin(config, self.instruments)
+        self.engine: Engine | None = None
+        self._reactor = reactor
+        self._config = config
+        self._metadata = metadata
+        self._fs = filesystem
+        self._paths = store_paths(config)
+        self._local_host = local_host
+        self._make_site = make_site
+        self._report = on_failure
+        self._make_index = make_index
+        self._random_bytes = random_bytes
+        self._executor = executor or ThreadExecutor(reactor, config.num_read_worker_threads)
+        self._undo = AsyncExitStack()
+        self._starting: Deferred[None] | None = None
+        self._abandoned = False
+        self._stopping: Deferred[None] | None = None
+        self._gate = _Gate()
+        self._registration: BookieRegistration | None = None
+
+    # -- as a Service --
+
+    def startService(self) -> None:
+        super().startService()
+        self.start().addErrback(self._start_failed)
+
+    def stopService(self) -> "Deferred[None]":
+        super().stopService()
+        return self.stop()
+
+    def _start_failed(self, failure: Failure) -> None:
+        self._log.failure("the bookie did not start", failure)
+        self._report(failure)
+
+    # -- start and stop --
+
+    def start(self) -> "Deferred[None]":
+        """Fires when the bookie serves; fails, with everything undone, if it cannot.
+
+        Cancelled, the start ends behind the step it is at; :meth:`stop` waits for that.
+        """
+
+        def ended(outcome: Any) -> None:
+            if not result.called:
+                result.callback(outcome)
+
+        result: Deferred[None] = Deferred(lambda _: self._abandon())
+        self._starting = Deferred.fromCoroutine(self._start()).addBoth(ended)
+        return result
+
+    def _abandon(self) -> None:
+        self._abandoned = True
+
+    async def _start(self) -> None:
+        try:
+            for step in (
+                self._open_metadata, self._lock, self._listen_early, self._check_cookies, self._open_store,
+                self._start_engine, self._listen, self._serve_http, self._register,
+            ):  # fmt: skip
+                if self._abandoned:
+                    raise CancelledError
+                await step()
+        except BaseException as error:
+            if not isinstance(error, CancelledError):
+                self.admin.fail(str(error))
+            await self._undo.aclose()
+            raise
+        self.admin.enter(Phase.SERVING)
+        self._log.info("bookie {bookie_id} serves on port {port}", bookie_id=self.bookie_id, port=self.port)
+
+    def stop(self) -> "Deferred[None]":
+        """Stops listening, finishes what was begun, checkpoints, closes; fires when all is done."""
+        self._abandon()
+        if self._stopping is None:
+            self._stopping = Deferred.fromCoroutine(self._stop())
+        return _end_of(self._stopping)
+
+    async def _stop(self) -> None:
+        if self._starting is not None:
+            await _end_of(self._starting)
+        self.admin.enter(Phase.STOPPING)
+        await self._undo.aclose()
+        self.admin.enter(Phase.STOPPED)
+
+    def _fail(self, failure: Failure) -> None:
+        """A dead journal, or an identity that another bookie has, never leaves a live listener (S6, S10)."""
+        self.admin.fail(failure.getErrorMessage())
+        if self.engine is not None:
+            self.engine.factory.abort_all()
+        self.stop().addCallback(lambda _: self._report(failure))
+
+    # -- the steps; each leaves behind what undoes it --
+
+    def _then_undo(self, undo: Callable[[], Awaitable[object]]) -> None:
+        """Registers the reverse of a step.  One that fails is logged and does not keep the others from running."""
+
+        async def logged() -> None:
+            try:
+                await undo()
+            except Exception:
+                self._log.failure("a step of the stop failed")
+
+        self._undo.push_async_callback(logged)
+
+    def _on_flush_lane(self, work: Callable[..., Any], *args: Any) -> "Deferred[Any]":
+        return self._executor.submit("flush", work, *args)
+
+    async def _open_metadata(self) -> None:
+        self._then_undo(self._executor.stop)  # type: ignore[arg-type]
+        await self._metadata.open()
+        self._then_undo(self._metadata.close)
+
+    async def _lock(self) -> None:
+        await self._on_flush_lane(self._paths.make, self._fs)
+        locks = await self._on_flush_lane(DirectoryLocks, self._fs, self._paths.all())
+        self._then_undo(lambda: self._on_flush_lane(locks.release))
+
+    async def _listen_early(self) -> None:
+        """A port chosen by the system has to be known before the identity that contains it."""
+        if not self._config.bookie_port and not self._config.bookie_id:
+            await self._bind()
+        self.bookie_id = bookie_id(self._config, self._local_host, self.port or self._config.bookie_port)
+        self.admin.bookie_id = self.bookie_id
+
+    async def _check_cookies(self) -> None:
+        registration: IRegistration = self._metadata.registration  # type: ignore[assignment]
+        expected = expected_cookie(self._config, self.bookie_id, await registration.instance_id())
+        check = CookieCheck(self._fs, self._paths, expected, self._config.allow_storage_expansion)
+        await check.run(registration, self._on_flush_lane)
+
+    async def _open_store(self) -> None:
+        self._store = await self._on_flush_lane(
+            Store.open, self._fs, self._paths, self._make_index, int(self._reactor.seconds() * 1000) + 1,
+            self._random_bytes(16), journal_settings(self._config), storage_settings(self._config),
+        )  # fmt: skip
+        self._then_undo(lambda: self._on_flush_lane(self._store.close))
+        await self._on_flush_lane(self._store.recover)
+        self._labels = directory_labels(*map(_currents, (self._paths.ledgers, self._paths.indexes)))
+        StorageMetrics(self.instruments, self._store.storage, self._labels)
+        self._log.info("{n} entries replayed", n=self._store.n_replayed)
+
+    async def _start_engine(self) -> None:
+        config = self._config
+        thresholds = DiskThresholds(
+            config.disk_usage_threshold, config.disk_usage_lwm_threshold, config.disk_usage_warn_threshold,
+            config.min_usable_size_for_entry_log_creation,
+        )  # fmt: skip
+        directories = _currents(self._paths.ledgers)
+        self._disks = DiskMonitor(self._fs, directories, self._executor, self._reactor, thresholds, self._disks_seen)
+        self.engine = Engine(
+            self._store.storage, self._store.journals, self._executor, self._reactor, self._disks.space,
+            self._fail, self._flush_seen, engine_options(config), self.instruments, self._labels,
+        )  # fmt: skip
+        registration: IRegistration = self._metadata.registration  # type: ignore[assignment]
+        self._registration = BookieRegistration(
+            self.engine.bookie.mode, registration, self.bookie_id, self._reactor
+        )
+        self._registration.set_read_only("forceReadOnlyBookie is set", config.force_read_only_bookie)
+        self.admin.attach(self._registration, self._disks)
+        self.engine.start(config.flush_interval / 1000)
+        self._then_undo(self.engine.stop)
+        self._then_undo(self._disks.stop)
+
+    async def _listen(self) -> None:
+        if not self.port:
+            await self._bind()
+        assert self.engine is not None
+        self._gate.inner = self.engine.factory
+
+    async def _bind(self) -> None:
+        address = listening_address(self._config)
+        busy_poll = self._config.busy_poll_micros / 1e6
+        endpoint = DirectServerEndpoint(self._reactor, self._config.bookie_port, _BACKLOG, address, busy_poll)
+        listening = await endpoint.listen(self._gate)
+        self.port = listening.getHost().port
+        self._then_undo(lambda: _stop_listening(listening))
+
+    async def _serve_http(self) -> None:
+        config = self._config
+        if not config.http_server_enabled or self._make_site is None:
+            return
+        site = self._make_site(self.admin)
+        endpoint = TCP4ServerEndpoint(self._reactor, config.http_server_port, interface=config.http_server_host)
+        listening = await endpoint.listen(site)
+        self.http_port = listening.getHost().port
+        self._then_undo(lambda: _stop_listening(listening))
+
+    async def _register(self) -> None:
+        assert self._registration is not None
+        info = service_info(self._config, self._local_host, self.port, self.http_port or None)
+        registration: IRegistration = self._metadata.registration  # type: ignore[assignment]
+        await self._disks.check()
+        registration.on_registration_lost(self._fail)
+        await self._registration.register(info)
+        self._then_undo(self._registration.withdraw)
+        self._disks.start(self._config.disk_check_interval / 1000)
+
+    # -- what the disks say --
+
+    def _disks_seen(self, full: bool, has_reserve: bool) -> None:
+        assert self.engine is not None
+        self.engine.bookie.mode.high_priority = has_reserve
+        self._set_read_only("a disk is full", full)
+
+    def _flush_seen(self, disk_full: bool) -> None:
+        self._set_read_only("a checkpoint found no space", disk_full)
+
+    def _set_read_only(self, reason: str, holds: bool) -> None:
+        if self._registration is None:
+            return
+        if holds and not self._config.read_only_mode_enabled:
+            self._fail(Failure(NoWritableDirectoryError(f"{reason}, and readOnlyModeEnabled is false")))
+            return
+        self._registration.set_read_only(reason, holds)
+
+
+def _currents(paths: Iterable[str]) -> list[str]:
+    return [current(path) for path in paths]
+
+
+def _end_of(running: "Deferred[None]") -> "Deferred[None]":
+    """Fires when another Deferred does, however that ends."""
+    waiter: Deferred[None] = Deferred()
+
+    def ended(outcome: Any) -> Any:
+        waiter.callback(None)
+        return outcome
+
+    running.addBoth(ended)
+    return waiter
+
+
+async def _stop_listening(port: IListeningPort) -> None:
+    stopped = port.stopListening()
+    if stopped is not None:
+        await stopped

@@ -1,0 +1,103 @@
+"""The files of a bookie as one thing: journals, their marks, and the ledger storage.
+
+Everything here blocks; a service runs it on the flush lane before it serves and after it has stopped.
+"""
+
+from collections.abc import Callable, Sequence
+
+import attrs
+
+from ...errors import StorageError
+from ...storage.interfaces import IFileSystem, IJournal, IndexFactory, JournalPosition
+from ...storage.journal.files import JournalSettings
+from ...storage.journal.journal import Journal
+from ...storage.journal.log_mark import LogMark
+from ...storage.ledger_dirs import current, distinct, make_current, mark_name
+from ...storage.ledger_storage import LedgerStorage, StorageSettings
+from .replay import checkpoint_now, replay
+
+
+@attrs.frozen
+class StorePaths:
+    """Directories as configured, without ``current``."""
+
+    journals: tuple[str, ...]
+    ledgers: tuple[str, ...]
+    indexes: tuple[str, ...]
+
+    def all(self) -> list[str]:
+        """Each once, journals first."""
+        return distinct(self.journals, self.ledgers, self.indexes)
+
+    def make(self, fs: IFileSystem) -> None:
+        """Creates what is missing."""
+        for directory in self.all():
+            make_current(fs, directory)
+
+
+@attrs.define(eq=False)
+class Store:
+    """Open files.
+
+    :ivar n_replayed: entries that the last start found in the journals.
+    """
+
+    journals: Sequence[IJournal]
+    marks: Sequence[LogMark]
+    storage: LedgerStorage
+    n_replayed: int = 0
+
+    @classmethod
+    def open(
+        cls, fs: IFileSystem, paths: StorePaths, make_index: IndexFactory, first_journal_id: int, salt: bytes,
+        journal_settings: JournalSettings, storage_settings: StorageSettings,
+    ) -> "Store":  # fmt: skip
+        """Opens everything; nothing is replayed yet.
+
+        :param first_journal_id: milliseconds since the epoch, plus one.
+        :param salt: a few bytes that clients cannot guess.
+        """
+        count = len(paths.journals)
+        ledger_dirs = [current(path) for path in paths.ledgers]
+        marks = [LogMark(fs, ledger_dirs, mark_name(index, count)) for index in range(count)]
+        storage = LedgerStorage.open(
+            fs, ledger_dirs, [current(path) for path in paths.indexes], storage_settings, make_index, _persist(marks)
+        )
+        journals: list[IJournal] = []
+        try:
+            for path in paths.journals:
+                journals.append(Journal.open(fs, current(path), journal_settings, first_journal_id, salt))
+        except BaseException:
+            storage.close()
+            raise
+        return cls(journals, marks, storage)
+
+    def recover(self) -> None:
+        """Replays the journals and checkpoints, so that the marks stand at their ends."""
+        self.n_replayed = replay(self.journals, self.storage, [mark.position for mark in self.marks])
+        ends = [journal.durable for journal in self.journals]
+        checkpoint_now(self.storage, ends)
+        for journal, end in zip(self.journals, ends, strict=True):
+            journal.release(end)
+
+    def close(self) -> None:
+        """Closes all files, whatever fails; no checkpoint.
+
+        :raises StorageError: the first thing that failed.
+        """
+        failures: list[Exception] = []
+        for close in (*[journal.close for journal in self.journals], self.storage.close):
+            try:
+                close()
+            except (StorageError, OSError) as error:
+                failures.append(error)
+        if failures:
+            raise failures[0]
+
+
+def _persist(marks: Sequence[LogMark]) -> Callable[[Sequence[JournalPosition]], None]:
+    def persist(positions: Sequence[JournalPosition]) -> None:
+        for mark, position in zip(marks, positions, strict=True):
+            mark.advance(position)
+
+    return persist

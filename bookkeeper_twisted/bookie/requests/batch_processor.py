@@ -1,0 +1,221 @@
+"""Batch reads: pieces of cached runs; where memory ends, few large loads."""
+
+from twisted.internet.defer import Deferred
+
+from ...codec.runs import FENCE, BatchRead
+from ...errors import Status, UnauthorizedAccessError
+from ...model import INVALID_ENTRY_ID, EntryRun
+from .context import RequestContext
+from .read_ahead import LoadsUnderWay
+from .read_processor import read_last
+from .session import RequestSession
+from .status import status_of
+
+_UNLIMITED = (1 << 31) - 1
+_FIRST_LOAD = 256 * 1024
+_V3_HEADER_ROOM = 512
+"""What a V3 reply has beside its entries, at most."""
+
+
+class Gathering:
+    """The reply to one batch read, while it grows.
+
+    :ivar next: the entry to come next.
+    :ivar room: bytes left; V2 counts its header too.
+    :ivar left: entries that may come.
+    :ivar waited: whether it has waited for the load of another.
+    """
+
+    __slots__ = ("request", "runs", "next", "room", "n_entries", "waited", "left", "_per_entry")
+
+    def __init__(self, request: BatchRead, cap: int) -> None:
+        fixed, self._per_entry = request.overhead
+        self.request = request
+        self.runs: list[EntryRun] = []
+        self.next = request.first
+        self.room = min(request.max_size, cap) - fixed
+        self.n_entries = 0
+        self.waited = False
+        self.left = request.max_count if request.max_count > 0 else _UNLIMITED
+
+    @property
+    def n_bytes(self) -> int:
+        return sum([run.size for run in self.runs])
+
+    def shrink(self, size: int) -> None:
+        """The reply is not to be longer than that any more."""
+        self.room = min(self.room, size - self.n_bytes)
+
+    def expected(self) -> int:
+        """Bytes that are likely to be needed still."""
+        if not self.n_entries:
+            return max(0, min(self.room, _FIRST_LOAD))
+        return max(0, min(self.room, self.left * (self.n_bytes // self.n_entries + 1)))
+
+    def take(self, run: EntryRun) -> bool:
+        """Takes what fits of a run that holds the next entry; of the first run one entry at least, however big.
+
+        In V2 the size of the first entry limits the number of all of them.
+
+        :returns: whether more may follow.
+        """
+        least = 0
+        if not self.runs:
+            least = 1
+            if self.request.wire == 2:
+                start, end = run.bounds(self.next, 1)
+                self.left = min(self.left, max(1, self.room // (end - start)))
+        count = max(least, run.fitting(self.next, self.left, self.room, self._per_entry))
+        if count:
+            self._append(run.slice(self.next, count))
+            self.next += count
+        return self.next > run.last and self.left > 0 and self.room > 0
+
+    def _append(self, part: EntryRun) -> None:
+        self.runs.append(part)
+        self.n_entries += part.count
+        self.left -= part.count
+        self.room -= part.size + part.count * self._per_entry
+
+
+class BatchProcessor:
+    """Answers batch reads of both protocols."""
+
+    def __init__(self, context: RequestContext) -> None:
+        self._context = context
+        self._under_way = LoadsUnderWay()
+        limits = context.limits
+        self._caps = {
+            2: min(limits.max_batch_read_size, limits.max_frame_size),
+            3: min(limits.max_batch_read_size, limits.max_frame_size - _V3_HEADER_ROOM),
+        }
+
+    def start(self, session: RequestSession, request: BatchRead) -> bool:
+        """Begins a batch read; most end here, from memory."""
+        if not session.admit_reads(1):
+            return False
+        began = self._context.clock.seconds()
+        gathering = Gathering(request, min(self._caps[request.wire], session.connection.reply_limit))
+        plain = not request.flags & FENCE and request.previous_lac is None and request.first != INVALID_ENTRY_ID
+        if plain and self._from_memory(gathering):
+            self._reply(session, gathering, began)
+        else:
+            Deferred.fromCoroutine(self._serve(session, gathering, began))
+        return True
+
+    def _from_memory(self, gathering: Gathering) -> bool:
+        """:returns: whether the batch is complete; else the next entry has to be waited for."""
+        ledger_id, bookie = gathering.request.ledger_id, self._context.bookie
+        while gathering.next >= 0:
+            first = gathering.next
+            run = bookie.cached(ledger_id, first)
+            if run is None:
+                run = bookie.resident(ledger_id, first, gathering.left, gathering.room)
+                if run is None:
+                    return False
+                self._context.read_ahead.passed(ledger_id, first, run.last)
+            if not gathering.take(run):
+                return True
+        return False
+
+    async def _serve(self, session: RequestSession, gathering: Gathering, began: float) -> None:
+        request = gathering.request
+        try:
+            await self._prepare(session, request)
+            more = True
+            if request.first == INVALID_ENTRY_ID:
+                more = await self._take_last(gathering)
+            while more and not session.connection.closed and not self._from_memory(gathering):
+                more = await self._go_on(session, gathering)
+        except Exception as error:
+            self._refuse(session, request, error, began)
+        else:
+            self._reply(session, gathering, began)
+        session.pump()
+
+    async def _prepare(self, session: RequestSession, request: BatchRead) -> None:
+        """What comes before the reading: a fence, durable (S2), or a wait for the LAC."""
+        bookie = self._context.bookie
+        if request.flags & FENCE:
+            if request.master_key is None:
+                raise UnauthorizedAccessError(request.ledger_id)
+            await bookie.fence(request.ledger_id, request.master_key)
+        elif request.previous_lac is not None and request.timeout_ms is not None:
+            await session.wait_lac(request.ledger_id, request.previous_lac, request.timeout_ms)
+
+    async def _take_last(self, gathering: Gathering) -> bool:
+        """A batch from entry -1 begins with the last entry, and goes on with the first."""
+        ledger_id = gathering.request.ledger_id
+        last, entry = await read_last(self._context, ledger_id)
+        gathering.next = last
+        more = gathering.take(EntryRun.of_entries(ledger_id, last, [entry]))
+        gathering.next = 0
+        return more
+
+    async def _go_on(self, session: RequestSession, gathering: Gathering) -> bool:
+        """Waits for the next entries; what is gathered by then counts meanwhile.
+
+        :returns: whether there may be more.
+        """
+        gathering.shrink(session.connection.reply_limit)
+        gathered = gathering.n_bytes
+        if gathered and gathering.room <= 0:
+            return False
+        session.expect(gathered)
+        try:
+            more = await self._load(session, gathering)
+        finally:
+            session.expect(-gathered)
+        gathering.shrink(session.connection.reply_limit)  # others may have taken the room
+        return more
+
+    async def _load(self, session: RequestSession, gathering: Gathering) -> bool:
+        """Brings the next entries from disk, or waits once until somebody else has brought them.
+
+        :returns: whether there may be more.
+        """
+        ledger_id, entry_id = gathering.request.ledger_id, gathering.next
+        n_bytes = max(gathering.expected(), self._context.read_ahead.window(ledger_id, entry_id))
+        session.expect(n_bytes)
+        try:
+            others = None if gathering.waited else self._under_way.covering(ledger_id, entry_id)
+            if others is not None:
+                gathering.waited = True
+                await others
+                return True
+            found = await self._read(ledger_id, entry_id, n_bytes)
+        finally:
+            session.expect(-n_bytes)
+        if isinstance(found, EntryRun):
+            return gathering.take(found)
+        if not gathering.runs:
+            raise found
+        return False
+
+    async def _read(self, ledger_id: int, entry_id: int, n_bytes: int) -> EntryRun | Exception:
+        load, entry_size = self._under_way.begin(ledger_id, entry_id, n_bytes), 0
+        try:
+            found = (await self._context.bookie.load([(ledger_id, entry_id, n_bytes)]))[0]
+            if isinstance(found, EntryRun):
+                entry_size = found.size // found.count
+                self._context.read_ahead.loaded(ledger_id, entry_id, found.last)
+        finally:
+            self._under_way.end(load, entry_size)
+        return found
+
+    def _reply(self, session: RequestSession, gathering: Gathering, began: float) -> None:
+        request, metrics = gathering.request, self._context.metrics.batch_read
+        lac = self._context.bookie.last_add_confirmed(request.ledger_id) if request.wire == 3 else None
+        pieces = request.success(gathering.runs, lac)
+        session.connection.reply_pieces(pieces)
+        metrics.success.record((self._context.clock.seconds() - began) * 1000)
+        metrics.size.record(sum(map(len, pieces)))
+        metrics.entries.record(gathering.n_entries)
+        session.answered(1)
+
+    def _refuse(self, session: RequestSession, request: BatchRead, error: BaseException, began: float) -> None:
+        status = status_of(error)
+        assert status is not Status.EOK
+        session.connection.reply(request.failure(status))
+        self._context.metrics.batch_read.failure.record((self._context.clock.seconds() - began) * 1000)
+        session.answered(1)

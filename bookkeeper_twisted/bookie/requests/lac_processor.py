@@ -1,0 +1,92 @@
+"""Fencing reads, long polls and last-add-confirmed requests."""
+
+from ...codec.messages import (
+    ReadLacRequest,
+    ReadLacResponse,
+    ReadRequest,
+    ReadResponse,
+    WriteLacRequest,
+    WriteLacResponse,
+)
+from ...errors import (
+    BadRequestError,
+    BookKeeperError,
+    NoSuchEntryError,
+    NoSuchLedgerError,
+    Status,
+    UnauthorizedAccessError,
+)
+from ...model import INVALID_ENTRY_ID
+from .context import RequestContext
+from .read_processor import read_entry, read_entry_or_last, read_last
+from .session import RequestSession
+
+
+class LacProcessor:
+    """Answers by coroutines that return the response or raise."""
+
+    def __init__(self, context: RequestContext) -> None:
+        self._context = context
+
+    async def read(self, session: RequestSession, request: ReadRequest) -> ReadResponse:
+        """A read with more than ledger and entry."""
+        if request.fence:
+            return await self._fencing_read(request)
+        if request.previous_lac is not None:
+            return await self._long_poll(session, request, request.previous_lac)
+        entry = await read_entry_or_last(self._context, request.ledger_id, request.entry_id)
+        return _found(request, request.entry_id, entry, self._lac(request))
+
+    def _lac(self, request: ReadRequest) -> int:
+        return self._context.bookie.last_add_confirmed(request.ledger_id)
+
+    async def _fencing_read(self, request: ReadRequest) -> ReadResponse:
+        """The fence is set before the read and durable before any reply, a negative one too (S2, S4)."""
+        if request.master_key is None:
+            raise UnauthorizedAccessError(request.ledger_id)
+        await self._context.bookie.fence(request.ledger_id, request.master_key)
+        entry = await read_entry_or_last(self._context, request.ledger_id, request.entry_id)
+        return _found(request, request.entry_id, entry, None)
+
+    async def _long_poll(self, session: RequestSession, request: ReadRequest, previous: int) -> ReadResponse:
+        if request.piggyback and request.entry_id != INVALID_ENTRY_ID:
+            raise BadRequestError(request.ledger_id, request.entry_id, "piggyback with an entry id")
+        timestamp: int | None = None
+        if request.timeout_ms is not None:
+            timestamp = await session.wait_lac(request.ledger_id, previous, request.timeout_ms)
+        if not request.piggyback:
+            entry = await read_entry_or_last(self._context, request.ledger_id, request.entry_id)
+            return _found(request, request.entry_id, entry, self._lac(request), timestamp)
+        lac = self._lac(request)
+        if lac > previous:
+            try:
+                entry = await read_entry(self._context, request.ledger_id, previous + 1)
+            except NoSuchEntryError:
+                pass  # it is on other bookies
+            else:
+                return _found(request, previous + 1, entry, lac, timestamp)
+        return _found(request, request.entry_id, None, lac, timestamp)
+
+    async def read_lac(self, session: RequestSession, request: ReadLacRequest) -> ReadLacResponse:
+        """What is there of explicit LAC and last entry; an error only where there is neither."""
+        body = self._context.bookie.explicit_lac(request.ledger_id) or None
+        last: bytes | None = None
+        try:
+            _, last = await read_last(self._context, request.ledger_id)
+        except (NoSuchLedgerError, NoSuchEntryError):
+            if body is None:
+                raise NoSuchEntryError(request.ledger_id) from None
+        except BookKeeperError:
+            if body is None:
+                raise
+        return ReadLacResponse(request.header, Status.EOK, request.ledger_id, body, last)
+
+    async def write_lac(self, session: RequestSession, request: WriteLacRequest) -> WriteLacResponse:
+        await self._context.bookie.set_explicit_lac(request.ledger_id, request.master_key, request.body)
+        return WriteLacResponse(request.header, Status.EOK, request.ledger_id)
+
+
+def _found(
+    request: ReadRequest, entry_id: int, entry: bytes | None, max_lac: int | None, timestamp: int | None = None
+) -> ReadResponse:
+    return ReadResponse(request.header, Status.EOK, request.ledger_id, entry_id, entry, max_lac, timestamp)

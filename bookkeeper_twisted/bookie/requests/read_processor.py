@@ -1,0 +1,260 @@
+"""Runs of plain reads: what is in memory is answered at once, by the stretch; the rest by one load."""
+
+from collections import deque
+from collections.abc import Iterable, Sequence
+
+from twisted.internet.defer import Deferred
+
+from ...codec.runs import ReadRun
+from ...codec.strides import stretches
+from ...errors import NoSuchEntryError, Status
+from ...model import INVALID_ENTRY_ID, EntryRun
+from .context import RequestContext
+from .session import RequestSession
+from .status import status_of
+
+Piece = tuple[int, int]
+"""Reads ``start .. end - 1`` of a run: consecutive entries of one ledger."""
+
+_REPLY_BYTES = 256 * 1024
+_ROW_BYTES = 64 * 1024
+"""What is gathered of scattered reads; many fit, and a peer that does not take them costs little."""
+
+_MOST_LOADS = 32
+_MOST_SINGLES = 128
+
+
+class ReadCursor:
+    """What is left of a run of reads."""
+
+    __slots__ = ("run", "pieces", "began")
+
+    def __init__(self, run: ReadRun, pieces: Iterable[Piece], began: float) -> None:
+        self.run = run
+        self.pieces = deque(pieces)
+        self.began = began
+
+    def singles(self) -> list[int]:
+        """Reads of one ledger that come next and that are pieces of their own."""
+        ledger_ids = self.run.ledger_ids
+        ledger_id = ledger_ids[self.pieces[0][0]]
+        found: list[int] = []
+        for start, end in self.pieces:
+            if end - start > 1 or ledger_ids[start] != ledger_id or len(found) == _MOST_SINGLES:
+                break
+            found.append(start)
+        return found
+
+
+class ReadProcessor:
+    """Answers runs of reads."""
+
+    def __init__(self, context: RequestContext) -> None:
+        self._context = context
+        self._bookie = context.bookie
+
+    def start(self, session: RequestSession, run: ReadRun) -> bool:
+        """Begins a run."""
+        if not session.admit_reads(len(run)):
+            return False
+        cursor = ReadCursor(run, stretches(run.entry_ids, run.ledger_ids), self._context.clock.seconds())
+        self.proceed(session, cursor)
+        return True
+
+    def proceed(self, session: RequestSession, cursor: ReadCursor) -> bool:
+        """Answers from memory as long as there is room; then asks the disk for what was missing."""
+        pieces = cursor.pieces
+        missing: list[Piece] = []
+        while pieces and session.has_room and len(missing) < _MOST_LOADS:
+            singles = cursor.singles()
+            if len(singles) > 1:
+                self._answer_singles(session, cursor, singles, missing)
+            else:
+                self._answer_row(session, cursor, missing)
+        if missing:
+            Deferred.fromCoroutine(self._load(session, cursor, missing))
+        if pieces:
+            session.again(cursor)
+        return True
+
+    def _answer_row(self, session: RequestSession, cursor: ReadCursor, missing: list[Piece]) -> None:
+        """Answers a row of reads from memory, by one reply buffer; if it holds not even the first, notes that."""
+        run, pieces = cursor.run, cursor.pieces
+        begin = after = pieces[0][0]
+        ledger_id, lac = run.ledger_ids[begin], self._max_lac(run, begin)
+        entries: list[bytes] = []
+        size = 0
+        while pieces and size < _ROW_BYTES:
+            start, end = pieces[0]
+            if start != after or (run.ledger_ids[start] != ledger_id and self._max_lac(run, start) != lac):
+                break
+            held = self._find(run.ledger_ids[start], run.entry_ids[start], end - start)
+            if held is None:
+                break
+            found = _entries(held, run.entry_ids[start], end - start)
+            entries += found
+            after += len(found)
+            size += sum(map(len, found))
+            if after == end:
+                pieces.popleft()
+            else:
+                pieces[0] = after, end
+        if entries:
+            self._reply(session, cursor, begin, entries, lac)
+        else:
+            self._not_held(session, cursor, pieces.popleft(), missing)
+
+    def _answer_singles(
+        self, session: RequestSession, cursor: ReadCursor, singles: Sequence[int], missing: list[Piece]
+    ) -> None:
+        """Answers single reads of one ledger by one look-up; those it does not find, one by one."""
+        run, pieces = cursor.run, cursor.pieces
+        ledger_id = run.ledger_ids[singles[0]]
+        found = self._bookie.scattered(ledger_id, [run.entry_ids[index] for index in singles], _ROW_BYTES)
+        lac = self._max_lac(run, singles[0])
+        begin, row = singles[0], list[bytes]()
+        for index, entry in zip(singles, found, strict=False):
+            piece = pieces.popleft()
+            if entry is None:
+                held = self._find(ledger_id, run.entry_ids[index], 1)
+                entry = held.entry(run.entry_ids[index]) if held is not None else None
+            if entry is None:
+                self._not_held(session, cursor, piece, missing)
+            elif index == begin + len(row):
+                row.append(entry)
+            else:
+                self._reply_row(session, cursor, begin, row, lac)
+                begin, row = index, [entry]
+        self._reply_row(session, cursor, begin, row, lac)
+
+    def _reply_row(
+        self, session: RequestSession, cursor: ReadCursor, begin: int, row: Sequence[bytes], lac: int | None
+    ) -> None:
+        if row:
+            self._reply(session, cursor, begin, row, lac)
+
+    def _find(self, ledger_id: int, entry_id: int, max_count: int) -> EntryRun | None:
+        """Entries that need not be waited for."""
+        held = self._bookie.cached(ledger_id, entry_id)
+        if held is None:
+            held = self._bookie.resident(ledger_id, entry_id, max_count, _REPLY_BYTES)
+            if held is not None:
+                self._context.read_ahead.passed(ledger_id, entry_id, held.last)
+        return held
+
+    def _not_held(self, session: RequestSession, cursor: ReadCursor, piece: Piece, missing: list[Piece]) -> None:
+        """The piece, which was the next one, begins with an entry that has to be waited for."""
+        start, end = piece
+        if cursor.run.entry_ids[start] != INVALID_ENTRY_ID:
+            missing.append((start, end))
+            return
+        Deferred.fromCoroutine(self._last(session, cursor, start))
+        if start + 1 < end:
+            cursor.pieces.appendleft((start + 1, end))
+
+    def _reply(
+        self, session: RequestSession, cursor: ReadCursor, start: int, entries: Sequence[bytes], lac: int | None
+    ) -> None:
+        """Answers reads ``start ..`` with their entries."""
+        run, count = cursor.run, len(entries)
+        reply = run.reply(start, Status.EOK, entries[0], lac) if count == 1 else run.replies(start, entries, lac)
+        session.connection.reply(reply, count)
+        self._done(session, cursor, count, True)
+
+    def _max_lac(self, run: ReadRun, index: int) -> int | None:
+        return self._bookie.last_add_confirmed(run.ledger_ids[index]) if run.wire == 3 else None
+
+    def _refuse(self, session: RequestSession, cursor: ReadCursor, index: int, error: BaseException) -> None:
+        run = cursor.run
+        session.connection.reply(run.reply(index, status_of(error)))
+        self._done(session, cursor, 1, False)
+
+    def _done(self, session: RequestSession, cursor: ReadCursor, count: int, success: bool) -> None:
+        metric = self._context.metrics.read
+        elapsed = (self._context.clock.seconds() - cursor.began) * 1000
+        (metric.success if success else metric.failure).record(elapsed, count)
+        session.answered(count)
+
+    async def _load(self, session: RequestSession, cursor: ReadCursor, missing: list[Piece]) -> None:
+        run, ahead = cursor.run, self._context.read_ahead
+        wanted = [
+            (ledger_id, entry_id, ahead.window(ledger_id, entry_id))
+            for ledger_id, entry_id in ((run.ledger_ids[start], run.entry_ids[start]) for start, _ in missing)
+        ]
+        expected = sum([max_bytes for _, _, max_bytes in wanted])
+        session.expect(expected)
+        try:
+            loaded = await self._bookie.load(wanted)
+        except Exception as error:
+            loaded = [error] * len(missing)
+        session.expect(-expected)
+        left: list[Piece] = []
+        for (start, end), found in zip(missing, loaded, strict=True):
+            left.extend(self._use(session, cursor, start, end, found))
+        if left:
+            session.again(ReadCursor(run, left, cursor.began))
+        session.pump()
+
+    def _use(
+        self, session: RequestSession, cursor: ReadCursor, start: int, end: int, found: EntryRun | Exception
+    ) -> Iterable[Piece]:
+        """Answers from what was loaded.
+
+        :returns: what is still to be read.
+        """
+        if isinstance(found, Exception):
+            self._refuse(session, cursor, start, found)
+            # Where one entry is missing others are likely to be: each is asked for by itself, many at once.
+            return [(index, index + 1) for index in range(start + 1, end)]
+        run = cursor.run
+        self._context.read_ahead.loaded(run.ledger_ids[start], run.entry_ids[start], found.last)
+        lac = self._max_lac(run, start)
+        while start < end and run.entry_ids[start] <= found.last:
+            entries = _entries(found, run.entry_ids[start], end - start)
+            self._reply(session, cursor, start, entries, lac)
+            start += len(entries)
+        return [(start, end)] if start < end else []
+
+    async def _last(self, session: RequestSession, cursor: ReadCursor, index: int) -> None:
+        """Answers a read of the last entry."""
+        run = cursor.run
+        try:
+            entry = await read_last(self._context, run.ledger_ids[index])
+        except Exception as error:
+            self._refuse(session, cursor, index, error)
+        else:
+            self._reply(session, cursor, index, (entry[1],), self._max_lac(run, index))
+        session.pump()
+
+
+def _entries(held: EntryRun, first: int, max_count: int) -> Sequence[bytes]:
+    """The bytes of entries from ``first`` on, as many as fit one reply buffer, one at least."""
+    count = 1 if max_count == 1 else max(1, held.fitting(first, max_count, _REPLY_BYTES, 0))
+    return (held.entry(first),) if count == 1 else held.slice(first, count).entries()
+
+
+async def read_entry(context: RequestContext, ledger_id: int, entry_id: int) -> bytes:
+    """One entry, from memory or from disk."""
+    bookie = context.bookie
+    run = bookie.cached(ledger_id, entry_id) or bookie.resident(ledger_id, entry_id, 1, _ROW_BYTES)
+    if run is None:
+        found = (await context.bookie.load([(ledger_id, entry_id, 0)]))[0]
+        if isinstance(found, Exception):
+            raise found
+        run = found
+    return run.entry(entry_id)
+
+
+async def read_last(context: RequestContext, ledger_id: int) -> tuple[int, bytes]:
+    """The last entry stored of a ledger, with its id."""
+    last = await context.bookie.last_entry(ledger_id)
+    return last, await read_entry(context, ledger_id, last)
+
+
+async def read_entry_or_last(context: RequestContext, ledger_id: int, entry_id: int) -> bytes:
+    """One entry; -1 asks for the last."""
+    if entry_id == INVALID_ENTRY_ID:
+        return (await read_last(context, ledger_id))[1]
+    if entry_id < 0:
+        raise NoSuchEntryError(ledger_id, entry_id)
+    return await read_entry(context, ledger_id, entry_id)

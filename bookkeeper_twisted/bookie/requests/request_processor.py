@@ -1,0 +1,166 @@
+"""From request to answer: what begins each kind of request, and what answers the cold ones."""
+
+from collections.abc import Callable, Coroutine
+from typing import Any
+
+import attrs
+from twisted.internet.defer import Deferred
+
+from ...codec import v2, v3
+from ...codec.messages import (
+    AuthRequest,
+    AuthResponse,
+    BookieInfoRequest,
+    BookieInfoResponse,
+    ForceLedgerRequest,
+    ForceLedgerResponse,
+    ListEntriesRequest,
+    ListEntriesResponse,
+    ReadLacRequest,
+    ReadLacResponse,
+    ReadRequest,
+    ReadResponse,
+    RejectedRequest,
+    StartTlsRequest,
+    StartTlsResponse,
+    WriteLacRequest,
+    WriteLacResponse,
+)
+from ...codec.operations import AUTH_DISABLED_PLUGIN
+from ...codec.runs import AddRun, BatchRead, ReadRun
+from ...errors import Status
+from ...instruments import Summary
+from ...protocol.interfaces import IServerConnection
+from .batch_processor import BatchProcessor
+from .context import RequestContext
+from .lac_processor import LacProcessor
+from .read_processor import ReadCursor, ReadProcessor
+from .session import RequestSession
+from .status import status_of
+
+_TOTAL_CAPACITY, _FREE_SPACE = 1, 2
+
+
+@attrs.frozen
+class _Cold:
+    """How one kind of cold request is answered.
+
+    :ivar answer: returns the response or raises.
+    :ivar refuse: makes the response for a status.
+    """
+
+    answer: Callable[[RequestSession, Any], Coroutine[Any, Any, Any]]
+    refuse: Callable[[Any, Status], Any]
+    metric: Callable[[Any], Summary] | None = None
+    is_read: bool = False
+
+
+class RequestProcessor:
+    """Opens the sessions of a bookie's connections."""
+
+    def __init__(self, context: RequestContext) -> None:
+        self._context = context
+        reads, batches = ReadProcessor(context), BatchProcessor(context)
+        self._cold = self._cold_requests(LacProcessor(context))
+        self._starts: dict[type[Any], Callable[[RequestSession, Any], bool]] = {
+            AddRun: RequestSession.add,
+            ReadRun: reads.start,
+            ReadCursor: reads.proceed,
+            BatchRead: batches.start,
+            RejectedRequest: _reject,
+            **dict.fromkeys(self._cold, self._start_cold),
+        }
+
+    def open_session(self, connection: IServerConnection) -> RequestSession:
+        return RequestSession(connection, self._context, self._starts)
+
+    def _cold_requests(self, lacs: LacProcessor) -> dict[type[Any], _Cold]:
+        metrics = self._context.metrics
+
+        def read_metric(request: ReadRequest) -> Summary:
+            return metrics.fence_read if request.fence else metrics.long_poll
+
+        return {
+            ReadRequest: _Cold(lacs.read, _refused_read, read_metric, is_read=True),
+            ReadLacRequest: _Cold(lacs.read_lac, _refused(ReadLacResponse), lambda _: metrics.read_lac),
+            WriteLacRequest: _Cold(lacs.write_lac, _refused(WriteLacResponse), lambda _: metrics.write_lac),
+            ForceLedgerRequest: _Cold(self._force, _refused(ForceLedgerResponse), lambda _: metrics.force),
+            ListEntriesRequest: _Cold(self._list, _refused(ListEntriesResponse), lambda _: metrics.list_entries),
+            BookieInfoRequest: _Cold(self._info, _refused_info, lambda _: metrics.bookie_info),
+            AuthRequest: _Cold(_auth_disabled, _refused_auth),
+            StartTlsRequest: _Cold(_no_tls, lambda request, status: StartTlsResponse(request.header, status)),
+        }
+
+    # -- cold requests --
+
+    def _start_cold(self, session: RequestSession, request: Any) -> bool:
+        cold = self._cold[type(request)]
+        if cold.is_read and not session.admit_reads(1):
+            return False
+        Deferred.fromCoroutine(self._serve(session, request, cold))
+        return True
+
+    async def _serve(self, session: RequestSession, request: Any, cold: _Cold) -> None:
+        clock = self._context.clock
+        began = clock.seconds()
+        success = True
+        try:
+            response = await cold.answer(session, request)
+        except Exception as error:
+            success = False
+            response = cold.refuse(request, status_of(error))
+        codec = v2 if request.header.wire == 2 else v3
+        session.connection.reply(codec.encode_response(response))
+        if cold.metric is not None:
+            metric = cold.metric(request)
+            (metric.success if success else metric.failure).record((clock.seconds() - began) * 1000)
+        if cold.is_read:
+            session.answered(1)
+        session.pump()
+
+    async def _force(self, session: RequestSession, request: ForceLedgerRequest) -> ForceLedgerResponse:
+        await self._context.bookie.force(request.ledger_id)
+        return ForceLedgerResponse(request.header, Status.EOK, request.ledger_id)
+
+    async def _list(self, session: RequestSession, request: ListEntriesRequest) -> ListEntriesResponse:
+        ranges = await self._context.bookie.entry_ranges(request.ledger_id)
+        return ListEntriesResponse(request.header, Status.EOK, request.ledger_id, tuple(ranges))
+
+    async def _info(self, session: RequestSession, request: BookieInfoRequest) -> BookieInfoResponse:
+        total, free = await self._context.disk_usage()
+        return BookieInfoResponse(
+            request.header,
+            Status.EOK,
+            total if request.requested & _TOTAL_CAPACITY else None,
+            free if request.requested & _FREE_SPACE else None,
+        )
+
+
+def _reject(session: RequestSession, request: RejectedRequest) -> bool:
+    session.connection.reply(request.reply)
+    return True
+
+
+def _refused(response: Callable[..., Any]) -> Callable[[Any, Status], Any]:
+    return lambda request, status: response(request.header, status, request.ledger_id)
+
+
+def _refused_read(request: ReadRequest, status: Status) -> ReadResponse:
+    return ReadResponse(request.header, status, request.ledger_id, request.entry_id)
+
+
+def _refused_info(request: BookieInfoRequest, status: Status) -> BookieInfoResponse:
+    return BookieInfoResponse(request.header, status)
+
+
+def _refused_auth(request: AuthRequest, status: Status) -> AuthResponse:
+    return AuthResponse(request.header, AUTH_DISABLED_PLUGIN, b"", status)
+
+
+async def _auth_disabled(session: RequestSession, request: AuthRequest) -> AuthResponse:
+    """Nobody has to authenticate here; some clients wait for being told so."""
+    return AuthResponse(request.header, AUTH_DISABLED_PLUGIN, b"")
+
+
+async def _no_tls(session: RequestSession, request: StartTlsRequest) -> StartTlsResponse:
+    return StartTlsResponse(request.header, Status.EBADREQ)

@@ -1,0 +1,169 @@
+"""The requests of one connection: started in order while limits allow, kept small until then (S11)."""
+
+from collections import deque
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import Any
+
+from twisted.internet.defer import Deferred
+from zope.interface import implementer
+
+from ...codec.runs import HIGH_PRIORITY, RECOVERY_ADD, AddRun
+from ...errors import Status
+from ...model import Entries
+from ...protocol.interfaces import IRequestSession, IServerConnection
+from .context import RequestContext
+from .status import status_of
+
+Start = Callable[["RequestSession", Any], bool]
+"""Begins a request; False if it may not begin now."""
+
+
+@implementer(IRequestSession)
+class RequestSession:
+    """Starts what a connection asks for.
+
+    :param starts: type of a request to what begins it.
+    """
+
+    def __init__(
+        self, connection: IServerConnection, context: RequestContext, starts: "dict[type[Any], Start]"
+    ) -> None:
+        self.connection = connection
+        self.context = context
+        self.loading = 0
+        self._starts = starts
+        self._backlog: deque[Any] = deque()
+        self._adds = 0
+        self._add_bytes = 0
+        self._reads = 0
+        self._polls: dict[Deferred[Any], None] = {}
+        self._needs_permit = False
+        self._pumping = False
+        self._holding = False
+
+    # -- the connection's side --
+
+    def received(self, items: Sequence[Any]) -> None:
+        self._backlog.extend(items)
+        self.pump()
+
+    def writable(self) -> None:
+        self.pump()
+
+    def lost(self) -> None:
+        """Reads that have not begun are dropped; adds that have begun are still done."""
+        self._backlog.clear()
+        self.context.reads.give(self._reads)
+        self._reads = 0
+        polls, self._polls = self._polls, {}
+        for poll in polls:
+            poll.cancel()
+
+    # -- starting --
+
+    @property
+    def has_room(self) -> bool:
+        """Whether more replies may be made."""
+        return self.connection.has_room and self.loading < self.context.limits.max_load_bytes
+
+    def pump(self) -> None:
+        """Starts requests until one has to wait; while any waits, the peer is not read."""
+        if self._pumping:
+            return
+        self._pumping = True
+        try:
+            while self._backlog and self._may_start():
+                item = self._backlog.popleft()
+                if not self._starts[type(item)](self, item):
+                    self._backlog.appendleft(item)
+                    break
+        finally:
+            self._pumping = False
+        if bool(self._backlog) is not self._holding and not self.connection.closed:
+            self._holding = not self._holding
+            self.connection.hold(self._holding)
+
+    def _may_start(self) -> bool:
+        limits = self.context.limits
+        return (
+            self.has_room
+            and not self._needs_permit
+            and self._adds < limits.max_adds
+            and self._add_bytes < limits.max_add_bytes
+        )
+
+    def again(self, item: Any) -> None:
+        """Puts the rest of a request in front; it goes on when there is room."""
+        if not self.connection.closed:
+            self._backlog.appendleft(item)
+
+    # -- adds --
+
+    def add(self, run: AddRun) -> bool:
+        """Begins a run of adds."""
+        context, entries = self.context, run.entries
+        if not context.adds.take(entries.count):
+            self._wait(context.adds.wait)
+            return False
+        self._adds += entries.count
+        self._add_bytes += entries.size
+        context.bookie.add(
+            entries, run.master_key, bool(run.flags & RECOVERY_ADD), run.deferred_sync,
+            bool(run.flags & HIGH_PRIORITY), partial(self._added, run, context.clock.seconds()),
+        )  # fmt: skip
+        return True
+
+    def _added(self, run: AddRun, began: float, part: Entries, error: Exception | None) -> None:
+        context, count = self.context, part.count
+        self._adds -= count
+        self._add_bytes -= part.size
+        status = Status.EOK if error is None else status_of(error)
+        series = context.metrics.add.success if error is None else context.metrics.add.failure
+        series.record((context.clock.seconds() - began) * 1000, count)
+        self.connection.reply(run.replies(status, part), count)
+        context.adds.give(count)
+        if self._backlog:
+            self.pump()
+
+    # -- reads --
+
+    def admit_reads(self, count: int) -> bool:
+        """Takes permits for reads; False if they have to wait."""
+        if not self.context.reads.take(count):
+            self._wait(self.context.reads.wait)
+            return False
+        self._reads += count
+        return True
+
+    def answered(self, count: int) -> None:
+        """Gives the permits of reads back."""
+        if self._reads:
+            self._reads -= count
+            self.context.reads.give(count)
+
+    def expect(self, n_bytes: int) -> None:
+        """The disk was asked for so many bytes, or they are kept for a reply (negative: no longer)."""
+        self.loading += n_bytes
+        self.connection.expect(n_bytes)
+
+    async def wait_lac(self, ledger_id: int, previous_lac: int, timeout_ms: int) -> int | None:
+        """Waits until the LAC has passed ``previous_lac``; withdrawn when the connection goes.
+
+        :returns: the wall-clock ms of a notice that ended the wait.
+        """
+        waiting = self.context.bookie.wait_lac(ledger_id, previous_lac, max(0, timeout_ms) / 1000)
+        self._polls[waiting] = None
+        try:
+            updated = await waiting
+        finally:
+            self._polls.pop(waiting, None)
+        return None if updated is None else int(updated)
+
+    def _wait(self, wait: Callable[[Callable[[], None]], None]) -> None:
+        self._needs_permit = True
+        wait(self._permitted)
+
+    def _permitted(self) -> None:
+        self._needs_permit = False
+        self.pump()

@@ -1,0 +1,18 @@
+"""The one table from errors to wire statuses."""
+
+from twisted.internet.defer import CancelledError
+from twisted.logger import Logger
+
+from ...errors import BookieError, Status, StorageError
+
+_log = Logger()
+
+
+def status_of(error: BaseException) -> Status:
+    """The status a peer is told.  An error nobody foresaw is logged, and a bad request for the peer."""
+    if isinstance(error, BookieError):
+        return error.status
+    if isinstance(error, StorageError | OSError | CancelledError):
+        return Status.EIO
+    _log.error("unforeseen error: {error!r}", error=error)
+    return Status.EBADREQ

@@ -1,0 +1,91 @@
+"""Bookies over the network: the pool, its first flow, and how a bookie's address is found."""
+
+from collections.abc import Callable
+
+from twisted.internet.defer import Deferred
+from twisted.internet.interfaces import IReactorTime, IStreamClientEndpoint
+
+from ...config.bookie import ClientConfig
+from ...errors import BookieHandleNotAvailableError, ClientClosedError, MetadataError
+from ...instruments import Instruments
+from ...metadata.interfaces import IRegistration
+from ...protocol.client.connection_owner import RequestLimits
+from ...protocol.client.request_ids import FlowIds
+from ..metrics import ClientMetrics
+from .bookie_socket import Resolve, SocketSettings
+from .flow import Answered, Flow, FlowWorld
+from .pool import ConnectionPool
+
+EndpointOf = Callable[[str, int], IStreamClientEndpoint]
+"""Host and port to endpoint."""
+
+
+class BookieAddresses:
+    """Finds bookies: by what they registered, else by an id that reads ``host:port``."""
+
+    def __init__(self, registration: IRegistration, endpoint_of: EndpointOf) -> None:
+        self._registration = registration
+        self._endpoint_of = endpoint_of
+
+    def resolve(self, bookie_id: str) -> "Deferred[IStreamClientEndpoint]":
+        """:raises bookkeeper_twisted.errors.BookieHandleNotAvailableError: there is no address."""
+        return Deferred.fromCoroutine(self._resolve(bookie_id))
+
+    async def _resolve(self, bookie_id: str) -> IStreamClientEndpoint:
+        return self._endpoint_of(*await self._address(bookie_id))
+
+    async def host_of(self, bookie_id: str) -> str:
+        """Name or address of its machine.
+
+        :raises bookkeeper_twisted.errors.BookieHandleNotAvailableError: there is no address.
+        """
+        return (await self._address(bookie_id))[0]
+
+    async def _address(self, bookie_id: str) -> tuple[str, int]:
+        try:
+            info = await self._registration.service_info(bookie_id)
+        except MetadataError:
+            return _host_and_port(bookie_id)
+        for endpoint in info.endpoints:
+            if endpoint.protocol == "bookie-rpc":
+                return endpoint.host, endpoint.port
+        return _host_and_port(bookie_id)
+
+
+def _host_and_port(bookie_id: str) -> tuple[str, int]:
+    host, _, port = bookie_id.rpartition(":")
+    if not host or not (port.isascii() and port.isdigit()) or not 0 < int(port) < 65536:
+        raise BookieHandleNotAvailableError(f"no address is known for bookie {bookie_id}")
+    return host.strip("[]"), int(port)
+
+
+class NetworkBookieClient(Flow):
+    """The flow of calls that belong to no handle; the flows of handles are opened from it, and it owns the
+    pool that all of them share.
+
+    :param resolve: see :class:`BookieAddresses`.
+    :param answered: told what came of every request, if anybody wants to know.
+    :param metrics: where it counts; by default what is counted is not exported.
+    :ivar pool: all connections.
+    """
+
+    def __init__(
+        self, clock: IReactorTime, resolve: Resolve, config: ClientConfig, answered: Answered | None = None,
+        metrics: ClientMetrics | None = None,
+    ) -> None:  # fmt: skip
+        metrics = metrics or ClientMetrics(Instruments())
+        limits = RequestLimits(
+            config.add_entry_timeout_sec, config.read_entry_timeout_sec, config.netty_max_frame_size_bytes,
+            config.append_linger_msec / 1000,
+        )  # fmt: skip
+        settings = SocketSettings(
+            clock=clock, resolve=resolve, limits=limits, no_delay=config.client_tcp_no_delay, flow_ids=FlowIds(),
+            connect_timeout=config.client_connect_timeout_millis / 1000, wrote=metrics.wrote,
+        )  # fmt: skip
+        self.pool = ConnectionPool(settings, config, metrics.watch)
+        super().__init__(FlowWorld(self.pool, config, answered))
+
+    def close(self) -> "Deferred[None]":
+        """See :meth:`~bookkeeper_twisted.client.interfaces.IBookieClient.close`: ends all flows."""
+        self._end = ClientClosedError("the client was closed")
+        return self.pool.close(self._end)

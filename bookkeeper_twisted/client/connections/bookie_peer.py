@@ -1,0 +1,166 @@
+"""The sockets to one bookie in one wire version: which of them a flow gets, when there is another, when fewer.
+
+A flow gets the socket with the least to do; a new one is made while there may be more and none is without
+flows.  A socket that is being made counts as one, and a flow counts from the moment it chose, so that a
+burst of flows spreads before the first connection is there.  A failed attempt is followed by a pause in
+which no socket is made, and who finds none fails at once, because there are other bookies to turn to;
+the pause doubles with each failure up to a limit.
+"""
+
+from itertools import count
+
+import attrs
+from twisted.internet.defer import Deferred, gatherResults
+
+from ...protocol.client.request_ids import RequestIds
+from .bookie_socket import BookieSocket, SocketSettings
+
+FIRST_PAUSE = 0.1
+LONGEST_PAUSE = 3.0
+
+_choices = count(1)
+
+
+def least_busy(sockets: "list[BookieSocket]") -> BookieSocket:
+    """By bytes unacknowledged and lately written, then by flows, then the one not chosen for longest."""
+    return min(sockets, key=lambda socket: (socket.traffic.load(), len(socket.flows), socket.chosen))
+
+
+@attrs.frozen
+class PeerCounts:
+    """What is going on at the sockets to one bookie.
+
+    :ivar open: connections that are there.
+    :ivar sockets: the same, with those that are being made.
+    :ivar queued: bytes that wait to be written.
+    :ivar unacknowledged: bytes of requests that wait for their replies.
+    :ivar orphans: replies to come that nobody waits for.
+    """
+
+    open: int
+    sockets: int
+    flows: int
+    queued: int
+    unacknowledged: int
+    orphans: int
+
+
+class BookiePeer:
+    """Sockets to one bookie.
+
+    :ivar sockets: those that flows can be on.
+    :ivar key: bookie id and wire version, which is also the key of these sockets in every flow: there are many.
+    :ivar n_lost: connections that were there and ended without being asked to.
+    :ivar n_failed: attempts to connect that failed.
+    :ivar n_reconnects: attempts made in the place of a lost connection or a failed attempt.
+    """
+
+    def __init__(self, settings: SocketSettings, bookie_id: str, wire: int, limit: int) -> None:
+        """:param limit: most sockets at a time; 0: one for each flow."""
+        self.sockets: list[BookieSocket] = []
+        self.key = bookie_id, wire
+        self.n_lost = self.n_failed = self.n_reconnects = 0
+        self._settings = settings
+        self._clock = settings.clock
+        self._limit = limit
+        self._pause = 0.0
+        self._paused_until = 0.0
+        self._last_error: Exception | None = None
+        self._all: dict[BookieSocket, None] = {}
+
+    def choose(self, ids: RequestIds) -> BookieSocket:
+        """A socket for a flow.
+
+        :raises bookkeeper_twisted.errors.BookKeeperError: there is none, and it is too early to try again.
+        """
+        sockets = self.sockets
+        paused = self._last_error is not None and self._clock.seconds() < self._paused_until
+        may_open = not paused and (not self._limit or len(sockets) < self._limit)
+        opens = may_open and (not self._limit or all(socket.flows for socket in sockets))
+        if opens:
+            socket = self._open()
+        elif sockets and self._limit:
+            socket = self._least_busy()
+        else:
+            assert self._last_error is not None
+            raise self._last_error
+        socket.chosen = next(_choices)
+        socket.join(ids)
+        if opens:
+            socket.connect()
+        return socket
+
+    def _least_busy(self) -> BookieSocket:
+        """The newcomer counts like the average flow until its own bytes are seen."""
+        sockets = self.sockets
+        socket = least_busy(sockets)
+        n_flows = sum(len(each.flows) for each in sockets)
+        if n_flows:
+            socket.traffic.wrote(sum(each.traffic.recent() for each in sockets) / n_flows)
+        return socket
+
+    def _open(self) -> BookieSocket:
+        if self.n_reconnects < self.n_lost + self.n_failed:
+            self.n_reconnects += 1
+        socket = BookieSocket(self._settings, self.key, self._ended)
+        self.sockets.append(socket)
+        self._all[socket] = None
+        socket.gone.addCallback(lambda _: self._all.pop(socket))
+        return socket
+
+    def _ended(self, socket: BookieSocket) -> None:
+        self.sockets.remove(socket)
+        if socket.connection is not None:
+            self.n_lost += not socket.dismissed
+            self._pause, self._last_error = 0.0, None
+            return
+        if socket.dismissed:
+            return
+        self.n_failed += 1
+        self._pause = min(max(2 * self._pause, FIRST_PAUSE), LONGEST_PAUSE)
+        self._paused_until = self._clock.seconds() + self._pause
+        self._last_error = socket.error
+
+    def leave(self, socket: BookieSocket, ids: RequestIds, error: Exception) -> None:
+        """A flow ends.  The socket stays, unless it was that flow's own."""
+        socket.leave(ids, error)
+        if not self._limit:
+            socket.close(error)
+
+    def tick(self, idle_limit: float, minimum: int, error: Exception) -> None:
+        """Closes sockets that no flow has been on for ``idle_limit`` seconds, as long as ``minimum`` are left,
+        and looks after the others."""
+        for socket in list(self.sockets):
+            spare = len(self.sockets) > minimum and not socket.flows
+            if spare and self._clock.seconds() - socket.idle_since >= idle_limit:
+                socket.close(error)
+            else:
+                socket.tick()
+
+    def counts(self) -> PeerCounts:
+        """What is going on now."""
+        connections = [socket.connection for socket in self.sockets if socket.connection is not None]
+        return PeerCounts(
+            open=len(connections),
+            sockets=len(self.sockets),
+            flows=sum(len(socket.flows) for socket in self.sockets),
+            queued=sum(connection.writer.queued for connection in connections),
+            unacknowledged=sum(socket.traffic.unacknowledged for socket in self.sockets),
+            orphans=sum(connection.in_flight.orphans for connection in connections),
+        )
+
+    def close(self, error: Exception, grace: float = 0.0) -> "Deferred[None]":
+        """Ends everything; fires when all sockets are gone.
+
+        :param grace: see :meth:`BookieSocket.close`.
+        """
+        gone = [_after(socket.gone) for socket in self._all]
+        for socket in list(self.sockets):
+            socket.close(error, grace)
+        return gatherResults(gone).addCallback(lambda _: None)
+
+
+def _after(deferred: "Deferred[None]") -> "Deferred[None]":
+    after: Deferred[None] = Deferred()
+    deferred.addCallback(after.callback)
+    return after

@@ -1,0 +1,244 @@
+"""One socket to a bookie: made, shared by flows, lost.  It is never made again; its peer makes another."""
+
+from collections import deque
+from collections.abc import Callable
+from enum import Enum
+from typing import cast
+
+import attrs
+from twisted.internet.defer import Deferred, fail, succeed
+from twisted.internet.error import TimeoutError as ConnectTimeout
+from twisted.internet.interfaces import IDelayedCall, IProtocol, IReactorTime, IStreamClientEndpoint
+from twisted.internet.protocol import Factory
+from twisted.logger import Logger
+from twisted.python.failure import Failure
+
+from ...attended_time import TOLERANCE
+from ...errors import BookieHandleNotAvailableError
+from ...protocol.client.connection import ClientConnection
+from ...protocol.client.connection_owner import ConnectionOwner, RequestLimits
+from ...protocol.client.request_ids import FlowIds, RequestIds
+from ...protocol.client.traffic import Traffic
+
+Resolve = Callable[[str], "Deferred[IStreamClientEndpoint]"]
+"""Bookie id to endpoint; fails with a BookKeeperError if there is no address."""
+
+
+class SocketState(Enum):
+    """CONNECTING -> OPEN -> CLOSING -> CLOSED, CONNECTING -> FAILED, or OPEN -> DRAINING -> CLOSED: nothing new is
+    asked any more, but what is under way may end as usual."""
+
+    CONNECTING = "connecting"
+    OPEN = "open"
+    DRAINING = "draining"
+    CLOSING = "closing"
+    CLOSED = "closed"
+    FAILED = "failed"
+
+
+@attrs.frozen(kw_only=True)
+class SocketSettings:
+    """What all sockets of a client have in common.
+
+    :ivar connect_timeout: seconds after which the endpoints give up.
+    :ivar wrote: told how many requests and bytes each write had.
+    """
+
+    clock: IReactorTime
+    resolve: Resolve
+    limits: RequestLimits
+    no_delay: bool
+    flow_ids: FlowIds
+    connect_timeout: float = 10.0
+    wrote: Callable[[int, int], None] = lambda events, size: None
+
+
+class BookieSocket:
+    """One socket and the flows that are on it, from the moment they chose it.
+
+    :ivar key: bookie id and wire version.
+    :ivar flows: ids of the flows.
+    :ivar ready: the connection, while a request made now would be in its turn on it.
+    :ivar chosen: when it was chosen last, as a running number.
+    :ivar idle_since: since when no flow is on it.
+    :ivar error: why it is of no more use, once it is.
+    :ivar dismissed: whether its end was asked for.
+    """
+
+    _log = Logger()
+
+    def __init__(self, settings: SocketSettings, key: tuple[str, int], ended: "Ended") -> None:
+        """:param ended: called once when it cannot be chosen any more, before anybody else hears of it."""
+        self.key = key
+        self.state = SocketState.CONNECTING
+        self.traffic = Traffic(settings.clock.seconds)
+        self.flows: dict[int, RequestIds] = {}
+        self.chosen = 0
+        self.idle_since = settings.clock.seconds()
+        self.error: Exception | None = None
+        self.dismissed = False
+        self.connection: ClientConnection | None = None
+        self.ready: ClientConnection | None = None
+        self.gone: Deferred[None] = Deferred()
+        self._settings = settings
+        self._bookie_id, self._wire = key
+        self._ended = ended
+        self._waiting: deque[tuple[int, Deferred[ClientConnection]]] = deque()
+        self._attempt: Deferred[None] | None = None
+        self._asked_for_life = False
+        self._grace_end: IDelayedCall | None = None
+
+    def connect(self) -> None:
+        """Starts the attempt."""
+        dialled = self._dialled().addErrback(self._dial_again, self._settings.clock.seconds())
+        self._attempt = dialled.addCallbacks(self._opened, self._refused).addErrback(self._unexpected)
+
+    def _dialled(self) -> "Deferred[IProtocol]":
+        return self._settings.resolve(self._bookie_id).addCallback(self._dial)
+
+    def _dial_again(self, failure: Failure, began: float) -> "Deferred[IProtocol] | Failure":
+        """Dials once more after a time-out that came late: the process was held up, the bookie may have answered."""
+        late = self._settings.clock.seconds() - began - self._settings.connect_timeout
+        if failure.check(ConnectTimeout) and late > TOLERANCE and self.usable:
+            return self._dialled()
+        return failure
+
+    # ---- flows ---------------------------------------------------------------------------------------
+
+    def join(self, ids: RequestIds) -> None:
+        """A flow chose this socket."""
+        self.flows[ids.flow_id] = ids
+
+    def leave(self, ids: RequestIds, error: Exception) -> None:
+        """A flow ends; what it still waits for fails with ``error``, in order."""
+        self.flows.pop(ids.flow_id, None)
+        if not self.flows:
+            self.idle_since = self._settings.clock.seconds()
+        if self.connection is not None and self.state is SocketState.OPEN:
+            self.connection.leave(ids, error)
+        left = [waiter for flow_id, waiter in self._waiting if flow_id == ids.flow_id]
+        self._waiting = deque(item for item in self._waiting if item[0] != ids.flow_id)
+        for waiter in left:
+            if not waiter.called:  # else an errback before this one has cancelled it
+                waiter.errback(error)
+
+    @property
+    def usable(self) -> bool:
+        """Whether flows can be on it."""
+        return self.state in (SocketState.CONNECTING, SocketState.OPEN)
+
+    def waits(self, ids: RequestIds, quiet: Callable[[], None]) -> bool:
+        """See :meth:`~bookkeeper_twisted.protocol.client.in_flight.InFlight.waits`."""
+        return self.connection is not None and self.connection.in_flight.waits(ids, quiet)
+
+    def connected(self, flow_id: int) -> "Deferred[ClientConnection]":
+        """The connection once it is there.  Those who wait get it in the order of their calls."""
+        if self.error is not None:
+            return fail(self.error)
+        if self.ready is not None:
+            return succeed(self.ready)
+        waiter: Deferred[ClientConnection] = Deferred(self._cancelled)
+        self._waiting.append((flow_id, waiter))
+        return waiter
+
+    def _cancelled(self, waiter: "Deferred[ClientConnection]") -> None:
+        self._waiting = deque(item for item in self._waiting if item[1] is not waiter)
+
+    # ---- life ----------------------------------------------------------------------------------------
+
+    def _dial(self, endpoint: IStreamClientEndpoint) -> "Deferred[IProtocol]":
+        settings = self._settings
+        owner = ConnectionOwner(self._bookie_id, settings.flow_ids, self.traffic, self._lost, settings.wrote)
+
+        def protocol() -> ClientConnection:
+            return ClientConnection(settings.clock, self._wire, settings.limits, owner, settings.no_delay)
+
+        return endpoint.connect(Factory.forProtocol(protocol))
+
+    def _refused(self, failure: Failure) -> None:
+        error = failure.value
+        self._log.debug("no connection to {bookie_id}: {error}", bookie_id=self._bookie_id, error=error)
+        reason = f"no connection to {self._bookie_id}: {error or type(error).__name__}"
+        self._end(SocketState.FAILED, BookieHandleNotAvailableError(reason))
+
+    def _opened(self, protocol: IProtocol) -> None:
+        connection = cast(ClientConnection, protocol)
+        if not self.usable:  # closed meanwhile, and the attempt succeeded all the same
+            connection.abort(cast(Exception, self.error))
+            return
+        self.connection = connection
+        connection.disconnected.addCallback(self._disconnected)
+        self.state = SocketState.OPEN
+        while self._waiting:  # a waiter that asks again queues behind the others
+            self._waiting.popleft()[1].callback(connection)
+        if self.usable:
+            self.ready = connection
+
+    def _unexpected(self, failure: Failure) -> None:
+        self._log.failure("connecting to {bookie_id} failed", failure, bookie_id=self._bookie_id)
+
+    def close(self, error: Exception, grace: float = 0.0) -> None:
+        """Ends everything on it with ``error``; :ivar:`gone` fires once the socket is gone.
+
+        :param grace: seconds that what is under way may take first; nothing more can be asked meanwhile.
+        """
+        if not self.usable:
+            return
+        self.dismissed = True
+        if self.connection is None:
+            self._end(SocketState.FAILED, error)
+            if self._attempt is not None:
+                self._attempt.cancel()
+            return
+        self.error = error
+        if grace > 0 and not self.connection.idle:
+            self._drain(self.connection, error, grace)
+        else:
+            self.connection.close(error)
+
+    def _drain(self, connection: ClientConnection, error: Exception, grace: float) -> None:
+        self._end(SocketState.DRAINING, error)
+        self._grace_end = self._settings.clock.callLater(grace, connection.close, error)
+        connection.in_flight.when_empty(self._drained)
+
+    def _drained(self) -> None:
+        if self._grace_end is not None and self._grace_end.active():
+            self._grace_end.reset(0)
+
+    def tick(self) -> None:
+        """Looks after a connection that may be dead: asks for a sign of life after a silent interval, and
+        aborts after one more."""
+        connection = self.connection
+        if connection is None or self.state is not SocketState.OPEN:
+            return
+        if connection.heard:
+            connection.heard = self._asked_for_life = False
+        elif self._asked_for_life:
+            connection.abort(BookieHandleNotAvailableError(f"{self._bookie_id} gave no sign of life"))
+        else:
+            self._asked_for_life = True
+            connection.ask_for_life()
+
+    def _lost(self) -> None:
+        reason = self.error or BookieHandleNotAvailableError(f"the connection to {self._bookie_id} was lost")
+        self._end(SocketState.CLOSING, reason)
+
+    def _end(self, state: SocketState, error: Exception) -> None:
+        if not self.usable:
+            return
+        self.state, self.error, self.ready = state, error, None
+        self.flows.clear()
+        self._ended(self)
+        while self._waiting:  # an errback may cancel those behind it
+            self._waiting.popleft()[1].errback(error)
+        if state is SocketState.FAILED:
+            self.gone.callback(None)
+
+    def _disconnected(self, _: None) -> None:
+        if self._grace_end is not None and self._grace_end.active():
+            self._grace_end.cancel()
+        self.state = SocketState.CLOSED
+        self.gone.callback(None)
+
+
+Ended = Callable[[BookieSocket], None]

@@ -1,0 +1,300 @@
+"""The calls of one handle: bound to a socket of each bookie they go to, matched by request ids of their own.
+
+V2 carries adds, reads and batch reads; V3 is used for what only V3 has, and for the requests whose V2
+reply could be mistaken for another's: fencing reads, and keys that are taken (see
+:mod:`~bookkeeper_twisted.protocol.client.outstanding`), be it by another flow on the same ledger.  With
+``wireProtocol = v3`` everything is V3; ``auto`` is V2 as described, and V3 for deferred sync, which V2
+cannot say and ``v2`` therefore refuses.
+
+A flow stays with a socket until that is lost or the flow ends.
+"""
+
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import Any, TypeVar, cast
+
+from twisted.internet.defer import Deferred, fail, succeed
+from twisted.logger import Logger
+from twisted.python.failure import Failure
+from zope.interface import implementer
+
+from ...codec.runs import BatchReply, ReadReply
+from ...config.bookie import ClientConfig
+from ...errors import BookKeeperError, ClientClosedError, IllegalOperationError, Status
+from ...protocol.client import cold_calls
+from ...protocol.client.cold_calls import ColdCall
+from ...protocol.client.connection import ClientConnection
+from ...protocol.client.outstanding import AddsDone
+from ...protocol.client.outstanding_mixed import MixedAdds, MixedDone
+from ...protocol.client.reply_errors import error_of
+from ..interfaces import IBookieClient
+from ..writing.frame_shape import FrameShape, V2Shape, V3Shape
+from ..writing.sealed_adds import SealedAdds
+from .bookie_socket import BookieSocket
+from .pool import ConnectionPool
+
+T = TypeVar("T")
+
+Answered = Callable[[str, Exception | None], None]
+"""Takes a bookie id, and why it did not do what it was asked, None if it did."""
+
+
+class FlowWorld:
+    """What all flows of a client share.
+
+    :ivar answered: told what came of every request, if anybody wants to know.
+    :ivar main_wire: of adds, reads and batch reads.
+    :ivar v2_only: whether V3 is refused for what V2 carries, or cannot say.
+    """
+
+    __slots__ = ("pool", "answered", "main_wire", "v2_only")
+
+    def __init__(self, pool: ConnectionPool, config: ClientConfig, answered: Answered | None) -> None:
+        self.pool = pool
+        self.answered = answered
+        self.main_wire = config.main_wire
+        self.v2_only = config.wire_protocol == "v2"
+
+
+def _told(answered: Answered, done: Callable[..., None], bookie_id: str, *outcome: Any) -> None:
+    """:param outcome: ends with the error."""
+    answered(bookie_id, outcome[-1])
+    done(bookie_id, *outcome)
+
+
+def _made(request: "Callable[[ClientConnection], Deferred[T]]", connection: ClientConnection) -> "Deferred[T]":
+    try:
+        return request(connection)
+    except Exception:
+        return fail()
+
+
+@implementer(IBookieClient)
+class Flow:
+    """One flow."""
+
+    _log = Logger()
+
+    __slots__ = ("_world", "_ids", "_sockets", "_pending", "_end", "_left", "__weakref__")
+
+    def __init__(self, world: FlowWorld) -> None:
+        self._world = world
+        self._ids = world.pool.new_flow()
+        self._sockets: dict[tuple[str, int], BookieSocket] = {}
+        self._pending = 0
+        self._end: Exception | None = None
+        self._left = False
+
+    # ---- IBookieClient -------------------------------------------------------------------------------
+
+    def add_shape(
+        self, ledger_id: int, digest_size: int, master_key: bytes, flags: int = 0, deferred_sync: bool = False
+    ) -> FrameShape:
+        """See :meth:`~bookkeeper_twisted.client.interfaces.IBookieClient.add_shape`."""
+        if deferred_sync or self._world.main_wire == 3:
+            return V3Shape(ledger_id, digest_size, master_key, flags, deferred_sync)
+        return V2Shape(ledger_id, digest_size, master_key, flags)
+
+    def add(self, bookie_id: str, adds: SealedAdds, done: AddsDone) -> None:
+        """See :meth:`~bookkeeper_twisted.client.interfaces.IBookieClient.add`."""
+        wire, world = adds.wire, self._world
+        if world.answered is not None:
+            done = partial(_told, world.answered, done)
+        if wire == 3 and world.v2_only:
+            done(bookie_id, adds.first, adds.count, IllegalOperationError("V2 has no deferred sync"))
+            return
+        ready = self._ready(bookie_id, wire)
+        if ready is None:
+            self._add_later(wire, bookie_id, adds, done)
+        elif not ready.add(self._ids, adds, done):
+            self._add_later(3, bookie_id, adds, done)
+
+    def _add_later(self, wire: int, bookie_id: str, adds: SealedAdds, done: AddsDone) -> None:
+        """Adds once there is a connection."""
+
+        def send(connection: ClientConnection) -> None:
+            if not connection.add(self._ids, adds, done):
+                self._add_later(3, bookie_id, adds, done)
+
+        def refused(failure: Failure) -> None:
+            done(bookie_id, adds.first, adds.count, cast(Exception, failure.value))
+
+        def ended(result: T) -> T:
+            self._ended()
+            return result
+
+        self._pending += 1
+        self._connected(bookie_id, wire).addCallbacks(send, refused).addBoth(ended).addErrback(self._broken)
+
+    def can_add_mixed(self, bookie_id: str, adds: MixedAdds) -> bool:
+        """Connects if need be, for the next time."""
+        if self._world.main_wire == 3:
+            return False
+        ready = self._ready(bookie_id, 2)
+        if ready is not None:
+            return ready.can_add_mixed(adds)
+        socket = self._sockets.get((bookie_id, 2))
+        if socket is None or not socket.usable:
+            self._connected(bookie_id, 2).addErrback(lambda _: None)
+        return False
+
+    def add_mixed(self, bookie_id: str, adds: MixedAdds, done: MixedDone) -> None:
+        """See :meth:`~bookkeeper_twisted.client.interfaces.IBookieClient.add_mixed`."""
+        ready = self._ready(bookie_id, 2)
+        assert ready is not None
+        if self._world.answered is not None:
+            done = partial(_told, self._world.answered, done)
+        ready.add_mixed(self._ids, adds, done)
+
+    def read(
+        self, bookie_id: str, ledger_id: int, entry_id: int, flags: int = 0, master_key: bytes | None = None
+    ) -> "Deferred[ReadReply]":
+        """See :meth:`~bookkeeper_twisted.client.interfaces.IBookieClient.read`."""
+
+        def only(replies: list[ReadReply]) -> ReadReply:
+            (reply,) = replies
+            if reply.status is not Status.EOK:
+                raise error_of(reply.status, ledger_id, entry_id)
+            return reply
+
+        if flags == 0 and master_key is None:
+            return self.read_many(bookie_id, ledger_id, (entry_id,)).addCallback(only)
+        return self._with(
+            bookie_id, 3, lambda c: c.special_read(self._ids, ledger_id, entry_id, flags, master_key)
+        ).addCallback(only)
+
+    def read_many(self, bookie_id: str, ledger_id: int, entry_ids: Sequence[int]) -> "Deferred[list[ReadReply]]":
+        """See :meth:`~bookkeeper_twisted.client.interfaces.IBookieClient.read_many`."""
+
+        def send(connection: ClientConnection) -> Deferred[list[ReadReply]]:
+            if connection.can_read(ledger_id, entry_ids):
+                return connection.read(self._ids, ledger_id, entry_ids)
+            return self._with(bookie_id, 3, send)
+
+        replies = self._with(bookie_id, self._world.main_wire, send)
+        return replies if self._world.answered is None else replies.addCallback(self._count_items, bookie_id)
+
+    def read_batch(
+        self, bookie_id: str, ledger_id: int, first: int, max_count: int, max_size: int, flags: int = 0,
+        master_key: bytes | None = None, patience: float | None = None,
+    ) -> "Deferred[BatchReply]":  # fmt: skip
+        """See :meth:`~bookkeeper_twisted.client.interfaces.IBookieClient.read_batch`."""
+
+        def send(connection: ClientConnection) -> Deferred[BatchReply]:
+            return connection.read_batch(self._ids, ledger_id, first, max_count, max_size, flags, master_key, patience)
+
+        return self._with(bookie_id, self._world.main_wire if patience is None else 3, send)
+
+    def long_poll(
+        self, bookie_id: str, ledger_id: int, previous_lac: int, patience: float
+    ) -> "Deferred[ReadReply]":  # fmt: skip
+        """See :meth:`~bookkeeper_twisted.client.interfaces.IBookieClient.long_poll`."""
+        return self._with(bookie_id, 3, lambda c: c.long_poll(self._ids, ledger_id, previous_lac, patience))
+
+    def read_lac(self, bookie_id: str, ledger_id: int) -> "Deferred[tuple[bytes | None, bytes | None]]":
+        """See :meth:`~bookkeeper_twisted.client.interfaces.IBookieClient.read_lac`."""
+        return self._ask(bookie_id, cold_calls.read_lac(ledger_id))
+
+    def write_lac(self, bookie_id: str, ledger_id: int, master_key: bytes, lac: int, body: bytes) -> "Deferred[None]":
+        """See :meth:`~bookkeeper_twisted.client.interfaces.IBookieClient.write_lac`."""
+        return self._ask(bookie_id, cold_calls.write_lac(ledger_id, master_key, lac, body))
+
+    def force(self, bookie_id: str, ledger_id: int) -> "Deferred[None]":
+        """See :meth:`~bookkeeper_twisted.client.interfaces.IBookieClient.force`."""
+        return self._ask(bookie_id, cold_calls.force(ledger_id))
+
+    def list_entries(self, bookie_id: str, ledger_id: int) -> "Deferred[Sequence[tuple[int, int]]]":
+        """See :meth:`~bookkeeper_twisted.client.interfaces.IBookieClient.list_entries`."""
+        return self._ask(bookie_id, cold_calls.list_entries(ledger_id))
+
+    def bookie_info(self, bookie_id: str) -> "Deferred[tuple[int, int]]":
+        """See :meth:`~bookkeeper_twisted.client.interfaces.IBookieClient.bookie_info`."""
+        return self._ask(bookie_id, cold_calls.bookie_info())
+
+    def open_flow(self) -> IBookieClient:
+        """See :meth:`~bookkeeper_twisted.client.interfaces.IBookieClient.open_flow`."""
+        return cast(IBookieClient, Flow(self._world))
+
+    def retire(self) -> None:
+        """See :meth:`~bookkeeper_twisted.client.interfaces.IBookieClient.retire`."""
+        if self._end is None:
+            self._end = ClientClosedError("the handle was closed")
+        self._leave_if_quiet()
+
+    def close(self) -> "Deferred[None]":
+        """See :meth:`~bookkeeper_twisted.client.interfaces.IBookieClient.close`."""
+        self._end = self._end or ClientClosedError("the handle was closed")
+        self._leave(self._end)
+        return succeed(None)
+
+    def _leave_if_quiet(self) -> None:
+        """The end of a flow that asks nothing more, as soon as it waits for nothing."""
+        waits = self._pending or [s for s in self._sockets.values() if s.waits(self._ids, self._leave_if_quiet)]
+        if self._end is not None and not waits:
+            self._leave(self._end)
+
+    def _leave(self, error: Exception) -> None:
+        if self._left:
+            return
+        self._left = True
+        pool = self._world.pool
+        for (bookie_id, wire), socket in self._sockets.items():
+            if socket.usable:
+                pool.leave(bookie_id, wire, socket, self._ids, error)
+        self._sockets.clear()
+        pool.end_flow(self._ids)
+
+    # ---- requests ------------------------------------------------------------------------------------
+
+    def _ended(self) -> None:
+        self._pending -= 1
+        if self._end is not None:
+            self._leave_if_quiet()
+
+    def _ask(self, bookie_id: str, call: ColdCall[T]) -> "Deferred[T]":
+        return self._with(bookie_id, 3, lambda connection: connection.ask(self._ids, call))
+
+    def _with(self, bookie_id: str, wire: int, request: "Callable[[ClientConnection], Deferred[T]]") -> "Deferred[T]":
+        """Makes a request on the connection, now if there is one."""
+        self._pending += 1
+        ready = self._ready(bookie_id, wire)
+        answer = self._connected(bookie_id, wire).addCallback(request) if ready is None else _made(request, ready)
+        return answer.addCallbacks(self._did, self._did_not, (bookie_id,), errbackArgs=(bookie_id,))
+
+    def _did(self, result: T, bookie_id: str) -> T:
+        self._ended()
+        if self._world.answered is not None:
+            self._world.answered(bookie_id, None)
+        return result
+
+    def _did_not(self, failure: Failure, bookie_id: str) -> Failure:
+        self._ended()
+        if self._world.answered is not None:
+            self._world.answered(bookie_id, cast(Exception, failure.value))
+        return failure
+
+    def _count_items(self, replies: list[ReadReply], bookie_id: str) -> list[ReadReply]:
+        for reply in replies:
+            if reply.status is not Status.EOK:
+                cast(Answered, self._world.answered)(bookie_id, error_of(reply.status, reply.ledger_id, reply.entry_id))
+        return replies
+
+    def _broken(self, failure: Failure) -> None:
+        self._log.failure("completing adds failed", failure)
+
+    def _ready(self, bookie_id: str, wire: int) -> ClientConnection | None:
+        """The connection, if a request may be made on it at once."""
+        socket = self._sockets.get((bookie_id, wire))
+        return None if socket is None or self._end is not None else socket.ready
+
+    def _connected(self, bookie_id: str, wire: int) -> "Deferred[ClientConnection]":
+        if self._end is not None:
+            return fail(self._end)
+        socket = self._sockets.get((bookie_id, wire))
+        if socket is None or not socket.usable:
+            try:
+                socket = self._world.pool.socket(bookie_id, wire, self._ids)
+            except BookKeeperError as error:
+                return fail(error)
+            self._sockets[socket.key] = socket
+        return socket.connected(self._ids.flow_id)

@@ -1,0 +1,107 @@
+"""All connections of a client: thousands of flows over few sockets for each bookie.
+
+There are at most ``maxConnectionsPerBookie`` sockets to a bookie, whatever is asked and by how many
+flows.  A connection speaks one wire version, so the number is shared: where V2 carries the entries, one
+socket is kept for what only V3 has, and V2 has the others.  With 1, V3 carries everything.  With 0 every
+flow has sockets of its own.
+"""
+
+from collections.abc import Callable
+from typing import Any
+
+from twisted.internet.defer import Deferred, DeferredList
+
+from ...attended_time import AttendedTime
+from ...config.bookie import ClientConfig
+from ...errors import ClientClosedError
+from ...protocol.client.request_ids import RequestIds
+from .bookie_peer import BookiePeer, PeerCounts
+from .bookie_socket import BookieSocket, SocketSettings
+
+
+class ConnectionPool:
+    """Sockets by bookie and wire version; everything happens on the reactor's thread.
+
+    :ivar settings: of the sockets.
+    """
+
+    def __init__(
+        self, settings: SocketSettings, config: ClientConfig, watch: Callable[[BookiePeer], None] = lambda peer: None
+    ) -> None:
+        """:param watch: told of everybody who is connected to for the first time."""
+        self.settings = settings
+        self._limit = config.max_connections_per_bookie
+        self._main_wire = config.main_wire
+        self._interval = config.connection_keepalive_sec
+        self._idle_limit = config.connection_idle_sec
+        self._minimum = config.min_connections_per_bookie
+        self._grace = config.connection_grace_sec
+        self._peers: dict[tuple[str, int], BookiePeer] = {}
+        self._tick_call: Any = None
+        self._time = AttendedTime(settings.clock.seconds)
+        self._closed: Exception | None = None
+        self._watch = watch
+
+    def new_flow(self) -> RequestIds:
+        """Request ids of a flow, to be given back by :meth:`end_flow`."""
+        return RequestIds(self.settings.flow_ids.take())
+
+    def end_flow(self, ids: RequestIds) -> None:
+        """The flow is on no socket any more."""
+        self.settings.flow_ids.release(ids.flow_id)
+
+    def socket(self, bookie_id: str, wire: int, ids: RequestIds) -> BookieSocket:
+        """A socket for a flow.
+
+        :raises bookkeeper_twisted.errors.BookKeeperError: there is none, or the pool is closed.
+        """
+        if self._closed is not None:
+            raise self._closed
+        peer = self._peers.get((bookie_id, wire))
+        if peer is None:
+            peer = BookiePeer(self.settings, bookie_id, wire, self._share(wire))
+            self._peers[peer.key] = peer
+            self._watch(peer)
+        if self._tick_call is None:
+            self._tick_later()
+        return peer.choose(ids)
+
+    def leave(self, bookie_id: str, wire: int, socket: BookieSocket, ids: RequestIds, error: Exception) -> None:
+        """A flow leaves a socket."""
+        self._peers[bookie_id, wire].leave(socket, ids, error)
+
+    def _share(self, wire: int) -> int:
+        """Of the limit."""
+        if not self._limit or self._main_wire == 3:
+            return self._limit
+        return self._limit - 1 if wire == 2 else 1
+
+    def _tick_later(self) -> None:
+        self._time.scheduled(self._interval)
+        self._tick_call = self.settings.clock.callLater(self._interval, self._tick)
+
+    def _tick(self) -> None:
+        """Looks after the sockets, unless it comes late: what bookies have sent meanwhile is not read yet."""
+        self._tick_call = None
+        if not self._time.arrived():
+            idle = ClientClosedError("the connection was not used")
+            for peer in self._peers.values():
+                peer.tick(self._idle_limit, self._minimum, idle)
+        if any(peer.sockets for peer in self._peers.values()):
+            self._tick_later()
+
+    def counts(self) -> dict[tuple[str, int], PeerCounts]:
+        """What is going on, by bookie and wire version."""
+        return {key: peer.counts() for key, peer in self._peers.items()}
+
+    def close(self, error: Exception) -> "Deferred[None]":
+        """Refuses everything from now on and ends all connections with ``error``; fires when they are gone.
+
+        What is under way may take ``connectionGraceSec`` first.
+        """
+        self._closed = error
+        if self._tick_call is not None:
+            self._tick_call.cancel()
+            self._tick_call = None
+        gone = [peer.close(error, self._grace) for peer in self._peers.values()]
+        return DeferredList(gone).addCallback(lambda _: None)

@@ -1,0 +1,97 @@
+"""Which bookies are there, as the registration tells it."""
+
+from collections.abc import Callable, Collection, Mapping, Sequence
+from typing import TypeVar
+
+from ...errors import NotEnoughBookiesError
+from ...ledger.placement import Candidates
+from ...metadata.interfaces import IRegistration
+from ..interfaces import IPlacementPolicy
+from .free_space import FreeSpace
+from .quarantine import Quarantine
+
+T = TypeVar("T")
+
+
+class BookieWatcher:
+    """Keeps the sets of bookies and draws ensembles from them.
+
+    :ivar writable: bookies that take new ledgers.
+    :ivar read_only: bookies that only give entries.
+    """
+
+    def __init__(
+        self, registration: IRegistration, placement: IPlacementPolicy, quarantine: Quarantine | None = None,
+        free_space: FreeSpace | None = None,
+    ) -> None:  # fmt: skip
+        """:param quarantine: bookies to be avoided; stopped with the watcher, as is ``free_space``."""
+        self.writable: frozenset[str] = frozenset()
+        self.read_only: frozenset[str] = frozenset()
+        self._registration = registration
+        self._placement = placement
+        self._quarantine = quarantine
+        self._free_space = free_space
+        if quarantine is not None:
+            quarantine.start()
+        self._stop_watching = registration.watch_bookies(self._changed)
+
+    async def new_ensemble(
+        self, size: int, write_quorum: int, custom_metadata: Mapping[str, bytes] | None = None
+    ) -> tuple[str, ...]:
+        """Bookies for a new ledger.
+
+        :raises bookkeeper_twisted.errors.NotEnoughBookiesError: fewer than ``size`` are writable.
+        """
+
+        def choose(candidates: Candidates) -> tuple[str, ...]:
+            return tuple(self._placement.new_ensemble(size, write_quorum, candidates, custom_metadata))
+
+        return await self._choose(choose, ())
+
+    async def replace_bookie(
+        self, position: int, ensemble: Sequence[str], write_quorum: int, excluded: Collection[str],
+        custom_metadata: Mapping[str, bytes] | None = None,
+    ) -> str:  # fmt: skip
+        """A bookie for one position of an ensemble; neither one of the ensemble nor an excluded one.
+
+        :param excluded: bookies that failed, or were just chosen for other positions.
+        :raises bookkeeper_twisted.errors.NotEnoughBookiesError: no other bookie is writable.
+        """
+
+        def choose(candidates: Candidates) -> str:
+            return self._placement.replace_bookie(position, ensemble, write_quorum, candidates, custom_metadata)
+
+        return await self._choose(choose, excluded)
+
+    async def _choose(self, choose: Callable[[Candidates], T], excluded: Collection[str]) -> T:
+        """The sets of the watch may be a moment old; where they do not suffice, the registration is asked."""
+        try:
+            return await self._choose_now(choose, excluded)
+        except NotEnoughBookiesError:
+            self._changed(await self._registration.writable_bookies(), self.read_only)
+            return await self._choose_now(choose, excluded)
+
+    async def _choose_now(self, choose: Callable[[Candidates], T], excluded: Collection[str]) -> T:
+        """Bookies in quarantine are the last resort."""
+        await self._placement.prepare(self.writable)
+        free_bytes = {} if self._free_space is None else self._free_space.free_bytes
+        avoided = frozenset() if self._quarantine is None else self._quarantine.bookies
+        if avoided:
+            try:
+                return choose(Candidates(self.writable, avoided.union(excluded), free_bytes))
+            except NotEnoughBookiesError:
+                pass
+        return choose(Candidates(self.writable, excluded, free_bytes))
+
+    def _changed(self, writable: frozenset[str], read_only: frozenset[str]) -> None:
+        self.writable, self.read_only = writable, read_only
+        if self._free_space is not None:
+            self._free_space.bookies_changed(writable)
+
+    def stop(self) -> None:
+        """Ends the watch."""
+        self._stop_watching()
+        if self._quarantine is not None:
+            self._quarantine.stop()
+        if self._free_space is not None:
+            self._free_space.stop()

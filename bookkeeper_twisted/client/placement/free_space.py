@@ -1,0 +1,64 @@
+"""How much space bookies have, asked now and then, for draws by weight."""
+
+from collections.abc import Collection
+
+import attrs
+from twisted.internet.defer import CancelledError, Deferred
+from twisted.internet.interfaces import IReactorTime
+from twisted.internet.task import deferLater
+from twisted.logger import Logger
+from twisted.python.failure import Failure
+
+from ...config.bookie import ClientConfig
+from ...errors import BookKeeperError
+from ..interfaces import IBookieClient
+
+
+@attrs.define
+class FreeSpace:
+    """The free bytes of bookies as they last said.
+
+    Every bookie is asked when it appears, then once an interval, sooner if it did not answer.
+
+    :ivar free_bytes: of those that answered.
+    """
+
+    _log = Logger()
+
+    _clock: IReactorTime
+    _bookies: IBookieClient
+    _config: ClientConfig
+    free_bytes: dict[str, int] = attrs.field(factory=dict)
+    _loops: dict[str, Deferred[None]] = attrs.field(factory=dict)
+
+    def bookies_changed(self, writable: Collection[str]) -> None:
+        """Asks those that are new and forgets those that are gone."""
+        for bookie_id in self._loops.keys() - set(writable):
+            self._forget(bookie_id)
+        for bookie_id in sorted(set(writable) - self._loops.keys()):
+            loop = Deferred.fromCoroutine(self._keep_asking(bookie_id))
+            self._loops[bookie_id] = loop
+            loop.addErrback(self._ended, bookie_id)
+
+    def stop(self) -> None:
+        """Ends the questions."""
+        for bookie_id in list(self._loops):
+            self._forget(bookie_id)
+
+    def _forget(self, bookie_id: str) -> None:
+        self._loops.pop(bookie_id).cancel()
+        self.free_bytes.pop(bookie_id, None)
+
+    async def _keep_asking(self, bookie_id: str) -> None:
+        while True:
+            pause = self._config.get_bookie_info_interval_seconds
+            try:
+                _, self.free_bytes[bookie_id] = await self._bookies.bookie_info(bookie_id)
+            except BookKeeperError as error:
+                pause = self._config.get_bookie_info_retry_interval_seconds
+                self._log.info("the space of {bookie_id} is not known: {error}", bookie_id=bookie_id, error=error)
+            await deferLater(self._clock, pause)
+
+    def _ended(self, failure: Failure, bookie_id: str) -> None:
+        if not failure.check(CancelledError):
+            self._log.failure("bookie {bookie_id} is not asked for its space any more", failure, bookie_id=bookie_id)

@@ -1,0 +1,66 @@
+"""Placement policies by name, through Twisted plugins; ours among them."""
+
+from twisted.plugin import IPlugin, getPlugins
+from zope.interface import Attribute, Interface, implementer
+
+from ...config.bookie import ClientConfig
+from ...errors import ConfigError
+from ...ledger.placement import Chance
+from ..interfaces import IPlacementPolicy
+from .rack_aware import RackAwarePlacement
+from .racks import BookieRacks
+from .random_placement import RandomPlacement
+
+_JAVA = "org.apache.bookkeeper.client."
+
+
+class IPlacementPolicyFactory(Interface):
+    """A plugin that makes placement policies."""
+
+    names: frozenset[str] = Attribute("Values of ``ensemblePlacementPolicy`` it answers to.")
+
+    def create(chance: Chance, config: ClientConfig, racks: BookieRacks) -> IPlacementPolicy:
+        """Makes a policy.
+
+        :raises bookkeeper_twisted.errors.ConfigError: the configuration does not fit the policy.
+        """
+
+
+def create_placement(chance: Chance, config: ClientConfig, racks: BookieRacks) -> IPlacementPolicy:
+    """The policy that ``ensemblePlacementPolicy`` names.
+
+    :raises bookkeeper_twisted.errors.ConfigError: no plugin answers to the name.
+    """
+    name = config.ensemble_placement_policy
+    factories = list(getPlugins(IPlacementPolicyFactory))
+    for factory in factories:
+        if name in factory.names:
+            return factory.create(chance, config, racks)
+    known = ", ".join(sorted(known for factory in factories for known in factory.names))
+    origin = config.origin("ensemble_placement_policy")
+    raise ConfigError(f"ensemblePlacementPolicy = {name!r}, {origin}: no such policy; known are {known}")
+
+
+@implementer(IPlugin, IPlacementPolicyFactory)
+class RandomPlacementFactory:
+    """Any bookies."""
+
+    names = frozenset({"random", _JAVA + "DefaultEnsemblePlacementPolicy"})
+
+    def create(self, chance: Chance, config: ClientConfig, racks: BookieRacks) -> IPlacementPolicy:
+        """See :meth:`IPlacementPolicyFactory.create`."""
+        return RandomPlacement(chance, config.bookie_max_multiple_for_weight_based_placement)
+
+
+@implementer(IPlugin, IPlacementPolicyFactory)
+class RackAwarePlacementFactory:
+    """Copies on several racks."""
+
+    names = frozenset({"rack-aware", _JAVA + "RackawareEnsemblePlacementPolicy"})
+
+    def create(self, chance: Chance, config: ClientConfig, racks: BookieRacks) -> IPlacementPolicy:
+        """See :meth:`IPlacementPolicyFactory.create`."""
+        return RackAwarePlacement(
+            chance, racks, config.min_num_racks_per_write_quorum, config.enforce_min_num_racks_per_write_quorum,
+            config.bookie_max_multiple_for_weight_based_placement,
+        )  # fmt: skip

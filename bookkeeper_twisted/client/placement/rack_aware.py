@@ -1,0 +1,122 @@
+"""Copies of an entry on several racks.
+
+The rule: each write set, that is each window of ``Wq`` positions around the ensemble, spans at least
+``min(Wq, minNumRacksPerWriteQuorum)`` racks.  Bookies are drawn at random (by weight, where that is
+known); then racks are given to the positions by a search that prefers racks not used yet and turns back
+where the rule cannot be kept any more, so an ensemble that keeps the rule is found where there is one.
+Where there is none, the most racks that can be had are taken, unless the rule is enforced.
+"""
+
+from collections.abc import Callable, Collection, Mapping, Sequence
+
+from zope.interface import implementer
+
+from ...errors import NotEnoughBookiesError
+from ...ledger.placement import NOWHERE, Adherence, Candidates, Chance, RackSearch, can_span, shuffled
+from ..interfaces import IPlacementPolicy
+from .racks import DEFAULT_RACK, BookieRacks
+
+
+@implementer(IPlacementPolicy)
+class RackAwarePlacement:
+    """See the module.
+
+    :param min_racks: ``minNumRacksPerWriteQuorum``.
+    :param enforce: rather no ensemble than one that breaks the rule; bookies of the default rack are
+        not chosen then, because nobody knows where they are.
+    :param max_multiple: limit for weights, see :func:`~.random_placement.shuffled`.
+    """
+
+    def __init__(
+        self, chance: Chance, racks: BookieRacks, min_racks: int = 2, enforce: bool = False, max_multiple: float = 3.0
+    ) -> None:
+        self._chance = chance
+        self._racks = racks
+        self._min_racks = min_racks
+        self._enforce = enforce
+        self._max_multiple = max_multiple
+
+    async def prepare(self, bookies: Collection[str]) -> None:
+        """Looks up the racks of those that are new."""
+        await self._racks.learn(bookies)
+
+    # ---- a new ensemble ------------------------------------------------------------------------------
+
+    def new_ensemble(
+        self, size: int, write_quorum: int, candidates: Candidates,
+        custom_metadata: Mapping[str, bytes] | None = None,
+    ) -> Sequence[str]:  # fmt: skip
+        """See :meth:`~bookkeeper_twisted.client.interfaces.IPlacementPolicy.new_ensemble`."""
+        by_rack: dict[str, list[str]] = {}
+        bookies = self._drawn(candidates, ())
+        if len(bookies) < size:
+            raise NotEnoughBookiesError(f"{size} bookies are needed, {len(bookies)} are available")
+        for bookie_id in bookies:
+            by_rack.setdefault(self._racks.rack_of(bookie_id), []).append(bookie_id)
+        racks = self._racks_for(size, write_quorum, {rack: len(there) for rack, there in by_rack.items()})
+        drawn = {rack: iter(there) for rack, there in by_rack.items()}
+        return tuple(next(drawn[rack]) for rack in racks)
+
+    def _racks_for(self, size: int, write_quorum: int, free: dict[str, int]) -> list[str]:
+        wanted = self._wanted(write_quorum)
+        # one rack is always possible, so the loop finds something
+        for target in (wanted,) if self._enforce else range(min(wanted, len(free)), 0, -1):
+            racks = RackSearch(size, write_quorum, target, dict(free), self._racks.local_rack).run()
+            if racks is not None:
+                return racks
+        raise NotEnoughBookiesError(
+            f"no {size} bookies with {wanted} racks in each write set, among {sum(free.values())} on {len(free)} racks"
+        )
+
+    def _wanted(self, write_quorum: int) -> int:
+        return min(write_quorum, self._min_racks)
+
+    def _drawn(self, candidates: Candidates, taken: Collection[str]) -> list[str]:
+        bookies = shuffled(candidates, taken, self._chance, self._max_multiple)
+        if self._enforce and self._min_racks > 1:
+            return [bookie_id for bookie_id in bookies if self._racks.rack_of(bookie_id) != DEFAULT_RACK]
+        return bookies
+
+    # ---- a replacement -------------------------------------------------------------------------------
+
+    def replace_bookie(
+        self, position: int, ensemble: Sequence[str], write_quorum: int, candidates: Candidates,
+        custom_metadata: Mapping[str, bytes] | None = None,
+    ) -> str:  # fmt: skip
+        """The same rack is tried first, then one that the others are not in, then any."""
+        bookies = self._drawn(candidates, ensemble)
+        if not bookies:
+            raise NotEnoughBookiesError("all bookies are in the ensemble, excluded, or in no known rack")
+        racks: list[str | None] = [self._place(bookie_id) for bookie_id in ensemble]
+        lost = racks[position]
+        others = {rack for p, rack in enumerate(racks) if p != position}
+        wanted = self._wanted(write_quorum)
+
+        def keeps_the_rule(rack: str) -> bool:
+            tried = [*racks[:position], rack, *racks[position + 1 :]]
+            return can_span(tried, write_quorum, position, wanted)
+
+        choices: list[Callable[[str], bool]] = [
+            lambda rack: rack == lost and keeps_the_rule(rack),
+            lambda rack: rack not in others and keeps_the_rule(rack),
+            keeps_the_rule,
+        ]
+        if not self._enforce:
+            choices += [lambda rack: rack not in others, lambda rack: True]
+        for accepts in choices:
+            for bookie_id in bookies:
+                if accepts(self._racks.rack_of(bookie_id)):
+                    return bookie_id
+        raise NotEnoughBookiesError(f"no bookie keeps {wanted} racks in each write set of position {position}")
+
+    def _place(self, bookie_id: str) -> str:
+        return self._racks.rack_of(bookie_id) if self._racks.is_known(bookie_id) else NOWHERE
+
+    # ---- what became of it ---------------------------------------------------------------------------
+
+    def adherence(self, ensemble: Sequence[str], write_quorum: int) -> Adherence:
+        """Strict if each write set spans the racks it should; bookies that are not known count for none."""
+        racks = [self._place(bookie_id) for bookie_id in ensemble]
+        wanted = self._wanted(write_quorum)
+        strict = all(can_span(racks, write_quorum, position, wanted) for position in range(len(racks)))
+        return Adherence.STRICT if strict else Adherence.FAIL

@@ -1,0 +1,160 @@
+"""Where bookies stand: racks looked up by host, by a table or a program, and kept.
+
+A rack is a path such as ``/room-2/rack-7``; paths are compared whole.  What nobody can place stands in
+:data:`DEFAULT_RACK`.
+"""
+
+from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
+
+import attrs
+from twisted.internet.defer import DeferredLock
+from twisted.internet.interfaces import IReactorTime
+from twisted.logger import Logger
+from zope.interface import implementer
+
+from ...errors import BookieHandleNotAvailableError, ConfigError
+from ..interfaces import IRackResolver
+
+DEFAULT_RACK = "/default-rack"
+
+RETRY = 60.0
+"""Seconds before a look-up that failed is tried again."""
+
+MAX_ARGUMENTS = 100
+"""Hosts given to one run of a program."""
+
+
+@implementer(IRackResolver)
+class MappingResolver:
+    """Racks from a table: ``host rack`` in each line, ``#`` begins a comment.
+
+    :param read: gives the text; asked again when a host is not in the table, for it may have been added.
+    """
+
+    def __init__(self, read: Callable[[], str]) -> None:
+        self._read = read
+        self._table: Mapping[str, str] = {}
+
+    async def racks(self, hosts: Sequence[str]) -> Mapping[str, str]:
+        """See :meth:`~bookkeeper_twisted.client.interfaces.IRackResolver.racks`.
+
+        :raises bookkeeper_twisted.errors.ConfigError: the table has a line that is none.
+        """
+        if not self._table.keys() >= set(hosts):
+            self._table = parse_table(self._read())
+        return {host: self._table[host] for host in hosts if host in self._table}
+
+
+def parse_table(text: str) -> dict[str, str]:
+    """Host to rack.
+
+    :raises bookkeeper_twisted.errors.ConfigError: a line has not two words, the second a path.
+    """
+    table = {}
+    for number, line in enumerate(text.splitlines(), 1):
+        words = line.partition("#")[0].split()
+        if not words:
+            continue
+        if len(words) != 2 or not words[1].startswith("/"):
+            raise ConfigError(f"rack table, line {number}: expected a host and a path, not {line.strip()!r}")
+        table[words[0]] = words[1]
+    return table
+
+
+@implementer(IRackResolver)
+class ScriptResolver:
+    """Racks from a program that is given hosts as arguments and prints as many paths.
+
+    :param run: runs it with arguments, gives what it printed; fails if it does.
+    """
+
+    def __init__(self, run: Callable[[Sequence[str]], Awaitable[bytes]]) -> None:
+        self._run = run
+
+    async def racks(self, hosts: Sequence[str]) -> Mapping[str, str]:
+        """See :meth:`~bookkeeper_twisted.client.interfaces.IRackResolver.racks`.
+
+        :raises bookkeeper_twisted.errors.ConfigError: it printed more or fewer paths.
+        """
+        found: dict[str, str] = {}
+        for start in range(0, len(hosts), MAX_ARGUMENTS):
+            part = hosts[start : start + MAX_ARGUMENTS]
+            paths = (await self._run(part)).decode("utf-8", "replace").split()
+            if len(paths) != len(part):
+                raise ConfigError(f"the rack script printed {len(paths)} paths for {len(part)} hosts")
+            found.update(zip(part, paths, strict=True))
+        return found
+
+
+@implementer(IRackResolver)
+class NoRacks:
+    """Knows nothing, so that every host is in the default rack."""
+
+    async def racks(self, hosts: Sequence[str]) -> Mapping[str, str]:
+        """See :meth:`~bookkeeper_twisted.client.interfaces.IRackResolver.racks`."""
+        return {}
+
+
+@attrs.define
+class BookieRacks:
+    """The racks of bookies, each looked up once for the life of the client.
+
+    :ivar local_host: name of this machine, empty if it shall not matter.
+    """
+
+    _log = Logger()
+
+    clock: IReactorTime
+    resolver: IRackResolver
+    host_of: Callable[[str], Awaitable[str]]
+    local_host: str = ""
+    _known: dict[str, str] = attrs.field(factory=dict)
+    _looked_up: set[str] = attrs.field(factory=set)
+    _local: str | None = None
+    _retry_at: float = 0.0
+    _lock: DeferredLock = attrs.field(factory=DeferredLock)
+
+    def rack_of(self, bookie_id: str) -> str:
+        """The rack of a bookie; the default rack of one that was not looked up or cannot be placed."""
+        return self._known.get(bookie_id, DEFAULT_RACK)
+
+    def is_known(self, bookie_id: str) -> bool:
+        """Whether it was looked up."""
+        return bookie_id in self._looked_up
+
+    @property
+    def local_rack(self) -> str | None:
+        """Where this machine stands, None if that is not known or does not matter."""
+        return self._local
+
+    async def learn(self, bookies: Collection[str]) -> None:
+        """Looks up those that are not known yet.  A look-up that fails is logged, and tried again later."""
+        if self._looked_up.issuperset(bookies) or self.clock.seconds() < self._retry_at:
+            return
+        async with self._lock:  # one look-up at a time: the others wait for it and find it done
+            new = sorted(set(bookies) - self._looked_up)
+            if new and self.clock.seconds() >= self._retry_at:
+                await self._look_up(new)
+
+    async def _look_up(self, bookies: Sequence[str]) -> None:
+        try:
+            hosts = {bookie_id: await self._host(bookie_id) for bookie_id in bookies}
+            wanted = {*bookies, *hosts.values(), *([self.local_host] if self.local_host else [])}
+            racks = await self.resolver.racks(sorted(wanted))
+        except Exception:
+            self._retry_at = self.clock.seconds() + RETRY
+            self._log.failure("the racks of {bookies} cannot be found", bookies=", ".join(bookies))
+            return
+        for bookie_id, host in hosts.items():
+            rack = racks.get(bookie_id) or racks.get(host)
+            if rack is not None:
+                self._known[bookie_id] = rack
+        self._looked_up.update(bookies)
+        local = racks.get(self.local_host)
+        self._local = None if local == DEFAULT_RACK else local
+
+    async def _host(self, bookie_id: str) -> str:
+        try:
+            return await self.host_of(bookie_id)
+        except BookieHandleNotAvailableError:
+            return bookie_id  # it may have a rack all the same, by its id

@@ -1,0 +1,49 @@
+"""Placement without regard to where bookies are."""
+
+from collections.abc import Collection, Mapping, Sequence
+
+from zope.interface import implementer
+
+from ...errors import NotEnoughBookiesError
+from ...ledger.placement import Adherence, Candidates, Chance, shuffled
+from ..interfaces import IPlacementPolicy
+
+
+@implementer(IPlacementPolicy)
+class RandomPlacement:
+    """Any bookies, without regard to where they are.
+
+    :param chance: where it comes from.
+    :param max_multiple: limit for weights, see :func:`shuffled`.
+    """
+
+    def __init__(self, chance: Chance, max_multiple: float = 3.0) -> None:
+        self._chance = chance
+        self._max_multiple = max_multiple
+
+    async def prepare(self, bookies: Collection[str]) -> None:
+        """Nothing: one bookie is as good as another."""
+
+    def new_ensemble(
+        self, size: int, write_quorum: int, candidates: Candidates,
+        custom_metadata: Mapping[str, bytes] | None = None,
+    ) -> Sequence[str]:  # fmt: skip
+        """See :meth:`~bookkeeper_twisted.client.interfaces.IPlacementPolicy.new_ensemble`."""
+        return self._draw(size, candidates, ())
+
+    def replace_bookie(
+        self, position: int, ensemble: Sequence[str], write_quorum: int, candidates: Candidates,
+        custom_metadata: Mapping[str, bytes] | None = None,
+    ) -> str:  # fmt: skip
+        """See :meth:`~bookkeeper_twisted.client.interfaces.IPlacementPolicy.replace_bookie`."""
+        return self._draw(1, candidates, ensemble)[0]
+
+    def adherence(self, ensemble: Sequence[str], write_quorum: int) -> Adherence:
+        """Strict: there are no rules to break."""
+        return Adherence.STRICT
+
+    def _draw(self, size: int, candidates: Candidates, taken: Collection[str]) -> tuple[str, ...]:
+        bookies = shuffled(candidates, taken, self._chance, self._max_multiple)
+        if len(bookies) < size:
+            raise NotEnoughBookiesError(f"{size} bookies are needed, {len(bookies)} are available")
+        return tuple(bookies[:size])

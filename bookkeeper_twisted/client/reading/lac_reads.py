@@ -1,0 +1,243 @@
+"""Asking bookies how far a ledger came: by coverage, by the first that knows more, by waiting for news."""
+
+from collections.abc import Callable, Coroutine, Sequence
+from functools import partial
+from typing import Any
+
+import attrs
+from twisted.internet.defer import CancelledError, Deferred
+
+from ...codec.digest import Digester
+from ...errors import (
+    BadRequestError,
+    BookKeeperError,
+    DigestMatchError,
+    LedgerRecoveryError,
+    NoSuchEntryError,
+    NoSuchLedgerError,
+)
+from ...ledger.entry_batch import EntryBatch
+from ...model import INVALID_ENTRY_ID, Entry, EntryRun
+from ..context import ClientContext
+from .lac_coverage import LacCoverage
+from .ledger_view import LedgerView
+from .read_order import ReadOrder
+from .replica_reads import most_telling, verified_prefix
+from .speculation import Speculation
+
+_MAX_COUNT = (1 << 31) - 1
+
+
+@attrs.frozen
+class Confirmed:
+    """:ivar last_add_confirmed: as known now.
+    :ivar entry: the one that was waited for, if it came.
+    """
+
+    last_add_confirmed: int
+    entry: Entry | None = None
+
+
+@attrs.frozen
+class _News:
+    """What ended a wait; None: no entry."""
+
+    entries: EntryRun | None = None
+
+
+@attrs.define
+class _Poll:
+    """What bookies answered to one long poll.
+
+    :ivar first: the entry that is waited for.
+    :ivar max_size: bytes of a batch.
+    :ivar empty: how many had no news.
+    """
+
+    first: int
+    max_size: int
+    deadline: float
+    empty: int = 0
+    errors: list[Exception] = attrs.field(factory=list)
+
+
+class LacReads:
+    """Questions about one ledger; every answer is told to the view, which keeps the highest (S13)."""
+
+    def __init__(self, context: ClientContext, digester: Digester, view: LedgerView, order: ReadOrder) -> None:
+        self._clock = context.clock
+        self._bookies = context.bookies
+        self._patience = context.poll_patience
+        self._support = context.poll_support
+        # the entries a bookie of a striped ledger holds are not consecutive
+        self._batching = context.config.batch_read_enabled and not order.schedule.striped
+        self._digester = digester
+        self._view = view
+        self._order = order
+
+    @property
+    def _ensemble(self) -> Sequence[str]:
+        return self._view.metadata.segments[-1].bookies
+
+    async def read(self) -> int:
+        """The LAC, of answers that cover every write set: all that was acknowledged and told of before.
+
+        :raises BookKeeperError: as :meth:`~.lac_coverage.LacCoverage.read`.
+        """
+        view = self._view
+        if not view.closed:
+            known = await LacCoverage(self._bookies, self._digester, view.ledger_id, view.metadata).read()
+            view.confirmed(known.last_add_confirmed, known.length)
+        return view.last_add_confirmed
+
+    # ---- any that knows more -------------------------------------------------------------------------
+
+    async def read_any(self) -> int:
+        """The LAC, of the first bookie that knows a higher one than this handle.
+
+        :raises bookkeeper_twisted.errors.LedgerRecoveryError: nobody answered.
+        """
+        view, errors, ensemble = self._view, list[Exception](), self._ensemble
+        if view.closed:
+            return view.last_add_confirmed
+        asked = [partial(self._news_of, bookie_id, view.last_add_confirmed, errors) for bookie_id in ensemble]
+        await Speculation(self._clock, asked, self._patience, len(asked)).run()
+        if len(errors) == len(ensemble):
+            raise LedgerRecoveryError(f"no bookie of ledger {view.ledger_id} answered: {most_telling(errors)}")
+        return view.last_add_confirmed
+
+    async def _news_of(self, bookie_id: str, before: int, errors: list[Exception]) -> bool | None:
+        ledger_id = self._view.ledger_id
+        try:
+            reply = await self._bookies.read(bookie_id, ledger_id, INVALID_ENTRY_ID)
+            if reply.entry is None:
+                raise DigestMatchError(ledger_id, INVALID_ENTRY_ID, "nothing came with the reply")
+            last = self._digester.entry(ledger_id, None, reply.entry)
+        except (NoSuchEntryError, NoSuchLedgerError):
+            return None  # an answer, if no news
+        except BookKeeperError as error:
+            errors.append(error)
+            return None
+        self._view.confirmed(last.last_add_confirmed, last.length)
+        return True if last.last_add_confirmed > before else None
+
+    # ---- news when they come -------------------------------------------------------------------------
+
+    async def wait(self, entry_id: int, timeout: float) -> Confirmed:
+        """Waits until an entry beyond the LAC is confirmed, the ledger is closed, or time is up.
+
+        :param timeout: seconds.
+        :raises BookKeeperError: no bookie could be asked; NoSuchEntryError or NoSuchLedgerError if all of
+            them have nothing of the ledger.
+        :raises bookkeeper_twisted.errors.LedgerClosedError: the handle was closed meanwhile.
+        """
+        run = await self._wait(_Poll(entry_id, 0, self._clock.seconds() + timeout), self._entry_from)
+        entry = None if run is None else self._digester.entry(run.ledger_id, entry_id, run.entry(entry_id))
+        return Confirmed(self._view.last_add_confirmed, entry)
+
+    async def wait_for_batch(self, first: int, timeout: float, max_size: int) -> EntryBatch | None:
+        """As :meth:`wait`, and gives as many confirmed entries from there on as came with the news.
+
+        A batch read that waits brings them in one round trip; where a bookie does not know it, and in
+        striped ledgers, it is one entry.
+
+        :param max_size: bytes; what is there and not confirmed comes for nothing, so rather few.
+        """
+        ask = self._batch_from if self._batching else self._entry_from
+        run = await self._wait(_Poll(first, max_size, self._clock.seconds() + timeout), ask)
+        return None if run is None else EntryBatch(run, self._digester)
+
+    async def _wait(self, poll: _Poll, ask: "_Ask") -> EntryRun | None:
+        view = self._view
+        known = view.metadata
+        polling = Deferred.fromCoroutine(self._poll(poll, ask))
+
+        def news() -> None:
+            if view.metadata is not known or view.ended:  # other bookies, or an end
+                polling.cancel()
+
+        forget = view.listen(news)
+        try:
+            return (await polling).entries
+        except CancelledError:
+            if view.metadata is known and not view.ended:
+                raise  # it was not us
+            view.check()
+            return None
+        finally:
+            forget()
+
+    async def _poll(self, poll: _Poll, ask: "_Ask") -> _News:
+        """Asks the bookies one after the other; one that is slow to say anything has company soon."""
+        # the LAC travels with later entries, so the bookies of the next entry hear of it first
+        bookies = self._order.everybody(self._ensemble, poll.first + 1)
+        asked = [partial(self._poll_one, bookie_id, poll, ask) for bookie_id in bookies]
+        success = await Speculation(self._clock, asked, self._patience).run()
+        if success is not None:
+            return success.result
+        if not poll.empty:
+            raise most_telling(poll.errors)
+        return _News()
+
+    async def _poll_one(self, bookie_id: str, poll: _Poll, ask: "_Ask") -> _News | None:
+        view = self._view
+        try:
+            run, max_lac = await ask(bookie_id, poll)
+        except BookKeeperError as error:
+            self._order.failed(bookie_id, self._ensemble, error)
+            poll.errors.append(error)
+            return None
+        self._order.succeeded(bookie_id)
+        before = view.last_add_confirmed
+        view.confirmed(INVALID_ENTRY_ID if max_lac is None else max_lac)
+        confirmed = view.last_add_confirmed - poll.first + 1
+        if run is not None and confirmed > 0:
+            return _News(run.slice(poll.first, min(run.count, confirmed)))
+        if view.last_add_confirmed > before:
+            return _News()
+        poll.empty += 1
+        return self._enough(poll)
+
+    def _time_left(self, poll: _Poll) -> float:
+        return max(0.0, poll.deadline - self._clock.seconds())
+
+    async def _entry_from(self, bookie_id: str, poll: _Poll) -> "_Told":
+        """One entry at most; also from bookies that have later ones only."""
+        ledger_id = self._view.ledger_id
+        reply = await self._bookies.long_poll(bookie_id, ledger_id, poll.first - 1, self._time_left(poll))
+        if reply.entry is None:
+            return None, reply.max_lac
+        run = EntryRun.of_entries(ledger_id, poll.first, (reply.entry,))
+        self._digester.verify(run)
+        return run, reply.max_lac
+
+    async def _batch_from(self, bookie_id: str, poll: _Poll) -> "_Told":
+        """Several entries, of bookies that know how."""
+        ledger_id = self._view.ledger_id
+        if not self._support.is_expected(bookie_id):
+            return await self._entry_from(bookie_id, poll)
+        try:
+            reply = await self._bookies.read_batch(
+                bookie_id, ledger_id, poll.first, _MAX_COUNT, poll.max_size, patience=self._time_left(poll)
+            )
+        except BadRequestError:
+            self._support.refused(bookie_id)
+            return await self._entry_from(bookie_id, poll)
+        except NoSuchEntryError:
+            return None, None  # time is up, or it has later ones only
+        return verified_prefix(self._digester, ledger_id, reply, poll.first, _MAX_COUNT), reply.max_lac
+
+    def _enough(self, poll: _Poll) -> _News | None:
+        """Whether more answers without news are not worth waiting for."""
+        metadata = self._view.metadata
+        needed = metadata.ensemble_size - metadata.ack_quorum_size + 1
+        if poll.empty >= needed or self._clock.seconds() >= poll.deadline:
+            return _News()
+        return None
+
+
+_Told = tuple[EntryRun | None, int | None]
+"""Verified entries from the one that is waited for on, and the LAC that came with them."""
+
+_Ask = Callable[[str, _Poll], Coroutine[Deferred[Any], Any, _Told]]
+"""A question to one bookie."""

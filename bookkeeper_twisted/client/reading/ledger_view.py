@@ -1,0 +1,121 @@
+"""What a reader knows of its ledger while that may still grow: metadata, LAC, length (S13)."""
+
+from collections.abc import Callable
+
+from ...errors import LedgerClosedError, NoSuchLedgerMetadataError
+from ...metadata.interfaces import ILedgerManager, Versioned
+from ...model import LedgerMetadata
+
+
+def _nothing() -> None:
+    """Ends no watch."""
+
+
+class LedgerView:
+    """The end of a ledger as one handle sees it.
+
+    The LAC never falls.  It rises by what bookies tell, to the entry before the newest ensemble, which
+    began when everything before it was acknowledged, and to the last entry once the ledger is closed;
+    after that it stands.
+
+    :ivar metadata: the newest seen.
+    :ivar last_add_confirmed: -1 if none.
+    :ivar length: bytes of all payloads; of a ledger that is not closed, up to the last entry heard of.
+    """
+
+    def __init__(self, ledger_id: int, stored: Versioned[LedgerMetadata]) -> None:
+        self.ledger_id = ledger_id
+        self.last_add_confirmed = -1
+        self.length = 0
+        self._version = stored.version
+        self._deleted = False
+        self._handle_closed = False
+        self._stop_watching = _nothing
+        self._listeners: dict[Callable[[], None], None] = {}
+        self._adopt(stored.value)
+
+    def _adopt(self, metadata: LedgerMetadata) -> None:
+        self.metadata = metadata
+        if metadata.closed:
+            self.last_add_confirmed, self.length = metadata.last_entry_id, metadata.length
+        else:
+            self.confirmed(metadata.segments[-1].first_entry_id - 1)
+
+    # ---- the end -------------------------------------------------------------------------------------
+
+    @property
+    def closed(self) -> bool:
+        """Whether the ledger is closed."""
+        return self.metadata.closed
+
+    @property
+    def ended(self) -> bool:
+        """Whether there is no point in waiting for more."""
+        return self.closed or self._deleted or self._handle_closed
+
+    def confirmed(self, last_add_confirmed: int, length: int = 0) -> None:
+        """A bookie told of a LAC, and maybe of a length."""
+        if not self.closed:
+            self.length = max(self.length, length)
+            if last_add_confirmed > self.last_add_confirmed:
+                self.last_add_confirmed = last_add_confirmed
+                self._tell()
+
+    def check(self) -> None:
+        """
+        :raises bookkeeper_twisted.errors.LedgerClosedError: the handle was closed.
+        """
+        if self._handle_closed:
+            raise LedgerClosedError(f"the reader of ledger {self.ledger_id} is closed")
+
+    def check_growing(self) -> None:
+        """Whether it makes sense to wait for more.
+
+        :raises bookkeeper_twisted.errors.LedgerClosedError: the handle was closed.
+        :raises bookkeeper_twisted.errors.NoSuchLedgerMetadataError: the ledger was deleted.
+        """
+        self.check()
+        if self._deleted:
+            raise NoSuchLedgerMetadataError(f"ledger {self.ledger_id} was deleted")
+
+    # ---- news ----------------------------------------------------------------------------------------
+
+    def follow(self, ledgers: ILedgerManager) -> None:
+        """Follows the stored metadata until the ledger is closed or deleted, or the handle is closed."""
+        if not self.closed:
+            self._stop_watching = ledgers.watch(self.ledger_id, self.stored)
+
+    def stored(self, news: Versioned[LedgerMetadata] | None) -> None:
+        """The metadata as it is now; None: there is none.  What is older than what is known is ignored."""
+        if news is None:
+            self._deleted = True
+        elif news.version <= self._version:
+            return
+        else:
+            self._version = news.version
+            self._adopt(news.value)
+        if self._deleted or self.closed:
+            self._end_watch()
+        self._tell()
+
+    def listen(self, listener: Callable[[], None]) -> Callable[[], None]:
+        """Calls the listener after each change of anything.
+
+        :returns: a function that ends this.
+        """
+        self._listeners[listener] = None
+        return lambda: self._listeners.pop(listener, None)
+
+    def _tell(self) -> None:
+        for listener in list(self._listeners):
+            listener()
+
+    def close(self) -> None:
+        """The handle is closed: ends the watch, and whoever waits."""
+        self._handle_closed = True
+        self._end_watch()
+        self._tell()
+
+    def _end_watch(self) -> None:
+        stop, self._stop_watching = self._stop_watching, _nothing
+        stop()

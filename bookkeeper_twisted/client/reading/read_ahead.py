@@ -1,0 +1,177 @@
+"""Batches in order, several of them on their way while the consumer works on the one before."""
+
+from collections import deque
+from collections.abc import Callable, Coroutine
+from typing import Any
+
+import attrs
+from twisted.internet.defer import CancelledError, Deferred
+from twisted.python.failure import Failure
+
+from ...ledger.entry_batch import EntryBatch
+
+Fetch = Callable[[int, int, int], Coroutine[Deferred[Any], Any, EntryBatch]]
+"""``fetch(first, max_count, max_size)``."""
+
+_SHARES = 4
+
+
+@attrs.define(eq=False)
+class _Piece:
+    """Entries that are asked for at once.
+
+    :ivar work: the request, None until it is made.
+    :ivar cost: bytes of the budget the request takes.
+    :ivar wanted: False once nobody will take what comes.
+    """
+
+    first: int
+    last: int
+    work: Deferred[None] | None = None
+    cost: int = 0
+    batch: EntryBatch | None = None
+    failure: Failure | None = None
+    wanted: bool = True
+
+
+class ReadAhead:
+    """An asynchronous iterator over the batches from ``first`` to ``last``.
+
+    What waits for the consumer and what was asked for is at most ``budget`` bytes together, of which a
+    request may bring a quarter; an entry that is greater comes all the same, and makes the requests fewer.
+    How many entries a request asks for is learned from the replies, so that the next can be made before
+    this one is answered.  A reply that comes short leaves a gap, which is asked for before anything behind
+    it; the last quarter is kept for that.
+
+    Cancelling a step, and :meth:`aclose`, end the requests under way and let go of what was read.
+    """
+
+    def __init__(self, fetch: Fetch, first: int, last: int, budget: int) -> None:
+        self._fetch = fetch
+        self._next = first
+        self._last = last
+        self._budget = budget
+        self._share = max(1, budget // _SHARES)
+        self._cost = self._share  # of a request; more where entries are greater
+        self._pieces: deque[_Piece] = deque()
+        self._count: int | None = None  # entries of a piece, None as long as nothing is known
+        self._used = 0  # of the budget
+        self._advancing = False
+        self._consumer: Deferred[None] | None = None
+
+    def __aiter__(self) -> "ReadAhead":
+        return self
+
+    async def __anext__(self) -> EntryBatch:
+        self._advance()
+        while self._pieces:
+            head = self._pieces[0]
+            if head.failure is not None:
+                head.failure.raiseException()
+            if head.batch is not None:
+                self._pieces.popleft()
+                self._used -= head.batch.size
+                self._advance()
+                return head.batch
+            await self._something()
+        raise StopAsyncIteration
+
+    async def aclose(self) -> None:
+        """Ends the iteration, whoever waits for its next step."""
+        self.close()
+
+    def close(self) -> None:
+        """As :meth:`aclose`."""
+        self._next = self._last + 1
+        pieces, self._pieces = self._pieces, deque()
+        _drop(pieces)
+        self._wake()
+
+    async def _something(self) -> None:
+        """Waits for an answer."""
+        self._consumer = Deferred()
+        try:
+            await self._consumer
+        except CancelledError:
+            self.close()
+            raise
+
+    def _wake(self) -> None:
+        if self._consumer is not None and not self._consumer.called:
+            self._consumer.callback(None)
+
+    # ---- requests ------------------------------------------------------------------------------------
+
+    def _advance(self) -> None:
+        """Asks for what there is room for, beginning with what the consumer needs first."""
+        if self._advancing:
+            return  # an answer that was there at once
+        self._advancing = True
+        while (piece := self._to_ask()) is not None:
+            piece.cost = self._cost
+            self._used += piece.cost
+            piece.work = Deferred.fromCoroutine(self._ask(piece))
+            piece.work.addErrback(self._failed, piece)
+        self._advancing = False
+
+    def _to_ask(self) -> _Piece | None:
+        """The next piece to ask for, if there is room for it."""
+        piece = next((piece for piece in self._pieces if piece.work is None), None)
+        if piece is not None and piece is self._pieces[0]:
+            return piece
+        if self._pieces and (self._count is None or self._used + 2 * self._cost > self._budget):
+            return None
+        if piece is None and self._next <= self._last:
+            count = self._count or self._last - self._next + 1
+            piece = _Piece(self._next, min(self._next + count - 1, self._last))
+            self._next = piece.last + 1
+            self._pieces.append(piece)
+        return piece
+
+    async def _ask(self, piece: _Piece) -> None:
+        batch = await self._fetch(piece.first, piece.last - piece.first + 1, self._share)
+        self._used += batch.size - piece.cost
+        piece.batch = batch
+        self._learn(piece, batch)
+        if batch.last < piece.last:
+            self._leave_gap(piece, batch.last + 1)
+        self._advance()
+        self._wake()
+
+    def _learn(self, piece: _Piece, batch: EntryBatch) -> None:
+        """How many entries to ask for: about as many as a reply holds."""
+        self._cost = max(self._share, batch.size // len(batch))
+        if self._count is None:
+            self._count = len(batch)
+        elif batch.last < piece.last:
+            self._count = max(1, len(batch) * 7 // 8)  # a gap costs a request, so rather fewer
+        elif 2 * batch.size < self._share:
+            self._count = max(self._count, 2 * len(batch))
+
+    def _leave_gap(self, piece: _Piece, first: int) -> None:
+        """A reply ended before ``first``, within a piece."""
+        if piece.last + 1 == self._next:
+            self._next = first
+        else:
+            self._pieces.insert(self._pieces.index(piece) + 1, _Piece(first, piece.last))
+
+    def _failed(self, failure: Failure, piece: _Piece) -> None:
+        """What is before the piece still comes, what is behind it is not needed."""
+        if not piece.wanted:
+            return
+        self._used -= piece.cost
+        piece.failure = failure
+        self._next = self._last + 1
+        behind = list(self._pieces)[self._pieces.index(piece) + 1 :]
+        for _ in behind:
+            self._pieces.pop()
+        _drop(behind)
+        self._wake()
+
+
+def _drop(pieces: "deque[_Piece] | list[_Piece]") -> None:
+    """Nobody wants these any more."""
+    for piece in pieces:
+        piece.wanted = False
+        if piece.work is not None:
+            piece.work.cancel()

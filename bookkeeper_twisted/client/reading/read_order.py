@@ -1,0 +1,84 @@
+"""In which order the bookies that keep an entry are asked for it."""
+
+from collections.abc import Collection, Sequence
+from typing import Protocol
+
+from ...errors import NoSuchEntryError
+from ...ledger.schedule import Schedule
+from .bookie_health import BookieHealth
+
+_HEALTHY, _FAILED, _READ_ONLY, _SLOW, _UNKNOWN = range(5)
+
+
+class KnownBookies(Protocol):
+    """Who is there, as :class:`~bookkeeper_twisted.client.placement.bookie_watcher.BookieWatcher` knows it."""
+
+    @property
+    def writable(self) -> Collection[str]:
+        """Those that take new ledgers."""
+
+    @property
+    def read_only(self) -> Collection[str]:
+        """Those that only give entries."""
+
+
+class ReadOrder:
+    """The order of one reader.
+
+    It begins with the order of the write set, which spreads the load.  A *sticky* reader stays with one
+    bookie as long as that does not fail, which is kinder to caches; it needs ensembles in which
+    everybody keeps every entry.
+
+    :ivar schedule: which bookies keep which entries.
+    :param reorder: whether bookies that are likely to fail, or to take long, are asked last.
+    :param sticky: the position to begin with, None to spread the load.
+    """
+
+    def __init__(
+        self, schedule: Schedule, known: KnownBookies, health: BookieHealth, reorder: bool, sticky: int | None
+    ) -> None:  # fmt: skip
+        self.schedule = schedule
+        self._known = known
+        self._health = health
+        self._reorder = reorder
+        self._sticky = None if schedule.striped else sticky
+
+    def of(self, ensemble: Sequence[str], entry_id: int) -> list[str]:
+        """The bookies of an entry's write set."""
+        first = entry_id if self._sticky is None else self._sticky
+        return self.preferred([ensemble[position] for position in self.schedule.write_set(first)])
+
+    def everybody(self, ensemble: Sequence[str], entry_id: int) -> list[str]:
+        """The whole ensemble, beginning with those that will hear of an entry that comes."""
+        start = entry_id % len(ensemble)
+        return self.preferred([*ensemble[start:], *ensemble[:start]])
+
+    def preferred(self, bookies: list[str]) -> list[str]:
+        """The same bookies, the most promising first; equally promising ones stay as they are."""
+        return sorted(bookies, key=self._rank) if self._reorder else bookies
+
+    def _rank(self, bookie_id: str) -> tuple[int, float]:
+        if bookie_id not in self._known.writable and bookie_id not in self._known.read_only:
+            return _UNKNOWN, 0.0
+        if self._health.is_slow(bookie_id):
+            return _SLOW, 0.0
+        if bookie_id not in self._known.writable:
+            return _READ_ONLY, 0.0
+        failed_at = self._health.failed_at(bookie_id)
+        return (_HEALTHY, 0.0) if failed_at is None else (_FAILED, failed_at)
+
+    def succeeded(self, bookie_id: str) -> None:
+        """A bookie gave what it was asked for."""
+        self._health.succeeded(bookie_id)
+
+    def overtaken(self, bookie_id: str) -> None:
+        """A bookie that was asked later was faster."""
+        self._health.was_slow(bookie_id)
+
+    def failed(self, bookie_id: str, ensemble: Sequence[str], error: Exception) -> None:
+        """A bookie did not give what it was asked for; a sticky reader leaves it."""
+        self._health.failed(bookie_id, error)
+        if self._sticky is None or isinstance(error, NoSuchEntryError):
+            return
+        if bookie_id == ensemble[self._sticky]:
+            self._sticky = (self._sticky + 1) % len(ensemble)

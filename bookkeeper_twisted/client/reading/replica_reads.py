@@ -1,0 +1,294 @@
+"""Reading entries from whichever replica gives them whole.
+
+A read asks the bookies of the write set one after the other (:mod:`.read_order`), the next one also when
+one takes long (:mod:`.speculation`).  An error, a missing entry and bytes that do not verify all lead to
+the next one; what verified before a damaged entry is kept (S18).  Bookies that do not know batch reads,
+and striped ledgers, are read entry by entry, many at a time.
+"""
+
+from collections.abc import Callable, Collection, Coroutine, Mapping, Sequence
+from functools import partial
+from typing import Any
+
+import attrs
+from twisted.internet.defer import Deferred
+
+from ...codec.digest import Digester
+from ...codec.runs import BatchReply, ReadReply
+from ...errors import (
+    BadRequestError,
+    BookieHandleNotAvailableError,
+    BookKeeperError,
+    DigestMatchError,
+    NoSuchEntryError,
+    NoSuchLedgerError,
+    Status,
+    UnexpectedConditionError,
+)
+from ...ledger.schedule import Schedule
+from ...model import EntryRun, LedgerMetadata
+from ...protocol.client.reply_errors import error_of
+from ..context import ClientContext
+from .speculation import Speculation
+
+MAX_SINGLE_READS = 256
+"""Entries asked for one by one at a time."""
+
+_FIRST_GUESS = 16 << 10
+_MAX_COUNT = (1 << 31) - 1
+
+
+def most_telling(errors: Sequence[Exception]) -> Exception:
+    """What to report where every replica failed.
+
+    The first error that is neither "missing" nor "no connection"; else that a bookie could not be
+    asked; so an entry is only called missing if every bookie said so.
+    """
+    for error in errors:
+        if not isinstance(error, NoSuchEntryError | NoSuchLedgerError | BookieHandleNotAvailableError):
+            return error
+    for error in errors:
+        if isinstance(error, BookieHandleNotAvailableError):
+            return error
+    return errors[-1]
+
+
+def verified_prefix(digester: Digester, ledger_id: int, reply: BatchReply, first: int, count: int) -> EntryRun:
+    """The entries of a batch reply before the first that is not what was asked for; at least one (S18).
+
+    :param count: at most so many.
+    :raises DigestMatchError: there is none.
+    :raises UnexpectedConditionError: the reply has no entries, or others.
+    """
+    run = reply.entries
+    if run is None or run.first != first or run.ledger_id != ledger_id:
+        raise UnexpectedConditionError(f"a batch read of ledger {ledger_id} entry {first} gave no such entry")
+    run = run.slice(first, min(run.count, count))
+    try:
+        digester.verify(run)
+    except DigestMatchError as error:
+        if error.entry_id <= first:
+            raise
+        return run.slice(first, error.entry_id - first)
+    return run
+
+
+async def _all_of(works: Sequence[Coroutine[Deferred[Any], Any, None]]) -> None:
+    """Runs all at once; an error or a cancellation of one ends the others."""
+    running = [Deferred.fromCoroutine(work) for work in works]
+    try:
+        for one in running:
+            await one
+    finally:
+        for one in running:
+            one.addErrback(lambda _: None)
+            one.cancel()
+
+
+@attrs.define
+class _BatchAttempt:
+    """What batch reads of one range came to.
+
+    :ivar unreached: bookies without a connection, or that closed it.
+    :ivar incomplete: some replica was not asked because it knows no batch reads.
+    """
+
+    errors: list[Exception] = attrs.field(factory=list)
+    unreached: dict[str, Exception] = attrs.field(factory=dict)
+    incomplete: bool = False
+
+
+@attrs.define
+class _SingleReads:
+    """What single reads of one range came to.
+
+    :ivar answered: bookies that gave an entry.
+    """
+
+    wanted: range
+    stored: dict[int, bytes] = attrs.field(factory=dict)
+    errors: dict[int, list[Exception]] = attrs.field(factory=dict)
+    answered: set[str] = attrs.field(factory=set)
+
+    def missing(self) -> list[int]:
+        """What is not there yet."""
+        return [entry_id for entry_id in self.wanted if entry_id not in self.stored]
+
+    def failed(self, entry_id: int, error: Exception) -> None:
+        """One replica did not give an entry."""
+        self.errors.setdefault(entry_id, []).append(error)
+
+    def prefix(self) -> list[bytes]:
+        """The entries up to the first that no replica gave; at least one.
+
+        :raises BookKeeperError: why there is not even the first.
+        """
+        first = self.wanted.start
+        if first not in self.stored:
+            raise most_telling(self.errors[first])
+        end = next(iter(self.missing()), self.wanted.stop)
+        return [self.stored[entry_id] for entry_id in range(first, end)]
+
+
+class ReplicaReader:
+    """Reads the entries of one ledger, whose metadata may be replaced by a newer version.
+
+    :ivar metadata: where the entries are.
+    :ivar order: in which order bookies are asked.
+    """
+
+    def __init__(
+        self, context: ClientContext, digester: Digester, ledger_id: int, metadata: LedgerMetadata,
+        heard_lac: Callable[[int], None] = lambda lac: None,
+    ) -> None:  # fmt: skip
+        """:param heard_lac: told of each LAC that a bookie mentions."""
+        config = context.config
+        self.metadata = metadata
+        self._clock = context.clock
+        self._bookies = context.bookies
+        self._digester = digester
+        self._ledger_id = ledger_id
+        self._heard_lac = heard_lac
+        self._schedule = Schedule(
+            metadata.ensemble_size, metadata.write_quorum_size, metadata.ack_quorum_size
+        )  # fmt: skip
+        self.order = context.read_order(self._schedule)
+        self._patience = context.read_patience
+        self._support = context.batch_support
+        self._max_frame_size = config.netty_max_frame_size_bytes
+        # the entries a bookie of a striped ledger holds are not consecutive
+        self._batching = config.batch_read_enabled and not self._schedule.striped
+        self._usual_size = _FIRST_GUESS
+
+    async def fetch(self, first: int, max_count: int, max_size: int) -> EntryRun:
+        """Entries from ``first`` on: at least one, fewer than asked for where that is all one reply gave.
+
+        :param max_count: > 0.
+        :param max_size: bytes; <= 0, or more than a frame holds: what a frame holds.
+        """
+        count = min(max_count, self._entries_of_segment(first), _MAX_COUNT)
+        size = min(max_size, self._max_frame_size) if max_size > 0 else self._max_frame_size
+        if not self._batching:
+            return await self._one_by_one(first, count, size)
+        attempt = _BatchAttempt()
+        run = await self._by_batch(first, count, size, attempt)
+        if run is not None:
+            return run
+        if attempt.errors and not attempt.incomplete:
+            raise most_telling([*attempt.errors, *attempt.unreached.values()])
+        return await self._one_by_one(first, count, size, attempt.unreached)
+
+    async def _by_batch(self, first: int, count: int, size: int, attempt: _BatchAttempt) -> EntryRun | None:
+        """The first verified answer, None if there is none."""
+        replicas = self._replicas(first)
+        capable = [bookie_id for bookie_id in replicas if self._support.is_expected(bookie_id)]
+        attempt.incomplete = len(capable) < len(replicas)
+        reads = [partial(self._batch_from, bookie_id, first, count, size, attempt) for bookie_id in capable]
+        success = await Speculation(self._clock, reads, self._patience).run()
+        if success is None:
+            return None
+        for index in success.overtaken:
+            self.order.overtaken(capable[index])
+        return success.result
+
+    async def _batch_from(
+        self, bookie_id: str, first: int, count: int, size: int, attempt: _BatchAttempt
+    ) -> EntryRun | None:
+        try:
+            reply = await self._bookies.read_batch(bookie_id, self._ledger_id, first, count, size)
+            self._support.gave_one(bookie_id)
+            run = self._verified_prefix(reply, first, count)
+        except BadRequestError:
+            self._support.refused(bookie_id)
+            attempt.incomplete = True
+            return None
+        except BookKeeperError as error:
+            self._failed(bookie_id, first, error)
+            if isinstance(error, BookieHandleNotAvailableError):
+                attempt.unreached[bookie_id] = error
+            else:
+                attempt.errors.append(error)
+            return None
+        self._succeeded(bookie_id, reply.max_lac)
+        return run
+
+    def _failed(self, bookie_id: str, entry_id: int, error: Exception) -> None:
+        self.order.failed(bookie_id, self.metadata.ensemble_at(entry_id), error)
+
+    def _succeeded(self, bookie_id: str, lac: int | None) -> None:
+        self.order.succeeded(bookie_id)
+        if lac is not None:
+            self._heard_lac(lac)
+
+    def _entries_of_segment(self, first: int) -> int:
+        """How many entries from ``first`` on are kept by the same bookies."""
+        starts = [s.first_entry_id for s in self.metadata.segments if s.first_entry_id > first]
+        return min(starts) - first if starts else _MAX_COUNT
+
+    def _replicas(self, entry_id: int) -> list[str]:
+        return self.order.of(self.metadata.ensemble_at(entry_id), entry_id)
+
+    def _verified_prefix(self, reply: BatchReply, first: int, count: int) -> EntryRun:
+        run = verified_prefix(self._digester, self._ledger_id, reply, first, count)
+        self._usual_size = run.size // run.count
+        return run
+
+    # ---- entry by entry ------------------------------------------------------------------------------
+
+    async def _one_by_one(
+        self, first: int, count: int, max_size: int, batch_unreached: Collection[str] = ()
+    ) -> EntryRun:
+        """:param batch_unreached: bookies whose connection ended on a batch read."""
+        window = max(1, min(count, MAX_SINGLE_READS, max_size // self._usual_size))
+        reads = _SingleReads(range(first, first + window))
+        size = self._schedule.ensemble_size
+        replicas = [self._replicas(first + i) for i in range(min(window, size))]  # they repeat after that
+        by_entry = {entry_id: replicas[(entry_id - first) % size] for entry_id in reads.wanted}
+        rounds = [partial(self._round, rank, by_entry, reads) for rank in range(self._schedule.write_quorum)]
+        await Speculation(self._clock, rounds, self._patience).run()
+        run = EntryRun.of_entries(self._ledger_id, first, reads.prefix())
+        self._usual_size = run.size // run.count
+        for bookie_id in batch_unreached:
+            if bookie_id in reads.answered:
+                self._support.lost_connection(bookie_id)
+        return run
+
+    async def _round(self, rank: int, replicas: Mapping[int, list[str]], reads: _SingleReads) -> bool | None:
+        """Asks the replica of a rank for each entry that is missing.
+
+        :returns: True if nothing is missing then.
+        """
+        by_bookie: dict[str, list[int]] = {}
+        for entry_id in reads.missing():
+            by_bookie.setdefault(replicas[entry_id][rank], []).append(entry_id)
+        await _all_of([self._read_from(bookie_id, ids, reads) for bookie_id, ids in by_bookie.items()])
+        return None if reads.missing() else True
+
+    async def _read_from(self, bookie_id: str, entry_ids: Sequence[int], reads: _SingleReads) -> None:
+        try:
+            replies = await self._bookies.read_many(bookie_id, self._ledger_id, entry_ids)
+        except BookKeeperError as error:
+            self._failed(bookie_id, entry_ids[0], error)
+            for entry_id in entry_ids:
+                reads.failed(entry_id, error)
+            return
+        for entry_id, reply in zip(entry_ids, replies, strict=True):
+            problem = self._problem(entry_id, reply)
+            if problem is not None:
+                self._failed(bookie_id, entry_id, problem)
+                reads.failed(entry_id, problem)
+            elif reply.entry is not None:
+                self._succeeded(bookie_id, reply.max_lac)
+                reads.stored[entry_id] = reply.entry
+                reads.answered.add(bookie_id)
+
+    def _problem(self, entry_id: int, reply: ReadReply) -> Exception | None:
+        if reply.status is not Status.EOK:
+            return error_of(reply.status, self._ledger_id, entry_id)
+        if reply.entry is None:
+            return DigestMatchError(self._ledger_id, entry_id, "nothing came with the reply")
+        try:
+            self._digester.verify(EntryRun.of_entries(self._ledger_id, entry_id, (reply.entry,)))
+        except DigestMatchError as error:
+            return error
+        return None

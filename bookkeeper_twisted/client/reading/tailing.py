@@ -1,0 +1,95 @@
+"""Following a ledger while it is written: every entry as soon as it is confirmed, until the ledger is closed."""
+
+from collections.abc import AsyncIterator, Callable, Coroutine
+from typing import Any
+
+from twisted.internet.defer import Deferred
+from twisted.internet.interfaces import IReactorTime
+
+from ...errors import NoSuchEntryError, NoSuchLedgerError
+from ...ledger.entry_batch import EntryBatch
+from ...model import Entry
+from .lac_reads import LacReads
+from .ledger_view import LedgerView
+
+POLL_TIME = 5.0
+"""Seconds a bookie is asked to wait for news; the end of the ledger is heard of from the metadata."""
+
+POLL_BYTES = 64 << 10
+"""Most that comes with the news; the rest of what is confirmed is read without waiting."""
+
+FIRST_PAUSE = 0.1
+LONGEST_PAUSE = 2.0
+"""Between polls that end at once without news, as those of a fenced ledger, or of one nobody has written to."""
+
+Fetch = Callable[[int, int, int], Coroutine[Deferred[Any], Any, EntryBatch]]
+"""``fetch(first, max_count, max_size)``."""
+
+
+class Tail:
+    """The entries of one ledger from ``first`` on, never one above the LAC (S12, S13)."""
+
+    def __init__(
+        self, clock: IReactorTime, view: LedgerView, reads: LacReads, fetch: Fetch, first: int, batch_bytes: int
+    ) -> None:  # fmt: skip
+        self._clock = clock
+        self._view = view
+        self._reads = reads
+        self._fetch = fetch
+        self._next = first
+        self._batch_bytes = batch_bytes
+        self._pause = FIRST_PAUSE
+
+    async def entries(self) -> AsyncIterator[Entry]:
+        """Ends with the ledger.
+
+        :raises BookKeeperError: an entry cannot be read, no bookie can be asked, or the ledger was deleted.
+        """
+        while True:
+            if self._next <= self._view.last_add_confirmed:
+                batch: EntryBatch | None = await self._fetch(self._next, self._available, self._batch_bytes)
+            elif self._view.closed:
+                return
+            else:
+                batch = await self._news()
+            if batch is not None:
+                self._next = batch.last + 1
+                for entry in batch:
+                    yield entry
+
+    @property
+    def _available(self) -> int:
+        """How many entries may be read now."""
+        return self._view.last_add_confirmed - self._next + 1
+
+    async def _news(self) -> EntryBatch | None:
+        """Waits for something to happen; the next entries, if that is what happened."""
+        self._view.check_growing()
+        began, known = self._clock.seconds(), self._view.last_add_confirmed
+        try:
+            batch = await self._reads.wait_for_batch(self._next, POLL_TIME, POLL_BYTES)
+        except (NoSuchEntryError, NoSuchLedgerError):
+            batch = None  # nothing was written yet, or nothing to this ensemble
+        if self._view.last_add_confirmed > known:
+            self._pause = FIRST_PAUSE
+        elif not self._view.ended and self._clock.seconds() - began < self._pause:
+            await self._rest()
+        return batch
+
+    async def _rest(self) -> None:
+        """A pause, longer each time, that any change of the ledger ends."""
+
+        def wake() -> None:
+            if not over.called:
+                over.callback(None)
+
+        over: Deferred[None] = Deferred()
+        timer = self._clock.callLater(self._pause, wake)
+        forget = self._view.listen(wake)
+        self._pause = min(2 * self._pause, LONGEST_PAUSE)
+        try:
+            await over
+        finally:
+            forget()
+            if timer.active():
+                timer.cancel()

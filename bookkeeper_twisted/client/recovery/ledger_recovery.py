@@ -1,0 +1,151 @@
+"""Closing a ledger whose writer may be dead, or alive: after the last entry it can have acknowledged (S17).
+
+The steps are those of the class below, in this order.  Each may be repeated by anybody at any time, by
+several at once too: the ledger stays IN_RECOVERY until somebody closes it, and whoever comes second
+adopts what the first stored (S14).  So a recovery that dies, or fails, leaves nothing to clean up.
+"""
+
+from collections.abc import Callable
+from typing import TypeVar
+
+import attrs
+from twisted.internet.defer import Deferred
+
+from ...codec.digest import Digester
+from ...errors import (
+    BookKeeperError,
+    ClientClosedError,
+    LedgerRecoveryError,
+    RequestTimeoutError,
+    UnauthorizedAccessError,
+    UnexpectedConditionError,
+)
+from ...ledger.recovery_rules import RecoveryRules
+from ...metadata.interfaces import Versioned
+from ...metadata.update_loop import update
+from ...model import INVALID_ENTRY_ID, LedgerMetadata, LedgerState
+from ..context import ClientContext
+from ..reading.replica_reads import ReplicaReader
+from ..writing.ensemble_change import RememberedEnsembleChange
+from .fencing import FencingCoverage
+from .recovery_reads import RecoveryReads
+from .write_back import WriteBack
+
+T = TypeVar("T")
+
+_KEPT = (UnauthorizedAccessError, RequestTimeoutError, ClientClosedError)
+"""Errors that reach the caller as they are."""
+
+
+class LedgerRecovery:
+    """One recovery of one ledger.
+
+    :param rules: makes the rules, once the metadata is known that they are for.
+    """
+
+    def __init__(
+        self, context: ClientContext, ledger_id: int, digester: Digester,
+        rules: Callable[[LedgerMetadata], RecoveryRules] = RecoveryRules,
+    ) -> None:  # fmt: skip
+        self._context = context.with_flow()
+        self._ledger_id = ledger_id
+        self._digester = digester
+        self._rules_for = rules
+
+    async def run(self, known: Versioned[LedgerMetadata]) -> Versioned[LedgerMetadata]:
+        """
+        :param known: the metadata as last seen.
+        :returns: the metadata of the closed ledger, as stored.
+        :raises bookkeeper_twisted.errors.UnauthorizedAccessError: a bookie knows another password.
+        :raises bookkeeper_twisted.errors.RequestTimeoutError: too few bookies answered, for lack of time.
+        :raises bookkeeper_twisted.errors.LedgerRecoveryError: it failed for another reason, its cause.
+        """
+        try:
+            return await Deferred.fromCoroutine(self._recover(known)).addBoth(self._leave)
+        except _KEPT:
+            raise
+        except BookKeeperError as error:
+            raise LedgerRecoveryError(f"ledger {self._ledger_id} was not recovered: {error}") from error
+
+    def _leave(self, outcome: T) -> T:
+        self._context.bookies.retire()
+        return outcome
+
+    async def _recover(self, known: Versioned[LedgerMetadata]) -> Versioned[LedgerMetadata]:
+        stored = await self._announce(known)
+        if stored.value.closed:
+            return stored
+        rules = self._rules_for(stored.value)
+        fence = FencingCoverage(self._context.bookies, self._digester, self._ledger_id, rules)
+        heard = await fence.read()
+        confirmed = rules.confirmed(heard.last_add_confirmed)
+        changes = RememberedEnsembleChange(stored.value, self._context.watcher)
+        last, length = await self._rescue(rules, confirmed, changes)
+        if last == confirmed:  # nothing was found that would tell the length
+            length = await self._length_of(stored.value, confirmed, fence.lengths)
+        return await self._close(stored, last, length, changes)
+
+    async def _announce(self, known: Versioned[LedgerMetadata]) -> Versioned[LedgerMetadata]:
+        """IN_RECOVERY: from here on its writer cannot change the ensembles (S15).
+
+        A ledger that is IN_RECOVERY already is recovered all the same: whoever began may be dead.
+        """
+
+        def is_open(metadata: LedgerMetadata) -> bool:
+            return metadata.state is LedgerState.OPEN
+
+        def announced(metadata: LedgerMetadata) -> LedgerMetadata:
+            return attrs.evolve(metadata, state=LedgerState.IN_RECOVERY)
+
+        return await update(self._context.ledgers, self._ledger_id, known, is_open, announced)
+
+    async def _rescue(self, rules: RecoveryRules, confirmed: int, changes: RememberedEnsembleChange) -> tuple[int, int]:
+        """Reads beyond what is confirmed and writes everything that is found back.
+
+        :returns: the last entry, and the length up to there if there is any beyond what was confirmed.
+        """
+        context, config = self._context, self._context.config
+        batch_size = config.netty_max_frame_size_bytes if config.batch_read_enabled else 0
+        reads = RecoveryReads(
+            context.bookies, self._digester, self._ledger_id, rules, context.batch_support, batch_size,
+            config.recovery_read_batch_size,
+        )  # fmt: skip
+        back = WriteBack(
+            context.clock, context.bookies, self._digester, self._ledger_id, rules, changes, confirmed, context.terms,
+            config.max_in_flight_bytes,
+        )  # fmt: skip
+        try:
+            following = confirmed + 1
+            while (run := await reads.entries_from(following)) is not None:
+                await back.add(run)
+                following = run.last + 1
+            await back.finish()
+        finally:
+            back.abandon()
+        return back.last_add_confirmed, back.length
+
+    async def _length_of(self, metadata: LedgerMetadata, last: int, told: dict[int, int]) -> int:
+        """Length up to an entry.  That of another entry, heard with the LAC, would not do: it may be one
+        that was never acknowledged."""
+        if last == INVALID_ENTRY_ID:
+            return 0
+        if last in told:
+            return told[last]
+        run = await ReplicaReader(self._context, self._digester, self._ledger_id, metadata).fetch(last, 1, 0)
+        return self._digester.entry(self._ledger_id, last, run.entry(last)).length
+
+    async def _close(
+        self, stored: Versioned[LedgerMetadata], last: int, length: int, changes: RememberedEnsembleChange
+    ) -> Versioned[LedgerMetadata]:
+        """CLOSED, unless somebody else closed it: then that is the truth, and ours is forgotten."""
+
+        def is_not_closed(metadata: LedgerMetadata) -> bool:
+            if metadata.state is LedgerState.OPEN:
+                raise UnexpectedConditionError(f"ledger {self._ledger_id} was reopened while it was recovered")
+            return not metadata.closed
+
+        def closed(metadata: LedgerMetadata) -> LedgerMetadata:
+            changed = changes.applied_to(metadata)
+            return attrs.evolve(changed, state=LedgerState.CLOSED, last_entry_id=last, length=length)
+
+        return await update(self._context.ledgers, self._ledger_id, stored, is_not_closed, closed)

@@ -1,0 +1,166 @@
+"""Reading beyond the last add confirmed: which entries a recovery keeps, and where the ledger ends.
+
+What is decided is decided entry by entry: all bookies of the write set are asked, and
+:class:`~bookkeeper_twisted.ledger.recovery_rules.EntryVote` counts.  A batch read is only a faster way to entries that
+are there; it never says where the ledger ends, and when it gives nothing the next entry is put to the vote.
+"""
+
+from twisted.internet.defer import Deferred
+from twisted.python.failure import Failure
+
+from ...codec.digest import Digester
+from ...codec.runs import BatchReply
+from ...errors import BadRequestError, BookKeeperError, DigestMatchError
+from ...ledger.recovery_rules import EntryVote, RecoveryRules, Verdict
+from ...model import EntryRun
+from ..interfaces import IBookieClient
+from ..reading.batch_support import BatchSupport
+from ..reading.replica_reads import most_telling, verified_prefix
+
+_MAX_COUNT = (1 << 31) - 1
+
+
+class RecoveryReads:
+    """Reads the last ensemble of one ledger, fencing.
+
+    :param batch_size: bytes of a batch read; 0 reads no batches.
+    :param max_votes: entries put to the vote at a time, where batch reads do not help.
+    """
+
+    def __init__(
+        self, bookies: IBookieClient, digester: Digester, ledger_id: int, rules: RecoveryRules, support: BatchSupport,
+        batch_size: int, max_votes: int,
+    ) -> None:  # fmt: skip
+        self._bookies = bookies
+        self._digester = digester
+        self._ledger_id = ledger_id
+        self._rules = rules
+        self._ensemble = rules.metadata.segments[-1].bookies
+        self._support = support
+        # the entries a bookie of a striped ledger holds are not consecutive
+        self._batch_size = 0 if rules.schedule.striped else batch_size
+        self._max_votes = max_votes
+        self._window = 1
+        self._source: str | None = None
+        self._end: int | None = None
+
+    async def entries_from(self, first: int) -> EntryRun | None:
+        """The entries from ``first`` on, at least one, or None where the ledger ends.
+
+        :raises BookKeeperError: too few bookies answered to say whether the entry was acknowledged.
+        """
+        if first == self._end:
+            return None
+        run = await self._by_batch(first)
+        return run if run is not None else await self._by_votes(first)
+
+    # ---- batches -------------------------------------------------------------------------------------
+
+    async def _by_batch(self, first: int) -> EntryRun | None:
+        """What the bookie that had the entry before has from here on; None says nothing."""
+        source = self._source
+        if source is None or not self._batch_size or not self._support.is_expected(source):
+            return None
+        try:
+            reply = await self._read_batch(source, first)
+            self._support.gave_one(source)
+            return verified_prefix(self._digester, self._ledger_id, reply, first, _MAX_COUNT)
+        except BadRequestError:
+            self._support.refused(source)
+        except BookKeeperError:
+            self._source = None
+        return None
+
+    def _read_batch(self, bookie_id: str, first: int) -> "Deferred[BatchReply]":
+        return self._bookies.read_batch(
+            bookie_id, self._ledger_id, first, _MAX_COUNT, self._batch_size, self._rules.read_flags(),
+            self._digester.master_key,
+        )  # fmt: skip
+
+    # ---- votes ---------------------------------------------------------------------------------------
+
+    async def _by_votes(self, first: int) -> EntryRun | None:
+        """Puts the next entries to the vote, more at a time the further it goes."""
+        votes = [Deferred.fromCoroutine(self._vote(first + i)) for i in range(self._window)]
+        stored: list[bytes] = []
+        try:
+            for vote in votes:
+                entry = await vote
+                if entry is None:
+                    self._end = first + len(stored)
+                    break
+                stored.append(entry)
+        except BookKeeperError:
+            if not stored:
+                raise
+        finally:
+            for vote in votes:  # what comes after the end, or after an error, is not wanted any more
+                vote.addErrback(lambda _: None)
+                vote.cancel()
+        if len(stored) == self._window and not self._batch_size:
+            self._window = min(2 * self._window, self._max_votes)
+        return EntryRun.of_entries(self._ledger_id, first, stored) if stored else None
+
+    async def _vote(self, entry_id: int) -> bytes | None:
+        """One entry, or None if it was never acknowledged."""
+        poll = _Poll(self._rules)
+        asked = [Deferred.fromCoroutine(self._ask(b, entry_id, poll)) for b in self._write_set(entry_id)]
+        for answer in asked:
+            answer.addErrback(poll.crashed)
+        try:
+            await poll.decided
+        finally:
+            for answer in asked:
+                answer.cancel()
+        if poll.vote.verdict is Verdict.UNDECIDABLE:
+            raise most_telling(poll.vote.errors)
+        self._source = poll.source
+        return poll.entry
+
+    def _write_set(self, entry_id: int) -> list[str]:
+        return [self._ensemble[position] for position in self._rules.schedule.write_set(entry_id)]
+
+    async def _ask(self, bookie_id: str, entry_id: int, poll: "_Poll") -> None:
+        flags, key = self._rules.read_flags(), self._digester.master_key
+        try:
+            reply = await self._bookies.read(bookie_id, self._ledger_id, entry_id, flags, key)
+            if reply.entry is None:
+                raise DigestMatchError(self._ledger_id, entry_id, "nothing came with the reply")
+            self._digester.entry(self._ledger_id, entry_id, reply.entry)
+        except BookKeeperError as error:
+            poll.failed(error)
+        else:
+            poll.found(bookie_id, reply.entry)
+
+
+class _Poll:
+    """One entry that is voted on.
+
+    :ivar decided: fires with the first verdict.
+    :ivar entry: as stored, None if there is none.
+    :ivar source: the bookie that gave it.
+    """
+
+    def __init__(self, rules: RecoveryRules) -> None:
+        self.vote = EntryVote(rules)
+        self.decided: Deferred[None] = Deferred()
+        self.entry: bytes | None = None
+        self.source: str | None = None
+
+    def found(self, bookie_id: str, entry: bytes) -> None:
+        if not self.decided.called:
+            self.entry, self.source = entry, bookie_id
+        self.vote.found()
+        self._tell()
+
+    def failed(self, error: Exception) -> None:
+        self.vote.failed(error)
+        self._tell()
+
+    def crashed(self, failure: Failure) -> None:
+        if not self.decided.called:  # else it was only cancelled
+            self.decided.errback(failure)
+
+    def _tell(self) -> None:
+        if self.vote.verdict is not Verdict.OPEN and not self.decided.called:
+            self.decided.callback(None)

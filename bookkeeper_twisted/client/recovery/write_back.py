@@ -1,0 +1,119 @@
+"""Writing what a recovery keeps to the whole write quorum, before the ledger is closed with it (S17)."""
+
+import struct
+from collections.abc import Iterator, Sequence
+from itertools import pairwise
+
+from twisted.internet.defer import Deferred
+from twisted.internet.interfaces import IReactorTime
+
+from ...codec.digest import Digester
+from ...errors import LedgerRecoveryError
+from ...ledger.recovery_rules import RecoveryRules
+from ...model import EntryRun
+from ..interfaces import IBookieClient
+from ..writing.ensemble_change import RememberedEnsembleChange
+from ..writing.exclusive_log import ExclusiveLog
+from ..writing.log_terms import TermPool
+from ..writing.pending_run import RunSealer
+from ..writing.quorum_writer import AddRules, QuorumWriter
+
+_LENGTH = struct.Struct(">q")
+_LENGTH_AT = 24
+
+_RUN_BYTES = 1 << 20
+"""Of entries that are sent together."""
+
+
+class WriteBack:
+    """Adds entries again, with the same ids, payloads and lengths.
+
+    The headers are new: the LAC in them is the one the recovery began with.  What is in place since then is
+    not confirmed before the ledger is closed with it: its writer, or another recovery, may close it before
+    these entries, and no reader must have been told that they count (S13, S14).  A bookie that fails is replaced, but
+    only in what is remembered here; the metadata changes once, when the ledger is closed.
+
+    :param last_add_confirmed: the entry before the first that will be added.
+    """
+
+    def __init__(
+        self, clock: IReactorTime, bookies: IBookieClient, digester: Digester, ledger_id: int, rules: RecoveryRules,
+        changes: RememberedEnsembleChange, last_add_confirmed: int, terms: TermPool, max_in_flight: int,
+    ) -> None:  # fmt: skip
+        self._digester = digester
+        self._confirmed = last_add_confirmed
+        self._max_in_flight = max_in_flight
+        shape = bookies.add_shape(ledger_id, digester.size, digester.master_key, rules.add_flags())
+        self._sealer = RunSealer(ledger_id, shape, digester, rules.schedule, last_add_confirmed)
+        self._log = ExclusiveLog.unbounded(shape, terms)
+        self._waiting: Deferred[None] | None = None
+        self._writer = QuorumWriter(
+            clock, bookies, rules.schedule, rules.metadata.segments[-1].bookies, changes, AddRules(), self._wake,
+            self._ended, last_add_confirmed,
+        )  # fmt: skip
+
+    @property
+    def last_add_confirmed(self) -> int:
+        """The last entry that is in place, as all before it are."""
+        return self._writer.completed
+
+    @property
+    def length(self) -> int:
+        """Of the ledger up to there, once an entry was added."""
+        return self._writer.length
+
+    async def add(self, run: EntryRun) -> None:
+        """Sends the entries that follow those before; waits while too much is under way.
+
+        :raises BookKeeperError: an entry cannot get its ack quorum.
+        """
+        for payloads, length in _stretches(run, self._digester.payloads(run)):
+            self._log.offer_many(payloads)
+            self._sealer.length = length
+            while (pending := self._sealer.take(self._log, _RUN_BYTES, self._confirmed)) is not None:
+                self._writer.send(pending)
+        while self._writer.failure is None and self._writer.in_flight > self._max_in_flight:
+            await self._next_news()
+        self._check()
+
+    async def finish(self) -> None:
+        """Waits until everything is in place.
+
+        :raises BookKeeperError: as :meth:`add`.
+        """
+        while self._writer.failure is None and not self._writer.idle:
+            await self._next_news()
+        self._check()
+
+    def abandon(self) -> None:
+        """Answers are not waited for any more; harmless after :meth:`finish`."""
+        self._writer.stop(LedgerRecoveryError("the recovery was given up"))
+
+    def _check(self) -> None:
+        if self._writer.failure is not None:
+            raise self._writer.failure
+
+    async def _next_news(self) -> None:
+        self._waiting = Deferred()
+        await self._waiting
+
+    def _ended(self, error: Exception) -> None:
+        self._log.abandon(error)
+        self._wake()
+
+    def _wake(self) -> None:
+        waiting, self._waiting = self._waiting, None
+        if waiting is not None and not waiting.called:
+            waiting.callback(None)
+
+
+def _stretches(run: EntryRun, payloads: Sequence[bytes]) -> Iterator[tuple[Sequence[bytes], int]]:
+    """Payloads and length before them, of the stretches in which lengths add up.
+
+    They always do, except where the writer was told the ids: it counts in the order of its calls.
+    """
+    ends = [_LENGTH.unpack_from(stored, _LENGTH_AT)[0] for stored in run.entries()]
+    starts = [end - len(payload) for end, payload in zip(ends, payloads, strict=True)]
+    breaks = [i for i, (end, start) in enumerate(zip(ends, starts[1:], strict=False), 1) if end != start]
+    for low, high in pairwise((0, *breaks, run.count)):
+        yield payloads[low:high], starts[low]

@@ -1,0 +1,77 @@
+"""The writer of a ledger whose entries are numbered by the caller."""
+
+import attrs
+from twisted.internet.defer import Deferred, fail
+
+from ...errors import DuplicateEntryIdError, IncorrectParameterError, TooManyRequestsError
+from .open_ledger import OpenLedger
+from .sealing_writer import SealingWriter, as_bytes
+
+
+@attrs.frozen
+class _Held:
+    data: bytes
+    waiter: "Deferred[int]"
+
+
+class AdvLedgerWriter(SealingWriter):
+    """Writes entries under ids that the caller gives, in any order.
+
+    Entries complete without a gap: whoever leaves out an id waits for ever.  An entry is sent once all
+    before it were given, and not at once as by Apache's client: nobody could be told of it earlier, and
+    so the length in each entry's header counts exactly the payloads up to it, in id order.  (Headers
+    that count in call order make the length of a recovered ledger wrong.)
+    """
+
+    __slots__ = ("_held", "_held_size")
+
+    def __init__(self, ledger: OpenLedger) -> None:
+        """:param ledger: one that nobody else writes."""
+        super().__init__(ledger)
+        self._held: dict[int, _Held] = {}
+        self._held_size = 0
+
+    def write(self, entry_id: int, data: bytes) -> "Deferred[int]":
+        """Writes one entry.
+
+        :returns: its id, once it and everything before it is acknowledged by an ack quorum.
+        :raises bookkeeper_twisted.errors.DuplicateEntryIdError: the id was given before.
+        :raises bookkeeper_twisted.errors.TooManyRequestsError: too many bytes wait; the entry that the
+            others wait for is taken all the same as long as there is room to send it.
+        """
+        data = as_bytes(data)
+        size = len(data)
+        refusal = self._refusal(size) if self._refuses(size) else self._refusal_of(entry_id, size)
+        if refusal is not None:
+            return fail(refusal)
+        waiter: Deferred[int] = Deferred()
+        if entry_id > self.last_add_pushed + 1:
+            self._held[entry_id] = _Held(data, waiter)
+            self._held_size += len(data) + self._sealer.shape.payload_at
+        else:
+            self._push(data, waiter)
+            self._release()
+        return waiter
+
+    def _refusal_of(self, entry_id: int, size: int) -> Exception | None:
+        if not 0 <= entry_id < 1 << 63:
+            return IncorrectParameterError(f"not an entry id: {entry_id}")
+        if entry_id <= self.last_add_pushed or entry_id in self._held:
+            return DuplicateEntryIdError(f"ledger {self.ledger_id}: entry {entry_id} was given before")
+        if entry_id > self.last_add_pushed + 1 and self._held_size + size > self._max_in_flight:
+            detail = f"{self._held_size} bytes wait for entry {self.last_add_pushed + 1}"
+            return TooManyRequestsError(self.ledger_id, entry_id, detail=detail)
+        return None
+
+    def _release(self) -> None:
+        """Pushes what waited for the entry just pushed."""
+        while (held := self._held.pop(self.last_add_pushed + 1, None)) is not None:
+            self._held_size -= len(held.data) + self._sealer.shape.payload_at
+            self._push(held.data, held.waiter)
+
+    def _drop_held(self, error: Exception) -> None:
+        """Fails what waits behind a gap."""
+        held, self._held = self._held, {}
+        self._held_size = 0
+        for entry_id in sorted(held):
+            held[entry_id].waiter.errback(error)

@@ -1,0 +1,171 @@
+"""What becomes of an ensemble some of whose bookies failed (S15, S16).
+
+A writer changes the stored metadata before anything more completes; a recovery, whose ledger is not
+written by anybody else, remembers the change and stores it when it closes the ledger; a writer of
+entries that are not synced cannot change bookies at all.
+"""
+
+from collections.abc import Collection, Mapping, Sequence
+
+import attrs
+from zope.interface import implementer
+
+from ...errors import LedgerClosedError, LedgerFencedError, NotEnoughBookiesError, UnexpectedConditionError, WriteError
+from ...metadata.interfaces import ILedgerManager, Versioned
+from ...metadata.update_loop import update
+from ...model import LedgerMetadata, LedgerState, Segment
+from ..interfaces import IEnsembleChange
+from ..placement.bookie_watcher import BookieWatcher
+
+
+def with_segment(segments: tuple[Segment, ...], change: Segment) -> tuple[Segment, ...]:
+    """Segments of a ledger whose entries from ``change.first_entry_id`` on are kept by other bookies.
+
+    The newest segment is replaced where the change begins with it: none of its entries was completed.
+
+    :raises bookkeeper_twisted.errors.UnexpectedConditionError: the change begins before the newest segment.
+    """
+    newest = segments[-1].first_entry_id
+    if change.first_entry_id < newest:
+        raise UnexpectedConditionError(f"bookies change at entry {change.first_entry_id}, after a change at {newest}")
+    return (*segments[:-1], change) if change.first_entry_id == newest else (*segments, change)
+
+
+def substituted(ensemble: Sequence[str], failed: Mapping[int, str], substitutes: Mapping[int, str]) -> tuple[str, ...]:
+    """The ensemble with substitutes where the failed bookies still are."""
+    return tuple(
+        substitutes[position] if position in substitutes and failed[position] == bookie_id else bookie_id
+        for position, bookie_id in enumerate(ensemble)
+    )
+
+
+async def find_substitutes(
+    bookies: BookieWatcher, metadata: LedgerMetadata, failed: Mapping[int, str], excluded: Collection[str]
+) -> dict[int, str]:
+    """A bookie instead of each failed one, as far as there are any.
+
+    :param metadata: its newest ensemble is the one to be changed.
+    :raises bookkeeper_twisted.errors.NotEnoughBookiesError: there is none at all.
+    """
+    ensemble = list(metadata.segments[-1].bookies)
+    unusable = {*excluded, *failed.values()}
+    found: dict[int, str] = {}
+    nobody = NotEnoughBookiesError(f"no bookie can take the place of {', '.join(failed.values())}")
+    for position in sorted(failed):
+        try:
+            found[position] = await bookies.replace_bookie(
+                position, ensemble, metadata.write_quorum_size, unusable, metadata.custom_metadata
+            )
+        except NotEnoughBookiesError as error:
+            nobody.__cause__ = error
+            break
+        ensemble[position] = found[position]
+    if not found:
+        raise nobody
+    return found
+
+
+@implementer(IEnsembleChange)
+class StoredEnsembleChange:
+    """Changes the stored metadata by compare-and-set, as the only writer of an open ledger.
+
+    :ivar metadata: as last seen.
+    """
+
+    def __init__(
+        self, ledger_id: int, ledgers: ILedgerManager, metadata: Versioned[LedgerMetadata], bookies: BookieWatcher,
+        max_changes: int,
+    ) -> None:  # fmt: skip
+        self.metadata = metadata
+        self._ledger_id = ledger_id
+        self._ledgers = ledgers
+        self._bookies = bookies
+        self._changes_left = max_changes
+
+    async def replace(
+        self, failed: Mapping[int, str], first_entry_id: int, excluded: Collection[str] = ()
+    ) -> tuple[str, ...]:
+        """See :meth:`~bookkeeper_twisted.client.interfaces.IEnsembleChange.replace`.
+
+        :raises bookkeeper_twisted.errors.WriteError: it was changed too often.
+        :raises bookkeeper_twisted.errors.LedgerFencedError: somebody recovers the ledger.
+        :raises bookkeeper_twisted.errors.LedgerClosedError: somebody closed it.
+        """
+        if self._changes_left <= 0:
+            raise WriteError(f"ledger {self._ledger_id}: maxNumEnsembleChanges is reached")
+        self._changes_left -= 1
+        substitutes = await find_substitutes(self._bookies, self.metadata.value, failed, excluded)
+
+        def needs_change(stored: LedgerMetadata) -> bool:
+            newest = stored.segments[-1].bookies
+            return stored.state is LedgerState.OPEN and substituted(newest, failed, substitutes) != newest
+
+        def change(stored: LedgerMetadata) -> LedgerMetadata:
+            ensemble = substituted(stored.segments[-1].bookies, failed, substitutes)
+            return attrs.evolve(stored, segments=with_segment(stored.segments, Segment(first_entry_id, ensemble)))
+
+        self.metadata = await update(self._ledgers, self._ledger_id, self.metadata, needs_change, change)
+        self._check_stored(first_entry_id)
+        return self.metadata.value.segments[-1].bookies
+
+    def _check_stored(self, first_entry_id: int) -> None:
+        """Whoever finds his ledger in other hands has written his last entry (S15)."""
+        state, newest = self.metadata.value.state, self.metadata.value.segments[-1]
+        if state is LedgerState.IN_RECOVERY:
+            raise LedgerFencedError(self._ledger_id, detail="it is being recovered")
+        if state is LedgerState.CLOSED:
+            raise LedgerClosedError(f"ledger {self._ledger_id} was closed by somebody else")
+        if newest.first_entry_id > first_entry_id:
+            raise UnexpectedConditionError(f"ledger {self._ledger_id}: somebody else changed its ensemble")
+
+
+@implementer(IEnsembleChange)
+class RememberedEnsembleChange:
+    """Changes nothing but what it knows, to be stored with the end of a recovery.
+
+    A recovery is short: a bookie that failed is not tried again, so that it ends when all have.
+
+    :ivar changes: segments that differ from the metadata it began with.
+    """
+
+    def __init__(self, metadata: LedgerMetadata, bookies: BookieWatcher) -> None:
+        self.changes: tuple[Segment, ...] = ()
+        self._metadata = metadata
+        self._bookies = bookies
+        self._failed: dict[str, None] = {}
+
+    async def replace(
+        self, failed: Mapping[int, str], first_entry_id: int, excluded: Collection[str] = ()
+    ) -> tuple[str, ...]:
+        """See :meth:`~bookkeeper_twisted.client.interfaces.IEnsembleChange.replace`."""
+        current = self.applied_to(self._metadata)
+        self._failed.update(dict.fromkeys(failed.values()))
+        substitutes = await find_substitutes(self._bookies, current, failed, {*excluded, *self._failed})
+        change = Segment(first_entry_id, substituted(current.segments[-1].bookies, failed, substitutes))
+        self.changes = with_segment(self.changes, change) if self.changes else (change,)
+        return change.bookies
+
+    def applied_to(self, metadata: LedgerMetadata) -> LedgerMetadata:
+        """Metadata with the changes.
+
+        :raises bookkeeper_twisted.errors.UnexpectedConditionError: its newest segment begins after a change.
+        """
+        segments = metadata.segments
+        for change in self.changes:
+            segments = with_segment(segments, change)
+        return attrs.evolve(metadata, segments=segments)
+
+
+@implementer(IEnsembleChange)
+class NoEnsembleChange:
+    """For entries that are acknowledged before they are synced: what the failed bookie had may be lost."""
+
+    async def replace(
+        self, failed: Mapping[int, str], first_entry_id: int, excluded: Collection[str] = ()
+    ) -> tuple[str, ...]:
+        """Ends the writer.
+
+        :raises bookkeeper_twisted.errors.WriteError: always.
+        """
+        names = ", ".join(failed.values())
+        raise WriteError(f"{names} failed, and bookies of a ledger with deferred sync cannot be replaced")

@@ -1,0 +1,78 @@
+"""New ledgers: bookies, an id, metadata.  No bookie is asked; each learns of the ledger with its first entry."""
+
+from collections.abc import Mapping
+
+import attrs
+
+from ...errors import IncorrectParameterError, LedgerExistsError, NotEnoughBookiesError
+from ...ledger.schedule import Schedule
+from ...metadata.interfaces import ILedgerManager, Versioned
+from ...model import DigestType, LedgerMetadata, Segment, WriteFlag
+from ..placement.bookie_watcher import BookieWatcher
+
+
+@attrs.frozen(kw_only=True)
+class NewLedger:
+    """What its creator wants of a ledger.
+
+    :ivar ledger_id: None for one that was never given out.
+    :raises bookkeeper_twisted.errors.IncorrectParameterError: not E >= Wq >= Aq >= 1, or no ledger id.
+    """
+
+    ensemble_size: int
+    write_quorum: int
+    ack_quorum: int
+    password: bytes
+    digest_type: DigestType
+    custom_metadata: Mapping[str, bytes]
+    write_flags: WriteFlag = WriteFlag.NONE
+    ledger_id: int | None = None
+
+    def __attrs_post_init__(self) -> None:
+        Schedule(self.ensemble_size, self.write_quorum, self.ack_quorum)  # checks the sizes
+        if self.ledger_id is not None and self.ledger_id < 0:
+            raise IncorrectParameterError(f"ledger ids begin at 0, not {self.ledger_id}")
+
+    def metadata(self, ensemble: tuple[str, ...], token: int) -> LedgerMetadata:
+        """What is stored of it.
+
+        :param token: tells a repeated create from another one.
+        """
+        return LedgerMetadata(
+            len(ensemble), self.write_quorum, self.ack_quorum, (Segment(0, ensemble),), digest_type=self.digest_type,
+            password=self.password, custom_metadata=self.custom_metadata, c_token=token,
+        )  # fmt: skip
+
+
+async def choose_ensemble(wanted: NewLedger, watcher: BookieWatcher, opportunistic: bool) -> tuple[str, ...]:
+    """The bookies of a new ledger.
+
+    :param opportunistic: take fewer bookies than wanted, but a write quorum, where there are not more.
+    :raises bookkeeper_twisted.errors.NotEnoughBookiesError: there are not even these.
+    """
+    size = wanted.ensemble_size
+    while True:
+        try:
+            return await watcher.new_ensemble(size, wanted.write_quorum, wanted.custom_metadata)
+        except NotEnoughBookiesError:
+            if not opportunistic or size == wanted.write_quorum:
+                raise
+            size -= 1
+
+
+async def store_ledger(
+    wanted: NewLedger, ledgers: ILedgerManager, metadata: LedgerMetadata
+) -> tuple[int, Versioned[LedgerMetadata]]:
+    """Creates the metadata.
+
+    :returns: the ledger's id, and what is stored.
+    :raises bookkeeper_twisted.errors.LedgerExistsError: there is a ledger with the wanted id.
+    """
+    if wanted.ledger_id is not None:
+        return wanted.ledger_id, await ledgers.create(wanted.ledger_id, metadata)
+    while True:
+        ledger_id = await ledgers.generate_id()
+        try:
+            return ledger_id, await ledgers.create(ledger_id, metadata)
+        except LedgerExistsError:
+            continue  # somebody chose this id himself

@@ -1,0 +1,232 @@
+"""The configuration of a bookie and of a client: two frozen values, made once and passed on.
+
+Sources in rising priority: defaults, a ``bk_server.conf`` file, ``BK_<key>`` in the environment,
+``--key value`` on the command line (:meth:`BookieConfig.load`).  A configuration that exists is valid:
+every field is checked when the object is made, then the rules between fields.  A
+:class:`~bookkeeper_twisted.errors.ConfigError` says which key, where its value came from, and why.
+"""
+
+import attrs
+
+from ..errors import IncorrectParameterError
+from ..model import check_bookie_id
+from .client import ClientConfig
+from .fields import BOOLEAN, DIRECTORIES, TEXT, decimal, integer, setting
+from .metadata import MetadataConfig
+from .settings import FRAME, MIB, derived
+
+__all__ = ["BookieConfig", "ClientConfig"]
+
+_PORT = integer(0, 65535)
+
+
+@attrs.frozen(kw_only=True)
+class BookieConfig(MetadataConfig):
+    """Everything a bookie can be told.  Attributes are the keys of ``bk_server.conf`` in snake case."""
+
+    # -- address and identity --
+    bookie_port: int = setting("bookiePort", 3181, _PORT, "TCP port; 0 lets the system choose one")
+    listening_interface: str = setting(
+        "listeningInterface", "", TEXT, "network interface to listen on; empty: all, and the host name is advertised"
+    )
+    advertised_address: str = setting(
+        "advertisedAddress", "", TEXT, "host name or address that clients are told; empty: found out"
+    )
+    bookie_id: str = setting("bookieId", "", TEXT, "identity of the bookie for ever; empty: <address>:<port>")
+    allow_loopback: bool = setting("allowLoopback", False, BOOLEAN, "whether a loopback address may be advertised")
+    use_host_name_as_bookie_id: bool = setting(
+        "useHostNameAsBookieID", False, BOOLEAN, "use the host name instead of the address in the identity"
+    )
+    use_short_host_name: bool = setting("useShortHostName", False, BOOLEAN, "cut the host name at its first dot")
+    server_tcp_no_delay: bool = setting("serverTcpNoDelay", True, BOOLEAN, "send small replies at once")
+    busy_poll_micros: int = setting(
+        "busyPollMicros", 50, integer(0, 1000),
+        "how long to look for the next request before sleeping, after one that was answered at once; 0: not at all",
+        unit="µs", java="none",
+    )  # fmt: skip
+    max_connections: int = setting(
+        "maxConnections", 1000, integer(1), "connections served at a time; further ones are closed", java="none"
+    )
+
+    # -- directories --
+    journal_directories: tuple[str, ...] = setting(
+        "journalDirectories", ("/tmp/bk-txn",), DIRECTORIES, "journal directories, best each on a disk of its own",
+        alias="journalDirectory",
+    )  # fmt: skip
+    ledger_directories: tuple[str, ...] = setting(
+        "ledgerDirectories", ("/tmp/bk-data",), DIRECTORIES, "directories of the entry logs"
+    )
+    index_directories: tuple[str, ...] = setting(
+        "indexDirectories", derived(lambda self: self.ledger_directories), DIRECTORIES,
+        "directories of the indexes, one for each ledger directory", default_text="as ledgerDirectories",
+    )  # fmt: skip
+    allow_storage_expansion: bool = setting(
+        "allowStorageExpansion", False, BOOLEAN, "accept new empty directories beside the known ones"
+    )
+    rebuild_index: bool = setting(
+        "rebuildIndex", False, BOOLEAN, "rebuild the indexes from the entry logs at this start", java="none"
+    )
+
+    # -- metadata --
+    zk_servers: str = setting("zkServers", "", TEXT, "ZooKeeper servers, where metadataServiceUri is not set")
+    zk_ledgers_root_path: str = setting(
+        "zkLedgersRootPath", "/ledgers", TEXT, "root of all nodes, where metadataServiceUri is not set"
+    )
+    metadata_service_uri: str = setting(
+        "metadataServiceUri", derived(lambda self: self._default_metadata_uri()), TEXT,
+        "metadata store: sqlite:////absolute/path, memory:name or zk+hierarchical://host:port/ledgers",
+        default_text="zk+null://<zkServers><zkLedgersRootPath> if zkServers is set, "
+        "else metadata.db in the first ledger directory (a cluster of one bookie)",
+        java="zk+hierarchical://localhost:2181/ledgers",
+    )  # fmt: skip
+
+    # -- journal --
+    journal_max_size_mb: int = setting(
+        "journalMaxSizeMB", 64, integer(1, 4096), "size at which a journal file is full; files are recycled",
+        unit="MiB", java="2048",
+    )  # fmt: skip
+    journal_max_backups: int = setting(
+        "journalMaxBackups", 1, integer(0), "journal files kept although nothing needs them, before they are recycled",
+        java="5",
+    )  # fmt: skip
+    journal_pre_alloc_size_mb: int = setting(
+        "journalPreAllocSizeMB", 64, integer(1),
+        "what a new journal file is filled with before use, at most journalMaxSizeMB, so that syncs are fast",
+        unit="MiB", java="16",
+    )  # fmt: skip
+    journal_alignment_size: int = setting(
+        "journalAlignmentSize", 512, integer(512, 65536), "groups begin at multiples of this; itself one of 512",
+        unit="bytes",
+    )  # fmt: skip
+    journal_max_group_wait_msec: int = setting(
+        "journalMaxGroupWaitMSec", 0, integer(0, 60000),
+        "how long a group waits for company; 0: a group is what arrived during the last sync", unit="ms", java="2",
+    )  # fmt: skip
+    journal_sync_data: bool = setting(
+        "journalSyncData", True, BOOLEAN, "sync before adds are acknowledged; false gives up durability"
+    )
+    journal_write_data: bool = setting(
+        "journalWriteData", True, BOOLEAN, "write entries to the journal; false gives up durability"
+    )
+    journal_page_cache_flush_interval_msec: int = setting(
+        "journalPageCacheFlushIntervalMSec", 1000, integer(1), "time between syncs where journalSyncData is false",
+        unit="ms",
+    )  # fmt: skip
+    journal_reuse_files: bool = setting(
+        "journalReuseFiles", True, BOOLEAN, "write over old journal files instead of growing new ones", java="false"
+    )
+    journal_max_memory_size_mb: int = setting(
+        "journalMaxMemorySizeMb", 64, integer(1), "bytes that may wait for the journal; beyond it adders are paused",
+        unit="MiB", java="5 % of direct memory",
+    )  # fmt: skip
+    journal_queue_size: int = setting(
+        "journalQueueSize", 10000, integer(1), "runs of adds that may wait for the journal"
+    )
+
+    # -- entry logs, caches --
+    flush_interval: int = setting("flushInterval", 10000, integer(1), "longest time between checkpoints", unit="ms")
+    log_size_limit: int = setting(
+        "logSizeLimit", 1 << 30, integer(MIB, 1 << 30), "size at which an entry log is full", unit="bytes"
+    )
+    db_storage_direct_io_entry_logger: bool = setting(
+        "dbStorage_directIOEntryLogger", True, BOOLEAN, "write entry logs past the page cache, where the disk can",
+        java="false",
+    )  # fmt: skip
+    db_storage_write_cache_max_size_mb: int = setting(
+        "dbStorage_writeCacheMaxSizeMb", 64, integer(2), "memory for entries not yet in an entry log, all directories",
+        unit="MiB", java="25 % of direct memory",
+    )  # fmt: skip
+    db_storage_read_ahead_cache_max_size_mb: int = setting(
+        "dbStorage_readAheadCacheMaxSizeMb", 64, integer(0),
+        "memory for entries read ahead, all directories, where the system cannot tell what its page cache holds",
+        unit="MiB", java="25 % of direct memory",
+    )  # fmt: skip
+    db_storage_max_throttle_time_ms: int = setting(
+        "dbStorage_maxThrottleTimeMs", 10000, integer(0), "longest wait of an add for room in the write cache",
+        unit="ms",
+    )  # fmt: skip
+
+    # -- limits --
+    netty_max_frame_size_bytes: int = setting(
+        "nettyMaxFrameSizeBytes", FRAME, integer(1024, 1 << 30), "longest request or reply, its length field included",
+        unit="bytes",
+    )  # fmt: skip
+    max_batch_read_size: int = setting(
+        "maxBatchReadSize", FRAME, integer(1), "most bytes in the reply to one batch read", unit="bytes"
+    )
+    max_adds_in_progress_limit: int = setting(
+        "maxAddsInProgressLimit", 0, integer(0), "adds under way in the whole bookie; 0: no such limit"
+    )
+    max_reads_in_progress_limit: int = setting(
+        "maxReadsInProgressLimit", 0, integer(0), "reads under way in the whole bookie; 0: no such limit"
+    )
+    max_pending_read_requests_per_thread: int = setting(
+        "maxPendingReadRequestsPerThread", 10000, integer(1), "reads waiting for the disk; more get ETOOMANYREQUESTS"
+    )
+    max_pending_add_requests_per_thread: int = setting(
+        "maxPendingAddRequestsPerThread", 10000, integer(1), "adds of one connection before it is no longer read"
+    )
+    num_read_worker_threads: int = setting(
+        "numReadWorkerThreads", 2, integer(1, 64), "threads that read entry logs", java="8"
+    )
+
+    # -- disk space, read-only mode --
+    disk_usage_threshold: float = setting(
+        "diskUsageThreshold", 0.95, decimal(0.001, 0.999), "a directory on a disk used more than this is full"
+    )
+    disk_usage_warn_threshold: float = setting(
+        "diskUsageWarnThreshold", 0.90, decimal(0.001, 0.999), "usage from which the log warns"
+    )
+    disk_usage_lwm_threshold: float = setting(
+        "diskUsageLwmThreshold", derived(lambda self: self.disk_usage_threshold), decimal(0.001, 0.999),
+        "usage below which full directories are used again", default_text="as diskUsageThreshold",
+    )  # fmt: skip
+    disk_check_interval: int = setting("diskCheckInterval", 10000, integer(1), "time between disk checks", unit="ms")
+    min_usable_size_for_entry_log_creation: int = setting(
+        "minUsableSizeForEntryLogCreation", derived(lambda self: self.log_size_limit), integer(0),
+        "free space a new entry log needs", unit="bytes", default_text="as logSizeLimit",
+    )  # fmt: skip
+    read_only_mode_enabled: bool = setting(
+        "readOnlyModeEnabled", True, BOOLEAN, "go read-only when disks are full; false: stop"
+    )
+    force_read_only_bookie: bool = setting("forceReadOnlyBookie", False, BOOLEAN, "start read-only")
+
+    # -- HTTP --
+    http_server_enabled: bool = setting("httpServerEnabled", False, BOOLEAN, "serve /metrics and /heartbeat")
+    http_server_host: str = setting("httpServerHost", "0.0.0.0", TEXT, "address the HTTP server listens on")
+    http_server_port: int = setting("httpServerPort", 8080, _PORT, "HTTP port; 0 lets the system choose one")
+
+    def _default_metadata_uri(self) -> str:
+        if self.zk_servers:
+            return f"zk+null://{self.zk_servers.replace(',', ';')}{self.zk_ledgers_root_path}"
+        return f"sqlite:///{self.ledger_directories[0]}/metadata.db" if self.ledger_directories else ""
+
+    def _check(self) -> None:
+        self._check_identity()
+        self._check_directories()
+        self._check_sizes()
+        if self.disk_usage_lwm_threshold > self.disk_usage_threshold:
+            limit = f"diskUsageThreshold = {self.disk_usage_threshold}"
+            raise self._error("disk_usage_lwm_threshold", f"must not be above {limit}")
+
+    def _check_identity(self) -> None:
+        try:
+            check_bookie_id(self.bookie_id or "default")
+        except IncorrectParameterError as error:
+            raise self._error("bookie_id", str(error)) from None
+
+    def _check_directories(self) -> None:
+        for name in ("journal_directories", "ledger_directories", "index_directories"):
+            if not getattr(self, name):
+                raise self._error(name, "at least one directory is needed")
+        n_ledger, n_index = len(self.ledger_directories), len(self.index_directories)
+        if n_index != n_ledger:
+            raise self._error("index_directories", f"{n_index} directories for {n_ledger} ledger directories")
+
+    def _check_sizes(self) -> None:
+        if self.journal_alignment_size % 512:
+            raise self._error("journal_alignment_size", "must be a multiple of 512")
+        largest = self.netty_max_frame_size_bytes
+        for name in ("db_storage_write_cache_max_size_mb", "journal_max_memory_size_mb"):
+            if getattr(self, name) * MIB < largest:
+                raise self._error(name, f"has no room for a frame of nettyMaxFrameSizeBytes = {largest}")

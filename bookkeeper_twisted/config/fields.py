@@ -1,0 +1,252 @@
+"""What a configuration is made of: kinds of values, fields, and settings with their origins.
+
+A configuration class is the table of its fields.  Each field is declared once, with :func:`setting`:
+its key (Apache's name where Apache has it), its kind, its default and one line of help; parsing,
+checking, ``--help`` and the reference page of the documentation derive from it.
+"""
+
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any, Generic, TypeVar
+
+import attrs
+
+from ..errors import ConfigError
+from .properties import read_properties
+
+T = TypeVar("T")
+_FIELD = "bookkeeper_twisted.field"
+
+
+@attrs.frozen
+class Kind(Generic[T]):
+    """A kind of value.
+
+    :ivar name: for people, with its limits.
+    :ivar parse: text to value; raises :class:`ValueError` whose text says why not.
+    :ivar check: raises :class:`ValueError` for a value out of its limits.
+    :ivar may_be_blank: an empty text means the default (templates leave such keys in files).
+    """
+
+    name: str
+    parse: Callable[[str], T]
+    check: Callable[[T], None] = lambda value: None
+    may_be_blank: bool = False
+
+
+@attrs.frozen
+class Field:
+    """One entry of the table.
+
+    :ivar key: the name in files, in the environment (after ``BK_``) and on the command line.
+    :ivar default: the default as text.
+    :ivar unit: of the value, may be empty.
+    :ivar java: Apache's default as text where ours differs, else empty.
+    :ivar alias: an older key for the same thing.
+    :ivar secret: the value is never shown.
+    """
+
+    key: str
+    kind: Kind[Any]
+    default: str
+    help: str
+    unit: str = ""
+    java: str = ""
+    alias: str = ""
+    secret: bool = False
+
+
+def setting(
+    key: str, default: Any, kind: Kind[Any], help: str, *, unit: str = "", java: str = "", alias: str = "",
+    default_text: str | None = None, secret: bool = False,
+) -> Any:  # fmt: skip
+    """A field of a configuration class.
+
+    :param default: a value, or an :class:`attrs.Factory` together with ``default_text``.
+    """
+    text = default_text if default_text is not None else as_text(default)
+    field = Field(key, kind, text, help, unit, java, alias, secret)
+    return attrs.field(default=default, metadata={_FIELD: field})
+
+
+def fields_of(config: type) -> dict[str, Field]:
+    """Attribute name to field, in the order of declaration."""
+    return {a.name: a.metadata[_FIELD] for a in attrs.fields(config) if _FIELD in a.metadata}
+
+
+def as_text(value: object) -> str:
+    """A value the way a file would give it."""
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, tuple):
+        return ",".join(map(str, value))
+    return str(value)
+
+
+# ---- kinds -------------------------------------------------------------------------------------------
+
+_TRUE = frozenset({"true", "yes", "on"})
+_FALSE = frozenset({"false", "no", "off"})
+
+
+def _parse_boolean(text: str) -> bool:
+    word = text.strip().lower()
+    if word not in _TRUE | _FALSE:
+        raise ValueError("expected true or false")
+    return word in _TRUE
+
+
+def _parse_integer(text: str) -> int:
+    try:
+        return int(text.strip())
+    except ValueError:
+        raise ValueError("expected an integer") from None
+
+
+def _parse_decimal(text: str) -> float:
+    try:
+        return float(text.strip())
+    except ValueError:
+        raise ValueError("expected a number") from None
+
+
+def _range(low: float, high: float | None) -> Callable[[float], None]:
+    wanted = f"must be at least {low}" if high is None else f"must be from {low} to {high}"
+
+    def check(value: float) -> None:
+        # Written so that not-a-number fails as well.
+        if not (low <= value and (high is None or value <= high)):
+            raise ValueError(wanted)
+
+    return check
+
+
+def _bounds(low: float, high: float | None) -> str:
+    return f"from {low}" if high is None else f"{low} to {high}"
+
+
+def integer(low: int, high: int | None = None) -> Kind[int]:
+    """A whole number within limits, both included."""
+    return Kind(f"integer, {_bounds(low, high)}", _parse_integer, _range(low, high))
+
+
+def decimal(low: float, high: float | None = None) -> Kind[float]:
+    """A number within limits, both included."""
+    return Kind(f"number, {_bounds(low, high)}", _parse_decimal, _range(low, high))
+
+
+def one_of(*words: str) -> Kind[str]:
+    """One of a few words, in either case."""
+
+    def check(value: str) -> None:
+        if value not in words:
+            raise ValueError("expected one of " + ", ".join(words))
+
+    return Kind(" | ".join(words), lambda text: text.strip().lower(), check)
+
+
+def _parse_list(text: str) -> tuple[str, ...]:
+    return tuple(part.strip() for part in text.split(",") if part.strip())
+
+
+def _check_directories(paths: tuple[str, ...]) -> None:
+    for path in paths:
+        if not path.startswith("/"):
+            raise ValueError(f"{path} is not an absolute path")
+    if len(set(paths)) != len(paths):
+        raise ValueError("a directory is named twice")
+
+
+BOOLEAN: Kind[bool] = Kind("true | false", _parse_boolean)
+TEXT: Kind[str] = Kind("text", str.strip, may_be_blank=True)
+DIRECTORIES: Kind[tuple[str, ...]] = Kind(
+    "absolute paths, separated by commas", _parse_list, _check_directories, may_be_blank=True
+)
+
+
+# ---- settings and where they come from ---------------------------------------------------------------
+
+
+@attrs.frozen
+class Setting:
+    """A value somebody gave, and where."""
+
+    key: str
+    text: str
+    origin: str
+
+
+def from_file(text: str, name: str) -> list[Setting]:
+    """The settings of a ``bk_server.conf``.
+
+    :param name: of the file, for messages.
+    :raises ConfigError: the file cannot be parsed.
+    """
+    try:
+        return [Setting(p.key, p.value, f"{name}:{p.line}") for p in read_properties(text)]
+    except ConfigError as error:
+        raise ConfigError(f"{name}: {error}") from None
+
+
+def from_environment(environ: Mapping[str, str]) -> list[Setting]:
+    """``BK_<key>`` variables."""
+    return [
+        Setting(name[3:], text, f"environment variable {name}")
+        for name, text in sorted(environ.items())
+        if name.startswith("BK_")
+    ]
+
+
+def from_options(options: Mapping[str, str]) -> list[Setting]:
+    """``--key value`` options."""
+    return [Setting(key, text, f"option --{key}") for key, text in options.items()]
+
+
+@attrs.frozen
+class Resolved:
+    """What a stack of sources says.
+
+    :ivar values: attribute name to parsed value; what nobody set is not there.
+    :ivar origins: attribute name to where its value was given.
+    :ivar unknown: settings whose key is not in the table.
+    """
+
+    values: dict[str, Any]
+    origins: dict[str, str]
+    unknown: tuple[Setting, ...]
+
+
+def resolve(fields: Mapping[str, Field], sources: Iterable[Iterable[Setting]]) -> Resolved:
+    """Merges sources; a later source wins over an earlier one.
+
+    Every value is parsed, also one that a later source overrides: a mistake does not hide.
+
+    :raises ConfigError: a value cannot be parsed, or one source sets a field twice.
+    """
+    attribute_of = {key: name for name, f in fields.items() for key in (f.key, f.alias) if key}
+    values: dict[str, Any] = {}
+    origins: dict[str, str] = {}
+    unknown: list[Setting] = []
+    for source in sources:
+        seen: dict[str, Setting] = {}
+        for given in source:
+            name = attribute_of.get(given.key)
+            if name is None:
+                unknown.append(given)
+                continue
+            if name in seen:
+                raise ConfigError(f"{given.key}, {given.origin}: set before, {seen[name].key}, {seen[name].origin}")
+            seen[name] = given
+            values.pop(name, None)
+            origins[name] = given.origin
+            if given.text.strip() or not fields[name].kind.may_be_blank:
+                values[name] = _parse(fields[name], given)
+    return Resolved(values, origins, tuple(unknown))
+
+
+def _parse(field: Field, given: Setting) -> Any:
+    try:
+        value = field.kind.parse(given.text)
+        field.kind.check(value)
+    except ValueError as error:
+        raise ConfigError(f"{given.key} = {given.text!r}, {given.origin}: {error}") from None
+    return value

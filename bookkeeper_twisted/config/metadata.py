@@ -1,0 +1,33 @@
+"""What bookies and clients are told alike: how to be with a metadata store on ZooKeeper."""
+
+import attrs
+
+from .fields import BOOLEAN, TEXT, integer, setting
+from .settings import Config
+
+
+@attrs.frozen(kw_only=True)
+class MetadataConfig(Config):
+    """The part of a configuration that a metadata driver needs besides the URI."""
+
+    zk_timeout: int = setting(
+        "zkTimeout", 10000, integer(1), "silence after which ZooKeeper takes this process for dead", unit="ms"
+    )
+    zk_enable_security: bool = setting(
+        "zkEnableSecurity", False, BOOLEAN, "let only the identity that creates a node in ZooKeeper use it"
+    )
+    zk_auth: str = setting(
+        "zkAuth", "", TEXT, "that identity, as scheme:credential, for example digest:user:password", java="none",
+        secret=True,
+    )  # fmt: skip
+    zk_retry_backoff_start_ms: int = setting(
+        "zkRetryBackoffStartMs", 200, integer(1), "wait before a call to ZooKeeper whose answer was lost is repeated",
+        unit="ms", java="zkTimeout",
+    )  # fmt: skip
+    zk_retry_backoff_max_ms: int = setting(
+        "zkRetryBackoffMaxMs", 10000, integer(1), "that wait at most; it doubles with each repetition", unit="ms",
+        java="zkTimeout",
+    )  # fmt: skip
+    zk_retry_backoff_max_retries: int = setting(
+        "zkRetryBackoffMaxRetries", 6, integer(0, 1000), "how often a call is repeated", java="2147483647"
+    )

@@ -1,0 +1,77 @@
+"""What the configurations share: where values come from, and that a configuration that exists is valid."""
+
+from collections.abc import Iterable, Mapping
+from typing import Self
+
+import attrs
+
+from ..errors import ConfigError
+from .fields import Setting, as_text, fields_of, resolve
+from .java_keys import is_unused
+
+MIB = 1 << 20
+MASK = "******"
+"""What is shown instead of a secret."""
+FRAME = 5 * MIB
+"""The largest frame unless configured otherwise."""
+
+
+def derived(derive: object) -> object:
+    """A default made from the other fields: ``derive`` is called with the configuration."""
+    return attrs.Factory(derive, takes_self=True)  # type: ignore[call-overload]
+
+
+@attrs.frozen(kw_only=True)
+class Config:
+    """The base of configurations: checked when made, loaded from sources.
+
+    :ivar origins: attribute name to where its value was given; a default is not in it.
+    :ivar warnings: sentences for the log, about keys that nobody knows.
+    :ivar notes: sentences for the log, about keys that have no effect.
+    """
+
+    origins: Mapping[str, str] = attrs.field(factory=dict, eq=False, repr=False)
+    warnings: tuple[str, ...] = attrs.field(default=(), eq=False, repr=False)
+    notes: tuple[str, ...] = attrs.field(default=(), eq=False, repr=False)
+
+    def __attrs_post_init__(self) -> None:
+        for name, field in fields_of(type(self)).items():
+            try:
+                field.kind.check(getattr(self, name))
+            except ValueError as error:
+                raise self._error(name, str(error)) from None
+        self._check()
+
+    def _check(self) -> None:
+        """The rules between fields."""
+
+    def _error(self, name: str, reason: str) -> ConfigError:
+        key = fields_of(type(self))[name].key
+        return ConfigError(f"{key} = {as_text(getattr(self, name))!r}, {self.origin(name)}: {reason}")
+
+    def origin(self, name: str) -> str:
+        """Where the value of an attribute came from."""
+        return self.origins.get(name, "default")
+
+    def shown(self) -> dict[str, str]:
+        """The values in force as text by key, in the order of declaration; secrets are masked."""
+        return {
+            field.key: MASK if field.secret and getattr(self, name) else as_text(getattr(self, name))
+            for name, field in fields_of(type(self)).items()
+        }
+
+    @classmethod
+    def load(cls, *sources: Iterable[Setting]) -> Self:
+        """Builds the configuration from sources in rising priority.
+
+        :raises ConfigError: a value cannot be used.
+        """
+        resolved = resolve(fields_of(cls), sources)
+        unused = [s for s in resolved.unknown if is_unused(s.key)]
+        unknown = [s for s in resolved.unknown if not is_unused(s.key)]
+        return cls(
+            **resolved.values,
+            origins=resolved.origins,
+            warnings=tuple(f"{s.key}, {s.origin}: unknown key, ignored" for s in unknown),
+            notes=tuple(f"{s.key}, {s.origin}: has no effect here" for s in unused),
+        )

@@ -1,0 +1,1 @@
+"""HTTP resources of a bookie: metrics and liveness."""

@@ -1,0 +1,48 @@
+"""The small HTTP server of a bookie: metrics and a heartbeat."""
+
+from collections.abc import Callable
+
+from twisted.web.pages import errorPage, notFound
+from twisted.web.resource import IResource, Resource
+from twisted.web.server import Request, Site
+
+from ..bookie.admin import IBookieAdmin
+
+
+class TextPage(Resource):
+    """A page of plain text that is made for each request.
+
+    :param content_type: with the version, if the format has one.
+    """
+
+    def __init__(self, text: Callable[[], bytes], content_type: str = "text/plain; charset=utf-8") -> None:
+        super().__init__()
+        self._text = text
+        self._content_type = content_type
+
+    def getChild(self, path: bytes, request: Request) -> IResource:
+        return notFound()
+
+    def render(self, request: Request) -> object:
+        if request.method not in (b"GET", b"HEAD"):
+            request.setHeader(b"Allow", b"GET, HEAD")
+            return errorPage(405, "Method Not Allowed", "This page can only be read.").render(request)
+        request.setHeader(b"Content-Type", self._content_type.encode())
+        return self._text()
+
+
+class _Root(Resource):
+    """What is not there is not found."""
+
+    def getChild(self, path: bytes, request: Request) -> IResource:
+        return notFound()
+
+
+def make_site(admin: IBookieAdmin) -> Site:
+    """Make the site of one bookie: ``/metrics``, its metrics as text, and ``/heartbeat``."""
+    root = _Root()
+    root.putChild(b"metrics", TextPage(admin.metrics, "text/plain; version=0.0.4; charset=utf-8"))
+    root.putChild(b"heartbeat", TextPage(lambda: b"OK\n"))
+    site = Site(root)
+    site.noisy = False
+    return site

@@ -1,0 +1,158 @@
+"""Consecutive entries as they came from a bookie, verified; objects for entries are made when asked for.
+
+The columns of a batch (ids, lengths, LACs, payloads) are cut from the buffer that was received; Apache Arrow takes
+them without an object for each entry.
+"""
+
+import sys
+from array import array
+from collections.abc import Iterator, Sequence
+from itertools import pairwise, repeat
+from typing import Any
+
+from ..codec.digest import Digester
+from ..errors import IncorrectParameterError, MissingLibraryError
+from ..model import Entry, EntryRun
+
+LAC_AT, LENGTH_AT = 4 + 16, 4 + 24
+"""Where a record has the LAC its writer knew, and the length of the ledger up to its entry."""
+
+
+class EntryBatch:
+    """One or more entries, ids ``first .. last``.
+
+    Iterating yields an :class:`~bookkeeper_twisted.model.Entry` for each; :attr:`payloads` costs less.  Those who
+    want no object for an entry at all take :meth:`to_arrow`, or cut :attr:`buffer` by :attr:`starts` and :attr:`sizes`.
+    """
+
+    __slots__ = ("_run", "_digester", "_payloads")
+
+    def __init__(self, run: EntryRun, digester: Digester) -> None:
+        """:param run: entries whose ids and digests were verified."""
+        self._run = run
+        self._digester = digester
+        self._payloads: Sequence[bytes] | None = None
+
+    @property
+    def ledger_id(self) -> int:
+        """The ledger all entries are of."""
+        return self._run.ledger_id
+
+    @property
+    def first(self) -> int:
+        """Id of the first entry."""
+        return self._run.first
+
+    @property
+    def last(self) -> int:
+        """Id of the last entry."""
+        return self._run.last
+
+    @property
+    def ids(self) -> range:
+        """Ids of all entries."""
+        return range(self._run.first, self._run.last + 1)
+
+    @property
+    def size(self) -> int:
+        """Bytes the batch keeps in memory, overhead of the format included."""
+        return self._run.size
+
+    @property
+    def buffer(self) -> bytes:
+        """All entries as they came, payloads and overhead of the format, one after the other."""
+        return self._run.data
+
+    @property
+    def starts(self) -> Sequence[int]:
+        """Where in the buffer the data of each entry begin."""
+        start = self._digester.payload_at
+        if self._run.offsets is None:
+            return range(start, self._run.size, self._run.stride)
+        return [a + start for a in self._run.offsets[:-1]]
+
+    @property
+    def sizes(self) -> Sequence[int]:
+        """Bytes of the data of each entry."""
+        start = self._digester.payload_at
+        if self._run.offsets is None:
+            return [self._run.stride - start] * self._run.count
+        return [b - a - start for a, b in pairwise(self._run.offsets)]
+
+    @property
+    def payloads(self) -> Sequence[bytes]:
+        """The data of all entries."""
+        if self._payloads is None:
+            self._payloads = self._digester.payloads(self._run)
+        return self._payloads
+
+    def entry(self, entry_id: int) -> Entry:
+        """:raises bookkeeper_twisted.errors.IncorrectParameterError: it is not in the batch."""
+        if not self.first <= entry_id <= self.last:
+            raise IncorrectParameterError(f"entry {entry_id} is not in {self.first}..{self.last}")
+        (entry,) = EntryBatch(self._run.slice(entry_id, 1), self._digester)
+        return entry
+
+    def to_arrow(self) -> Any:
+        """A ``pyarrow.RecordBatch`` of ``ledger_id``, ``entry_id``, ``length`` (int64; the bytes of all payloads
+        of the ledger up to and including the entry's) and ``payload`` (binary).
+
+        :raises bookkeeper_twisted.errors.MissingLibraryError: pyarrow (extra ``arrow``) is not installed.
+        """
+        return record_batch(self._run, self._digester.payload_at)
+
+    def __len__(self) -> int:
+        return self._run.count
+
+    def __iter__(self) -> Iterator[Entry]:
+        run = self._run
+        lengths = integers(run, LENGTH_AT)
+        lacs = integers(run, LAC_AT)
+        return map(Entry, repeat(run.ledger_id), self.ids, self.payloads, lengths, lacs)
+
+    def __repr__(self) -> str:
+        return f"<EntryBatch ledger {self.ledger_id} entries {self.first}..{self.last}>"
+
+
+def record_batch(run: EntryRun, payload_at: int) -> Any:
+    """See :meth:`EntryBatch.to_arrow`.
+
+    :param payload_at: where a record has its payload.
+    """
+    try:
+        import pyarrow
+        from pyarrow import compute
+    except ImportError:
+        raise MissingLibraryError("Arrow batches need pyarrow: install bookkeeper-twisted[arrow]") from None
+
+    count, offsets = run.count, run.record_offsets()
+    longest = run.stride or max(map(int.__sub__, offsets[1:], offsets[:-1]))
+
+    def numbers(values: "array[int]") -> Any:
+        return pyarrow.Array.from_buffers(pyarrow.int64(), count, [None, pyarrow.py_buffer(values)])
+
+    ends = pyarrow.py_buffer(array("i", offsets))
+    records = pyarrow.Array.from_buffers(pyarrow.binary(), count, [None, ends, pyarrow.py_buffer(run.data)])
+    columns = {
+        "ledger_id": numbers(array("q", (run.ledger_id,)) * count),
+        "entry_id": numbers(array("q", range(run.first, run.last + 1))),
+        "length": numbers(integers(run, LENGTH_AT)),
+        "payload": compute.binary_slice(records, payload_at, longest),
+    }
+    fields = [pyarrow.field(name, column.type, nullable=False) for name, column in columns.items()]
+    return pyarrow.RecordBatch.from_arrays(list(columns.values()), schema=pyarrow.schema(fields))
+
+
+def integers(run: EntryRun, at: int) -> "array[int]":
+    """The i64 at an offset of each record."""
+    data = run.data
+    if run.offsets is None:
+        packed = bytearray(8 * run.count)
+        for i in range(8):
+            packed[i::8] = data[at + i :: run.stride]
+    else:
+        packed = bytearray().join([data[a + at : a + at + 8] for a in run.offsets[:-1]])
+    values = array("q", bytes(packed))
+    if sys.byteorder == "little":
+        values.byteswap()
+    return values

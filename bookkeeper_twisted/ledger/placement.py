@@ -1,0 +1,140 @@
+"""The arithmetic of placement: draws by weight, and racks for the positions of an ensemble.
+
+The rule of racks: each write set, that is each window of ``Wq`` positions around the ensemble, spans a
+wanted number of racks.  :class:`RackSearch` gives racks to positions one after the other, prefers racks
+that it has not used, and turns back where the rule cannot be kept any more; so it finds an ensemble that
+keeps the rule where there is one.
+"""
+
+from collections import Counter
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from enum import Enum
+from math import log
+from statistics import median
+from typing import Protocol
+
+import attrs
+
+
+class Chance(Protocol):
+    """The part of ``random.Random`` the client draws from."""
+
+    def sample(self, population: Sequence[str], k: int) -> list[str]:
+        """``k`` different ones."""
+
+    def getrandbits(self, k: int, /) -> int:
+        """``k`` random bits."""
+
+    def random(self) -> float:
+        """From 0 (included) to 1 (excluded)."""
+
+
+class Adherence(Enum):
+    """How well an ensemble keeps to the rules of a policy."""
+
+    STRICT = "strict"
+    FAIL = "fail"
+
+
+@attrs.frozen
+class Candidates:
+    """The bookies a policy may choose from.
+
+    :ivar writable: those that take new ledgers.
+    :ivar excluded: those that must not be chosen, whether writable or not.
+    :ivar free_bytes: free space where it is known, for draws by weight.
+    """
+
+    writable: Collection[str]
+    excluded: Collection[str] = ()
+    free_bytes: Mapping[str, int] = attrs.field(factory=dict)
+
+
+def shuffled(candidates: Candidates, taken: Collection[str], chance: Chance, max_multiple: float) -> list[str]:
+    """The bookies that may be chosen, in the order of a draw without replacement.
+
+    Bookies with more free space tend to come first, where it is known.  A weight is at most
+    ``max_multiple`` medians (0: no limit); a bookie without any, or whose space is not known,
+    has the smallest weight of the others, so that it is drawn at all.
+    """
+    # sorted: one seed gives one order
+    bookies = sorted(set(candidates.writable) - set(candidates.excluded) - set(taken))
+    weights = [candidates.free_bytes.get(bookie, 0) for bookie in bookies]
+    positive = sorted(weight for weight in weights if weight > 0)
+    if not positive:
+        return chance.sample(bookies, len(bookies))
+    limit = max_multiple * median(positive) if max_multiple else positive[-1]
+    # Exponential variates with these rates: the order of their values is that of weighted draws.
+    keys = [-log(1.0 - chance.random()) / min(weight or positive[0], limit) for weight in weights]
+    return [bookie for _, bookie in sorted(zip(keys, bookies, strict=True))]
+
+
+MAX_STEPS = 10_000
+"""Racks tried in one search: far more than real clusters need, and an end to it in any case."""
+
+NOWHERE = ""
+"""The rack of a bookie that was never looked up: it adds nothing to a write set."""
+
+
+def windows(size: int, write_quorum: int, position: int) -> Iterator[list[int]]:
+    """The write sets that a position belongs to."""
+    starts: Iterable[int] = range(position - write_quorum + 1, position + 1) if size > write_quorum else (0,)
+    for start in starts:
+        yield [(start + i) % size for i in range(write_quorum)]
+
+
+def can_span(racks: Sequence[str | None], write_quorum: int, position: int, wanted: int) -> bool:
+    """Whether each write set of a position spans ``wanted`` racks, or still can: None is a free position."""
+    for window in windows(len(racks), write_quorum, position):
+        there = [racks[p] for p in window]
+        if len({rack for rack in there if rack}) + there.count(None) < wanted:
+            return False
+    return True
+
+
+@attrs.define
+class RackSearch:
+    """Gives a rack to each position of an ensemble.
+
+    :ivar free: how many bookies of each rack are left, in the order in which racks were drawn.
+    """
+
+    size: int
+    write_quorum: int
+    wanted: int
+    free: dict[str, int]
+    first: str | None
+    racks: list[str | None] = attrs.field(init=False)
+    used: Counter[str] = attrs.field(factory=Counter)
+    steps: int = 0
+
+    def run(self) -> list[str] | None:
+        """The racks by position, None if the rule cannot be kept."""
+        self.racks = [None] * self.size
+        return [rack for rack in self.racks if rack] if self._fill(0) else None
+
+    def _fill(self, position: int) -> bool:
+        if position == self.size:
+            return True
+        for rack in self._order(position):
+            self.steps += 1
+            if self.steps > MAX_STEPS:
+                return False
+            self.racks[position] = rack
+            if can_span(self.racks, self.write_quorum, position, self.wanted):
+                self._take(rack, 1)
+                if self._fill(position + 1):
+                    return True
+                self._take(rack, -1)
+            self.racks[position] = None
+        return False
+
+    def _take(self, rack: str, count: int) -> None:
+        self.free[rack] -= count
+        self.used[rack] += count
+
+    def _order(self, position: int) -> list[str]:
+        """Racks that were not used come first; the very first is that of this machine."""
+        racks = [rack for rack, count in self.free.items() if count > 0]
+        local = self.first if position == 0 else None
+        return sorted(racks, key=lambda rack: (rack != local, self.used[rack]))

@@ -1,0 +1,110 @@
+"""What a recovery decides, and by which rule (S17).  Pure.
+
+Each rule is one method, and nothing else in a recovery decides: to see what a rule is good for, replace
+it by a weaker one and watch acknowledged entries get lost.
+"""
+
+from collections.abc import Collection
+from enum import Enum, auto
+
+from ..codec.operations import FENCE, HIGH_PRIORITY, RECOVERY_ADD
+from ..errors import NoSuchEntryError, NoSuchLedgerError
+from ..model import LedgerMetadata
+from .schedule import Schedule
+
+
+class RecoveryRules:
+    """The rules for one ledger.
+
+    :param metadata: as it is once the ledger is IN_RECOVERY; its last ensemble does not change any more.
+    """
+
+    def __init__(self, metadata: LedgerMetadata) -> None:
+        self.metadata = metadata
+        self.schedule = Schedule(metadata.ensemble_size, metadata.write_quorum_size, metadata.ack_quorum_size)
+
+    def fence_flags(self) -> int:
+        """How bookies are asked for their last entry, before anything else."""
+        return FENCE | HIGH_PRIORITY
+
+    def read_flags(self) -> int:
+        """How entries are read.  Each read fences as well: a bookie that was not reached before must not
+        say "no such entry" now and take the entry from its writer later (S4)."""
+        return FENCE | HIGH_PRIORITY
+
+    def add_flags(self) -> int:
+        """How entries are written back: past the fence."""
+        return RECOVERY_ADD | HIGH_PRIORITY
+
+    def is_covered(self, heard: Collection[int]) -> bool:
+        """Whether the bookies that were not heard, and so may not be fenced, cannot acknowledge an entry.
+
+        With this no write set acknowledges anything new while entries are read, and nothing that was
+        told of the LAC to an ack quorum is missed.
+
+        :param heard: positions in the last ensemble.
+        """
+        return self.schedule.is_covered(heard)
+
+    def confirmed(self, heard_lac: int) -> int:
+        """Up to which entry nothing needs to be looked at.
+
+        An ensemble begins right after the writer's LAC, so what comes before the newest one is
+        acknowledged even if its bookies have nothing to tell of.
+
+        :param heard_lac: the highest LAC that a bookie of the last ensemble knows, -1 if none does.
+        """
+        return max(heard_lac, self.metadata.segments[-1].first_entry_id - 1)
+
+    def is_negative(self, error: Exception) -> bool:
+        """Whether an answer says that the bookie does not hold the entry; everything else says nothing."""
+        return isinstance(error, NoSuchEntryError | NoSuchLedgerError)
+
+    def was_never_acknowledged(self, negatives: int) -> bool:
+        """Whether so many bookies without an entry prove that no ack quorum ever had it."""
+        return negatives > self.schedule.write_quorum - self.schedule.ack_quorum
+
+
+class Verdict(Enum):
+    """The outcomes of a vote."""
+
+    OPEN = auto()
+    """Answers are to come."""
+    KEPT = auto()
+    """Some bookie has it."""
+    NEVER_ACKNOWLEDGED = auto()
+    """So many say that they do not have it that no ack quorum ever had it: the ledger ends before it."""
+    UNDECIDABLE = auto()
+    """Everybody was asked, and it may or may not have been acknowledged."""
+
+
+class EntryVote:
+    """Counts answers for one entry; the first verdict that is not OPEN stands.
+
+    :ivar verdict: so far.
+    :ivar errors: what bookies answered instead of the entry.
+    """
+
+    def __init__(self, rules: RecoveryRules) -> None:
+        self.verdict = Verdict.OPEN
+        self.errors: list[Exception] = []
+        self._rules = rules
+        self._negatives = 0
+
+    def found(self) -> None:
+        """A bookie gave the entry, whole."""
+        if self.verdict is Verdict.OPEN:
+            self.verdict = Verdict.KEPT
+
+    def failed(self, error: Exception) -> None:
+        """A bookie gave something else."""
+        self.errors.append(error)
+        if self.verdict is not Verdict.OPEN:
+            return
+        if self._rules.is_negative(error):
+            self._negatives += 1
+            if self._rules.was_never_acknowledged(self._negatives):
+                self.verdict = Verdict.NEVER_ACKNOWLEDGED
+                return
+        if len(self.errors) == self._rules.schedule.write_quorum:
+            self.verdict = Verdict.UNDECIDABLE

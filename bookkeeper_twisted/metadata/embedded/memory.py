@@ -1,0 +1,189 @@
+"""A store in dicts, for one process: standalone bookies, embedding, tests.
+
+``memory:`` gives every driver a store of its own; drivers made from one :class:`MemoryStore`, or from
+``memory:NAME`` by one factory, share it.  A driver's registrations end when it is closed.
+"""
+
+from collections.abc import Callable
+
+import attrs
+from twisted.internet.interfaces import IReactorTime
+from zope.interface import implementer
+
+from ...errors import (
+    BookieRegisteredError,
+    CookieExistsError,
+    CookieNotFoundError,
+    LedgerExistsError,
+    MetadataError,
+    MetadataVersionError,
+    NoSuchLedgerMetadataError,
+)
+from ..interfaces import ANY_VERSION, IMetadataStore, Versioned
+from .admin import EmbeddedAdmin
+from .driver import EmbeddedDriver
+from .workers import InlineWorker
+
+
+@attrs.frozen
+class _Registration:
+    session: "MemorySession"
+    read_only: bool
+    info: bytes
+
+
+@attrs.define(eq=False)
+class MemoryStore:
+    """What all drivers of one store share.
+
+    :ivar opened: whether anybody ever has.
+    :ivar sessions: what to call for each open session when something has changed.
+    """
+
+    instance_id: str = "memory"
+    bookies: dict[str, _Registration] = attrs.field(factory=dict)
+    cookies: dict[str, Versioned[bytes]] = attrs.field(factory=dict)
+    ledgers: dict[int, Versioned[bytes]] = attrs.field(factory=dict)
+    next_ledger_id: int = 0
+    revision: int = 0
+    opened: bool = False
+    sessions: dict["MemorySession", Callable[[], None]] = attrs.field(factory=dict)
+
+    def admin(self, clock: IReactorTime, uri: str = "memory:") -> EmbeddedAdmin:
+        """Who makes and unmakes the cluster in this store."""
+        return EmbeddedAdmin(clock, uri, MemorySession(self), InlineWorker())
+
+    def driver(self, clock: IReactorTime, uri: str = "memory:") -> EmbeddedDriver:
+        """A new driver on this store."""
+        return EmbeddedDriver(clock, uri, MemorySession(self), InlineWorker())
+
+
+@implementer(IMetadataStore)
+class MemorySession:
+    """One session on a :class:`MemoryStore`."""
+
+    def __init__(self, shared: MemoryStore) -> None:
+        self._shared = shared
+
+    def open(self, changed: Callable[[], None]) -> bool:
+        self._shared.sessions[self] = changed
+        opened, self._shared.opened = self._shared.opened, True
+        return not opened
+
+    def close(self) -> None:
+        if self._shared.sessions.pop(self, None):
+            for bookie_id in [b for b, r in self._shared.bookies.items() if r.session is self]:
+                del self._shared.bookies[bookie_id]
+            self._changed()
+
+    def revision(self) -> object:
+        return self._shared.revision
+
+    def _changed(self) -> None:
+        self._shared.revision += 1
+        for changed in list(self._shared.sessions.values()):
+            changed()
+
+    # -- bookies --
+
+    def instance_id(self) -> str:
+        return self._shared.instance_id
+
+    def format(self) -> None:
+        shared = self._shared
+        shared.cookies.clear()
+        shared.ledgers.clear()
+        shared.next_ledger_id = 0
+        name, _, generation = shared.instance_id.partition("+")
+        shared.instance_id = f"{name}+{int(generation or 0) + 1}"
+        self._changed()
+
+    def register(self, bookie_id: str, read_only: bool, info: bytes) -> None:
+        found = self._shared.bookies.get(bookie_id)
+        if found is not None and found.session is not self:
+            raise BookieRegisteredError(f"bookie {bookie_id} is registered by another session")
+        self._shared.bookies[bookie_id] = _Registration(self, read_only, info)
+        self._changed()
+
+    def unregister(self, bookie_id: str) -> None:
+        found = self._shared.bookies.get(bookie_id)
+        if found is not None and found.session is self:
+            del self._shared.bookies[bookie_id]
+            self._changed()
+
+    def bookies(self) -> tuple[frozenset[str], frozenset[str]]:
+        items = self._shared.bookies.items()
+        return frozenset(b for b, r in items if not r.read_only), frozenset(b for b, r in items if r.read_only)
+
+    def service_info(self, bookie_id: str) -> bytes:
+        try:
+            return self._shared.bookies[bookie_id].info
+        except KeyError:
+            raise MetadataError(f"bookie {bookie_id} is not registered") from None
+
+    # -- cookies --
+
+    def cookie_ids(self) -> frozenset[str]:
+        return frozenset(self._shared.cookies)
+
+    def read_cookie(self, bookie_id: str) -> Versioned[bytes]:
+        try:
+            return self._shared.cookies[bookie_id]
+        except KeyError:
+            raise CookieNotFoundError(f"no cookie of bookie {bookie_id}") from None
+
+    def write_cookie(self, bookie_id: str, cookie: bytes, version: int | None) -> int:
+        if version is None:
+            if bookie_id in self._shared.cookies:
+                raise CookieExistsError(f"bookie {bookie_id} has a cookie")
+            new_version = 0
+        else:
+            _check_version(f"cookie of {bookie_id}", self.read_cookie(bookie_id).version, version)
+            new_version = version + 1
+        self._shared.cookies[bookie_id] = Versioned(cookie, new_version)
+        return new_version
+
+    def remove_cookie(self, bookie_id: str, version: int) -> None:
+        _check_version(f"cookie of {bookie_id}", self.read_cookie(bookie_id).version, version)
+        del self._shared.cookies[bookie_id]
+
+    # -- ledgers --
+
+    def next_ledger_id(self) -> int:
+        ledger_id = self._shared.next_ledger_id
+        while ledger_id in self._shared.ledgers:  # created with a chosen id
+            ledger_id += 1
+        self._shared.next_ledger_id = ledger_id + 1
+        return ledger_id
+
+    def create_ledger(self, ledger_id: int, metadata: bytes) -> None:
+        if ledger_id in self._shared.ledgers:
+            raise LedgerExistsError(f"ledger {ledger_id} exists")
+        self._shared.ledgers[ledger_id] = Versioned(metadata, 0)
+        self._changed()
+
+    def read_ledger(self, ledger_id: int) -> Versioned[bytes]:
+        try:
+            return self._shared.ledgers[ledger_id]
+        except KeyError:
+            raise NoSuchLedgerMetadataError(f"ledger {ledger_id} does not exist") from None
+
+    def write_ledger(self, ledger_id: int, metadata: bytes, version: int) -> int:
+        _check_version(f"ledger {ledger_id}", self.read_ledger(ledger_id).version, version)
+        self._shared.ledgers[ledger_id] = Versioned(metadata, version + 1)
+        self._changed()
+        return version + 1
+
+    def remove_ledger(self, ledger_id: int, version: int) -> None:
+        found = self.read_ledger(ledger_id).version
+        _check_version(f"ledger {ledger_id}", found, found if version == ANY_VERSION else version)
+        del self._shared.ledgers[ledger_id]
+        self._changed()
+
+    def ledger_ids(self, first: int, last: int, limit: int) -> list[int]:
+        return sorted(i for i in self._shared.ledgers if first <= i <= last)[:limit]
+
+
+def _check_version(what: str, found: int, expected: int) -> None:
+    if found != expected:
+        raise MetadataVersionError(f"{what} has version {found}, not {expected}")

@@ -1,0 +1,85 @@
+"""One session on an embedded store: what the two sides of a driver share."""
+
+from collections.abc import Callable
+from typing import TypeVar
+
+from twisted.internet.interfaces import IReactorTime
+
+from ...codec.metadata_formats import decode_ledger_metadata
+from ...errors import CodecError, MetadataError, MetadataSerializationError, NoSuchLedgerMetadataError
+from ...model import LedgerMetadata
+from ..interfaces import IMetadataStore, IWorker, Versioned
+from ..watches import Bookies, StoredLedger, Watches
+
+T = TypeVar("T")
+
+
+class EmbeddedSession:
+    """The store, its worker and who watches it.
+
+    :param poll_interval: seconds between looks at a store that does not tell of changes.
+    """
+
+    def __init__(
+        self, clock: IReactorTime, uri: str, store: IMetadataStore, worker: IWorker, poll_interval: float | None
+    ) -> None:
+        self.uri = uri
+        self.store = store
+        self.watches = Watches(clock, poll_interval, self._revision, self.bookies, self.ledger_or_none)
+        self._worker = worker
+        self._state = "not open"
+
+    async def open(self) -> bool:
+        """Begins the session; once only.
+
+        :returns: whether the store was made by this call.
+        """
+        if self._state != "not open":
+            raise MetadataError(f"{self.uri} is {self._state}")
+        self._state = "open"
+        return await self._worker.call(self.store.open, self.watches.wake)
+
+    async def close(self) -> None:
+        """Ends the session after the calls that are under way."""
+        if self._state == "closed":
+            return
+        self._state = "closed"
+        self.watches.stop()
+        try:
+            await self._worker.call(self.store.close)
+        finally:
+            self._worker.stop()
+
+    async def read(self, method: Callable[..., T], *args: object) -> T:
+        """Calls a method of the store."""
+        if self._state != "open":
+            raise MetadataError(f"{self.uri} is {self._state}")
+        return await self._worker.call(method, *args)
+
+    async def write(self, method: Callable[..., T], *args: object) -> T:
+        """Calls a method that changes something."""
+        result = await self.read(method, *args)
+        self.watches.wake()
+        return result
+
+    async def bookies(self) -> Bookies:
+        """Writable and read-only bookies."""
+        return await self.read(self.store.bookies)
+
+    async def ledger(self, ledger_id: int) -> Versioned[LedgerMetadata]:
+        """:raises NoSuchLedgerMetadataError: it does not exist."""
+        stored = await self.read(self.store.read_ledger, ledger_id)
+        try:
+            return Versioned(decode_ledger_metadata(stored.value), stored.version)
+        except CodecError as error:
+            raise MetadataSerializationError(f"{self.uri}: ledger {ledger_id}: {error}") from error
+
+    async def _revision(self) -> object:
+        return await self.read(self.store.revision)
+
+    async def ledger_or_none(self, ledger_id: int) -> StoredLedger:
+        """None if it does not exist."""
+        try:
+            return await self.ledger(ledger_id)
+        except NoSuchLedgerMetadataError:
+            return None

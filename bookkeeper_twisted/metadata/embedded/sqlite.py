@@ -1,0 +1,54 @@
+"""A store in one SQLite file, shared safely by several processes of one machine.
+
+The URI follows SQLAlchemy: ``sqlite:///var/metadata.db`` is relative to the working directory,
+``sqlite:////var/metadata.db`` (four slashes) absolute.  Beside the file lie SQLite's own ``-wal`` and
+``-shm`` and the folder ``-sessions`` (:mod:`.sqlite_sessions`).  It must be a local file system:
+neither WAL nor file locks work over a network.
+"""
+
+import os
+
+from twisted.internet.interfaces import IReactorTime
+
+from ...errors import InvalidMetadataUriError
+from ..interfaces import IWorker
+from .admin import EmbeddedAdmin
+from .driver import EmbeddedDriver
+from .sqlite_sessions import SessionFiles
+from .sqlite_store import SqliteStore
+
+POLL_INTERVAL = 0.25
+"""Seconds after which a watcher sees what another process wrote."""
+
+
+def path_of_uri(uri: str) -> str:
+    """The absolute path in a ``sqlite:`` URI.
+
+    :raises InvalidMetadataUriError: it has none, or something else besides.
+    """
+    scheme, _, rest = uri.partition(":")
+    path = rest.removeprefix("///")
+    if scheme.lower() != "sqlite" or path == rest or not path.strip("/") or path.startswith("//"):
+        raise InvalidMetadataUriError(f"{uri!r} is not sqlite:///relative/path or sqlite:////absolute/path")
+    if path == ":memory:" or "?" in path:
+        raise InvalidMetadataUriError(f"{uri!r}: only files, without parameters; memory: is a store in memory")
+    return os.path.abspath(path)
+
+
+def sqlite_driver(clock: IReactorTime, uri: str, worker: IWorker) -> EmbeddedDriver:
+    """A driver for a ``sqlite:`` URI; the file is touched when it is opened.
+
+    :param worker: where the file is used; it belongs to the driver from now on.
+    :raises InvalidMetadataUriError: the URI has no path.
+    """
+    return EmbeddedDriver(clock, uri, _store(uri), worker, POLL_INTERVAL)
+
+
+def sqlite_admin(clock: IReactorTime, uri: str, worker: IWorker) -> EmbeddedAdmin:
+    """The same for who makes and unmakes clusters."""
+    return EmbeddedAdmin(clock, uri, _store(uri), worker)
+
+
+def _store(uri: str) -> SqliteStore:
+    path = path_of_uri(uri)
+    return SqliteStore(path, SessionFiles(f"{path}-sessions"))

@@ -1,0 +1,245 @@
+"""The embedded store in a SQLite file: WAL, every commit synced, writers one after the other."""
+
+import sqlite3
+import uuid
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from zope.interface import implementer
+
+from ...errors import (
+    BookieRegisteredError,
+    CookieExistsError,
+    CookieNotFoundError,
+    LedgerExistsError,
+    MetadataError,
+    MetadataVersionError,
+    NoSuchLedgerMetadataError,
+)
+from ..interfaces import ANY_VERSION, IMetadataStore, Versioned
+from .sqlite_sessions import SessionFiles
+
+SCHEMA_VERSION = 1
+_BUSY_TIMEOUT = 30.0  # seconds; every transaction here is a few rows
+_TABLES = (
+    """CREATE TABLE bookkeeper_store (
+        schema_version INTEGER NOT NULL, instance_id TEXT NOT NULL, next_ledger_id INTEGER NOT NULL)""",
+    """CREATE TABLE registrations (
+        bookie_id TEXT PRIMARY KEY, read_only INTEGER NOT NULL, session TEXT NOT NULL, info BLOB NOT NULL
+    ) WITHOUT ROWID""",
+    """CREATE TABLE cookies (
+        bookie_id TEXT PRIMARY KEY, version INTEGER NOT NULL, cookie BLOB NOT NULL
+    ) WITHOUT ROWID""",
+    """CREATE TABLE ledgers (
+        ledger_id INTEGER PRIMARY KEY, version INTEGER NOT NULL, metadata BLOB NOT NULL)""",
+)
+
+
+@implementer(IMetadataStore)
+class SqliteStore:
+    """One session on a SQLite file.
+
+    A registration names its session; it counts as long as the session's process lives, and whoever
+    finds it dead deletes it.
+
+    :param path: of the file; its folder is made if need be.
+    """
+
+    def __init__(self, path: str, sessions: SessionFiles) -> None:
+        self._path = path
+        self._sessions = sessions
+        self._db: sqlite3.Connection | None = None
+
+    # -- the session --
+
+    def open(self, changed: Callable[[], None]) -> bool:
+        with self._errors():
+            opening = self._sessions.lock_opening()
+            try:
+                self._sessions.begin()
+                self._db = sqlite3.connect(
+                    self._path, timeout=_BUSY_TIMEOUT, isolation_level=None, check_same_thread=False
+                )
+                return self._initialize()
+            except BaseException:
+                self._disconnect()
+                raise
+            finally:
+                self._sessions.unlock_opening(opening)
+
+    def close(self) -> None:
+        try:
+            if self._db is not None:
+                self._run("DELETE FROM registrations WHERE session = ?", self._sessions.session_id)
+        finally:
+            self._disconnect()
+
+    def revision(self) -> object:
+        ((others,), (own,)) = self._run("PRAGMA data_version") + self._run("SELECT total_changes()")
+        return others, own
+
+    def _disconnect(self) -> None:
+        """Without the session's lock its registrations are dead, deleted or not."""
+        db, self._db = self._db, None
+        try:
+            if db is not None:
+                db.close()
+        finally:
+            self._sessions.end()
+
+    def _initialize(self) -> bool:
+        """Checks that the file is ours, and fills it if it is new.  Under the opening lock."""
+        self._run("PRAGMA synchronous = FULL")
+        tables = {name for (name,) in self._run("SELECT name FROM sqlite_master WHERE type = 'table'")}
+        if not tables:
+            self._run("PRAGMA journal_mode = WAL")
+            with self._transaction():
+                for statement in _TABLES:
+                    self._run(statement)
+                self._run("INSERT INTO bookkeeper_store VALUES (?, ?, 0)", SCHEMA_VERSION, str(uuid.uuid4()))
+        elif "bookkeeper_store" not in tables:
+            raise MetadataError(f"{self._path}: a database of something else, with tables {', '.join(sorted(tables))}")
+        found = self._run("SELECT schema_version FROM bookkeeper_store")
+        if found != [(SCHEMA_VERSION,)]:
+            raise MetadataError(f"{self._path}: schema version {found}, this program knows {SCHEMA_VERSION}")
+        return not tables
+
+    @contextmanager
+    def _errors(self) -> Iterator[None]:
+        """Failures of SQLite and of the disk, with the name of the file."""
+        try:
+            yield
+        except (sqlite3.Error, OSError) as error:
+            raise MetadataError(f"{self._path}: {error}") from error
+
+    def _run(self, statement: str, *values: object) -> list[Any]:
+        if self._db is None:
+            raise MetadataError(f"{self._path}: not open")
+        with self._errors():
+            return self._db.execute(statement, values).fetchall()
+
+    @contextmanager
+    def _transaction(self) -> Iterator[None]:
+        """Waits for the other writers; commits unless there is an exception."""
+        self._run("BEGIN IMMEDIATE")
+        try:
+            yield
+        except BaseException:
+            self._run("ROLLBACK")
+            raise
+        self._run("COMMIT")
+
+    # -- bookies --
+
+    def instance_id(self) -> str:
+        ((instance_id,),) = self._run("SELECT instance_id FROM bookkeeper_store")
+        return str(instance_id)
+
+    def format(self) -> None:
+        with self._transaction():
+            self._run("DELETE FROM cookies")
+            self._run("DELETE FROM ledgers")
+            self._run("UPDATE bookkeeper_store SET instance_id = ?, next_ledger_id = 0", str(uuid.uuid4()))
+
+    def register(self, bookie_id: str, read_only: bool, info: bytes) -> None:
+        with self._transaction():
+            for (session,) in self._run("SELECT session FROM registrations WHERE bookie_id = ?", bookie_id):
+                if session != self._sessions.session_id and self._is_alive(session):
+                    raise BookieRegisteredError(f"bookie {bookie_id} is registered by another session")
+            row = bookie_id, read_only, self._sessions.session_id, info
+            self._run("INSERT OR REPLACE INTO registrations VALUES (?, ?, ?, ?)", *row)
+
+    def unregister(self, bookie_id: str) -> None:
+        own = self._sessions.session_id
+        self._run("DELETE FROM registrations WHERE bookie_id = ? AND session = ?", bookie_id, own)
+
+    def bookies(self) -> tuple[frozenset[str], frozenset[str]]:
+        rows = self._run("SELECT bookie_id, read_only, session FROM registrations")
+        sessions = {session for _, _, session in rows}
+        dead = {session for session in sessions if not self._is_alive(session)}
+        for session in dead:  # a session id is never used again
+            self._run("DELETE FROM registrations WHERE session = ?", session)
+        live = [(bookie_id, read_only) for bookie_id, read_only, session in rows if session not in dead]
+        return frozenset(b for b, ro in live if not ro), frozenset(b for b, ro in live if ro)
+
+    def service_info(self, bookie_id: str) -> bytes:
+        for info, session in self._run("SELECT info, session FROM registrations WHERE bookie_id = ?", bookie_id):
+            if self._is_alive(session):
+                return bytes(info)
+        raise MetadataError(f"bookie {bookie_id} is not registered")
+
+    def _is_alive(self, session: str) -> bool:
+        with self._errors():
+            return self._sessions.is_alive(session)
+
+    # -- cookies --
+
+    def cookie_ids(self) -> frozenset[str]:
+        return frozenset(bookie_id for (bookie_id,) in self._run("SELECT bookie_id FROM cookies"))
+
+    def read_cookie(self, bookie_id: str) -> Versioned[bytes]:
+        for cookie, version in self._run("SELECT cookie, version FROM cookies WHERE bookie_id = ?", bookie_id):
+            return Versioned(bytes(cookie), version)
+        raise CookieNotFoundError(f"no cookie of bookie {bookie_id}")
+
+    def write_cookie(self, bookie_id: str, cookie: bytes, version: int | None) -> int:
+        with self._transaction():
+            if version is None:
+                if self._run("SELECT 1 FROM cookies WHERE bookie_id = ?", bookie_id):
+                    raise CookieExistsError(f"bookie {bookie_id} has a cookie")
+                new_version = 0
+            else:
+                _check_version(f"cookie of {bookie_id}", self.read_cookie(bookie_id).version, version)
+                new_version = version + 1
+            self._run("INSERT OR REPLACE INTO cookies VALUES (?, ?, ?)", bookie_id, new_version, cookie)
+            return new_version
+
+    def remove_cookie(self, bookie_id: str, version: int) -> None:
+        with self._transaction():
+            _check_version(f"cookie of {bookie_id}", self.read_cookie(bookie_id).version, version)
+            self._run("DELETE FROM cookies WHERE bookie_id = ?", bookie_id)
+
+    # -- ledgers --
+
+    def next_ledger_id(self) -> int:
+        with self._transaction():
+            ((ledger_id,),) = self._run("SELECT next_ledger_id FROM bookkeeper_store")
+            while self._run("SELECT 1 FROM ledgers WHERE ledger_id = ?", ledger_id):  # created with a chosen id
+                ledger_id += 1
+            self._run("UPDATE bookkeeper_store SET next_ledger_id = ?", ledger_id + 1)
+            return int(ledger_id)
+
+    def create_ledger(self, ledger_id: int, metadata: bytes) -> None:
+        with self._transaction():
+            if self._run("SELECT 1 FROM ledgers WHERE ledger_id = ?", ledger_id):
+                raise LedgerExistsError(f"ledger {ledger_id} exists")
+            self._run("INSERT INTO ledgers VALUES (?, 0, ?)", ledger_id, metadata)
+
+    def read_ledger(self, ledger_id: int) -> Versioned[bytes]:
+        for metadata, version in self._run("SELECT metadata, version FROM ledgers WHERE ledger_id = ?", ledger_id):
+            return Versioned(bytes(metadata), version)
+        raise NoSuchLedgerMetadataError(f"ledger {ledger_id} does not exist")
+
+    def write_ledger(self, ledger_id: int, metadata: bytes, version: int) -> int:
+        with self._transaction():
+            _check_version(f"ledger {ledger_id}", self.read_ledger(ledger_id).version, version)
+            self._run(
+                "UPDATE ledgers SET version = ?, metadata = ? WHERE ledger_id = ?", version + 1, metadata, ledger_id
+            )
+            return version + 1
+
+    def remove_ledger(self, ledger_id: int, version: int) -> None:
+        with self._transaction():
+            found = self.read_ledger(ledger_id).version
+            _check_version(f"ledger {ledger_id}", found, found if version == ANY_VERSION else version)
+            self._run("DELETE FROM ledgers WHERE ledger_id = ?", ledger_id)
+
+    def ledger_ids(self, first: int, last: int, limit: int) -> list[int]:
+        query = "SELECT ledger_id FROM ledgers WHERE ledger_id BETWEEN ? AND ? ORDER BY ledger_id LIMIT ?"
+        return [ledger_id for (ledger_id,) in self._run(query, first, last, limit)]
+
+
+def _check_version(what: str, found: int, expected: int) -> None:
+    if found != expected:
+        raise MetadataVersionError(f"{what} has version {found}, not {expected}")

@@ -1,0 +1,48 @@
+"""Where calls to an embedded store run: at once, or on one thread of their own."""
+
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+from twisted.internet.defer import Deferred, execute
+from twisted.internet.threads import deferToThreadPool
+from twisted.python.threadpool import ThreadPool
+from zope.interface import implementer
+
+from ..interfaces import IWorker
+
+T = TypeVar("T")
+
+
+@implementer(IWorker)
+class InlineWorker:
+    """Runs every call at once, for stores that never wait."""
+
+    def call(self, work: Callable[..., T], *args: object) -> "Deferred[T]":
+        return execute(work, *args)
+
+    def stop(self) -> None:
+        """There is nothing to end."""
+
+
+@implementer(IWorker)
+class ThreadWorker:
+    """Runs calls in their order on one thread, which starts with the first of them."""
+
+    def __init__(self, reactor: Any, name: str) -> None:
+        """:param reactor: runs the results (IReactorFromThreads) and says when it ends (IReactorCore)."""
+        self._reactor = reactor
+        self._pool = ThreadPool(minthreads=0, maxthreads=1, name=name)
+        self._at_shutdown: object = None
+
+    def call(self, work: Callable[..., T], *args: object) -> "Deferred[T]":
+        if not self._pool.started:
+            self._pool.start()
+            # A program that ends without closing its driver must end all the same.
+            self._at_shutdown = self._reactor.addSystemEventTrigger("during", "shutdown", self._pool.stop)
+        return deferToThreadPool(self._reactor, self._pool, work, *args)
+
+    def stop(self) -> None:
+        trigger, self._at_shutdown = self._at_shutdown, None
+        if trigger is not None:
+            self._reactor.removeSystemEventTrigger(trigger)
+            self._pool.stop()

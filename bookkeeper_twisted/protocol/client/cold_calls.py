@@ -1,0 +1,99 @@
+"""The rare requests of a client: how each is made, and what its reply means.  All are V3 only."""
+
+from collections.abc import Callable, Sequence
+from typing import Any, Generic, TypeVar
+
+import attrs
+
+from ...codec.messages import (
+    BookieInfoRequest,
+    BookieInfoResponse,
+    ForceLedgerRequest,
+    ForceLedgerResponse,
+    Header,
+    ListEntriesRequest,
+    ListEntriesResponse,
+    ReadLacRequest,
+    ReadLacResponse,
+    WriteLacRequest,
+    WriteLacResponse,
+)
+from ...codec.operations import Operation
+
+T = TypeVar("T")
+
+_CAPACITY_AND_FREE_SPACE = 3
+
+
+@attrs.frozen
+class ColdCall(Generic[T]):
+    """One rare request.
+
+    :ivar request: makes the message for a header.
+    :ivar expected: the class of the reply.
+    :ivar result: what the caller gets of a successful reply.
+    """
+
+    operation: int
+    ledger_id: int
+    request: Callable[[Header], object]
+    expected: type
+    result: Callable[[Any], T]
+
+
+def read_lac(ledger_id: int) -> ColdCall[tuple[bytes | None, bytes | None]]:
+    """Explicit LAC packet and last entry."""
+
+    def result(reply: ReadLacResponse) -> tuple[bytes | None, bytes | None]:
+        return reply.lac_body, reply.last_entry
+
+    def request(header: Header) -> ReadLacRequest:
+        return ReadLacRequest(header, ledger_id)
+
+    return ColdCall(Operation.READ_LAC, ledger_id, request, ReadLacResponse, result)
+
+
+def write_lac(ledger_id: int, master_key: bytes, lac: int, body: bytes) -> ColdCall[None]:
+    """Stores an explicit LAC packet."""
+
+    def request(header: Header) -> WriteLacRequest:
+        return WriteLacRequest(header, ledger_id, lac, master_key, body)
+
+    return ColdCall(Operation.WRITE_LAC, ledger_id, request, WriteLacResponse, _nothing)
+
+
+def force(ledger_id: int) -> ColdCall[None]:
+    """Makes what was acknowledged before durable."""
+
+    def request(header: Header) -> ForceLedgerRequest:
+        return ForceLedgerRequest(header, ledger_id)
+
+    return ColdCall(Operation.FORCE_LEDGER, ledger_id, request, ForceLedgerResponse, _nothing)
+
+
+def list_entries(ledger_id: int) -> ColdCall[Sequence[tuple[int, int]]]:
+    """The ranges of entries a bookie holds."""
+
+    def result(reply: ListEntriesResponse) -> Sequence[tuple[int, int]]:
+        return reply.ranges or ()
+
+    def request(header: Header) -> ListEntriesRequest:
+        return ListEntriesRequest(header, ledger_id)
+
+    return ColdCall(Operation.LIST_ENTRIES, ledger_id, request, ListEntriesResponse, result)
+
+
+def bookie_info() -> ColdCall[tuple[int, int]]:
+    """Capacity and free space of a bookie."""
+
+    def result(reply: BookieInfoResponse) -> tuple[int, int]:
+        return reply.total_disk_capacity or 0, reply.free_disk_space or 0
+
+    def request(header: Header) -> BookieInfoRequest:
+        return BookieInfoRequest(header, _CAPACITY_AND_FREE_SPACE)
+
+    return ColdCall(Operation.BOOKIE_INFO, -1, request, BookieInfoResponse, result)
+
+
+def _nothing(_: object) -> None:
+    return None

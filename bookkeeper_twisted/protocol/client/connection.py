@@ -1,0 +1,383 @@
+"""One connection to a bookie, seen from the client: requests out, replies matched, time-outs.
+
+Every request is one of a flow, whose id is in its request id (:mod:`.request_ids`); many flows share a
+connection.  Requests of one reactor turn leave in one ``transport.write`` (:mod:`.block_writer`); while the
+transport is full they are kept here.  One timer scans what is outstanding, oldest first; there is no
+delayed call for a request.  A connection that is lost fails each outstanding request once, in the order
+they were made, after its owner was told, so that an errback which asks again never meets the dead
+connection.  A flow that leaves fails its own requests only, and its late replies meet nobody.
+"""
+
+from collections.abc import Callable, Sequence
+from typing import Any, TypeVar, cast
+
+from twisted.internet.defer import Deferred, fail
+from twisted.internet.interfaces import IReactorTime, ITCPTransport, ITransport
+from twisted.internet.protocol import Protocol, connectionDone
+from twisted.logger import Logger
+from twisted.python.failure import Failure
+
+from ...attended_time import AttendedTime
+from ...codec import v2, v3
+from ...codec.connection import ClientDecoder
+from ...codec.messages import ErrorResponse, Header, ReadRequest
+from ...codec.operations import FENCE, HIGH_PRIORITY, V3_HIGH_PRIORITY, Operation
+from ...codec.runs import AddReplies, BatchRead, BatchReply, MixedAddReplies, ReadReply
+from ...errors import BookieHandleNotAvailableError, RequestTimeoutError, Status, UnexpectedConditionError
+from ...model import INVALID_ENTRY_ID
+from .cold_calls import ColdCall
+from .connection_owner import ConnectionOwner, RequestLimits
+from .in_flight import InFlight, SentRequest
+from .lingering_writer import writer_of
+from .outstanding import Adds, AddsDone, SentAdds, SentCall, SentReads
+from .outstanding_mixed import MixedAdds, MixedDone, MixedPart, SentMixed
+from .reply_errors import bare_error, error_of
+from .request_ids import FLOW_SHIFT, RequestIds
+
+T = TypeVar("T")
+
+_V3_VERSION = 3
+_NO_LEDGER = (1 << 63) - 1
+"""A ledger that no bookie has: reading it is how a bookie is asked for a sign of life, in both wires."""
+
+_MAX_ABANDONED = 10_000
+"""V2 keys that may stay taken by replies nobody waits for; a bookie that owes more is not well."""
+
+
+class ClientConnection(Protocol):
+    """Requests to one bookie over one socket in one wire version.
+
+    :ivar wire: 2 or 3.
+    :ivar in_flight: what is outstanding.
+    :ivar writer: what is asked while the transport is full is kept there.
+    :ivar heard: whether anything was received; whoever looks may reset it.
+    :ivar disconnected: fires once the socket is gone.
+    """
+
+    _log = Logger()
+
+    def __init__(
+        self, clock: IReactorTime, wire: int, limits: RequestLimits, owner: ConnectionOwner, no_delay: bool = True
+    ) -> None:
+        self.wire = wire
+        self.heard = False
+        self.disconnected: Deferred[None] = Deferred()
+        self.writer = writer_of(clock, owner.traffic, owner.wrote, limits.append_linger)
+        self._clock = clock
+        self._limits = limits
+        self._lost = owner.lost
+        self._bookie_id = owner.bookie_id
+        self.in_flight = InFlight(wire, owner.flow_ids, owner.traffic)
+        self._no_delay = no_delay
+        self._codec = v2 if wire == 2 else v3
+        self._decoder = ClientDecoder(wire, limits.max_frame_size)
+        self._n_asked = 0
+        self._scan_call: Any = None
+        self._time = AttendedTime(clock.seconds)  # of deadlines: a time in which no reply was read is not the bookie's
+        self._scan_interval = min(1.0, limits.add_timeout / 4, limits.read_timeout / 4)
+        self._end: Exception | None = None
+        self._receivers: dict[type, Callable[[Any], None]] = {
+            AddReplies: self._add_replies,
+            MixedAddReplies: self._mixed_add_replies,
+            ReadReply: self._read_reply,
+            BatchReply: self._batch_reply,
+            ErrorResponse: self._error_response,
+        }
+
+    # ---- requests ------------------------------------------------------------------------------------
+
+    def can_read(self, ledger_id: int, entry_ids: Sequence[int]) -> bool:
+        """Whether replies to these reads could be told from others on this connection."""
+        return self.in_flight.can_read(ledger_id, entry_ids)
+
+    def add(self, ids: RequestIds, adds: Adds, done: AddsDone) -> bool:
+        """Sends adds.
+
+        :returns: False if nothing was done, because V2 replies to them could not be told from others on
+            this connection.
+        """
+        in_flight, first, count = self.in_flight, adds.first, adds.count
+        if self._end is not None:
+            done(self._bookie_id, first, count, self._end)
+            return True
+        if not in_flight.can_add(adds.ledger_id, first, count):
+            return False
+        key = self._take_ids(ids, count) if self.wire == 3 else first
+        data = adds.requests(self.wire, key)
+        deadline = self._time.seconds() + self._limits.add_timeout
+        flow, order = in_flight.flows.of(ids), self._send(self.writer.append, ids, data, count)
+        in_flight.add(SentAdds(flow, order, deadline, adds.ledger_id, first, key, count, len(data), done))
+        return True
+
+    def can_add_mixed(self, adds: MixedAdds) -> bool:
+        """Whether :meth:`add_mixed` may be called: V2, and replies could be told from others."""
+        return self.wire == 2 and self._end is None and self.in_flight.can_add_mixed(adds.ledger_ids, adds.entry_ids)
+
+    def add_mixed(self, ids: RequestIds, adds: MixedAdds, done: MixedDone) -> None:
+        """Sends adds of one entry each of many ledgers."""
+        deadline = self._time.seconds() + self._limits.add_timeout
+        flow = self.in_flight.flows.of(ids)
+        order = self._send(self.writer.append, ids, adds.frames, len(adds.ledger_ids))
+        self.in_flight.add_mixed(SentMixed(flow, order, deadline, adds, done))
+
+    def read(self, ids: RequestIds, ledger_id: int, entry_ids: Sequence[int]) -> "Deferred[list[ReadReply]]":
+        """Plain reads, at least one; V2: only such that :meth:`can_read`."""
+        if self.wire == 2:
+            return self._read(ids, [(ledger_id, e) for e in entry_ids], v2.encode_reads(ledger_id, entry_ids))
+        number = self._take_ids(ids, len(entry_ids))
+        keys = range(number, number + len(entry_ids))
+        return self._read(ids, keys, v3.encode_reads(ledger_id, entry_ids, 0, number))
+
+    def special_read(
+        self, ids: RequestIds, ledger_id: int, entry_id: int, flags: int, master_key: bytes | None
+    ) -> "Deferred[list[ReadReply]]":
+        """One read with flags; V3 only, because a V2 reply does not say which of two reads it answers."""
+        number = self._take_ids(ids, 1)
+        high = bool(flags & HIGH_PRIORITY)
+        header = Header(3, _V3_VERSION, Operation.READ, number, V3_HIGH_PRIORITY if high else 0)
+        request = ReadRequest(header, ledger_id, entry_id, bool(flags & FENCE), high, master_key)
+        return self._read(ids, (number,), v3.encode_request(request))
+
+    def _read(self, ids: RequestIds, keys: Sequence[Any], frames: bytes) -> "Deferred[list[ReadReply]]":
+        if self._end is not None:
+            return fail(self._end)
+        deferred: Deferred[list[ReadReply]] = Deferred(lambda _: self.in_flight.give_up(reads))
+        deadline = self._time.seconds() + self._limits.read_timeout
+        flow, order = self.in_flight.flows.of(ids), self._send(self.writer.put, ids, frames, len(keys))
+        reads = SentReads(flow, order, deadline, keys, len(frames), deferred)
+        self.in_flight.read(reads)
+        return deferred
+
+    def ask_for_life(self) -> None:
+        """Asks for any reply; what matters is that something is heard."""
+        if self.can_read(_NO_LEDGER, (0,)):
+            self.read(self.in_flight.flows.own, _NO_LEDGER, (0,)).addErrback(lambda _: None)
+
+    def read_batch(
+        self, ids: RequestIds, ledger_id: int, first: int, max_count: int, max_size: int, flags: int = 0,
+        master_key: bytes | None = None, patience: float | None = None,
+    ) -> "Deferred[BatchReply]":  # fmt: skip
+        """Consecutive entries; matched by number in both versions.
+
+        :param patience: V3: as of :meth:`long_poll`; the bookie waits until ``first`` is confirmed.
+        """
+        number = self._take_ids(ids, 1)
+        request = BatchRead(self.wire, self.wire, flags, ledger_id, first, number, max_count, max_size, master_key)
+        if patience is not None:
+            request.previous_lac, request.timeout_ms = first - 1, int(patience * 1000)
+        frame = self._codec.encode_batch_read(request)
+        return self._call(ids, number, frame, ledger_id, first, BatchReply, lambda reply: reply, patience or 0.0)
+
+    def long_poll(self, ids: RequestIds, ledger_id: int, previous_lac: int, patience: float) -> "Deferred[ReadReply]":
+        """Asks for the entry after ``previous_lac`` once it is confirmed; V3 only.
+
+        :param patience: seconds the bookie is to wait; it has the usual time on top of it to answer.
+        """
+        number = self._take_ids(ids, 1)
+        header = Header(3, _V3_VERSION, Operation.READ, number)
+        request = ReadRequest(
+            header, ledger_id, INVALID_ENTRY_ID, previous_lac=previous_lac, timeout_ms=int(patience * 1000),
+            piggyback=True,
+        )  # fmt: skip
+        frame = v3.encode_request(request)
+        return self._call(ids, number, frame, ledger_id, previous_lac + 1, ReadReply, lambda reply: reply, patience)
+
+    def ask(self, ids: RequestIds, call: ColdCall[T]) -> "Deferred[T]":
+        """A rare request; V3 only."""
+        header = Header(3, _V3_VERSION, call.operation, self._take_ids(ids, 1))
+        self._receivers.setdefault(call.expected, self._call_reply)
+        frame = v3.encode_request(call.request(header))
+        return self._call(ids, header.txn_id, frame, call.ledger_id, -1, call.expected, call.result)
+
+    def _call(
+        self, ids: RequestIds, number: int, frame: bytes, ledger_id: int, entry_id: int, expected: type,
+        result: Callable[[Any], T], patience: float = 0.0,
+    ) -> "Deferred[T]":  # fmt: skip
+        if self._end is not None:
+            return fail(self._end)
+        deferred: Deferred[T] = Deferred(lambda _: self.in_flight.give_up_call(number))
+        deadline = self._time.seconds() + self._limits.read_timeout + patience
+        flow, order = self.in_flight.flows.of(ids), self._send(self.writer.put, ids, frame, 1)
+        sent = SentCall(flow, order, deadline, ledger_id, entry_id, len(frame), expected, result, deferred)
+        self.in_flight.call(number, sent)
+        return deferred
+
+    def _take_ids(self, ids: RequestIds, count: int) -> int:
+        return ids.take(count, self.in_flight.is_pending)
+
+    def leave(self, ids: RequestIds, error: Exception) -> None:
+        """A flow ends: what it asked is sent, but fails now, in order, with ``error``."""
+        if self._end is None:
+            self._fail(self.in_flight.leave(ids), error)
+
+    # ---- replies -------------------------------------------------------------------------------------
+
+    def dataReceived(self, data: bytes) -> None:
+        self.heard = True
+        for item in self._decoder.receive(data):
+            if self._end is not None:
+                return  # a callback closed the connection: what was still parsed is not delivered
+            receive = self._receivers.get(type(item))
+            if receive is None:
+                self._log.debug("a reply nobody asked for: {item}", item=type(item).__name__)
+                continue
+            receive(item)
+        self.writer.answered()
+        if self._decoder.error is not None and self._end is None:
+            self.abort(BookieHandleNotAvailableError(f"the bookie broke the protocol: {self._decoder.error}"))
+
+    def _add_replies(self, replies: AddReplies) -> None:
+        error = None if replies.status is Status.EOK else error_of(replies.status, replies.ledger_id, replies.first)
+        if self.wire == 2:
+            self._finish_adds(self.in_flight.answered_adds(replies.ledger_id, replies.first, replies.count), error)
+            if self.in_flight.may_be_mixed(replies.ledger_id):
+                ids = tuple(range(replies.first, replies.first + replies.count))
+                parts, _ = self.in_flight.answered_mixed((replies.ledger_id,) * len(ids), ids)
+                self._finish_adds(parts, error)
+            return
+        numbers = replies.txn_ids
+        at = 0
+        for end in range(1, len(numbers) + 1):
+            if end == len(numbers) or numbers[end] != numbers[end - 1] + 1:
+                self._finish_adds(self.in_flight.answered_adds(numbers[at] >> FLOW_SHIFT, numbers[at], end - at), error)
+                self.in_flight.flows.replied(numbers[at], end - at)
+                at = end
+
+    def _mixed_add_replies(self, replies: MixedAddReplies) -> None:
+        parts, others = self.in_flight.answered_mixed(replies.ledger_ids, replies.entry_ids)
+        self._finish_adds(parts, None)
+        for ledger_id, entry_id in others:
+            self._finish_adds(self.in_flight.answered_adds(ledger_id, entry_id, 1), None)
+
+    def _finish_adds(self, finished: Sequence[SentAdds | MixedPart], error: Exception | None) -> None:
+        for sent in finished:
+            try:
+                sent.finish(self._bookie_id, error)
+            except Exception:
+                self._log.failure("completing {adds} failed", adds=sent)
+            flow = sent.flow
+            if flow.quiet is not None and not flow.waiting:
+                flow.quiet()
+
+    def _read_reply(self, reply: ReadReply) -> None:
+        key = reply.txn_id if self.wire == 3 else (reply.ledger_id, reply.entry_id)
+        assert key is not None
+        if reply.txn_id is not None:
+            self.in_flight.flows.replied(reply.txn_id)
+        if isinstance(key, int) and self._finish_call(key, reply.status, reply):
+            return  # a long poll; its deadline is its own, so it is not among the reads
+        self._finish_reads(self.in_flight.answered_read(key, reply))
+
+    def _finish_reads(self, reads: SentReads | None) -> None:
+        if reads is not None:
+            reads.deferred.callback(cast(list[ReadReply], reads.replies))
+
+    def _batch_reply(self, reply: BatchReply) -> None:
+        self.in_flight.flows.replied(reply.request_id)
+        self._finish_call(reply.request_id, reply.status, reply)
+
+    def _call_reply(self, reply: Any) -> None:
+        self.in_flight.flows.replied(reply.header.txn_id)
+        self._finish_call(reply.header.txn_id, reply.status, reply)
+
+    def _error_response(self, reply: ErrorResponse) -> None:
+        number = reply.header.txn_id
+        self._finish_call(number, reply.status, reply)
+        self._finish_adds(self.in_flight.answered_adds(number >> FLOW_SHIFT, number, 1), bare_error(reply.status))
+        self._finish_reads(self.in_flight.answered_read(number, ReadReply(reply.status, -1, -1, number, None)))
+        self.in_flight.flows.replied(number)
+
+    def _finish_call(self, number: int, status: Status, reply: object) -> bool:
+        call = self.in_flight.take_call(number)
+        if call is None:
+            return False
+        if status is not Status.EOK:
+            call.deferred.errback(error_of(status, call.ledger_id, call.entry_id))
+        elif type(reply) is not call.expected:
+            call.deferred.errback(UnexpectedConditionError(f"{type(reply).__name__} for {call.expected.__name__}"))
+        else:
+            call.deferred.callback(call.result(reply))
+        return True
+
+    # ---- sending -------------------------------------------------------------------------------------
+
+    def _send(self, put: Callable[[int, bytes, int], None], ids: RequestIds, frames: bytes, count: int) -> int:
+        """Queues requests of a flow.
+
+        :returns: their place in the order of all requests.
+        """
+        put(ids.flow_id, frames, count)
+        if self._scan_call is None:
+            self._scan_later()
+        self._n_asked += 1
+        return self._n_asked
+
+    # ---- time-outs -----------------------------------------------------------------------------------
+
+    def _scan_later(self) -> None:
+        self._time.scheduled(self._scan_interval)
+        self._scan_call = self._clock.callLater(self._scan_interval, self._scan)
+
+    def _scan(self) -> None:
+        self._scan_call = None
+        self._time.arrived()
+        overdue = self.in_flight.expire(self._time.seconds())
+        if self.in_flight:
+            self._scan_later()
+        self._fail(overdue, RequestTimeoutError("no reply in time"))
+        if self.in_flight.abandoned > _MAX_ABANDONED:
+            self.abort(BookieHandleNotAvailableError("too many replies are overdue"))
+
+    # ---- life ----------------------------------------------------------------------------------------
+
+    @property
+    def idle(self) -> bool:
+        """Whether nothing is outstanding."""
+        return not self.in_flight
+
+    def connectionMade(self) -> None:
+        transport = self.transport
+        if self._no_delay and ITCPTransport.providedBy(transport):
+            transport.setTcpNoDelay(True)
+            transport.setTcpKeepAlive(True)
+        self.writer.start(cast(ITransport, transport))
+
+    def close(self, error: Exception) -> None:
+        """Fails what is outstanding and everything asked later with ``error``; closes the socket.
+
+        With nothing outstanding the socket is closed in order, else at once: a peer that does not read
+        must not hold the client.
+        """
+        if self.idle:
+            self._end_with(error)
+            cast(ITCPTransport, self.transport).loseConnection()
+        else:
+            self.abort(error)
+
+    def abort(self, error: Exception) -> None:
+        """As :meth:`close`, at once."""
+        self._end_with(error)
+        cast(ITCPTransport, self.transport).abortConnection()
+
+    def connectionLost(self, reason: Failure = connectionDone) -> None:
+        self._end_with(BookieHandleNotAvailableError(f"connection lost: {reason.getErrorMessage()}"))
+        self.disconnected.callback(None)
+
+    def _end_with(self, error: Exception) -> None:
+        if self._end is not None:
+            return
+        self._end = error
+        self.writer.stop()
+        if self._scan_call is not None:
+            self._scan_call.cancel()
+            self._scan_call = None
+        outstanding = self.in_flight.clear()
+        self._lost()
+        self._fail(outstanding, error)
+
+    def _fail(self, sent: Sequence[SentRequest], error: Exception) -> None:
+        for one in sent:
+            if isinstance(one, SentAdds | MixedPart):
+                self._finish_adds((one,), error)
+            elif not one.deferred.called:  # else an errback before this one has cancelled it
+                one.deferred.errback(error)

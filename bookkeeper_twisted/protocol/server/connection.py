@@ -1,0 +1,285 @@
+"""A bookie's side of a connection: chunks to requests, replies to one write a batch."""
+
+from collections.abc import Callable, Sequence
+
+import attrs
+from twisted.internet.defer import Deferred
+from twisted.internet.interfaces import IAddress, IDelayedCall, IPushProducer, IReactorTime, ITCPTransport
+from twisted.internet.protocol import Protocol, ServerFactory, connectionDone
+from twisted.logger import Logger
+from twisted.python.failure import Failure
+from zope.interface import implementer
+
+from ...codec.connection import ServerDecoder
+from ...metrics import ConnectionMetrics
+from ..interfaces import IGatheringTransport, IRequestSession, IServerConnection
+from .outbox import Outbox
+
+SECONDS_TO_CLOSE = 5.0
+"""How long a peer that broke the protocol may take to read the replies it has earned."""
+
+
+@attrs.frozen
+class ServerLimits:
+    """Limits of connections (S11).
+
+    :ivar max_frame_size: of a request, length field included.
+    :ivar max_connections: further ones are closed at once.
+    :ivar unsent_bytes: replies queued beyond this stop the making of replies.
+    :ivar pending_bytes: replies of all connections that are being made or that peers have not taken; beyond
+        this, replies are small.
+    :ivar small_reply: of so many bytes, if they may be: nobody has to wait for those who do not read.
+    :ivar chunk: bytes received at once: big ones cost less for each request, and keep others waiting longer.
+    """
+
+    max_frame_size: int = 5 * 1024 * 1024
+    max_connections: int = 1000
+    unsent_bytes: int = 512 * 1024
+    pending_bytes: int = 64 * 1024 * 1024
+    small_reply: int = 64 * 1024
+    chunk: int = 256 * 1024
+
+
+@implementer(IServerConnection, IPushProducer)
+class ServerConnection(Protocol):
+    """One peer.  The transport sees it as the producer of replies, and pauses it when it is full."""
+
+    _log = Logger()
+
+    def __init__(self, factory: "BookieServerFactory", peer: str) -> None:
+        self.peer = peer
+        self.closed = False
+        self._factory = factory
+        self._decoder = ServerDecoder(factory.limits.max_frame_size)
+        self._session: IRequestSession | None = None
+        self._replies: list[bytes | memoryview] = []
+        self._reply_count = 0
+        self._unsent = 0
+        self._unread = 0
+        self._gathers = False
+        self._paused = False
+        self._held = False
+        self._closing: IDelayedCall | None = None
+
+    # -- the transport's side --
+
+    def connectionMade(self) -> None:
+        if not self._factory.admit(self):
+            self.abort()
+            return
+        if ITCPTransport.providedBy(self.transport):
+            self.transport.setTcpNoDelay(self._factory.tcp_no_delay)
+            self.transport.bufferSize = self._factory.limits.chunk  # type: ignore[attr-defined]
+        self._gathers = IGatheringTransport.providedBy(self.transport)
+        self.transport.registerProducer(self, True)  # type: ignore[union-attr]
+        self._session = self._factory.open_session(self)
+
+    def dataReceived(self, data: bytes) -> None:
+        if self.closed or self._closing is not None or self._session is None:
+            return
+        items = self._decoder.receive(data)
+        if items:
+            self._session.received(items)
+            self._factory.outbox.flush()
+        if self._decoder.error is not None:
+            self._break(self._decoder.error)
+
+    def connectionLost(self, reason: Failure = connectionDone) -> None:
+        admitted = self._session is not None
+        self.closed = True
+        self._replies = []
+        self._taken()
+        if self._closing is not None and self._closing.active():
+            self._closing.cancel()
+        if admitted:
+            self._session.lost()  # type: ignore[union-attr]
+            self._session = None
+            self._factory.left(self)
+
+    def pauseProducing(self) -> None:
+        self._paused = True
+
+    def resumeProducing(self) -> None:
+        self._paused = False
+        self._taken()
+        self._go_on()
+        self._factory.outbox.flush()
+
+    def _taken(self) -> None:
+        """The transport holds nothing any more."""
+        if self._unread:
+            self._factory.count_pending(-self._unread)
+            self._unread = 0
+
+    def _go_on(self) -> None:
+        if self._session is not None and self._closing is None:
+            self._session.writable()
+
+    def stopProducing(self) -> None:
+        self._paused = True
+
+    def _break(self, error: Exception) -> None:
+        """Ends the connection of a peer that does not follow the protocol, its earned replies first."""
+        self._factory.metrics.broken.value += 1
+        self._log.info("closing the connection of {peer}: {error}", peer=self.peer, error=error)
+        self.end()
+
+    def end(self) -> None:
+        """Closes the connection behind the replies it has earned; a peer that does not read them loses them."""
+        if self.closed or self._closing is not None:
+            return
+        self.flush()
+        self.hold(True)
+        self.transport.unregisterProducer()  # type: ignore[union-attr]
+        self.transport.loseConnection()  # type: ignore[union-attr]
+        if not self.closed:
+            self._closing = self._factory.clock.callLater(SECONDS_TO_CLOSE, self.abort)
+
+    def abort(self) -> None:
+        """Drops the connection and what it would have been told."""
+        self.closed = True
+        self.transport.abortConnection()  # type: ignore[union-attr]
+
+    # -- the session's side --
+
+    @property
+    def has_room(self) -> bool:
+        return not self._paused and self._unsent < self._factory.unsent_limit
+
+    @property
+    def reply_limit(self) -> int:
+        return self._factory.reply_limit
+
+    def expect(self, n_bytes: int) -> None:
+        self._factory.count_pending(n_bytes)
+
+    def hold(self, held: bool) -> None:
+        self._held = held
+        if self.closed or self._closing is not None:
+            return
+        if held or self._factory.stopping:
+            self.transport.pauseProducing()  # type: ignore[union-attr]
+        else:
+            self.transport.resumeProducing()  # type: ignore[union-attr]
+
+    def reply(self, data: bytes, count: int = 1) -> None:
+        if self.closed:
+            return
+        if not self._replies:
+            self._factory.outbox.enrol(self)
+        self._replies.append(data)
+        self._reply_count += count
+        self._unsent += len(data)
+
+    def reply_pieces(self, pieces: Sequence[bytes | memoryview]) -> None:
+        if self.closed:
+            return
+        if not self._replies:
+            self._factory.outbox.enrol(self)
+        self._replies.extend(pieces)
+        self._reply_count += 1
+        self._unsent += sum(map(len, pieces))
+        if self._unsent >= self._factory.unsent_limit:
+            self.flush()  # much of this must not pile up in front of the transports until the batch ends
+
+    def flush(self) -> None:
+        """Writes everything queued by one call of the transport."""
+        replies, self._replies = self._replies, []
+        count, self._reply_count = self._reply_count, 0
+        size, self._unsent = self._unsent, 0
+        if self.closed or not replies:
+            return
+        self._factory.metrics.replies_per_write.record(count)
+        if self._gathers:
+            self.transport.writeSequence(replies)  # type: ignore[union-attr, arg-type]
+        else:
+            self.transport.write(b"".join(replies))  # type: ignore[union-attr]
+        if self._paused:
+            self._unread += size
+            self._factory.count_pending(size)
+        elif self._held:
+            self._go_on()  # the transport took it all: requests that waited for room need not wait for it
+
+
+class BookieServerFactory(ServerFactory):
+    """Makes the connections of one bookie and counts them.
+
+    :param open_session: makes the answering side of a new connection.
+    :param clock: for the time limit of a close.
+    :cvar protocol: what it makes.
+    :ivar reply_limit, unsent_limit: what its connections may do at the moment.
+    """
+
+    noisy = False
+    protocol: type[ServerConnection] = ServerConnection
+    _log = Logger()
+
+    def __init__(
+        self, outbox: Outbox, open_session: Callable[[IServerConnection], IRequestSession], clock: IReactorTime,
+        metrics: ConnectionMetrics, limits: ServerLimits = ServerLimits(), tcp_no_delay: bool = True,
+    ) -> None:  # fmt: skip
+        self.outbox = outbox
+        self.open_session = open_session
+        self.clock = clock
+        self.metrics = metrics
+        self.limits = limits
+        self.tcp_no_delay = tcp_no_delay
+        self.reply_limit = limits.max_frame_size
+        self.unsent_limit = limits.unsent_bytes
+        self._connections: dict[ServerConnection, None] = {}
+        self.stopping = False
+        self._refusing = False
+        self._ended: Deferred[None] | None = None
+
+    def buildProtocol(self, addr: IAddress | None) -> ServerConnection:
+        host = getattr(addr, "host", None)
+        return self.protocol(self, f"{host}:{getattr(addr, 'port', 0)}" if host else str(addr))
+
+    def admit(self, connection: ServerConnection) -> bool:
+        """Whether one more connection fits."""
+        if len(self._connections) >= self.limits.max_connections:
+            self.metrics.refused.value += 1
+            if not self._refusing:  # once per episode: a storm must not fill the log
+                self._refusing = True
+                self._log.warn("{n} connections, refusing {peer}", n=len(self._connections), peer=connection.peer)
+            return False
+        self._refusing = False
+        self._connections[connection] = None
+        self.metrics.accepted.value += 1
+        self.metrics.active.value += 1
+        return True
+
+    def left(self, connection: ServerConnection) -> None:
+        """A connection is gone."""
+        del self._connections[connection]
+        self.metrics.active.value -= 1
+        if not self._connections and self._ended is not None and not self._ended.called:
+            self._ended.callback(None)
+
+    def count_pending(self, n_bytes: int) -> None:
+        """Replies are made, or wait for a peer (negative: no longer).  While there are too many, new ones are small."""
+        limits, pending = self.limits, self.metrics.pending_bytes
+        pending.value += n_bytes
+        scarce = pending.value >= limits.pending_bytes
+        self.reply_limit = limits.small_reply if scarce else limits.max_frame_size
+        self.unsent_limit = min(limits.unsent_bytes, limits.small_reply) if scarce else limits.unsent_bytes
+
+    def hold_all(self) -> None:
+        """Stops taking requests, for good."""
+        self.stopping = True
+        for connection in self._connections:
+            connection.hold(True)
+
+    def end_all(self) -> "Deferred[None]":
+        """Closes every connection; fires when they are gone."""
+        self._ended = Deferred()
+        for connection in list(self._connections):
+            connection.end()
+        if not self._connections:
+            self._ended.callback(None)
+        return self._ended
+
+    def abort_all(self) -> None:
+        """Drops every connection at once."""
+        for connection in list(self._connections):
+            connection.abort()

@@ -1,0 +1,114 @@
+"""Layout of an entry log file, byte-compatible with Apache BookKeeper's.
+
+::
+
+    header, 1024 bytes:  "BKLO"  i32 version  i64 map offset (0: not sealed)  i32 ledgers in the map  zeros
+    records:             i32 size   size bytes of the entry, back to back from offset 1024
+    ledgers map:         records whose entry is  i64 -1  i64 -2  i32 n  n * (i64 ledger, i64 bytes)
+
+Filler (bytes ``0xF0``, as in Apache's logs written with direct I/O) may stand between records: from there no
+four bytes make a positive size before the next record begins.
+
+Version 0 files have no map.  ``bytes`` in the map counts the size words.
+"""
+
+import struct
+from collections.abc import Iterator, Mapping
+from itertools import islice
+
+import attrs
+
+from ...errors import DamageError
+from ..ledger_dirs import ENTRY_LOG_SUFFIX
+
+HEADER_SIZE = 1024
+FILLER = b"\xf0"
+MAX_LOG_ID = 2**31 - 2
+MAP_BATCH = 10_000
+_MAGIC = b"BKLO"
+_VERSION = 1
+_MAP_LEDGER = -1
+_MAP_ENTRY = -2
+
+_HEADER = struct.Struct(">4siqi")
+_SEAL = struct.Struct(">qi")
+_SEAL_OFFSET = 8
+_MAP_HEAD = struct.Struct(">iqqi")
+_PAIR = struct.Struct(">qq")
+assert (_HEADER.size, _SEAL.size, _MAP_HEAD.size, _PAIR.size) == (20, 12, 24, 16)
+
+
+@attrs.frozen
+class LogHeader:
+    """The used part of a header; ``map_offset`` is 0 in a log that was not sealed."""
+
+    version: int
+    map_offset: int
+    map_ledgers: int
+
+
+def reserved_id_of(name: str) -> int | None:
+    """The id a file makes unavailable: that of a log, and of one that a compaction was writing."""
+    stem, dot, _ = name.partition(ENTRY_LOG_SUFFIX)
+    try:
+        value = int(stem, 16) if dot else -1
+    except ValueError:
+        return None
+    return value if 0 <= value <= MAX_LOG_ID else None
+
+
+def new_header() -> bytes:
+    """The header of a log that begins."""
+    return _HEADER.pack(_MAGIC, _VERSION, 0, 0).ljust(HEADER_SIZE, b"\0")
+
+
+def seal(map_offset: int, ledgers: int) -> tuple[bytes, int]:
+    """The bytes that make a ledgers map known, and their offset in the file."""
+    return _SEAL.pack(map_offset, ledgers), _SEAL_OFFSET
+
+
+def parse_header(data: bytes, path: str) -> LogHeader:
+    """:raises DamageError: these are not the first bytes of an entry log."""
+    if len(data) < _HEADER.size:
+        raise DamageError(f"{path}: {len(data)} bytes are too few for an entry log header")
+    magic, version, map_offset, ledgers = _HEADER.unpack_from(data)
+    if magic != _MAGIC:
+        raise DamageError(f"{path} offset 0: not an entry log, it begins with {magic!r}")
+    if version not in (0, 1):
+        raise DamageError(f"{path} offset 4: unknown entry log version {version}")
+    return LogHeader(version, map_offset, ledgers)
+
+
+def encode_map(sizes: Mapping[int, int]) -> bytes:
+    """The ledgers map as the records that end a sealed log."""
+    parts, pairs = [], iter(sorted(sizes.items()))
+    while batch := list(islice(pairs, MAP_BATCH)):
+        parts.append(_MAP_HEAD.pack(20 + 16 * len(batch), _MAP_LEDGER, _MAP_ENTRY, len(batch)))
+        parts.extend(_PAIR.pack(*pair) for pair in batch)
+    return b"".join(parts)
+
+
+def decode_map(data: bytes, ledgers: int) -> dict[int, int] | None:
+    """The ledgers map in the bytes from its offset to the end of the file; None if it is not whole."""
+    sizes: dict[int, int] = {}
+    for part in _map_batches(data):
+        if part is None:
+            return None
+        sizes.update(_PAIR.iter_unpack(part))
+    return sizes if sizes and len(sizes) == ledgers else None
+
+
+def _map_batches(data: bytes) -> Iterator[bytes | None]:
+    """The pairs of each map record; None where a record is not one of a map."""
+    at = 0
+    while at + 4 <= len(data) and int.from_bytes(data[at : at + 4], "big", signed=True) > 0:
+        if at + _MAP_HEAD.size > len(data):
+            yield None
+            return
+        size, ledger_id, entry_id, count = _MAP_HEAD.unpack_from(data, at)
+        end = at + 4 + size
+        if (ledger_id, entry_id, size) != (_MAP_LEDGER, _MAP_ENTRY, 20 + 16 * count) or end > len(data):
+            yield None
+            return
+        yield data[at + _MAP_HEAD.size : end]
+        at = end

@@ -1,0 +1,275 @@
+"""Reads slices of entry logs at places the index names, and checks that they are what was written.
+
+Several threads of the read lane may use one reader, and the reactor thread beside them.  An open file
+belongs to the thread that took it out of its pool until it is put back, so nothing is locked and no file is
+closed under a reader.  The reactor has a pool of its own: it opens nothing, so the lane puts the files of
+the logs that are read there.
+"""
+
+import errno
+import posixpath
+import struct
+from bisect import bisect_right
+from collections import OrderedDict
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import TypeVar
+
+from ...errors import DamageError
+from ...model import EntryRun
+from ..index.rows import first_bad_block, record_offsets
+from ..interfaces import CHECKSUM_BLOCK, IFile, IFileSystem, IndexRow, Scattered
+from ..ledger_dirs import entry_log_name
+from ..scattered import Records
+
+_HEAD = struct.Struct(">iqq")  # size word, ledgerId, entryId
+
+WARMED = 256 * 1024
+"""What is brought into memory around a small read, aligned: others are likely to want it."""
+
+MOST_HINTS = 4096
+"""Surroundings that may be warmed before any of it was of use."""
+
+DECODED_ROWS = 256
+"""Offset tables of rows with uneven records that are kept; what a log holds never changes."""
+
+OffsetKey = tuple[int, int, int]
+K = TypeVar("K")
+V = TypeVar("V")
+
+
+class OpenLogs:
+    """Open files of logs that nobody uses at the moment, those used last.
+
+    :ivar limit: of files.
+    """
+
+    __slots__ = ("limit", "_idle")
+
+    def __init__(self, limit: int) -> None:
+        self.limit = limit
+        self._idle: OrderedDict[int, IFile] = OrderedDict()
+
+    def __len__(self) -> int:
+        return len(self._idle)
+
+    def __contains__(self, log_id: int) -> bool:
+        return log_id in self._idle
+
+    def take(self, log_id: int) -> IFile | None:
+        """The file, which is the caller's until it is put back or closed."""
+        return self._idle.pop(log_id, None)
+
+    def put_back(self, log_id: int, file: IFile) -> None:
+        """Keeps the file, unless another thread has put one back meanwhile."""
+        if self._idle.setdefault(log_id, file) is not file:
+            file.close()
+        elif len(self._idle) > self.limit:
+            oldest = _pop_oldest(self._idle)
+            if oldest is not None:
+                oldest.close()
+
+    def close(self) -> None:
+        """Closes all files."""
+        while (file := _pop_oldest(self._idle)) is not None:
+            file.close()
+
+
+class EntryLogReader:
+    """Reads the entry logs of one directory.
+
+    :param max_open: idle files kept open, for the lane and for the reactor each.
+    :ivar reads: preads of entries on the lane so far.
+    :ivar tells_resident: whether the file system tells what memory holds.
+    """
+
+    def __init__(self, fs: IFileSystem, directory: str, max_open: int = 64) -> None:
+        self.directory = directory
+        self.reads = 0
+        self.tells_resident = True
+        # Of hints left: a read from memory earns one, so that logs that never fit memory are not read in vain.
+        # Two threads count here without a lock: one more or less does not matter.
+        self._hints = MOST_HINTS
+        self._fs = fs
+        self._idle = OpenLogs(max_open)
+        self._resident = OpenLogs(max_open)
+        self._offsets: OrderedDict[OffsetKey, Sequence[int]] = OrderedDict()
+
+    def read(self, row: IndexRow, entry_id: int, max_bytes: int) -> EntryRun:
+        """Entries of a row from ``entry_id`` on, as many as fit, at least one, by one ``pread``.  Read lane.
+
+        :raises DamageError: the log is missing or holds something else there (S5, S9).
+        :raises OSError: it could not be read.
+        """
+        offsets = self.offsets_of(row)
+        begin = entry_id - row.first
+        end = _end(offsets, begin, row.last - entry_id + 1, max_bytes)
+        start = offsets[begin]
+        size = offsets[end] - start
+        with self._file(row) as file:
+            data = file.pread(size, row.offset + start)
+            if size < WARMED and self._hints > 0:
+                self._hints -= 1
+                file.will_read((row.offset + start) // WARMED * WARMED, WARMED)
+        self.reads += 1
+        if len(data) != size:
+            raise self.damage(row, start, f"the file ends after {len(data)} of {size} bytes")
+        run = _run_at(row, offsets, begin, end, data)
+        if not _is_run(run):
+            raise self.damage(row, start, f"the records are not entries {run.first}..{run.last}")
+        bad = first_bad_block(row, offsets[-1], start, data)
+        if bad is not None:
+            raise self.damage(row, bad, "a block does not match its checksum")
+        if self.tells_resident and row.log_id not in self._resident:
+            self._open_resident(row.log_id)
+        return run
+
+    def _open_resident(self, log_id: int) -> None:
+        """Gives the reactor a file of its own, if it is of use there."""
+        try:
+            file = self._fs.open(self.path(log_id))
+        except OSError:
+            return  # the log is just being removed, or too many files are open: the lane reads what it can
+        try:
+            file.pread_resident(1, 0)
+        except OSError as e:
+            file.close()
+            self.tells_resident = e.errno != errno.EOPNOTSUPP
+        else:
+            self._resident.put_back(log_id, file)
+
+    def read_resident(
+        self, row: IndexRow, entry_id: int, max_count: int, max_bytes: int, window: int = 0
+    ) -> EntryRun | None:
+        """As :meth:`read`, ``max_count`` entries at most, if memory holds them all.  Reactor.
+
+        :param window: bytes to read instead where these entries are less than a quarter of it.
+        :returns: None also if anything is wrong with them: :meth:`read` will tell.
+        """
+        file = self._resident.take(row.log_id)
+        if file is None:
+            return None
+        try:
+            offsets = self.offsets_of(row)
+            begin = entry_id - row.first
+            start, left = offsets[begin], row.last - entry_id + 1
+            end = _end(offsets, begin, min(max_count, left), max_bytes)
+            if 4 * (offsets[end] - start) < window:
+                end = _end(offsets, begin, left, window)
+            data = file.pread_resident(offsets[end] - start, row.offset + start)
+        except (OSError, DamageError):
+            file.close()
+            return None
+        self._resident.put_back(row.log_id, file)
+        if data is None or data[:20] != _HEAD.pack(offsets[begin + 1] - start - 4, row.ledger_id, entry_id):
+            return None
+        self._earn(1)
+        run = _run_at(row, offsets, begin, end, data)
+        if run.count > 1 and not _is_run(run):
+            return None
+        whole = len(data) >= CHECKSUM_BLOCK or end == len(offsets) - 1
+        return run if not whole or first_bad_block(row, offsets[-1], start, data) is None else None
+
+    def read_scattered(self, ledger_id: int, log_id: int, records: Records, found: Scattered) -> None:
+        """Reads single records of a log, those that memory holds and that are what they should be.  Reactor."""
+        file = self._resident.take(log_id)
+        if file is None:
+            return
+        try:
+            datas = file.pread_resident_each(records.sizes, records.offsets)
+        except OSError:
+            file.close()
+            return
+        self._resident.put_back(log_id, file)
+        entries, head = found.entries, _HEAD.pack
+        for position, entry_id, data in zip(records.positions, records.entry_ids, datas, strict=True):
+            if data is not None and data.startswith(head(len(data) - 4, ledger_id, entry_id)):
+                entries[position] = data[4:]
+                found.read += 1
+                found.read_bytes += len(data)
+        self._earn(found.read)
+
+    def _earn(self, count: int) -> None:
+        self._hints = min(self._hints + count, MOST_HINTS)
+
+    def offsets_of(self, row: IndexRow) -> Sequence[int]:
+        """Offsets of the records of a row, and the end of the last one; those of uneven rows are kept for a while.
+
+        :raises DamageError: the row does not hold one size for each entry.
+        """
+        if isinstance(row.sizes, int):
+            return record_offsets(row)
+        key = (row.log_id, row.offset, row.last - row.first)
+        offsets = self._offsets.get(key)
+        if offsets is None:
+            offsets = self._offsets[key] = record_offsets(row)
+            if len(self._offsets) > DECODED_ROWS:
+                _pop_oldest(self._offsets)
+        return offsets
+
+    def damage(self, row: IndexRow, at: int, what: str) -> DamageError:
+        """The error for a row, ``at`` bytes after its begin."""
+        return DamageError(f"{self.path(row.log_id)} offset {row.offset + at}: ledger {row.ledger_id}: {what}")
+
+    def path(self, log_id: int) -> str:
+        """The file of a log."""
+        return posixpath.join(self.directory, entry_log_name(log_id))
+
+    @contextmanager
+    def _file(self, row: IndexRow) -> Iterator[IFile]:
+        file = self._idle.take(row.log_id)
+        if file is None:
+            try:
+                file = self._fs.open(self.path(row.log_id))
+            except FileNotFoundError as e:
+                raise self.damage(row, 0, "the file is missing") from e
+        try:
+            yield file
+        except BaseException:
+            file.close()  # a file that failed once is opened anew
+            raise
+        self._idle.put_back(row.log_id, file)
+
+    def close(self) -> None:
+        """Closes all files."""
+        self._idle.close()
+        self._resident.close()
+
+
+def _pop_oldest(things: "OrderedDict[K, V]") -> V | None:
+    """One call, so that two threads never take the same one."""
+    try:
+        return things.popitem(last=False)[1]
+    except KeyError:
+        return None
+
+
+def _end(offsets: Sequence[int], begin: int, max_count: int, max_bytes: int) -> int:
+    """Where the records end that are read from ``begin`` on."""
+    limit = offsets[begin] + max_bytes
+    if isinstance(offsets, range):
+        end = limit // offsets.step
+    else:
+        end = bisect_right(offsets, limit) - 1
+    return max(min(end, begin + max_count), begin + 1)
+
+
+def _run_at(row: IndexRow, offsets: Sequence[int], begin: int, end: int, data: bytes) -> EntryRun:
+    first, count = row.first + begin, end - begin
+    if isinstance(row.sizes, int):
+        return EntryRun(row.ledger_id, first, count, data, row.sizes)
+    base = offsets[begin]
+    return EntryRun(row.ledger_id, first, count, data, 0, [o - base for o in offsets[begin : end + 1]])
+
+
+def _is_run(run: EntryRun) -> bool:
+    """Whether the records are what the index says."""
+    return run.ids_match() and _sizes_match(run)
+
+
+def _sizes_match(run: EntryRun) -> bool:
+    """Every size word of an even run, the first of an uneven one (its last is checked with the ids)."""
+    if run.offsets is not None:
+        return int.from_bytes(run.data[:4], "big") == run.offsets[1] - 4
+    size = (run.stride - 4).to_bytes(4, "big")
+    return all(run.data[i :: run.stride] == size[i : i + 1] * run.count for i in range(4))

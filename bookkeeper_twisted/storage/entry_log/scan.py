@@ -1,0 +1,148 @@
+"""Goes through a whole entry log, by the rules of Apache's scanner.
+
+A size word that is not positive is padding: the scan goes on one byte further (skipped here in one step
+over zeros and over bytes whose top bit makes every size negative, such as the 0xF0 of direct-I/O logs).
+Records of ledger -1 (ledgers map, filler of direct-I/O logs) are passed over.  What cannot be a record,
+because it runs over the end of the file or is too short for an entry, ends the scan: a torn tail, if the
+log was never sealed.
+"""
+
+import posixpath
+import struct
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from ..interfaces import IFile, IFileSystem
+from ..ledger_dirs import entry_log_name
+from . import format as layout
+
+WINDOW = 1024 * 1024
+_HEAD = struct.Struct(">iqq")
+_MIN_ENTRY = 16
+_NEGATIVE = bytes(range(0x80, 0x100))
+
+
+class Record(NamedTuple):
+    """One record of a log; ``offset`` is that of the size word, ``size`` includes it."""
+
+    ledger_id: int
+    entry_id: int
+    offset: int
+    size: int
+
+
+class LogScan:
+    """An iterable over the records of one log.
+
+    :ivar header: None for a file that never came into use (empty, or a header that was never written).
+    :ivar torn_at: after the iteration: where it ended before the end of the file, else None.
+    """
+
+    def __init__(self, fs: IFileSystem, directory: str, log_id: int, window: int = WINDOW) -> None:
+        """
+        :param window: bytes read at once.
+        :raises DamageError: the file does not begin like an entry log.
+        """
+        self._window = window
+        self.path = posixpath.join(directory, entry_log_name(log_id))
+        self.torn_at: int | None = None
+        self._fs = fs
+        file = fs.open(self.path)
+        try:
+            self.file_size = file.size()
+            self.header = _read_header(file, self.path)
+        finally:
+            file.close()
+
+    @property
+    def sealed(self) -> bool:
+        """Whether the log was finished in order: its header names a ledgers map."""
+        return self.header is not None and self.header.map_offset != 0
+
+    def __iter__(self) -> Iterator[Record]:
+        if self.header is None:
+            return
+        file = self._fs.open(self.path)
+        try:
+            yield from self._records(_Window(file, self._window))
+        finally:
+            file.close()
+
+    def _records(self, window: "_Window") -> Iterator[Record]:
+        at, end = layout.HEADER_SIZE, self.file_size
+        while at + 4 <= end:
+            head = window.get(at, _HEAD.size)
+            size = int.from_bytes(head[:4], "big", signed=True)
+            if size <= 0:
+                at = window.skip_padding(at)
+                continue
+            if size < _MIN_ENTRY or at + 4 + size > end:
+                self.torn_at = at
+                return
+            _, ledger_id, entry_id = _HEAD.unpack(head)
+            if ledger_id >= 0 and entry_id >= 0:
+                yield Record(ledger_id, entry_id, at, 4 + size)
+            at += 4 + size
+
+    def ledgers_map(self) -> dict[int, int] | None:
+        """The ledgers map at the end of a sealed log; None if there is none, or not a whole one."""
+        header = self.header
+        if header is None or not layout.HEADER_SIZE <= header.map_offset < self.file_size:
+            return None
+        file = self._fs.open(self.path)
+        try:
+            data = file.pread(self.file_size - header.map_offset, header.map_offset)
+        finally:
+            file.close()
+        return layout.decode_map(data, header.map_ledgers)
+
+
+def ledger_sizes(fs: IFileSystem, directory: str, log_id: int) -> dict[int, int]:
+    """Bytes of each ledger in a log: from its map, or else by a scan.
+
+    :raises DamageError: the log cannot be understood.
+    """
+    scan = LogScan(fs, directory, log_id)
+    sizes = scan.ledgers_map()
+    if sizes is None:
+        sizes = {}
+        for record in scan:
+            sizes[record.ledger_id] = sizes.get(record.ledger_id, 0) + record.size
+    return sizes
+
+
+def _read_header(file: IFile, path: str) -> layout.LogHeader | None:
+    """The header is durable before the first record is written, so a file without records may lack it."""
+    data = file.pread(layout.HEADER_SIZE, 0)
+    if file.size() <= layout.HEADER_SIZE and not data.strip(b"\0"):
+        return None
+    return layout.parse_header(data, path)
+
+
+class _Window:
+    """The part of a file that is in memory while it is read from begin to end."""
+
+    __slots__ = ("_file", "_size", "_start", "_data")
+
+    def __init__(self, file: IFile, size: int) -> None:
+        self._file = file
+        self._size = size
+        self._start = 0
+        self._data = b""
+
+    def get(self, at: int, size: int) -> bytes:
+        """``size`` bytes at an offset, fewer at the end of the file."""
+        low = at - self._start
+        if low < 0 or low + size > len(self._data):
+            self._start, self._data, low = at, self._file.pread(self._size, at), 0
+        return self._data[low : low + size]
+
+    def skip_padding(self, at: int) -> int:
+        """The first offset after ``at`` that may begin a positive size word, within the window."""
+        low = at - self._start
+        rest = self._data[low:]
+        negative = len(rest) - len(rest.lstrip(_NEGATIVE))
+        if negative:
+            return at + negative
+        # Of zeros, the last three may be the head of a size: 00 00 00 50.
+        return at + max(1, len(rest) - len(rest.lstrip(b"\0")) - 3)

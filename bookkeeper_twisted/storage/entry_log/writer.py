@@ -1,0 +1,279 @@
+"""Writes the entry logs of one ledger directory: append, rotate, seal, sync.
+
+A log is created when the first run needs it and grows until :attr:`EntryLogWriter.size_limit`; then its
+ledgers map is written and it is never touched again.  No log is appended to after a restart.  What has
+not been synced is referred to by nobody, so after a failed write the log is cut back to its last good
+sync; after any other failure it is abandoned as it is and the data goes to a new one (no sync is ever
+repeated as if it could succeed, S10).
+
+A log is written past the page cache in whole blocks, so what a sync writes ends with filler up to the next
+block: bytes that make no positive size, which every reader of entry logs passes over.
+
+All methods block, raise :class:`OSError` and run on the flush lane.
+"""
+
+import errno
+import posixpath
+from collections import deque
+
+from ...model import EntryRun
+from ..index.rows import row_of
+from ..interfaces import IFile, IFileSystem, IndexRow
+from ..ledger_dirs import entry_log_name
+from ..replace import replace_file
+from . import format as layout
+
+MAX_ROW_BYTES = 4 * 1024 * 1024
+MAX_ROW_ENTRIES = 64 * 1024
+SLICE = 1024 * 1024
+"""Bytes of one write; small enough that the journal's next one never waits long behind it."""
+
+BLOCK = 4096
+_LAST_ID = "lastId"
+_FULL = (errno.ENOSPC, errno.EDQUOT)
+
+
+class OpenLog:
+    """The log being written.
+
+    :ivar position: end of what was appended; ``written`` of that which reached the file, ``synced`` of
+        that which is durable.
+    """
+
+    __slots__ = (
+        "log_id", "file", "position", "written", "synced", "_pieces", "_ledgers", "_unsynced",
+    )  # fmt: skip
+
+    def __init__(self, log_id: int, file: IFile) -> None:
+        self.log_id = log_id
+        self.file = file
+        self.position = self.written = self.synced = layout.HEADER_SIZE
+        self._pieces: list[bytes] = []
+        self._ledgers: dict[int, int] = {}
+        self._unsynced: dict[int, int] = {}
+
+    @property
+    def has_records(self) -> bool:
+        return self.position > layout.HEADER_SIZE
+
+    def append(self, run: EntryRun) -> IndexRow:
+        """Takes a run, which is written at the latest by :meth:`sync`."""
+        row = row_of(run, self.log_id, self.position)
+        self._pieces.append(run.data)
+        self.position += run.size
+        self._unsynced[run.ledger_id] = self._unsynced.get(run.ledger_id, 0) + run.size
+        if self.position - self.written >= SLICE:
+            self._write_out()
+        return row
+
+    def _write_out(self) -> None:
+        """Writes whole blocks; what is left of the last one waits."""
+        end = self.position // BLOCK * BLOCK
+        parts, rest, left = self._pieces, deque[bytes](), self.position - end
+        while left:
+            last = parts.pop()
+            if len(last) > left:
+                parts.append(last[:-left])
+            rest.appendleft(last[-left:])
+            left -= len(rest[0])
+        self.file.pwritev(parts, self.written)
+        self.file.start_writeback(self.written, end - self.written)
+        self.written = end
+        self._pieces = list(rest)
+
+    def sync(self) -> None:
+        """Everything appended is durable when this returns."""
+        if self.written != self.position:
+            self._pieces.append(layout.FILLER * (-self.position % BLOCK))
+            self.position += len(self._pieces[-1])
+            self._write_out()
+        if self.synced != self.position:
+            self.file.sync()
+        self.synced = self.position
+        for ledger_id, size in self._unsynced.items():
+            self._ledgers[ledger_id] = self._ledgers.get(ledger_id, 0) + size
+        self._unsynced = {}
+
+    def seal(self, fs: IFileSystem) -> None:
+        """Writes the ledgers map, then the header's pointer to it: the pointer never comes first."""
+        self.sync()
+        if not self._ledgers:
+            return
+        self.file.close()
+        self.file = fs.open(self.file.path)  # these are no whole blocks
+        self.file.pwrite(layout.encode_map(self._ledgers), self.position)
+        self.file.sync()
+        self.file.pwrite(*layout.seal(self.position, len(self._ledgers)))
+        self.file.sync()
+
+    def cut_back(self) -> None:
+        """Forgets what was not synced."""
+        self._pieces = []
+        self._unsynced = {}
+        self.position = self.written = self.synced
+        self.file.truncate(self.synced)
+
+
+class EntryLogWriter:
+    """The entry logs of one directory, which is its ``current`` folder.
+
+    :ivar size_limit: a log holds at most so many bytes, unless a single entry is bigger.
+    :ivar direct: whether logs are written past the page cache.
+    :ivar bytes_written: of all records so far.
+    :ivar syncs: of the data of logs so far.
+    """
+
+    def __init__(self, fs: IFileSystem, directory: str, size_limit: int, next_id: int = 0, direct: bool = True) -> None:
+        self.size_limit = size_limit
+        self.direct = direct
+        self.bytes_written = 0
+        self.syncs = 0
+        self._fs = fs
+        self._directory = directory
+        self._next_id = next_id
+        self._log: OpenLog | None = None
+
+    @classmethod
+    def open(cls, fs: IFileSystem, directory: str, size_limit: int, direct: bool = True) -> "EntryLogWriter":
+        """A writer that begins with a new log, above every id that was ever used here."""
+        return cls(fs, directory, size_limit, first_free_id(fs, directory), direct)
+
+    @property
+    def active_log_id(self) -> int | None:
+        """The log being written: not to be collected."""
+        return self._log.log_id if self._log is not None else None
+
+    def append(self, run: EntryRun) -> list[IndexRow]:
+        """Appends a run as it is; durable after :meth:`sync`.
+
+        :returns: the rows of what was written: one, unless a limit splits the run.
+        """
+        rows, first, end = [], run.first, run.first + run.count
+        try:
+            while first < end:
+                start, stop = run.bounds(first, 1)
+                log = self._log_with_room(stop - start)
+                room = min(self.size_limit - log.position, MAX_ROW_BYTES)
+                count = max(1, run.fitting(first, MAX_ROW_ENTRIES, room, 0))
+                rows.append(log.append(run.slice(first, count)))
+                first += count
+        except OSError as e:
+            self._failed(e)
+            raise
+        self.bytes_written += run.size
+        return rows
+
+    def sync(self) -> None:
+        """Everything appended is durable when this returns."""
+        if self._log is None:
+            return
+        try:
+            self._log.sync()
+        except OSError as e:
+            self._failed(e)
+            raise
+        self.syncs += 1
+
+    def close(self) -> None:
+        """Seals the log being written.  The next writer begins a new one."""
+        log, self._log = self._log, None
+        if log is None:
+            return
+        try:
+            log.seal(self._fs)
+        finally:
+            log.file.close()
+
+    def _log_with_room(self, size: int) -> OpenLog:
+        log = self._log
+        if log is not None and log.has_records and log.position + size > self.size_limit:
+            log.seal(self._fs)
+            self._log = None
+            log.file.close()
+            log = None
+        if log is None:
+            log = self._log = self._create()
+        return log
+
+    def _create(self) -> OpenLog:
+        """Creates the next log: header, file and name are durable before the first record (safety 3.2)."""
+        while self._fs.exists(path := self._path(self._next_id)):
+            self._next_id = _following(self._next_id)
+        log_id, self._next_id = self._next_id, _following(self._next_id)
+        replace_file(self._fs, posixpath.join(self._directory, _LAST_ID), f"{log_id:x}\n".encode())
+        file = self._fs.open(path, create=True, direct=self.direct)
+        try:
+            file.pwrite(layout.new_header(), 0)
+            file.sync(metadata=True)
+            self._fs.sync_directory(self._directory)
+        except OSError:
+            _close_quietly(file)
+            self._remove_quietly(path)
+            raise
+        return OpenLog(log_id, file)
+
+    def _failed(self, error: OSError) -> None:
+        """A full disk is cut back, because trying again must not eat what is left; all else is abandoned."""
+        log = self._log
+        if log is None:
+            return
+        if error.errno in _FULL and log.written != log.position:
+            self._cut_back(log)
+        else:
+            self._abandon(log)
+
+    def _cut_back(self, log: OpenLog) -> None:
+        try:
+            log.cut_back()
+        except OSError:
+            self._abandon(log)
+
+    def _abandon(self, log: OpenLog) -> None:
+        """Never writes to the log again.  Its synced records stay where they are, an empty one goes."""
+        self._log = None
+        _close_quietly(log.file)
+        if log.synced == layout.HEADER_SIZE:
+            self._remove_quietly(self._path(log.log_id))
+
+    def _path(self, log_id: int) -> str:
+        return posixpath.join(self._directory, entry_log_name(log_id))
+
+    def _remove_quietly(self, path: str) -> None:
+        """The failure that led here is the one to be reported."""
+        try:
+            self._fs.unlink(path)
+        except OSError:
+            return
+
+
+def _close_quietly(file: IFile) -> None:
+    """The failure that led here is the one to be reported."""
+    try:
+        file.close()
+    except OSError:
+        return
+
+
+def _following(log_id: int) -> int:
+    return log_id + 1 if log_id < layout.MAX_LOG_ID else 0
+
+
+def first_free_id(fs: IFileSystem, directory: str) -> int:
+    """One above every log present and above the last id that was given out."""
+    used = [i for i in map(layout.reserved_id_of, fs.list(directory)) if i is not None]
+    path = posixpath.join(directory, _LAST_ID)
+    if fs.exists(path):
+        file = fs.open(path)
+        try:
+            used.append(_parse_last_id(file.pread(64, 0)))
+        finally:
+            file.close()
+    return _following(max(used)) if used else 0
+
+
+def _parse_last_id(data: bytes) -> int:
+    """A file that cannot be read counts as absent, as in Java, which writes it without a sync."""
+    try:
+        return min(int(data.strip(), 16), layout.MAX_LOG_ID)
+    except ValueError:
+        return -1

@@ -1,0 +1,160 @@
+"""Makes the index of a ledger directory from its entry logs, Java's included.
+
+Logs are read in the order of their ids, and the later copy of an entry wins.  A new index is not
+*complete* before the last log is in it, so a rebuild that was cut off is begun anew.
+
+Entry logs know no fences and no master keys.  What the old index still tells of them is taken over; any
+other ledger gets an empty key, which the next one sent replaces, and is fenced, because a writer that was
+refused once must not succeed now (S3).  Fences of ledgers without any entry are lost with the old index.
+"""
+
+import posixpath
+from collections.abc import Iterator
+
+import attrs
+
+from ...errors import DamageError, StorageError
+from ..entry_log.format import HEADER_SIZE
+from ..entry_log.scan import LogScan, Record
+from ..entry_log.writer import MAX_ROW_BYTES, MAX_ROW_ENTRIES
+from ..interfaces import IFileSystem, IndexBatch, IndexFactory, IndexRow, IRunIndex, LedgerRow
+from ..ledger_dirs import entry_log_ids, entry_log_name
+from .rows import pack_sizes
+
+BATCH_ROWS = 1000
+
+
+@attrs.define
+class Rebuilt:
+    """What a rebuild found.
+
+    :ivar index: complete and open.
+    :ivar kept_states: ledgers whose state the old index still told.
+    :ivar torn: ``path offset`` of logs that end in the middle of a record, none of them sealed.
+    """
+
+    index: IRunIndex
+    logs: int = 0
+    entries: int = 0
+    kept_states: int = 0
+    torn: list[str] = attrs.field(factory=list)
+
+
+def logs_with_data(fs: IFileSystem, directory: str) -> list[int]:
+    """The entry logs that are more than a header."""
+    found = []
+    for log_id in entry_log_ids(fs, directory):
+        file = fs.open(posixpath.join(directory, entry_log_name(log_id)))
+        try:
+            if file.size() > HEADER_SIZE:
+                found.append(log_id)
+        finally:
+            file.close()
+    return found
+
+
+def rebuild_index(
+    fs: IFileSystem, directory: str, index_directory: str, make_index: IndexFactory, unfenced_because: str = ""
+) -> Rebuilt:
+    """Replaces the index of a directory by what its entry logs hold.
+
+    :param unfenced_because: the reason why ledgers the old index does not know are left unfenced, for
+        instance that their fences are imported next; empty: they are fenced.
+    :raises DamageError: a sealed log does not hold what its ledgers map says.
+    """
+    kept = _known_states(fs, index_directory, make_index)
+    rebuilt = Rebuilt(make_index(fs, index_directory, True), kept_states=len(kept))
+    try:
+        if kept:  # first, so that they survive a rebuild that is cut off
+            rebuilt.index.commit(IndexBatch(ledgers=kept))
+        known = {row.ledger_id for row in kept}
+        for log_id in entry_log_ids(fs, directory):
+            _take_log(rebuilt, LogScan(fs, directory, log_id), log_id, known, not unfenced_because)
+        rebuilt.index.commit(IndexBatch(complete=True))
+    except BaseException:
+        rebuilt.index.close()
+        raise
+    return rebuilt
+
+
+def _known_states(fs: IFileSystem, index_directory: str, make_index: IndexFactory) -> list[LedgerRow]:
+    """What the old index tells; nothing if it is damaged, which is why it is being replaced."""
+    try:
+        index = make_index(fs, index_directory, False)
+    except StorageError:
+        return []
+    try:
+        return list(index.ledgers())
+    except StorageError:
+        return []
+    finally:
+        index.close()
+
+
+def _take_log(rebuilt: Rebuilt, scan: LogScan, log_id: int, known: set[int], fenced: bool) -> None:
+    sizes: dict[int, int] = {}
+    batch = IndexBatch()
+    for row in rows_of(_counted(scan, sizes), log_id):
+        batch.runs.append(row)
+        rebuilt.entries += row.last - row.first + 1
+        if row.ledger_id not in known:
+            known.add(row.ledger_id)
+            batch.ledgers.append(LedgerRow(row.ledger_id, b"", fenced))
+        if len(batch.runs) >= BATCH_ROWS:
+            rebuilt.index.commit(batch)
+            batch = IndexBatch()
+    _check_whole(scan, sizes)
+    if batch:
+        rebuilt.index.commit(batch)
+    rebuilt.logs += 1
+    if scan.torn_at is not None:
+        rebuilt.torn.append(f"{scan.path} offset {scan.torn_at}")
+
+
+def _counted(scan: LogScan, sizes: dict[int, int]) -> Iterator[Record]:
+    for record in scan:
+        sizes[record.ledger_id] = sizes.get(record.ledger_id, 0) + record.size
+        yield record
+
+
+def _check_whole(scan: LogScan, sizes: dict[int, int]) -> None:
+    """A log that was sealed cannot have a torn tail, and its map counts every record (S5)."""
+    if not scan.sealed:
+        return
+    if scan.torn_at is not None:
+        raise DamageError(f"{scan.path} offset {scan.torn_at}: a record of a sealed log runs over its end")
+    expected = scan.ledgers_map()
+    if expected is not None and expected != sizes:
+        ledger_id = min(set(expected.items()) ^ set(sizes.items()))[0]
+        raise DamageError(
+            f"{scan.path}: {sizes.get(ledger_id, 0)} bytes of ledger {ledger_id} were found,"
+            f" its ledgers map says {expected.get(ledger_id, 0)}"
+        )
+
+
+def rows_of(records: Iterator[Record], log_id: int) -> Iterator[IndexRow]:
+    """Records that follow each other, in ids and in place, as rows."""
+    head: Record | None = None
+    sizes: list[int] = []
+    end = 0
+    for record in records:
+        if head is not None and not (
+            record.ledger_id == head.ledger_id
+            and record.entry_id == head.entry_id + len(sizes)
+            and record.offset == end
+            and len(sizes) < MAX_ROW_ENTRIES
+            and end + record.size - head.offset <= MAX_ROW_BYTES
+        ):
+            yield _row(head, sizes, log_id)
+            head = None
+        if head is None:
+            head, sizes = record, []
+        sizes.append(record.size)
+        end = record.offset + record.size
+    if head is not None:
+        yield _row(head, sizes, log_id)
+
+
+def _row(head: Record, sizes: list[int], log_id: int) -> IndexRow:
+    last = head.entry_id + len(sizes) - 1
+    return IndexRow(head.ledger_id, head.entry_id, last, log_id, head.offset, pack_sizes(sizes))

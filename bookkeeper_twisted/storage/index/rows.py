@@ -1,0 +1,103 @@
+"""Geometry of index rows: where each record of a row lies, how a row is cut, what protects it.
+
+A row describes one contiguous piece of an entry log, ``offset`` being that of the first record's size
+word.  Record offsets here are relative to it.
+"""
+
+import struct
+from array import array
+from collections.abc import Sequence
+from itertools import accumulate
+from operator import sub
+
+import attrs
+
+from ...crc32c import crc32c_of_block as crc32c
+from ...errors import DamageError
+from ...model import EntryRun
+from ..interfaces import CHECKSUM_BLOCK, IndexRow
+
+
+def row_of(run: EntryRun, log_id: int, offset: int) -> IndexRow:
+    """The row of a run that was written to a log at an offset."""
+    return IndexRow(run.ledger_id, run.first, run.last, log_id, offset, _sizes_of(run), block_checksums(run.data))
+
+
+def _sizes_of(run: EntryRun) -> int | bytes:
+    if run.offsets is None:
+        return run.stride
+    return pack_sizes(list(map(sub, run.offsets[1:], run.offsets)))
+
+
+def pack_sizes(sizes: Sequence[int]) -> int | bytes:
+    """Record sizes as a row keeps them: one number if uniform, else a ``u32`` each."""
+    if sizes.count(sizes[0]) == len(sizes):
+        return sizes[0]
+    return struct.pack(f">{len(sizes)}I", *sizes)
+
+
+def block_checksums(data: bytes) -> bytes:
+    """One CRC32C for each block of ``CHECKSUM_BLOCK`` bytes; the last may be short."""
+    if len(data) <= CHECKSUM_BLOCK:
+        return crc32c(data).to_bytes(4, "big")
+    view = memoryview(data)
+    crcs = [crc32c(view[at : at + CHECKSUM_BLOCK]) for at in range(0, len(data), CHECKSUM_BLOCK)]
+    return struct.pack(f">{len(crcs)}I", *crcs)
+
+
+def record_offsets(row: IndexRow) -> Sequence[int]:
+    """Offsets of the records of a row, and the end of the last one.
+
+    :raises DamageError: the row does not hold one size for each entry.
+    """
+    count = row.last - row.first + 1
+    sizes = row.sizes
+    if isinstance(sizes, int):
+        return range(0, count * sizes + 1, sizes)
+    if len(sizes) != 4 * count:
+        raise DamageError(f"index row of ledger {row.ledger_id} at {row.first}: {len(sizes)} bytes for {count} sizes")
+    return array("Q", accumulate(struct.unpack(f">{count}I", sizes), initial=0))
+
+
+def cut(row: IndexRow, first: int, last: int) -> IndexRow:
+    """The part of a row that holds ``first .. last``; without checksums unless it is all of it."""
+    if first == row.first and last == row.last:
+        return row
+    skipped, count = first - row.first, last - first + 1
+    if isinstance(row.sizes, int):
+        offset = row.offset + skipped * row.sizes
+        return attrs.evolve(row, first=first, last=last, offset=offset, checksums=b"")
+    before = sum(struct.unpack(f">{skipped}I", row.sizes[: 4 * skipped]))
+    sizes = row.sizes[4 * skipped : 4 * (skipped + count)]
+    return attrs.evolve(row, first=first, last=last, offset=row.offset + before, sizes=sizes, checksums=b"")
+
+
+def without(row: IndexRow, first: int, last: int) -> list[IndexRow]:
+    """What is left of a row when ``first .. last`` belong to a newer one: none, one or two rows."""
+    left = []
+    if row.first < first:
+        left.append(cut(row, row.first, min(row.last, first - 1)))
+    if row.last > last:
+        left.append(cut(row, max(row.first, last + 1), row.last))
+    return left
+
+
+def first_bad_block(row: IndexRow, total: int, start: int, data: bytes) -> int | None:
+    """Compares the checksums of all blocks that ``data`` covers whole.
+
+    :param total: bytes of the row.
+    :param start: where in the row ``data`` begins.
+    :returns: offset in the row of a block that differs, or None.
+    """
+    if not row.checksums:
+        return None
+    view = memoryview(data)
+    end = start + len(data)
+    for block in range(-(-start // CHECKSUM_BLOCK), len(row.checksums) // 4):
+        low, high = block * CHECKSUM_BLOCK, min((block + 1) * CHECKSUM_BLOCK, total)
+        if high > end:
+            return None
+        expected = int.from_bytes(row.checksums[4 * block : 4 * block + 4], "big")
+        if crc32c(view[low - start : high - start]) != expected:
+            return low
+    return None

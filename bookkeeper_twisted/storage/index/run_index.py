@@ -1,0 +1,326 @@
+"""The run index of one ledger directory in one SQLite file.
+
+::
+
+    runs(ledger, first, last, log, offset, sizes, checksums, crc)     primary key (ledger, first)
+    ledgers(ledger, master_key, fenced, explicit_lac, crc)            primary key (ledger)
+
+``sizes`` is an integer or a blob (:class:`~bookkeeper_twisted.storage.interfaces.IndexRow`), ``crc`` a CRC32C over the
+rest of the row: SQLite notices a torn structure, not a flipped bit in a value (S5, S9).
+
+The write-ahead log is synced at every commit and moved into the file right after, so that a commit is
+only for a moment in a place where SQLite would take damage for the end of the log.  One connection
+commits; look-ups borrow a connection of their own, one for each thread that is looking.
+"""
+
+import posixpath
+import sqlite3
+import struct
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+from zope.interface import implementer
+
+from ...crc32c import crc32c
+from ...errors import DamageError, NoWritableDirectoryError, StorageError
+from ..interfaces import IFileSystem, IndexBatch, IndexRow, IRunIndex, LedgerRow
+from .rows import without
+
+FILE_NAME = "index.sqlite"
+SCHEMA_VERSION = 1
+APPLICATION_ID = 0x424B5458  # "BKTX"
+CHECKED_WHOLE = 16 * 1024 * 1024
+"""An index up to so many bytes is checked whole at every start; more would delay it."""
+
+_SCHEMA = (
+    "CREATE TABLE runs(ledger INTEGER NOT NULL, first INTEGER NOT NULL, last INTEGER NOT NULL, log INTEGER NOT NULL,"
+    " offset INTEGER NOT NULL, sizes NOT NULL, checksums BLOB NOT NULL, crc INTEGER NOT NULL,"
+    " PRIMARY KEY(ledger, first)) WITHOUT ROWID",
+    "CREATE TABLE ledgers(ledger INTEGER PRIMARY KEY, master_key BLOB NOT NULL, fenced INTEGER NOT NULL,"
+    " explicit_lac BLOB NOT NULL, crc INTEGER NOT NULL)",
+    "CREATE TABLE state(complete INTEGER NOT NULL)",
+    "INSERT INTO state VALUES (0)",
+    f"PRAGMA application_id = {APPLICATION_ID}",
+    f"PRAGMA user_version = {SCHEMA_VERSION}",
+)
+_COLUMNS = "ledger, first, last, log, offset, sizes, checksums, crc"
+_FLOOR = f"SELECT {_COLUMNS} FROM runs WHERE ledger = ? AND first <= ? ORDER BY first DESC LIMIT 1"
+_FROM = (
+    f"SELECT {_COLUMNS} FROM runs WHERE ledger = ? AND first >="
+    " coalesce((SELECT max(first) FROM runs WHERE ledger = ? AND first <= ?), ?) ORDER BY first LIMIT ?"
+)
+_WITHIN = f"SELECT {_COLUMNS} FROM runs WHERE ledger = ? AND first > ? AND first <= ?"
+_INSERT = f"INSERT INTO runs({_COLUMNS}) VALUES (?, ?, ?, ?, ?, ?, ?, ?)"
+_DELETE = "DELETE FROM runs WHERE ledger = ? AND first = ?"
+_LEDGERS = "SELECT ledger, master_key, fenced, explicit_lac, crc FROM ledgers WHERE ledger > ? ORDER BY ledger LIMIT ?"
+_PUT_LEDGER = "INSERT OR REPLACE INTO ledgers(ledger, master_key, fenced, explicit_lac, crc) VALUES (?, ?, ?, ?, ?)"
+
+_MAX_ID = 2**63 - 1
+_PAGE = 500
+_KNOWN_LEDGERS = 100_000
+_NUMBERS = struct.Struct(">5q")
+_LEDGER_NUMBERS = struct.Struct(">qqq")
+_FULL = (sqlite3.SQLITE_FULL, sqlite3.SQLITE_READONLY)
+_DAMAGED = (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB)
+_Values = tuple[Any, ...]
+
+
+@implementer(IRunIndex)
+class SqliteRunIndex:
+    """See the module docstring; made by :meth:`open`.
+
+    :ivar lookups: look-ups of entries so far.
+    :ivar unsettled: commits that stayed in the write-ahead log, because moving it failed.
+    """
+
+    def __init__(self, path: str, writer: sqlite3.Connection, complete: bool) -> None:
+        self.path = path
+        self.complete = complete
+        self.lookups = 0
+        self.unsettled = 0
+        self._writer = writer
+        self._readers: list[sqlite3.Connection] = []
+        self._last: dict[int, int] = {}
+
+    @classmethod
+    def open(cls, fs: IFileSystem, directory: str, fresh: bool = False) -> "SqliteRunIndex":
+        """Opens the index of a directory, creating it if there is none.
+
+        :param fresh: begin a new one; the old file is kept beside it as ``.replaced``.
+        :raises DamageError: the file is damaged.
+        :raises StorageError: it cannot be opened, or was written by a newer version.
+        """
+        path = posixpath.join(directory, FILE_NAME)
+        if fresh:
+            _set_aside(fs, path)
+        with _errors(path):
+            writer = _connect(path)
+            try:
+                return cls(path, writer, _prepare(writer, path))
+            except BaseException:
+                writer.close()
+                raise
+
+    # -- commit --
+
+    def commit(self, batch: IndexBatch) -> None:
+        try:
+            with _errors(self.path):
+                self._commit(batch)
+        except StorageError:
+            self._last.clear()
+            raise
+        self.complete = self.complete or batch.complete
+        self._settle()
+
+    def _commit(self, batch: IndexBatch) -> None:
+        execute = self._writer.execute
+        execute("BEGIN IMMEDIATE")
+        try:
+            for ledger_id in batch.deleted_ledgers:
+                execute("DELETE FROM runs WHERE ledger = ?", (ledger_id,))
+                execute("DELETE FROM ledgers WHERE ledger = ?", (ledger_id,))
+                self._last.pop(ledger_id, None)
+            for row in batch.runs:
+                self._put(row)
+            self._writer.executemany(_PUT_LEDGER, map(_ledger_values, batch.ledgers))
+            if batch.complete:
+                execute("UPDATE state SET complete = 1")
+            execute("COMMIT")
+        except BaseException:
+            if self._writer.in_transaction:
+                execute("ROLLBACK")
+            raise
+
+    def _put(self, row: IndexRow) -> None:
+        last = self._last.get(row.ledger_id)
+        if last is None:
+            last = self._last_entry(self._writer, row.ledger_id)
+        if row.first <= last:
+            self._make_room(row)
+        self._writer.execute(_INSERT, _values(row))
+        if len(self._last) >= _KNOWN_LEDGERS:
+            self._last.clear()
+        self._last[row.ledger_id] = max(last, row.last)
+
+    def _make_room(self, row: IndexRow) -> None:
+        """Trims, splits or removes the rows that hold entries of a new one."""
+        found = self._writer.execute(_FLOOR, (row.ledger_id, row.first)).fetchall()
+        found += self._writer.execute(_WITHIN, (row.ledger_id, row.first, row.last)).fetchall()
+        for old in map(_row, found):
+            if old.last < row.first:
+                continue
+            self._writer.execute(_DELETE, (old.ledger_id, old.first))
+            self._writer.executemany(_INSERT, map(_values, without(old, row.first, row.last)))
+
+    def _settle(self) -> None:
+        """Moves the write-ahead log into the file.  It is durable where it is: if this fails, the next one does it."""
+        try:
+            self._writer.execute("PRAGMA wal_checkpoint(PASSIVE)").fetchall()
+        except sqlite3.Error:
+            self.unsettled += 1
+
+    # -- look-ups, any thread --
+
+    def find(self, ledger_id: int, entry_id: int) -> IndexRow | None:
+        self.lookups += 1
+        row = self._floor(ledger_id, entry_id)
+        return row if row is not None and row.last >= entry_id else None
+
+    def rows(self, ledger_id: int, first: int = 0) -> Iterator[IndexRow]:
+        while page := self._query(_FROM, (ledger_id, ledger_id, first, first, _PAGE)):
+            rows = [row for row in map(_row, page) if row.last >= first]
+            yield from rows
+            if not rows:
+                return
+            first = rows[-1].last + 1
+
+    def _floor(self, ledger_id: int, entry_id: int) -> IndexRow | None:
+        found = self._query(_FLOOR, (ledger_id, entry_id))
+        return _row(found[0]) if found else None
+
+    def last_entry(self, ledger_id: int) -> int:
+        with _errors(self.path), self._reader() as connection:
+            return self._last_entry(connection, ledger_id)
+
+    @staticmethod
+    def _last_entry(connection: sqlite3.Connection, ledger_id: int) -> int:
+        values = connection.execute(_FLOOR, (ledger_id, _MAX_ID)).fetchone()
+        return _row(values).last if values is not None else -1
+
+    def ledgers(self) -> Iterator[LedgerRow]:
+        after = -1
+        while page := self._query(_LEDGERS, (after, _PAGE)):
+            yield from map(_ledger, page)
+            after = page[-1][0]
+
+    def _query(self, text: str, values: _Values) -> list[_Values]:
+        with _errors(self.path), self._reader() as connection:
+            return connection.execute(text, values).fetchall()
+
+    @contextmanager
+    def _reader(self) -> Iterator[sqlite3.Connection]:
+        try:
+            connection = self._readers.pop()
+        except IndexError:
+            connection = _connect(self.path)
+            connection.execute("PRAGMA query_only = ON")
+        try:
+            yield connection
+        finally:
+            self._readers.append(connection)
+
+    def close(self) -> None:
+        with _errors(self.path):
+            while self._readers:
+                self._readers.pop().close()
+            self._writer.close()
+
+
+# ---- rows and values ---------------------------------------------------------------------------------
+
+
+def _values(row: IndexRow) -> _Values:
+    return (
+        row.ledger_id, row.first, row.last, row.log_id, row.offset, row.sizes, row.checksums, _crc(row),
+    )  # fmt: skip
+
+
+def _crc(row: IndexRow) -> int:
+    numbers = _NUMBERS.pack(row.ledger_id, row.first, row.last, row.log_id, row.offset)
+    sizes = row.sizes.to_bytes(8, "big", signed=True) if isinstance(row.sizes, int) else row.sizes
+    return crc32c(b"".join((numbers, sizes, row.checksums)))
+
+
+def _row(values: _Values) -> IndexRow:
+    try:
+        row = IndexRow(*values[:7])
+        good = _crc(row) == values[7] and row.first <= row.last
+    except (TypeError, AttributeError, struct.error, OverflowError):  # a value of another type
+        good = False
+    if not good:
+        raise DamageError(f"index row of ledger {values[0]} at entry {values[1]} is damaged")
+    return row
+
+
+def _ledger_values(row: LedgerRow) -> _Values:
+    return row.ledger_id, row.master_key, int(row.fenced), row.explicit_lac, _ledger_crc(row)
+
+
+def _ledger_crc(row: LedgerRow) -> int:
+    numbers = _LEDGER_NUMBERS.pack(row.ledger_id, row.fenced, len(row.master_key))
+    return crc32c(b"".join((numbers, row.master_key, row.explicit_lac)))
+
+
+def _ledger(values: _Values) -> LedgerRow:
+    ledger_id, master_key, fenced, explicit_lac, crc = values
+    try:
+        row = LedgerRow(ledger_id, master_key, bool(fenced), explicit_lac)
+        good = _ledger_crc(row) == crc and fenced in (0, 1)
+    except (TypeError, struct.error):
+        good = False
+    if not good:
+        raise DamageError(f"index row of ledger {ledger_id} is damaged")
+    return row
+
+
+# ---- connections -------------------------------------------------------------------------------------
+
+
+def _connect(path: str) -> sqlite3.Connection:
+    connection = sqlite3.connect(path, check_same_thread=False, isolation_level=None, timeout=60)
+    for pragma in ("synchronous = FULL", "cell_size_check = ON", "wal_autocheckpoint = 0"):
+        connection.execute(f"PRAGMA {pragma}")
+    return connection
+
+
+def _prepare(writer: sqlite3.Connection, path: str) -> bool:
+    """Creates or checks the schema.
+
+    :returns: whether the index is complete.
+    """
+    (mode,) = writer.execute("PRAGMA journal_mode = WAL").fetchone()
+    if mode != "wal":
+        raise StorageError(f"{path}: its file system does not allow a write-ahead log")
+    (version,) = writer.execute("PRAGMA user_version").fetchone()
+    if version == 0 and not writer.execute("SELECT count(*) FROM sqlite_master").fetchone()[0]:
+        for statement in ("BEGIN IMMEDIATE", *_SCHEMA, "COMMIT"):
+            writer.execute(statement)
+    elif version != SCHEMA_VERSION:
+        raise StorageError(f"{path}: index schema version {version}, this release knows {SCHEMA_VERSION}")
+    _check_whole(writer, path)
+    (complete,) = writer.execute("SELECT complete FROM state").fetchone()
+    return bool(complete)
+
+
+def _check_whole(writer: sqlite3.Connection, path: str) -> None:
+    (pages,) = writer.execute("PRAGMA page_count").fetchone()
+    (page_size,) = writer.execute("PRAGMA page_size").fetchone()
+    if pages * page_size > CHECKED_WHOLE:
+        return
+    problems: Sequence[tuple[str]] = writer.execute("PRAGMA quick_check(1)").fetchall()
+    if problems != [("ok",)]:
+        raise DamageError(f"{path} is damaged: {problems[0][0]}")
+
+
+def _set_aside(fs: IFileSystem, path: str) -> None:
+    """The file first: SQLite ignores a write-ahead log without one, never the other way round."""
+    for suffix in ("", "-wal", "-shm"):
+        if fs.exists(path + suffix):
+            fs.rename(path + suffix, f"{path}.replaced{suffix}")
+            fs.sync_directory(posixpath.dirname(path))
+
+
+@contextmanager
+def _errors(path: str) -> Iterator[None]:
+    """What SQLite raises becomes a storage error, never a missing entry (S5)."""
+    try:
+        yield
+    except sqlite3.Error as e:
+        code = getattr(e, "sqlite_errorcode", 0) & 0xFF
+        if code in _DAMAGED:
+            raise DamageError(f"{path} is damaged: {e}") from e
+        if code in _FULL:
+            raise NoWritableDirectoryError(f"{path}: {e}") from e
+        raise StorageError(f"{path}: {e}") from e

@@ -1,0 +1,194 @@
+"""The files of one journal directory: numbered, made ready, recycled, removed.
+
+A file is made under a name that is no journal's (``<n>.spare``), gets header and zeros, is synced and
+only then renamed to ``<id>.txn``: a journal file never lacks its header, and taking one into use costs a
+rename and a sync of the directory.  Writing over blocks that exist syncs several times faster than growing
+a file, so files no longer needed become spares, and new ones are filled with zeros beforehand.
+
+Two lanes share this object: ``take`` belongs to the journal lane, ``prepare`` and ``release`` to one
+other.  What passes between them is whole files in deques, whose ends are atomic.
+"""
+
+import posixpath
+from collections import deque
+from itertools import count
+
+import attrs
+
+from ..interfaces import IFile, IFileSystem
+from ..ledger_dirs import journal_ids, journal_name
+from .format import HEADER_SIZE, SECTOR, FileMark, pack_header
+
+SPARE_SUFFIX = ".spare"
+_AT_ONCE = 1 << 20  # zeros written while a writer waits for its file
+
+
+@attrs.frozen
+class JournalSettings:
+    """How a journal is laid out on disk.
+
+    :ivar max_size: bytes after which a file is followed by the next one.
+    :ivar alignment: of groups; a multiple of 512.
+    :ivar block: zeros after a group reach up to a multiple of this, so that the page cache never has to
+        read the rest of a page of a recycled file; a multiple of 512.
+    :ivar max_backups: files kept below the mark.
+    :ivar preallocate: bytes a new file is filled with before it is used.
+    :ivar fill_step: bytes :meth:`~bookkeeper_twisted.storage.interfaces.IJournal.prepare` writes in one call.
+    :ivar reuse: whether old files are recycled.
+    :ivar max_spares: old files kept for recycling.
+    :ivar direct: write past the page cache, which nobody reads a journal from.
+    """
+
+    max_size: int = 2048 << 20
+    alignment: int = 512
+    block: int = 4096
+    max_backups: int = 5
+    preallocate: int = 16 << 20
+    fill_step: int = 4 << 20
+    reuse: bool = True
+    max_spares: int = 2
+    direct: bool = True
+
+
+@attrs.define
+class Blank:
+    """A file without records.
+
+    :ivar file_id: its header is for this journal file.
+    :ivar filled: how far its blocks exist.
+    :ivar recycled: it was in use before.
+    """
+
+    file: IFile
+    file_id: int
+    filled: int
+    recycled: bool
+
+
+class JournalFiles:
+    """See the module docstring.
+
+    :ivar ids: of the journal files, ascending.
+    :ivar created, recycled: files taken into use, new ones and old ones.
+    """
+
+    def __init__(self, fs: IFileSystem, directory: str, settings: JournalSettings, first_id: int, salt: bytes) -> None:
+        self._fs = fs
+        self._directory = directory
+        self._settings = settings
+        self._salt = salt
+        self.ids = journal_ids(fs, directory)
+        self.created = self.recycled = 0
+        self._next_id = self.ids[-1] + 1 if self.ids else first_id
+        self._spares: deque[str] = deque()
+        self._filling: Blank | None = None
+        self._ready: deque[Blank] = deque()
+        self._names = count(self._collect_spares() + 1)
+
+    def path(self, file_id: int) -> str:
+        """Where a journal file is."""
+        return posixpath.join(self._directory, journal_name(file_id))
+
+    def take(self) -> tuple[IFile, FileMark]:
+        """The next journal file, ready to be written after its header; its name is durable."""
+        file_id = self._next_id
+        self._next_id += 1
+        try:
+            blank = self._ready.popleft()
+        except IndexError:
+            blank = self._blank(file_id)
+            while blank.filled < min(_AT_ONCE, self._settings.preallocate):
+                self._fill(blank, _AT_ONCE)
+        if blank.file_id != file_id:  # prepared before a rotation that did not wait for it
+            self._write_header(blank.file, file_id)
+        old, path = blank.file.path, self.path(file_id)
+        blank.file.close()
+        self._fs.rename(old, path)
+        self._fs.sync_directory(self._directory)
+        self.ids.append(file_id)
+        if blank.recycled:
+            self.recycled += 1
+        else:
+            self.created += 1
+        return self._fs.open(path, direct=self._settings.direct), FileMark.of(file_id, self._salt)
+
+    def prepare(self) -> bool:
+        """One step towards having the next file ready.
+
+        :returns: whether it is.
+        """
+        if self._ready:
+            return True
+        blank = self._filling
+        if blank is None:
+            blank = self._filling = self._blank(self._next_id)
+        if blank.filled < self._settings.preallocate:
+            self._fill(blank, self._settings.fill_step)
+        if blank.filled < self._settings.preallocate:
+            return False
+        self._filling = None
+        self._ready.append(blank)
+        return True
+
+    def release(self, file_id: int) -> None:
+        """Files below this one are not needed: the oldest are recycled or removed."""
+        below = [i for i in self.ids if i < file_id]
+        freed: list[str] = []
+        for old in below[: max(0, len(below) - self._settings.max_backups)]:
+            if self._settings.reuse and len(self._spares) + len(freed) < self._settings.max_spares:
+                freed.append(self._spare_path())
+                self._fs.rename(self.path(old), freed[-1])
+            else:
+                self._fs.unlink(self.path(old))
+            self.ids.remove(old)
+        if len(below) > self._settings.max_backups:
+            # before it is overwritten a file must have lost its old name for good
+            self._fs.sync_directory(self._directory)
+            self._spares.extend(freed)
+
+    def close(self) -> None:
+        """Closes what was prepared; it is found again as a spare."""
+        for blank in (*self._ready, self._filling):
+            if blank is not None:
+                blank.file.close()
+
+    def _collect_spares(self) -> int:
+        """Spares that an earlier run left; beyond the limit, and where no journal is, they go.
+
+        :returns: the highest number in their names.
+        """
+        names = [n for n in self._fs.list(self._directory) if n.endswith(SPARE_SUFFIX)]
+        kept = names[: self._settings.max_spares] if self.ids and self._settings.reuse else []
+        for name in names:
+            path = posixpath.join(self._directory, name)
+            if name in kept:
+                self._spares.append(path)
+            else:
+                self._fs.unlink(path)
+        numbers = [n.removesuffix(SPARE_SUFFIX) for n in names]
+        return max([int(n) for n in numbers if n.isdecimal()], default=0)
+
+    def _spare_path(self) -> str:
+        return posixpath.join(self._directory, f"{next(self._names)}{SPARE_SUFFIX}")
+
+    def _blank(self, file_id: int) -> Blank:
+        """A file with a header: a recycled one if there is one."""
+        try:
+            path, recycled = self._spares.popleft(), True
+        except IndexError:
+            path, recycled = self._spare_path(), False
+        file = self._fs.open(path, create=not recycled, direct=self._settings.direct)
+        self._write_header(file, file_id)
+        return Blank(file, file_id, file.size() // SECTOR * SECTOR, recycled)
+
+    def _write_header(self, file: IFile, file_id: int) -> None:
+        header = pack_header(FileMark.of(file_id, self._salt))
+        file.pwrite(header.ljust(max(self._settings.block, 2 * HEADER_SIZE), b"\0"), 0)
+        file.sync(metadata=True)
+
+    def _fill(self, blank: Blank, step: int) -> None:
+        size = min(step, self._settings.preallocate - blank.filled)
+        size += -size % SECTOR
+        blank.file.pwrite(bytes(size), blank.filled)
+        blank.file.sync(metadata=True)
+        blank.filled += size

@@ -1,0 +1,178 @@
+"""One journal directory: groups are appended and synced, files follow each other, a start replays."""
+
+from collections.abc import Iterator, Sequence
+
+from zope.interface import implementer
+
+from ...errors import StorageError, StorageFailedError
+from ..interfaces import IFile, IFileSystem, IJournal, JournalPosition
+from .files import JournalFiles, JournalSettings
+from .format import HEADER_SIZE, FileMark, pack_group
+from .replay import Cut, JournalReplay
+
+
+@implementer(IJournal)
+class Journal:
+    """See the interface.  :meth:`prepare` and :meth:`release` may run on one other lane than the rest.
+
+    A journal that exists has to be replayed before it is written: only then is it known where it ends.
+    The first group goes to a new file, so that a start writes nothing into files of earlier runs but
+    their end: what may never have reached the disk, once more, and the cut of a torn tail.
+
+    :ivar cuts: torn tails that the replay cut off.
+    :ivar groups, record_bytes, padding_bytes, syncs: what was written so far.
+    """
+
+    def __init__(self, fs: IFileSystem, files: JournalFiles, directory: str, settings: JournalSettings) -> None:
+        """Use :meth:`open`."""
+        self.position = JournalPosition()
+        self.durable = JournalPosition()
+        self.cuts: Sequence[Cut] = ()
+        self.groups = self.record_bytes = self.padding_bytes = self.syncs = 0
+        self._fs = fs
+        self._files = files
+        self._directory = directory
+        self._settings = settings
+        self._replayed = not files.ids
+        self._failure: Exception | None = None
+        self._file: IFile | None = None
+        self._mark = FileMark(0, b"")
+
+    @classmethod
+    def open(
+        cls, fs: IFileSystem, directory: str, settings: JournalSettings, first_id: int, salt: bytes = b""
+    ) -> "Journal":
+        """Opens a directory, which exists; writes nothing that others read.
+
+        :param directory: with the ``current`` in it.
+        :param first_id: of the first file of an empty directory: milliseconds since the epoch, plus one.
+        :param salt: a few bytes that clients cannot guess, see :mod:`.format`.
+        :raises StorageError: a file in it is not named like a journal.
+        """
+        return cls(fs, JournalFiles(fs, directory, settings, first_id, salt), directory, settings)
+
+    @property
+    def file_ids(self) -> Sequence[int]:
+        """The journal files there are, ascending."""
+        return tuple(self._files.ids)
+
+    @property
+    def files_created(self) -> int:
+        """New files that were taken into use."""
+        return self._files.created
+
+    @property
+    def files_recycled(self) -> int:
+        """Old files that were taken into use again."""
+        return self._files.recycled
+
+    def replay(self, mark: JournalPosition) -> Iterator[bytes]:
+        self._check()
+        if self._file is not None:
+            raise StorageError(f"the journal in {self._directory} is being written: too late for a replay")
+        replay = JournalReplay(self._fs, self._directory, self._files.ids, self._settings.alignment)
+        try:
+            yield from replay.records(mark)
+        except Exception as error:
+            self._failure = error
+            raise
+        self.cuts = replay.cuts
+        self.position = self.durable = replay.end
+        self._replayed = True
+
+    def write_group(self, records: Sequence[bytes], sync: bool = True) -> JournalPosition:
+        self._check()
+        try:
+            file = self._file
+            if file is None or self.position.offset > self._settings.max_size:
+                file = self._next_file()
+            self._write(file, records, sync)
+        except Exception as error:
+            self._failure = error
+            raise
+        return self.position
+
+    def sync(self) -> JournalPosition:
+        self._check()
+        if self._file is not None and self.durable != self.position:
+            try:
+                self._sync(self._file)
+            except Exception as error:
+                self._failure = error
+                raise
+        return self.durable
+
+    def release(self, mark: JournalPosition) -> None:
+        self._check()
+        try:
+            self._files.release(mark.file_id)
+        except Exception as error:
+            self._failure = error
+            raise
+
+    def prepare(self) -> bool:
+        self._check()
+        try:
+            return self._files.prepare()
+        except Exception as error:
+            self._failure = error
+            raise
+
+    def close(self) -> None:
+        """Syncs what was written and marks the end of the file, unless the journal has failed."""
+        file, self._file = self._file, None
+        if self._failure is None and file is not None:
+            try:
+                self._write(file, (), sync=True, last=True)
+            except Exception as error:
+                self._failure = error
+                raise
+            finally:
+                file.close()
+        elif file is not None:
+            file.close()
+        self._files.close()
+        self._failure = self._failure or StorageError(f"the journal in {self._directory} is closed")
+
+    def _write(self, file: IFile, records: Sequence[bytes], sync: bool, last: bool = False) -> None:
+        start, size = self.position.offset, sum(map(len, records))
+        group, end = pack_group(
+            self._mark, start, records, self.durable, self._settings.alignment, self._settings.block, last
+        )
+        # One call for both, unless groups before this one are not durable yet.
+        at_once = sync and (self.durable == self.position or start == HEADER_SIZE)
+        file.pwritev(group, start, durable=at_once)
+        self.position = JournalPosition(self._mark.file_id, end)
+        self.groups += 1
+        self.record_bytes += size
+        self.padding_bytes += end - start - size
+        if at_once:
+            self._synced()
+        elif sync:
+            self._sync(file)
+
+    def _sync(self, file: IFile) -> None:
+        file.sync()
+        self._synced()
+
+    def _synced(self) -> None:
+        self.syncs += 1
+        self.durable = self.position
+
+    def _next_file(self) -> IFile:
+        """Ends the current file, durable to its last byte, before the next one exists (S1, safety 3.5)."""
+        if not self._replayed:
+            raise StorageError(f"the journal in {self._directory} was not replayed: its end is not known")
+        old, self._file = self._file, None
+        if old is not None:
+            if self.durable != self.position:
+                self._sync(old)
+            old.close()
+        self._file, self._mark = self._files.take()
+        # ``durable`` stays at the end of the file before: the first group of this one vouches for it
+        self.position = JournalPosition(self._mark.file_id, HEADER_SIZE)
+        return self._file
+
+    def _check(self) -> None:
+        if self._failure is not None:
+            raise StorageFailedError(f"the journal in {self._directory} failed: {self._failure}") from self._failure

@@ -1,0 +1,59 @@
+"""The replay mark of a journal: 16 bytes (file id and offset, i64 each) in every ledger directory."""
+
+import posixpath
+import struct
+from collections.abc import Sequence
+
+from ..interfaces import IFileSystem, JournalPosition
+from ..replace import replace_file
+
+_MARK = struct.Struct(">qq")
+
+
+def read_mark(fs: IFileSystem, directories: Sequence[str], name: str) -> JournalPosition:
+    """The lowest mark that can be read, so that no directory misses a record (S7); (0, 0) if there is none.
+
+    A torn or missing file says nothing: the mark is written to all directories before anything is
+    removed that depends on it, so every whole copy is true.
+    """
+    found = []
+    for directory in directories:
+        path = posixpath.join(directory, name)
+        if fs.exists(path):
+            file = fs.open(path)
+            try:
+                data = file.pread(_MARK.size + 1, 0)
+            finally:
+                file.close()
+            if len(data) == _MARK.size:
+                found.append(JournalPosition(*_MARK.unpack(data)))
+    valid = [mark for mark in found if mark.file_id >= 0 and mark.offset >= 0]
+    return min(valid, default=JournalPosition())
+
+
+class LogMark:
+    """The mark of one journal while the bookie runs.
+
+    :ivar position: what every directory holds.
+    """
+
+    def __init__(self, fs: IFileSystem, directories: Sequence[str], name: str) -> None:
+        """
+        :param directories: the ``current`` of every ledger directory.
+        :param name: of the file, see :func:`~bookkeeper_twisted.storage.ledger_dirs.mark_name`.
+        """
+        self._fs = fs
+        self._directories = tuple(directories)
+        self._name = name
+        self.position = read_mark(fs, directories, name)
+
+    def advance(self, position: JournalPosition) -> None:
+        """Writes the mark to all directories; durable when it returns.  A mark never moves back (S7).
+
+        :raises OSError: a directory could not be written; :attr:`position` has not moved.
+        """
+        if position <= self.position:
+            return
+        for directory in self._directories:
+            replace_file(self._fs, posixpath.join(directory, self._name), _MARK.pack(position.file_id, position.offset))
+        self.position = position

@@ -1,0 +1,228 @@
+"""Reads one journal file: ours group by group, those of others by Apache's rules.
+
+Memory is bounded by the chunk and by the largest group that was written: what a damaged length claims
+is believed only once the trailer at its end has been seen.
+"""
+
+import struct
+from collections.abc import Iterator, Sequence
+from itertools import pairwise
+
+import attrs
+
+from ...errors import JournalDamageError
+from ..interfaces import IFile, JournalPosition
+from .format import (
+    HEADER_SIZE,
+    MIN_BODY,
+    PADDING,
+    SECTOR,
+    TRAILER_SIZE,
+    FileMark,
+    Trailer,
+    group_matches,
+    parse_header,
+    parse_trailer,
+)
+
+_LENGTH = struct.Struct(">i")
+CHUNK = 2 << 20
+
+
+@attrs.frozen
+class Group:
+    """A verified group: ``starts`` are the offsets in ``data`` of its records and of its padding."""
+
+    data: bytes
+    starts: Sequence[int]
+    end: int
+    trailer: Trailer
+
+    def bodies(self) -> list[bytes]:
+        """The records without their lengths."""
+        data = self.data
+        return [data[a + 4 : b] for a, b in pairwise(self.starts)]
+
+
+@attrs.frozen
+class Tail:
+    """What lies where the groups of a file end.
+
+    :ivar torn: something was written there.
+    :ivar durable: the highest position any trailer there proves to have been durable.
+    """
+
+    torn: bool
+    durable: JournalPosition
+
+
+class JournalReader:
+    """One file.
+
+    :ivar mark: None if others wrote it.
+    :ivar start: where records begin.
+    :ivar durable: after :meth:`records`: the end of what was durable when the last of them were written, in our files.
+    :ivar end: after :meth:`records`: where they ended.
+    :ivar finished: after :meth:`records`: the writer said that nothing follows.
+    """
+
+    def __init__(self, file: IFile, file_id: int, chunk: int = CHUNK) -> None:
+        """
+        :param chunk: bytes read at once, a multiple of 512.
+        :raises JournalDamageError: the header is damaged, or belongs to another file.
+        """
+        self.path = file.path
+        self.file_id = file_id
+        header = parse_header(file.pread(HEADER_SIZE, 0), file.path)
+        if header.mark is not None and header.mark.file_id != file_id:
+            raise JournalDamageError(f"{file.path} holds the journal file {header.mark.file_id:x}")
+        self.mark = header.mark
+        self.start = self.durable = self.end = header.size
+        self.finished = False
+        self._version = header.version
+        self._file = file
+        self._size = file.size()
+        self._chunk = chunk
+        self._data = b""
+        self._base = 0
+
+    def records(self, offset: int) -> Iterator[list[bytes]]:
+        """Bodies from ``offset`` on, a list at a time."""
+        if self.mark is None:
+            return self._foreign_records(max(offset, self.start))
+        # others leave marks a few bytes behind the end of a group
+        return self._own_records(self.mark, max(offset // SECTOR * SECTOR, self.start))
+
+    def first_durable(self) -> JournalPosition | None:
+        """What the first group says was durable before it; None if there is no whole group of ours."""
+        group = self._group(self.mark, self.start) if self.mark else None
+        return group.trailer.durable if group else None
+
+    def tail(self) -> Tail:
+        """Looks through the rest of one of our files for what no torn write can explain (safety 3.3)."""
+        assert self.mark is not None
+        nonce, offset = self.mark.nonce, self.end
+        torn, durable = any(self._file.pread(SECTOR, offset)), JournalPosition()
+        while data := self._file.pread(self._chunk, offset):
+            at = data.find(nonce)
+            while at >= 0:
+                if (offset + at + TRAILER_SIZE) % SECTOR == 0:
+                    trailer = parse_trailer(data[at : at + TRAILER_SIZE], self.mark)
+                    if trailer is not None:
+                        # the end of a group that begins before our end: the mark we began at is no boundary
+                        inside = JournalPosition(self.file_id, offset + at) if trailer.start < self.end else durable
+                        torn, durable = True, max(durable, trailer.durable, inside)
+                at = data.find(nonce, at + 1)
+            offset += len(data)
+        return Tail(torn, durable)
+
+    def _own_records(self, mark: FileMark, at: int) -> Iterator[list[bytes]]:
+        self.durable = self.end = at
+        before = parse_trailer(self._read(TRAILER_SIZE, at - TRAILER_SIZE), mark)
+        self.finished = before is not None and before.last
+        while not self.finished:
+            group = self._group(mark, at)
+            if group is None:
+                return
+            bodies = group.bodies()
+            self._check_bodies(bodies, at)
+            if bodies:
+                yield bodies
+            self.end = at = group.end
+            if group.trailer.durable.file_id == self.file_id:
+                self.durable = max(self.durable, group.trailer.durable.offset)
+            self.finished = group.trailer.last
+
+    def _group(self, mark: FileMark, start: int) -> Group | None:
+        """The group at an offset, if every byte of it is what was written."""
+        starts = self._walk(start)
+        if starts is None:
+            return None
+        (filler,) = _LENGTH.unpack(self._read(_LENGTH.size, starts[-1] + 4))
+        end = starts[-1] + 8 + filler
+        if end % SECTOR or filler < TRAILER_SIZE:
+            return None
+        trailer = parse_trailer(self._read(TRAILER_SIZE, end - TRAILER_SIZE), mark)
+        if trailer is None or trailer.start != start:
+            return None
+        data = self._read(end - start, start)
+        if not group_matches(data, trailer):
+            return None
+        return Group(data, [at - start for at in starts], end, trailer)
+
+    def _walk(self, at: int) -> list[int] | None:
+        """Offsets of the records from ``at`` to the next padding record and of that one.
+
+        :returns: None if the lengths lead anywhere else.
+        """
+        starts = []
+        unpack, limit = _LENGTH.unpack_from, self._size - 8
+        data, base = self._data, self._base
+        while at <= limit:
+            index = at - base
+            if index < 0 or index + 8 > len(data):
+                self._load(at)
+                data, base, index = self._data, at, 0
+            (length,) = unpack(data, index)
+            starts.append(at)
+            if length <= 0:
+                return starts if length == PADDING and 0 <= unpack(data, index + 4)[0] <= limit - at else None
+            at += 4 + length
+        return None
+
+    def _foreign_records(self, at: int) -> Iterator[list[bytes]]:
+        """Records without checksums: zero or the end of the file ends them, and so does a body cut short."""
+        first = at
+        self.end = at
+        while at + 4 <= self._size:
+            length = self._length(at)
+            if length == PADDING and self._version >= 5:
+                if at + 8 > self._size:
+                    break
+                filler = self._length(at + 4)
+                if filler < 0:
+                    raise JournalDamageError(f"{self.path}: padding of {filler} bytes at offset {at}")
+                at += 8 + filler
+                if at > self._size:
+                    break
+            elif length < 0:
+                raise JournalDamageError(f"{self.path}: record of {length} bytes at offset {at}")
+            elif length == 0 or at + 4 + length > self._size:
+                break
+            else:
+                body = self._read(length, at + 4)
+                self._check_bodies([body], at)
+                yield [body]
+                at += 4 + length
+            self.end = at
+        if self._version == 1 and self.end == first == 0:
+            self._check_empty()
+
+    def _check_empty(self) -> None:
+        """A file without a header and without a record: a crash leaves nothing or zeros, rot leaves junk."""
+        offset = 0
+        while data := self._file.pread(self._chunk, offset):
+            if any(data):
+                raise JournalDamageError(f"{self.path}: neither a header nor a record at offset 0")
+            offset += len(data)
+
+    def _check_bodies(self, bodies: Sequence[bytes], offset: int) -> None:
+        if bodies and min(map(len, bodies)) < MIN_BODY:
+            raise JournalDamageError(f"{self.path}: a record at or after offset {offset} is too short for its ids")
+
+    def _length(self, at: int) -> int:
+        length: int = _LENGTH.unpack(self._read(_LENGTH.size, at))[0]
+        return length
+
+    def _read(self, size: int, offset: int) -> bytes:
+        index = offset - self._base
+        if index >= 0 and index + size <= len(self._data):
+            return self._data[index : index + size]
+        if size > self._chunk:
+            return self._file.pread(size, offset)
+        self._load(offset)
+        return self._data[:size]
+
+    def _load(self, offset: int) -> None:
+        self._data = self._file.pread(self._chunk, offset)
+        self._base = offset

@@ -1,0 +1,129 @@
+"""Replays a journal directory from a mark: every record that was durable, or an error (safety 3.3).
+
+Where a file of ours ends is judged by what comes later.  Groups behind the end that know of a durable
+position past it, a later file whose first group does, or anything torn in a file that is not the last
+(a file is synced before the next one gets its name): records are lost, and the bookie must not start.
+Anything else behind the end of the last file is a torn tail; nothing in it was acknowledged.  It is cut
+by a group that says "the file ends here", synced before anything new is written.
+
+What was read may exist in memory only: the process before may have ended because a sync failed, and after
+that the kernel calls pages clean that never reached the disk.  The groups that nothing says were durable
+are therefore written and synced once more, before that last group vouches for them.
+"""
+
+import posixpath
+from collections.abc import Iterator, Sequence
+
+import attrs
+
+from ...errors import JournalDamageError
+from ..interfaces import IFile, IFileSystem, JournalPosition
+from ..ledger_dirs import journal_name
+from .format import SECTOR, pack_group
+from .reader import CHUNK, JournalReader
+
+
+@attrs.frozen
+class Cut:
+    """A torn tail was cut off."""
+
+    path: str
+    offset: int
+
+
+class JournalReplay:
+    """One replay.
+
+    :ivar end: where the journal ends; valid once :meth:`records` is exhausted.
+    :ivar cuts: torn tails that were cut off.
+    """
+
+    def __init__(self, fs: IFileSystem, directory: str, file_ids: Sequence[int], alignment: int) -> None:
+        """
+        :param file_ids: all files there are, ascending.
+        :param alignment: of the groups that mark the end of a file.
+        """
+        self.end = JournalPosition()
+        self.cuts: list[Cut] = []
+        self._fs = fs
+        self._directory = directory
+        self._ids = file_ids
+        self._alignment = alignment
+
+    def records(self, mark: JournalPosition) -> Iterator[bytes]:
+        """Bodies of all records from the mark on.
+
+        :raises JournalDamageError: records that were durable are missing.
+        """
+        self.end = mark
+        ids = [file_id for file_id in self._ids if file_id >= mark.file_id]
+        if mark.file_id > 0 and (not ids or ids[0] != mark.file_id):
+            raise JournalDamageError(f"{self._path(mark.file_id)} is missing: the mark is in it, at {mark.offset}")
+        for index, file_id in enumerate(ids):
+            start = mark.offset if file_id == mark.file_id else 0
+            file = self._fs.open(self._path(file_id))
+            try:
+                reader = JournalReader(file, file_id)
+                self._check_predecessor(reader, ids)
+                for bodies in reader.records(start):
+                    yield from bodies
+                self.end = JournalPosition(file_id, reader.end)
+                self._judge(file, reader, ids[index + 1 :])
+            finally:
+                file.close()
+
+    def _check_predecessor(self, reader: JournalReader, ids: Sequence[int]) -> None:
+        """The first group of a file names the file in which the journal ended when it was written."""
+        durable = reader.first_durable()
+        if durable is not None and ids[0] <= durable.file_id and durable.file_id not in ids:
+            raise JournalDamageError(
+                f"{self._path(durable.file_id)} is missing: {reader.path} follows its offset {durable.offset}"
+            )
+
+    def _judge(self, file: IFile, reader: JournalReader, later: Sequence[int]) -> None:
+        """Decides whether a file may end where its groups end."""
+        if reader.mark is None or reader.finished:
+            return
+        durable = self._known_durable(later)
+        if durable.file_id == reader.file_id:
+            if durable > self.end:
+                raise JournalDamageError(f"{reader.path}: ends at offset {reader.end}, durable up to {durable.offset}")
+            return
+        tail = reader.tail()
+        if tail.durable > self.end:
+            raise JournalDamageError(
+                f"{reader.path}: damaged at offset {reader.end}, durable up to {tail.durable.offset}"
+            )
+        if later:
+            if tail.torn:
+                raise JournalDamageError(f"{reader.path}: damaged at offset {reader.end}, and it is not the last file")
+            return
+        if tail.torn:
+            self.cuts.append(Cut(reader.path, reader.end))
+        self._finish(file, reader)
+
+    def _known_durable(self, later: Sequence[int]) -> JournalPosition:
+        """What the first group in later files says was durable; nothing if there is no such group."""
+        for file_id in later:
+            file = self._fs.open(self._path(file_id))
+            try:
+                durable = JournalReader(file, file_id).first_durable()
+            finally:
+                file.close()
+            if durable is not None:
+                return durable
+        return JournalPosition()
+
+    def _finish(self, file: IFile, reader: JournalReader) -> None:
+        """Makes durable what was read, and writes the group after which nothing follows."""
+        assert reader.mark is not None
+        for offset in range(reader.durable, reader.end, CHUNK):
+            file.pwrite(file.pread(min(CHUNK, reader.end - offset), offset), offset)
+        file.sync()
+        group, end = pack_group(reader.mark, reader.end, (), self.end, self._alignment, SECTOR, last=True)
+        file.pwritev(group, reader.end)
+        file.sync(metadata=True)
+        self.end = JournalPosition(reader.file_id, end)
+
+    def _path(self, file_id: int) -> str:
+        return posixpath.join(self._directory, journal_name(file_id))

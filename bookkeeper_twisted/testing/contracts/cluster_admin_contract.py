@@ -1,0 +1,148 @@
+"""The suite every provider of ``IClusterAdmin`` passes."""
+
+from collections.abc import Callable
+from typing import Any
+
+import attrs
+from twisted.internet.defer import Deferred
+from twisted.internet.task import Clock
+from twisted.trial.unittest import TestCase
+from zope.interface.verify import verifyObject
+
+from ...errors import CookieNotFoundError, MetadataError
+from ...metadata.interfaces import IClusterAdmin
+from .metadata_suites import INFO, OPEN
+
+
+@attrs.frozen
+class EmptyStore:
+    """A store that nobody has used.
+
+    :ivar driver: makes a driver on it.
+    :ivar admin: makes an admin on it.
+    """
+
+    driver: Callable[[Clock], Any]
+    admin: Callable[[Clock], Any]
+
+
+class ClusterAdminSuite(TestCase):
+    """Each test has one store and opens what it needs."""
+
+    make_store: Callable[[TestCase], EmptyStore]
+
+    def setUp(self) -> None:
+        self.clock = Clock()
+        self.store = type(self).make_store(self)
+
+    async def opened(self, make: Callable[[Clock], Any]) -> Any:
+        """A driver or an admin, open."""
+        made = make(self.clock)
+        self.addCleanup(lambda: Deferred.fromCoroutine(made.close()))
+        await made.open()
+        return made
+
+    async def cluster(self) -> Any:
+        """An admin of a cluster that was just made."""
+        admin = await self.opened(self.store.admin)
+        self.assertTrue(await admin.initialize())
+        return admin
+
+    async def refused(self, call: Any) -> None:
+        """The call raises MetadataError."""
+        try:
+            await call
+        except MetadataError:
+            return
+        raise AssertionError("not refused")
+
+    async def test_interface(self) -> None:
+        """It provides what it declares, and may be closed twice."""
+        admin = await self.opened(self.store.admin)
+        verifyObject(IClusterAdmin, admin)
+        await admin.close()
+
+    async def test_initialize(self) -> None:
+        """Only the first makes the cluster, which drivers then find."""
+        one = await self.opened(self.store.admin)
+        self.assertFalse(await one.exists())
+        self.assertTrue(await one.initialize())
+        self.assertTrue(await one.exists())
+        two = await self.opened(self.store.admin)
+        self.assertTrue(await two.exists())
+        self.assertFalse(await two.initialize())
+        driver = await self.opened(self.store.driver)
+        self.assertEqual(await driver.registration.instance_id(), await one.instance_id())
+        self.assertEqual(await two.instance_id(), await one.instance_id())
+
+    async def test_format(self) -> None:
+        """Ledgers and cookies go, the instance id changes, ids begin anew, registrations stay."""
+        admin = await self.cluster()
+        before = await admin.instance_id()
+        driver = await self.opened(self.store.driver)
+        await driver.ledgers.create(await driver.ledgers.generate_id(), OPEN)
+        await driver.ledgers.create(1 << 40, OPEN)
+        await driver.registration.write_cookie("a:1", b"c", None)
+        await driver.registration.register_bookie("a:1", False, INFO)
+        await admin.format()
+        self.assertNotEqual(await admin.instance_id(), before)
+        self.assertEqual(await driver.registration.instance_id(), await admin.instance_id())
+        self.assertEqual([i async for i in driver.ledgers.ledger_ids()], [])
+        self.assertEqual(await driver.ledgers.generate_id(), 0)
+        self.assertEqual(await driver.registration.writable_bookies(), {"a:1"})
+        try:
+            await driver.registration.read_cookie("a:1")
+        except CookieNotFoundError:
+            return
+        raise AssertionError("the cookie is still there")
+
+    async def test_format_of_nothing(self) -> None:
+        """Formatting makes the cluster if there is none."""
+        admin = await self.opened(self.store.admin)
+        await admin.format()
+        driver = await self.opened(self.store.driver)
+        self.assertEqual(await driver.registration.instance_id(), await admin.instance_id())
+
+    async def test_nuke(self) -> None:
+        """Nothing of the cluster is left for the next one."""
+        admin = await self.cluster()
+        instance_id = await admin.instance_id()
+        driver = await self.opened(self.store.driver)
+        await driver.ledgers.create(await driver.ledgers.generate_id(), OPEN)
+        await driver.ledgers.create(1 << 40, OPEN)
+        await driver.registration.write_cookie("a:1", b"c", None)
+        await driver.close()
+        await admin.nuke(instance_id)
+        await admin.initialize()
+        self.assertNotEqual(await admin.instance_id(), instance_id)
+        driver = await self.opened(self.store.driver)
+        self.assertEqual([i async for i in driver.ledgers.ledger_ids()], [])
+        self.assertEqual(await driver.registration.all_bookies(), set())
+
+    async def test_nuke_refused(self) -> None:
+        """A cluster with registered bookies, writable or read-only, or of another instance id, is left alone."""
+        admin = await self.cluster()
+        instance_id = await admin.instance_id()
+        driver = await self.opened(self.store.driver)
+        await driver.ledgers.create(1, OPEN)
+        await self.refused(admin.nuke("another"))
+        for read_only in (False, True):
+            await driver.registration.register_bookie("a:1", read_only, INFO)
+            await self.refused(admin.nuke(instance_id))
+            await self.refused(admin.nuke(None))
+        self.assertEqual((await driver.ledgers.read(1)).value, OPEN)
+        await driver.registration.unregister_bookie("a:1")
+        await admin.nuke(None)
+
+
+def make_cluster_admin_tests(make_store: Callable[[TestCase], EmptyStore]) -> type[TestCase]:
+    """The whole suite for one kind of store.
+
+    :param make_store: called for each test, with the test: an empty store.
+    """
+
+    class ClusterAdminTests(ClusterAdminSuite):
+        pass
+
+    ClusterAdminTests.make_store = staticmethod(make_store)
+    return ClusterAdminTests

@@ -1,0 +1,114 @@
+"""What every executor of storage work must do.
+
+Test modules import this module, not its class, which a test runner would take for a case of theirs.
+"""
+
+from typing import Any
+
+from twisted.internet.defer import CancelledError
+from twisted.trial.unittest import SynchronousTestCase
+from zope.interface.verify import verifyObject
+
+from ...bookie.interfaces import IStorageExecutor
+from ...errors import StorageFailedError
+
+
+class ExecutorContract(SynchronousTestCase):
+    """Mixed with nothing; a subclass says how an executor is made and how its work is waited for."""
+
+    def make(self) -> Any:
+        """A new executor."""
+        raise NotImplementedError
+
+    def settle(self, executor: Any) -> None:
+        """Returns when everything submitted has ended and was delivered."""
+        raise NotImplementedError
+
+    def setUp(self) -> None:
+        self.executor = self.make()
+        self.addCleanup(self.executor.stop)
+
+    def test_interface(self) -> None:
+        """It provides what it says."""
+        verifyObject(IStorageExecutor, self.executor)
+
+    def test_result(self) -> None:
+        """Work gets its arguments, and its result comes back."""
+        submitted = self.executor.submit("flush", lambda a, b: a + b, 1, 2)
+        self.settle(self.executor)
+        self.assertEqual(self.successResultOf(submitted), 3)
+
+    def test_failure(self) -> None:
+        """What work raises comes back as the failure, and the lane goes on."""
+        failing = self.executor.submit("flush", lambda: 1 // 0)
+        following = self.executor.submit("flush", lambda: "still here")
+        self.settle(self.executor)
+        self.failureResultOf(failing, ZeroDivisionError)
+        self.assertEqual(self.successResultOf(following), "still here")
+
+    def test_order_of_a_lane(self) -> None:
+        """Work of one lane runs, and is delivered, in the order it was submitted."""
+        ran: list[int] = []
+        delivered: list[int] = []
+
+        def work(number: int) -> int:
+            ran.append(number)
+            return number
+
+        for number in range(50):
+            self.executor.submit("journal-0", work, number).addCallback(delivered.append)
+        self.settle(self.executor)
+        self.assertEqual((ran, delivered), (list(range(50)), list(range(50))))
+
+    def test_notifications_come_before_the_result(self) -> None:
+        """What a piece of work notifies is delivered in order, and before its result."""
+        seen: list[object] = []
+
+        def work() -> str:
+            for number in range(3):
+                self.executor.notify(seen.append, number)
+            return "result"
+
+        self.executor.submit("journal-0", work).addCallback(seen.append)
+        self.settle(self.executor)
+        self.assertEqual(seen, [0, 1, 2, "result"])
+
+    def test_cancel(self) -> None:
+        """Cancelled work that has not begun never runs."""
+        ran: list[str] = []
+        gate = _Gate()
+        first = self.executor.submit("flush", gate.wait, ran)
+        second = self.executor.submit("flush", ran.append, "second")
+        second.cancel()
+        self.failureResultOf(second, CancelledError)
+        gate.open()
+        self.settle(self.executor)
+        self.assertEqual(ran, ["first"])
+        self.successResultOf(first)
+
+    def test_stop(self) -> None:
+        """A stop lets submitted work end; what comes later is refused."""
+        ran: list[int] = []
+        for number in range(5):
+            self.executor.submit("flush", ran.append, number)
+        stopped = self.executor.stop()
+        self.settle(self.executor)
+        self.successResultOf(stopped)
+        self.assertEqual(ran, [0, 1, 2, 3, 4])
+        self.failureResultOf(self.executor.submit("flush", ran.append, 5), StorageFailedError)
+        self.successResultOf(self.executor.stop())
+
+
+class _Gate:
+    """Keeps a thread waiting without sleeping; a lane without threads finds it open."""
+
+    def __init__(self) -> None:
+        self._opened = False
+
+    def open(self) -> None:
+        self._opened = True
+
+    def wait(self, ran: list[str]) -> None:
+        while not self._opened:
+            pass
+        ran.append("first")

@@ -1,0 +1,242 @@
+"""What every :class:`~bookkeeper_twisted.storage.interfaces.IFileSystem` does, as a test case to be mixed in."""
+
+import errno
+import posixpath
+from collections.abc import Callable
+
+from twisted.trial.unittest import SynchronousTestCase
+from zope.interface.verify import verifyObject
+
+from ...errors import DirectoryLockedError
+from ...storage.interfaces import IFile, IFileSystem, ILock
+
+
+def make_filesystem_tests(
+    make: Callable[[SynchronousTestCase], tuple[IFileSystem, str]],
+) -> type[SynchronousTestCase]:
+    """A suite for one file system.
+
+    :param make: gives the file system and an existing empty directory on it.
+    """
+
+    class FileSystemContract(_FileSystemContract):
+        """The contract."""
+
+        def make(self) -> tuple[IFileSystem, str]:
+            return make(self)
+
+    return FileSystemContract
+
+
+class _FileSystemContract(SynchronousTestCase):
+    def make(self) -> tuple[IFileSystem, str]:
+        """The file system and an empty directory."""
+        raise NotImplementedError
+
+    def setUp(self) -> None:
+        self.fs, self.base = self.make()
+        self.path = posixpath.join(self.base, "file")
+
+    def create(self, data: bytes = b"") -> IFile:
+        """A new file that is closed after the test."""
+        file = self.fs.open(self.path, create=True)
+        self.addCleanup(file.close)
+        if data:
+            file.pwrite(data, 0)
+        return file
+
+    def test_interfaces(self) -> None:
+        """The providers provide."""
+        verifyObject(IFileSystem, self.fs)
+        file = self.create()
+        verifyObject(IFile, file)
+        self.assertEqual(file.path, self.path)
+        lock = self.fs.lock(posixpath.join(self.base, "LOCK"))
+        self.addCleanup(lock.release)
+        verifyObject(ILock, lock)
+
+    def test_read_what_was_written(self) -> None:
+        """Writes at any offset are seen by reads at any offset, gaps are zeros."""
+        file = self.create()
+        file.pwrite(b"abc", 0)
+        file.pwrite(bytes(range(256)) * 8, 1000)
+        file.pwrite(b"xyz", 1022)
+        expected = b"abc".ljust(1000, b"\0") + bytes(range(256)) * 8
+        expected = expected[:1022] + b"xyz" + expected[1025:]
+        self.assertEqual(file.size(), len(expected))
+        for offset, size in ((0, 5000), (0, 3), (2, 1), (511, 2), (512, 512), (999, 1030), (3000, 48), (3040, 100)):
+            self.assertEqual(file.pread(size, offset), expected[offset : offset + size])
+
+    def test_resident(self) -> None:
+        """What memory holds is what a read gives, all of it or nothing; some file systems cannot tell."""
+        data = bytes(range(256)) * 40
+        file = self.create(data)
+        for offset, size in ((0, len(data)), (700, 5000), (9000, 1), (0, 0)):
+            self.assertIn(self.resident(file, size, offset), (data[offset : offset + size], None))
+        self.assertIsNone(self.resident(file, 10, len(data) - 9))
+        file.close()
+        self.assertRaises(OSError, file.pread_resident, 1, 0)
+
+    def test_resident_each(self) -> None:
+        """Many places at once, in any order, each all of it or nothing."""
+        data = bytes(range(256)) * 40
+        file = self.create(data)
+        places = [(5000, 700), (1, 9000), (0, 0), (5000, 3), (10, len(data) - 9)]
+        try:
+            found = file.pread_resident_each([size for size, _ in places], [offset for _, offset in places])
+        except OSError as e:
+            self.assertEqual(e.errno, errno.EOPNOTSUPP)
+            return
+        for (size, offset), part in zip(places[:-1], found, strict=False):
+            self.assertIn(part, (data[offset : offset + size], None))
+        self.assertEqual((len(found), found[-1]), (len(places), None))
+        file.close()
+        self.assertRaises(OSError, file.pread_resident_each, [1], [0])
+
+    def resident(self, file: IFile, size: int, offset: int) -> bytes | None:
+        """What memory holds; nothing where the file system cannot tell."""
+        try:
+            return file.pread_resident(size, offset)
+        except OSError as e:
+            self.assertEqual(e.errno, errno.EOPNOTSUPP)
+            return None
+
+    def test_read_behind_the_end(self) -> None:
+        """A read at or behind the end gives nothing."""
+        file = self.create(b"abc")
+        self.assertEqual((file.pread(1, 3), file.pread(10, 700)), (b"", b""))
+
+    def test_truncate(self) -> None:
+        """A file is cut, and extended with zeros, also where it held bytes before."""
+        file = self.create(b"x" * 1500)
+        file.truncate(700)
+        self.assertEqual((file.size(), file.pread(2000, 690)), (700, b"x" * 10))
+        file.truncate(1400)
+        self.assertEqual(file.pread(2000, 690), b"x" * 10 + bytes(700))
+        file.sync(metadata=True)
+
+    def test_reopen(self) -> None:
+        """Another opening of the file sees what was written."""
+        file = self.create(b"abc")
+        file.sync()
+        other = self.fs.open(self.path)
+        self.addCleanup(other.close)
+        file.pwrite(b"d", 3)
+        self.assertEqual(other.pread(10, 0), b"abcd")
+
+    def test_create_existing(self) -> None:
+        """Creating a file that exists fails and leaves it alone."""
+        file = self.create(b"abc")
+        self.assertRaises(FileExistsError, self.fs.open, self.path, create=True)
+        self.assertEqual(file.pread(3, 0), b"abc")
+
+    def test_open_missing(self) -> None:
+        """Opening what does not exist fails, and so does anything in a directory that does not."""
+        self.assertRaises(FileNotFoundError, self.fs.open, self.path)
+        for call in (self.fs.list, self.fs.sync_directory, self.fs.usage, self.fs.unlink):
+            self.assertRaises(FileNotFoundError, call, posixpath.join(self.base, "none"))
+        inside = posixpath.join(self.base, "none", "file")
+        self.assertRaises(FileNotFoundError, self.fs.open, inside, create=True)
+        self.assertRaises(FileNotFoundError, self.fs.rename, self.path, self.path + "2")
+
+    def test_names(self) -> None:
+        """Names come and go; a listing is sorted and holds directories too."""
+        self.create()
+        self.fs.make_directories(posixpath.join(self.base, "a", "b"))
+        self.assertEqual(self.fs.list(self.base), ["a", "file"])
+        self.assertTrue(self.fs.exists(self.path) and self.fs.exists(posixpath.join(self.base, "a")))
+        self.assertFalse(self.fs.exists(self.path + "2"))
+        self.assertTrue(self.fs.is_directory(posixpath.join(self.base, "a", "b")))
+        self.assertFalse(self.fs.is_directory(self.path))
+        self.fs.unlink(self.path)
+        self.fs.sync_directory(self.base)
+        self.assertEqual(self.fs.list(self.base), ["a"])
+        self.assertFalse(self.fs.exists(self.path))
+
+    def test_make_directories_twice(self) -> None:
+        """Directories that exist are fine, and keep what they hold."""
+        self.create()
+        self.fs.make_directories(self.base)
+        self.assertEqual(self.fs.list(self.base), ["file"])
+
+    def test_rename(self) -> None:
+        """A file moves to a new name and replaces what was there; who has it open does not notice."""
+        file = self.create(b"old")
+        new = posixpath.join(self.base, "new")
+        replaced = self.fs.open(new, create=True)
+        self.addCleanup(replaced.close)
+        self.fs.rename(self.path, new)
+        self.assertEqual(self.fs.list(self.base), ["new"])
+        file.pwrite(b"+", 3)
+        found = self.fs.open(new)
+        self.addCleanup(found.close)
+        self.assertEqual((found.pread(10, 0), replaced.pread(10, 0)), (b"old+", b""))
+
+    def test_unlinked_but_open(self) -> None:
+        """A file without a name can be used until it is closed."""
+        file = self.create(b"abc")
+        self.fs.unlink(self.path)
+        file.pwrite(b"d", 3)
+        self.assertEqual(file.pread(9, 0), b"abcd")
+
+    def test_closed(self) -> None:
+        """Closing twice is harmless; a closed file does nothing any more."""
+        file = self.create()
+        file.close()
+        file.close()
+        self.assertRaises(OSError, file.pread, 1, 0)
+        self.assertRaises(OSError, file.pwrite, b"x", 0)
+        self.assertRaises(OSError, file.sync)
+
+    def test_hints(self) -> None:
+        """Hints change nothing that can be seen."""
+        file = self.create(b"x" * 10000)
+        file.start_writeback(0, 10000)
+        file.sync()
+        file.will_read(4096, 1 << 20)
+        self.assertEqual(file.pread(20000, 0), b"x" * 10000)
+
+    def test_write_parts(self) -> None:
+        """Parts are written one after the other, few or many, durable if that is asked for."""
+        for parts in ([b"abc"], [b"abc", b"", b"defg"], [bytes([i % 251]) * 7 for i in range(3000)]):
+            file = self.create()
+            file.pwritev(parts, 5, durable=True)
+            self.assertEqual(file.pread(30_000, 5), b"".join(parts))
+            self.fs.unlink(self.path)
+
+    def test_direct(self) -> None:
+        """A direct file takes whole sectors, whatever their parts are; another opening sees them."""
+        file = self.fs.open(self.path, create=True, direct=True)
+        self.addCleanup(file.close)
+        other = self.fs.open(self.path)
+        self.addCleanup(other.close)
+        big = bytes(range(256)) * 4096 * 3  # several times what is written at once
+        for parts in (
+            [bytes([7]) * 512],
+            [b"a" * 100, b"b" * 900, b"c" * 24],
+            [b"x" * 512] * 100,
+            [b"z" * 10, big, b"y" * 502],
+        ):
+            for durable in (True, False):
+                file.pwritev(parts, 1024, durable)
+                self.assertEqual(other.pread(4 << 20, 1024)[: sum(map(len, parts))], b"".join(parts))
+                file.sync()
+        file.pwrite(b"w" * 4096, 8192)
+        self.assertEqual(other.pread(4096, 8192), b"w" * 4096)
+
+    def test_lock(self) -> None:
+        """A lock is held by one until it is released, also against the same process (S6)."""
+        path = posixpath.join(self.base, "LOCK")
+        lock = self.fs.lock(path)
+        error = self.assertRaises(DirectoryLockedError, self.fs.lock, path)
+        self.assertIn(path, str(error))
+        lock.release()
+        again = self.fs.lock(path)
+        lock.release()
+        self.assertRaises(DirectoryLockedError, self.fs.lock, path)
+        again.release()
+
+    def test_usage(self) -> None:
+        """Total and usable bytes of the disk."""
+        total, usable = self.fs.usage(self.base)
+        self.assertTrue(0 < usable <= total)

@@ -1,0 +1,203 @@
+"""What every run index must do.
+
+Test modules import this module, not its class, which a test runner would take for a case of theirs.
+"""
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from twisted.trial.unittest import SynchronousTestCase
+from zope.interface.verify import verifyObject
+
+from ...storage.index.rows import pack_sizes, record_offsets
+from ...storage.interfaces import IndexBatch, IndexRow, IRunIndex, LedgerRow
+
+_RECORD = 60
+_EntryPlace = tuple[int, int, int]
+
+
+def _row(ledger_id: int, first: int, last: int, log_id: int = 0, offset: int = 1024) -> IndexRow:
+    return IndexRow(ledger_id, first, last, log_id, offset, _RECORD, b"\1\2\3\4")
+
+
+def _places(row: IndexRow) -> dict[int, _EntryPlace]:
+    """Where each entry of a row lies: log, offset and size."""
+    offsets = record_offsets(row)
+    return {
+        row.first + i: (row.log_id, row.offset + offsets[i], offsets[i + 1] - offsets[i])
+        for i in range(row.last - row.first + 1)
+    }
+
+
+@st.composite
+def _rows(draw: st.DrawFn) -> IndexRow:
+    """A row somewhere among the first 40 entries of two ledgers."""
+    first = draw(st.integers(0, 39))
+    count = draw(st.integers(1, 12))
+    sizes = draw(st.lists(st.integers(20, 24), min_size=count, max_size=count))
+    log_id, offset = draw(st.integers(0, 5)), draw(st.integers(1024, 9000))
+    return IndexRow(draw(st.integers(7, 8)), first, first + count - 1, log_id, offset, pack_sizes(sizes), b"\0" * 4)
+
+
+class RunIndexContract(SynchronousTestCase):
+    """To be derived from; says nothing about how an index is made."""
+
+    def make(self) -> IRunIndex:
+        """A new, empty index."""
+        raise NotImplementedError
+
+    def reopen(self, index: IRunIndex) -> IRunIndex:
+        """Closes an index and opens it again."""
+        raise NotImplementedError
+
+    def test_interface(self) -> None:
+        """It has what the interface names."""
+        verifyObject(IRunIndex, self.make())
+
+    def test_empty(self) -> None:
+        """A new index holds nothing and does not claim to be complete (S5)."""
+        index = self.make()
+        self.assertIsNone(index.find(1, 0))
+        self.assertEqual(index.last_entry(1), -1)
+        self.assertEqual([*index.rows(1)], [])
+        self.assertEqual([*index.ledgers()], [])
+        self.assertFalse(index.complete)
+
+    def test_complete(self) -> None:
+        """Completeness is committed and stays."""
+        index = self.make()
+        index.commit(IndexBatch(complete=True))
+        self.assertTrue(index.complete)
+        index = self.reopen(index)
+        self.assertTrue(index.complete)
+        index.commit(IndexBatch(runs=[_row(1, 0, 3)]))
+        self.assertTrue(self.reopen(index).complete)
+
+    def test_find(self) -> None:
+        """Every entry of a row finds it, the entries around it find nothing."""
+        index = self.make()
+        index.commit(IndexBatch(runs=[_row(1, 10, 19), _row(1, 30, 30), _row(2, 0, 99)]))
+        for entry_id in (10, 15, 19):
+            self.assertEqual(index.find(1, entry_id), _row(1, 10, 19))
+        self.assertEqual(index.find(1, 30), _row(1, 30, 30))
+        for entry_id in (0, 9, 20, 29, 31):
+            self.assertIsNone(index.find(1, entry_id))
+        self.assertIsNone(index.find(0, 10))
+        self.assertIsNone(index.find(3, 10))
+
+    def test_big_numbers(self) -> None:
+        """Ledger and entry ids of 63 bits, logs of 31."""
+        row = IndexRow(2**63 - 1, 2**62, 2**62 + 1, 2**31 - 2, 2**31, pack_sizes([40, 50]), b"")
+        index = self.make()
+        index.commit(IndexBatch(runs=[row]))
+        self.assertEqual(index.find(2**63 - 1, 2**62 + 1), row)
+        self.assertEqual(index.last_entry(2**63 - 1), 2**62 + 1)
+
+    def test_last_entry(self) -> None:
+        """The last entry is that of the ledger asked for, in whatever order rows came."""
+        index = self.make()
+        index.commit(IndexBatch(runs=[_row(1, 50, 59), _row(1, 0, 9), _row(2, 0, 7)]))
+        self.assertEqual(index.last_entry(1), 59)
+        self.assertEqual(index.last_entry(2), 7)
+
+    def test_rows_from(self) -> None:
+        """Rows come in order, beginning with the one that holds the entry or the next above it."""
+        rows = [_row(1, 10 * i, 10 * i + 5) for i in range(5)]
+        index = self.make()
+        index.commit(IndexBatch(runs=[*reversed(rows), _row(2, 0, 100)]))
+        self.assertEqual([*index.rows(1)], rows)
+        self.assertEqual([*index.rows(1, 15)], rows[1:])
+        self.assertEqual([*index.rows(1, 16)], rows[2:])
+        self.assertEqual([*index.rows(1, 46)], [])
+
+    def test_many_rows(self) -> None:
+        """A ledger of many rows is listed whole."""
+        rows = [_row(1, 2 * i, 2 * i) for i in range(1234)]
+        index = self.make()
+        index.commit(IndexBatch(runs=rows))
+        self.assertEqual([*index.rows(1)], rows)
+
+    def test_commit_while_listing(self) -> None:
+        """Rows replaced in the middle of a listing do not hide the entries they hold."""
+        index = self.make()
+        index.commit(IndexBatch(runs=[_row(1, 2 * i, 2 * i + 1) for i in range(1000)]))
+        listing = index.rows(1)
+        seen = [next(listing) for _ in range(10)]
+        index.commit(IndexBatch(runs=[_row(1, 400, 1999, log_id=9)]))
+        seen += listing
+        self.assertEqual({e for row in seen for e in range(row.first, row.last + 1)}, {*range(2000)})
+
+    def test_replace(self) -> None:
+        """The same entries again, in another log."""
+        index = self.make()
+        index.commit(IndexBatch(runs=[_row(1, 0, 9, 0)]))
+        index.commit(IndexBatch(runs=[_row(1, 0, 9, 1)]))
+        self.assertEqual([*index.rows(1)], [_row(1, 0, 9, 1)])
+
+    def test_split(self) -> None:
+        """A row within an older one splits it; the parts lose their checksums, which cover the whole."""
+        index = self.make()
+        index.commit(IndexBatch(runs=[_row(1, 0, 9, 0)]))
+        index.commit(IndexBatch(runs=[_row(1, 4, 5, 1)]))
+        left = IndexRow(1, 0, 3, 0, 1024, _RECORD)
+        right = IndexRow(1, 6, 9, 0, 1024 + 6 * _RECORD, _RECORD)
+        self.assertEqual([*index.rows(1)], [left, _row(1, 4, 5, 1), right])
+
+    def test_ledgers(self) -> None:
+        """Ledger states are stored, replaced, listed in order and found again after a restart."""
+        one, two = LedgerRow(1, b"key", True, b"lac"), LedgerRow(2, b"", False, b"")
+        index = self.make()
+        index.commit(IndexBatch(ledgers=[two, LedgerRow(1, b"key")]))
+        index.commit(IndexBatch(ledgers=[one]))
+        self.assertEqual([*index.ledgers()], [one, two])
+        self.assertEqual([*self.reopen(index).ledgers()], [one, two])
+
+    def test_many_ledgers(self) -> None:
+        """More ledgers than fit one page of a listing."""
+        rows = [LedgerRow(i, b"key") for i in range(1234)]
+        index = self.make()
+        index.commit(IndexBatch(ledgers=rows))
+        self.assertEqual([*index.ledgers()], rows)
+
+    def test_delete(self) -> None:
+        """A deleted ledger is gone, rows and state; the others stay; it may come back in the same batch."""
+        index = self.make()
+        index.commit(IndexBatch(runs=[_row(1, 0, 9), _row(2, 0, 9)], ledgers=[LedgerRow(1), LedgerRow(2)]))
+        index.commit(IndexBatch(runs=[_row(1, 3, 4)], deleted_ledgers=[1]))
+        self.assertEqual([*index.rows(1)], [_row(1, 3, 4)])
+        self.assertEqual([*index.ledgers()], [LedgerRow(2)])
+        self.assertEqual([*index.rows(2)], [_row(2, 0, 9)])
+
+    def test_reopen(self) -> None:
+        """What was committed is there after a restart."""
+        index = self.make()
+        rows = [_row(1, 0, 9), IndexRow(1, 10, 11, 3, 77, pack_sizes([30, 40]), b"abcd")]
+        index.commit(IndexBatch(runs=rows))
+        self.assertEqual([*self.reopen(index).rows(1)], rows)
+
+    def test_newest_wins(self) -> None:
+        """Whatever overlaps, each entry is where the last row that held it says."""
+
+        @settings(max_examples=60, deadline=None, derandomize=True, database=None)
+        @given(st.lists(st.lists(_rows(), max_size=5), max_size=6))
+        def check(batches: list[list[IndexRow]]) -> None:
+            self._check_against_model(batches)
+
+        check()
+
+    def _check_against_model(self, batches: list[list[IndexRow]]) -> None:
+        index, model = self.make(), dict[tuple[int, int], _EntryPlace]()
+        for batch in batches:
+            index.commit(IndexBatch(runs=batch))
+            for row in batch:
+                model.update(((row.ledger_id, e), place) for e, place in _places(row).items())
+        for ledger_id in (7, 8):
+            listed = dict[int, _EntryPlace]()
+            for row in index.rows(ledger_id):
+                self.assertFalse(listed.keys() & _places(row).keys())
+                listed.update(_places(row))
+            self.assertEqual(listed, {e: place for (owner, e), place in model.items() if owner == ledger_id})
+            self.assertEqual(index.last_entry(ledger_id), max(listed, default=-1))
+            for entry_id in range(52):
+                found = index.find(ledger_id, entry_id)
+                self.assertEqual(_places(found)[entry_id] if found else None, listed.get(entry_id))
+        index.close()

@@ -1,0 +1,126 @@
+"""The suite every metadata driver passes: all of it, and the part on watches."""
+
+from collections.abc import Callable
+from typing import Any
+
+from twisted.trial.unittest import TestCase
+
+from ...errors import MetadataError
+from .metadata_suites import CLOSED, INFO, OPEN, Connect, LedgerSuite, MetadataSuite, RegistrationSuite
+
+
+class WatchSuite(MetadataSuite):
+    """Watches, and the end of a driver."""
+
+    async def test_bookies(self) -> None:
+        """A watcher is told the bookies at once and after each change, one by another driver or its own."""
+        one, two = await self.driver(), await self.driver()
+        told: list[Any] = []
+        one.registration.watch_bookies(lambda writable, read_only: told.append((writable, read_only)))
+        self.assertEqual(await self.news(told), (set(), set()))
+        await two.registration.register_bookie("a:1", False, INFO)
+        self.assertEqual(await self.news(told), ({"a:1"}, set()))
+        await one.registration.register_bookie("b:1", True, INFO)
+        self.assertEqual(await self.news(told), ({"a:1"}, {"b:1"}))
+        await two.close()
+        self.assertEqual(await self.news(told), (set(), {"b:1"}))
+
+    async def test_ledger(self) -> None:
+        """A watcher is told the value, each change, and None once it is deleted."""
+        one, two = await self.driver(), await self.driver()
+        created = await two.ledgers.create(1, OPEN)
+        told: list[Any] = []
+        one.ledgers.watch(1, told.append)
+        self.assertEqual(await self.news(told), created)
+        written = await two.ledgers.write(1, CLOSED, created.version)
+        self.assertEqual(await self.news(told), written)
+        await one.ledgers.write(1, CLOSED, written.version)
+        self.assertEqual((await self.news(told)).version, written.version + 1)
+        await two.ledgers.remove(1)
+        self.assertIsNone(await self.news(told))
+
+    async def test_watch_of_missing_ledger(self) -> None:
+        """A ledger that does not exist is told as deleted."""
+        told: list[Any] = []
+        (await self.driver()).ledgers.watch(1, told.append)
+        self.assertIsNone(await self.news(told))
+
+    async def test_ended_watch(self) -> None:
+        """Who has ended a watch is told nothing more, the others are."""
+        one, two = await self.driver(), await self.driver()
+        ended: list[Any] = []
+        told: list[Any] = []
+        end = one.registration.watch_bookies(lambda *news: ended.append(news))
+        one.registration.watch_bookies(lambda *news: told.append(news))
+        await self.news(told)
+        end()
+        end()
+        before = len(ended)
+        await two.registration.register_bookie("a:1", False, INFO)
+        self.assertEqual(await self.news(told), ({"a:1"}, set()))
+        self.assertEqual(len(ended), before)
+
+    async def test_failing_listener(self) -> None:
+        """A listener that raises is logged and does not keep the news from others."""
+        driver = await self.driver()
+        told: list[Any] = []
+        driver.registration.watch_bookies(lambda *news: 1 // 0)
+        driver.registration.watch_bookies(lambda *news: told.append(news))
+        await self.news(told)
+        self.assertEqual(len(self.flushLoggedErrors(ZeroDivisionError)), 1)
+
+    async def test_nobody_watches(self) -> None:
+        """Without a watcher nothing is polled."""
+        driver = await self.driver()
+        told: list[Any] = []
+        end = driver.registration.watch_bookies(lambda *news: told.append(news))
+        await self.news(told)
+        end()
+        await driver.registration.instance_id()  # whatever was under way has ended
+        self.assertEqual(self.clock.getDelayedCalls(), [])
+
+    async def test_close(self) -> None:
+        """A closed driver polls nothing, refuses every call, and may be closed again."""
+        driver = await self.driver()
+        driver.registration.watch_bookies(lambda *news: None)
+        driver.ledgers.watch(1, lambda news: None)
+        await driver.close()
+        await driver.close()
+        self.assertEqual(self.clock.getDelayedCalls(), [])
+        await self.raises(MetadataError, driver.registration.instance_id())
+        await self.raises(MetadataError, driver.ledgers.create(1, OPEN))
+        await self.raises(MetadataError, driver.open())
+        with self.assertRaises(MetadataError):
+            driver.registration.watch_bookies(lambda *news: None)
+
+    async def test_before_open(self) -> None:
+        """A driver that was not opened refuses calls, and can be closed."""
+        driver = self.connect(self.clock)
+        await self.raises(MetadataError, driver.registration.writable_bookies())
+        await driver.close()
+
+    async def test_data_outlives_drivers(self) -> None:
+        """Ledgers and cookies stay when the last driver closes; bookies do not."""
+        one = await self.driver()
+        await one.ledgers.create(1, OPEN)
+        await one.registration.write_cookie("a:1", b"c", None)
+        await one.registration.register_bookie("a:1", False, INFO)
+        await one.close()
+        two = await self.driver()
+        self.assertEqual((await two.ledgers.read(1)).value, OPEN)
+        self.assertEqual(await two.registration.all_bookies(), {"a:1"})
+        self.assertEqual(await two.registration.writable_bookies(), set())
+
+
+def make_metadata_driver_tests(make_store: Callable[[TestCase], Connect]) -> type[TestCase]:
+    """The whole suite for one kind of driver.
+
+    :param make_store: called for each test, with the test: prepares an empty store and gives the
+        function that makes drivers on it.
+    """
+
+    class MetadataDriverTests(LedgerSuite, RegistrationSuite, WatchSuite):
+        pass
+
+    MetadataDriverTests.make_store = staticmethod(make_store)
+    return MetadataDriverTests

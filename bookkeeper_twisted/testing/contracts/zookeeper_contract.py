@@ -1,0 +1,155 @@
+"""The suite every provider of ``IZooKeeper`` passes: the one in memory because the real one does."""
+
+from collections.abc import Callable
+from typing import Any
+
+from twisted.internet.defer import Deferred
+from twisted.trial.unittest import TestCase
+from zope.interface.verify import verifyObject
+
+from ...metadata.zookeeper.interfaces import (
+    Connection,
+    IZooKeeper,
+    NewNode,
+    NodeExistsError,
+    NodeMissingError,
+    NodeNotEmptyError,
+    NodeVersionError,
+)
+
+MakeServer = Callable[[TestCase], tuple[str, Callable[[], Any]]]
+"""Prepares a server: a path below which nothing is yet, and what makes a connection."""
+
+
+class ZooKeeperSuite(TestCase):
+    """Each test has an empty tree and as many connections as it asks for."""
+
+    make_server: MakeServer
+
+    async def connection(self) -> Any:
+        """One more connection, connected."""
+        zookeeper = self.connect()
+        connected: Deferred[Connection] = Deferred()
+        zookeeper.connect(lambda news: None if connected.called else connected.callback(news))
+        self.addCleanup(zookeeper.close)
+        self.assertIs(await connected, Connection.CONNECTED)
+        return zookeeper
+
+    def setUp(self) -> "Deferred[None]":  # type: ignore[override]
+        self.root, self.connect = type(self).make_server(self)
+        return Deferred.fromCoroutine(self._prepare())
+
+    async def _prepare(self) -> None:
+        self.one = await self.connection()
+        await self.one.create(NewNode(self.root))
+
+    async def raises(self, expected: type[Exception], call: Any) -> None:
+        """The call fails with this error."""
+        try:
+            await call
+        except expected:
+            return
+        raise AssertionError(f"{expected.__name__} was not raised")
+
+    async def test_interface(self) -> None:
+        """It provides what it declares."""
+        verifyObject(IZooKeeper, self.one)
+
+    async def test_node(self) -> None:
+        """What is created is read by others, with its stat."""
+        two = await self.connection()
+        self.assertEqual(await self.one.create(NewNode(f"{self.root}/a", b"data")), f"{self.root}/a")
+        await two.sync(self.root)
+        data, stat = await two.get(f"{self.root}/a")
+        self.assertEqual((data, stat.version, stat.cversion, stat.owner, stat.n_children), (b"data", 0, 0, 0, 0))
+        self.assertEqual(await two.exists(f"{self.root}/a"), stat)
+        names, parent = await two.children(self.root)
+        self.assertEqual((names, parent.cversion, parent.n_children), (["a"], 1, 1))
+
+    async def test_errors(self) -> None:
+        """Each refusal has its own error."""
+        one, path = self.one, f"{self.root}/a"
+        for call in (one.get(path), one.children(path), one.set(path, b"", 0), one.delete(path, -1)):
+            await self.raises(NodeMissingError, call)
+        await self.raises(NodeMissingError, one.create(NewNode(f"{path}/b")))
+        self.assertIsNone(await one.exists(path))
+        await one.create(NewNode(path))
+        await self.raises(NodeExistsError, one.create(NewNode(path)))
+        await self.raises(NodeVersionError, one.set(path, b"", 1))
+        await self.raises(NodeVersionError, one.delete(path, 1))
+        await self.raises(NodeNotEmptyError, one.delete(self.root, -1))
+
+    async def test_set_and_delete(self) -> None:
+        """Writes name the version, or any; children count both ways."""
+        one, path = self.one, f"{self.root}/a"
+        await one.create(NewNode(path))
+        self.assertEqual((await one.set(path, b"x", 0)).version, 1)
+        self.assertEqual((await one.set(path, b"y", -1)).version, 2)
+        self.assertEqual((await one.get(path))[0], b"y")
+        await one.delete(path, 2)
+        self.assertIsNone(await one.exists(path))
+        self.assertEqual((await one.exists(self.root)).cversion, 2)
+
+    async def test_ephemeral(self) -> None:
+        """An ephemeral node names its session and goes with it."""
+        two = await self.connection()
+        await two.create(NewNode(f"{self.root}/a", ephemeral=True))
+        gone: Deferred[bool] = Deferred()
+        stat = await self.one.exists(f"{self.root}/a", gone.callback)
+        self.assertEqual(stat.owner, two.session_id)
+        self.assertNotEqual(stat.owner, self.one.session_id)
+        await two.close()
+        self.assertIs(await gone, True)
+        self.assertIsNone(await self.one.exists(f"{self.root}/a"))
+
+    async def test_sequence(self) -> None:
+        """Numbers count creations below the parent and do not come back."""
+        node = NewNode(f"{self.root}/ID-", ephemeral=True, sequence=True)
+        first = await self.one.create(node)
+        self.assertEqual(first, f"{self.root}/ID-0000000000")
+        await self.one.delete(first, -1)
+        self.assertEqual(await self.one.create(node), f"{self.root}/ID-0000000001")
+
+    async def test_all_or_none(self) -> None:
+        """Several nodes are created together, or none of them."""
+        nodes = [NewNode(f"{self.root}/a"), NewNode(f"{self.root}/a/b", b"x")]
+        await self.one.create_all(nodes)
+        self.assertEqual((await self.one.get(f"{self.root}/a/b"))[0], b"x")
+        await self.raises(NodeExistsError, self.one.create_all([NewNode(f"{self.root}/c"), *nodes]))
+        await self.raises(
+            NodeMissingError, self.one.create_all([NewNode(f"{self.root}/c"), NewNode(f"{self.root}/d/e")])
+        )
+        self.assertIsNone(await self.one.exists(f"{self.root}/c"))
+
+    async def test_watches(self) -> None:
+        """A watch is called once: on data, on absence, on children."""
+        two, path = await self.connection(), f"{self.root}/a"
+        created: Deferred[bool] = Deferred()
+        listed: Deferred[bool] = Deferred()
+        await self.one.exists(path, created.callback)
+        await self.one.children(self.root, listed.callback)
+        await two.create(NewNode(path))
+        self.assertEqual((await created, await listed), (True, True))
+        written: Deferred[bool] = Deferred()
+        await self.one.get(path, written.callback)
+        await two.set(path, b"x", -1)
+        self.assertIs(await written, True)
+        await two.set(path, b"y", -1)  # a second call would fail the Deferred
+
+    async def test_watch_of_missing_node(self) -> None:
+        """A failed read leaves no watch."""
+        called: list[bool] = []
+        await self.raises(NodeMissingError, self.one.get(f"{self.root}/a", called.append))
+        await self.one.create(NewNode(f"{self.root}/a"))
+        await self.one.sync(self.root)
+        self.assertEqual(called, [])
+
+
+def make_zookeeper_tests(make_server: MakeServer) -> type[TestCase]:
+    """The whole suite for one kind of connection."""
+
+    class ZooKeeperTests(ZooKeeperSuite):
+        pass
+
+    ZooKeeperTests.make_server = staticmethod(make_server)
+    return ZooKeeperTests

@@ -1,0 +1,5 @@
+"""A disk that forgets what was not synced, and every crash that it could suffer.
+
+:mod:`.sim_disk` provides the file system of the engine over :mod:`.state`, :mod:`.crash` enumerates power cuts,
+:mod:`.sim_index` is the run index on such a disk.
+"""

@@ -1,0 +1,109 @@
+"""The run index on a simulated disk: the same contract as the SQLite one, kept as simple as can be.
+
+Each commit replaces the whole state by one atomic operation of the disk.
+"""
+
+import posixpath
+from bisect import bisect_right
+from collections.abc import Iterator
+from hashlib import blake2b
+
+import attrs
+from zope.interface import implementer
+
+from ...storage.directory_storage import storage_error
+from ...storage.index.rows import without
+from ...storage.interfaces import IFileSystem, IndexBatch, IndexRow, IRunIndex, LedgerRow
+from .sim_disk import SimDisk
+
+FILE_NAME = "index.sim"
+
+
+@attrs.frozen
+class _State:
+    """What is committed.  Never changed, only replaced; ledgers without change are shared."""
+
+    rows: dict[int, tuple[IndexRow, ...]] = attrs.field(factory=dict)
+    ledgers: dict[int, LedgerRow] = attrs.field(factory=dict)
+    complete: bool = False
+    digest: bytes = b""
+
+
+@implementer(IRunIndex)
+class SimIndex:
+    """See the module docstring; made by :meth:`open`."""
+
+    def __init__(self, disk: SimDisk, path: str, state: _State) -> None:
+        self._disk = disk
+        self._path = path
+        self._state = state
+
+    @classmethod
+    def open(cls, fs: IFileSystem, directory: str, fresh: bool = False) -> "SimIndex":
+        """Opens the index of a directory of a :class:`~.sim_disk.SimDisk`."""
+        assert isinstance(fs, SimDisk)
+        path = posixpath.join(directory, FILE_NAME)
+        try:
+            if fresh and fs.exists(path):
+                fs.unlink(path)
+            return cls(fs, path, fs.committed(path) or _State())
+        except OSError as e:
+            raise storage_error(e, path) from e
+
+    @property
+    def complete(self) -> bool:
+        return self._state.complete
+
+    def commit(self, batch: IndexBatch) -> None:
+        before = self._state
+        rows, ledgers = dict(before.rows), dict(before.ledgers)
+        for ledger_id in batch.deleted_ledgers:
+            rows.pop(ledger_id, None)
+            ledgers.pop(ledger_id, None)
+        for row in batch.runs:
+            parts = [row]
+            for old in rows.get(row.ledger_id, ()):
+                parts += without(old, row.first, row.last)
+            rows[row.ledger_id] = tuple(sorted(parts, key=_first))
+        ledgers.update((row.ledger_id, row) for row in batch.ledgers)
+        digest = blake2b(before.digest + repr(batch).encode(), digest_size=16).digest()
+        state = _State(rows, ledgers, before.complete or batch.complete, digest)
+        try:
+            self._disk.commit(self._path, state, digest)
+        except OSError as e:
+            raise storage_error(e, self._path) from e
+        self._state = state
+
+    def find(self, ledger_id: int, entry_id: int) -> IndexRow | None:
+        rows = self._rows(ledger_id)
+        index = bisect_right(rows, entry_id, key=_first) - 1
+        return rows[index] if index >= 0 and rows[index].last >= entry_id else None
+
+    def rows(self, ledger_id: int, first: int = 0) -> Iterator[IndexRow]:
+        yield from (row for row in self._rows(ledger_id) if row.last >= first)
+
+    def last_entry(self, ledger_id: int) -> int:
+        rows = self._rows(ledger_id)
+        return rows[-1].last if rows else -1
+
+    def ledgers(self) -> Iterator[LedgerRow]:
+        ledgers = self._read().ledgers
+        yield from (ledgers[ledger_id] for ledger_id in sorted(ledgers))
+
+    def close(self) -> None:
+        """Nothing is open."""
+
+    def _rows(self, ledger_id: int) -> tuple[IndexRow, ...]:
+        return self._read().rows.get(ledger_id, ())
+
+    def _read(self) -> _State:
+        """The state, by a read that the disk may fail."""
+        try:
+            state: _State = self._disk.committed(self._path) or _State()
+        except OSError as e:
+            raise storage_error(e, self._path) from e
+        return state
+
+
+def _first(row: IndexRow) -> int:
+    return row.first

@@ -1,0 +1,84 @@
+"""How full the disks are."""
+
+from twisted.internet.defer import Deferred
+from twisted.internet.task import Clock
+from twisted.trial.unittest import SynchronousTestCase
+
+from bookkeeper_twisted.bookie.lifecycle.disk_monitor import DiskMonitor, DiskThresholds
+from bookkeeper_twisted.testing.disk.sim_disk import SimDisk
+from bookkeeper_twisted.testing.executor import StepExecutor
+
+
+class _Disks(SimDisk):
+    """Directories on disks of a given usage; None is a disk that cannot be asked."""
+
+    def __init__(self, **usage: tuple[int, int] | None) -> None:
+        super().__init__()
+        self.by_path = usage
+
+    def usage(self, path: str) -> tuple[int, int]:
+        found = self.by_path[path]
+        if found is None:
+            raise OSError(5, "Input/output error")
+        return found
+
+
+class MonitorTests(SynchronousTestCase):
+    """What is told."""
+
+    def setUp(self) -> None:
+        self.disks = _Disks(a=(100, 50), b=(1000, 700))
+        self.clock, self.executor = Clock(), StepExecutor()
+        self.told: list[tuple[bool, bool]] = []
+        thresholds = DiskThresholds(full=0.95, low=0.80, warn=0.90, reserve=4)
+        self.monitor = DiskMonitor(
+            self.disks, ["a", "b"], self.executor, self.clock, thresholds, lambda *told: self.told.append(told)
+        )
+
+    def stop(self) -> None:
+        self.successResultOf(Deferred.fromCoroutine(self.monitor.stop()))
+
+    def check(self, free: int) -> tuple[bool, bool]:
+        """What is told when a disk of 100 has so much free."""
+        self.disks.by_path["a"] = (100, free)
+        self.clock.advance(10)
+        self.executor.drain()
+        return self.told[-1]
+
+    def test_hysteresis(self) -> None:
+        """A disk is full above one threshold, and usable again below a lower one."""
+        self.monitor.start(10)
+        self.addCleanup(self.stop)
+        full = [self.check(free)[0] for free in (50, 6, 4, 6, 19, 21, 6)]
+        self.assertEqual(full, [False, False, True, True, True, False, False])
+
+    def test_reserve(self) -> None:
+        """High priority goes on as long as there is a reserve."""
+        self.monitor.start(10)
+        self.addCleanup(self.stop)
+        self.assertEqual([self.check(free) for free in (5, 4)], [(False, True), (True, False)])
+
+    def test_unreadable(self) -> None:
+        """A disk that cannot be asked is logged, and asked again."""
+        self.monitor.start(10)
+        self.addCleanup(self.stop)
+        self.disks.by_path["a"] = None
+        self.clock.advance(10)
+        self.executor.drain()
+        self.assertEqual(len(self.flushLoggedErrors(OSError)), 1)
+        self.assertEqual(self.check(50), (False, True))
+
+    def test_space(self) -> None:
+        """Total and free bytes are summed; two directories on one disk count once."""
+        for usage, expected in (((100, 50), (1100, 750)), ((1000, 700), (1000, 700))):
+            self.disks.by_path["a"] = usage
+            asking = self.monitor.space()
+            self.executor.drain()
+            self.assertEqual(self.successResultOf(asking), expected)
+
+    def test_stop(self) -> None:
+        """Nothing is left behind."""
+        self.monitor.start(10)
+        self.stop()
+        self.stop()
+        self.assertEqual(self.clock.getDelayedCalls(), [])

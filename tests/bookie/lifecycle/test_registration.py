@@ -1,0 +1,119 @@
+"""Writable or read-only, and who knows."""
+
+from twisted.internet.defer import Deferred, succeed
+from twisted.internet.task import Clock
+from twisted.trial.unittest import SynchronousTestCase
+
+from bookkeeper_twisted.bookie.bookie import WriteMode
+from bookkeeper_twisted.bookie.lifecycle.registration import RETRY_SECONDS, BookieRegistration
+from bookkeeper_twisted.errors import BookieRegisteredError, MetadataError
+from bookkeeper_twisted.model import BookieServiceInfo
+
+
+class _Store:
+    """The part of a metadata store that a bookie registers with; answers when told."""
+
+    def __init__(self) -> None:
+        self.calls: list[object] = []
+        self.failures: list[Exception] = []
+        self.gate: Deferred[None] = succeed(None)
+
+    async def register_bookie(self, bookie_id: str, read_only: bool, info: BookieServiceInfo) -> None:
+        self.calls.append((bookie_id, "read-only" if read_only else "writable"))
+        gate = self.gate
+        await gate
+        if self.failures:
+            raise self.failures.pop()
+
+    async def unregister_bookie(self, bookie_id: str) -> None:
+        self.calls.append("gone")
+
+
+class RegistrationTests(SynchronousTestCase):
+    """One flag, one registration."""
+
+    def setUp(self) -> None:
+        self.store, self.clock, self.mode = _Store(), Clock(), WriteMode()
+        self.registration = BookieRegistration(
+            self.mode, self.store, "b1", self.clock  # type: ignore[arg-type]
+        )  # fmt: skip
+
+    def register(self) -> None:
+        self.successResultOf(Deferred.fromCoroutine(self.registration.register(BookieServiceInfo())))
+
+    def test_register(self) -> None:
+        """A bookie registers as what it is."""
+        self.register()
+        self.assertEqual((self.store.calls, self.registration.registered), ([("b1", "writable")], True))
+
+    def test_read_only_from_the_start(self) -> None:
+        """A reason that holds before the registration makes it a read-only one, and nothing is told before."""
+        self.registration.set_read_only("forced", True)
+        self.assertEqual(self.store.calls, [])
+        self.register()
+        self.assertEqual(self.store.calls, [("b1", "read-only")])
+
+    def test_flag_first(self) -> None:
+        """The bookie refuses adds before anybody is told that it does."""
+        self.register()
+        self.store.gate = Deferred()
+        self.registration.set_read_only("full", True)
+        self.assertTrue(self.mode.read_only)
+        self.assertEqual(self.store.calls[1:], [("b1", "read-only")])
+
+    def test_reasons(self) -> None:
+        """It is writable again when no reason is left."""
+        self.register()
+        for reason, holds in (("full", True), ("forced", True), ("full", False), ("full", False), ("forced", False)):
+            self.registration.set_read_only(reason, holds)
+        self.assertEqual([call[1] for call in self.store.calls], ["writable", "read-only", "writable"])  # type: ignore[index]
+
+    def test_changes_while_telling(self) -> None:
+        """Changes during one call are followed by one more, to what holds then."""
+        self.register()
+        gate = self.store.gate = Deferred()
+        self.registration.set_read_only("full", True)
+        for holds in (False, True, False):
+            self.registration.set_read_only("full", holds)
+        self.assertEqual(len(self.store.calls), 2)
+        self.store.gate = succeed(None)
+        gate.callback(None)
+        self.assertEqual(self.store.calls[2:], [("b1", "writable")])
+
+    def test_store_fails(self) -> None:
+        """A change that the store did not take is told again later; the first registration is not."""
+        self.register()
+        self.store.failures = [MetadataError("down")]
+        self.registration.set_read_only("full", True)
+        self.assertEqual(len(self.flushLoggedErrors(MetadataError)), 1)
+        self.clock.advance(RETRY_SECONDS)
+        self.assertEqual(self.store.calls[1:], [("b1", "read-only")] * 2)
+        self.assertEqual(self.clock.getDelayedCalls(), [])
+
+    def test_id_is_taken(self) -> None:
+        """S6: a bookie whose id another one holds is told so."""
+        self.store.failures = [BookieRegisteredError("b1")]
+        registering = Deferred.fromCoroutine(self.registration.register(BookieServiceInfo()))
+        self.failureResultOf(registering, BookieRegisteredError)
+
+    def test_withdraw(self) -> None:
+        """A withdrawal waits for what is being told, ends retries and is the last word."""
+        self.register()
+        gate = self.store.gate = Deferred()
+        self.registration.set_read_only("full", True)
+        withdrawing = Deferred.fromCoroutine(self.registration.withdraw())
+        self.assertNoResult(withdrawing)
+        gate.errback(MetadataError("down"))
+        self.successResultOf(withdrawing)
+        self.registration.set_read_only("full", False)
+        self.assertEqual((self.store.calls[-1], self.clock.getDelayedCalls()), ("gone", []))
+        self.flushLoggedErrors(MetadataError)
+
+    def test_withdraw_with_a_retry_due(self) -> None:
+        """A retry does not outlive the bookie."""
+        self.register()
+        self.store.failures = [MetadataError("down")]
+        self.registration.set_read_only("full", True)
+        self.flushLoggedErrors(MetadataError)
+        self.successResultOf(Deferred.fromCoroutine(self.registration.withdraw()))
+        self.assertEqual(self.clock.getDelayedCalls(), [])

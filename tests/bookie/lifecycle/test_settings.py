@@ -1,0 +1,43 @@
+"""From the configuration to the options of the parts."""
+
+from twisted.trial.unittest import SynchronousTestCase
+
+from bookkeeper_twisted.bookie.lifecycle import settings
+from bookkeeper_twisted.config.bookie import BookieConfig
+
+MIB = 1 << 20
+
+
+class SettingsTests(SynchronousTestCase):
+    """Units and shares."""
+
+    def setUp(self) -> None:
+        self.config = BookieConfig(
+            journal_directories=("/j1", "/j2"), ledger_directories=("/a",), journal_max_size_mb=7,
+            journal_pre_alloc_size_mb=3, journal_max_group_wait_msec=2, journal_max_memory_size_mb=10,
+            journal_sync_data=False, journal_write_data=False, max_adds_in_progress_limit=5,
+            db_storage_write_cache_max_size_mb=9, rebuild_index=True, max_connections=11,
+        )  # fmt: skip
+
+    def test_paths(self) -> None:
+        """Indexes lie beside the entry logs unless they are told otherwise."""
+        paths = settings.store_paths(self.config)
+        self.assertEqual((paths.all(), paths.indexes), (["/j1", "/j2", "/a"], ("/a",)))
+
+    def test_journal(self) -> None:
+        """Mebibytes become bytes."""
+        journal = settings.journal_settings(self.config)
+        self.assertEqual((journal.max_size, journal.preallocate, journal.reuse), (7 * MIB, 3 * MIB, True))
+
+    def test_storage(self) -> None:
+        """Caches and rebuild."""
+        storage = settings.storage_settings(self.config)
+        self.assertEqual((storage.write_cache_bytes, storage.rebuild_index), (9 * MIB, True))
+
+    def test_engine(self) -> None:
+        """Milliseconds become seconds, and the journals share their memory."""
+        options = settings.engine_options(self.config)
+        commit = options.commit
+        self.assertEqual((commit.max_wait, commit.max_queued_bytes, commit.sync_data), (0.002, 5 * MIB, False))
+        self.assertEqual((options.bookie.write_data, options.requests.max_adds_in_progress), (False, 5))
+        self.assertEqual((options.server.max_connections, options.tcp_no_delay), (11, True))

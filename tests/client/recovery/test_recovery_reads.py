@@ -1,0 +1,145 @@
+"""Reading beyond the LAC: batches, votes, the end."""
+
+from typing import Any
+
+from twisted.internet.defer import CancelledError, Deferred
+
+from bookkeeper_twisted.client.recovery.recovery_reads import RecoveryReads
+from bookkeeper_twisted.errors import (
+    BadRequestError,
+    BookieHandleNotAvailableError,
+    BookieIOError,
+    DigestMatchError,
+    NoSuchEntryError,
+    RequestTimeoutError,
+)
+from bookkeeper_twisted.ledger.recovery_rules import RecoveryRules
+
+from .recovery_case import LEDGER, RecoveryTestCase
+
+
+class RecoveryReadsTests(RecoveryTestCase):
+    """Twenty entries on all bookies."""
+
+    batch_size = 1 << 20
+
+    def setUp(self) -> None:
+        """Stores the entries."""
+        super().setUp()
+        self.leave_range(0, 19)
+        self.reads = self.make()
+
+    def make(self) -> RecoveryReads:
+        """New reads."""
+        rules = RecoveryRules(self.stored())
+        support = self.context.batch_support
+        return RecoveryReads(self.bookies, self.digester, LEDGER, rules, support, self.batch_size, 8)
+
+    def read(self, first: int) -> "Deferred[Any]":
+        """A read that has begun."""
+        return Deferred.fromCoroutine(self.reads.entries_from(first))
+
+    def all_from(self, first: int) -> list[int]:
+        """Ids of everything up to the end."""
+        ids: list[int] = []
+        while (run := self.successResultOf(self.finished(self.read(first)))) is not None:
+            self.digester.verify(run)
+            self.assertEqual(run.first, first)
+            ids.extend(range(run.first, run.last + 1))
+            first = run.last + 1
+        return ids
+
+    def test_all(self) -> None:
+        """Everything is found, and the end."""
+        self.assertEqual(self.all_from(3), list(range(3, 20)))
+        self.assertEqual(self.all_from(20), [])
+
+    def test_fences(self) -> None:
+        """Every request fences: votes, and batches (S17)."""
+        self.all_from(20)
+        self.assertGreaterEqual(sum(LEDGER in self.bookies[name].fenced for name in self.names), 2)
+        source = self.successResultOf(self.finished(self.read(10)))
+        self.assertIsNotNone(source)
+        for name in self.names:
+            self.bookies[name].fenced.clear()
+        self.successResultOf(self.finished(self.read(11)))
+        self.assertTrue(any(LEDGER in self.bookies[name].fenced for name in self.names))
+
+    def test_damage(self) -> None:
+        """A damaged copy is passed over, wherever it is."""
+        for name in ("b0", "b1"):
+            self.bookies[name].damage(LEDGER, 7)
+        self.assertEqual(self.all_from(3), list(range(3, 20)))
+        self.bookies["b2"].damage(LEDGER, 7)
+        self.reads = self.make()
+        self.assertEqual(self.successResultOf(self.finished(self.read(6))).last, 6)
+        self.failureResultOf(self.finished(self.read(7)), DigestMatchError)
+
+    def test_empty_success(self) -> None:
+        """A success without an entry is not taken for one, nor for a negative."""
+        for name in self.names:
+            self.bookies[name].entries[LEDGER][20] = b""
+        self.failureResultOf(self.finished(self.read(20)), DigestMatchError)
+
+    def test_undecided(self) -> None:
+        """Errors do not end the ledger; the most telling one is reported."""
+        self.bookies["b0"].fail("read", BookieIOError, first=20)
+        self.bookies["b1"].fail("read", BookieHandleNotAvailableError, first=20)
+        self.failureResultOf(self.finished(self.read(20)), BookieIOError)
+
+    def test_hole(self) -> None:
+        """The ledger ends before an entry that was never acknowledged, whatever comes after it."""
+        for name in ("b0", "b1"):
+            del self.bookies[name].entries[LEDGER][9]
+        self.bookies["b2"].delay = 0.1
+        self.bookies["b2"].fail("read_batch", BookieIOError, first=9)
+        self.assertEqual(self.all_from(3), list(range(3, 9)))
+
+    def test_crash(self) -> None:
+        """An error that is none of ours is not swallowed, and hangs nobody."""
+        self.bookies["b0"].fail("read", lambda: ZeroDivisionError(), first=3, times=1)
+        self.bookies["b1"].delay = self.bookies["b2"].delay = 0.1
+        self.failureResultOf(self.finished(self.read(3)), ZeroDivisionError)
+
+    def test_cancel(self) -> None:
+        """Cancelling ends all requests."""
+        for name in self.names:
+            self.bookies[name].delay = 1.0
+        reading = self.read(3)
+        reading.cancel()
+        self.failureResultOf(reading, CancelledError)
+        self.assertEqual(self.clock.getDelayedCalls(), [])
+
+    def count(self, operation: str) -> int:
+        """How many requests of a kind there were."""
+        return sum(op == operation for name in self.names for op, *_ in self.bookies[name].requests)
+
+    def test_batches(self) -> None:
+        """After the first entry the bookie that had it is asked for the rest."""
+        self.all_from(3)
+        self.assertEqual(self.count("read_batch"), 2)
+
+    def test_batches_unknown(self) -> None:
+        """Bookies that refuse batch reads are not asked again; a batch that fails says nothing about the end."""
+        for error in (BadRequestError, NoSuchEntryError, RequestTimeoutError):
+            for name in self.names:
+                self.bookies[name].faults.clear()
+                self.bookies[name].fail("read_batch", error)
+            self.reads = self.make()
+            self.assertEqual(self.all_from(3), list(range(3, 20)))
+
+
+class VotesTests(RecoveryReadsTests):
+    """The same without batch reads."""
+
+    batch_size = 0
+
+    def test_batches(self) -> None:
+        """More and more entries are asked for at a time, up to a limit."""
+        self.assertEqual(self.successResultOf(self.finished(self.read(0))).count, 1)
+        self.assertEqual(self.successResultOf(self.finished(self.read(1))).count, 2)
+        self.assertEqual(self.successResultOf(self.finished(self.read(3))).count, 4)
+        self.assertEqual(self.successResultOf(self.finished(self.read(7))).count, 8)
+        self.assertEqual(self.successResultOf(self.finished(self.read(15))).count, 5)
+        self.assertIsNone(self.successResultOf(self.read(20)))
+        self.assertEqual(self.count("read_batch"), 0)

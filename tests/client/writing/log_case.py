@@ -1,0 +1,107 @@
+"""Claim logs over small terms, and what a bookie would read of their frames."""
+
+import sys
+import threading
+from functools import partial
+
+from twisted.trial.unittest import SynchronousTestCase
+
+from bookkeeper_twisted.client.writing.claim_buffer import ClaimLog
+from bookkeeper_twisted.client.writing.exclusive_log import ExclusiveLog
+from bookkeeper_twisted.client.writing.frame_shape import V2Shape
+from bookkeeper_twisted.client.writing.log_terms import TermPool
+from bookkeeper_twisted.client.writing.producer import WhenFull
+from bookkeeper_twisted.client.writing.shared_log import SharedLog
+from bookkeeper_twisted.client.writing.threads import Threads
+from bookkeeper_twisted.codec.connection import ServerDecoder
+from bookkeeper_twisted.codec.digest import Digester
+from bookkeeper_twisted.codec.runs import AddRun
+from bookkeeper_twisted.model import DigestType, EntryRun
+
+LEDGER = 7
+DIGESTER = Digester(DigestType.CRC32C, b"password")
+OVERHEAD = 64
+"""Bytes of a frame beside the payload."""
+
+
+def shape() -> V2Shape:
+    """Adds of the ledger."""
+    return V2Shape(LEDGER, DIGESTER.size, DIGESTER.master_key)
+
+
+def switch_often(test: SynchronousTestCase) -> None:
+    """Has the interpreter switch between threads all the time, until the test ends."""
+    interval = sys.getswitchinterval()
+    sys.setswitchinterval(1e-6)
+    test.addCleanup(sys.setswitchinterval, interval)
+
+
+def exclusive_log(term: int = 1024, window: int | None = None, start: int = 0) -> ExclusiveLog:
+    """A log over small terms."""
+    return ExclusiveLog(shape(), TermPool(term), window, start)
+
+
+def threads(alive: bool = True, on_reactor: bool = False) -> Threads:
+    """Real locks; the rest is as the test says."""
+    return Threads(
+        lambda: on_reactor, lambda: lambda: alive, threading.Lock, threading.Event, lambda what: what(), threading.local
+    )
+
+
+class Shared:
+    """A shared log, and how often its sender was woken."""
+
+    def __init__(
+        self, term: int = 1024, when_full: WhenFull = WhenFull.CODE, window: int | None = None,
+        seen: Threads | None = None, patience: float | None = None,
+    ) -> None:  # fmt: skip
+        self.wakes = 0
+        self.log = SharedLog(shape(), TermPool(term), seen or threads(), self._wake, window)
+        self.producer = partial(self.log.producer, when_full, patience)
+
+    def _wake(self) -> None:
+        self.wakes += 1
+
+
+class Sender:
+    """Takes and seals frames; :attr:`sent` is what went out."""
+
+    def __init__(self, log: ClaimLog) -> None:
+        self.log = log
+        self.sent = b""
+        self.entries = 0
+        self.length = 0
+
+    def send(self, limit: int = 1 << 20) -> int:
+        """Sends what is there; returns the position up to which that was."""
+        while (frames := self.log.take(limit)) is not None:
+            self.length = frames.seal(shape(), DIGESTER, LEDGER, self.entries, -1, self.length)
+            self.sent += frames.data(self.entries, frames.count)
+            self.entries += frames.count
+        return self.log.taken
+
+    def acknowledge(self) -> None:
+        """Sends, and has all of it acknowledged."""
+        self.log.acknowledge(self.send())
+
+    def payloads(self) -> list[bytes]:
+        """What was sent; ids and digests are checked."""
+        return payloads(self.sent)
+
+
+def payloads(sent: bytes, first: int = 0) -> list[bytes]:
+    """The payloads of adds with ids from ``first`` on."""
+    found: list[bytes] = []
+    for run in runs(sent):
+        assert run.first == first + len(found) and run.ledger_id == LEDGER
+        DIGESTER.verify(run)
+        found += DIGESTER.payloads(run)
+    return found
+
+
+def runs(sent: bytes) -> list[EntryRun]:
+    """What a bookie reads."""
+    decoder = ServerDecoder()
+    items = decoder.receive(sent)
+    assert decoder.error is None
+    return [item.entries for item in items if isinstance(item, AddRun) and isinstance(item.entries, EntryRun)]

@@ -1,0 +1,178 @@
+"""Threads append, and learn when it is acknowledged."""
+
+import threading
+from collections import deque
+from collections.abc import Callable
+from typing import Any, cast
+
+import attrs
+from twisted.internet.task import Clock
+from twisted.trial.unittest import SynchronousTestCase
+
+from bookkeeper_twisted.client.writing.claim_buffer import ClaimResult
+from bookkeeper_twisted.client.writing.log_terms import TermPool
+from bookkeeper_twisted.client.writing.producer import WhenFull
+from bookkeeper_twisted.client.writing.shared_log import STUCK_SECONDS, SharedLog
+from bookkeeper_twisted.client.writing.thread_appender import Flushes, ThreadAppender, ThreadAppends
+from bookkeeper_twisted.errors import IncorrectParameterError, LedgerFencedError
+
+from .log_case import OVERHEAD, Sender, Shared, shape, threads
+
+
+class ThreadAppenderTests(SynchronousTestCase):
+    """One appender."""
+
+    def setUp(self) -> None:
+        self.shared = Shared()
+        self.log = self.shared.log
+        self.flushes = Flushes(self.log)
+        self.appender = ThreadAppender(self.log, self.flushes, threads(), 300, WhenFull.CODE)
+
+    def test_flush(self) -> None:
+        """A flush completes when what was offered before it is acknowledged."""
+        position = self.appender.offer(b"x")
+        future = self.appender.flush()
+        self.assertEqual(self.shared.wakes, 1)
+        self.log.disarm()
+        self.flushes.answer()
+        sender = Sender(self.log)
+        sender.send()
+        self.assertFalse(future.done())
+        sender.acknowledge()
+        self.assertEqual((future.result(0), position), (position, 1 + OVERHEAD))
+
+    def test_nothing(self) -> None:
+        """Nothing was offered, so there is nothing to wait for."""
+        future = self.appender.flush()
+        self.flushes.answer()
+        self.assertTrue(future.done())
+
+    def test_failure(self) -> None:
+        """Flush and later offers fail with why the ledger takes no more."""
+        self.appender.offer(b"x")
+        asked = [self.appender.flush(), self.appender.flush()]
+        self.flushes.answer()
+        why = LedgerFencedError(7)
+        self.log.abandon(why)
+        asked.append(self.appender.flush())
+        self.flushes.answer()
+        self.assertEqual([future.exception(0) for future in asked], [why] * 3)
+        with self.assertRaises(LedgerFencedError):
+            self.appender.offer(b"y")
+
+    def test_cancelled(self) -> None:
+        """A future nobody waits for is left alone."""
+        self.appender.offer(b"x")
+        self.appender.flush().cancel()
+        self.flushes.answer()
+        Sender(self.log).acknowledge()
+
+    def test_full(self) -> None:
+        """A full log says so."""
+        while (position := self.appender.offer(bytes(100))) > 0:
+            pass
+        self.assertEqual(position, ClaimResult.BACK_PRESSURED)
+
+    def test_too_large(self) -> None:
+        """What fits no frame is refused, and what is no byte string."""
+        with self.assertRaises(IncorrectParameterError):
+            self.appender.offer(bytes(301))
+        with self.assertRaises(TypeError):
+            self.appender.offer(cast(bytes, "text"))
+        self.assertEqual(self.log.tail, 0)
+
+    def test_other_bytes(self) -> None:
+        """What may change afterwards is copied."""
+        data = bytearray(b"x")
+        self.appender.offer(cast(bytes, data))
+        data[0] = 0
+        self.appender.offer(cast(bytes, memoryview(b"y")))
+        sender = Sender(self.log)
+        sender.send()
+        self.assertEqual(sender.payloads(), [b"x", b"y"])
+
+    def test_many_threads(self) -> None:
+        """Each thread has a handle of its own, so one appender serves all of them."""
+        workers = [threading.Thread(target=self.appender.offer, args=(b"x",)) for _ in range(3)]
+        for worker in workers:
+            worker.start()
+        for worker in workers:
+            worker.join()
+        self.appender.offer(b"x")
+        self.appender.offer(b"x")
+        self.assertEqual(len(self.log._producers), 4)
+
+    def test_flush_of_others(self) -> None:
+        """A flush waits for what other threads have offered, too."""
+        other = threading.Thread(target=self.appender.offer, args=(b"x",))
+        other.start()
+        other.join()
+        future = self.appender.flush()
+        self.flushes.answer()
+        self.assertFalse(future.done())
+        Sender(self.log).acknowledge()
+        self.assertEqual(future.result(0), 1 + OVERHEAD)
+
+
+class ThreadAppendsTests(SynchronousTestCase):
+    """What the reactor's thread does about it."""
+
+    def setUp(self) -> None:
+        self.clock = Clock()
+        self.calls: deque[Callable[[], None]] = deque()
+        seen = attrs.evolve(threads(), call=self.calls.append)
+
+        def new_log(wake: Callable[[], None]) -> SharedLog:
+            return SharedLog(shape(), TermPool(1024), seen, wake)
+
+        self.appends = ThreadAppends(self.clock, seen, new_log, self._drain)
+        self.sender = Sender(self.appends.log)
+        self.appender = self.appends.appender(300, WhenFull.CODE, None)
+
+    def _drain(self) -> Any:
+        self.sender.acknowledge()
+
+    def _turn(self) -> int:
+        """Runs what threads asked for; how much that was."""
+        count = len(self.calls)
+        for _ in range(count):
+            self.calls.popleft()()
+        return count
+
+    def test_one_call(self) -> None:
+        """The reactor is called once for all that is offered until it looks."""
+        for _ in range(10):
+            self.appender.offer(b"x")
+        flushed = self.appender.flush()
+        self.assertEqual(self._turn(), 1)
+        self.assertEqual((self.sender.entries, flushed.done()), (10, True))
+        self.appender.offer(b"y")
+        self.assertEqual(self._turn(), 1)
+        self.assertEqual(self.sender.entries, 11)
+
+    def test_held_up(self) -> None:
+        """While a claim holds up others, the look is repeated, and in time they go out without it."""
+        stuck = self.appends.log.producer()
+        stuck.claim(10)
+        self.appender.offer(b"behind")
+        self._turn()
+        self.assertEqual(len(self.clock.getDelayedCalls()), 1)
+        self.clock.pump([1.0] * int(STUCK_SECONDS - 1))
+        self.assertEqual(self.sender.entries, 0)
+        self.clock.pump([1.0, 1.0])
+        self._turn()
+        self.assertEqual(self.sender.payloads(), [b"behind"])
+        self.clock.pump([1.0, 1.0])
+        self.assertEqual(self.clock.getDelayedCalls(), [])
+
+    def test_lost(self) -> None:
+        """Where all is lost nothing is sent any more, whoever commits late, and its memory is given back."""
+        late = self.appends.log.producer()
+        late.claim(10)
+        why = LedgerFencedError(7)
+        self.appends.log.abandon(why)
+        flushed = self.appender.flush()
+        late.commit()
+        self._turn()
+        self.assertIs(flushed.exception(0), why)
+        self.assertEqual((self.sender.entries, self.appends.log.in_flight), (0, 0))

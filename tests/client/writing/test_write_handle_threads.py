@@ -1,0 +1,180 @@
+"""Threads append to a ledger that is written on the reactor's thread as well."""
+
+import threading
+from collections.abc import Callable
+from typing import Any
+
+import attrs
+from twisted.trial.unittest import SynchronousTestCase
+
+from bookkeeper_twisted.client.writing.pending_run import PendingRun
+from bookkeeper_twisted.client.writing.producer import WhenFull
+from bookkeeper_twisted.client.writing.quorum_writer import QuorumWriter
+from bookkeeper_twisted.client.writing.write_handle import LedgerWriter
+from bookkeeper_twisted.config.bookie import ClientConfig
+from bookkeeper_twisted.errors import LedgerClosedError, LedgerFencedError
+from bookkeeper_twisted.model import LedgerState
+
+from .log_case import switch_often
+from .writer_case import LEDGER, WriterTestCase
+from .writer_stress import WriterStress
+
+
+def in_a_thread(work: Callable[[], object]) -> Any:
+    """What it gives in a thread of its own."""
+    results: list[object] = []
+    thread = threading.Thread(target=lambda: results.append(work()))
+    thread.start()
+    thread.join()
+    return results[0]
+
+
+class SendsThen(QuorumWriter):
+    """Does something after the first run it sends."""
+
+    once: Callable[[], object] | None = None
+
+    def send(self, pending: PendingRun) -> None:
+        """Sends a run."""
+        super().send(pending)
+        then, SendsThen.once = SendsThen.once, None
+        if then is not None:
+            then()
+
+
+class AppenderTests(WriterTestCase):
+    """One ledger."""
+
+    def _payloads(self) -> list[bytes]:
+        ledger_id = self.writer.ledger_id
+        stored = self.bookies["b0"].entries[ledger_id]
+        return [self.digester.entry(ledger_id, i, stored[i]).data for i in sorted(stored)]
+
+    def test_one_sequence(self) -> None:
+        """Ids are given in one sequence: first to what was appended on the reactor's thread, in call order."""
+        appender = self.writer.appender()
+        in_a_thread(lambda: [appender.offer(b"t0"), appender.offer(b"t1")])
+        one, many = self.writer.append(b"r0"), self.writer.append_many([b"r1", b"r2"])
+        flushed = in_a_thread(appender.flush)
+        self.settle()
+        self.assertEqual((self.successResultOf(one), self.successResultOf(many)), (0, (1, 2)))
+        self.assertTrue(flushed.done())
+        later = self.writer.append(b"r3")
+        self.settle()
+        self.assertEqual(self.successResultOf(later), 5)
+        self.assertEqual(self._payloads(), [b"r0", b"r1", b"r2", b"t0", b"t1", b"r3"])
+        self.assertEqual((self.writer.length, self.writer.last_add_confirmed), (12, 5))
+
+    def test_append_meanwhile(self) -> None:
+        """An append that is made between two runs of what threads offered has the id it was told."""
+        self.writer = LedgerWriter(attrs.evolve(self.open(self.config, LEDGER + 1), quorum_writer=SendsThen))
+        appender = self.writer.appender()
+        ids: list[int] = []
+        SendsThen.once = lambda: self.writer.append(b"r").addCallback(ids.append)
+        in_a_thread(lambda: appender.offer(b"t0"))
+        assert self.writer._appends is not None
+        hole = self.writer._appends.log.producer()
+        hole.claim(1)
+        in_a_thread(lambda: appender.offer(b"t1"))
+        hole.abort()
+        self.settle()
+        self.assertEqual((ids, self._payloads()), ([1], [b"t0", b"r", b"t1"]))
+        self.assertEqual((self.writer.last_add_pushed, self.writer.length), (2, 5))
+
+    def test_close(self) -> None:
+        """A close waits for all that was offered, an open claim included; later offers fail."""
+        appender = self.writer.appender()
+        in_a_thread(lambda: appender.offer(b"t0"))
+        assert self.writer._appends is not None
+        claimed = self.writer._appends.log.producer()
+        claimed.claim(2)
+        closed = self.writer.close()
+        self.settle()
+        self.assertNoResult(closed)
+        with self.assertRaises(LedgerClosedError):
+            appender.offer(b"late")
+        claimed.payload[:] = b"t1"
+        claimed.commit()
+        self.settle()
+        self.successResultOf(closed)
+        self.assertEqual((self.stored().state, self.stored().last_entry_id), (LedgerState.CLOSED, 1))
+        flushed = appender.flush()
+        self.settle()
+        self.assertTrue(flushed.done())
+        with self.assertRaises(LedgerClosedError):
+            self.writer.appender()
+
+    def test_close_after_an_abort(self) -> None:
+        """A claim that is given up does not hold up the close any more."""
+        self.writer.appender()
+        assert self.writer._appends is not None
+        claimed = self.writer._appends.log.producer()
+        claimed.claim(2)
+        closed = self.writer.close()
+        self.settle()
+        claimed.abort()
+        self.settle()
+        self.successResultOf(closed)
+        self.assertEqual(self.stored().last_entry_id, -1)
+
+    def test_fenced(self) -> None:
+        """Flushes and later offers fail with what ended the writer."""
+        appender = self.writer.appender()
+        in_a_thread(lambda: appender.offer(b"t0"))
+        for name in self.names:
+            self.bookies[name].fail("add", lambda: LedgerFencedError(LEDGER))
+        flushed = appender.flush()
+        self.settle()
+        self.assertIsInstance(flushed.exception(0), LedgerFencedError)
+        for call in (lambda: appender.offer(b"t1"), self.writer.appender):
+            with self.assertRaises(LedgerFencedError):
+                call()
+        late = appender.flush()
+        self.settle()
+        self.assertIsInstance(late.exception(0), LedgerFencedError)
+
+    def test_lazy(self) -> None:
+        """A ledger no thread appends to has no log for threads."""
+        self.assertEqual(len(self.writer._logs), 1)
+
+    def test_idle(self) -> None:
+        """A ledger at rest holds no memory for threads either."""
+        appender = self.writer.appender()
+        in_a_thread(lambda: appender.offer(b"t0"))
+        self.settle()
+        self.assertEqual([log._terms for log in self.writer._logs], [[], []])
+
+
+class RoomTests(WriterTestCase):
+    """A small bound."""
+
+    config = ClientConfig(max_in_flight_bytes=4096, netty_max_frame_size_bytes=1024)
+
+    def test_code(self) -> None:
+        """Where the bound is reached an offer says so, until something is acknowledged."""
+        appender = self.writer.appender(WhenFull.CODE)
+        while appender.offer(bytes(500)) > 0:
+            pass
+        self.settle()
+        self.assertGreater(appender.offer(bytes(500)), 0)
+
+    def test_block(self) -> None:
+        """Threads wait for room, and all they offer arrives."""
+        appender = self.writer.appender()
+        workers = [threading.Thread(target=lambda: [appender.offer(bytes(500)) for _ in range(50)]) for _ in range(2)]
+        for worker in workers:
+            worker.start()
+        while any(worker.is_alive() for worker in workers):
+            self.settle()
+        self.settle()
+        self.assertEqual(self.held(0), list(range(100)))
+
+
+class StressTests(SynchronousTestCase):
+    """Threads, aborts, a death, bookies that fail, and appends on the reactor's thread."""
+
+    def test_threads(self) -> None:
+        """No loss, tear or duplicate, per-producer order, and every id is the one that was told."""
+        switch_often(self)
+        for seed in (1, 2):
+            self.assertTrue(WriterStress.of(seed, threads=4, offers=500), "no bookie was replaced")

@@ -1,0 +1,42 @@
+"""What configurations have in common, tried on that of a bookie."""
+
+from twisted.trial.unittest import SynchronousTestCase
+
+from bookkeeper_twisted.config.bookie import BookieConfig
+from bookkeeper_twisted.config.fields import from_environment, from_file, from_options
+
+
+class LoadTests(SynchronousTestCase):
+    """Sources, origins, and what is said about keys."""
+
+    def test_priority(self) -> None:
+        """Command line over environment over file over default."""
+        file = from_file("bookiePort=1\nhttpServerPort=1\nflushInterval=1", "f")
+        environ = from_environment({"BK_bookiePort": "2", "BK_httpServerPort": "2"})
+        options = from_options({"bookiePort": "3"})
+        config = BookieConfig.load(file, environ, options)
+        self.assertEqual((config.bookie_port, config.http_server_port, config.flush_interval), (3, 2, 1))
+        self.assertEqual(config.disk_check_interval, 10000)
+
+    def test_origins(self) -> None:
+        """Each value remembers where it came from."""
+        config = BookieConfig.load(from_file("\nbookiePort=1", "f"), from_environment({"BK_diskCheckInterval": "2"}))
+        self.assertEqual(config.origin("bookie_port"), "f:2")
+        self.assertEqual(config.origin("disk_check_interval"), "environment variable BK_diskCheckInterval")
+        self.assertEqual(config.origin("flush_interval"), "default")
+
+    def test_unknown_key_warns(self) -> None:
+        """An unknown key is no error; a warning names it and where it is."""
+        config = BookieConfig.load(from_file("bookiePrt=1", "f"))
+        self.assertEqual(config.warnings, ("bookiePrt, f:1: unknown key, ignored",))
+        self.assertEqual(config.notes, ())
+
+    def test_unused_key_is_noted(self) -> None:
+        """A key of Apache's bookie without effect here is no warning, but it is said."""
+        config = BookieConfig.load(from_file("gcWaitTime=1", "f"))
+        self.assertEqual(config.warnings, ())
+        self.assertEqual(config.notes, ("gcWaitTime, f:1: has no effect here",))
+
+    def test_same_values_are_equal(self) -> None:
+        """Configurations are compared by their values, not by where those came from."""
+        self.assertEqual(BookieConfig.load(from_options({"bookiePort": "7"})), BookieConfig(bookie_port=7))

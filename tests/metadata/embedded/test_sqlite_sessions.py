@@ -1,0 +1,57 @@
+"""Session files: alive as long as their lock is held."""
+
+import os
+
+from twisted.trial.unittest import SynchronousTestCase
+
+from bookkeeper_twisted.metadata.embedded.sqlite_sessions import SessionFiles
+
+
+class SessionFilesTests(SynchronousTestCase):
+    """:class:`SessionFiles`; two objects stand for two processes, whose locks exclude each other alike."""
+
+    def setUp(self) -> None:
+        self.folder = self.mktemp()
+        self.one, self.two = SessionFiles(self.folder), SessionFiles(self.folder)
+        for files in (self.one, self.two):
+            files.unlock_opening(files.lock_opening())
+            self.addCleanup(files.end)
+
+    def test_alive(self) -> None:
+        """Sessions see each other and themselves as alive, over and over."""
+        self.one.begin()
+        self.two.begin()
+        self.assertNotEqual(self.one.session_id, self.two.session_id)
+        for _ in range(3):
+            for asking in (self.one, self.two):
+                self.assertTrue(asking.is_alive(self.one.session_id))
+                self.assertTrue(asking.is_alive(self.two.session_id))
+
+    def test_ended(self) -> None:
+        """An ended session is dead and leaves no file; ending again is harmless."""
+        self.one.begin()
+        session_id = self.one.session_id
+        self.one.end()
+        self.one.end()
+        self.assertFalse(self.two.is_alive(session_id))
+        self.assertEqual(os.listdir(self.folder), ["opening"])
+
+    def test_killed(self) -> None:
+        """A file nobody has locked is that of a dead session; the next to begin removes it."""
+        with open(os.path.join(self.folder, "killed"), "wb"):
+            pass
+        self.assertFalse(self.one.is_alive("killed"))
+        self.one.begin()
+        self.two.begin()
+        self.assertNotIn("killed", os.listdir(self.folder))
+        self.assertIn(self.one.session_id, os.listdir(self.folder))
+
+    def test_unknown(self) -> None:
+        """A session without a file is dead."""
+        self.assertFalse(self.one.is_alive("never"))
+
+    def test_folder_missing(self) -> None:
+        """Without the folder there is an error, not a session."""
+        files = SessionFiles(self.mktemp())
+        self.assertRaises(OSError, files.begin)
+        self.assertEqual(files.session_id, "")

@@ -1,0 +1,126 @@
+"""The SQLite store beyond the contract: foreign files, dead sessions, durability settings."""
+
+import os
+import sqlite3
+from contextlib import closing
+
+from twisted.trial.unittest import SynchronousTestCase
+from zope.interface.verify import verifyObject
+
+from bookkeeper_twisted.errors import BookieRegisteredError, MetadataError
+from bookkeeper_twisted.metadata.embedded.sqlite_sessions import SessionFiles
+from bookkeeper_twisted.metadata.embedded.sqlite_store import SqliteStore
+from bookkeeper_twisted.metadata.interfaces import IMetadataStore
+
+
+class SqliteStoreTests(SynchronousTestCase):
+    """:class:`SqliteStore`."""
+
+    def setUp(self) -> None:
+        self.path = os.path.abspath(self.mktemp())
+
+    def _store(self) -> tuple[SqliteStore, SessionFiles]:
+        sessions = SessionFiles(f"{self.path}-sessions")
+        store = SqliteStore(self.path, sessions)
+        self.addCleanup(store.close)
+        return store, sessions
+
+    def _open(self) -> tuple[SqliteStore, SessionFiles]:
+        store, sessions = self._store()
+        store.open(lambda: None)
+        return store, sessions
+
+    def _refused(self) -> str:
+        store, sessions = self._store()
+        error = self.assertRaises(MetadataError, store.open, lambda: None)
+        self.assertEqual(sessions.session_id, "")
+        return str(error)
+
+    def test_interface(self) -> None:
+        """It provides what it declares."""
+        verifyObject(IMetadataStore, self._store()[0])
+
+    def test_durable_commits(self) -> None:
+        """The file is in WAL mode; the folder of a new one is made."""
+        self.path = os.path.join(self.mktemp(), "deep", "metadata.db")
+        self._open()
+        with closing(sqlite3.connect(self.path)) as db:
+            self.assertEqual(db.execute("PRAGMA journal_mode").fetchone(), ("wal",))
+
+    def test_foreign_database(self) -> None:
+        """Tables of something else are named, and nothing is added to them."""
+        with closing(sqlite3.connect(self.path)) as db:
+            db.execute("CREATE TABLE customers (name TEXT)")
+        self.assertIn("customers", self._refused())
+        with closing(sqlite3.connect(self.path)) as db:
+            self.assertEqual(db.execute("SELECT name FROM sqlite_master").fetchall(), [("customers",)])
+
+    def test_other_schema(self) -> None:
+        """A file of a later program is not touched."""
+        self._open()[0].close()
+        with closing(sqlite3.connect(self.path)) as db:
+            db.execute("UPDATE bookkeeper_store SET schema_version = 2")
+            db.commit()
+        self.assertIn("schema version", self._refused())
+
+    def test_lost_row(self) -> None:
+        """A file without its one row is refused."""
+        self._open()[0].close()
+        with closing(sqlite3.connect(self.path)) as db:
+            db.execute("DELETE FROM bookkeeper_store")
+            db.commit()
+        self.assertIn("schema version", self._refused())
+
+    def test_damaged_database(self) -> None:
+        """Damage found later is an error of the store, with its path."""
+        store, _ = self._open()
+        store.create_ledger(1, b"x" * 100)
+        with closing(sqlite3.connect(self.path)) as db:
+            db.execute("DROP TABLE ledgers")
+        self.assertIn(self.path, str(self.assertRaises(MetadataError, store.ledger_ids, 0, 9, 9)))
+        self.assertIn(self.path, str(self.assertRaises(MetadataError, store.create_ledger, 2, b"")))
+        store.write_cookie("a:1", b"after", None)
+
+    def test_dead_session_is_not_seen(self) -> None:
+        """Bookies of a session that ended without closing are gone at once, and their rows too."""
+        dead, dead_sessions = self._open()
+        watching, _ = self._open()
+        dead.register("a:1", False, b"")
+        dead.register("b:1", True, b"")
+        self.assertEqual(watching.bookies(), ({"a:1"}, {"b:1"}))
+        dead_sessions.end()  # what the kernel does for a killed process
+        self.assertRaises(MetadataError, watching.service_info, "a:1")
+        self.assertEqual(watching.bookies(), (set(), set()))
+        with closing(sqlite3.connect(self.path)) as db:
+            self.assertEqual(db.execute("SELECT * FROM registrations").fetchall(), [])
+
+    def test_dead_session_is_taken_over(self) -> None:
+        """A bookie that was killed registers again at once; while it lived it could not."""
+        dead, dead_sessions = self._open()
+        restarted, _ = self._open()
+        dead.register("a:1", False, b"")
+        self.assertRaises(BookieRegisteredError, restarted.register, "a:1", False, b"")
+        dead_sessions.end()
+        restarted.register("a:1", False, b"again")
+        self.assertEqual(restarted.service_info("a:1"), b"again")
+
+    def test_revision(self) -> None:
+        """The revision changes with every write of anybody, and only then."""
+        one, two = self._open()[0], self._open()[0]
+        first = one.revision()
+        one.bookies()
+        self.assertEqual(one.revision(), first)
+        two.create_ledger(1, b"")
+        second = one.revision()
+        self.assertNotEqual(second, first)
+        one.create_ledger(2, b"")
+        self.assertNotEqual(one.revision(), second)
+
+    def test_not_open(self) -> None:
+        """A store that is not open, or not any more, says so."""
+        store, _ = self._store()
+        self.assertIn("not open", str(self.assertRaises(MetadataError, store.bookies)))
+        store.open(lambda: None)
+        store.close()
+        store.close()
+        self.assertRaises(MetadataError, store.bookies)

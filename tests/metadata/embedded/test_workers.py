@@ -1,0 +1,70 @@
+"""Where calls to a store run."""
+
+from threading import get_ident
+
+from twisted.internet import reactor  # noqa: TID251
+from twisted.internet.defer import gatherResults
+from twisted.internet.interfaces import IReactorFromThreads
+from twisted.trial.unittest import SynchronousTestCase, TestCase
+from zope.interface.verify import verifyObject
+
+from bookkeeper_twisted.metadata.embedded.workers import InlineWorker, ThreadWorker
+from bookkeeper_twisted.metadata.interfaces import IWorker
+
+
+class InlineWorkerTests(SynchronousTestCase):
+    """:class:`InlineWorker`."""
+
+    def test_call(self) -> None:
+        """Results and failures are there at once."""
+        worker = InlineWorker()
+        verifyObject(IWorker, worker)
+        self.assertEqual(self.successResultOf(worker.call(divmod, 7, 2)), (3, 1))
+        self.failureResultOf(worker.call(divmod, 7, 0), ZeroDivisionError)
+        worker.stop()
+
+
+class ThreadWorkerTests(TestCase):
+    """:class:`ThreadWorker`."""
+
+    def setUp(self) -> None:
+        self.worker = ThreadWorker(IReactorFromThreads(reactor), "test")
+        self.stopped = False
+        self.addCleanup(self._stop)
+
+    def _stop(self) -> None:
+        if not self.stopped:
+            self.stopped = True
+            self.worker.stop()
+
+    def test_interface(self) -> None:
+        """It provides what it declares."""
+        verifyObject(IWorker, self.worker)
+
+    async def test_order(self) -> None:
+        """Calls run one after the other, on one thread that is not the reactor's."""
+        seen: list[tuple[int, int]] = []
+        await gatherResults([self.worker.call(lambda i=i: seen.append((i, get_ident()))) for i in range(50)])
+        self.assertEqual([i for i, _ in seen], list(range(50)))
+        self.assertEqual(len({thread for _, thread in seen} - {get_ident()}), 1)
+
+    async def test_results(self) -> None:
+        """Results and failures arrive on the reactor thread."""
+        where: list[int] = []
+
+        def arrived(result: tuple[int, int]) -> tuple[int, int]:
+            where.append(get_ident())
+            return result
+
+        self.assertEqual(await self.worker.call(divmod, 7, 2).addCallback(arrived), (3, 1))
+        self.assertEqual(where, [get_ident()])
+        with self.assertRaises(ZeroDivisionError):
+            await self.worker.call(divmod, 7, 0)
+
+    async def test_stop_lets_calls_end(self) -> None:
+        """What was submitted before the stop has run when it returns."""
+        seen: list[int] = []
+        done = [self.worker.call(seen.extend, [i]) for i in range(20)]
+        self._stop()
+        self.assertEqual(seen, list(range(20)))
+        await gatherResults(done)

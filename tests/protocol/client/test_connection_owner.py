@@ -1,0 +1,16 @@
+"""Limits that a connection has if nobody says otherwise."""
+
+from twisted.trial.unittest import SynchronousTestCase
+
+from bookkeeper_twisted.config.bookie import ClientConfig
+from bookkeeper_twisted.protocol.client.connection_owner import RequestLimits
+
+
+class LimitTests(SynchronousTestCase):
+    """Defaults."""
+
+    def test_defaults(self) -> None:
+        """They are those of the configuration."""
+        config, limits = ClientConfig(), RequestLimits()
+        self.assertEqual(limits.add_timeout, config.add_entry_timeout_sec)
+        self.assertEqual(limits.read_timeout, config.read_entry_timeout_sec)

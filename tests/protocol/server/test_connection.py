@@ -1,0 +1,302 @@
+"""Connections as a bookie sees them."""
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from twisted.internet.error import ConnectionDone
+from twisted.internet.interfaces import IPushProducer
+from twisted.internet.task import Clock
+from twisted.internet.testing import StringTransport
+from twisted.python.failure import Failure
+from twisted.trial.unittest import SynchronousTestCase
+from zope.interface import implementer
+from zope.interface.verify import verifyObject
+
+from bookkeeper_twisted.codec import v2
+from bookkeeper_twisted.codec.runs import ReadRun
+from bookkeeper_twisted.instruments import Instruments
+from bookkeeper_twisted.metrics import ConnectionMetrics
+from bookkeeper_twisted.protocol.interfaces import IGatheringTransport, IRequestSession, IServerConnection
+from bookkeeper_twisted.protocol.server.connection import (
+    SECONDS_TO_CLOSE,
+    BookieServerFactory,
+    ServerConnection,
+    ServerLimits,
+)
+from bookkeeper_twisted.protocol.server.outbox import Outbox
+
+
+@implementer(IRequestSession)
+class _Session:
+    """Remembers what it was told."""
+
+    def __init__(self, connection: IServerConnection) -> None:
+        self.connection = connection
+        self.items: list[Any] = []
+        self.events: list[str] = []
+
+    def received(self, items: Sequence[Any]) -> None:
+        self.items.extend(items)
+
+    def writable(self) -> None:
+        self.events.append("writable")
+
+    def lost(self) -> None:
+        self.events.append("lost")
+
+
+class _Transport(StringTransport):
+    """Counts writes and remembers an abort."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.writes: list[bytes] = []
+        self.aborted = False
+
+    def write(self, data: bytes) -> None:
+        self.writes.append(data)
+        super().write(data)
+
+    def abortConnection(self) -> None:
+        self.aborted = True
+
+
+@implementer(IGatheringTransport)
+class _GatheringTransport(_Transport):
+    """Remembers the pieces of a write."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.sequences: list[list[bytes | memoryview]] = []
+
+    def writeSequence(self, data: Iterable[bytes | memoryview]) -> None:
+        self.sequences.append(list(data))
+
+
+class ServerTestCase(SynchronousTestCase):
+    """A factory whose sessions only listen."""
+
+    limits = ServerLimits()
+
+    def setUp(self) -> None:
+        self.outbox = Outbox()
+        self.clock = Clock()
+        self.metrics = ConnectionMetrics(Instruments())
+        self.sessions: list[_Session] = []
+        self.factory = BookieServerFactory(self.outbox, self.open_session, self.clock, self.metrics, self.limits)
+
+    def open_session(self, connection: IServerConnection) -> _Session:
+        self.sessions.append(_Session(connection))
+        return self.sessions[-1]
+
+    def connect(self) -> tuple[ServerConnection, _Transport]:
+        connection, transport = self.factory.buildProtocol(None), _Transport()
+        connection.makeConnection(transport)
+        return connection, transport
+
+
+class RequestTests(ServerTestCase):
+    """What comes in."""
+
+    def test_interfaces(self) -> None:
+        """It is what session and transport expect."""
+        connection, _ = self.connect()
+        verifyObject(IServerConnection, connection)
+        verifyObject(IPushProducer, connection)
+        verifyObject(IRequestSession, self.sessions[0])
+
+    def test_chunks(self) -> None:
+        """Requests reach the session however they are cut."""
+        connection, _ = self.connect()
+        data = v2.encode_reads(1, range(5))
+        for i in range(len(data)):
+            connection.dataReceived(data[i : i + 1])
+        entry_ids = [i for run in self.sessions[0].items for i in run.entry_ids]
+        self.assertEqual(entry_ids, [0, 1, 2, 3, 4])
+
+    def test_broken_peer(self) -> None:
+        """A peer that breaks the protocol gets what it asked for before, and is closed; the rest is not read."""
+        connection, transport = self.connect()
+        session = self.sessions[0]
+        good = v2.encode_reads(1, [0])
+        session.received = lambda items: connection.reply(b"answer")  # type: ignore[method-assign]
+        connection.dataReceived(good + b"\xff\xff\xff\xff")
+        self.assertEqual((transport.value(), transport.disconnecting), (b"answer", True))
+        connection.dataReceived(good)
+        self.assertEqual(transport.value(), b"answer")
+        self.assertEqual(self.metrics.broken.value, 1)
+
+    def test_broken_peer_that_does_not_read(self) -> None:
+        """It is dropped when its time is over."""
+        connection, transport = self.connect()
+        connection.dataReceived(b"\0\0\0\0")
+        self.assertFalse(transport.aborted)
+        self.clock.advance(SECONDS_TO_CLOSE)
+        self.assertTrue(transport.aborted)
+
+    def test_broken_peer_that_goes(self) -> None:
+        """No timer is left behind it."""
+        connection, _ = self.connect()
+        connection.dataReceived(b"\0\0\0\0")
+        connection.connectionLost(Failure(ConnectionDone()))
+        self.assertEqual(self.clock.getDelayedCalls(), [])
+
+    def test_others_unharmed(self) -> None:
+        """What one peer breaks does not concern another."""
+        broken, _ = self.connect()
+        other, transport = self.connect()
+        broken.dataReceived(b"\0\0\0\0")
+        other.dataReceived(v2.encode_reads(1, [0]))
+        self.assertIsInstance(self.sessions[1].items[0], ReadRun)
+        self.assertFalse(transport.disconnecting)
+
+
+class ReplyTests(ServerTestCase):
+    """What goes out."""
+
+    limits = ServerLimits(unsent_bytes=10)
+
+    def test_one_write_a_flush(self) -> None:
+        """All replies since the last flush are one write, and are counted."""
+        connection, transport = self.connect()
+        connection.reply(b"ab", 2)
+        connection.reply_pieces([b"c", b"d"])
+        self.assertEqual(transport.writes, [])
+        self.outbox.flush()
+        self.outbox.flush()
+        self.assertEqual(transport.writes, [b"abcd"])
+        replies = self.metrics.replies_per_write
+        self.assertEqual((replies.sum, replies.count), (3, 1))
+
+    def test_one_gathering_write_a_flush(self) -> None:
+        """A transport that gathers gets the pieces as they are; one that does not, their bytes."""
+        connection, plain = self.connect()
+        gathering, transport = self.factory.buildProtocol(None), _GatheringTransport()
+        gathering.makeConnection(transport)
+        for peer in (connection, gathering):
+            peer.reply(b"a")
+            peer.reply_pieces([b"b", memoryview(b"c")])
+        self.outbox.flush()
+        self.assertEqual((plain.writes, transport.writes), ([b"abc"], []))
+        self.assertEqual(transport.sequences, [[b"a", b"b", memoryview(b"c")]])
+
+    def test_room(self) -> None:
+        """There is room until many bytes are queued or the transport is full."""
+        connection, _ = self.connect()
+        self.assertTrue(connection.has_room)
+        connection.reply(b"x" * 10)
+        self.assertFalse(connection.has_room)
+        self.outbox.flush()
+        self.assertTrue(connection.has_room)
+        connection.pauseProducing()
+        self.assertFalse(connection.has_room)
+        connection.resumeProducing()
+        self.assertTrue(connection.has_room)
+        self.assertEqual(self.sessions[0].events, ["writable"])
+
+    def test_held_session_goes_on_after_a_flush(self) -> None:
+        """Requests that waited for room go on when a write has made some, even if the transport never was full."""
+        connection, transport = self.connect()
+        session = self.sessions[0]
+        connection.hold(True)
+        connection.reply(b"x" * 10)
+
+        def go_on() -> None:
+            connection.hold(False)
+            connection.reply(b"more")
+
+        session.writable = go_on  # type: ignore[method-assign]
+        self.outbox.flush()
+        self.assertEqual(transport.writes, [b"x" * 10, b"more"])
+
+    def test_hold(self) -> None:
+        """A held connection is not read."""
+        connection, transport = self.connect()
+        connection.hold(True)
+        self.assertEqual(transport.producerState, "paused")
+        connection.hold(False)
+        self.assertEqual(transport.producerState, "producing")
+
+    def test_big_reply(self) -> None:
+        """A reply in pieces that fills the room is written at once, behind what was queued."""
+        connection, transport = self.connect()
+        connection.reply(b"first ")
+        connection.reply_pieces([b"much ", b"more"])
+        connection.reply(b" last")
+        self.assertEqual(transport.writes, [b"first much more"])
+        self.outbox.flush()
+        self.assertEqual(transport.writes[1:], [b" last"])
+
+    def test_pending_replies(self) -> None:
+        """What full transports were given is counted until they are empty or gone; meanwhile replies are small."""
+        limits = self.factory.limits
+        pairs = [self.connect() for _ in range(2)]
+        for connection, _ in pairs:
+            self.assertEqual(connection.reply_limit, limits.max_frame_size)
+            connection.pauseProducing()
+            connection.reply(bytes(limits.pending_bytes // 2))
+        self.outbox.flush()
+        self.assertEqual(self.metrics.pending_bytes.value, limits.pending_bytes)
+        self.assertEqual(self.connect()[0].reply_limit, limits.small_reply)
+        pairs[0][0].resumeProducing()
+        self.assertEqual(pairs[0][0].reply_limit, limits.max_frame_size)
+        pairs[1][0].connectionLost(Failure(ConnectionDone()))
+        self.assertEqual(self.metrics.pending_bytes.value, 0)
+
+    def test_closed(self) -> None:
+        """Replies to a peer that is gone are dropped."""
+        connection, transport = self.connect()
+        connection.reply(b"queued")
+        connection.connectionLost(Failure(ConnectionDone()))
+        connection.reply(b"late")
+        connection.reply_pieces([b"late"])
+        connection.hold(True)
+        self.outbox.flush()
+        self.assertEqual((transport.writes, self.sessions[0].events), ([], ["lost"]))
+
+
+class FactoryTests(ServerTestCase):
+    """All connections together."""
+
+    limits = ServerLimits(max_connections=2)
+
+    def test_limit(self) -> None:
+        """S11: connections beyond the limit are dropped, until others have gone."""
+        first, _ = self.connect()
+        self.connect()
+        refused, transport = self.connect()
+        self.assertTrue(transport.aborted)
+        refused.dataReceived(v2.encode_reads(1, [0]))
+        refused.connectionLost(Failure(ConnectionDone()))
+        self.assertEqual(len(self.sessions), 2)
+        first.connectionLost(Failure(ConnectionDone()))
+        _, transport = self.connect()
+        self.assertFalse(transport.aborted)
+        metrics = self.metrics
+        self.assertEqual((metrics.accepted.value, metrics.refused.value, metrics.active.value), (3, 1, 2))
+
+    def test_end_all(self) -> None:
+        """Connections are closed behind their replies; it fires when they are gone."""
+        pairs = [self.connect(), self.connect()]
+        pairs[0][0].reply(b"last words")
+        self.factory.hold_all()
+        pairs[0][0].hold(False)
+        self.assertEqual(pairs[0][1].producerState, "paused")
+        ended = self.factory.end_all()
+        self.assertEqual(pairs[0][1].value(), b"last words")
+        for connection, transport in pairs:
+            self.assertTrue(transport.disconnecting)
+            self.assertNoResult(ended)
+            connection.connectionLost(Failure(ConnectionDone()))
+        self.successResultOf(ended)
+        self.assertEqual(self.clock.getDelayedCalls(), [])
+
+    def test_end_without_connections(self) -> None:
+        """Without connections there is nothing to wait for."""
+        self.successResultOf(self.factory.end_all())
+
+    def test_abort_all(self) -> None:
+        """An abort drops all of them."""
+        _, transport = self.connect()
+        self.factory.abort_all()
+        self.assertTrue(transport.aborted)

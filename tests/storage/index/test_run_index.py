@@ -1,0 +1,193 @@
+"""The SQLite run index: the contract, damage, failures, threads."""
+
+import os
+import shutil
+import sqlite3
+from concurrent.futures import ThreadPoolExecutor
+
+from twisted.trial.unittest import SynchronousTestCase
+
+from bookkeeper_twisted.errors import DamageError, StorageError
+from bookkeeper_twisted.storage.filesystem import RealFileSystem
+from bookkeeper_twisted.storage.index.run_index import FILE_NAME, SqliteRunIndex
+from bookkeeper_twisted.storage.interfaces import IndexBatch, IRunIndex, LedgerRow
+from bookkeeper_twisted.testing.contracts import index_contract
+
+from ..entries import row
+
+
+class _InADirectory(SynchronousTestCase):
+    """Indexes in temporary directories that are closed in the end."""
+
+    def new(self) -> SqliteRunIndex:
+        self.directory = self.mktemp()
+        os.makedirs(self.directory)
+        return self.open()
+
+    def open(self, fresh: bool = False) -> SqliteRunIndex:
+        index = SqliteRunIndex.open(RealFileSystem(), self.directory, fresh)
+        self.addCleanup(index.close)
+        return index
+
+    @property
+    def path(self) -> str:
+        return os.path.join(self.directory, FILE_NAME)
+
+
+class SqliteContractTests(_InADirectory, index_contract.RunIndexContract):
+    """The contract."""
+
+    def make(self) -> IRunIndex:
+        """In a new directory each."""
+        return self.new()
+
+    def reopen(self, index: IRunIndex) -> IRunIndex:
+        """From the files."""
+        index.close()
+        return self.open()
+
+
+class SqliteRunIndexTests(_InADirectory):
+    """What a file and a database add."""
+
+    def test_durable_without_close(self) -> None:
+        """A copy of the files taken right after a commit holds it."""
+        index = self.new()
+        index.commit(IndexBatch(runs=[row(1, 0, 9)], complete=True))
+        copied = self.mktemp()
+        shutil.copytree(self.directory, copied)
+        self.directory = copied
+        again = self.open()
+        self.assertEqual(again.find(1, 9), row(1, 0, 9))
+        self.assertTrue(again.complete)
+
+    def test_settled(self) -> None:
+        """After a commit the main file alone holds it: damage of the write-ahead log loses nothing (S5)."""
+        self.new().commit(IndexBatch(runs=[row(1, 0, 9)], complete=True))
+        copied = self.mktemp()
+        os.makedirs(copied)
+        shutil.copy(self.path, copied)
+        self.directory = copied
+        self.assertEqual(self.open().find(1, 9), row(1, 0, 9))
+
+    def test_fresh(self) -> None:
+        """A fresh index is empty; the old file is kept beside it."""
+        index = self.new()
+        index.commit(IndexBatch(runs=[row(1, 0, 9)], complete=True))
+        index.close()
+        index = self.open(fresh=True)
+        self.assertIsNone(index.find(1, 0))
+        self.assertFalse(index.complete)
+        self.assertTrue(os.path.exists(self.path + ".replaced"))
+
+    def test_no_directory(self) -> None:
+        """A directory that is not there is an error."""
+        self.directory = "/nonexistent/index"
+        self.assertRaises(StorageError, self.open)
+
+    def test_newer_schema(self) -> None:
+        """A file of a later release is refused and not changed."""
+        self.new().close()
+        with sqlite3.connect(self.path) as connection:
+            connection.execute("PRAGMA user_version = 2")
+        connection.close()
+        error = self.assertRaises(StorageError, self.open)
+        self.assertIn("schema version 2", str(error))
+
+    def test_other_database(self) -> None:
+        """A database that is not ours is refused and not changed."""
+        self.directory = self.mktemp()
+        os.makedirs(self.directory)
+        with sqlite3.connect(self.path) as connection:
+            connection.execute("CREATE TABLE songs(title)")
+        connection.close()
+        self.assertRaises(StorageError, self.open)
+
+    def test_not_a_database(self) -> None:
+        """Junk in the place of the file is damage, not an empty index (S5)."""
+        self.new().close()
+        with open(self.path, "wb") as file:
+            file.write(b"junk" * 4096)
+        self.assertRaises(DamageError, self.open)
+
+    def test_failed_commit(self) -> None:
+        """A commit that fails half-way changes nothing; the next one works."""
+        index = self.new()
+        index.commit(IndexBatch(runs=[row(1, 0, 9)]))
+        with sqlite3.connect(self.path, isolation_level=None) as other:
+            other.execute(
+                "CREATE TRIGGER full BEFORE INSERT ON ledgers BEGIN SELECT RAISE(ABORT, 'no ledgers today'); END"
+            )
+        batch = IndexBatch(runs=[row(1, 5, 14, 1), row(1, 20, 29, 1)], ledgers=[LedgerRow(1)])
+        self.assertRaises(StorageError, index.commit, batch)
+        self.assertEqual([*index.rows(1)], [row(1, 0, 9)])
+        other.execute("DROP TRIGGER full")
+        other.close()
+        index.commit(batch)
+        self.assertEqual(index.last_entry(1), 29)
+        self.assertEqual([r.first for r in index.rows(1)], [0, 5, 20])
+
+    def test_flipped_values(self) -> None:
+        """A changed number in a row or in a ledger state is damage (S5, S9)."""
+        for change in ("last = 8", "log = 1", "offset = 1025", "sizes = 57", "sizes = x'00'", "checksums = x'00'"):
+            with self.subTest(change):
+                index = self.new()
+                index.commit(IndexBatch(runs=[row(1, 0, 9)], ledgers=[LedgerRow(1, b"key", True)]))
+                self._execute(f"UPDATE runs SET {change}")
+                self.assertRaises(DamageError, index.find, 1, 0)
+        for change in ("fenced = 0", "master_key = x'00'", "explicit_lac = 'text'", "ledger = 2"):
+            with self.subTest(change):
+                index = self.new()
+                index.commit(IndexBatch(ledgers=[LedgerRow(1, b"key", True)]))
+                self._execute(f"UPDATE ledgers SET {change}")
+                self.assertRaises(DamageError, list, index.ledgers())
+
+    def _execute(self, text: str) -> None:
+        with sqlite3.connect(self.path) as connection:
+            connection.execute(text)
+        connection.close()
+
+    def test_damaged_pages(self) -> None:
+        """With any page of the file overwritten, no entry that was stored is said to be missing (S5)."""
+        index = self.new()
+        rows = [row(1, 10 * i, 10 * i + 9, offset=1024 + i) for i in range(400)]
+        index.commit(IndexBatch(runs=rows, ledgers=[LedgerRow(i, b"key") for i in range(200)], complete=True))
+        index.close()
+        with open(self.path, "rb") as file:
+            good = file.read()
+        self.assertGreater(len(good) // 4096, 6)
+        for page in range(len(good) // 4096):
+            for junk in (b"\0", b"\xff", b"\x5a"):
+                with open(self.path, "wb") as file:
+                    file.write(good[: page * 4096] + junk * 4096 + good[(page + 1) * 4096 :])
+                with self.subTest(page=page, junk=junk):
+                    self._never_missing([r.first for r in rows[::7]])
+
+    def _never_missing(self, entry_ids: list[int]) -> None:
+        try:
+            index = self.open()
+        except StorageError:
+            return
+        for entry_id in entry_ids:
+            try:
+                self.assertIsNotNone(index.find(1, entry_id))
+            except StorageError:
+                continue
+
+    def test_threads(self) -> None:
+        """Look-ups on several threads while commits go on see whole commits only."""
+        index = self.new()
+        index.commit(IndexBatch(runs=[row(1, 0, 99, 0), row(2, 0, 99, 0)]))
+
+        def look() -> set[tuple[int, ...]]:
+            seen = set()
+            for _ in range(150):
+                seen.add(tuple(r.log_id for r in index.rows(1)))
+            return seen
+
+        with ThreadPoolExecutor(3) as pool:
+            results = [pool.submit(look) for _ in range(3)]
+            for log_id in range(1, 40):
+                index.commit(IndexBatch(runs=[row(1, 0, 49, log_id), row(1, 50, 99, log_id)]))
+            seen = set().union(*(r.result() for r in results))
+        self.assertLessEqual(seen, {(0,), *((i, i) for i in range(1, 40))})

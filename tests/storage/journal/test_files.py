@@ -1,0 +1,152 @@
+"""The files of a journal directory: made ready, recycled, removed."""
+
+import errno
+import posixpath
+
+import attrs
+from twisted.trial.unittest import SynchronousTestCase
+
+from bookkeeper_twisted.storage.journal.files import JournalFiles, JournalSettings
+from bookkeeper_twisted.storage.journal.format import FileMark, parse_header
+
+from .journals import DIRECTORY, SMALL, content, new_disk
+
+
+class JournalFilesTests(SynchronousTestCase):
+    """See the module."""
+
+    def setUp(self) -> None:
+        self.disk = new_disk()
+        self.files = self.open()
+
+    def open(self, settings: JournalSettings = SMALL, salt: bytes = b"salt") -> JournalFiles:
+        """The files as a new process sees them."""
+        self.disk.kill()
+        return JournalFiles(self.disk, DIRECTORY, settings, 1000, salt)
+
+    def spares(self) -> list[str]:
+        """Names of spare files."""
+        return [name for name in self.disk.list(DIRECTORY) if name.endswith(".spare")]
+
+    def test_take(self) -> None:
+        """A file that is taken has its header, its blocks and its name, all durable."""
+        file, mark = self.files.take()
+        self.assertEqual((file.path, mark), (f"{DIRECTORY}/3e8.txn", FileMark.of(1000, b"salt")))
+        after = self.disk.crash(())
+        self.assertEqual(parse_header(content(after, "3e8.txn")[:512], "p").mark, mark)
+        self.assertEqual(content(after, "3e8.txn")[512:], bytes(1536))
+        self.assertEqual((self.files.ids, self.files.created, self.files.recycled), ([1000], 1, 0))
+
+    def test_first_file_is_quick(self) -> None:
+        """A file that a writer waits for gets no more than a megabyte of zeros."""
+        files = self.open(attrs.evolve(SMALL, preallocate=64 << 20))
+        file, _ = files.take()
+        self.assertTrue((1 << 20) <= file.size() < (2 << 20))
+
+    def test_never_without_a_header(self) -> None:
+        """At no operation of making a file does a journal file without its header exist."""
+        seen = 0
+
+        def look(_: object) -> None:
+            nonlocal seen
+            for state in (self.disk.crash(()), self.disk.crash()):
+                for name in state.list(DIRECTORY):
+                    if name.endswith(".txn"):
+                        seen += 1
+                        self.assertIsNotNone(parse_header(content(state, name)[:512], "p").mark)
+
+        self.disk.observer = look
+        for _ in range(3):
+            self.files.prepare()
+            self.files.take()
+        self.assertGreater(seen, 5)
+
+    def test_prepare_in_steps(self) -> None:
+        """Filling goes on where it stopped and ends with a ready file; nothing is prepared twice."""
+        files = self.open(attrs.evolve(SMALL, preallocate=5000, fill_step=1024))
+        answers: list[bool] = []
+        while not (answers and answers[-1]):
+            answers.append(files.prepare())
+        self.assertEqual(answers, [False, False, False, True])
+        before = len(self.disk.operations)
+        self.assertTrue(files.prepare())
+        self.assertEqual(len(self.disk.operations), before)
+        self.assertEqual(len(content(self.disk, self.spares()[0])), 5120)  # whole sectors
+
+    def test_recycled(self) -> None:
+        """A released file comes back with a new header and no records at its start."""
+        for _ in range(3):
+            file, _ = self.files.take()
+            file.pwrite(b"x" * 2048, 512)
+        self.files.release(1002)
+        self.assertEqual((self.files.ids, len(self.spares())), ([1001, 1002], 1))
+        file, mark = self.files.take()
+        self.assertEqual(self.files.recycled, 1)
+        found = content(self.disk, posixpath.basename(file.path))
+        self.assertEqual(parse_header(found[:512], "p").mark, mark)
+        self.assertEqual(found[512:1025], bytes(512) + b"x")
+
+    def test_old_name_goes_before_the_content(self) -> None:
+        """A file is overwritten only once its old name is gone for good: no crash finds an old id with other bytes."""
+        for _ in range(3):
+            self.files.take()
+        marks = {f"{i:x}.txn": FileMark.of(i, b"salt") for i in range(1000, 1010)}
+
+        def look(_: object) -> None:
+            for state in (self.disk.crash(()), self.disk.crash()):
+                for name in state.list(DIRECTORY):
+                    if name.endswith(".txn"):
+                        self.assertEqual(parse_header(content(state, name)[:512], "p").mark, marks[name])
+
+        self.disk.observer = look
+        self.files.release(1002)
+        self.files.prepare()
+        self.files.take()
+        self.assertEqual(self.files.recycled, 1)
+
+    def test_failed_release(self) -> None:
+        """A release whose directory sync failed recycles nothing."""
+        for _ in range(3):
+            self.files.take()
+        self.disk.fail(errno.EIO, when=lambda op: op.name == "sync_directory")
+        self.assertRaises(OSError, self.files.release, 1002)
+        self.files.prepare()
+        self.files.take()
+        self.assertEqual(self.files.recycled, 0)
+
+    def test_pool_is_bounded(self) -> None:
+        """No more spares are kept than the limit, over restarts too."""
+        for _ in range(8):
+            self.files.take()
+        self.files.release(1007)
+        self.files.prepare()
+        self.assertLessEqual(len(self.spares()), SMALL.max_spares)
+        for number in range(20, 25):
+            self.disk.open(f"{DIRECTORY}/{number}.spare", create=True)
+        self.open()
+        self.assertEqual(len(self.spares()), SMALL.max_spares)
+
+    def test_spares_without_a_journal(self) -> None:
+        """Where there is no journal, spares are not trusted to be older than what will be written."""
+        self.disk.open(f"{DIRECTORY}/1.spare", create=True)
+        self.open()
+        self.assertEqual(self.spares(), [])
+
+    def test_new_names(self) -> None:
+        """A name that is in use is not used again."""
+        self.files.take()
+        self.disk.open(f"{DIRECTORY}/7.spare", create=True)
+        self.disk.open(f"{DIRECTORY}/odd.spare", create=True)
+        files = self.open()
+        for _ in range(4):
+            files.take()
+        self.assertEqual(files.ids, [1000, 1001, 1002, 1003, 1004])
+
+    def test_close(self) -> None:
+        """What was prepared is found again after an orderly end."""
+        self.files.take()
+        self.files.prepare()
+        self.files.close()
+        files = self.open()
+        files.take()
+        self.assertEqual((files.recycled, files.created), (1, 0))

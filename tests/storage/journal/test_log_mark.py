@@ -1,0 +1,101 @@
+"""The replay mark."""
+
+import errno
+import struct
+
+from twisted.trial.unittest import SynchronousTestCase
+
+from bookkeeper_twisted.storage.interfaces import JournalPosition
+from bookkeeper_twisted.storage.journal.log_mark import LogMark, read_mark
+from bookkeeper_twisted.testing.disk.crash import Facts, enumerate_crashes
+from bookkeeper_twisted.testing.disk.sim_disk import SimDisk
+
+DIRECTORIES = ("/l0/current", "/l1/current", "/l2/current")
+
+
+def build() -> SimDisk:
+    """Three ledger directories."""
+    disk = SimDisk()
+    for directory in DIRECTORIES:
+        disk.make_directories(directory)
+    return disk
+
+
+class LogMarkTests(SynchronousTestCase):
+    """See the module."""
+
+    def setUp(self) -> None:
+        self.disk = build()
+
+    def put(self, index: int, data: bytes, name: str = "lastMark") -> None:
+        """A mark file with these bytes."""
+        self.disk.open(f"{DIRECTORIES[index]}/{name}", create=True).pwrite(data, 0)
+
+    def read(self, name: str = "lastMark") -> JournalPosition:
+        """What a start finds."""
+        return read_mark(self.disk, DIRECTORIES, name)
+
+    def test_none(self) -> None:
+        """Without a file the mark is at the beginning of everything."""
+        self.assertEqual(self.read(), JournalPosition(0, 0))
+
+    def test_layout(self) -> None:
+        """Two big-endian numbers of eight bytes in each directory."""
+        LogMark(self.disk, DIRECTORIES, "lastMark.1").advance(JournalPosition(0x1A1FBB5930E, 5632))
+        for directory in DIRECTORIES:
+            data = self.disk.open(f"{directory}/lastMark.1").pread(100, 0)
+            self.assertEqual(data.hex(), "000001a1fbb5930e0000000000001600")
+        self.assertEqual(
+            (self.read("lastMark.1"), self.read()), (JournalPosition(0x1A1FBB5930E, 5632), JournalPosition())
+        )
+
+    def test_lowest_valid(self) -> None:
+        """Of several marks the lowest counts; torn, empty and impossible ones do not (S7)."""
+        self.put(0, struct.pack(">qq", 7, 100))
+        self.put(1, struct.pack(">qq", 6, 9000))
+        self.assertEqual(self.read(), JournalPosition(6, 9000))
+        for bad in (b"", b"\0" * 15, b"\0" * 17, struct.pack(">qq", -1, 5), struct.pack(">qq", 5, -1)):
+            self.put(2, bad)
+            self.assertEqual(self.read(), JournalPosition(6, 9000))
+            self.disk.unlink(f"{DIRECTORIES[2]}/lastMark")
+
+    def test_never_back(self) -> None:
+        """A mark that is not ahead is not written (S7)."""
+        mark = LogMark(self.disk, DIRECTORIES, "lastMark")
+        mark.advance(JournalPosition(7, 100))
+        before = len(self.disk.operations)
+        for lower in (JournalPosition(7, 100), JournalPosition(7, 99), JournalPosition(6, 5000)):
+            mark.advance(lower)
+        self.assertEqual(
+            (len(self.disk.operations), mark.position, self.read()), (before, *[JournalPosition(7, 100)] * 2)
+        )
+
+    def test_failure(self) -> None:
+        """If one directory cannot be written the mark has not moved."""
+        mark = LogMark(self.disk, DIRECTORIES, "lastMark")
+        mark.advance(JournalPosition(7, 100))
+        self.disk.fail(errno.ENOSPC, when=lambda op: op.name == "pwrite" and op.path.startswith("/l1"))
+        self.assertRaises(OSError, mark.advance, JournalPosition(8, 0))
+        self.assertEqual((mark.position, self.read()), (JournalPosition(7, 100),) * 2)
+        mark.advance(JournalPosition(8, 0))
+        self.assertEqual(LogMark(self.disk, DIRECTORIES, "lastMark").position, JournalPosition(8, 0))
+
+    def test_crashes(self) -> None:
+        """A crash anywhere leaves the mark before or the one being written, and never less than was promised."""
+        steps = [JournalPosition(5, 512), JournalPosition(5, 1024), JournalPosition(9, 512)]
+
+        def workload(disk: SimDisk, facts: Facts) -> None:
+            mark = LogMark(disk, DIRECTORIES, "lastMark")
+            for step in steps:
+                mark.advance(step)
+                facts.append(step)
+
+        def recover(disk: SimDisk, facts: Facts) -> None:
+            allowed = [JournalPosition(), *steps][len(facts) : len(facts) + 2]
+            found = LogMark(disk, DIRECTORIES, "lastMark").position
+            if found not in allowed:
+                raise AssertionError(f"{found} is none of {allowed}")
+
+        report = enumerate_crashes(workload, recover, seed=1, build=build)
+        self.assertEqual(report.violations, [])
+        self.assertGreater(report.states, 35)
