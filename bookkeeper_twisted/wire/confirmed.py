@@ -1,0 +1,126 @@
+"""How far ledgers came that are not closed, as the bookies of their last ensembles know it."""
+
+from collections.abc import Sequence
+
+import attrs
+
+from ..codec.digest import Digester
+from ..errors import BookKeeperError, NoSuchEntryError, NoSuchLedgerError, ReadError
+from ..ledger.schedule import Schedule
+from ..model import INVALID_ENTRY_ID
+from . import requests
+from .connection import Address
+from .pool import ConnectionPool
+
+_ASKED_AT_ONCE = 256
+
+
+@attrs.frozen
+class OpenLedger:
+    """A ledger whose end is not in its metadata.
+
+    :ivar ensemble: the newest one.
+    """
+
+    ledger_id: int
+    ensemble: tuple[Address, ...]
+    write_quorum: int
+    ack_quorum: int
+    digester: Digester
+
+
+@attrs.frozen
+class LastConfirmed:
+    """:ivar last_add_confirmed: the highest that a bookie knows, -1 if none.
+    :ivar entry_id: the entry with the highest id that a bookie gave, -1 if none; ``length`` goes with it.
+    :ivar length: bytes of all payloads up to and including that entry.
+    """
+
+    last_add_confirmed: int = INVALID_ENTRY_ID
+    entry_id: int = INVALID_ENTRY_ID
+    length: int = 0
+
+    def merged(self, other: "LastConfirmed") -> "LastConfirmed":
+        """What two answers say together."""
+        newest = max(self, other, key=lambda known: known.entry_id)
+        return LastConfirmed(
+            max(self.last_add_confirmed, other.last_add_confirmed), newest.entry_id, newest.length
+        )  # fmt: skip
+
+
+class _Question:
+    """What is known of one ledger so far."""
+
+    def __init__(self, ledger: OpenLedger) -> None:
+        self.ledger = ledger
+        self.known = LastConfirmed()
+        self._schedule = Schedule(len(ledger.ensemble), ledger.write_quorum, ledger.ack_quorum)
+        self._heard: set[int] = set()
+        self._errors: dict[Address, Exception] = {}
+
+    @property
+    def covered(self) -> bool:
+        """Whether no ack quorum is left that might know more (S17)."""
+        return self._schedule.is_covered(self._heard)
+
+    def answered(self, address: Address, answer: requests.LacAnswer | Exception) -> None:
+        """Take the answer of one bookie; one that does not have the ledger has answered, too."""
+        try:
+            if not isinstance(answer, NoSuchEntryError | NoSuchLedgerError):
+                if isinstance(answer, Exception):
+                    raise answer
+                self.known = self.known.merged(self._verified(*answer))
+            self._heard.add(self.ledger.ensemble.index(address))
+        except BookKeeperError as error:
+            self._errors[address] = error
+
+    def _verified(self, packet: bytes | None, last_entry: bytes | None) -> LastConfirmed:
+        known = LastConfirmed()
+        ledger_id, digester = self.ledger.ledger_id, self.ledger.digester
+        if last_entry:
+            entry = digester.entry(ledger_id, None, last_entry)
+            known = LastConfirmed(entry.last_add_confirmed, entry.entry_id, entry.length)
+        if packet:
+            known = known.merged(LastConfirmed(digester.verify_lac(ledger_id, packet)))
+        return known
+
+    def outcome(self) -> LastConfirmed | BookKeeperError:
+        """The answer, or why there is none."""
+        if self.covered:
+            return self.known
+        errors = "; ".join(f"bookie {address.bookie_id}: {error}" for address, error in self._errors.items())
+        return ReadError(f"too few bookies know the last add of ledger {self.ledger.ledger_id}: {errors}")
+
+
+def read_last_add_confirmed(
+    pool: ConnectionPool, ledgers: Sequence[OpenLedger]
+) -> dict[int, LastConfirmed | BookKeeperError]:
+    """Ask for the last add confirmed of many ledgers, bookie by bookie, over V3.
+
+    Bookies that could not be reached a short time ago are asked last, and only for ledgers that the others cannot
+    answer for.
+
+    :returns: by ledger id; an error where too few bookies answered.
+    """
+    questions = {ledger.ledger_id: _Question(ledger) for ledger in ledgers}
+    bookies = sorted({address for ledger in ledgers for address in ledger.ensemble}, key=lambda a: a.bookie_id)
+    for address in sorted(bookies, key=pool.is_suspect):
+        open_questions = [q for q in questions.values() if address in q.ledger.ensemble and not q.covered]
+        for at in range(0, len(open_questions), _ASKED_AT_ONCE):
+            _ask(pool, address, {q.ledger.ledger_id: q for q in open_questions[at : at + _ASKED_AT_ONCE]})
+    return {ledger_id: question.outcome() for ledger_id, question in questions.items()}
+
+
+def _ask(pool: ConnectionPool, address: Address, questions: dict[int, _Question]) -> None:
+    missing = dict(questions)
+    for fresh in (False, True):  # an idle connection may have been closed by the bookie
+        try:
+            with pool.use(address, 3, fresh) as connection:
+                for ledger_id, answer in requests.read_lacs(connection, list(missing)):
+                    missing.pop(ledger_id).answered(address, answer)
+            return
+        except BookKeeperError as error:
+            failure = error
+    pool.unreachable(address)
+    for question in missing.values():
+        question.answered(address, failure)

@@ -1,0 +1,321 @@
+"""Reading a range of entries that one ensemble keeps: verified, from whichever replica has them whole.
+
+Where every bookie keeps every entry, batch reads go to one bookie as long as it answers well; the request for the next
+batch is sent before the last one is verified.  Where entries are striped, and at bookies that do not know batch reads,
+entries are read one by one, a window at a time from all bookies at once.
+"""
+
+from collections.abc import Generator, Iterator, Mapping, Sequence
+from contextlib import suppress
+
+import attrs
+
+from ..codec.digest import Digester
+from ..codec.operations import DEFAULT_MAX_FRAME_SIZE
+from ..errors import (
+    BadRequestError,
+    BookieError,
+    BookieHandleNotAvailableError,
+    BookKeeperError,
+    DigestMatchError,
+    NoSuchEntryError,
+    NoSuchLedgerError,
+    ReadError,
+    RequestTimeoutError,
+)
+from ..ledger.schedule import Schedule
+from ..model import EntryRun
+from . import requests
+from .connection import Address, IBookieConnection
+from .pool import ConnectionPool
+
+_MAX_COUNT = (1 << 31) - 1
+_MAX_SINGLE_READS = 1024
+_FIRST_GUESS = 16 << 10
+
+_Answers = dict[int, bytes | Exception] | BookKeeperError
+"""What one bookie gave for each entry, or why nothing came."""
+
+
+@attrs.frozen
+class Fragment:
+    """Consecutive entries of a ledger that one ensemble keeps, or a part of them.
+
+    :ivar bookies: the ensemble, in its order.
+    """
+
+    ledger_id: int
+    first: int
+    last: int
+    bookies: tuple[Address, ...]
+    write_quorum: int
+
+    @property
+    def count(self) -> int:
+        """How many entries there are."""
+        return self.last - self.first + 1
+
+
+@attrs.frozen
+class ReadLimits:
+    """How bookies are asked.
+
+    :ivar wire: protocol of reads, 2 or 3.
+    :ivar batch_bytes: asked for at a time.
+    :ivar max_frame_size: bytes of the longest reply.
+    """
+
+    wire: int = 2
+    batch_bytes: int = 1 << 20
+    max_frame_size: int = DEFAULT_MAX_FRAME_SIZE
+
+
+def verified_prefix(digester: Digester, run: EntryRun) -> EntryRun:
+    """The entries before the first one whose ids or digest are not right; at least one (S18).
+
+    :raises DigestMatchError: there is none.
+    """
+    try:
+        digester.verify(run)
+    except DigestMatchError as error:
+        if error.entry_id <= run.first:
+            raise
+        return run.slice(run.first, error.entry_id - run.first)
+    return run
+
+
+def read_failure(ledger_id: int, entry_id: int, errors: Mapping[Address, Exception]) -> BookKeeperError:
+    """One error for an entry that no replica gave, with the answer of each bookie.
+
+    :returns: NoSuchEntryError only if every bookie said that it does not have the entry.
+    """
+    answers = "; ".join(f"bookie {address.bookie_id}: {error}" for address, error in errors.items())
+    if all(isinstance(error, NoSuchEntryError | NoSuchLedgerError) for error in errors.values()):
+        return NoSuchEntryError(ledger_id, entry_id, answers)
+    return ReadError(f"entry {entry_id} of ledger {ledger_id} cannot be read: {answers}")
+
+
+class FragmentReader:
+    """Reads one fragment, once.
+
+    :param preferred: which replica to ask first, counted from the first of the write set; readers of different parts
+        of a ledger spread the load by different numbers.
+    """
+
+    def __init__(
+        self, pool: ConnectionPool, fragment: Fragment, digester: Digester, limits: ReadLimits = ReadLimits(),
+        preferred: int = 0,
+    ) -> None:  # fmt: skip
+        self._pool = pool
+        self._fragment = fragment
+        self._digester = digester
+        self._limits = limits
+        self._preferred = preferred
+        self._schedule = Schedule(len(fragment.bookies), fragment.write_quorum, 1)
+        turn = preferred % len(fragment.bookies)
+        order = [*fragment.bookies[turn:], *fragment.bookies[:turn]]
+        self._order = sorted(order, key=pool.is_suspect)
+        self._connection: IBookieConnection | None = None
+        self._asked: int | None = None  # first entry of the batch read that is under way
+        self._usual_size = _FIRST_GUESS
+
+    def runs(self) -> Generator[EntryRun, None, None]:
+        """The entries, in order, verified.  Closing the iterator ends the request under way.
+
+        :raises NoSuchEntryError: no replica has an entry.
+        :raises ReadError: no replica gave an entry, for other reasons.
+        """
+        at, last = self._fragment.first, self._fragment.last
+        try:
+            while at <= last:
+                run = self._window(at) if self._schedule.striped else self._from_current(at) or self._from_any(at)
+                yield run
+                at = run.last + 1
+        finally:
+            self._leave()
+
+    # ---- batch reads ---------------------------------------------------------------------------------
+
+    def _from_current(self, at: int) -> EntryRun | None:
+        """The next entries from the bookie in use, None if it does not give them."""
+        try:
+            return self._verified(self._ahead(at))
+        except BookieError:
+            self._asked = None  # an answer: the connection is in order
+        except BookKeeperError:
+            self._hang_up()
+        return None
+
+    def _ahead(self, at: int) -> EntryRun:
+        """Receive a batch, and ask for the one after it."""
+        if not self._pool.expects_batches(self._order[0]):
+            raise BadRequestError(self._fragment.ledger_id, at)
+        if self._asked != at:
+            self._ask(at)
+        assert self._connection is not None
+        run = self._received(self._connection, at)
+        self._asked = None
+        if run.last < self._fragment.last:
+            try:
+                self._ask(run.last + 1)
+            except BookKeeperError:
+                self._hang_up()  # noticed again when the next batch is wanted
+        return run
+
+    def _ask(self, at: int) -> None:
+        if self._asked is not None:
+            self._hang_up()
+        if self._connection is None:
+            self._connection = self._pool.take(self._order[0], self._limits.wire)
+        self._asked = at
+        self._send_batch_read(self._connection, at)
+
+    def _from_any(self, at: int) -> EntryRun:
+        """The next entries from whichever replica gives them; that one stays in use."""
+        errors: dict[Address, Exception] = {}
+        for address in list(self._order):
+            try:
+                run = self._verified(self._batch_from(address, at))
+            except BookKeeperError as error:
+                errors[address] = error
+                self._note(address, error)
+            else:
+                self._prefer(address)
+                return run
+        if not all(map(self._pool.expects_batches, self._order)):
+            return self._window(at)
+        raise read_failure(self._fragment.ledger_id, at, errors)
+
+    def _batch_from(self, address: Address, at: int) -> EntryRun:
+        """A batch over a new connection, so that a lost one says something about the bookie."""
+        if not self._pool.expects_batches(address):
+            raise BadRequestError(self._fragment.ledger_id, at)
+        self._leave()
+        with self._pool.use(address, self._limits.wire, fresh=True) as connection:
+            self._send_batch_read(connection, at)
+            return self._received(connection, at)
+
+    def _note(self, address: Address, error: Exception) -> None:
+        """Draw conclusions from a batch read that failed."""
+        if isinstance(error, BadRequestError):
+            self._pool.refused_batch(address)
+        elif isinstance(error, RequestTimeoutError):
+            self._pool.unreachable(address)
+        elif isinstance(error, BookieHandleNotAvailableError):
+            # a bookie that does not know the operation closes the connection, and still answers plain reads
+            answer = self._received_singles(address, [self._fragment.first], None)
+            remember = self._pool.unreachable if isinstance(answer, BookKeeperError) else self._pool.refused_batch
+            remember(address)
+
+    def _send_batch_read(self, connection: IBookieConnection, at: int) -> None:
+        count = min(self._fragment.last - at + 1, _MAX_COUNT)
+        requests.send_batch_read(connection, self._fragment.ledger_id, at, count, self._limits.batch_bytes)
+
+    def _received(self, connection: IBookieConnection, at: int) -> EntryRun:
+        run = requests.receive_batch(connection, self._fragment.ledger_id, at, self._limits.max_frame_size)
+        return run.slice(at, min(run.count, self._fragment.last - at + 1))
+
+    def _verified(self, run: EntryRun) -> EntryRun:
+        return verified_prefix(self._digester, run)
+
+    # ---- single reads --------------------------------------------------------------------------------
+
+    def _window(self, at: int) -> EntryRun:
+        """Some entries, at least one, each read by itself."""
+        count = min(max(self._limits.batch_bytes // self._usual_size, 1), _MAX_SINGLE_READS)
+        wanted = range(at, min(at + count, self._fragment.last + 1))
+        stored: dict[int, bytes] = {}
+        errors: dict[int, dict[Address, Exception]] = {entry_id: {} for entry_id in wanted}
+        for attempt in range(self._fragment.write_quorum):
+            missing = [entry_id for entry_id in wanted if entry_id not in stored]
+            if not missing:
+                break
+            for entry_id, address, answer in self._answers(missing, attempt):
+                if isinstance(answer, bytes):
+                    stored[entry_id] = answer
+                else:
+                    errors[entry_id][address] = answer
+        end = next((entry_id for entry_id in wanted if entry_id not in stored), wanted.stop)
+        if end == at:
+            raise read_failure(self._fragment.ledger_id, at, errors[at])
+        run = EntryRun.of_entries(self._fragment.ledger_id, at, [stored[entry_id] for entry_id in range(at, end)])
+        self._usual_size = max(run.size // run.count, 1)
+        return run
+
+    def _answers(self, entry_ids: Sequence[int], attempt: int) -> Iterator[tuple[int, Address, bytes | Exception]]:
+        """What one replica of each entry gives: verified bytes, or an error."""
+        by_bookie: dict[Address, list[int]] = {}
+        for entry_id in entry_ids:
+            positions = self._schedule.write_set(entry_id)
+            position = positions[(self._preferred + attempt) % len(positions)]
+            by_bookie.setdefault(self._fragment.bookies[position], []).append(entry_id)
+        for address, asked, found in self._singles(by_bookie):
+            if isinstance(found, BookKeeperError):
+                self._pool.unreachable(address)
+                yield from [(entry_id, address, found) for entry_id in asked]
+            else:
+                yield from [(entry_id, address, self._checked(entry_id, answer)) for entry_id, answer in found.items()]
+
+    def _checked(self, entry_id: int, answer: bytes | Exception) -> bytes | Exception:
+        if isinstance(answer, bytes):
+            try:
+                self._digester.entry(self._fragment.ledger_id, entry_id, answer)
+            except DigestMatchError as error:
+                return error
+        return answer
+
+    def _singles(self, asked: Mapping[Address, Sequence[int]]) -> Iterator[tuple[Address, Sequence[int], _Answers]]:
+        """Single reads from several bookies at once."""
+        self._leave()
+        under_way: list[tuple[Address, Sequence[int], IBookieConnection | None]] = []
+        for address, entry_ids in asked.items():
+            connection = None
+            with suppress(BookKeeperError):  # asked again below, over a new connection
+                connection = self._pool.take(address, self._limits.wire)
+                requests.send_reads(connection, self._fragment.ledger_id, entry_ids)
+            under_way.append((address, entry_ids, connection))
+        for address, entry_ids, connection in under_way:
+            yield address, entry_ids, self._received_singles(address, entry_ids, connection)
+
+    def _received_singles(
+        self, address: Address, entry_ids: Sequence[int], connection: IBookieConnection | None
+    ) -> _Answers:
+        """The replies to single reads; an idle connection may have been closed, so they are repeated once."""
+        ledger_id = self._fragment.ledger_id
+        if connection is not None:
+            try:
+                found = requests.receive_entries(connection, ledger_id, entry_ids)
+            except BookieHandleNotAvailableError:
+                connection.close()
+            except BookKeeperError as error:
+                connection.close()
+                return error
+            else:
+                self._pool.give_back(address, connection)
+                return found
+        try:
+            with self._pool.use(address, self._limits.wire, fresh=True) as connection:
+                requests.send_reads(connection, ledger_id, entry_ids)
+                return requests.receive_entries(connection, ledger_id, entry_ids)
+        except BookKeeperError as error:
+            return error
+
+    # ---- the connection in use -----------------------------------------------------------------------
+
+    def _prefer(self, address: Address) -> None:
+        self._order.remove(address)
+        self._order.insert(0, address)
+
+    def _leave(self) -> None:
+        """Give the connection back, or close it if a reply is under way."""
+        if self._asked is not None:
+            self._hang_up()
+        elif self._connection is not None:
+            self._pool.give_back(self._order[0], self._connection)
+            self._connection = None
+
+    def _hang_up(self) -> None:
+        self._asked = None
+        if self._connection is not None:
+            self._connection.close()
+            self._connection = None

@@ -1,0 +1,89 @@
+"""The connections of a process: at most one idle connection to a bookie for each wire version."""
+
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+
+from .connection import Address, IBookieConnection
+
+BATCH_SUPPORT_REMEMBERED = 300.0
+"""Seconds for which a bookie that refused a batch read is asked entry by entry."""
+
+FAILURE_REMEMBERED = 60.0
+"""Seconds for which a bookie that could not be reached is asked after the other replicas."""
+
+Dial = Callable[[Address, int], IBookieConnection]
+"""From the address of a bookie and the wire version to an open connection."""
+
+
+class ConnectionPool:
+    """Idle connections by bookie and wire version; safe for threads.
+
+    A connection that is used belongs to its user alone.  It goes back when the use ends without an error.
+
+    :param dial: opens a connection.
+    :param now: seconds of a monotonic clock.
+    """
+
+    def __init__(self, dial: Dial, now: Callable[[], float]) -> None:
+        self._dial = dial
+        self._now = now
+        self._lock = threading.Lock()
+        self._idle: dict[tuple[Address, int], IBookieConnection] = {}
+        self._without_batches: dict[Address, float] = {}
+        self._failed: dict[Address, float] = {}
+
+    @contextmanager
+    def use(self, address: Address, wire: int, fresh: bool = False) -> Iterator[IBookieConnection]:
+        """A connection for the time of the context.
+
+        :param fresh: open a new one: an idle connection may have been closed by the bookie.
+        :raises bookkeeper_twisted.errors.BookieHandleNotAvailableError: there is no connection.
+        """
+        connection = self.take(address, wire, fresh)
+        try:
+            yield connection
+        except BaseException:
+            connection.close()
+            raise
+        self.give_back(address, connection)
+
+    def take(self, address: Address, wire: int, fresh: bool = False) -> IBookieConnection:
+        """As :meth:`use`; the caller ends it with :meth:`give_back`, or closes the connection."""
+        with self._lock:
+            idle = self._idle.pop((address, wire), None)
+        if idle is not None:
+            if not fresh:
+                return idle
+            idle.close()
+        return self._dial(address, wire)
+
+    def give_back(self, address: Address, connection: IBookieConnection) -> None:
+        """Keep a connection on which every request was answered."""
+        with self._lock:
+            kept = self._idle.setdefault((address, connection.wire), connection)
+        if kept is not connection:
+            connection.close()
+
+    def expects_batches(self, address: Address) -> bool:
+        """Whether a bookie may know batch reads."""
+        return self._without_batches.get(address, 0.0) <= self._now()
+
+    def refused_batch(self, address: Address) -> None:
+        """Remember for a while that a bookie does not know batch reads; it may be upgraded."""
+        self._without_batches[address] = self._now() + BATCH_SUPPORT_REMEMBERED
+
+    def is_suspect(self, address: Address) -> bool:
+        """Whether a bookie could not be reached a short time ago."""
+        return self._failed.get(address, 0.0) > self._now()
+
+    def unreachable(self, address: Address) -> None:
+        """Remember for a while that a bookie could not be reached."""
+        self._failed[address] = self._now() + FAILURE_REMEMBERED
+
+    def close(self) -> None:
+        """Close the idle connections."""
+        with self._lock:
+            idle, self._idle = list(self._idle.values()), {}
+        for connection in idle:
+            connection.close()

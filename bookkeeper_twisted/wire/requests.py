@@ -1,0 +1,155 @@
+"""Requests to one bookie over one connection, and what it answers.
+
+Nothing is verified here but that a reply belongs to its request.  A status that is not EOK is raised as the
+:class:`~bookkeeper_twisted.errors.BookieError` it stands for.  Sending a request and receiving its reply are apart, so
+that the bookie works while the caller does; the bookie may answer reads in any order.
+"""
+
+from collections.abc import Iterator, Sequence
+
+from ..codec import messages, v2, v2_responses, v3, v3_responses
+from ..codec.framing import frame_length
+from ..codec.operations import DEFAULT_MAX_FRAME_SIZE, Operation, V2Op
+from ..codec.runs import BatchRead, BatchReply, ReadReply
+from ..codec.v2_replies import BATCH_REPLY, BATCH_REPLY_LENGTH
+from ..codec.v2_requests import split_header
+from ..codec.v2_responses import records
+from ..errors import ERROR_OF_STATUS, BadRequestError, CodecError, Status, UnexpectedConditionError
+from ..model import EntryRun
+from .connection import IBookieConnection
+
+V3_VERSION = 3
+_FIRST_TXN = 1
+
+
+def send_batch_read(connection: IBookieConnection, ledger_id: int, first: int, max_count: int, max_size: int) -> None:
+    """Ask for consecutive entries.
+
+    :param max_count: > 0.
+    :param max_size: bytes of the reply; a first entry that is longer comes all the same.
+    """
+    wire = connection.wire
+    version = V3_VERSION if wire == 3 else v2.VERSION
+    encode = v3.encode_batch_read if wire == 3 else v2.encode_batch_read
+    connection.send(encode(BatchRead(wire, version, 0, ledger_id, first, first, max_count, max_size)))
+
+
+def receive_batch(
+    connection: IBookieConnection, ledger_id: int, first: int, max_frame_size: int = DEFAULT_MAX_FRAME_SIZE
+) -> EntryRun:
+    """Receive the reply to a batch read that was sent before.
+
+    :raises BadRequestError: the bookie does not know batch reads, among others.
+    :raises CodecError: it is no reply to a batch read.
+    """
+    if connection.wire == 3:
+        return _receive_batch_v3(connection, ledger_id, first)
+    head = connection.receive(BATCH_REPLY.size)
+    length, word, code, found_ledger, found_first, request_id = BATCH_REPLY.unpack(head)
+    frame_length(head, 0, max_frame_size)
+    if split_header(word)[1] != V2Op.BATCH_READ or length < BATCH_REPLY_LENGTH:
+        raise CodecError("a bookie answered a batch read with something else")
+    body = connection.receive(length - BATCH_REPLY_LENGTH)
+    _check(_status(code), ledger_id, first)
+    if (found_ledger, found_first, request_id) != (ledger_id, first, first):
+        raise UnexpectedConditionError(f"a batch read of ledger {ledger_id} entry {first} gave other entries")
+    return records(ledger_id, first, body)
+
+
+def _receive_batch_v3(connection: IBookieConnection, ledger_id: int, first: int) -> EntryRun:
+    reply = _one_item(connection)
+    if isinstance(reply, messages.ErrorResponse):
+        _check(reply.status, ledger_id, first)
+    if not isinstance(reply, BatchReply):
+        raise CodecError("a bookie answered a batch read with something else")
+    _check(reply.status, ledger_id, first)
+    run = reply.entries
+    if run is None or (run.ledger_id, run.first) != (ledger_id, first):
+        raise UnexpectedConditionError(f"a batch read of ledger {ledger_id} entry {first} gave other entries")
+    return run
+
+
+def send_reads(connection: IBookieConnection, ledger_id: int, entry_ids: Sequence[int]) -> None:
+    """Ask for entries one by one, all requests in one write."""
+    if connection.wire == 3:
+        connection.send(v3.encode_reads(ledger_id, entry_ids, 0, _FIRST_TXN))
+    else:
+        connection.send(v2.encode_reads(ledger_id, entry_ids))
+
+
+def receive_entries(
+    connection: IBookieConnection, ledger_id: int, entry_ids: Sequence[int]
+) -> dict[int, bytes | Exception]:
+    """Receive the replies to single reads that were sent before.
+
+    :param entry_ids: as they were sent, all different.
+    :returns: the bytes of each entry, or the bookie's answer as an error.
+    """
+    first_txn = _FIRST_TXN
+    found: dict[int, bytes | Exception] = {}
+    while len(found) < len(entry_ids):
+        reply = _one_item(connection)
+        if isinstance(reply, messages.ErrorResponse):
+            entry_id = entry_ids[reply.header.txn_id - first_txn]
+            found[entry_id] = ERROR_OF_STATUS[reply.status](ledger_id, entry_id)
+            continue
+        if not isinstance(reply, ReadReply) or reply.ledger_id != ledger_id:
+            raise CodecError("a bookie answered a read with something else")
+        entry_id = reply.entry_id if reply.txn_id is None else entry_ids[reply.txn_id - first_txn]
+        found[entry_id] = _entry_or_error(reply, ledger_id, entry_id)
+    return found
+
+
+def _entry_or_error(reply: ReadReply, ledger_id: int, entry_id: int) -> bytes | Exception:
+    if reply.status is not Status.EOK:
+        return ERROR_OF_STATUS[reply.status](ledger_id, entry_id)
+    if reply.entry is None:
+        return UnexpectedConditionError(f"entry {entry_id} of ledger {ledger_id} came without its bytes")
+    return reply.entry
+
+
+LacAnswer = tuple[bytes | None, bytes | None]
+"""Explicit LAC packet and last entry, as stored; None where the bookie has none."""
+
+
+def read_lacs(connection: IBookieConnection, ledger_ids: Sequence[int]) -> Iterator[tuple[int, LacAnswer | Exception]]:
+    """Ask a bookie how far ledgers came, all requests in one write; V3 only.
+
+    :returns: ledger id, and the answer or the bookie's error, in the order in which they arrive.
+    """
+    headers = [
+        messages.Header(3, V3_VERSION, Operation.READ_LAC, _FIRST_TXN + i) for i in range(len(ledger_ids))
+    ]  # fmt: skip
+    connection.send(b"".join(map(v3.encode_request, map(messages.ReadLacRequest, headers, ledger_ids))))
+    for _ in ledger_ids:
+        reply = _one_item(connection)
+        if not isinstance(reply, messages.ReadLacResponse | messages.ErrorResponse):
+            raise CodecError("a bookie answered a read of the last add confirmed with something else")
+        ledger_id = ledger_ids[reply.header.txn_id - _FIRST_TXN]
+        if reply.status is not Status.EOK:
+            yield ledger_id, ERROR_OF_STATUS[reply.status](ledger_id)
+        elif isinstance(reply, messages.ReadLacResponse):
+            yield ledger_id, (reply.lac_body, reply.last_entry)
+        else:
+            yield ledger_id, BadRequestError(ledger_id)
+
+
+def _status(code: int) -> Status:
+    try:
+        return Status.from_v2(code)
+    except ValueError as error:
+        raise CodecError(str(error)) from None
+
+
+def _check(status: Status, ledger_id: int, entry_id: int) -> None:
+    if status is not Status.EOK:
+        raise ERROR_OF_STATUS[status](ledger_id, entry_id)
+
+
+def _one_item(connection: IBookieConnection) -> object:
+    """The reply in the next frame."""
+    items: list[object] = []
+    frame = connection.receive_frame()
+    scan = v3_responses.scan if connection.wire == 3 else v2_responses.scan
+    scan(frame, 0, len(frame), items)
+    return items[0]
