@@ -77,7 +77,6 @@ DOORS: dict[str, frozenset[str]] = {
     "storage/filesystem.py": frozenset({"os", "fcntl", "mmap"}),
     "storage/index/run_index.py": frozenset({"sqlite3"}),
     "bookie/executor.py": frozenset({"threading", "queue"}),
-    "protocol/server/busy_poll.py": frozenset({"select", "time"}),
     "client/production.py": frozenset({"pathlib", "random", "socket"}),
     "client/writing/threads.py": frozenset({"threading"}),
     "metadata/embedded/sqlite.py": frozenset({"os"}),

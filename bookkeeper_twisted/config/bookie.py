@@ -39,11 +39,6 @@ class BookieConfig(MetadataConfig):
     )
     use_short_host_name: bool = setting("useShortHostName", False, BOOLEAN, "cut the host name at its first dot")
     server_tcp_no_delay: bool = setting("serverTcpNoDelay", True, BOOLEAN, "send small replies at once")
-    busy_poll_micros: int = setting(
-        "busyPollMicros", 50, integer(0, 1000),
-        "how long to look for the next request before sleeping, after one that was answered at once; 0: not at all",
-        unit="µs", java="none",
-    )  # fmt: skip
     max_connections: int = setting(
         "maxConnections", 1000, integer(1), "connections served at a time; further ones are closed", java="none"
     )

@@ -1,27 +1,33 @@
-"""A TCP transport that sends at once, and gathers.
+"""A TCP transport that sends inside the write and gathers pieces.
 
 Twisted's transport leaves every write to the next turn of its reactor: two changes of the set of watched
 descriptors and one more wait for each write, a copy where several pieces are written, and another copy of all that
 is left with every write event of a slow peer.  This one hands the bytes to the kernel inside the write.  Only what the
-kernel does not take waits for a write event, as the pieces it came in; a piece that is a view is copied then, so that a
-peer that does not read never pins the memory that was written from.
+kernel does not take is queued for a write event, as the pieces it came in; a piece that is a view is copied then, so
+that a peer that does not read never pins the memory that was written from.
 
-A peer that reads as fast as it is written to gets a mebibyte a turn; then others are heard.
+A peer that reads as fast as it is written to gets a mebibyte a turn; then other connections have their turn.
 
-Everything else (producers, closing, half-closing, aborting, losing) is as with Twisted's transport, and an
-error of a send inside a write is left to the write event that follows: a connection is never lost from inside a write.
+The queue is this module's own.  Everything else (producers, closing, half-closing, aborting, losing, TLS) is the base
+class's, whose own ``doWrite`` runs whenever this queue is empty; an error of a send inside a write is left to the write
+event that follows: a connection is never lost from inside a write.
 
-Servers have it from :mod:`.server.direct_server`, clients from :mod:`.client.direct_client`.
+What is used of Twisted beyond its documented interfaces is in :data:`BORROWED` and checked at import.  Where a name is
+missing, :data:`DIRECT` is false, the log has one line, and both ends use Twisted's own transport:
+:mod:`.server.direct_server`, :mod:`.client.direct_client`.
 """
 
 from collections import deque
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from errno import EAGAIN, ENOBUFS, EWOULDBLOCK
 from itertools import islice
 from typing import Any
 
+from twisted.internet.abstract import FileDescriptor
 from twisted.internet.main import CONNECTION_LOST
-from twisted.internet.tcp import Connection
+from twisted.internet.tcp import Connection, Connector, Port
+from twisted.logger import Logger
+from twisted.python.failure import Failure
 from zope.interface import implementer
 
 from .interfaces import IGatheringTransport
@@ -37,64 +43,84 @@ MAX_GATHERED = 1024
 MAX_BURST = 1024 * 1024
 """Bytes sent between two events of a connection before its producer is paused, so that others have their turn."""
 
-MAX_WAITING = 64 * 1024
-"""Bytes that may wait for the kernel before the producer is paused; ``bufferSize`` is the size of a received chunk."""
+MAX_QUEUED = 64 * 1024
+"""Queued bytes from which the producer is paused; ``bufferSize`` is the size of a received chunk."""
+
+BORROWED: Mapping[type, Sequence[str]] = {
+    FileDescriptor: ("_writeDisconnected", "producer", "producerPaused", "streamingProducer"),
+    Connection: ("TLS",),
+    Port: ("transport",),
+    Connector: ("_makeTransport",),
+}
+"""Attributes of Twisted's classes that are used here, in ``direct_server`` or in ``direct_client``."""
 
 _FULL = frozenset({EAGAIN, EWOULDBLOCK, ENOBUFS})
+_log = Logger()
+
+
+def missing(borrowed: Mapping[type, Sequence[str]] = BORROWED) -> list[str]:
+    """Return the attributes that this version of Twisted does not have, as ``Class.name``; log them in one line."""
+    names = [f"{kind.__name__}.{name}" for kind, names in borrowed.items() for name in names if not hasattr(kind, name)]
+    if names:
+        _log.warn("this version of Twisted lacks {names}: using its own TCP transport, which is slower", names=names)
+    return names
+
+
+DIRECT = not missing()
+"""Whether connections can send inside the write with this version of Twisted."""
 
 
 @implementer(IGatheringTransport)
 class DirectConnection(Connection):
     """Either end of a connection; goes before the class of Twisted's that makes an end of it."""
 
-    _tempDataBuffer: deque[Piece]  # type: ignore[assignment]  # what waits; the base class adds to it, too
-    _tempDataLen: int
-
-    def __init__(self, *args: Any) -> None:
-        super().__init__(*args)
-        self._tempDataBuffer = deque()
+    def __init__(self, *args: Any, **more: Any) -> None:
+        super().__init__(*args, **more)
+        self._pieces: deque[Piece] = deque()
+        self._queued = 0
         self._burst = 0
+        self._aborted = False
 
     def write(self, data: bytes) -> None:
-        if self._is_direct():
-            self._send_or_keep([data], len(data))
-        else:
+        if self.TLS:
             super().write(data)
+        else:
+            self._send_or_queue([data], len(data))
 
     def writeSequence(self, iovec: Iterable[Piece]) -> None:
         pieces = list(iovec)
-        if not self._is_direct():
+        if self.TLS:
             super().writeSequence([bytes(piece) if isinstance(piece, memoryview) else piece for piece in pieces])
             return
         size = sum(map(len, pieces))
         if len(pieces) > 1 and len(pieces) * GATHER_SIZE > size:
             pieces = [b"".join(pieces)]
-        self._send_or_keep(pieces, size)
+        self._send_or_queue(pieces, size)
 
-    def _is_direct(self) -> bool:
-        """Whether to send now: nothing waits, nobody encrypts, no pull producer counts on a write event."""
-        return bool(
-            self.connected
-            and not (self._tempDataLen or self.TLS or self._aborting or self._writeDisconnected)
-            and (self.producer is None or self.streamingProducer)
-        )
-
-    def _send_or_keep(self, pieces: Sequence[Piece], size: int) -> None:
+    def _send_or_queue(self, pieces: Sequence[Piece], size: int) -> None:
         """:param size: bytes of all pieces."""
-        try:
-            sent = self._send(pieces)
-        except OSError:
-            sent = 0  # the write event will meet the same error, or find room
-        self._burst += sent
+        if not self.connected or self._aborted or self._writeDisconnected:
+            return
+        sent = 0
+        if not self._queued and (self.producer is None or self.streamingProducer):  # pull producers wait for an event
+            try:
+                sent = self._send(pieces)
+            except OSError:
+                pass  # the write event will meet the same error, or find room
+            self._burst += sent
         if sent < size:
-            self._tempDataBuffer.extend(_rest(pieces, sent))
-            self._tempDataLen = size - sent
+            self._pieces.extend(_rest(pieces, sent))
+            self._queued += size - sent
         if sent < size or self._burst > MAX_BURST:
-            self._maybePauseProducer()
+            self._pause_producer_if_full()
             self.startWriting()
 
-    def _isSendBufferFull(self) -> bool:
-        return self._burst > MAX_BURST or self._tempDataLen > MAX_WAITING
+    def _pause_producer_if_full(self) -> None:
+        if self.producer is None or not self.streamingProducer:
+            return
+        if self._burst > MAX_BURST or self._queued > MAX_QUEUED:
+            self.producerPaused = True
+            self.producer.pauseProducing()  # type: ignore[attr-defined]
 
     def _send(self, pieces: Sequence[Piece]) -> int:
         """:returns: how many bytes the kernel has taken."""
@@ -107,54 +133,61 @@ class DirectConnection(Connection):
         return super().doRead()
 
     def doWrite(self) -> Any:
-        """The kernel has room: sends what waits.
+        """The kernel has room: send what is queued, then let the base class do what it put off until then.
 
         :returns: what ended the connection, or None.
         """
         self._burst = 0
-        if self._tempDataBuffer:
+        if self._queued:
             try:
-                sent = self._send(list(islice(self._tempDataBuffer, MAX_GATHERED)))
+                sent = self._send(list(islice(self._pieces, MAX_GATHERED)))
             except OSError as error:
                 return None if error.errno in _FULL else CONNECTION_LOST
-            self._forget(sent)
-            if self._tempDataBuffer:
+            self._drop(sent)
+            if self._queued:
                 return None
-        self.stopWriting()
-        return self._drained()
+        return super().doWrite()
 
-    def _forget(self, sent: int) -> None:
-        """Drops bytes that were sent."""
-        waiting = self._tempDataBuffer
-        self._tempDataLen -= sent
-        while waiting and sent >= len(waiting[0]):
-            sent -= len(waiting.popleft())
+    def writeSomeData(self, data: bytes) -> Any:
+        """Called by the base class; without TLS it never has data of its own."""
+        return super().writeSomeData(data) if data else 0
+
+    def _drop(self, sent: int) -> None:
+        """Remove bytes that were sent from the queue."""
+        pieces = self._pieces
+        self._queued -= sent
+        while pieces and sent >= len(pieces[0]):
+            sent -= len(pieces.popleft())
         if sent:
-            waiting[0] = memoryview(waiting[0])[sent:]
+            pieces[0] = memoryview(pieces[0])[sent:]
 
-    def _drained(self) -> Any:
-        """Nothing waits any more: what was put off until then."""
-        if self.producer is not None and (self.producerPaused or not self.streamingProducer):
-            self.producerPaused = False
-            self.producer.resumeProducing()  # type: ignore[attr-defined]
-        elif self.disconnecting:
-            return self._postLoseConnection()
-        elif self._writeDisconnecting:
-            self._writeDisconnected = True  # before the protocol hears of it: it may close at once
-            self._closeWriteConnection()
-        return None
+    def abortConnection(self) -> None:
+        self._aborted = True
+        super().abortConnection()
+
+    def connectionLost(self, reason: Failure) -> None:
+        self._pieces.clear()
+        self._queued = 0
+        super().connectionLost(reason)
 
 
-def _rest(pieces: Iterable[Piece], sent: int) -> Iterable[Piece]:
-    """The pieces without their first bytes; none is a view of something its owner may want to let go."""
+def _rest(pieces: Iterable[Piece], sent: int) -> list[Piece]:
+    """The pieces without their first bytes; none is a view of memory that its owner may want to free.
+
+    :raises TypeError: a piece is not bytes.
+    """
+    rest: list[Piece] = []
     for piece in pieces:
         size = len(piece)
         if sent < size:
-            yield _behind(piece, sent)
+            rest.append(_behind(piece, sent))
         sent = max(0, sent - size)
+    return rest
 
 
 def _behind(piece: Piece, sent: int) -> Piece:
     if isinstance(piece, memoryview):
         return bytes(piece[sent:])
+    if not isinstance(piece, bytes):
+        raise TypeError(f"data must be bytes, not {type(piece).__name__}")
     return memoryview(piece)[sent:] if sent else piece

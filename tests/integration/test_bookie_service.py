@@ -2,11 +2,14 @@
 
 import shutil
 import tempfile
+from collections import deque
+from typing import Any
 
 from twisted.internet import reactor
 from twisted.internet.defer import Deferred
 from twisted.internet.endpoints import TCP4ClientEndpoint, connectProtocol
 from twisted.internet.protocol import Protocol, connectionDone
+from twisted.internet.task import deferLater
 from twisted.python.failure import Failure
 from twisted.trial.unittest import TestCase
 
@@ -49,6 +52,21 @@ class _Client(Protocol):
             self._wanted[1].errback(reason)
 
 
+_STATE = (bool, int, float, str, list, dict, set, frozenset, tuple, deque, type(None))
+
+
+def _parts(something: object) -> dict[str, Any]:
+    """Everything an object consists of, except the values that change as it works."""
+    found = {name: getattr(something, name) for name in dir(something)}
+    found["__class__"] = type(something)
+    return {name: value for name, value in found.items() if callable(value) or not isinstance(value, _STATE)}
+
+
+def _same(one: object, other: object) -> bool:
+    """Whether it is the same object; a bound method is a new one each time it is asked for."""
+    return one is other or (callable(one) and one == other)
+
+
 class RealTests(TestCase):
     """The whole service."""
 
@@ -89,6 +107,27 @@ class RealTests(TestCase):
         replies = await client.take(1000 * (28 + 132))
         self.assertEqual(replies[28 : 28 + 132], entries.entry(0))
         await service.stop()
+
+    async def test_reactor(self) -> None:
+        """The reactor of an embedding application is the same object with the same methods and parts before, during
+        and after a bookie's life."""
+        await deferLater(reactor, 0, lambda: None)  # trial, too, changes it while a test waits
+        same, before = reactor, _parts(reactor)
+        self.assertIn("callLater", before)
+        service = await self.start()
+        client = await self.connect(service.port)
+        entries = run(1, 0, 10, bytes(100))
+        client.transport.write(adds(entries))  # type: ignore[union-attr]
+        await client.take(28 * 10)
+        during = _parts(reactor)
+        client.transport.loseConnection()  # type: ignore[union-attr]
+        await service.stop()
+        from twisted.internet import reactor as installed
+
+        self.assertIs(installed, same)
+        for parts in (during, _parts(reactor)):
+            changed = [name for name, part in before.items() if not _same(parts.get(name), part)]
+            self.assertEqual(changed, [])
 
     async def test_http(self) -> None:
         """The heartbeat answers."""

@@ -2,15 +2,24 @@
 
 import socket
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, cast
 
 from twisted.internet.abstract import FileDescriptor
 from twisted.internet.error import ConnectionAborted, ConnectionDone, ConnectionLost
 from twisted.internet.tcp import Connector, Port
+from twisted.logger import ILogObserver, formatEvent, globalLogPublisher
+from twisted.trial.unittest import SynchronousTestCase
 from zope.interface.verify import verifyObject
 
 from bookkeeper_twisted.protocol.client.direct_client import DirectConnector
-from bookkeeper_twisted.protocol.direct_transport import GATHER_SIZE, MAX_BURST, MAX_GATHERED, DirectConnection
+from bookkeeper_twisted.protocol.direct_transport import (
+    DIRECT,
+    GATHER_SIZE,
+    MAX_BURST,
+    MAX_GATHERED,
+    DirectConnection,
+    missing,
+)
 from bookkeeper_twisted.protocol.interfaces import IGatheringTransport
 from bookkeeper_twisted.protocol.server.direct_server import DirectPort
 
@@ -292,22 +301,31 @@ class _Beyond:
             expected = b"head" + _MUCH + b"tailchanged"
             self.assertTrue(self.read(len(expected)) == expected)
 
-        def test_writes_below(self) -> None:
-            """A layer of encryption writes through the base class: its bytes keep their place."""
-            FileDescriptor.write(self.transport, b"below ")
-            self.transport.write(b"above ")
-            FileDescriptor.writeSequence(self.transport, [b"below", b"."])
-            self.assertEqual(self.read(18), b"below above below.")
-
         def test_encrypted(self) -> None:
-            """Once a layer of encryption is in, nothing is sent past it."""
-            self.protocol.write = self.protocol.writeSequence = lambda _: None  # type: ignore[attr-defined]
+            """Once there is a layer of encryption all writes go through the base class, behind what was queued before;
+            the base class passes them to the layer, if this Python has one."""
+            above: list[bytes] = []
+            self.transport.write(_MUCH)
+            self.protocol.write = above.append  # type: ignore[attr-defined]
+            self.protocol.writeSequence = above.extend  # type: ignore[attr-defined]
             self.transport.TLS = True
             self.transport.write(b"a")
             self.transport.writeSequence([b"b", memoryview(b"c")])
-            self.peer.setblocking(False)
-            self.assertRaises(BlockingIOError, self.peer.recv, 1)
+            FileDescriptor.write(self.transport, b"encrypted ")
+            FileDescriptor.writeSequence(self.transport, [b"by", b" layer"])
+            layered = hasattr(self.transport, "startTLS")
+            expected = _MUCH + (b"" if layered else b"abc") + b"encrypted by layer"
+            self.assertTrue(self.read(len(expected)) == expected)
+            self.assertEqual(above, [b"a", b"b", b"c"] if layered else [])
             self.transport.TLS = False
+
+        def test_closed(self) -> None:
+            """What is queued is freed with the connection."""
+            self.transport.write(_MUCH)
+            self.assertGreater(self.transport._queued, 0)
+            self.transport.abortConnection()
+            self.lose()
+            self.assertEqual((self.transport._queued, len(self.transport._pieces)), (0, 0))
 
         def test_slow_peer(self) -> None:
             """What waits for a slow peer is sent from where it was, not copied with every event."""
@@ -325,6 +343,28 @@ class DirectServerTests(AcceptedTestCase, _Beyond.Tests):
     """The end that was accepted."""
 
     port_class = DirectPort
+
+
+class MissingTests(SynchronousTestCase):
+    """The check of what is borrowed from Twisted."""
+
+    def test_this_version(self) -> None:
+        """The version of Twisted that is installed has all of it."""
+        self.assertTrue(DIRECT)
+        self.assertEqual(missing(), [])
+
+    def test_missing(self) -> None:
+        """What a version lacks is named, and logged in one line."""
+        lines: list[Any] = []
+        observer = cast(ILogObserver, lines.append)
+        globalLogPublisher.addObserver(observer)
+        self.addCleanup(globalLogPublisher.removeObserver, observer)
+        names = missing({Port: ("transport", "_gone"), Connector: ("_going",)})
+        self.assertEqual(names, ["Port._gone", "Connector._going"])
+        self.assertEqual(missing({Port: ("transport",)}), [])
+        [line] = [formatEvent(line) for line in lines]
+        self.assertIn("Port._gone", line)
+        self.assertIn("slower", line)
 
 
 class DirectClientTests(DialledTestCase, _Beyond.Tests):

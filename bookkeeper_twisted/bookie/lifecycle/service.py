@@ -247,8 +247,7 @@ class BookieService(Service):
 
     async def _bind(self) -> None:
         address = listening_address(self._config)
-        busy_poll = self._config.busy_poll_micros / 1e6
-        endpoint = DirectServerEndpoint(self._reactor, self._config.bookie_port, _BACKLOG, address, busy_poll)
+        endpoint = DirectServerEndpoint(self._reactor, self._config.bookie_port, _BACKLOG, address)
         listening = await endpoint.listen(self._gate)
         self.port = listening.getHost().port
         self._then_undo(lambda: _stop_listening(listening))

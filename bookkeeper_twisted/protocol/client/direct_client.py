@@ -1,4 +1,4 @@
-"""The client's end of connections that send at once (:mod:`bookkeeper_twisted.protocol.direct_transport`)."""
+"""The client's end of connections that send inside the write (:mod:`bookkeeper_twisted.protocol.direct_transport`)."""
 
 from typing import Any
 
@@ -6,7 +6,7 @@ from twisted.internet.interfaces import IConnector
 from twisted.internet.posixbase import PosixReactorBase
 from twisted.internet.tcp import Client, Connector
 
-from ..direct_transport import DirectConnection
+from ..direct_transport import DIRECT, DirectConnection
 
 
 class DirectClient(DirectConnection, Client):
@@ -21,14 +21,14 @@ class DirectConnector(Connector):
 
 
 class _Dialling:
-    """A reactor whose outgoing connections send at once.  Twisted's endpoints do the rest with it as ever: names,
+    """A reactor whose outgoing connections send inside the write.  Twisted's endpoints do the rest with it: names,
     time-outs, cancellation."""
 
     def __init__(self, reactor: PosixReactorBase) -> None:
         self._reactor = reactor
 
     def __getattr__(self, name: str) -> Any:
-        return getattr(self._reactor, name)  # so are asked, too, the interfaces it provides
+        return getattr(self._reactor, name)  # the interfaces it provides included
 
     def connectTCP(
         self, host: str, port: int, factory: Any, timeout: float = 30, bindAddress: Any = None
@@ -38,9 +38,10 @@ class _Dialling:
         return connector
 
 
-def dialling_directly(reactor: Any) -> Any:
-    """What client endpoints are given for a reactor, so that their connections send at once.
+def dialling_directly(reactor: Any, direct: bool = DIRECT) -> Any:
+    """Return what client endpoints need in the place of a reactor, so that their connections send inside the write.
 
-    A reactor that does not make its connections from sockets itself (in memory, completion ports) is given as it is.
+    A reactor that does not make its connections from sockets itself (in memory, completion ports) is returned as it
+    is, and so is every reactor if ``direct`` is false.  The reactor itself is never changed.
     """
-    return _Dialling(reactor) if isinstance(reactor, PosixReactorBase) else reactor
+    return _Dialling(reactor) if direct and isinstance(reactor, PosixReactorBase) else reactor

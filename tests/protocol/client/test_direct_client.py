@@ -182,3 +182,8 @@ class OtherReactorTests(SynchronousTestCase):
         """They connect in their own way."""
         reactor = MemoryReactorClock()
         self.assertIs(dialling_directly(reactor), reactor)
+
+    def test_not_supported(self) -> None:
+        """With a version of Twisted that lacks what is borrowed, every reactor connects in its own way."""
+        reactor = new_reactor(self)
+        self.assertIs(dialling_directly(reactor, direct=False), reactor)

@@ -7,6 +7,7 @@ from twisted.internet.error import CannotListenError, ConnectionDone
 from twisted.internet.interfaces import IStreamServerEndpoint
 from twisted.internet.posixbase import PosixReactorBase
 from twisted.internet.protocol import ServerFactory
+from twisted.internet.tcp import Port
 from twisted.internet.testing import MemoryReactorClock
 from twisted.python.failure import Failure
 from twisted.trial.unittest import SynchronousTestCase
@@ -17,38 +18,21 @@ from bookkeeper_twisted.protocol.server.direct_server import DirectPort, DirectS
 from ..loopback import AcceptedTestCase, new_reactor
 
 
-class _Poller:
-    answered = False
-
-
-class PollingTests(AcceptedTestCase):
-    """What a connection tells the poller of its port."""
+class PortTests(AcceptedTestCase):
+    """The listening port."""
 
     port_class = DirectPort
 
     def test_kind(self) -> None:
-        """A port's connections send at once."""
+        """Connections of the port send inside the write."""
         self.assertIsInstance(self.transport, DirectServer)
-
-    def test_answered(self) -> None:
-        """Only what is written while something is received is an answer."""
-        poller: Any = _Poller()
-        self.port.poller = poller  # type: ignore[attr-defined]
-        self.transport.write(b"not asked for")
-        self.peer.sendall(b"x")
-        self.turn_until(lambda: self.protocol.received)
-        self.assertFalse(poller.answered)
-        self.protocol.dataReceived = self.transport.write  # type: ignore[method-assign]
-        self.peer.sendall(b"x")
-        self.assertEqual(self.read(14), b"not asked forx")
-        self.assertTrue(poller.answered)
 
 
 class EndpointTests(SynchronousTestCase):
     """The endpoint that makes such transports."""
 
-    def listen(self, reactor: Any, port: int = 0, interface: str = "127.0.0.1") -> "Deferred[Any]":
-        endpoint = DirectServerEndpoint(reactor, port, 7, interface)
+    def listen(self, reactor: Any, port: int = 0, interface: str = "127.0.0.1", **more: bool) -> "Deferred[Any]":
+        endpoint = DirectServerEndpoint(reactor, port, 7, interface, **more)
         verifyObject(IStreamServerEndpoint, endpoint)
         return endpoint.listen(ServerFactory())
 
@@ -60,6 +44,12 @@ class EndpointTests(SynchronousTestCase):
         self.assertIsInstance(port, DirectPort)
         self.assertIsInstance(reactor, PosixReactorBase)
         self.assertEqual(port.backlog, 7)
+
+    def test_not_supported(self) -> None:
+        """With a version of Twisted that lacks what is borrowed, the reactor's own port listens."""
+        port = self.successResultOf(self.listen(new_reactor(self), direct=False))
+        self.addCleanup(port.connectionLost, Failure(ConnectionDone()))
+        self.assertIs(type(port), Port)
 
     def test_taken(self) -> None:
         """An address that is taken is a failure."""
