@@ -8,7 +8,7 @@ workloads of :mod:`.workloads`, and judges the ratios by :mod:`.targets`; it wri
 ``results.svg``.  It wants Java, and Maven or a folder of Apache's jars.
 
 ``python -m benchmarks buffers`` and ``python -m benchmarks pool`` measure parts of the client against other ways to
-do the same, as ratios of one process.
+do the same, as ratios of one process; ``python -m benchmarks doors`` the two ways to asyncio.
 
 With ``--raw FILE`` an external generator takes the place of ours where it offers the operation.
 Timings on a shared machine are noisy: compare figures of one run, as ratios.

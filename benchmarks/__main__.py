@@ -3,10 +3,10 @@
 import sys
 from collections.abc import Callable, Sequence
 
-from . import buffers, check, compare, pool
+from . import buffers, check, compare, doors, pool
 
 COMMANDS: dict[str, Callable[[Sequence[str]], int]] = {
-    "buffers": buffers.main, "compare": compare.main, "pool": pool.main,
+    "buffers": buffers.main, "compare": compare.main, "doors": doors.main, "pool": pool.main,
 }  # fmt: skip
 """By first argument; whatever else it is belongs to the self-check."""
 

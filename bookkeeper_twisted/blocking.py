@@ -12,185 +12,214 @@
 
 Theory of operation.  The first connection starts one daemon thread with a reactor of its own, which all
 connections of the process share; a reactor of the application, Twisted's or asyncio's, is not touched.  A
-call hands its work to that thread and waits.  Errors are those of the client, raised in the caller.
-Ctrl-C while a call waits cancels it: an append that was cancelled may be written all the same.  Objects may
-be used from several threads; the appends of one thread keep their order.
+call runs its work in that thread and waits.  Errors are those of the client, raised in the caller.  Every call takes a
+``timeout`` in seconds; once it is over the call is cancelled and raises ``TimeoutError``, and Ctrl-C cancels
+it too.  An append that was cancelled may be written all the same.  Objects may be used from several threads; the
+appends of one thread keep their order.
 """
 
-import threading
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping, Sequence
-from concurrent.futures import Future
-from typing import Any, TypeVar
-
-from twisted.internet.defer import Deferred
-from twisted.internet.epollreactor import EPollReactor
-from twisted.python.failure import Failure
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, Generic, Self, TypeVar
 
 from . import client
-from .config.bookie import ClientConfig
+from .client.interfaces import IPlacementPolicy
+from .client.steps import take
+from .config.client import ClientConfig
 from .ledger.entry_batch import EntryBatch
-from .model import DigestType, Entry, LedgerMetadata
+from .model import DigestType, Entry, LedgerMetadata, WriteFlag
+from .reactor_thread import ReactorThread
 
-T = TypeVar("T")
+__all__ = ["AdvLedgerWriter", "BookKeeper", "LedgerReader", "LedgerWriter", "ReactorThread"]
+
+WriterT = TypeVar("WriterT", bound=client.LedgerWriter | client.AdvLedgerWriter)
 
 _LISTED_AT_ONCE = 1000
-
-
-class ReactorThread:
-    """A reactor in a daemon thread, started by the first who needs it."""
-
-    def __init__(self) -> None:
-        self._lock = threading.Lock()
-        self._reactor: Any = None
-
-    @property
-    def reactor(self) -> Any:
-        """The reactor, running."""
-        with self._lock:
-            if self._reactor is None:
-                self._reactor = EPollReactor()
-                run = threading.Thread(target=self._reactor.run, args=(False,), name="bookkeeper", daemon=True)
-                run.start()
-            return self._reactor
-
-    def wait(self, work: Callable[[], Awaitable[T]]) -> T:
-        """Runs ``work`` on the reactor's thread and waits for what it gives."""
-        reactor = self.reactor
-        outcome: Future[T] = Future()
-        running: list[Deferred[T]] = []
-
-        async def run() -> T:
-            return await work()
-
-        def begin() -> None:
-            running.append(Deferred.fromCoroutine(run()))
-            running[0].addCallbacks(outcome.set_result, failed)
-
-        def failed(failure: Failure) -> None:
-            outcome.set_exception(failure.value)
-
-        reactor.callFromThread(begin)
-        try:
-            return outcome.result()
-        except KeyboardInterrupt:
-            # queued after begin, so there is something to cancel
-            reactor.callFromThread(lambda: running[0].cancel())
-            raise
-
 
 _thread = ReactorThread()
 
 
 class BookKeeper:
-    """A connection to a cluster; see :class:`bookkeeper_twisted.client.BookKeeper`."""
+    """A client of one cluster; see :class:`bookkeeper_twisted.client.BookKeeper`."""
 
     def __init__(self, inner: client.BookKeeper, thread: ReactorThread) -> None:
-        """Use :meth:`connect`."""
+        """:param inner: a client on the reactor of ``thread``; closed with this object."""
         self._inner = inner
+        self._wait = thread.wait
         self._thread = thread
 
     @classmethod
-    def connect(cls, uri: str, config: ClientConfig | None = None, thread: ReactorThread = _thread) -> "BookKeeper":
-        """Connects to the cluster of a metadata service URI."""
-        return cls(thread.wait(lambda: client.BookKeeper.connect(thread.reactor, uri, config)), thread)
+    def connect(
+        cls, uri: str, config: ClientConfig | None = None, placement: IPlacementPolicy | None = None,
+        metrics: client.ClientMetrics | None = None, *, thread: ReactorThread = _thread, timeout: float | None = None,
+    ) -> Self:  # fmt: skip
+        """Connect to the cluster of a metadata service URI.
+
+        See :meth:`bookkeeper_twisted.client.BookKeeper.connect`.
+        """
+        connect = client.BookKeeper.connect
+        return cls(thread.wait(lambda: connect(thread.reactor, uri, config, placement, metrics), timeout), thread)
 
     def create_ledger(
         self, ensemble_size: int = 3, write_quorum: int = 2, ack_quorum: int = 2, password: bytes = b"",
         digest_type: DigestType = DigestType.CRC32C, custom_metadata: Mapping[str, bytes] | None = None,
+        write_flags: WriteFlag = WriteFlag.NONE, *, timeout: float | None = None,
     ) -> "LedgerWriter":  # fmt: skip
-        """A new ledger and its only writer."""
+        """Create a ledger; return its only writer.  See :meth:`bookkeeper_twisted.client.BookKeeper.create_ledger`."""
         create = self._inner.create_ledger
-        inner = self._thread.wait(
-            lambda: create(ensemble_size, write_quorum, ack_quorum, password, digest_type, custom_metadata)
-        )
-        return LedgerWriter(inner, self._thread)
+        parts = (ensemble_size, write_quorum, ack_quorum, password, digest_type, custom_metadata, write_flags)
+        return LedgerWriter(self._wait(lambda: create(*parts), timeout), self._thread)
 
-    def open_ledger(self, ledger_id: int, password: bytes = b"", recover: bool = True) -> "LedgerReader":
-        """A reader; a ledger that is not closed is recovered, unless that is not wanted."""
-        inner = self._thread.wait(lambda: self._inner.open_ledger(ledger_id, password, recover))
-        return LedgerReader(inner, self._thread)
+    def create_ledger_adv(
+        self, ledger_id: int | None = None, ensemble_size: int = 3, write_quorum: int = 2, ack_quorum: int = 2,
+        password: bytes = b"", digest_type: DigestType = DigestType.CRC32C,
+        custom_metadata: Mapping[str, bytes] | None = None, write_flags: WriteFlag = WriteFlag.NONE,
+        *, timeout: float | None = None,
+    ) -> "AdvLedgerWriter":  # fmt: skip
+        """Create a ledger whose entries the caller numbers.
 
-    def delete_ledger(self, ledger_id: int) -> None:
-        """Removes a ledger."""
-        self._thread.wait(lambda: self._inner.delete_ledger(ledger_id))
+        See :meth:`bookkeeper_twisted.client.BookKeeper.create_ledger_adv`.
+        """
+        create = self._inner.create_ledger_adv
+        parts = (ensemble_size, write_quorum, ack_quorum, password, digest_type, custom_metadata, write_flags)
+        return AdvLedgerWriter(self._wait(lambda: create(ledger_id, *parts), timeout), self._thread)
 
-    def list_ledgers(self) -> Iterator[int]:
-        """The ids of all ledgers in ascending order."""
+    def open_ledger(
+        self, ledger_id: int, password: bytes | None = b"", recover: bool = True, *, timeout: float | None = None
+    ) -> "LedgerReader":
+        """Open a ledger for reading; see :meth:`bookkeeper_twisted.client.BookKeeper.open_ledger`."""
+        opened = self._wait(lambda: self._inner.open_ledger(ledger_id, password, recover), timeout)
+        return LedgerReader(opened, self._thread)
+
+    def delete_ledger(self, ledger_id: int, *, timeout: float | None = None) -> None:
+        """Remove a ledger; see :meth:`bookkeeper_twisted.client.BookKeeper.delete_ledger`."""
+        self._wait(lambda: self._inner.delete_ledger(ledger_id), timeout)
+
+    def list_ledgers(self, *, timeout: float | None = None) -> Iterator[int]:
+        """Iterate over the ids of all ledgers in ascending order.
+
+        :param timeout: of each call to the metadata store.
+        """
         ids = self._inner.list_ledgers()
-        while part := self._thread.wait(lambda: _taken(ids, _LISTED_AT_ONCE)):
+        while part := self._wait(lambda: take(ids, _LISTED_AT_ONCE), timeout):
             yield from part
 
-    def ledger_metadata(self, ledger_id: int) -> LedgerMetadata:
-        """What is stored of a ledger."""
-        return self._thread.wait(lambda: self._inner.ledger_metadata(ledger_id)).value
+    def ledger_metadata(self, ledger_id: int, *, timeout: float | None = None) -> LedgerMetadata:
+        """Read what is stored of a ledger; see :meth:`bookkeeper_twisted.client.BookKeeper.ledger_metadata`."""
+        return self._wait(lambda: self._inner.ledger_metadata(ledger_id), timeout).value
 
-    def close(self) -> None:
-        """Closes all connections."""
-        self._thread.wait(self._inner.close)
+    def close(self, *, timeout: float | None = None) -> None:
+        """Close all connections.  Ledgers are not closed: that is for their writers."""
+        self._wait(self._inner.close, timeout)
 
-    def __enter__(self) -> "BookKeeper":
+    def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *_: object) -> None:
         self.close()
 
+    def __repr__(self) -> str:
+        return f"<blocking {self._inner!r}>"
 
-class LedgerWriter:
-    """Appends to one ledger; see :class:`bookkeeper_twisted.client.LedgerWriter`."""
 
-    def __init__(self, inner: client.LedgerWriter, thread: ReactorThread) -> None:
+class _Writer(Generic[WriterT]):
+    """What both kinds of writers share."""
+
+    def __init__(self, inner: WriterT, thread: ReactorThread) -> None:
         self._inner = inner
-        self._thread = thread
+        self._wait = thread.wait
         self.ledger_id = inner.ledger_id
 
     @property
     def last_add_confirmed(self) -> int:
-        """The highest id up to which every append is acknowledged, -1 if none."""
+        """The highest id up to which every entry is acknowledged and synced, -1 if none."""
         return self._inner.last_add_confirmed
 
-    def append(self, data: bytes) -> int:
-        """Appends one entry; returns its id once it is durable."""
-        return self._thread.wait(lambda: self._inner.append(data))
+    @property
+    def last_add_pushed(self) -> int:
+        """The last id given out, -1 if none."""
+        return self._inner.last_add_pushed
 
-    def append_many(self, payloads: Sequence[bytes]) -> tuple[int, int]:
-        """Appends entries; returns first and last id once all are durable.  Much faster than one by one."""
-        return self._thread.wait(lambda: self._inner.append_many(payloads))
+    @property
+    def length(self) -> int:
+        """Bytes of all payloads up to :attr:`last_add_pushed`."""
+        return self._inner.length
+
+    @property
+    def metadata(self) -> LedgerMetadata:
+        """The metadata as last seen by this writer."""
+        return self._inner.metadata
+
+    def force(self, *, timeout: float | None = None) -> None:
+        """Sync every entry that is acknowledged; needed with deferred sync only."""
+        self._wait(self._inner.force, timeout)
+
+    def close(self, *, timeout: float | None = None) -> None:
+        """Close the ledger after its last confirmed entry; appends made before are completed first."""
+        self._wait(self._inner.close, timeout)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
+        """Close; an error of the body is not hidden by one of the close."""
+        if kind is None:
+            self.close()
+        else:
+            self._wait(lambda: self._inner.close().addErrback(lambda failure: None))
+
+    def __repr__(self) -> str:
+        return f"<blocking {self._inner!r}>"
+
+
+class LedgerWriter(_Writer[client.LedgerWriter]):
+    """Appends to one ledger; see :class:`bookkeeper_twisted.client.LedgerWriter`."""
+
+    def append(self, data: bytes, *, timeout: float | None = None) -> int:
+        """Append one entry; return its id once it is durable."""
+        return self._wait(lambda: self._inner.append(data), timeout)
+
+    def append_many(self, payloads: Sequence[bytes], *, timeout: float | None = None) -> tuple[int, int]:
+        """Append entries; return first and last id once all are durable.  Much faster than one by one."""
+        return self._wait(lambda: self._inner.append_many(payloads), timeout)
 
     def appender(
         self, when_full: client.WhenFull = client.WhenFull.BLOCK, patience: float | None = None
     ) -> client.ThreadAppender:
-        """What any thread appends with, without waiting for each entry: what was offered is durable once a flush is."""
+        """Make what any thread appends with and no wait for each entry; offers are durable once a flush is."""
 
         async def made() -> client.ThreadAppender:
             return self._inner.appender(when_full, patience)
 
-        return self._thread.wait(made)
+        return self._wait(made)
 
-    def close(self) -> None:
-        """Closes the ledger."""
-        self._thread.wait(self._inner.close)
 
-    def __enter__(self) -> "LedgerWriter":
-        return self
+class AdvLedgerWriter(_Writer[client.AdvLedgerWriter]):
+    """Writes entries under ids that the caller gives; see :class:`bookkeeper_twisted.client.AdvLedgerWriter`."""
 
-    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
-        """Closes; an error of the body is not hidden by one of the close."""
-        if kind is None:
-            self.close()
-        else:
-            self._thread.wait(lambda: self._inner.close().addErrback(lambda failure: None))
+    def write(self, entry_id: int, data: bytes, *, timeout: float | None = None) -> int:
+        """Write one entry; return its id once it and everything before it is durable.
+
+        Without a timeout an id behind a gap waits until another thread fills the gap.
+        """
+        return self._wait(lambda: self._inner.write(entry_id, data), timeout)
 
 
 class LedgerReader:
     """Reads one ledger; iterating gives all its entries.
 
-    See :class:`bookkeeper_twisted.client.LedgerReader`.
+    See :class:`bookkeeper_twisted.client.LedgerReader`.  The timeout of an iteration is that of each of its steps.
     """
 
     def __init__(self, inner: client.LedgerReader, thread: ReactorThread) -> None:
         self._inner = inner
         self._thread = thread
+        self._wait = thread.wait
         self.ledger_id = inner.ledger_id
+
+    @property
+    def metadata(self) -> LedgerMetadata:
+        """The newest metadata seen."""
+        return self._inner.metadata
 
     @property
     def last_add_confirmed(self) -> int:
@@ -202,45 +231,79 @@ class LedgerReader:
         """Bytes of all payloads."""
         return self._inner.length
 
-    def read(self, first: int, last: int) -> list[Entry]:
-        """The entries ``first .. last``."""
-        return self._thread.wait(lambda: self._inner.read(first, last))
+    @property
+    def is_closed(self) -> bool:
+        """Whether the *ledger* is closed, so that nothing will ever be added to it."""
+        return self._inner.is_closed
 
-    def read_entry(self, entry_id: int) -> Entry:
-        """One entry."""
-        return self._thread.wait(lambda: self._inner.read_entry(entry_id))
+    def read(self, first: int, last: int, *, timeout: float | None = None) -> list[Entry]:
+        """Read the entries ``first .. last``."""
+        return self._wait(lambda: self._inner.read(first, last), timeout)
 
-    def batches(self, start: int = 0, end: int | None = None) -> Iterator[EntryBatch]:
-        """Batches of the entries ``start .. end`` (default: the LAC), read ahead; one wait for each."""
-        batches = self._inner.batches(start, end)
-        while part := self._thread.wait(lambda: _taken(batches, 1)):
-            yield from part
+    def read_entry(self, entry_id: int, *, timeout: float | None = None) -> Entry:
+        """Read one entry."""
+        return self._wait(lambda: self._inner.read_entry(entry_id), timeout)
 
-    def entries(self, start: int = 0, end: int | None = None) -> Iterator[Entry]:
-        """The entries ``start .. end``, one by one, read as :meth:`batches`."""
-        for batch in self.batches(start, end):
+    def read_unconfirmed(self, first: int, last: int, *, timeout: float | None = None) -> list[Entry]:
+        """Read entries that were perhaps never acknowledged, and that a recovery may drop."""
+        return self._wait(lambda: self._inner.read_unconfirmed(first, last), timeout)
+
+    def read_batch(
+        self, start: int, max_count: int = 0, max_size: int = 0, *, timeout: float | None = None
+    ) -> EntryBatch:
+        """Read consecutive entries from ``start`` on, at least one, maybe fewer than asked for.
+
+        See :meth:`bookkeeper_twisted.client.LedgerReader.read_batch`.
+        """
+        return self._wait(lambda: self._inner.read_batch(start, max_count, max_size), timeout)
+
+    def batches(self, start: int = 0, end: int | None = None, *, timeout: float | None = None) -> Iterator[EntryBatch]:
+        """Iterate over batches of the entries ``start .. end`` (default: the LAC), read ahead; one wait for each."""
+        return self._iterate(self._inner.batches(start, end), timeout)
+
+    def entries(self, start: int = 0, end: int | None = None, *, timeout: float | None = None) -> Iterator[Entry]:
+        """Iterate over the entries ``start .. end``, one by one, read as :meth:`batches`."""
+        for batch in self.batches(start, end, timeout=timeout):
             yield from batch
 
     def __iter__(self) -> Iterator[Entry]:
         return self.entries()
 
-    def close(self) -> None:
-        """Ends the handle."""
-        self._thread.wait(self._inner.close)
+    def tail(self, start: int = 0, *, timeout: float | None = None) -> Iterator[Entry]:
+        """Iterate over the entries from ``start`` on, each as soon as it is confirmed, until the ledger is closed.
 
-    def __enter__(self) -> "LedgerReader":
+        Open the ledger with ``recover=False`` for this: a recovery ends its writer.
+        """
+        return self._iterate(self._inner.tail(start), timeout)
+
+    def _iterate(self, items: Any, timeout: float | None) -> Iterator[Any]:
+        try:
+            while part := self._wait(lambda: take(items, 1), timeout):
+                yield from part
+        finally:
+            self._thread.begin(items.aclose)  # not waited for: this may be garbage collected on any thread
+
+    def read_last_add_confirmed(self, *, timeout: float | None = None) -> int:
+        """Ask the bookies how far the ledger came, until no write set can know more."""
+        return self._wait(self._inner.read_last_add_confirmed, timeout)
+
+    def try_read_last_add_confirmed(self, *, timeout: float | None = None) -> int:
+        """Ask the bookies how far the ledger came; believe the first that knows more than this handle."""
+        return self._wait(self._inner.try_read_last_add_confirmed, timeout)
+
+    def read_last_add_confirmed_and_entry(self, entry_id: int, timeout: float) -> client.Confirmed:
+        """Wait until an entry is confirmed, ``timeout`` seconds at most; return it with the LAC."""
+        return self._wait(lambda: self._inner.read_last_add_confirmed_and_entry(entry_id, timeout))
+
+    def close(self, *, timeout: float | None = None) -> None:
+        """End the handle; the ledger is not touched."""
+        self._wait(self._inner.close, timeout)
+
+    def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *_: object) -> None:
         self.close()
 
-
-async def _taken(items: AsyncIterator[T], count: int) -> list[T]:
-    """Up to ``count`` more of an iteration; none at its end."""
-    found: list[T] = []
-    while len(found) < count:
-        try:
-            found.append(await anext(items))
-        except StopAsyncIteration:
-            break
-    return found
+    def __repr__(self) -> str:
+        return f"<blocking {self._inner!r}>"

@@ -37,8 +37,11 @@ OURS: dict[str, frozenset[str]] = {
     "client": LAYER_0 | {"client", "codec", "ledger", "metadata", "protocol"},
     "http": _DOORS_OURS | {"http"},
     "cli": _DOORS_OURS | {"http", "cli"},
-    "testing": _DOORS_OURS | {"http", "testing"},
-    "blocking": LAYER_0 | {"client", "ledger"},
+    "testing": _DOORS_OURS | {"http", "testing", "aio", "aio_reactor", "blocking"},
+    "aio": LAYER_0 | {"aio_reactor", "client", "ledger"},
+    "aio_reactor": LAYER_0,
+    "blocking": LAYER_0 | {"reactor_thread", "client", "ledger"},
+    "reactor_thread": LAYER_0,
     "__main__": frozenset({"cli"}),
     "": frozenset(),
 }
@@ -58,7 +61,7 @@ OUTSIDE: dict[str, frozenset[str]] = {
     "metadata": _TWISTED | {"kazoo"},
     **dict.fromkeys(("protocol", "bookie"), _TWISTED),
     "client": _TWISTED,
-    "blocking": _TWISTED,
+    **dict.fromkeys(("aio", "aio_reactor", "blocking", "reactor_thread"), _TWISTED),
     "http": _TWISTED | {"prometheus_client"},
     "cli": _TWISTED | {"prometheus_client"},
     "testing": _TWISTED | {"hypothesis"},
@@ -73,7 +76,7 @@ WORLD = frozenset(
 
 # The production adapters, and what each of them is the door to.
 DOORS: dict[str, frozenset[str]] = {
-    "blocking.py": frozenset({"threading"}),
+    "reactor_thread.py": frozenset({"threading"}),
     "storage/filesystem.py": frozenset({"os", "fcntl", "mmap"}),
     "storage/index/run_index.py": frozenset({"sqlite3"}),
     "bookie/executor.py": frozenset({"threading", "queue"}),

@@ -15,6 +15,7 @@ from bookkeeper_twisted.cli.production import make_bookie
 from bookkeeper_twisted.config.bookie import BookieConfig
 from bookkeeper_twisted.errors import (
     ClientClosedError,
+    IllegalOperationError,
     InvalidMetadataUriError,
     LedgerClosedError,
     NoSuchLedgerMetadataError,
@@ -82,6 +83,30 @@ class BlockingTests(SynchronousTestCase):
         self.assertRaises(NotEnoughBookiesError, self.bk.create_ledger)
         self.assertRaises(InvalidMetadataUriError, BookKeeper.connect, "nothing://x", thread=THREAD)
 
+    def test_timeout(self) -> None:
+        """An append behind a gap waits no longer than it may, and is written once the gap is filled."""
+        with self.bk.create_ledger_adv(None, 1, 1, 1) as ledger:
+            self.assertRaises(TimeoutError, ledger.write, 1, b"one", timeout=0.05)
+            self.assertEqual(ledger.write(0, b"zero", timeout=5), 0)
+        with self.bk.open_ledger(ledger.ledger_id) as reader:
+            self.assertEqual([e.data for e in reader], [b"zero", b"one"])
+
+    def test_tail(self) -> None:
+        """A tail gives what another thread appends; without news it ends with the timeout."""
+        ledger = self.bk.create_ledger(1, 1, 1)
+        reader = self.bk.open_ledger(ledger.ledger_id, recover=False)
+        self.assertRaises(TimeoutError, next, reader.tail(timeout=0.05))
+
+        def write() -> None:
+            with ledger:
+                for n in range(3):
+                    ledger.append(b"%d" % n)
+
+        writer = threading.Thread(target=write)
+        writer.start()
+        self.assertEqual([e.data for e in reader.tail(timeout=10)], [b"0", b"1", b"2"])
+        writer.join()
+
     def test_error_in_the_body(self) -> None:
         """An error in the body of a writer is what is seen; the ledger is closed all the same."""
 
@@ -126,6 +151,44 @@ class ReactorThreadTests(SynchronousTestCase):
         """It is started once, and is not the one of this process."""
         self.assertIs(THREAD.reactor, THREAD.reactor)
         self.assertIsNot(THREAD.reactor, reactor)
+
+    def test_timeout(self) -> None:
+        """A call that takes too long is cancelled, and says how long it had."""
+        causes: list[Any] = []
+        ended = threading.Event()
+
+        async def work() -> None:
+            try:
+                await Deferred()
+            except CancelledError as error:
+                causes.append(error)
+                ended.set()
+                raise
+
+        error = self.assertRaises(TimeoutError, THREAD.wait, work, 0.01)
+        self.assertEqual(str(error), "no result within 0.01 s; the call is cancelled")
+        self.assertTrue(ended.wait(5))
+        self.assertEqual(len(causes), 1)
+
+    def test_timeout_of_the_work(self) -> None:
+        """A TimeoutError of the work itself comes as it is."""
+
+        async def work() -> None:
+            raise TimeoutError("my own")
+
+        error = self.assertRaises(TimeoutError, THREAD.wait, work, 5)
+        self.assertEqual(str(error), "my own")
+
+    def test_own_thread(self) -> None:
+        """A blocking call on the reactor's thread is refused: it would wait for itself."""
+
+        async def nothing() -> None:
+            pass
+
+        async def work() -> None:
+            THREAD.wait(nothing)
+
+        self.assertRaises(IllegalOperationError, THREAD.wait, work)
 
     def test_interrupt(self) -> None:
         """Ctrl-C while a call waits cancels what it waits for and reaches the caller."""

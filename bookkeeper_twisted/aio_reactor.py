@@ -1,0 +1,102 @@
+"""A Twisted reactor that an asyncio loop runs, and the wait for a Deferred in a coroutine of asyncio.
+
+Theory of operation.  The clients of one loop share one reactor, made with the first of them.  It registers its
+sockets and timers with the loop and has no thread, no waker and no signal handlers of its own.  It ends with the last
+client, or with the loop: ``asyncio.run`` closes the asynchronous generators of its loop, and one of them ends the
+reactor.  ``python -m benchmarks doors`` measures it beside a reactor in a thread of its own.
+"""
+
+import asyncio
+from collections.abc import AsyncGenerator, Awaitable
+from typing import Any, TypeVar, cast
+from weakref import WeakKeyDictionary
+
+from twisted.internet.asyncioreactor import AsyncioSelectorReactor
+from twisted.internet.defer import Deferred
+from twisted.internet.posixbase import PosixReactorBase
+from twisted.python.failure import Failure
+
+T = TypeVar("T")
+
+
+class LoopReactor(AsyncioSelectorReactor):
+    """A reactor whose end does not end the loop that runs it.
+
+    :ivar users: clients that are open.
+    """
+
+    def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
+        super().__init__(loop)
+        self.users = 0
+        self._life = self._live()
+
+    async def begin(self) -> None:
+        """Starts it; to be awaited in the loop."""
+        self.startRunning(installSignalHandlers=False)
+        await anext(self._life)
+
+    async def end(self) -> None:
+        """Stops its threads and closes its sockets."""
+        await self._life.aclose()
+
+    async def _live(self) -> AsyncGenerator[None, None]:
+        try:
+            yield
+        finally:
+            self.fireSystemEvent("shutdown")
+            for call in self.getDelayedCalls():
+                call.cancel()  # the loop may go on
+
+    def installWaker(self) -> None:
+        """Does nothing: calls from threads wake the loop."""
+
+    def crash(self) -> None:
+        """Ends this reactor and not the loop."""
+        PosixReactorBase.crash(self)
+
+
+_reactors: WeakKeyDictionary[asyncio.AbstractEventLoop, LoopReactor] = WeakKeyDictionary()
+
+
+async def acquire_reactor() -> LoopReactor:
+    """Return the reactor of the running loop for one more user, which is to call :func:`release_reactor`."""
+    loop = asyncio.get_running_loop()
+    reactor = _reactors.get(loop)
+    if reactor is None:
+        reactor = _reactors[loop] = LoopReactor(loop)
+        await reactor.begin()
+    reactor.users += 1
+    return reactor
+
+
+async def release_reactor(reactor: LoopReactor) -> None:
+    """End the reactor if this was its last user."""
+    reactor.users -= 1
+    if not reactor.users:
+        _reactors.pop(asyncio.get_running_loop(), None)
+        await reactor.end()
+
+
+async def result_of(work: Awaitable[T]) -> T:
+    """Wait in a coroutine of asyncio for a Deferred or a coroutine of Twisted; cancelling this cancels it."""
+    deferred = work if isinstance(work, Deferred) else Deferred.fromCoroutine(_as_coroutine(work))
+    future: asyncio.Future[T] = asyncio.get_running_loop().create_future()
+
+    def succeeded(result: T) -> None:
+        if not future.done():
+            future.set_result(result)
+
+    def failed(failure: Failure) -> None:
+        if not future.done():
+            future.set_exception(cast(BaseException, failure.value))
+
+    deferred.addCallbacks(succeeded, failed)
+    try:
+        return await future
+    except asyncio.CancelledError:
+        deferred.cancel()
+        raise
+
+
+async def _as_coroutine(work: Awaitable[Any]) -> Any:
+    return await work

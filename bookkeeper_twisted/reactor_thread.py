@@ -1,0 +1,82 @@
+"""A reactor in a daemon thread, and calls from other threads that wait for their results there."""
+
+import threading
+from collections.abc import Awaitable, Callable
+from concurrent.futures import Future
+from typing import Any, TypeVar
+
+from twisted.internet.defer import Deferred
+from twisted.internet.epollreactor import EPollReactor
+from twisted.python.failure import Failure
+
+from .errors import IllegalOperationError
+
+T = TypeVar("T")
+
+
+class ReactorThread:
+    """A reactor in a daemon thread, started with its first use."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._reactor: Any = None
+        self._thread: threading.Thread | None = None
+
+    @property
+    def reactor(self) -> Any:
+        """The reactor, running."""
+        with self._lock:
+            if self._reactor is None:
+                self._reactor = EPollReactor()
+                self._thread = threading.Thread(
+                    target=self._reactor.run, args=(False,), name="bookkeeper", daemon=True
+                )  # fmt: skip
+                self._thread.start()
+            return self._reactor
+
+    def wait(self, work: Callable[[], Awaitable[T]], timeout: float | None = None) -> T:
+        """Run ``work`` on the reactor's thread and wait for its result.
+
+        Ctrl-C while this waits, and the end of the timeout, cancel the work.
+
+        :param timeout: seconds; None waits for ever.
+        :raises TimeoutError: there was no result in time.
+        :raises bookkeeper_twisted.errors.IllegalOperationError: called on the reactor's thread, which would wait for
+            itself.
+        """
+        if threading.current_thread() is self._thread:
+            raise IllegalOperationError("a blocking call on the thread of its reactor would never end")
+        outcome, cancel = self.begin(work)
+        try:
+            return outcome.result(timeout)
+        except BaseException as error:
+            if not outcome.done():
+                cancel()
+                if isinstance(error, TimeoutError):
+                    raise TimeoutError(f"no result within {timeout:g} s; the call is cancelled") from None
+            elif isinstance(error, TimeoutError):
+                return outcome.result()  # it came at the last moment, or this is its own error
+            raise
+
+    def begin(self, work: Callable[[], Awaitable[T]]) -> tuple["Future[T]", Callable[[], None]]:
+        """Run ``work`` on the reactor's thread.
+
+        :returns: its result to be, and what cancels it; both are for any thread.
+        """
+        reactor = self.reactor
+        outcome: Future[T] = Future()
+        running: list[Deferred[T]] = []
+
+        async def run() -> T:
+            return await work()
+
+        def failed(failure: Failure) -> None:
+            outcome.set_exception(failure.value)
+
+        def start() -> None:
+            running.append(Deferred.fromCoroutine(run()))
+            running[0].addCallbacks(outcome.set_result, failed)
+
+        reactor.callFromThread(start)
+        # a cancellation is queued after the start, so there is something to cancel
+        return outcome, lambda: reactor.callFromThread(lambda: running[0].cancel())

@@ -1,0 +1,147 @@
+"""A cluster in memory for the tests of applications, behind each of the three doors of the client."""
+
+from collections.abc import AsyncIterator, Callable, Iterator
+from contextlib import asynccontextmanager, contextmanager
+from typing import cast
+
+import attrs
+from twisted.internet.defer import Deferred
+from twisted.internet.interfaces import IReactorFromThreads, IReactorTime
+
+from .. import aio, blocking
+from ..aio_reactor import acquire_reactor, release_reactor, result_of
+from ..client import BookKeeper
+from ..client.shared_result import SharedResult
+from ..client.writing.threads import Threads, system_threads
+from ..config.client import ClientConfig
+from ..metadata.embedded.memory import MemoryStore
+from ..metadata.interfaces import IRegistration
+from ..model import BookieServiceInfo
+from .bookies import MemoryBookies
+from .simulation.streams import stream
+
+
+class MemoryCluster:
+    """Bookies and a metadata store in memory: no socket, no file, no thread.
+
+    Bookies are named ``bookie-0``, ``bookie-1``...  They answer one turn of the clock after they were asked, fence, and
+    keep entries for recoveries as real ones do; ``cluster.bookies["bookie-0"]`` has the switches that make
+    one fail (:class:`~.memory_bookie.MemoryBookie`).
+
+    :param clock: ``twisted.internet.task.Clock`` in synchronous tests, or a reactor.
+    :ivar bookies: by name.
+    """
+
+    def __init__(self, clock: IReactorTime, bookies: int = 3, seed: int = 0) -> None:
+        self.bookies = MemoryBookies(clock)
+        self._clock = clock
+        self._chance = stream(seed, "cluster")
+        self._store = MemoryStore()
+        self._driver = self._store.driver(clock)
+        self._ready: SharedResult[None] = SharedResult()
+        self._ready.run(self._open([f"bookie-{i}" for i in range(bookies)]))
+
+    async def _open(self, bookie_ids: list[str]) -> None:
+        await self._driver.open()
+        for bookie_id in bookie_ids:
+            await self.start_bookie(bookie_id)
+
+    @property
+    def _registration(self) -> IRegistration:
+        return cast(IRegistration, self._driver.registration)
+
+    def connect(self, config: ClientConfig | None = None) -> "Deferred[BookKeeper]":
+        """Make a client of this cluster, as :meth:`bookkeeper_twisted.client.BookKeeper.connect` does of a real one."""
+        return Deferred.fromCoroutine(self._connect(config))
+
+    async def _connect(self, config: ClientConfig | None) -> BookKeeper:
+        await self._ready.wait()
+        driver = self._store.driver(self._clock)
+        await driver.open()
+        bookies = self.bookies.open_flow()
+        return BookKeeper(self._clock, driver, bookies, self._chance, config, threads=self._threads())
+
+    def _threads(self) -> Threads:
+        """Those of the operating system; a clock that no reactor runs is advanced in the thread that appends."""
+        threads = system_threads(self._clock)
+        if IReactorFromThreads.providedBy(self._clock):
+            return threads
+
+        def call(what: Callable[[], None]) -> None:
+            self._clock.callLater(0, what)
+
+        return attrs.evolve(threads, call=call)
+
+    async def start_bookie(self, bookie_id: str) -> None:
+        """Let a bookie take connections and ledgers: a new one, or one that was stopped, with the entries it had."""
+        self.bookies[bookie_id].up = True
+        await self._registration.register_bookie(bookie_id, False, BookieServiceInfo())
+
+    async def stop_bookie(self, bookie_id: str) -> None:
+        """Let a bookie refuse connections, and take it off the list of bookies that are there."""
+        self.bookies[bookie_id].up = False
+        await self._registration.unregister_bookie(bookie_id)
+
+
+class AioMemoryCluster:
+    """A :class:`MemoryCluster` for asyncio; made by :func:`aio_cluster`."""
+
+    def __init__(self, inner: MemoryCluster) -> None:
+        self._inner = inner
+        self.bookies = inner.bookies
+
+    async def connect(self, config: ClientConfig | None = None) -> aio.BookKeeper:
+        """Make a client of this cluster."""
+        return aio.BookKeeper(await result_of(self._inner.connect(config)))
+
+    async def start_bookie(self, bookie_id: str) -> None:
+        """See :meth:`MemoryCluster.start_bookie`."""
+        await result_of(self._inner.start_bookie(bookie_id))
+
+    async def stop_bookie(self, bookie_id: str) -> None:
+        """See :meth:`MemoryCluster.stop_bookie`."""
+        await result_of(self._inner.stop_bookie(bookie_id))
+
+
+class BlockingMemoryCluster:
+    """A :class:`MemoryCluster` for plain code; made by :func:`blocking_cluster`."""
+
+    def __init__(self, inner: MemoryCluster, thread: blocking.ReactorThread) -> None:
+        self._inner = inner
+        self._thread = thread
+        self.bookies = inner.bookies
+
+    def connect(self, config: ClientConfig | None = None) -> blocking.BookKeeper:
+        """Make a client of this cluster."""
+        return blocking.BookKeeper(self._thread.wait(lambda: self._inner.connect(config)), self._thread)
+
+    def start_bookie(self, bookie_id: str) -> None:
+        """See :meth:`MemoryCluster.start_bookie`."""
+        self._thread.wait(lambda: self._inner.start_bookie(bookie_id))
+
+    def stop_bookie(self, bookie_id: str) -> None:
+        """See :meth:`MemoryCluster.stop_bookie`."""
+        self._thread.wait(lambda: self._inner.stop_bookie(bookie_id))
+
+
+@asynccontextmanager
+async def aio_cluster(bookies: int = 3) -> AsyncIterator[AioMemoryCluster]:
+    """Make a cluster in memory for a test that runs in asyncio."""
+    reactor = await acquire_reactor()
+    try:
+        yield AioMemoryCluster(MemoryCluster(reactor, bookies))
+    finally:
+        await release_reactor(reactor)
+
+
+_thread = blocking.ReactorThread()
+
+
+@contextmanager
+def blocking_cluster(bookies: int = 3) -> Iterator[BlockingMemoryCluster]:
+    """Make a cluster in memory for a test of plain code."""
+
+    async def make() -> MemoryCluster:
+        return MemoryCluster(_thread.reactor, bookies)
+
+    yield BlockingMemoryCluster(_thread.wait(make), _thread)

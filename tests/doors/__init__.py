@@ -1,0 +1,1 @@
+"""One suite of behaviour for the three doors of the client: Deferreds, asyncio, blocking calls."""

@@ -1,0 +1,148 @@
+"""asyncio's door: the reactor on the loop, its end, cancellation."""
+
+import asyncio
+import threading
+from typing import Any
+
+from twisted.internet.defer import CancelledError, Deferred
+from twisted.trial.unittest import SynchronousTestCase
+
+from bookkeeper_twisted.aio import BookKeeper
+from bookkeeper_twisted.aio_reactor import acquire_reactor, release_reactor, result_of
+from bookkeeper_twisted.errors import InvalidMetadataUriError, NoSuchLedgerMetadataError
+from bookkeeper_twisted.testing.cluster import aio_cluster
+
+
+class ReactorTests(SynchronousTestCase):
+    """The reactor of a loop."""
+
+    def test_shared(self) -> None:
+        """Clients of one loop share its reactor, which ends with the last of them; the next one gets another."""
+
+        async def run() -> None:
+            first = await acquire_reactor()
+            second = await acquire_reactor()
+            self.assertIs(first, second)
+            await release_reactor(first)
+            self.assertTrue(first.running)
+            await release_reactor(second)
+            self.assertFalse(first.running)
+            third = await acquire_reactor()
+            self.assertIsNot(third, first)
+            await release_reactor(third)
+
+        asyncio.run(run())
+
+    def test_loop_goes_on(self) -> None:
+        """The end of a client does not end the loop."""
+
+        async def run() -> int:
+            async with await BookKeeper.connect("memory:"):
+                pass
+            await asyncio.sleep(0)
+            return 7
+
+        self.assertEqual(asyncio.run(run()), 7)
+
+    def test_end_of_the_loop(self) -> None:
+        """A loop that ends with an open client ends the reactor, its threads included."""
+        directory = self.mktemp()
+
+        async def run() -> Any:
+            bk = await BookKeeper.connect(f"sqlite:///{directory}")
+            self.assertGreater(threading.active_count(), before)
+            return bk._reactor
+
+        before = threading.active_count()
+        reactor = asyncio.run(run())
+        self.assertFalse(reactor.running)
+        self.assertEqual(threading.active_count(), before)
+
+    def test_failed_connect(self) -> None:
+        """A connection that cannot be made leaves no reactor."""
+
+        async def run() -> None:
+            reactor = await acquire_reactor()
+            with self.assertRaises(InvalidMetadataUriError):
+                await BookKeeper.connect("nothing://x")
+            self.assertEqual(reactor.users, 1)
+            await release_reactor(reactor)
+
+        asyncio.run(run())
+
+    def test_timers(self) -> None:
+        """Timers of the reactor fire on the loop."""
+
+        async def run() -> list[str]:
+            reactor = await acquire_reactor()
+            calls: list[str] = []
+            fired: Deferred[None] = Deferred()
+            reactor.callLater(0.01, fired.callback, None)
+            reactor.callLater(0, calls.append, "soon")
+            reactor.callFromThread(calls.append, "thread")
+            await result_of(fired)
+            await release_reactor(reactor)
+            return sorted(calls)
+
+        self.assertEqual(asyncio.run(run()), ["soon", "thread"])
+
+
+class ResultTests(SynchronousTestCase):
+    """Waiting for what Twisted does."""
+
+    def test_cancel(self) -> None:
+        """Cancelling a task cancels the Deferred it waits for, and the task ends as asyncio wants it."""
+        causes: list[Any] = []
+
+        async def run() -> None:
+            never: Deferred[None] = Deferred()
+            never.addErrback(lambda failure: causes.append(failure.type))
+            task = asyncio.ensure_future(result_of(never))
+            await asyncio.sleep(0)
+            task.cancel()
+            with self.assertRaises(asyncio.CancelledError):
+                await task
+
+        asyncio.run(run())
+        self.assertEqual(causes, [CancelledError])
+
+    def test_timeout(self) -> None:
+        """A timeout of asyncio ends a tail that waits; the reader can be used after it."""
+
+        async def run() -> list[bytes]:
+            async with aio_cluster() as cluster, await cluster.connect() as bk:
+                ledger = await bk.create_ledger()
+                await ledger.append(b"0")
+                await ledger.append(b"1")
+                reader = await bk.open_ledger(ledger.ledger_id, recover=False)
+                found = []
+                with self.assertRaises(TimeoutError):
+                    async with asyncio.timeout(0.05):
+                        async for entry in reader.tail():
+                            found.append(entry.data)
+                await ledger.close()
+                return [*found, *[e.data async for e in reader.tail(1)]]
+
+        self.assertEqual(asyncio.run(run()), [b"0", b"1"])
+
+    def test_order(self) -> None:
+        """Appends of several tasks get their ids in the order in which the tasks begin."""
+
+        async def run() -> list[int]:
+            async with aio_cluster() as cluster, await cluster.connect() as bk, await bk.create_ledger() as ledger:
+                async with asyncio.TaskGroup() as tasks:
+                    appends = [tasks.create_task(ledger.append(b"%d" % n)) for n in range(20)]
+                return [task.result() for task in appends]
+
+        self.assertEqual(asyncio.run(run()), list(range(20)))
+
+    def test_error_in_a_task(self) -> None:
+        """An error of one task is raised in it alone."""
+
+        async def run() -> tuple[Any, Any]:
+            async with aio_cluster() as cluster, await cluster.connect() as bk:
+                return await asyncio.gather(bk.open_ledger(5), bk.create_ledger(), return_exceptions=True)
+
+        error, ledger = asyncio.run(run())
+        self.assertIsInstance(error, NoSuchLedgerMetadataError)
+        self.assertEqual(ledger.ledger_id, 0)
