@@ -290,6 +290,8 @@ class Bookie:
 
     def _missing(self, ledger_id: int, entry_id: int) -> Exception | None:
         """What memory alone can say for sure of an entry that is not cached (S5)."""
+        if entry_id < 0:  # no ledger has them; -1 stands for the last entry, and does not come here
+            return BadRequestError(ledger_id, detail=f"entry id {entry_id}")
         handle = self._handles.find(ledger_id)
         if handle is None:
             return NoSuchLedgerError(ledger_id)

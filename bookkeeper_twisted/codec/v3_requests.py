@@ -4,7 +4,7 @@ import struct
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from ..errors import CodecError, Status
+from ..errors import Status
 from ..model import EntryRun
 from . import messages as m
 from . import v3_replies
@@ -32,8 +32,7 @@ def scan(data: bytes, at: int, limit: int, items: list[object]) -> tuple[int, bo
 
     :param items: gets runs, messages and refusals, in order.
     :returns: where it stopped, and whether that is an incomplete frame; else it is one that is not V3.
-    :raises CodecError: a frame is over the limit, or names an operation and lacks its message; ``items``
-        has what came before.
+    :raises CodecError: a frame is over the limit, or is no request; ``items`` has what came before.
     """
     runs = _RunBuilder(items)
     view = memoryview(data)
@@ -171,14 +170,13 @@ def _accept(request: wire_pb.Request, runs: _RunBuilder) -> None:
 
 
 def _accept_cold(request: wire_pb.Request, header: Header, runs: _RunBuilder) -> None:
-    """Everything but adds and reads, which are only here if they lack their message."""
+    """Everything but adds and reads, which are only here if they lack their message: that has no ids to answer with,
+    so the answer is bare."""
     name, read = _READERS.get(header.operation, ("", None))
     if read is not None and request.HasField(name):  # type: ignore[arg-type]
         read(getattr(request, name), header, runs)
         return
-    missing = _MISSING.get(header.operation)
-    if missing is None:
-        raise CodecError(f"V3 {Operation(header.operation).name} without its message")
+    missing = _MISSING.get(header.operation, _unserved)
     runs.other(missing(header))
 
 
@@ -306,14 +304,11 @@ _READERS: dict[int, tuple[str, _Reader]] = {
     Operation.BATCH_READ: ("batchReadRequest", _batch_read),
 }  # fmt: skip
 
-# Operations whose message may be missing, or is never read; without the others there are no ids to answer with.
+# Operations whose message may be missing, or whose refusal has a message of its own.
 _MISSING: dict[int, Callable[[Header], object]] = {
     Operation.AUTH: lambda header: m.AuthRequest(header, "", b""),
     Operation.BOOKIE_INFO: m.BookieInfoRequest,
     Operation.START_TLS: lambda header: RejectedRequest(
         header, Status.EBADREQ, encode_response(m.StartTlsResponse(header, Status.EBADREQ))
     ),
-    Operation.BATCH_READ: _unserved,
-    Operation.RANGE_READ: _unserved,
-    Operation.RANGE_ADD: _unserved,
 }

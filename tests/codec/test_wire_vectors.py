@@ -67,6 +67,9 @@ def _describe_request(frame: Frame, item: object) -> str:
     return v3_request(item) if frame.wire == 3 else v2_request(item)
 
 
+_NO_MESSAGE = "no-submessage"
+
+
 def _missing_message(frame: Frame) -> bool:
     """A V3 operation without its message, which some operations bear."""
     return frame.wire == 3 and "{" not in frame.meaning and "field 109" not in frame.meaning
@@ -116,7 +119,8 @@ class RequestTests(SynchronousTestCase):
         self.assertLess(ignored, 20)
 
     def test_hand_made_closes(self) -> None:
-        """A connection Java's bookie closed for its bytes has an error here, and no other has one."""
+        """A connection Java's bookie closed for its bytes has an error here, and no other has one; but a missing
+        message is refused here."""
         for scenario in scenarios():
             for conn in scenario.formats:
                 decoder = ServerDecoder()
@@ -124,7 +128,7 @@ class RequestTests(SynchronousTestCase):
                     if frame.op == "TLS":
                         break
                     decoder.receive(frame.data)
-                closed = scenario.hand_made and conn in scenario.closed_by_bookie
+                closed = scenario.hand_made and conn in scenario.closed_by_bookie and _NO_MESSAGE not in scenario.name
                 self.assertEqual(decoder.error is not None, closed, f"{scenario.name} {conn}: {decoder.error}")
 
     def test_refusals(self) -> None:
@@ -138,6 +142,8 @@ class RequestTests(SynchronousTestCase):
                 continue  # Java stores an entry under other ids than those it answers with
             if "field 109" in frame.meaning:
                 continue  # Java serves no V3 batch read
+            if _NO_MESSAGE in scenario.name and frame.conn in scenario.closed_by_bookie:
+                continue  # Java ends the connection
             self.assertIn(item.reply, [reply.data for reply in scenario.stream(frame.conn, RESPONSE)], str(frame))
             compared += 1
         self.assertGreater(compared, 40)

@@ -111,7 +111,9 @@ def _v2_refused() -> Iterator[Row]:
         yield Row(f"V2 batch read of version {version}", 2, batch, Status.EBADVERSION)
     yield Row("V2 fencing read of version 1", 2, _v2(2, _ids(Bystander.LEDGER, 0), 1, version=1), Status.EUA)
     yield Row("V2 read of an unknown ledger", 2, v2.encode_reads(REFUSED_LEDGER, [0]), Status.ENOLEDGER)
-    yield Row("V2 read of entry -2", 2, v2.encode_reads(Bystander.LEDGER, [-2]), Status.ENOENTRY)
+    yield Row("V2 read of entry -2", 2, v2.encode_reads(Bystander.LEDGER, [-2]), Status.EBADREQ)
+    batch = v2.encode_batch_read(BatchRead(2, 2, 0, Bystander.LEDGER, -2, 9, 1, 100))
+    yield Row("V2 batch read of entry -2", 2, batch, Status.EBADREQ)
 
 
 def _v2_odd_but_good() -> Iterator[Row]:
@@ -130,11 +132,6 @@ def _v3_closed() -> Iterator[Row]:
     yield Row("V3 cut in the header", 3, v3_frame(header_field(Operation.READ, 9)[:4]), CLOSED)
     yield Row("V3 body of negative length", 3, _v3(Operation.ADD, v3.ADD_KEY + b"\xff" * 9 + b"\x01"), CLOSED)
     yield Row("V3 read without an entry id", 3, _v3(Operation.READ, bytes_field(v3.READ_KEY, b"\x08\x01")), CLOSED)
-    for operation in (
-        Operation.ADD, Operation.READ, Operation.WRITE_LAC, Operation.READ_LAC, Operation.FORCE_LEDGER,
-        Operation.LIST_ENTRIES,
-    ):  # fmt: skip
-        yield Row(f"V3 {operation.name} without its message", 3, _v3(operation), CLOSED)
 
 
 def _v3_refused() -> Iterator[Row]:
@@ -150,7 +147,16 @@ def _v3_refused() -> Iterator[Row]:
     for version in (1, 2):
         add = _v3_add(ledger, 0, entry(ledger, 0), version)
         yield Row(f"V3 add of version {version}", 3, add, Status.EBADVERSION)
-    for operation in (Operation.RANGE_READ, Operation.RANGE_ADD, Operation.BATCH_READ, Operation.START_TLS):
+    for operation in (
+        Operation.ADD, Operation.READ, Operation.WRITE_LAC, Operation.READ_LAC, Operation.FORCE_LEDGER,
+        Operation.LIST_ENTRIES, Operation.BATCH_READ,
+    ):  # fmt: skip
+        yield Row(f"V3 {operation.name} without its message", 3, _v3(operation), Status.EBADREQ)
+    known = Bystander.LEDGER
+    yield Row("V3 read of entry -2", 3, v3.encode_reads(known, [-2]), Status.EBADREQ)
+    batch = v3.encode_batch_read(BatchRead(3, 3, 0, known, -2, 9, 1, 100))
+    yield Row("V3 batch read of entry -2", 3, batch, Status.EBADREQ)
+    for operation in (Operation.RANGE_READ, Operation.RANGE_ADD, Operation.START_TLS):
         yield Row(f"V3 {operation.name} that nobody serves", 3, _v3(operation), Status.EBADREQ)
     header = Header(3, 3, Operation.READ, 9)
     fence = ReadRequest(header, -1, -1, fence=True, master_key=KEY)

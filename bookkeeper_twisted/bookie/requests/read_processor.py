@@ -7,7 +7,7 @@ from twisted.internet.defer import Deferred
 
 from ...codec.runs import ReadRun
 from ...codec.strides import stretches
-from ...errors import NoSuchEntryError, Status
+from ...errors import Status
 from ...model import INVALID_ENTRY_ID, EntryRun
 from .context import RequestContext
 from .session import RequestSession
@@ -255,6 +255,4 @@ async def read_entry_or_last(context: RequestContext, ledger_id: int, entry_id: 
     """One entry; -1 asks for the last."""
     if entry_id == INVALID_ENTRY_ID:
         return (await read_last(context, ledger_id))[1]
-    if entry_id < 0:
-        raise NoSuchEntryError(ledger_id, entry_id)
     return await read_entry(context, ledger_id, entry_id)

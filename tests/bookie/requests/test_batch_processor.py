@@ -64,6 +64,16 @@ class BatchTestCase(SynchronousTestCase):
         return len(entries_of(reply))
 
 
+class OddIdTests(BatchTestCase):
+    """Entry ids that no entry has."""
+
+    def test_below_the_last(self) -> None:
+        """-1 stands for the last entry; below it, the request is bad, with a fence too."""
+        for wire in (2, 3):
+            for flags, key in ((0, None), (FENCE, KEY)):
+                self.assertIs(self.ask(request(wire, -2, 1, 1000, flags, key)).status, Status.EBADREQ)
+
+
 class LimitTests(BatchTestCase):
     """How many entries there are."""
 

@@ -56,6 +56,11 @@ class V3TestCase(SynchronousTestCase):
 class FencingReadTests(V3TestCase):
     """Reads that fence."""
 
+    def test_odd_id(self) -> None:
+        """An entry id below -1 is a bad request, with a fence and without."""
+        for more in ({"fence": True, "master_key": KEY}, {"previous_lac": 1}):
+            self.assertIs(self.ask(self.read(-2, **more)).status, Status.EBADREQ)
+
     def test_waits_for_the_fence(self) -> None:
         """S2: the reply comes behind the sync of the fence record, with the entry and without a LAC."""
         self.send(self.read(2, fence=True, master_key=KEY))

@@ -70,7 +70,7 @@ class MemoryTests(ReadTestCase):
         """Missing entries and ledgers get their status."""
         self.assertEqual(self.ask(1, [100])[100].status, Status.ENOENTRY)
         self.assertEqual(self.ask(2, [0])[0].status, Status.ENOLEDGER)
-        self.assertEqual(self.ask(1, [-2])[-2].status, Status.ENOENTRY)
+        self.assertEqual(self.ask(1, [-2])[-2].status, Status.EBADREQ)
 
     def test_last(self) -> None:
         """Entry -1 is the last one; a V2 reply has the id that was asked for."""

@@ -34,6 +34,9 @@ NOT_OURS = {
     "long-poll-woken": "time stamps of notices",
     "-sorted": "another ledger storage; the same requests are there for the one that ours is like",
 }
+OURS = {"v2/read-odd-forms-sorted"}
+"""Of those that are not, what ours does as this other storage."""
+
 OTHERWISE = {
     "explicit-lac-crc32": "an explicit LAC never goes back (S13)",
     "explicit-lac-mac": "an explicit LAC never goes back (S13)",
@@ -43,6 +46,9 @@ OTHERWISE = {
     "batch-read-request-field-109": "V3 batch reads exist",
     "ids-disagree": "adds whose ids disagree are refused",
     "v3/long-poll": "time stamps of notices",
+    "v2/read-odd-forms": "an entry id below -1 is a bad request, as with Java's other storages",
+    "v3/negative-entry": "an entry id below -1 is a bad request",
+    "no-submessage": "a request without its message is refused, and the connection goes on",
 }
 
 
@@ -80,7 +86,7 @@ class CapturedConversationTests(SynchronousTestCase):
         """The same frames come back on each connection, and the same connections are closed."""
         spoken = 0
         for scenario in scenarios():
-            if any(part in scenario.name for part in (*NOT_OURS, *OTHERWISE)):
+            if scenario.name not in OURS and any(part in scenario.name for part in (*NOT_OURS, *OTHERWISE)):
                 continue
             conversation = _Conversation(scenario)
             for conn, peer in conversation.peers.items():
@@ -89,7 +95,7 @@ class CapturedConversationTests(SynchronousTestCase):
                     self.assertEqual(_frames(peer.replies()), expected)
                     self.assertEqual(peer.ended, conn in scenario.closed_by_bookie)
                     spoken += 1
-        self.assertGreater(spoken, 150)
+        self.assertGreater(spoken, 148)
 
     def test_listed_differences(self) -> None:
         """Where ours is better on purpose the statuses of its answers are still sane, and nothing closes."""
