@@ -72,7 +72,7 @@ class Watchdog:
 
     def arm(self) -> None:
         """Begin to interrupt the main thread."""
-        signal.signal(signal.SIGALRM, self._tick)
+        signal.signal(signal.SIGALRM, self.tick)
         interval = min(1.0, self._seconds)
         signal.setitimer(signal.ITIMER_REAL, interval, interval)
 
@@ -86,8 +86,8 @@ class Watchdog:
 
     def ended(self) -> str:
         """The test has ended: no bound holds until the next begins; returns the overrun."""
-        faulthandler.cancel_dump_traceback_later()
         self._deadline = self._most_bytes = float("inf")
+        faulthandler.cancel_dump_traceback_later()
         return self.overrun
 
     def disarm(self) -> None:
@@ -99,7 +99,13 @@ class Watchdog:
     def _stop_at_the_latest(self) -> None:
         faulthandler.dump_traceback_later(self._deadline - seconds() + self._grace, exit=True)
 
-    def _tick(self, signum: int, frame: FrameType | None) -> None:
+    def tick(self, signum: int, frame: FrameType | None) -> None:
+        """Handle a signal.
+
+        :raises Overrun: the test in progress is over a bound.
+        """
+        if self._deadline == float("inf"):
+            return  # between two tests
         now = seconds()
         if self._deadline - now > self._grace:
             self._stop_at_the_latest()

@@ -2,6 +2,7 @@
 
 import struct
 from collections.abc import Iterator
+from itertools import product
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -179,6 +180,31 @@ class RunTests(SynchronousTestCase):
                 other = EntryRun(2, 5, count, run.data, run.stride)
                 self.assertEqual(self.assertRaises(DigestMatchError, digester.verify, moved).entry_id, 6)
                 self.assertIn("is ledger 1", str(self.assertRaises(DigestMatchError, digester.verify, other)))
+
+    def test_stranger_in_a_batch(self) -> None:
+        """A well-sealed entry of another ledger or place is named at any place of a batch, even or uneven (S18)."""
+        for digest_type in DigestType:
+            digester = Digester(digest_type, b"pw")
+            for count, uneven in product((3, 40), (False, True)):
+                sizes = [5 + uneven * (i % 3) for i in range(count)]
+                good = list(digester.seal(7, 100, 99, 0, [bytes(size) for size in sizes]).entries())
+                for place, (ledger_id, shift) in product(
+                    {0, 1, count // 2, count - 1}, ((8, 0), (7, 1), (7, -1), (7, 1 << 16), (7 + (1 << 56), 0))
+                ):
+                    stranger = digester.seal(ledger_id, 100 + place + shift, 99, 0, [bytes(sizes[place])])
+                    entries = [*good[:place], stranger.data[4:], *good[place + 1 :]]
+                    run = EntryRun.of_entries(7, 100, entries)
+                    error = self.assertRaises(DigestMatchError, digester.verify, run)
+                    self.assertEqual((error.ledger_id, error.entry_id), (7, 100 + place))
+
+    def test_neighbours_that_changed_places(self) -> None:
+        """Entries of one batch in another order are refused, even and uneven."""
+        digester = Digester(DigestType.CRC32C, b"")
+        for payloads in ([b"x"] * 40, [b"x" * (1 + i % 2) for i in range(40)]):
+            entries = list(digester.seal(1, 0, -1, 0, payloads).entries())
+            entries[20], entries[22] = entries[22], entries[20]
+            run = EntryRun.of_entries(1, 0, entries)
+            self.assertEqual(self.assertRaises(DigestMatchError, digester.verify, run).entry_id, 20)
 
     def test_short_entries(self) -> None:
         """An entry with no room for header and digest is refused, wherever it is in the run."""

@@ -6,6 +6,8 @@ from pathlib import Path
 
 from twisted.trial.unittest import SynchronousTestCase
 
+from ..time_limit import Watchdog
+
 _ROOT = Path(__file__).parents[2]
 
 
@@ -56,3 +58,7 @@ class OverrunTests(SynchronousTestCase):
     def test_no_return(self) -> None:
         """A call that does not return to the interpreter ends with the process, named by its stack."""
         self.assertIn("in test_endless", self._output("Uninterruptible"))
+
+    def test_between_tests(self) -> None:
+        """While tests are loaded, or one is reported, no bound holds."""
+        Watchdog().tick(0, None)
