@@ -65,7 +65,7 @@ class Watchdog:
 
     def __init__(self, seconds: float = SECONDS, added_bytes: int = BYTES) -> None:
         self._seconds = seconds
-        self._grace = min(GRACE, seconds)
+        self._grace = min(GRACE, 2.0 + seconds)
         self._added_bytes = added_bytes
         self._deadline = self._most_bytes = float("inf")
         self.overrun = ""
@@ -73,7 +73,7 @@ class Watchdog:
     def arm(self) -> None:
         """Begin to interrupt the main thread."""
         signal.signal(signal.SIGALRM, self.tick)
-        interval = min(1.0, self._seconds)
+        interval = min(1.0, self._seconds / 4)
         signal.setitimer(signal.ITIMER_REAL, interval, interval)
 
     def began(self, test: Any) -> None:
