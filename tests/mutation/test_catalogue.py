@@ -40,7 +40,8 @@ class CatalogueTests(SynchronousTestCase):
         """The named classes have tests, and each is a plant of its room."""
         tests = list(planted_tests())
         self.assertGreater(len(tests), 30)
-        self.assertIn("tests.storage.test_journal_crash.PlantedBugTests.test_ack_before_sync", [t.test for t in tests])
+        journal = "tests.storage.journal.test_journal_crash.PlantedBugTests"
+        self.assertIn(f"{journal}.test_ack_before_sync", [t.test for t in tests])
         self.assertLessEqual({t.room for t in tests}, {p.room for p in chosen("", "")})
 
     def test_choice(self) -> None:
