@@ -107,8 +107,8 @@ class Watchdog:
         if self._deadline == float("inf"):
             return  # between two tests
         now = seconds()
-        if self._deadline - now > self._grace:
-            self._stop_at_the_latest()
+        if now < self._deadline:
+            self._stop_at_the_latest()  # anew: the processor may have been taken away meanwhile
         if now >= self._deadline:
             self.overrun = "time limit: the test was still running"
         elif resident_bytes() >= self._most_bytes:
