@@ -10,7 +10,7 @@ entry to the *write quorum* of bookies chosen from the ledger's *ensemble*; an a
 ``config`` ``metrics``  one frozen configuration value; counters that cost one attribute add
 ``codec``             bytes to requests and back, without a socket, a clock or a file
 ``storage``           the synchronous engine: journal, entry logs, indexes, caches
-``metadata``          who is alive, which ledgers exist, where their entries are
+``metadata``          which bookies are alive, which ledgers exist, where their entries are
 ``protocol``          the only ``Protocol`` subclasses: sockets to codec, replies to sockets
 ``bookie``            what a bookie promises: add, read, fence, LAC, in group commits
 ``client``            ledgers as an application sees them

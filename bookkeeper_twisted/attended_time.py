@@ -12,7 +12,7 @@ TOLERANCE = 0.1
 
 
 class AttendedTime:
-    """Seconds of a clock, less those in which the process was held up.
+    """Seconds of a clock, less the time in which the process was held up.
 
     It knows of as much as its owner's timer meets: the owner says for when a call is scheduled, and when it came.
 

@@ -1,6 +1,6 @@
 """Every exception of the package, and the one table between wire statuses and exceptions.
 
-The tree says who is at fault.  :class:`BookieError` and its children are answers of a bookie and have
+The tree says which side is at fault.  :class:`BookieError` and its children are answers of a bookie and have
 a wire status; :class:`ClientError` are made by the client; :class:`StorageError` are made by the
 engine under a bookie; :class:`MetadataError` come from the metadata store; :class:`CodecError` is the
 only thing the codec raises.  ``code`` is the public result code of Apache's client
@@ -141,7 +141,7 @@ class ProtocolVersionError(BookieError):
 
 @attrs.define(eq=False)
 class LedgerFencedError(BookieError):
-    """Somebody opened the ledger with recovery: its writer may add no more (S3)."""
+    """The ledger was opened with recovery: its writer may add no more (S3)."""
 
     status = Status.EFENCED
     text = "ledger is fenced"
@@ -324,7 +324,7 @@ class LedgerExistsError(MetadataError):
 
 
 class MetadataVersionError(MetadataError):
-    """Compare-and-set lost: somebody else wrote in between."""
+    """Compare-and-set lost: there was another write in between."""
 
     code = -17
 

@@ -198,7 +198,7 @@ class EntryRun:
 
     @classmethod
     def of_entries(cls, ledger_id: int, first: int, entries: Sequence[bytes]) -> "EntryRun":
-        """A run of entry byte strings whose ids the caller has checked."""
+        """A run of entry byte strings; the caller has checked their ids."""
         return cls(ledger_id, first, len(entries), *_lay_out(entries))
 
     @classmethod

@@ -91,7 +91,7 @@ class Engine:
         )  # fmt: skip
 
     def start(self, flush_interval: float) -> None:
-        """Begins the work that nobody asks for.
+        """Start the periodic work.
 
         :param flush_interval: seconds between checkpoints.
         """

@@ -53,7 +53,7 @@ class _Item:
 class _Group:
     """What one round of the lane has done.
 
-    :ivar items: those that are complete with it.
+    :ivar items: the items that are complete with it.
     :ivar durable: end of what is synced.
     :ivar synced: whether nothing written is left unsynced.
     :ivar began, ended: when it was taken from the queue, and when it was complete.
@@ -159,7 +159,7 @@ class GroupCommit:
             self.queued_bytes -= len(item.records)
             self._call(item, None)
         self._flush()
-        self._measure(group)  # those who wait come first
+        self._measure(group)  # waiting adds come first
         self._watch_unsynced(group.synced)
 
     def _call(self, item: _Item, error: Exception | None) -> None:

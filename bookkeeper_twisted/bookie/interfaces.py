@@ -11,7 +11,7 @@ from ..model import Entries, EntryRun
 T = TypeVar("T")
 
 AddDone = Callable[[Entries, Exception | None], None]
-"""Called with entries of an add and None, or what became of them instead."""
+"""Called with entries of an add, and None or the error that they failed with."""
 
 
 class IStorageExecutor(Interface):
@@ -81,7 +81,7 @@ class IBookie(Interface):
         """The id of the last entry stored; fails with NoSuchLedgerError, NoSuchEntryError."""
 
     def last_add_confirmed(ledger_id: int) -> int:
-        """The highest LAC this bookie has heard of in this process, -1 if none."""
+        """The highest LAC this bookie has received in this process, -1 if none."""
 
     def set_explicit_lac(ledger_id: int, master_key: bytes, body: bytes) -> "Deferred[None]":
         """Journals an explicit LAC; fires when it is durable."""

@@ -22,10 +22,10 @@ class LedgerHandle:
     :ivar adopts: whether the first key sent becomes the ledger's.
     :ivar key_journaled: whether replay finds the key: a stored key is in the index or in the journal.
     :ivar accepts: the key with which adds need neither a closer look nor a record; None if all do.
-    :ivar fencing: those who wait for the fence record; None while none is under way.
-    :ivar last_add_confirmed: the highest LAC heard of.
+    :ivar fencing: waiters for the fence record; None while none is in progress.
+    :ivar last_add_confirmed: the highest LAC received.
     :ivar lac_learned: whether what is stored was looked at for the LAC.
-    :ivar last_entry: the highest entry id heard of.
+    :ivar last_entry: the highest entry id received.
     :ivar last_complete: whether the index has been asked for that, or has nothing to say.
     """
 
@@ -71,14 +71,14 @@ class LedgerHandle:
         return key_record(self.ledger_id, self.row.master_key) if missing else b""
 
     def hear(self, lac: int) -> None:
-        """Takes note of a LAC; wakes those who wait for it."""
+        """Record a LAC and fire the waits for it."""
         if lac > self.last_add_confirmed:
             self.last_add_confirmed = lac
             if self.watches:
                 self.wake([watch for watch, previous in self.watches.items() if previous < lac], True)
 
     def wake(self, watches: Sequence[Callable[[bool], None]] | None = None, advanced: bool = False) -> None:
-        """Ends the waits of some, or all, who wait for a LAC.
+        """End some or all waits for a LAC.
 
         :param advanced: whether the LAC is the reason.
         """

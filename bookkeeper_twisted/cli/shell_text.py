@@ -41,7 +41,7 @@ def bookie_text(bookie_id: str, endpoint: Endpoint | None, address: str, name: s
 
 
 def metadata_text(metadata: LedgerMetadata) -> str:
-    """The metadata of a ledger in one line, its password included, as whoever asks may read it anyway."""
+    """The metadata of a ledger in one line, its password included: the caller may read it anyway."""
     fields: dict[str, object] = {
         "formatVersion": metadata.format_version,
         "ensembleSize": metadata.ensemble_size,

@@ -1,6 +1,6 @@
 """What an operator asks of a cluster: its ledgers, its bookies, their cookies; and how it is made.
 
-Ledgers are opened with the password their metadata hold: who may read the metadata needs no other.
+Ledgers are opened with the password in their metadata: access to the metadata is all that is needed.
 """
 
 from collections.abc import AsyncIterator, Mapping
@@ -34,10 +34,10 @@ class DiskSpace:
 
 @attrs.frozen
 class LedgerReport:
-    """A ledger and those who keep it.
+    """A ledger and the bookies that keep it.
 
-    :ivar bookies: everybody any segment names.
-    :ivar unavailable: those of them that are neither writable nor read-only.
+    :ivar bookies: the bookies of all segments.
+    :ivar unavailable: bookies of a segment that are neither writable nor read-only.
     """
 
     ledger_id: int
@@ -48,7 +48,7 @@ class LedgerReport:
 
 @asynccontextmanager
 async def cluster_admin(reactor: Any, uri: str, config: MetadataConfig | None = None) -> AsyncIterator[IClusterAdmin]:
-    """Who makes and unmakes the cluster of a metadata service URI, connected inside the context.
+    """Connect to the cluster administrator of a metadata service URI for the length of a context.
 
     :param config: of a client or of a bookie.
     :raises bookkeeper_twisted.errors.MetadataError: the metadata store cannot be reached.
@@ -111,7 +111,7 @@ class BookKeeperAdmin:
         return await self.client.open_ledger(ledger_id, metadata.password, recover)
 
     async def recover_ledger(self, ledger_id: int) -> LedgerMetadata:
-        """Closes a ledger whose writer is gone, or fences one that is not; a closed one is left as it is.
+        """Recover a ledger: fence it and close it; a closed one is left as it is.
 
         :returns: the metadata after that.
         """
@@ -140,11 +140,11 @@ class BookKeeperAdmin:
         return await self._registration.instance_id()
 
     async def writable_bookies(self) -> frozenset[str]:
-        """Those that take new ledgers."""
+        """Bookies that take new ledgers."""
         return await self._registration.writable_bookies()
 
     async def read_only_bookies(self) -> frozenset[str]:
-        """Those that only give entries."""
+        """Bookies that only serve reads."""
         return await self._registration.read_only_bookies()
 
     async def all_bookies(self) -> frozenset[str]:
@@ -187,7 +187,7 @@ class BookKeeperAdmin:
         await self._registration.write_cookie(cookie.bookie_id, cookie.encode(), None)
 
     async def update_cookie(self, cookie: Cookie, version: int) -> None:
-        """:raises bookkeeper_twisted.errors.MetadataVersionError: somebody else changed it."""
+        """:raises bookkeeper_twisted.errors.MetadataVersionError: it was changed in between."""
         if version < 0:
             raise IncorrectParameterError(f"no version of a cookie: {version}")
         await self._registration.write_cookie(cookie.bookie_id, cookie.encode(), version)

@@ -67,8 +67,8 @@ class BookKeeper:
         quarantine: Quarantine | None = None, threads: Threads | None = None,
     ) -> None:  # fmt: skip
         """:param driver: open.
-        :param quarantine: told of answers by ``bookie_client``.
-        :param threads: those of the operating system if they are left out.
+        :param quarantine: counts the answers that ``bookie_client`` gets.
+        :param threads: the operating system's if left out.
         """
         self._clock = clock
         self.metadata = driver
@@ -191,7 +191,7 @@ class BookKeeper:
         :raises bookkeeper_twisted.errors.NoSuchLedgerMetadataError: it does not exist.
         :raises bookkeeper_twisted.errors.UnauthorizedAccessError: wrong password.
         :raises bookkeeper_twisted.errors.RequestTimeoutError: too few bookies answered in time.
-        :raises bookkeeper_twisted.errors.LedgerRecoveryError: the recovery failed; anybody may try again.
+        :raises bookkeeper_twisted.errors.LedgerRecoveryError: the recovery failed; any client may try again.
         :raises bookkeeper_twisted.errors.ReadError: without recovery, too few bookies answered.
         """
         return self._run(open_reader(self._context, ledger_id, password, recover, self.recovery_rules))

@@ -134,7 +134,7 @@ class IRackResolver(Interface):
     """Knows which rack a machine is in."""
 
     async def racks(hosts: Sequence[str]) -> Mapping[str, str]:
-        """Host to rack, a path such as ``/room/rack``.  Hosts that nobody knows are left out."""
+        """Map hosts to racks, paths such as ``/room/rack``.  Unknown hosts are left out."""
 
 
 class IEnsembleChange(Interface):

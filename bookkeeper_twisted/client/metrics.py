@@ -1,7 +1,7 @@
 """What a client counts: sockets and flows by bookie, and how well requests are grouped.
 
 Everything but the writes is asked for when it is exported; a write to a socket costs two histogram
-entries.  Names are those of Apache's client where that counts the same.
+entries.  Where Apache's client counts the same, the name is the same.
 """
 
 from collections.abc import Callable

@@ -10,7 +10,7 @@ T = TypeVar("T")
 
 
 class SharedResult(Generic[T]):
-    """The outcome of one coroutine; everybody who asks gets a Deferred of its own.
+    """The outcome of one coroutine, for several callers; each gets a Deferred of its own.
 
     Cancelling one of them stops that notification only.
     """

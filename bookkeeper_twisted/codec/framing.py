@@ -1,7 +1,7 @@
 """Length-prefixed frames over a stream: limits, and the bytes that wait for the rest of their frame.
 
 A frame is ``u32 length`` and so many bytes.  The length is judged as soon as its four bytes are in, so
-nobody makes us keep a frame we would not read.
+no peer makes us keep a frame we would not read.
 """
 
 import struct

@@ -223,7 +223,7 @@ def _batch_read(data: bytes, at: int, length: int, version: int, flags: int) -> 
 
 def _key(data: bytes, at: int, length: int, fixed: int, version: int, fence: bool) -> bytes | None:
     """The key behind the fixed part.  It has to be there to fence; the Java client also sends it where
-    nobody reads it.  Versions 0 and 1 have none."""
+    no receiver reads it.  Versions 0 and 1 have none."""
     signed_version = version - 256 if version > 127 else version
     if signed_version < VERSION:
         return None

@@ -22,7 +22,7 @@ _PORT = integer(0, 65535)
 
 @attrs.frozen(kw_only=True)
 class BookieConfig(MetadataConfig):
-    """Everything a bookie can be told.  Attributes are the keys of ``bk_server.conf`` in snake case."""
+    """The configuration of a bookie.  Attributes are the keys of ``bk_server.conf`` in snake case."""
 
     # -- address and identity --
     bookie_port: int = setting("bookiePort", 3181, _PORT, "TCP port; 0 lets the system choose one")

@@ -9,7 +9,7 @@ from .settings import FRAME, MIB, derived
 
 @attrs.frozen(kw_only=True)
 class ClientConfig(MetadataConfig):
-    """Everything a client can be told."""
+    """The configuration of a client."""
 
     add_entry_timeout_sec: float = setting(
         "addEntryTimeoutSec", 5.0, decimal(0.001), "how long a bookie may take for an add", unit="s"

@@ -168,7 +168,7 @@ DIRECTORIES: Kind[tuple[str, ...]] = Kind(
 
 @attrs.frozen
 class Setting:
-    """A value somebody gave, and where."""
+    """A value that was given, and where."""
 
     key: str
     text: str
@@ -205,7 +205,7 @@ def from_options(options: Mapping[str, str]) -> list[Setting]:
 class Resolved:
     """What a stack of sources says.
 
-    :ivar values: attribute name to parsed value; what nobody set is not there.
+    :ivar values: attribute name to parsed value; only attributes that were set.
     :ivar origins: attribute name to where its value was given.
     :ivar unknown: settings whose key is not in the table.
     """

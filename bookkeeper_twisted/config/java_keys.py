@@ -2,7 +2,7 @@
 
 They belong to parts this bookie does not have (thread pools, direct memory, the RocksDB and the
 interleaved storage) or does differently.  A file written for Apache's bookie is taken as it is: these keys are
-accepted and reported once, so that nobody thinks they act; any other unknown key is a warning.
+accepted and reported once as without effect; any other unknown key is a warning.
 """
 
 UNUSED_PREFIXES = (

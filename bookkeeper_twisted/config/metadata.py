@@ -1,4 +1,4 @@
-"""What bookies and clients are told alike: how to be with a metadata store on ZooKeeper."""
+"""Keys that bookies and clients share: sessions and retries of a metadata store on ZooKeeper."""
 
 import attrs
 

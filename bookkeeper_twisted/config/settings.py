@@ -26,7 +26,7 @@ class Config:
     """The base of configurations: checked when made, loaded from sources.
 
     :ivar origins: attribute name to where its value was given; a default is not in it.
-    :ivar warnings: sentences for the log, about keys that nobody knows.
+    :ivar warnings: sentences for the log, about unknown keys.
     :ivar notes: sentences for the log, about keys that have no effect.
     """
 

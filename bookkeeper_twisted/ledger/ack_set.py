@@ -61,7 +61,7 @@ class Tally:
 
     @property
     def positions(self) -> list[int]:
-        """Those that are counted for some entry."""
+        """The positions that are counted for some entry."""
         end = -(-self._seen.bit_length() // self._count)
         return [position for position in range(end) if self._seen_by(position)]
 

@@ -21,14 +21,14 @@ LAC_AT, LENGTH_AT = 4 + 16, 4 + 24
 class EntryBatch:
     """One or more entries, ids ``first .. last``.
 
-    Iterating yields an :class:`~bookkeeper_twisted.model.Entry` for each; :attr:`payloads` costs less.  Those who
-    want no object for an entry at all take :meth:`to_arrow`, or cut :attr:`buffer` by :attr:`starts` and :attr:`sizes`.
+    Iterating yields an :class:`~bookkeeper_twisted.model.Entry` for each; :attr:`payloads` costs less.  To make
+    no object for an entry at all, take :meth:`to_arrow`, or cut :attr:`buffer` by :attr:`starts` and :attr:`sizes`.
     """
 
     __slots__ = ("_run", "_digester", "_payloads")
 
     def __init__(self, run: EntryRun, digester: Digester) -> None:
-        """:param run: entries whose ids and digests were verified."""
+        """:param run: entries; their ids and digests were verified."""
         self._run = run
         self._digester = digester
         self._payloads: Sequence[bytes] | None = None

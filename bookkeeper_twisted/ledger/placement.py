@@ -40,8 +40,8 @@ class Adherence(Enum):
 class Candidates:
     """The bookies a policy may choose from.
 
-    :ivar writable: those that take new ledgers.
-    :ivar excluded: those that must not be chosen, whether writable or not.
+    :ivar writable: bookies that take new ledgers.
+    :ivar excluded: bookies that must not be chosen, whether writable or not.
     :ivar free_bytes: free space where it is known, for draws by weight.
     """
 
@@ -54,7 +54,7 @@ def shuffled(candidates: Candidates, taken: Collection[str], chance: Chance, max
     """The bookies that may be chosen, in the order of a draw without replacement.
 
     Bookies with more free space tend to come first, where it is known.  A weight is at most
-    ``max_multiple`` medians (0: no limit); a bookie without any, or whose space is not known,
+    ``max_multiple`` medians (0: no limit); a bookie without free space, or of unknown space,
     has the smallest weight of the others, so that it is drawn at all.
     """
     # sorted: one seed gives one order

@@ -37,12 +37,12 @@ class RecoveryRules:
         return RECOVERY_ADD | HIGH_PRIORITY
 
     def is_covered(self, heard: Collection[int]) -> bool:
-        """Whether the bookies that were not heard, and so may not be fenced, cannot acknowledge an entry.
+        """Whether the bookies that did not answer, and so may not be fenced, cannot acknowledge an entry.
 
         With this no write set acknowledges anything new while entries are read, and nothing that was
         told of the LAC to an ack quorum is missed.
 
-        :param heard: positions in the last ensemble.
+        :param heard: positions in the last ensemble that answered.
         """
         return self.schedule.is_covered(heard)
 
@@ -50,7 +50,7 @@ class RecoveryRules:
         """Up to which entry nothing needs to be looked at.
 
         An ensemble begins right after the writer's LAC, so what comes before the newest one is
-        acknowledged even if its bookies have nothing to tell of.
+        acknowledged even if its bookies have no entry.
 
         :param heard_lac: the highest LAC that a bookie of the last ensemble knows, -1 if none does.
         """
@@ -75,7 +75,7 @@ class Verdict(Enum):
     NEVER_ACKNOWLEDGED = auto()
     """So many say that they do not have it that no ack quorum ever had it: the ledger ends before it."""
     UNDECIDABLE = auto()
-    """Everybody was asked, and it may or may not have been acknowledged."""
+    """All bookies were asked, and it may or may not have been acknowledged."""
 
 
 class EntryVote:

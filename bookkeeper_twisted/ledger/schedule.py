@@ -61,7 +61,7 @@ class Schedule:
             end += size
 
     def is_covered(self, heard: Collection[int]) -> bool:
-        """Whether no write set has an ack quorum of positions that were not heard (S17)."""
+        """Whether no write set has an ack quorum of positions that did not answer (S17)."""
         return all(sum(p not in heard for p in positions) < self.ack_quorum for positions in self._sets)
 
 

@@ -1,4 +1,4 @@
-"""Who is alive, which ledgers exist, and where their entries are.
+"""Metadata of a cluster: which bookies are alive, which ledgers exist, and which bookies keep their entries.
 
 Theory of operation.  A *driver* is found by the scheme of a metadata service URI among Twisted
 plugins (``memory:``, ``sqlite:///path``, ``zk+hierarchical://hosts/root``).  It gives a *registration* side

@@ -29,7 +29,7 @@ def create_driver(reactor: object, uri: str, options: MetadataOptions = DEFAULT_
 
 
 def create_cluster_admin(reactor: object, uri: str, options: MetadataOptions = DEFAULT_OPTIONS) -> IClusterAdmin:
-    """The same for who makes and unmakes clusters.
+    """Find the administrator of clusters for a URI, by the same rule.
 
     :raises InvalidMetadataUriError: as for a driver.
     """

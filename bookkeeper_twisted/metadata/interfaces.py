@@ -51,7 +51,7 @@ DEFAULT_OPTIONS = MetadataOptions()
 
 
 class IRegistration(Interface):
-    """Bookies: who is there, and their cookies."""
+    """Registration: which bookies are alive, and their cookies."""
 
     async def instance_id() -> str:
         """:raises bookkeeper_twisted.errors.NotInitializedError: the store holds no cluster."""
@@ -100,7 +100,7 @@ class IRegistration(Interface):
         :returns: the new version.
         :raises bookkeeper_twisted.errors.CookieExistsError: on create.
         :raises bookkeeper_twisted.errors.CookieNotFoundError: on replace.
-        :raises bookkeeper_twisted.errors.MetadataVersionError: somebody else wrote it.
+        :raises bookkeeper_twisted.errors.MetadataVersionError: another process has written it since.
         """
 
     async def remove_cookie(bookie_id: str, version: int) -> None: ...
@@ -163,7 +163,7 @@ class IMetadataDriver(Interface):
 class IClusterAdmin(Interface):
     """Making and unmaking the cluster that a URI names, whether there is one or not.
 
-    Nobody is asked anything: a tool confirms before it calls.  Errors are MetadataError.
+    No method asks for confirmation: a tool confirms before it calls.  Errors are MetadataError.
     """
 
     uri: str = Attribute("The metadata service URI it was made from.")
@@ -235,7 +235,7 @@ class IMetadataStore(Interface):
     def open(changed: Callable[[], None]) -> bool:
         """Begins the session.
 
-        :param changed: called by a store that can tell when anybody wrote; others are polled.
+        :param changed: called by a store that can report every write; other stores are polled.
         :returns: whether the store was made by this call.
         """
 
@@ -243,7 +243,7 @@ class IMetadataStore(Interface):
         """Ends the session and what is registered in it.  Closing twice, or unopened, is harmless."""
 
     def revision() -> object:
-        """Equal to an earlier one if nobody, this session included, has written in between."""
+        """Equal to an earlier value if there was no write in between, by this session or another."""
 
     def instance_id() -> str: ...
 

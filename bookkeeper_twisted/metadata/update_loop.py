@@ -1,6 +1,6 @@
 """Changes ledger metadata by compare-and-set, again and again until it wins or there is nothing to do.
 
-The loop is what makes a repeated write harmless whose first answer was lost: whether it was applied is
+The loop makes it harmless to repeat a write after its first answer was lost: whether it was applied is
 decided by what is stored, and a value that has the update already no longer needs it.
 """
 

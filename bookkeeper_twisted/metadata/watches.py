@@ -1,10 +1,10 @@
-"""Tells listeners what changed in an embedded store, by reading again what is watched.
+"""Calls listeners when an embedded store has changed, by reading again what is watched.
 
-A round reads the bookies, if anybody watches them, and the watched ledgers if anything was written,
-and calls the listeners whose last news differ.  Rounds never overlap.  One is run soon after
-:meth:`Watches.wake`, and for stores that cannot tell of changes, every ``interval`` seconds while there
-is a listener.  A round that fails is followed by another, also where the store tells of changes: it
-told of the one that was missed, and will not do so again.
+A round reads the bookies, if there are listeners for them, and the watched ledgers if anything was written,
+and calls the listeners that were last called with another value.  Rounds never overlap.  One is run soon after
+:meth:`Watches.wake`, and for stores that cannot report changes, every ``interval`` seconds while there
+is a listener.  A round that fails is followed by another, also where the store reports changes: it
+has reported the one that was missed, and will not do so again.
 """
 
 from collections.abc import Awaitable, Callable
@@ -33,7 +33,7 @@ class _Watch:
     """One listener.
 
     :ivar ledger_id: None for the bookies.
-    :ivar told: the last news.
+    :ivar told: the value of the last call.
     """
 
     ledger_id: int | None
@@ -44,7 +44,7 @@ class _Watch:
 class Watches:
     """The listeners of one driver.
 
-    :param interval: seconds between rounds, None if the store tells of every change.
+    :param interval: seconds between rounds, None if the store reports every change.
     """
 
     _log = Logger()
@@ -78,7 +78,7 @@ class Watches:
         return self._add(_Watch(ledger_id, listener))
 
     def wake(self) -> None:
-        """Something may have changed: a round soon, if anybody listens."""
+        """Schedule a round, since something may have changed; without listeners there is none."""
         if self._round is not None:
             self._again = True
         elif self._watches:
@@ -155,7 +155,7 @@ class Watches:
     def _tell(self, ledger_id: int | None, news: object) -> None:
         for watch in [w for w in self._watches if w.ledger_id == ledger_id and w.told != news]:
             if watch not in self._watches:
-                continue  # ended by a listener that was told before
+                continue  # ended by a listener that was called before
             watch.told = news
             if news is None:
                 self._watches.remove(watch)  # nothing comes after a deletion

@@ -2,8 +2,8 @@
 
 Theory of operation.  :mod:`.server.connection` feeds each received chunk to the connection's decoder and hands
 the items to a processor it was given.  Replies never go to the transport one by one: they are queued
-on their connection, the connection enrols in the :class:`~.server.outbox.Outbox` of the bookie, and whoever
-ends a batch (a journal group, a chunk of reads) flushes the outbox: **one** ``transport.write`` for
+on their connection, the connection enrols in the :class:`~.server.outbox.Outbox` of the bookie, and the
+end of a batch (a journal group, a chunk of reads) flushes the outbox: **one** ``transport.write`` for
 each connection that has replies (Apache's change 3837, for V2 and V3 alike).  :mod:`.direct_transport`
 turns that write into one system call, made at once; so it does with the blocks that a client writes.
 

@@ -1,4 +1,4 @@
-"""The seam between a connection and those who answer its requests."""
+"""The seam between a connection and the session that answers its requests."""
 
 from collections.abc import Iterable, Sequence
 from typing import Any
@@ -8,7 +8,7 @@ from zope.interface import Attribute, Interface
 
 
 class IServerConnection(Interface):
-    """A peer that sends requests, as those who answer them see it.  Reactor thread."""
+    """A peer that sends requests, as seen by the code that answers them.  Reactor thread."""
 
     peer: str = Attribute("Who it is, for logs.")
     closed: bool = Attribute("Whether it is gone; replies are dropped then.")

@@ -138,7 +138,7 @@ class WriteCache:
     :ivar bytes: records held.
     :ivar count: entries held.
     :ivar cost: what is held against the limit: bytes, and what runs, tails and ledgers cost beside them.
-    :ivar outgoing: a cache that nobody needs any more.  It goes piece by piece as this one grows: to free all
+    :ivar outgoing: a cache that is no longer needed.  It goes piece by piece as this one grows: to free all
         of it at once would hold the thread up for milliseconds.
     """
 
@@ -198,7 +198,7 @@ class WriteCache:
             self.outgoing = None
 
     def shrink(self, n_bytes: int) -> bool:
-        """Frees some bytes of a cache that nobody reads any more.
+        """Free some bytes of a cache that is no longer read.
 
         :returns: whether anything is left.
         """
@@ -230,7 +230,7 @@ class WriteCache:
         self.add(single)
 
     def _end_tail(self, runs: RunList) -> None:
-        """Makes the tail a run; the run is there before the tail goes, for those who look from another thread."""
+        """Make the tail a run; the run is there before the tail goes, since other threads look for either."""
         tail = runs.tail
         assert tail is not None
         runs.insert(tail.run(tail.first))

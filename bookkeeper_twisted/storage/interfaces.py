@@ -41,7 +41,7 @@ class IFile(Interface):
     def pread_resident(size: int, offset: int) -> bytes | None:
         """What :meth:`pread` gives if memory holds all ``size`` bytes, else None; never waits for the disk.
 
-        :raises OSError: ``EOPNOTSUPP``: nobody can tell here what memory holds.
+        :raises OSError: ``EOPNOTSUPP``: this file system does not report what memory holds.
         """
 
     def pread_resident_each(sizes: Sequence[int], offsets: Sequence[int]) -> list[bytes | None]:
@@ -293,11 +293,11 @@ class ILedgerStorage(Interface):
     def resident(ledger_id: int, entry_id: int, max_count: int, max_bytes: int) -> EntryRun | None:
         """As :meth:`load`, of an entry that is not :meth:`cached`, where nothing has to be waited for.
 
-        It takes one system call, so it asks for what is wanted, and for more only where somebody reads small
+        It takes one system call, so it asks for what is wanted, and for more only where a client reads small
         pieces in order: the rest is :meth:`cached` for a while then.
 
         :param max_count: entries wanted; what is returned may have more.
-        :returns: None if memory does not hold it, or something is wrong with it: :meth:`load` will tell.
+        :returns: None if memory does not hold it, or something is wrong with it: :meth:`load` raises the error.
         """
 
     def scattered(ledger_id: int, entry_ids: Sequence[int], max_bytes: int) -> "Scattered":
@@ -310,7 +310,7 @@ class ILedgerStorage(Interface):
         """The highest entry id of the ledger in the write caches, -1 if there is none."""
 
     def keep(run: EntryRun) -> None:
-        """Takes note of a run that :meth:`load` read; it is held where the system does not tell what is resident."""
+        """Record a run that :meth:`load` read; it is held where the system does not report what is resident."""
 
     def pending_bytes() -> int:
         """Bytes in the active write cache."""

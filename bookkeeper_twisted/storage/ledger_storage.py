@@ -56,7 +56,7 @@ class StorageSettings:
     unfenced_because: str = ""
 
 WINDOW = 256 * 1024
-"""What is read from memory at once for those who read small pieces in order: a system call each would cost more."""
+"""Bytes that are read from memory at once for small reads in order: a system call each would cost more."""
 
 _WINDOWS_BYTES = 16 * _MIB
 _MOST_ENDS = 1024
@@ -108,7 +108,7 @@ class LedgerStorage:
         """Opens existing directories.
 
         :param ledger_dirs: the ``current`` directories of the entry logs.
-        :param index_dirs: those of the indexes, paired by position.
+        :param index_dirs: directories of the indexes, paired by position.
         :param make_index: how an index is opened.
         :param persist_marks: writes the journal marks durably; flush lane.
         :raises StorageError: they cannot be served; the text says why and what to do.
@@ -302,7 +302,7 @@ def _open_index(fs: IFileSystem, path: str, index_path: str, make_index: IndexFa
 
 
 def _ledgers_of(directory: DirectoryStorage, number: int, count: int) -> list[LedgerRow]:
-    """:raises StorageError: a ledger lies where nobody would look for it (S5)."""
+    """:raises StorageError: a ledger lies in a directory where it would not be looked for (S5)."""
     rows = list(directory.index.ledgers())
     for row in rows:
         belongs = directory_index(row.ledger_id, count)

@@ -96,7 +96,7 @@ class Lookup:
             start = offsets[index]
             size = offsets[index + 1] - start
         if size >= CHECKSUM_BLOCK or entry_id == row.last:
-            return 0  # it may be all of a checksummed block: for those who read runs
+            return 0  # it may be all of a checksummed block: for readers of runs
         records = self.logs.get(row.log_id)
         if records is None:
             records = self.logs[row.log_id] = Records()

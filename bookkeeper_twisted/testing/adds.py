@@ -1,4 +1,4 @@
-"""Adds of entries that are sealed already, where it matters only what becomes of them."""
+"""Adds of entries that are sealed already, for tests of what follows the sealing."""
 
 from ..client.writing.frame_shape import FrameShape
 from ..client.writing.sealed_adds import SealedAdds

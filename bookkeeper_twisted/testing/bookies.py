@@ -1,4 +1,4 @@
-"""Bookies in memory behind the client's seam: they answer by the clock, and fail as they are told."""
+"""Bookies in memory behind the client's seam: they answer by the clock, and fail on demand."""
 
 from collections.abc import Callable, Iterator, Sequence
 from copy import copy

@@ -1,4 +1,4 @@
-"""One bookie in memory: its entries, and how it was told to fail."""
+"""One bookie in memory: its entries, and the faults set for it."""
 
 from collections.abc import Callable
 
@@ -117,7 +117,7 @@ class MemoryBookie:
         self.wake()
 
     def lac(self, ledger_id: int) -> int:
-        """The highest LAC that entries and explicit LACs told of."""
+        """The highest LAC of entries and explicit LACs."""
         packets = [entry[_ENTRY_LAC_AT] for entry in self.entries.get(ledger_id, {}).values()]
         packets.append(self.explicit_lacs.get(ledger_id, b"")[_LAC_AT])
         return max([int.from_bytes(lac, "big", signed=True) for lac in packets if lac], default=INVALID_ENTRY_ID)

@@ -1,4 +1,4 @@
-"""A ZooKeeper in memory: nodes, sessions, watches, and connections that break when told."""
+"""A ZooKeeper in memory: nodes, sessions, watches, and connections that break on demand."""
 
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, TypeVar
@@ -128,7 +128,7 @@ class MemoryZooKeeper:
             self._watches.append((kind, path, connection, watch))
 
     def lose_watches(self, connection: "MemoryConnection") -> None:
-        """Forgets those of a connection, and tells it."""
+        """Remove the watches of a connection and notify it."""
         self._fire(False, lambda kind, path, owner: owner is connection)
 
     def _changed(self, path: str, *kinds: str) -> None:

@@ -1,4 +1,4 @@
-"""Who a bookie is, and whether its directories agree (S6)."""
+"""The identity of a bookie, and whether its directories agree (S6)."""
 
 from collections.abc import Callable
 
@@ -23,9 +23,9 @@ def listening_address(config: BookieConfig) -> str:
 
 
 def advertised_host(config: BookieConfig, local_host: str) -> str:
-    """What clients are told.
+    """Return the host name or address that clients are given.
 
-    :param local_host: name or address of this machine, for a bookie that was told nothing.
+    :param local_host: name or address of this machine, used if none is configured.
     :raises ConfigError: that is a loopback address, which other machines would look for on themselves.
     """
     if config.advertised_address:

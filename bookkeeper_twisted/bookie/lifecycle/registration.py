@@ -1,4 +1,4 @@
-"""Whether a bookie is writable, and what the others are told of it."""
+"""Whether a bookie is writable, and its registration as such."""
 
 from twisted.internet.defer import Deferred
 from twisted.internet.interfaces import IDelayedCall, IReactorTime
@@ -16,7 +16,7 @@ class BookieRegistration:
     """One registration that follows one flag.
 
     The flag changes first, the registration after it, one change at a time: a bookie that cannot take
-    adds refuses them before anybody is told, and one that can is writable before anybody is sent to it.
+    adds refuses them before it is registered as read-only, and one that can is writable before it is registered so.
 
     :ivar mode: the flag.
     :ivar registered: whether the metadata store knows the bookie.
@@ -97,7 +97,7 @@ class BookieRegistration:
             Deferred.fromCoroutine(self._follow())
 
     async def _follow(self) -> None:
-        """Tells until what was told is what is."""
+        """Register until the registered state is the present one."""
         try:
             while self._told is not self.mode.read_only and not self._withdrawn:
                 await self._tell()

@@ -170,7 +170,7 @@ class BatchProcessor:
         return more
 
     async def _load(self, session: RequestSession, gathering: Gathering) -> bool:
-        """Brings the next entries from disk, or waits once until somebody else has brought them.
+        """Load the next entries from disk, or wait once for a load of them in progress.
 
         :returns: whether there may be more.
         """

@@ -5,7 +5,7 @@ from collections.abc import Callable
 
 
 class Permits:
-    """So many requests may be under way; who finds none left waits and is called.
+    """A number of requests may be in progress; a caller that finds no permit left waits for one.
 
     A run takes as many permits as it has requests, and may overshoot the limit by all but one of them.
 
@@ -36,10 +36,10 @@ class Permits:
         self._waiting.append(resume)
 
     def give(self, count: int) -> None:
-        """Returns permits and wakes those who wait, in turn."""
+        """Return permits and call the waiters in turn."""
         self.in_progress -= count
         if self._waking:
-            return  # who was woken gives permits back at once: the loop below goes on
+            return  # a waiter may return permits at once: the loop below goes on
         self._waking = True
         try:
             while self._waiting and self.in_progress < self._limit:

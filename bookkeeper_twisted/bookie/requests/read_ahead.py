@@ -1,4 +1,4 @@
-"""How much to read where an entry is missing from memory, and whether somebody is reading it already."""
+"""How much to read where an entry is missing from memory, and whether a load of it is in progress."""
 
 from collections import OrderedDict
 

@@ -107,7 +107,7 @@ class ReadProcessor:
     def _answer_singles(
         self, session: RequestSession, cursor: ReadCursor, singles: Sequence[int], missing: list[Piece]
     ) -> None:
-        """Answers single reads of one ledger by one look-up; those it does not find, one by one."""
+        """Answer single reads of one ledger by one look-up; entries that it does not find, one by one."""
         run, pieces = cursor.run, cursor.pieces
         ledger_id = run.ledger_ids[singles[0]]
         found = self._bookie.scattered(ledger_id, [run.entry_ids[index] for index in singles], _ROW_BYTES)

@@ -9,7 +9,7 @@ _log = Logger()
 
 
 def status_of(error: BaseException) -> Status:
-    """The status a peer is told.  An error nobody foresaw is logged, and a bad request for the peer."""
+    """Return the wire status of an error.  An error that is not foreseen is logged and becomes a bad request."""
     if isinstance(error, BookieError):
         return error.status
     if isinstance(error, StorageError | OSError | CancelledError):

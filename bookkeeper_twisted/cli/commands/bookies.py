@@ -28,7 +28,7 @@ async def listbookies(shell: ShellContext, options: Namespace) -> int:
 
 
 async def bookieinfo(shell: ShellContext, options: Namespace) -> int:
-    """Prints the space of the writable bookies; those that do not say it make the command fail."""
+    """Print the space of the writable bookies; a bookie that does not answer makes the command fail."""
     async with await shell.admin() as admin:
         spaces = await admin.disk_space()
         shell.out("Free disk space info:")

@@ -65,7 +65,7 @@ async def _written(writer: LedgerWriter, payloads: Sequence[bytes]) -> int:
 
 
 async def _delete(client: BookKeeper, writer: LedgerWriter) -> None:
-    await writer.close().addErrback(lambda failure: None)  # whoever wrote has seen why
+    await writer.close().addErrback(lambda failure: None)  # the writer has reported why
     await client.delete_ledger(writer.ledger_id)
 
 

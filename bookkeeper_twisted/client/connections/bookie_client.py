@@ -64,7 +64,7 @@ class NetworkBookieClient(Flow):
     pool that all of them share.
 
     :param resolve: see :class:`BookieAddresses`.
-    :param answered: told what came of every request, if anybody wants to know.
+    :param answered: called with the outcome of every request, if given.
     :param metrics: where it counts; by default what is counted is not exported.
     :ivar pool: all connections.
     """

@@ -3,7 +3,7 @@
 A flow gets the socket with the least to do; a new one is made while there may be more and none is without
 flows.  A socket that is being made counts as one, and a flow counts from the moment it chose, so that a
 burst of flows spreads before the first connection is there.  A failed attempt is followed by a pause in
-which no socket is made, and who finds none fails at once, because there are other bookies to turn to;
+which no socket is made, and a request without one fails at once, because there are other bookies;
 the pause doubles with each failure up to a limit.
 """
 
@@ -31,10 +31,10 @@ class PeerCounts:
     """What is going on at the sockets to one bookie.
 
     :ivar open: connections that are there.
-    :ivar sockets: the same, with those that are being made.
+    :ivar sockets: the same, with sockets that are being made.
     :ivar queued: bytes that wait to be written.
     :ivar unacknowledged: bytes of requests that wait for their replies.
-    :ivar orphans: replies to come that nobody waits for.
+    :ivar orphans: replies to come that no request waits for.
     """
 
     open: int
@@ -48,7 +48,7 @@ class PeerCounts:
 class BookiePeer:
     """Sockets to one bookie.
 
-    :ivar sockets: those that flows can be on.
+    :ivar sockets: the sockets that flows can be on.
     :ivar key: bookie id and wire version, which is also the key of these sockets in every flow: there are many.
     :ivar n_lost: connections that were there and ended without being asked to.
     :ivar n_failed: attempts to connect that failed.

@@ -41,7 +41,7 @@ class SocketSettings:
     """What all sockets of a client have in common.
 
     :ivar connect_timeout: seconds after which the endpoints give up.
-    :ivar wrote: told how many requests and bytes each write had.
+    :ivar wrote: called with the number of requests and bytes of each write.
     """
 
     clock: IReactorTime
@@ -68,7 +68,7 @@ class BookieSocket:
     _log = Logger()
 
     def __init__(self, settings: SocketSettings, key: tuple[str, int], ended: "Ended") -> None:
-        """:param ended: called once when it cannot be chosen any more, before anybody else hears of it."""
+        """:param ended: called once when it cannot be chosen any more, before any other callback."""
         self.key = key
         self.state = SocketState.CONNECTING
         self.traffic = Traffic(settings.clock.seconds)
@@ -132,7 +132,7 @@ class BookieSocket:
         return self.connection is not None and self.connection.in_flight.waits(ids, quiet)
 
     def connected(self, flow_id: int) -> "Deferred[ClientConnection]":
-        """The connection once it is there.  Those who wait get it in the order of their calls."""
+        """The connection once it is there.  Callers that wait get it in the order of their calls."""
         if self.error is not None:
             return fail(self.error)
         if self.ready is not None:
@@ -229,7 +229,7 @@ class BookieSocket:
         self.state, self.error, self.ready = state, error, None
         self.flows.clear()
         self._ended(self)
-        while self._waiting:  # an errback may cancel those behind it
+        while self._waiting:  # an errback may cancel the ones behind it
             self._waiting.popleft()[1].errback(error)
         if state is SocketState.FAILED:
             self.gone.callback(None)

@@ -42,7 +42,7 @@ Answered = Callable[[str, Exception | None], None]
 class FlowWorld:
     """What all flows of a client share.
 
-    :ivar answered: told what came of every request, if anybody wants to know.
+    :ivar answered: called with the outcome of every request, if given.
     :ivar main_wire: of adds, reads and batch reads.
     :ivar v2_only: whether V3 is refused for what V2 carries, or cannot say.
     """

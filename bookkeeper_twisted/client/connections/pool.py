@@ -28,7 +28,7 @@ class ConnectionPool:
     def __init__(
         self, settings: SocketSettings, config: ClientConfig, watch: Callable[[BookiePeer], None] = lambda peer: None
     ) -> None:
-        """:param watch: told of everybody who is connected to for the first time."""
+        """:param watch: called with each bookie at the first connection to it."""
         self.settings = settings
         self._limit = config.max_connections_per_bookie
         self._main_wire = config.main_wire

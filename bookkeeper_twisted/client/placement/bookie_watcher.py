@@ -1,4 +1,4 @@
-"""Which bookies are there, as the registration tells it."""
+"""The bookies that are registered: which are writable, which read-only."""
 
 from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import TypeVar

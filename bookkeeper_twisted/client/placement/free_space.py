@@ -20,7 +20,7 @@ class FreeSpace:
 
     Every bookie is asked when it appears, then once an interval, sooner if it did not answer.
 
-    :ivar free_bytes: of those that answered.
+    :ivar free_bytes: free bytes of each bookie that answered.
     """
 
     _log = Logger()
@@ -32,7 +32,7 @@ class FreeSpace:
     _loops: dict[str, Deferred[None]] = attrs.field(factory=dict)
 
     def bookies_changed(self, writable: Collection[str]) -> None:
-        """Asks those that are new and forgets those that are gone."""
+        """Ask bookies that are new and forget bookies that are gone."""
         for bookie_id in self._loops.keys() - set(writable):
             self._forget(bookie_id)
         for bookie_id in sorted(set(writable) - self._loops.keys()):

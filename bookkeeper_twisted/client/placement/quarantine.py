@@ -39,7 +39,7 @@ _NO_FAULT_OF_A_BOOKIE = (
 
 @attrs.define
 class Quarantine:
-    """Who is avoided at present.
+    """The bookies that are avoided at present.
 
     :ivar until: bookie to the time at which it is released at the latest.
     """
@@ -69,7 +69,7 @@ class Quarantine:
 
     @property
     def bookies(self) -> frozenset[str]:
-        """Those to be avoided now."""
+        """The bookies to be avoided now."""
         now = self._clock.seconds()
         return frozenset([bookie_id for bookie_id, until in self.until.items() if until > now])
 

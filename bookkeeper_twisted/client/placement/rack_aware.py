@@ -23,7 +23,7 @@ class RackAwarePlacement:
 
     :param min_racks: ``minNumRacksPerWriteQuorum``.
     :param enforce: rather no ensemble than one that breaks the rule; bookies of the default rack are
-        not chosen then, because nobody knows where they are.
+        not chosen then, because their place is unknown.
     :param max_multiple: limit for weights, see :func:`~.random_placement.shuffled`.
     """
 
@@ -37,7 +37,7 @@ class RackAwarePlacement:
         self._max_multiple = max_multiple
 
     async def prepare(self, bookies: Collection[str]) -> None:
-        """Looks up the racks of those that are new."""
+        """Look up the racks of bookies that are new."""
         await self._racks.learn(bookies)
 
     # ---- a new ensemble ------------------------------------------------------------------------------
@@ -112,7 +112,7 @@ class RackAwarePlacement:
     def _place(self, bookie_id: str) -> str:
         return self._racks.rack_of(bookie_id) if self._racks.is_known(bookie_id) else NOWHERE
 
-    # ---- what became of it ---------------------------------------------------------------------------
+    # ---- adherence to the rule ---------------------------------------------------------------------------
 
     def adherence(self, ensemble: Sequence[str], write_quorum: int) -> Adherence:
         """Strict if each write set spans the racks it should; bookies that are not known count for none."""

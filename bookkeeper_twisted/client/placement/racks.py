@@ -1,6 +1,6 @@
 """Where bookies stand: racks looked up by host, by a table or a program, and kept.
 
-A rack is a path such as ``/room-2/rack-7``; paths are compared whole.  What nobody can place stands in
+A rack is a path such as ``/room-2/rack-7``; paths are compared whole.  A host without a known rack stands in
 :data:`DEFAULT_RACK`.
 """
 
@@ -128,7 +128,7 @@ class BookieRacks:
         return self._local
 
     async def learn(self, bookies: Collection[str]) -> None:
-        """Looks up those that are not known yet.  A look-up that fails is logged, and tried again later."""
+        """Look up racks that are not known yet.  A look-up that fails is logged, and tried again later."""
         if self._looked_up.issuperset(bookies) or self.clock.seconds() < self._retry_at:
             return
         async with self._lock:  # one look-up at a time: the others wait for it and find it done

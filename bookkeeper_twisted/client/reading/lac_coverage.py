@@ -22,7 +22,9 @@ from ..interfaces import IBookieClient
 
 @attrs.frozen
 class KnownLac:
-    """:ivar last_add_confirmed: the highest one heard, -1 if none.
+    """The last add confirmed (LAC) that bookies reported, and the entry it came with.
+
+    :ivar last_add_confirmed: the highest one reported, -1 if none.
     :ivar length: of the ledger with the entry it came with, 0 if it came without one.
     :ivar entry_id: that entry, -1 if none.
     """
@@ -37,7 +39,7 @@ class LacCoverage:
 
     An answer counts once its bytes are verified; "no such entry" and "no such ledger" are answers.
 
-    :param is_covered: whether positions that were heard suffice; None asks the schedule of the ledger.
+    :param is_covered: whether the positions that answered suffice; None asks the schedule of the ledger.
     """
 
     def __init__(

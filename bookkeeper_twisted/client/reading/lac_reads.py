@@ -62,7 +62,7 @@ class _Poll:
 
 
 class LacReads:
-    """Questions about one ledger; every answer is told to the view, which keeps the highest (S13)."""
+    """LAC requests for one ledger; every answer updates the view, which keeps the highest (S13)."""
 
     def __init__(self, context: ClientContext, digester: Digester, view: LedgerView, order: ReadOrder) -> None:
         self._clock = context.clock
@@ -80,7 +80,7 @@ class LacReads:
         return self._view.metadata.segments[-1].bookies
 
     async def read(self) -> int:
-        """The LAC, of answers that cover every write set: all that was acknowledged and told of before.
+        """Read the LAC from answers that cover every write set: no entry acknowledged before is above it.
 
         :raises BookKeeperError: as :meth:`~.lac_coverage.LacCoverage.read`.
         """
@@ -95,7 +95,7 @@ class LacReads:
     async def read_any(self) -> int:
         """The LAC, of the first bookie that knows a higher one than this handle.
 
-        :raises bookkeeper_twisted.errors.LedgerRecoveryError: nobody answered.
+        :raises bookkeeper_twisted.errors.LedgerRecoveryError: no bookie answered.
         """
         view, errors, ensemble = self._view, list[Exception](), self._ensemble
         if view.closed:
@@ -169,7 +169,7 @@ class LacReads:
 
     async def _poll(self, poll: _Poll, ask: "_Ask") -> _News:
         """Asks the bookies one after the other; one that is slow to say anything has company soon."""
-        # the LAC travels with later entries, so the bookies of the next entry hear of it first
+        # the LAC travels with later entries, so the bookies of the next entry learn it first
         bookies = self._order.everybody(self._ensemble, poll.first + 1)
         asked = [partial(self._poll_one, bookie_id, poll, ask) for bookie_id in bookies]
         success = await Speculation(self._clock, asked, self._patience).run()

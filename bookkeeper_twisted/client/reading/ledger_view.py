@@ -14,13 +14,13 @@ def _nothing() -> None:
 class LedgerView:
     """The end of a ledger as one handle sees it.
 
-    The LAC never falls.  It rises by what bookies tell, to the entry before the newest ensemble, which
+    The LAC never falls.  It rises with the answers of bookies, to the entry before the newest ensemble, which
     began when everything before it was acknowledged, and to the last entry once the ledger is closed;
     after that it stands.
 
     :ivar metadata: the newest seen.
     :ivar last_add_confirmed: -1 if none.
-    :ivar length: bytes of all payloads; of a ledger that is not closed, up to the last entry heard of.
+    :ivar length: bytes of all payloads; of a ledger that is not closed, up to the last entry reported.
     """
 
     def __init__(self, ledger_id: int, stored: Versioned[LedgerMetadata]) -> None:
@@ -54,7 +54,7 @@ class LedgerView:
         return self.closed or self._deleted or self._handle_closed
 
     def confirmed(self, last_add_confirmed: int, length: int = 0) -> None:
-        """A bookie told of a LAC, and maybe of a length."""
+        """Take over a LAC that a bookie reported, and the length if one came along."""
         if not self.closed:
             self.length = max(self.length, length)
             if last_add_confirmed > self.last_add_confirmed:
@@ -111,7 +111,7 @@ class LedgerView:
             listener()
 
     def close(self) -> None:
-        """The handle is closed: ends the watch, and whoever waits."""
+        """End the watch and all waits, since the handle is closed."""
         self._handle_closed = True
         self._end_watch()
         self._tell()

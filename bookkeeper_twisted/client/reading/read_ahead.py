@@ -22,7 +22,7 @@ class _Piece:
 
     :ivar work: the request, None until it is made.
     :ivar cost: bytes of the budget the request takes.
-    :ivar wanted: False once nobody will take what comes.
+    :ivar wanted: False once the result will not be used.
     """
 
     first: int
@@ -77,7 +77,7 @@ class ReadAhead:
         raise StopAsyncIteration
 
     async def aclose(self) -> None:
-        """Ends the iteration, whoever waits for its next step."""
+        """End the iteration, also for a caller that waits for its next step."""
         self.close()
 
     def close(self) -> None:
@@ -170,7 +170,7 @@ class ReadAhead:
 
 
 def _drop(pieces: "deque[_Piece] | list[_Piece]") -> None:
-    """Nobody wants these any more."""
+    """Cancel the reads; their results will not be used."""
     for piece in pieces:
         piece.wanted = False
         if piece.work is not None:

@@ -56,7 +56,7 @@ class LedgerReader:
 
     @property
     def length(self) -> int:
-        """Bytes of all payloads; of a ledger that is not closed, up to the last entry heard of."""
+        """Bytes of all payloads; of a ledger that is not closed, up to the last entry reported."""
         return self._view.length
 
     @property
@@ -126,12 +126,12 @@ class LedgerReader:
 
     async def _moved(self, entry_id: int) -> bool:
         """Whether an entry has other bookies than those that were asked for it: re-replication moves the
-        entries of closed ledgers too, which nobody watches."""
+        entries of closed ledgers too, which have no watch."""
         asked = self._replicas.metadata.ensemble_at(entry_id)
         try:
             stored = await self._ledgers.read(self.ledger_id)
         except MetadataError:
-            return False  # then the error of the bookies tells more
+            return False  # then the error of the bookies is more useful
         self._view.stored(stored)
         self._replicas.metadata = self._view.metadata
         return self._replicas.metadata.ensemble_at(entry_id) != asked

@@ -11,15 +11,15 @@ _HEALTHY, _FAILED, _READ_ONLY, _SLOW, _UNKNOWN = range(5)
 
 
 class KnownBookies(Protocol):
-    """Who is there, as :class:`~bookkeeper_twisted.client.placement.bookie_watcher.BookieWatcher` knows it."""
+    """The bookies that are alive; provided by ``BookieWatcher``."""
 
     @property
     def writable(self) -> Collection[str]:
-        """Those that take new ledgers."""
+        """Bookies that take new ledgers."""
 
     @property
     def read_only(self) -> Collection[str]:
-        """Those that only give entries."""
+        """Bookies that only serve reads."""
 
 
 class ReadOrder:
@@ -27,7 +27,7 @@ class ReadOrder:
 
     It begins with the order of the write set, which spreads the load.  A *sticky* reader stays with one
     bookie as long as that does not fail, which is kinder to caches; it needs ensembles in which
-    everybody keeps every entry.
+    every bookie keeps every entry.
 
     :ivar schedule: which bookies keep which entries.
     :param reorder: whether bookies that are likely to fail, or to take long, are asked last.
@@ -49,7 +49,7 @@ class ReadOrder:
         return self.preferred([ensemble[position] for position in self.schedule.write_set(first)])
 
     def everybody(self, ensemble: Sequence[str], entry_id: int) -> list[str]:
-        """The whole ensemble, beginning with those that will hear of an entry that comes."""
+        """The whole ensemble, beginning with the write set of an entry that is still to come."""
         start = entry_id % len(ensemble)
         return self.preferred([*ensemble[start:], *ensemble[:start]])
 

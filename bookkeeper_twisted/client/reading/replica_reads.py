@@ -131,7 +131,7 @@ class _SingleReads:
 
 
 class ReplicaReader:
-    """Reads the entries of one ledger, whose metadata may be replaced by a newer version.
+    """Reads the entries of one ledger; its metadata may be replaced by a newer version.
 
     :ivar metadata: where the entries are.
     :ivar order: in which order bookies are asked.
@@ -141,7 +141,7 @@ class ReplicaReader:
         self, context: ClientContext, digester: Digester, ledger_id: int, metadata: LedgerMetadata,
         heard_lac: Callable[[int], None] = lambda lac: None,
     ) -> None:  # fmt: skip
-        """:param heard_lac: told of each LAC that a bookie mentions."""
+        """:param heard_lac: called with each LAC that comes with a reply."""
         config = context.config
         self.metadata = metadata
         self._clock = context.clock
@@ -238,7 +238,7 @@ class ReplicaReader:
     async def _one_by_one(
         self, first: int, count: int, max_size: int, batch_unreached: Collection[str] = ()
     ) -> EntryRun:
-        """:param batch_unreached: bookies whose connection ended on a batch read."""
+        """:param batch_unreached: bookies that closed the connection on a batch read."""
         window = max(1, min(count, MAX_SINGLE_READS, max_size // self._usual_size))
         reads = _SingleReads(range(first, first + window))
         size = self._schedule.ensemble_size

@@ -31,7 +31,7 @@ class Patience:
 @attrs.frozen
 class Success(Generic[T]):
     """:ivar result: of the attempt that succeeded first.
-    :ivar overtaken: indexes of those that were made before it and were still under way.
+    :ivar overtaken: indexes of earlier attempts that were still in progress.
     """
 
     result: T
@@ -39,7 +39,7 @@ class Success(Generic[T]):
 
 
 class Speculation(Generic[T]):
-    """Makes attempts in order until one succeeds, each when those before have failed or take long.
+    """Make attempts in order until one succeeds, each when all earlier ones have failed or take long.
 
     :param at_once: how many to begin with.
     """

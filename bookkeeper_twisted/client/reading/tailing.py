@@ -13,14 +13,14 @@ from .lac_reads import LacReads
 from .ledger_view import LedgerView
 
 POLL_TIME = 5.0
-"""Seconds a bookie is asked to wait for news; the end of the ledger is heard of from the metadata."""
+"""Seconds a bookie is asked to wait for a higher LAC; the end of the ledger is learnt from the metadata."""
 
 POLL_BYTES = 64 << 10
 """Most that comes with the news; the rest of what is confirmed is read without waiting."""
 
 FIRST_PAUSE = 0.1
 LONGEST_PAUSE = 2.0
-"""Between polls that end at once without news, as those of a fenced ledger, or of one nobody has written to."""
+"""Seconds between polls that end at once without a higher LAC, as polls of a fenced or an empty ledger do."""
 
 Fetch = Callable[[int, int, int], Coroutine[Deferred[Any], Any, EntryBatch]]
 """``fetch(first, max_count, max_size)``."""

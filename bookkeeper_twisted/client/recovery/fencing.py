@@ -1,4 +1,4 @@
-"""The first step of a recovery: fence the last ensemble and hear how far its writer came (S17)."""
+"""The first step of a recovery: fence the last ensemble and read the highest LAC its bookies have (S17)."""
 
 from ...codec.digest import Digester
 from ...errors import DigestMatchError
@@ -9,12 +9,12 @@ from ..reading.lac_coverage import KnownLac, LacCoverage
 
 
 class FencingCoverage(LacCoverage):
-    """Reads the last entry of every bookie with a fence, until those that were not heard cannot acknowledge.
+    """Reads the last entry of every bookie with a fence, until the bookies without an answer cannot acknowledge.
 
-    A bookie whose answer does not verify is fenced, but was not heard: what it knows of the LAC is lost,
-    and another one of its write set has to tell.
+    An answer that does not verify does not count, though its bookie is fenced: the LAC that it has is lost,
+    and another bookie of its write set has to give it.
 
-    :ivar lengths: length of the ledger by entry, as far as bookies told.
+    :ivar lengths: length of the ledger by entry, as far as bookies reported it.
     """
 
     def __init__(self, bookies: IBookieClient, digester: Digester, ledger_id: int, rules: RecoveryRules) -> None:

@@ -1,7 +1,7 @@
-"""Closing a ledger whose writer may be dead, or alive: after the last entry it can have acknowledged (S17).
+"""Closes a ledger after the last entry that its writer, dead or alive, can have acknowledged (S17).
 
-The steps are those of the class below, in this order.  Each may be repeated by anybody at any time, by
-several at once too: the ledger stays IN_RECOVERY until somebody closes it, and whoever comes second
+The steps are those of the class below, in this order.  Each may be repeated by any client at any time, by
+several at once too: the ledger stays IN_RECOVERY until one closes it, and a client that comes second
 adopts what the first stored (S14).  So a recovery that dies, or fails, leaves nothing to clean up.
 """
 
@@ -81,14 +81,14 @@ class LedgerRecovery:
         confirmed = rules.confirmed(heard.last_add_confirmed)
         changes = RememberedEnsembleChange(stored.value, self._context.watcher)
         last, length = await self._rescue(rules, confirmed, changes)
-        if last == confirmed:  # nothing was found that would tell the length
+        if last == confirmed:  # nothing was found that has the length
             length = await self._length_of(stored.value, confirmed, fence.lengths)
         return await self._close(stored, last, length, changes)
 
     async def _announce(self, known: Versioned[LedgerMetadata]) -> Versioned[LedgerMetadata]:
         """IN_RECOVERY: from here on its writer cannot change the ensembles (S15).
 
-        A ledger that is IN_RECOVERY already is recovered all the same: whoever began may be dead.
+        A ledger that is IN_RECOVERY already is recovered all the same: the client that began may be dead.
         """
 
         def is_open(metadata: LedgerMetadata) -> bool:
@@ -137,7 +137,7 @@ class LedgerRecovery:
     async def _close(
         self, stored: Versioned[LedgerMetadata], last: int, length: int, changes: RememberedEnsembleChange
     ) -> Versioned[LedgerMetadata]:
-        """CLOSED, unless somebody else closed it: then that is the truth, and ours is forgotten."""
+        """Set the state CLOSED, unless another client has closed the ledger: then its metadata is in force."""
 
         def is_not_closed(metadata: LedgerMetadata) -> bool:
             if metadata.state is LedgerState.OPEN:

@@ -30,8 +30,8 @@ class WriteBack:
 
     The headers are new: the LAC in them is the one the recovery began with.  What is in place since then is
     not confirmed before the ledger is closed with it: its writer, or another recovery, may close it before
-    these entries, and no reader must have been told that they count (S13, S14).  A bookie that fails is replaced, but
-    only in what is remembered here; the metadata changes once, when the ledger is closed.
+    these entries, and no reader may have learnt that they are confirmed (S13, S14).  A bookie that fails is
+    replaced, but only in what is remembered here; the metadata changes once, when the ledger is closed.
 
     :param last_add_confirmed: the entry before the first that will be added.
     """
@@ -63,7 +63,7 @@ class WriteBack:
         return self._writer.length
 
     async def add(self, run: EntryRun) -> None:
-        """Sends the entries that follow those before; waits while too much is under way.
+        """Send the entries that follow the last ones sent; wait while too much is in flight.
 
         :raises BookKeeperError: an entry cannot get its ack quorum.
         """

@@ -74,7 +74,7 @@ def encode_lock(host: str) -> bytes:
 
 
 def decode_lock(data: bytes) -> str | None:
-    """Who holds a lock, None if it does not say.
+    """Return the holder of a lock, None if it has none.
 
     :raises CodecError: it is not a lock.
     """
@@ -90,7 +90,7 @@ def encode_vote(bookie_id: str) -> bytes:
 
 
 def decode_vote(data: bytes) -> str | None:
-    """Whose vote it is, None if it does not say.
+    """Return the bookie that cast a vote, None if it has none.
 
     :raises CodecError: it is not a vote.
     """

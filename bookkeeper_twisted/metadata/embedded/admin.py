@@ -42,7 +42,7 @@ class EmbeddedAdmin:
         await self._session.write(self._store.format)
 
     async def nuke(self, instance_id: str | None) -> None:
-        """Leaves an empty cluster under a new instance id, as everybody who opens an embedded store finds."""
+        """Leave an empty cluster under a new instance id, the state in which an embedded store is created."""
         writable, read_only = await self._session.bookies()
         if writable or read_only:
             raise MetadataError(f"bookies are registered: {', '.join(sorted(writable | read_only))}")

@@ -14,7 +14,7 @@ class EmbeddedDriver:
     """A connection to an embedded store.
 
     :param worker: belongs to this driver, which stops it.
-    :param poll_interval: seconds between looks at a store that does not tell of changes.
+    :param poll_interval: seconds between reads of a store that does not report changes.
     """
 
     def __init__(

@@ -36,7 +36,7 @@ class _Registration:
 class MemoryStore:
     """What all drivers of one store share.
 
-    :ivar opened: whether anybody ever has.
+    :ivar opened: whether a driver has ever been opened.
     :ivar sessions: what to call for each open session when something has changed.
     """
 
@@ -50,7 +50,7 @@ class MemoryStore:
     sessions: dict["MemorySession", Callable[[], None]] = attrs.field(factory=dict)
 
     def admin(self, clock: IReactorTime, uri: str = "memory:") -> EmbeddedAdmin:
-        """Who makes and unmakes the cluster in this store."""
+        """Return the administrator of the cluster in this store."""
         return EmbeddedAdmin(clock, uri, MemorySession(self), InlineWorker())
 
     def driver(self, clock: IReactorTime, uri: str = "memory:") -> EmbeddedDriver:

@@ -15,9 +15,9 @@ T = TypeVar("T")
 
 
 class EmbeddedSession:
-    """The store, its worker and who watches it.
+    """The store, its worker and its watches.
 
-    :param poll_interval: seconds between looks at a store that does not tell of changes.
+    :param poll_interval: seconds between reads of a store that does not report changes.
     """
 
     def __init__(

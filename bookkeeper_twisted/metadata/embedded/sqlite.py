@@ -45,7 +45,7 @@ def sqlite_driver(clock: IReactorTime, uri: str, worker: IWorker) -> EmbeddedDri
 
 
 def sqlite_admin(clock: IReactorTime, uri: str, worker: IWorker) -> EmbeddedAdmin:
-    """The same for who makes and unmakes clusters."""
+    """Return the administrator of clusters for a URI."""
     return EmbeddedAdmin(clock, uri, _store(uri), worker)
 
 

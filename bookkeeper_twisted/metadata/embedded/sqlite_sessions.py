@@ -1,7 +1,7 @@
-"""Which processes are alive, told by file locks instead of clocks.
+"""Sessions of processes, kept alive by file locks instead of clocks.
 
 Each open driver holds an exclusive lock on its own file in one folder.  The kernel lets go of it
-however the process ends, so whoever can lock the file shared knows that the session is over, at once
+however the process ends, so a process that can lock the file shared sees that the session is over, at once
 and without a timeout.  Probing locks are shared and never waited for, so that they neither hinder each
 other nor a session.
 """
@@ -25,7 +25,7 @@ class SessionFiles:
         self._held = -1
 
     def begin(self) -> None:
-        """Makes and locks this driver's file, and removes those of dead sessions.
+        """Make and lock the file of this driver, and remove the files of dead sessions.
 
         :raises OSError: the folder cannot be used.
         """
@@ -92,4 +92,4 @@ class SessionFiles:
         try:
             os.unlink(self._path(name))
         except FileNotFoundError:
-            pass  # somebody else removed it
+            pass  # another process removed it

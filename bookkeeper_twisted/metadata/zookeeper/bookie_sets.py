@@ -74,7 +74,7 @@ class BookieSet:
 
 
 class BookieSets:
-    """Both sets, and who is told of their changes."""
+    """Both sets of bookies, and the listeners for their changes."""
 
     def __init__(self, znodes: Znodes) -> None:
         self._znodes = znodes

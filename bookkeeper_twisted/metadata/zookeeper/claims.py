@@ -47,7 +47,7 @@ class Claims:
                 await self._znodes.create(node, lambda data, stat: self._owns(stat))
                 return
             except NodeExistsError:
-                pass  # somebody was faster; waits for them
+                pass  # another client was faster; waits for it
         await self._refresh(node)
 
     async def _refresh(self, node: NewNode) -> None:

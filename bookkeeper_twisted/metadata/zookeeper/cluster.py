@@ -41,10 +41,10 @@ async def read_instance_id(znodes: Znodes) -> str:
 
 
 async def settle_layout(znodes: Znodes, factory: str | None) -> LedgerTree:
-    """The tree of the cluster.  A layout that is missing is stored; whoever is faster must mean the same.
+    """The tree of the cluster.  A layout that is missing is stored; one that another client stores first must be equal.
 
     :param factory: the class that the URI asks for, None for whatever is there.
-    :raises MetadataError: it asks for another one, or nobody here knows what is stored.
+    :raises MetadataError: the URI asks for another layout, or the stored one is unknown here.
     :raises NotInitializedError: there is no cluster.
     """
     wanted = new_layout(factory)

@@ -1,4 +1,4 @@
-"""The driver of a cluster whose metadata are on ZooKeeper."""
+"""The metadata driver for clusters on ZooKeeper."""
 
 from twisted.internet.interfaces import IReactorTime
 from zope.interface import implementer
@@ -18,7 +18,7 @@ from .znodes import Znodes
 class ZooKeeperDriver:
     """One session on one cluster.
 
-    :param zookeeper: belongs to this driver; nobody else connects or closes it.
+    :param zookeeper: belongs to this driver, which alone connects and closes it.
     """
 
     def __init__(

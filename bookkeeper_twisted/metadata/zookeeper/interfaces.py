@@ -42,7 +42,7 @@ class OutcomeUnknownError(ZooKeeperError):
 
 
 class Connection(Enum):
-    """What became of the connection.
+    """The state of the connection.
 
     After ``SUSPENDED`` the session may go on in a new connection; after ``EXPIRED`` it is over, what it
     had registered is gone, and another one begins by itself; after ``CLOSED`` there is none any more.
@@ -77,7 +77,7 @@ class Stat:
 class NewNode:
     """A node to be created.
 
-    :ivar open: readable and writable by everybody, however the connection is secured.
+    :ivar open: readable and writable by every client, however the connection is secured.
     """
 
     path: str
@@ -99,7 +99,7 @@ class IZooKeeper(Interface):
     def connect(changed: Callable[[Connection], None]) -> None:
         """Begins to connect, once.
 
-        :param changed: told every change, after ``session_id`` has changed.
+        :param changed: called with every change, after ``session_id`` has changed.
         """
 
     def close() -> "Deferred[None]":

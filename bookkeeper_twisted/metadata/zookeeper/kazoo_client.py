@@ -206,7 +206,7 @@ def _kazoo_log(reactor: Any) -> logging.Logger:
 
 @attrs.frozen
 class _Relay:
-    """A watch for kazoo, which keeps one of those that are equal."""
+    """A watch for kazoo, which keeps one of several equal watches."""
 
     reactor: Any
     watch: Watch

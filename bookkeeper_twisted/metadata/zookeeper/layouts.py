@@ -75,7 +75,7 @@ def tree_of(layout: Layout, factory: str | None, fail: Callable[[str], MetadataE
 
     :param factory: the class that the URI asks for, None for any.
     :param fail: makes the error.
-    :raises MetadataError: they differ, or the layout is one that nobody here knows.
+    :raises MetadataError: they differ, or the layout is unknown here.
     """
     stored = _SHORT_NAMES.get(layout.factory, layout.factory) if layout.format_version == 1 else layout.factory
     if factory not in (None, stored):

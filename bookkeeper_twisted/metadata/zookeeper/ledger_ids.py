@@ -1,6 +1,6 @@
 """Ledger ids: numbers that ZooKeeper gives to sequence nodes, which are removed at once.
 
-31 bits come from one counter.  When they are used up, or have been by anybody, the high bits are the
+31 bits come from one counter.  When they are used up, by this client or another, the high bits are the
 number of a ``HOB-`` node and the low ones count below it.
 """
 
@@ -17,7 +17,7 @@ _LONG = "idgen-long"
 _HIGH = "HOB-"
 _LOW = "ID-"
 _KEPT = 3
-"""Nodes of high bits that are not removed, for those who still draw from an old one."""
+"""Nodes of high bits that are not removed, for clients that still draw from an old one."""
 
 
 class LedgerIds:
@@ -34,7 +34,7 @@ class LedgerIds:
         self._high: list[int] = []
 
     async def draw(self, tree: LedgerTree) -> int:
-        """An id that nobody was given before, and that no ledger has.
+        """Return an id that was never returned before, and that no ledger has.
 
         :raises MetadataError: the ids of the layout are used up, or ZooKeeper fails.
         """
@@ -87,7 +87,7 @@ class LedgerIds:
                 NewNode(self._znodes.path(_LONG, f"{_HIGH}{high:010d}"), open=True), lambda data, stat: True
             )
         except NodeExistsError:
-            pass  # somebody else had used up the same one
+            pass  # another client had used up the same one
 
     async def _remove_old(self) -> None:
         for high in self._high[:-_KEPT]:

@@ -50,14 +50,14 @@ class LedgerListing:
             if last < self._first or first > self._last:
                 continue
             if is_leaf:
-                self._znodes.session.check_open()  # whoever closes the driver does not get half of a listing
+                self._znodes.session.check_open()  # closing the driver must not end a listing early (S8)
                 yield self._checked(first, f"{path}/{name}")
                 continue
             below = f"{path}/{name}"
             try:
                 children = await self._znodes.fresh_children(below)
             except NodeMissingError:
-                continue  # pruned by whoever removed its last ledger
+                continue  # pruned by the client that removed its last ledger
             async for ledger_id in self._level(form, digits + number, below, filter(None, children)):
                 yield ledger_id
 

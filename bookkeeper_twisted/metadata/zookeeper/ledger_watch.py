@@ -15,10 +15,10 @@ Stored = Versioned[LedgerMetadata]
 
 
 class LedgerWatch:
-    """Tells the value, each newer one, and None once the ledger is gone, which ends the watch.
+    """Calls its listener with the value, each newer one, and None once the ledger is gone, which ends the watch.
 
     :param read: reads the ledger with a watch.
-    :param ended: called with this object when nothing more will be told.
+    :param ended: called with this object after the last call of the listener.
     """
 
     _log = Logger()
@@ -39,7 +39,7 @@ class LedgerWatch:
         self._loop.start()
 
     def stop(self) -> None:
-        """Tells nothing more."""
+        """End the watch: no more calls."""
         self._listener = None
         self._end(self)
         self._loop.stop()

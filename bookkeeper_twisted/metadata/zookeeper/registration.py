@@ -121,7 +121,7 @@ class ZooKeeperRegistration:
         if self._session.is_open and not failure.check(CancelledError):
             self._log.failure("registrations were not renewed", failure)
 
-    # -- who is there --
+    # -- bookies that are alive --
 
     async def writable_bookies(self) -> frozenset[str]:
         return await BookieSet(self._znodes, False).read()

@@ -65,7 +65,7 @@ class Session:
             raise
 
     async def close(self) -> None:
-        """Ends the session; who waits for it gets MetadataError."""
+        """End the session; calls that wait for it fail with MetadataError."""
         was_open, self.is_open, self._used = self.is_open, False, True
         for waiter in [*self._connecting, *self._pausing]:
             waiter.errback(MetadataError(f"{self.uri} is closed"))

@@ -18,7 +18,7 @@ IsMine = Callable[[bytes, Stat], bool]
 class Znodes:
     """The tree below one root.
 
-    :ivar root: without a final slash; never created here, but by whoever makes the cluster.
+    :ivar root: without a final slash; never created here, but with the cluster.
     """
 
     def __init__(self, session: Session, root: str) -> None:
@@ -60,7 +60,7 @@ class Znodes:
 
         :param is_mine: whether a node that is there after a lost answer is the one of that try.
         :returns: what is known of a node that was found to be ours; None if the answer came.
-        :raises NodeExistsError: somebody else's is there.
+        :raises NodeExistsError: another client's node is there.
         :raises NodeMissingError: it has no parent.
         """
 
@@ -81,7 +81,7 @@ class Znodes:
     async def create_below(self, node: NewNode, is_mine: IsMine) -> Stat | None:
         """The same, with missing parents up to the root created, persistent and empty.
 
-        :raises NodeMissingError: there is no root, or somebody removes the parents again and again.
+        :raises NodeMissingError: there is no root, or another client removes the parents again and again.
         """
         for _ in range(_RACES):
             try:
@@ -103,10 +103,10 @@ class Znodes:
         try:
             await self.create_below(NewNode(path, open=open), lambda data, stat: True)
         except NodeExistsError:
-            pass  # whoever made it
+            pass  # made by any client
 
     async def create_sequence(self, node: NewNode) -> str:
-        """Creates an ephemeral sequence node; one whose answer was lost goes with the session.
+        """Create an ephemeral sequence node; if the answer is lost, its node goes with the session.
 
         :returns: the digits behind its name.
         :raises NodeMissingError: it has no parent.

@@ -28,7 +28,7 @@ class ServerLimits:
     :ivar unsent_bytes: replies queued beyond this stop the making of replies.
     :ivar pending_bytes: replies of all connections that are being made or that peers have not taken; beyond
         this, replies are small.
-    :ivar small_reply: of so many bytes, if they may be: nobody has to wait for those who do not read.
+    :ivar small_reply: of so many bytes, if they may be: no peer waits for another that does not read.
     :ivar chunk: bytes received at once: big ones cost less for each request, and keep others waiting longer.
     """
 
@@ -136,7 +136,7 @@ class ServerConnection(Protocol):
             self._closing = self._factory.clock.callLater(SECONDS_TO_CLOSE, self.abort)
 
     def abort(self) -> None:
-        """Drops the connection and what it would have been told."""
+        """Drop the connection and its queued replies."""
         self.closed = True
         self.transport.abortConnection()  # type: ignore[union-attr]
 

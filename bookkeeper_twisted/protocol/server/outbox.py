@@ -15,7 +15,7 @@ class Flushable(Protocol):
 class Outbox:
     """The connections of a bookie that have replies waiting for the end of a batch.
 
-    A connection enrols with the first reply it queues; whoever ends a batch (a journal group, a chunk
+    A connection enrols with the first reply it queues; the code that ends a batch (a journal group, a chunk
     of requests, a read from disk) calls :meth:`flush`.
     """
 

@@ -39,7 +39,7 @@ V = TypeVar("V")
 
 
 class OpenLogs:
-    """Open files of logs that nobody uses at the moment, those used last.
+    """Open files of logs that are not in use at the moment, the most recently used ones.
 
     :ivar limit: of files.
     """
@@ -80,7 +80,7 @@ class EntryLogReader:
 
     :param max_open: idle files kept open, for the lane and for the reactor each.
     :ivar reads: preads of entries on the lane so far.
-    :ivar tells_resident: whether the file system tells what memory holds.
+    :ivar tells_resident: whether the file system reports what memory holds.
     """
 
     def __init__(self, fs: IFileSystem, directory: str, max_open: int = 64) -> None:
@@ -144,7 +144,7 @@ class EntryLogReader:
         """As :meth:`read`, ``max_count`` entries at most, if memory holds them all.  Reactor.
 
         :param window: bytes to read instead where these entries are less than a quarter of it.
-        :returns: None also if anything is wrong with them: :meth:`read` will tell.
+        :returns: None also if anything is wrong with them: :meth:`read` raises the error.
         """
         file = self._resident.take(row.log_id)
         if file is None:
@@ -171,7 +171,7 @@ class EntryLogReader:
         return run if not whole or first_bad_block(row, offsets[-1], start, data) is None else None
 
     def read_scattered(self, ledger_id: int, log_id: int, records: Records, found: Scattered) -> None:
-        """Reads single records of a log, those that memory holds and that are what they should be.  Reactor."""
+        """Reads single records of a log that memory holds and that verify.  Reactor."""
         file = self._resident.take(log_id)
         if file is None:
             return

@@ -2,7 +2,7 @@
 
 A log is created when the first run needs it and grows until :attr:`EntryLogWriter.size_limit`; then its
 ledgers map is written and it is never touched again.  No log is appended to after a restart.  What has
-not been synced is referred to by nobody, so after a failed write the log is cut back to its last good
+not been synced is referred to by no index row, so after a failed write the log is cut back to its last good
 sync; after any other failure it is abandoned as it is and the data goes to a new one (no sync is ever
 repeated as if it could succeed, S10).
 

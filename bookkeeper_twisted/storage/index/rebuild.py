@@ -3,7 +3,7 @@
 Logs are read in the order of their ids, and the later copy of an entry wins.  A new index is not
 *complete* before the last log is in it, so a rebuild that was cut off is begun anew.
 
-Entry logs know no fences and no master keys.  What the old index still tells of them is taken over; any
+Entry logs know no fences and no master keys.  What the old index still has of them is taken over; any
 other ledger gets an empty key, which the next one sent replaces, and is fenced, because a writer that was
 refused once must not succeed now (S3).  Fences of ledgers without any entry are lost with the old index.
 """
@@ -29,7 +29,7 @@ class Rebuilt:
     """What a rebuild found.
 
     :ivar index: complete and open.
-    :ivar kept_states: ledgers whose state the old index still told.
+    :ivar kept_states: ledgers with a state in the old index.
     :ivar torn: ``path offset`` of logs that end in the middle of a record, none of them sealed.
     """
 
@@ -78,7 +78,7 @@ def rebuild_index(
 
 
 def _known_states(fs: IFileSystem, index_directory: str, make_index: IndexFactory) -> list[LedgerRow]:
-    """What the old index tells; nothing if it is damaged, which is why it is being replaced."""
+    """Read the ledger states of the old index; none if it is damaged, which is why it is being replaced."""
     try:
         index = make_index(fs, index_directory, False)
     except StorageError:

@@ -36,7 +36,7 @@ class JournalSettings:
     :ivar fill_step: bytes :meth:`~bookkeeper_twisted.storage.interfaces.IJournal.prepare` writes in one call.
     :ivar reuse: whether old files are recycled.
     :ivar max_spares: old files kept for recycling.
-    :ivar direct: write past the page cache, which nobody reads a journal from.
+    :ivar direct: write past the page cache, since a journal is read at a start only.
     """
 
     max_size: int = 2048 << 20

@@ -109,7 +109,7 @@ def pack_header(mark: FileMark) -> bytes:
 
 def parse_header(sector: bytes, path: str) -> Header:
     """:param sector: the first sector, or as much of it as there is.
-    :raises JournalDamageError: nobody writes such a header.
+    :raises JournalDamageError: no version of the format has such a header.
     """
     if len(sector) < _START.size or not sector.startswith(_MAGIC):
         return Header(1, 0, None)

@@ -169,7 +169,7 @@ class Journal:
                 self._sync(old)
             old.close()
         self._file, self._mark = self._files.take()
-        # ``durable`` stays at the end of the file before: the first group of this one vouches for it
+        # ``durable`` stays at the end of the file before: the first group of this one records it
         self.position = JournalPosition(self._mark.file_id, HEADER_SIZE)
         return self._file
 

@@ -1,4 +1,4 @@
-"""Reads one journal file: ours group by group, those of others by Apache's rules.
+"""Reads one journal file: ours group by group, files of Java bookies by Apache's rules.
 
 Memory is bounded by the chunk and by the largest group that was written: what a damaged length claims
 is believed only once the trailer at its end has been seen.

@@ -8,7 +8,7 @@ by a group that says "the file ends here", synced before anything new is written
 
 What was read may exist in memory only: the process before may have ended because a sync failed, and after
 that the kernel calls pages clean that never reached the disk.  The groups that nothing says were durable
-are therefore written and synced once more, before that last group vouches for them.
+are therefore written and synced once more, before that last group declares them durable.
 """
 
 import posixpath

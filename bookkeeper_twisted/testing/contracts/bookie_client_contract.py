@@ -227,7 +227,7 @@ class BookieClientContract(SynchronousTestCase):
         self.settle()
 
     def test_batch_poll(self) -> None:
-        """A batch read can wait until its first entry is confirmed; it tells the LAC, and gives what is there."""
+        """A batch read can wait until its first entry is confirmed; it gives the LAC and what is there."""
         run = self.run_of(0, [b"a"])
         self.add(run)
         waiting = self.client.read_batch(self.bookie_id, LEDGER, 0, 10, 1 << 20, patience=60.0)
@@ -290,7 +290,7 @@ class BookieClientContract(SynchronousTestCase):
         self.error(self.client.read("nowhere", LEDGER, 0), BookieHandleNotAvailableError)
 
     def test_cancel(self) -> None:
-        """A cancelled read fails at once, and its reply harms nobody."""
+        """A cancelled read fails at once, and its reply is dropped."""
         run = self.run_of(0, [b"a"])
         self.add(run)
         cancelled = self.client.read(self.bookie_id, LEDGER, 0)

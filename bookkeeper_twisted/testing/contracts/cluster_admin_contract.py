@@ -16,7 +16,7 @@ from .metadata_suites import INFO, OPEN
 
 @attrs.frozen
 class EmptyStore:
-    """A store that nobody has used.
+    """A store that was never used.
 
     :ivar driver: makes a driver on it.
     :ivar admin: makes an admin on it.

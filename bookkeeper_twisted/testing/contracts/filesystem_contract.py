@@ -68,7 +68,7 @@ class _FileSystemContract(SynchronousTestCase):
             self.assertEqual(file.pread(size, offset), expected[offset : offset + size])
 
     def test_resident(self) -> None:
-        """What memory holds is what a read gives, all of it or nothing; some file systems cannot tell."""
+        """What memory holds is what a read gives, all of it or nothing; some file systems do not report it."""
         data = bytes(range(256)) * 40
         file = self.create(data)
         for offset, size in ((0, len(data)), (700, 5000), (9000, 1), (0, 0)):
@@ -94,7 +94,7 @@ class _FileSystemContract(SynchronousTestCase):
         self.assertRaises(OSError, file.pread_resident_each, [1], [0])
 
     def resident(self, file: IFile, size: int, offset: int) -> bytes | None:
-        """What memory holds; nothing where the file system cannot tell."""
+        """What memory holds; nothing where the file system does not report it."""
         try:
             return file.pread_resident(size, offset)
         except OSError as e:
@@ -160,7 +160,7 @@ class _FileSystemContract(SynchronousTestCase):
         self.assertEqual(self.fs.list(self.base), ["file"])
 
     def test_rename(self) -> None:
-        """A file moves to a new name and replaces what was there; who has it open does not notice."""
+        """A file moves to a new name and replaces what was there; files that are open stay as they are."""
         file = self.create(b"old")
         new = posixpath.join(self.base, "new")
         replaced = self.fs.open(new, create=True)

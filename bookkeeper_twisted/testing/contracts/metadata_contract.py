@@ -13,7 +13,7 @@ class WatchSuite(MetadataSuite):
     """Watches, and the end of a driver."""
 
     async def test_bookies(self) -> None:
-        """A watcher is told the bookies at once and after each change, one by another driver or its own."""
+        """A watcher is called with the bookies at once and after each change, by another driver or its own."""
         one, two = await self.driver(), await self.driver()
         told: list[Any] = []
         one.registration.watch_bookies(lambda writable, read_only: told.append((writable, read_only)))
@@ -26,7 +26,7 @@ class WatchSuite(MetadataSuite):
         self.assertEqual(await self.news(told), (set(), {"b:1"}))
 
     async def test_ledger(self) -> None:
-        """A watcher is told the value, each change, and None once it is deleted."""
+        """A watcher is called with the value, each change, and None once it is deleted."""
         one, two = await self.driver(), await self.driver()
         created = await two.ledgers.create(1, OPEN)
         told: list[Any] = []
@@ -40,13 +40,13 @@ class WatchSuite(MetadataSuite):
         self.assertIsNone(await self.news(told))
 
     async def test_watch_of_missing_ledger(self) -> None:
-        """A ledger that does not exist is told as deleted."""
+        """A ledger that does not exist is reported as deleted."""
         told: list[Any] = []
         (await self.driver()).ledgers.watch(1, told.append)
         self.assertIsNone(await self.news(told))
 
     async def test_ended_watch(self) -> None:
-        """Who has ended a watch is told nothing more, the others are."""
+        """A watch that has ended is not called any more; the others are."""
         one, two = await self.driver(), await self.driver()
         ended: list[Any] = []
         told: list[Any] = []

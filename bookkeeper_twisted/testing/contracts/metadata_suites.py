@@ -69,7 +69,7 @@ class MetadataSuite(TestCase):
         raise AssertionError(f"{expected.__name__} was not raised, the result is {result!r}")
 
     async def news(self, told: list[Any]) -> Any:
-        """What a watch tells next."""
+        """The next value of a watch."""
         for _ in range(100):
             if told:
                 return told.pop(0)

@@ -77,7 +77,7 @@ class SimDisk:
     :ivar operations: every operation so far.
     :ivar observer: called with each operation before it takes effect.
     :ivar capacity: what :meth:`usage` answers.
-    :ivar resident: asked at each ``pread_resident`` whether memory holds what is wanted; None: nobody can tell.
+    :ivar resident: asked at each ``pread_resident`` whether memory holds what is wanted; None: it is not reported.
     """
 
     def __init__(self) -> None:

@@ -20,7 +20,7 @@ Connect = Callable[..., BookKeeper]
 
 
 def _threads(clock: NodeClock) -> Threads:
-    """Threads that take turns with everything else of the node: whoever runs is on the reactor's thread, too."""
+    """Threads that take turns with everything else of the node, all on the reactor's thread."""
 
     def call(what: Callable[[], None]) -> None:
         clock.callLater(0, what)

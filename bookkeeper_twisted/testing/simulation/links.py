@@ -19,7 +19,7 @@ class Link:
     :ivar scale: factor of all delays.
     :ivar silent: nothing arrives; what was sent arrives once this ends.
     :ivar refuses: connections are refused.
-    :ivar ignores: connections are accepted by the machine, and nobody looks at them until this ends.
+    :ivar ignores: connections are accepted by the machine, and the process does not read them until this ends.
     """
 
     scale: float = 1.0

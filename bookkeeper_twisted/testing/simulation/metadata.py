@@ -1,4 +1,4 @@
-"""A metadata store that is far away: it answers late, forgets to answer, ends sessions, tells old news.
+"""A metadata store that is far away: it answers late or not at all, ends sessions, gives stale values.
 
 It is the store in memory behind a worker that misbehaves as drawn.  Compare-and-set itself is right:
 whatever happens, the store changes in one order, and :attr:`SimMetadata.observer` sees each change.
@@ -38,7 +38,7 @@ class MetadataFaults:
     :ivar delay: seconds a call takes on average, 0: none at all.
     :ivar lost: of a call that ends with an error; a change may have been applied.
     :ivar stale: of a read that gives what was there before.
-    :ivar watch_delay: seconds until watchers hear of a change, on average.
+    :ivar watch_delay: seconds until watchers are called after a change, on average.
     :ivar down: every call fails.
     """
 
@@ -96,7 +96,7 @@ class SimMetadata:
         return SimDriver(clock, session, SimWorker(self, clock))
 
     def remind(self) -> None:
-        """Has watchers look again: who was given old news hears the new ones in the end."""
+        """Make watchers read again: one that was given a stale value gets the new one in the end."""
         self.store.revision += 1
         for changed in list(self.store.sessions.values()):
             changed()
@@ -212,7 +212,7 @@ class SimWorker:
         result, work, args = self._requests.popleft()
         try:
             outcome = self._fated(work, args)
-        except Exception:  # kept as it is: a run may end before it is told, and then nobody handles it
+        except Exception:  # kept as it is: a run may end before it is delivered, and then it is not handled
             outcome = Failure()
         self._replies.append((outcome, result))
         self._last_back = self._travel(self._last_back, self._return)
@@ -230,7 +230,7 @@ class SimWorker:
             raise MetadataError("the metadata store is not there")
         if faults.lost and chance.random() < faults.lost:
             if work.__name__ in _CHANGES and chance.random() < 0.5:
-                execute(work, *args).addErrback(lambda _: None)  # applied, and nobody knows
+                execute(work, *args).addErrback(lambda _: None)  # applied, without an answer
             self._metadata.lost += 1
             raise MetadataError("the connection to the metadata store was lost")
         result = work(*args)

@@ -1,4 +1,4 @@
-"""TCP between simulated nodes: who listens, how one connects, and what a crash does to connections."""
+"""TCP between simulated nodes: listening, connecting, and what a crash does to connections."""
 
 from collections.abc import Callable
 
@@ -43,7 +43,7 @@ class SimNetwork:
     def crashed(self, life: Life, abruptly: bool) -> None:
         """The connections of a life that has ended.
 
-        :param abruptly: its machine has gone off too: peers are told nothing before it is back.
+        :param abruptly: its machine has gone off too: peers get no packet before it is back.
         """
         self._off[life.name] = abruptly
         for transport in self._transports.pop(life.name, []):
@@ -66,12 +66,12 @@ class SimNetwork:
     # -- used by attempts --
 
     def listener(self, host: str, port: int) -> tuple[IProtocolFactory, Life] | None:
-        """Who takes connections at an address."""
+        """The factory that takes connections at an address."""
         found = self._listeners.get((host, port))
         return found if found is not None and found[1].alive else None
 
     def is_off(self, host: str) -> bool:
-        """Whether nobody answers at all."""
+        """Whether no machine answers at all."""
         return self._off.get(host, True)
 
     def join(self, client: Life, server: Life) -> tuple[SimTransport, SimTransport]:

@@ -94,7 +94,7 @@ class Pipe:
 class SimTransport:
     """What a protocol sees of its connection.
 
-    :ivar life: who holds this end.
+    :ivar life: the life of the node that holds this end.
     :ivar reading: whether arriving bytes are taken.
     """
 
@@ -137,7 +137,7 @@ class SimTransport:
 
     def _tell_lost(self, reason: Exception) -> None:
         self._producer = None
-        if self.protocol is not None:  # else nobody has accepted it yet
+        if self.protocol is not None:  # else it is not accepted yet
             self.protocol.connectionLost(Failure(reason))
 
     def has_room(self) -> None:
@@ -153,7 +153,7 @@ class SimTransport:
     def crashed(self, abruptly: bool) -> None:
         """The process that held this end is gone.
 
-        :param abruptly: with its whole machine: nobody tells the other end.
+        :param abruptly: with its whole machine: the other end gets no packet.
         """
         if self.connected:
             self.connected = self.reading = False

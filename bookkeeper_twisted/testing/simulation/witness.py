@@ -1,4 +1,4 @@
-"""A bookie whose promises are heard: what it acknowledged and fenced, beside what it does.
+"""A bookie with a witness that records what it acknowledged and fenced, beside what it does.
 
 It can also be made to give damaged entries, as a bookie with bad memory would.
 """
@@ -13,7 +13,7 @@ from ...model import Entries, EntryRun, MixedRun
 
 
 class IWitness(Interface):
-    """Hears what bookies promise."""
+    """Records the acknowledgements of bookies."""
 
     def stored(bookie_id: str, run: EntryRun, recovery: bool, begun_after_fence: bool) -> None:
         """A bookie acknowledged a run.
