@@ -3,15 +3,18 @@
 A tree maps paths below the root of the repository to source text, so that a rule can be tried on a
 made-up one.  The import table is the whole design in one screen: a package may import what its row
 names and nothing else of ours; the standard library is free except for the modules that reach out
-into the world, which only the production adapters may import.
+into the world, which only the production adapters may import.  Inside packages no imports form a circle, neither
+of modules nor of what a package directly consists of.
 """
 
 import ast
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from functools import cache
 from pathlib import Path
 
 Tree = Mapping[str, str]
+Circles = frozenset[frozenset[str]]
 _DEFINITIONS = (ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
 
 PACKAGE = "bookkeeper_twisted"
@@ -92,6 +95,13 @@ DOORS: dict[str, frozenset[str]] = {
     "cli/": WORLD,
 }
 
+# Circles that are left; one that has gone has to go from here.  Of modules:
+MODULE_CIRCLES = frozenset({frozenset({"client.writing.producer", "client.writing.shared_log"})})
+# and of what a package directly consists of:
+ROOM_CIRCLES = frozenset(
+    {frozenset({"client.context", "client.interfaces", "client.placement", "client.reading", "client.writing"})}
+)
+
 
 def read_tree(root: Path) -> dict[str, str]:
     """Our Python sources below a directory; generated code is not ours."""
@@ -112,6 +122,73 @@ def imports_point_down(tree: Tree) -> Iterator[str]:
             ours = name.removeprefix(PACKAGE + ".")
             if not any(ours == a or ours.startswith(a + ".") for a in allowed):
                 yield f"{path}: imports {name}"
+
+
+def modules_form_no_circle(tree: Tree, known: Circles = MODULE_CIRCLES) -> Iterator[str]:
+    """No module imports itself over others; imports for type checkers and inside functions count."""
+    yield from _differences(_circles(_graph(tree)), known)
+
+
+def rooms_form_no_circle(tree: Tree, known: Circles = ROOM_CIRCLES) -> Iterator[str]:
+    """The modules and packages that a package directly consists of can be put in an order of imports."""
+    graph = _graph(tree)
+    packages = {name.rpartition(".")[0] for name in graph}
+    circles = [circle for package in sorted(packages) for circle in _circles(_inside(package, graph))]
+    yield from _differences((circle for circle in circles if circle & packages), known)
+
+
+def _differences(circles: Iterable[frozenset[str]], known: Circles) -> Iterator[str]:
+    """Sentences about circles that are not known, and about known ones that are not there any more."""
+    found = set(circles)
+    for circle in found - known:
+        yield f"a circle of imports: {', '.join(sorted(circle))}"
+    for circle in known - found:
+        yield f"no circle any more: {', '.join(sorted(circle))}"
+
+
+def _graph(tree: Tree) -> dict[str, set[str]]:
+    """The modules that each module of the package imports; names without the package's."""
+    prefix = PACKAGE + "."
+    modules = {_name_of(path).removeprefix(prefix): (path, module) for path, module in _modules(tree)}
+    graph: dict[str, set[str]] = {}
+    for name, (path, module) in modules.items():
+        imported = (found.removeprefix(prefix) for found in _imported(path, module))
+        named = {found if found in modules else found.rpartition(".")[0] for found in imported}
+        graph[name] = (named & modules.keys()) - {name}
+    return graph
+
+
+def _inside(package: str, graph: Mapping[str, set[str]]) -> dict[str, set[str]]:
+    """The imports among what a package directly consists of: modules, and packages as one."""
+    depth = package.count(".") + 2 if package else 1
+
+    def child(name: str) -> str:
+        return ".".join(name.split(".")[:depth])
+
+    inside: dict[str, set[str]] = {}
+    for name, imported in graph.items():
+        if name.startswith(package + ".") or not package:
+            others = {child(other) for other in imported if other.startswith(package + ".") or not package}
+            inside.setdefault(child(name), set()).update(others - {child(name)})
+    return inside
+
+
+def _circles(graph: Mapping[str, set[str]]) -> list[frozenset[str]]:
+    """The largest sets of names that all reach each other."""
+    reached = {name: _reached(name, graph) for name in graph}
+    circles = {frozenset(other for other in reached[name] if name in reached.get(other, ())) for name in graph}
+    return [circle for circle in circles if len(circle) > 1]
+
+
+def _reached(start: str, graph: Mapping[str, set[str]]) -> set[str]:
+    found: set[str] = set()
+    waiting = [start]
+    while waiting:
+        for name in graph.get(waiting.pop(), ()):
+            if name not in found:
+                found.add(name)
+                waiting.append(name)
+    return found
 
 
 def libraries_stay_in_their_layer(tree: Tree) -> Iterator[str]:
@@ -150,7 +227,7 @@ def modules_are_short(tree: Tree) -> Iterator[str]:
 def functions_are_short(tree: Tree) -> Iterator[str]:
     """No function is longer than 50 lines."""
     for path, text in tree.items():
-        for node in ast.walk(ast.parse(text)):
+        for node in ast.walk(_parsed(text)):
             if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
                 lines = (node.end_lineno or node.lineno) - node.lineno + 1
                 if lines > MAX_FUNCTION_LINES:
@@ -163,7 +240,7 @@ def modules_have_tests(tree: Tree) -> Iterator[str]:
     tested: dict[str, set[str]] = {}
     for path, text in tree.items():
         if path.startswith("tests/"):
-            tested.setdefault(_room_of_tests(path), set()).update(_imported(path, ast.parse(text)))
+            tested.setdefault(_room_of_tests(path), set()).update(_imported(path, _parsed(text)))
     reached = {room: _closure(tested.get(room, set()) | tested.get("", set()), imports) for room in OURS}
     for path, _ in _modules(tree):
         if path.rpartition("/")[2] in ("__init__.py", "__main__.py", "interfaces.py"):
@@ -178,7 +255,7 @@ def public_names_are_documented(tree: Tree) -> Iterator[str]:
     A class that is nothing but fields may leave it to its module.
     """
     for path, text in tree.items():
-        module = ast.parse(text)
+        module = _parsed(text)
         if module.body and not ast.get_docstring(module):
             yield f"{path}: no docstring"
         for node in _tests(module) if path.startswith("tests/") else _public(path, module):
@@ -199,7 +276,13 @@ def _modules(tree: Tree) -> Iterator[tuple[str, ast.Module]]:
     """The modules of the package, generated code left out."""
     for path, text in tree.items():
         if path.startswith(PACKAGE + "/") and "/_pb/" not in path:
-            yield path, ast.parse(text)
+            yield path, _parsed(text)
+
+
+@cache
+def _parsed(text: str) -> ast.Module:
+    """The syntax tree of a module, made once for all rules."""
+    return ast.parse(text)
 
 
 def _name_of(path: str) -> str:

@@ -35,6 +35,14 @@ class RepositoryTests(SynchronousTestCase):
         """No package imports upwards or sideways."""
         self._keeps(architecture.imports_point_down)
 
+    def test_no_circles_of_modules(self) -> None:
+        """No module imports itself over others."""
+        self._keeps(architecture.modules_form_no_circle)
+
+    def test_no_circles_of_rooms(self) -> None:
+        """Inside each package imports point one way."""
+        self._keeps(architecture.rooms_form_no_circle)
+
     def test_libraries(self) -> None:
         """Each layer keeps to its libraries."""
         self._keeps(architecture.libraries_stay_in_their_layer)
@@ -102,6 +110,43 @@ class RuleTests(SynchronousTestCase):
         ):
             with self.subTest(path):
                 self.assertEqual(len(list(architecture.imports_point_down({path: text}))), 1)
+
+    def test_circle_of_modules(self) -> None:
+        """A circle of modules is found, also one that is closed for type checkers only or in a function."""
+        base = "bookkeeper_twisted/client/"
+        lazy = "from typing import TYPE_CHECKING\nif TYPE_CHECKING:\n    from .a import A"
+        tree = {base + "a.py": "from .b import B", base + "b.py": "from . import c", base + "c.py": lazy}
+        rule = architecture.modules_form_no_circle
+        self.assertEqual(list(rule(tree, frozenset())), ["a circle of imports: client.a, client.b, client.c"])
+        tree[base + "c.py"] = "def f():\n    from . import a"
+        self.assertEqual(len(list(rule(tree, frozenset()))), 1)
+        tree[base + "c.py"] = ""
+        self.assertEqual(list(rule(tree, frozenset())), [])
+
+    def test_circle_of_rooms(self) -> None:
+        """Two packages, or a package and a module beside it, that import each other's modules are found."""
+        rule = architecture.rooms_form_no_circle
+        client = "bookkeeper_twisted/client/"
+        tree = {
+            client + "x/__init__.py": "", client + "x/a.py": "from ..y.b import B", client + "x/c.py": "",
+            client + "y/__init__.py": "", client + "y/b.py": "", client + "y/d.py": "from ..x import c",
+        }  # fmt: skip
+        self.assertEqual(list(architecture.modules_form_no_circle(tree, frozenset())), [])
+        self.assertEqual(list(rule(tree, frozenset())), ["a circle of imports: client.x, client.y"])
+        tree[client + "y/d.py"] = ""
+        self.assertEqual(list(rule(tree, frozenset())), [])
+        tree |= {client + "e.py": "from .x.a import A", client + "y/d.py": "from ..e import E"}
+        self.assertEqual(list(rule(tree, frozenset())), ["a circle of imports: client.e, client.x, client.y"])
+
+    def test_known_circle(self) -> None:
+        """A circle that is known passes; one that is known and gone has to be taken from the list."""
+        base = "bookkeeper_twisted/client/"
+        tree = {base + "a.py": "from .b import B", base + "b.py": "from . import a"}
+        known = frozenset({frozenset({"client.a", "client.b"})})
+        rule = architecture.modules_form_no_circle
+        self.assertEqual(list(rule(tree, known)), [])
+        tree[base + "b.py"] = ""
+        self.assertEqual(list(rule(tree, known)), ["no circle any more: client.a, client.b"])
 
     def test_import_of_one_module(self) -> None:
         """A row can allow one module of a package: metadata formats, not the wire."""

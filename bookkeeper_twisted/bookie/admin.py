@@ -1,21 +1,15 @@
 """Administration of a running bookie: what its HTTP server and the shell may ask of it.
 
-:class:`IBookieAdmin` has two providers, :class:`BookieAdmin` for a bookie in this process and a fake in
-:mod:`bookkeeper_twisted.testing`, and one contract suite.  What a bookie cannot do yet is not in it.
+:class:`IBookieAdmin` has two providers, one for a bookie in this process (:mod:`.lifecycle.admin`) and a fake
+(:mod:`bookkeeper_twisted.testing.admin`), and one contract suite.  What a bookie cannot do yet is not in it.
 """
 
 from collections.abc import Mapping, Sequence
 from enum import Enum
 
 import attrs
-from twisted.internet.defer import Deferred, succeed
-from zope.interface import Attribute, Interface, implementer
-
-from ..config.bookie import BookieConfig
-from ..instruments import Instruments
-from ..metrics import new_registry, render
-from .lifecycle.disk_monitor import DiskMonitor
-from .lifecycle.registration import BookieRegistration
+from twisted.internet.defer import Deferred
+from zope.interface import Attribute, Interface
 
 ADMINISTRATOR = "an administrator has set it read-only"
 """The reason that :meth:`IBookieAdmin.set_read_only` adds."""
@@ -85,72 +79,3 @@ class IBookieAdmin(Interface):
 
     def metrics() -> bytes:
         """Return all metrics in the text format of Prometheus (0.0.4)."""
-
-
-@implementer(IBookieAdmin)
-class BookieAdmin:
-    """Administration of a bookie in this process.
-
-    Its service reports the phases here, and hands over the parts once they exist.
-    """
-
-    def __init__(self, config: BookieConfig, instruments: Instruments) -> None:
-        self.bookie_id = ""
-        self._config = config
-        self._registry = new_registry(instruments)
-        self._phase = Phase.STARTING
-        self._failure = ""
-        self._read_only = False
-        self._registration: BookieRegistration | None = None
-        self._disks: DiskMonitor | None = None
-
-    # ---- reported by the service ---------------------------------------------------------------------
-
-    def attach(self, registration: BookieRegistration, disks: DiskMonitor) -> None:
-        """Take the parts of a bookie that is about to serve."""
-        self._registration, self._disks = registration, disks
-        registration.set_read_only(ADMINISTRATOR, self._read_only)
-
-    def enter(self, phase: Phase) -> None:
-        """Report the next phase; ignored after a failure."""
-        if self._phase is not Phase.FAILED:
-            self._phase = phase
-
-    def fail(self, reason: str) -> None:
-        """Report a failure that ends the bookie; the first one counts, and none after STOPPING."""
-        if self._phase in (Phase.STARTING, Phase.SERVING):
-            self._phase, self._failure = Phase.FAILED, reason
-
-    # ---- IBookieAdmin --------------------------------------------------------------------------------
-
-    def state(self) -> BookieState:
-        """See :meth:`IBookieAdmin.state`."""
-        if self._registration is None:
-            return BookieState(self._phase, reasons=(self._failure,) if self._failure else ())
-        mode, reasons = self._registration.mode, self._registration.reasons
-        failure = (self._failure,) if self._failure else ()
-        return BookieState(self._phase, mode.read_only, mode.high_priority, failure + reasons)
-
-    def set_read_only(self, read_only: bool) -> None:
-        """See :meth:`IBookieAdmin.set_read_only`."""
-        self._read_only = read_only
-        if self._registration is not None:
-            self._registration.set_read_only(ADMINISTRATOR, read_only)
-
-    def disks(self) -> "Deferred[Sequence[DirectoryUsage]]":
-        """See :meth:`IBookieAdmin.disks`."""
-        if self._disks is None or self._phase is not Phase.SERVING:
-            return succeed(())
-        return self._disks.usage().addCallback(self._by_directory)
-
-    def _by_directory(self, usage: Sequence[tuple[int, int]]) -> Sequence[DirectoryUsage]:
-        directories = self._config.ledger_directories
-        return [DirectoryUsage(path, *sizes) for path, sizes in zip(directories, usage, strict=True)]
-
-    def configuration(self) -> Mapping[str, str]:
-        """See :meth:`IBookieAdmin.configuration`."""
-        return self._config.shown()
-
-    def metrics(self) -> bytes:
-        """See :meth:`IBookieAdmin.metrics`."""
-        return render(self._registry)

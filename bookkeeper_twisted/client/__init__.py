@@ -16,7 +16,7 @@ cancelled.
 
 from ..ledger.entry_batch import EntryBatch
 from .bookkeeper import BookKeeper
-from .metrics import ClientMetrics
+from .connections.metrics import ClientMetrics
 from .reading.lac_reads import Confirmed
 from .reading.read_handle import LedgerReader
 from .writing.adv_write_handle import AdvLedgerWriter

@@ -19,9 +19,9 @@ from ..metadata.drivers import create_driver, options_of
 from ..metadata.interfaces import ILedgerManager, IMetadataDriver, IRegistration, Versioned
 from ..model import DigestType, LedgerMetadata, WriteFlag
 from .connections.bookie_client import BookieAddresses, NetworkBookieClient
+from .connections.metrics import ClientMetrics
 from .context import ClientContext
 from .interfaces import IBookieClient, IPlacementPolicy
-from .metrics import ClientMetrics
 from .opening import open_reader
 from .placement.bookie_watcher import BookieWatcher
 from .placement.free_space import FreeSpace

@@ -19,9 +19,9 @@ from ..model import EntryRun, MixedRun
 from .cache import WriteCache
 from .entry_log.reader import EntryLogReader
 from .entry_log.writer import EntryLogWriter
-from .index.rebuild import Rebuilt
 from .index.recent_rows import RecentRows
 from .interfaces import IndexBatch, IndexRow, IRunIndex, LedgerRow, Scattered
+from .rebuild import Rebuilt
 from .scattered import Lookup
 
 _MOST_FOUND = 1024

@@ -12,7 +12,6 @@ from .checkpoint import Checkpoint, PersistMarks
 from .directory_storage import DirectoryStorage, storage_error
 from .entry_log.reader import EntryLogReader
 from .entry_log.writer import EntryLogWriter
-from .index.rebuild import logs_with_data, rebuild_index
 from .index.recent_rows import RecentRows
 from .interfaces import (
     ICheckpoint,
@@ -27,6 +26,7 @@ from .interfaces import (
 )  # fmt: skip
 from .ledger_dirs import directory_index
 from .ledger_states import LedgerStates
+from .rebuild import logs_with_data, rebuild_index
 
 _MIB = 1024 * 1024
 

@@ -1,8 +1,8 @@
 """The administration without a bookie passes the contract of administrations."""
 
 from bookkeeper_twisted.bookie.admin import Phase
-from bookkeeper_twisted.testing import admin_contract
 from bookkeeper_twisted.testing.admin import FakeBookieAdmin
+from bookkeeper_twisted.testing.contracts import admin_contract
 
 
 class FakeBookieAdminTests(admin_contract.BookieAdminContract):

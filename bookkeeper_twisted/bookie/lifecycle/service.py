@@ -24,10 +24,11 @@ from ...storage.cookies import DirectoryLocks
 from ...storage.index.run_index import SqliteRunIndex
 from ...storage.interfaces import IFileSystem, IndexFactory
 from ...storage.ledger_dirs import current
-from ..admin import BookieAdmin, IBookieAdmin, Phase
+from ..admin import IBookieAdmin, Phase
 from ..engine import Engine
 from ..executor import ThreadExecutor
 from ..interfaces import IStorageExecutor
+from .admin import BookieAdmin
 from .disk_monitor import DiskMonitor, DiskThresholds
 from .identity import CookieCheck, bookie_id, expected_cookie, listening_address, service_info
 from .registration import BookieRegistration

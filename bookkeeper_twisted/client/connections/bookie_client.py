@@ -11,9 +11,9 @@ from ...instruments import Instruments
 from ...metadata.interfaces import IRegistration
 from ...protocol.client.connection_owner import RequestLimits
 from ...protocol.client.request_ids import FlowIds
-from ..metrics import ClientMetrics
 from .bookie_socket import Resolve, SocketSettings
 from .flow import Answered, Flow, FlowWorld
+from .metrics import ClientMetrics
 from .pool import ConnectionPool
 
 EndpointOf = Callable[[str, int], IStreamClientEndpoint]

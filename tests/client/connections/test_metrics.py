@@ -7,7 +7,7 @@ from bookkeeper_twisted.client.connections.bookie_client import BookieAddresses,
 from bookkeeper_twisted.config.bookie import ClientConfig
 from bookkeeper_twisted.metrics import Instruments, new_registry
 
-from .connections.test_bookie_client import HOST, PORT, RealBookieCase
+from .test_bookie_client import HOST, PORT, RealBookieCase
 
 LABELS = frozenset({("bookie", f"{HOST}:{PORT}"), ("wire", "2")})
 READ_SIZE = 24

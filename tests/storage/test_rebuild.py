@@ -12,16 +12,16 @@ from bookkeeper_twisted.model import EntryRun
 from bookkeeper_twisted.storage.entry_log.scan import Record
 from bookkeeper_twisted.storage.entry_log.writer import EntryLogWriter
 from bookkeeper_twisted.storage.filesystem import RealFileSystem
-from bookkeeper_twisted.storage.index.rebuild import Rebuilt, logs_with_data, rebuild_index, rows_of
 from bookkeeper_twisted.storage.index.run_index import SqliteRunIndex
 from bookkeeper_twisted.storage.interfaces import IndexBatch, IndexRow, LedgerRow
 from bookkeeper_twisted.storage.ledger_storage import LedgerStorage, StorageSettings
+from bookkeeper_twisted.storage.rebuild import Rebuilt, logs_with_data, rebuild_index, rows_of
 from bookkeeper_twisted.testing.disk.sim_disk import SimDisk
 from bookkeeper_twisted.testing.disk.sim_index import SimIndex
 
-from ..entries import row, run, uneven
-from ..ledger_storages import read
-from .java_stores import STORES, java_store
+from .entries import row, run, uneven
+from .index.java_stores import STORES, java_store
+from .ledger_storages import read
 
 REBUILD = StorageSettings(rebuild_index=True)
 

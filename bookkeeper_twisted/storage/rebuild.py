@@ -13,13 +13,13 @@ from collections.abc import Iterator
 
 import attrs
 
-from ...errors import DamageError, StorageError
-from ..entry_log.format import HEADER_SIZE
-from ..entry_log.scan import LogScan, Record
-from ..entry_log.writer import MAX_ROW_BYTES, MAX_ROW_ENTRIES
-from ..interfaces import IFileSystem, IndexBatch, IndexFactory, IndexRow, IRunIndex, LedgerRow
-from ..ledger_dirs import entry_log_ids, entry_log_name
-from .rows import pack_sizes
+from ..errors import DamageError, StorageError
+from .entry_log.format import HEADER_SIZE
+from .entry_log.scan import LogScan, Record
+from .entry_log.writer import MAX_ROW_BYTES, MAX_ROW_ENTRIES
+from .index.rows import pack_sizes
+from .interfaces import IFileSystem, IndexBatch, IndexFactory, IndexRow, IRunIndex, LedgerRow
+from .ledger_dirs import entry_log_ids, entry_log_name
 
 BATCH_ROWS = 1000
 

@@ -9,7 +9,7 @@ from twisted.internet.defer import Deferred
 from twisted.trial.unittest import SynchronousTestCase
 from zope.interface.verify import verifyObject
 
-from ..bookie.admin import ADMINISTRATOR, IBookieAdmin, Phase
+from ...bookie.admin import ADMINISTRATOR, IBookieAdmin, Phase
 
 
 class BookieAdminContract(SynchronousTestCase):

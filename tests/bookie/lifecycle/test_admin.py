@@ -8,10 +8,10 @@ from twisted.internet.defer import Deferred
 from bookkeeper_twisted.bookie.admin import ADMINISTRATOR, Phase
 from bookkeeper_twisted.config.settings import MASK
 from bookkeeper_twisted.errors import BookieRegisteredError
-from bookkeeper_twisted.testing import admin_contract
+from bookkeeper_twisted.testing.contracts import admin_contract
 from bookkeeper_twisted.testing.disk.sim_disk import SimDisk
 
-from .lifecycle.test_service import StepTestCase
+from .test_service import StepTestCase
 
 
 class BookieAdminTests(StepTestCase, admin_contract.BookieAdminContract):

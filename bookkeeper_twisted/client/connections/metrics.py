@@ -6,8 +6,8 @@ entries.  Where Apache's client counts the same, the name is the same.
 
 from collections.abc import Callable
 
-from ..instruments import Instruments
-from .connections.bookie_peer import BookiePeer
+from ...instruments import Instruments
+from .bookie_peer import BookiePeer
 
 _CHANNEL = "per_channel_bookie_client_"
 _OURS = "bookkeeper_client_"

@@ -8,8 +8,8 @@ from twisted.internet.defer import Deferred, succeed
 from twisted.trial.unittest import SynchronousTestCase
 
 from bookkeeper_twisted.bookie.admin import BookieState, DirectoryUsage, Phase
-from bookkeeper_twisted.testing import admin_contract
 from bookkeeper_twisted.testing.admin import FakeBookieAdmin
+from bookkeeper_twisted.testing.contracts import admin_contract
 
 
 class _Forgetful(FakeBookieAdmin):
