@@ -5,12 +5,13 @@ VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.installed
 
-.PHONY: help run test check chaos simulate mutate bench docs clean
+.PHONY: help run test check floors chaos simulate mutate bench docs clean
 
 help:
 	@echo "make run [FILE=path]  write a file to a bookie, kill it, restart it, read the file back"
 	@echo "make test             run all tests"
 	@echo "make check            ruff, mypy, architecture"
+	@echo "make floors           tests of the transports with the oldest and the newest Twisted"
 	@echo "make chaos [BOOKIES=3] [SECONDS=120] [SEED=1]"
 	@echo "                      kill and pause bookies under load, then compare every entry"
 	@echo "make simulate [SEEDS=n] [FROM=k]  run simulated clusters, one for each seed"
@@ -42,6 +43,9 @@ check: $(READY)
 	$(BIN)/mypy bookkeeper_twisted tests
 	$(BIN)/python -W error -m tests tests.test_architecture
 
+floors: $(READY)
+	@$(BIN)/python -m tests.floors
+
 chaos: $(READY)
 	@$(BIN)/python -W error -m tests.chaos --bookies $(or $(BOOKIES),3) --seconds $(or $(SECONDS),120) --seed $(or $(SEED),1)
 
@@ -60,6 +64,6 @@ docs: $(READY)
 	$(BIN)/python -m sphinx -q -W -b html docs docs/_build/html
 
 clean:
-	rm -rf $(VENV) build dist *.egg-info docs/_build _trial_temp* .mypy_cache .ruff_cache .hypothesis .coverage
+	rm -rf $(VENV) .floors build dist *.egg-info docs/_build _trial_temp* .mypy_cache .ruff_cache .hypothesis .coverage
 	find . -name __pycache__ -prune -exec rm -rf {} +
 	rm -f twisted/plugins/dropin.cache
