@@ -11,7 +11,7 @@ import attrs
 from ..errors import IncorrectParameterError
 from ..model import check_bookie_id
 from .client import ClientConfig
-from .fields import BOOLEAN, DIRECTORIES, TEXT, decimal, integer, setting
+from .fields import BOOLEAN, DIRECTORIES, FRACTION, TEXT, integer, setting
 from .metadata import MetadataConfig
 from .settings import FRAME, MIB, derived
 
@@ -77,7 +77,7 @@ class BookieConfig(MetadataConfig):
 
     # -- journal --
     journal_max_size_mb: int = setting(
-        "journalMaxSizeMB", 64, integer(1, 4096), "size at which a journal file is full; files are recycled",
+        "journalMaxSizeMB", 64, integer(1, 1 << 20), "size at which a journal file is full; files are recycled",
         unit="MiB", java="2048",
     )  # fmt: skip
     journal_max_backups: int = setting(
@@ -90,7 +90,7 @@ class BookieConfig(MetadataConfig):
         unit="MiB", java="16",
     )  # fmt: skip
     journal_alignment_size: int = setting(
-        "journalAlignmentSize", 512, integer(512, 65536), "groups begin at multiples of this; itself one of 512",
+        "journalAlignmentSize", 512, integer(512, MIB), "groups begin at multiples of this; itself one of 512",
         unit="bytes",
     )  # fmt: skip
     journal_max_group_wait_msec: int = setting(
@@ -121,14 +121,14 @@ class BookieConfig(MetadataConfig):
     # -- entry logs, caches --
     flush_interval: int = setting("flushInterval", 10000, integer(1), "longest time between checkpoints", unit="ms")
     log_size_limit: int = setting(
-        "logSizeLimit", 1 << 30, integer(MIB, 1 << 30), "size at which an entry log is full", unit="bytes"
+        "logSizeLimit", 1 << 30, integer(1, 1 << 30), "size at which an entry log is full", unit="bytes"
     )
     db_storage_direct_io_entry_logger: bool = setting(
         "dbStorage_directIOEntryLogger", True, BOOLEAN, "write entry logs past the page cache, where the disk can",
         java="false",
     )  # fmt: skip
     db_storage_write_cache_max_size_mb: int = setting(
-        "dbStorage_writeCacheMaxSizeMb", 64, integer(2), "memory for entries not yet in an entry log, all directories",
+        "dbStorage_writeCacheMaxSizeMb", 64, integer(1), "memory for entries not yet in an entry log, all directories",
         unit="MiB", java="25 % of direct memory",
     )  # fmt: skip
     db_storage_read_ahead_cache_max_size_mb: int = setting(
@@ -156,24 +156,26 @@ class BookieConfig(MetadataConfig):
         "maxReadsInProgressLimit", 0, integer(0), "reads under way in the whole bookie; 0: no such limit"
     )
     max_pending_read_requests_per_thread: int = setting(
-        "maxPendingReadRequestsPerThread", 10000, integer(1), "reads waiting for the disk; more get ETOOMANYREQUESTS"
+        "maxPendingReadRequestsPerThread", 10000, integer(0),
+        "reads waiting for the disk; more get ETOOMANYREQUESTS; 0: no limit but that of bytes",
     )
     max_pending_add_requests_per_thread: int = setting(
-        "maxPendingAddRequestsPerThread", 10000, integer(1), "adds of one connection before it is no longer read"
+        "maxPendingAddRequestsPerThread", 10000, integer(0),
+        "adds of one connection before it is no longer read; 0: no limit but that of bytes",
     )
     num_read_worker_threads: int = setting(
-        "numReadWorkerThreads", 2, integer(1, 64), "threads that read entry logs", java="8"
+        "numReadWorkerThreads", 2, integer(0, 1024), "threads that read entry logs; 0: as 1", java="8"
     )
 
     # -- disk space, read-only mode --
     disk_usage_threshold: float = setting(
-        "diskUsageThreshold", 0.95, decimal(0.001, 0.999), "a directory on a disk used more than this is full"
+        "diskUsageThreshold", 0.95, FRACTION, "a directory on a disk used more than this is full"
     )
     disk_usage_warn_threshold: float = setting(
-        "diskUsageWarnThreshold", 0.90, decimal(0.001, 0.999), "usage from which the log warns"
+        "diskUsageWarnThreshold", 0.90, FRACTION, "usage from which the log warns"
     )
     disk_usage_lwm_threshold: float = setting(
-        "diskUsageLwmThreshold", derived(lambda self: self.disk_usage_threshold), decimal(0.001, 0.999),
+        "diskUsageLwmThreshold", derived(lambda self: self.disk_usage_threshold), FRACTION,
         "usage below which full directories are used again", default_text="as diskUsageThreshold",
     )  # fmt: skip
     disk_check_interval: int = setting("diskCheckInterval", 10000, integer(1), "time between disk checks", unit="ms")
@@ -221,7 +223,3 @@ class BookieConfig(MetadataConfig):
     def _check_sizes(self) -> None:
         if self.journal_alignment_size % 512:
             raise self._error("journal_alignment_size", "must be a multiple of 512")
-        largest = self.netty_max_frame_size_bytes
-        for name in ("db_storage_write_cache_max_size_mb", "journal_max_memory_size_mb"):
-            if getattr(self, name) * MIB < largest:
-                raise self._error(name, f"has no room for a frame of nettyMaxFrameSizeBytes = {largest}")

@@ -24,13 +24,11 @@ class Kind(Generic[T]):
     :ivar name: for people, with its limits.
     :ivar parse: text to value; raises :class:`ValueError` whose text says why not.
     :ivar check: raises :class:`ValueError` for a value out of its limits.
-    :ivar may_be_blank: an empty text means the default (templates leave such keys in files).
     """
 
     name: str
     parse: Callable[[str], T]
     check: Callable[[T], None] = lambda value: None
-    may_be_blank: bool = False
 
 
 @attrs.frozen
@@ -84,8 +82,9 @@ def as_text(value: object) -> str:
 
 # ---- kinds -------------------------------------------------------------------------------------------
 
-_TRUE = frozenset({"true", "yes", "on"})
-_FALSE = frozenset({"false", "no", "off"})
+_TRUE = frozenset({"true", "yes", "on", "t", "y"})
+_FALSE = frozenset({"false", "no", "off", "f", "n"})
+_BASES = {"0x": 16, "0b": 2}
 
 
 def _parse_boolean(text: str) -> bool:
@@ -96,8 +95,9 @@ def _parse_boolean(text: str) -> bool:
 
 
 def _parse_integer(text: str) -> int:
+    digits = text.strip().lower()
     try:
-        return int(text.strip())
+        return int(digits, _BASES.get(digits[:2], 10))
     except ValueError:
         raise ValueError("expected an integer") from None
 
@@ -134,6 +134,14 @@ def decimal(low: float, high: float | None = None) -> Kind[float]:
     return Kind(f"number, {_bounds(low, high)}", _parse_decimal, _range(low, high))
 
 
+def _check_fraction(value: float) -> None:
+    if not 0 < value < 1:
+        raise ValueError("must be between 0 and 1")
+
+
+FRACTION: Kind[float] = Kind("number between 0 and 1", _parse_decimal, _check_fraction)
+
+
 def one_of(*words: str) -> Kind[str]:
     """One of a few words, in either case."""
 
@@ -149,18 +157,13 @@ def _parse_list(text: str) -> tuple[str, ...]:
 
 
 def _check_directories(paths: tuple[str, ...]) -> None:
-    for path in paths:
-        if not path.startswith("/"):
-            raise ValueError(f"{path} is not an absolute path")
     if len(set(paths)) != len(paths):
         raise ValueError("a directory is named twice")
 
 
 BOOLEAN: Kind[bool] = Kind("true | false", _parse_boolean)
-TEXT: Kind[str] = Kind("text", str.strip, may_be_blank=True)
-DIRECTORIES: Kind[tuple[str, ...]] = Kind(
-    "absolute paths, separated by commas", _parse_list, _check_directories, may_be_blank=True
-)
+TEXT: Kind[str] = Kind("text", str.strip)
+DIRECTORIES: Kind[tuple[str, ...]] = Kind("paths, separated by commas", _parse_list, _check_directories)
 
 
 # ---- settings and where they come from ---------------------------------------------------------------
@@ -216,7 +219,7 @@ class Resolved:
 
 
 def resolve(fields: Mapping[str, Field], sources: Iterable[Iterable[Setting]]) -> Resolved:
-    """Merges sources; a later source wins over an earlier one.
+    """Merges sources; a later source wins over an earlier one.  An empty text means the default, as templates leave it.
 
     Every value is parsed, also one that a later source overrides: a mistake does not hide.
 
@@ -238,7 +241,7 @@ def resolve(fields: Mapping[str, Field], sources: Iterable[Iterable[Setting]]) -
             seen[name] = given
             values.pop(name, None)
             origins[name] = given.origin
-            if given.text.strip() or not fields[name].kind.may_be_blank:
+            if given.text.strip():
                 values[name] = _parse(fields[name], given)
     return Resolved(values, origins, tuple(unknown))
 

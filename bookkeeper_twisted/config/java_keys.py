@@ -3,19 +3,43 @@
 They belong to parts this bookie does not have (thread pools, direct memory, the RocksDB and the
 interleaved storage) or does differently.  A file written for Apache's bookie is taken as it is: these keys are
 accepted and reported once as without effect; any other unknown key is a warning.
+
+Keys that demand protection are the exception: a process that cannot give it does not start.
 """
+
+from collections.abc import Mapping
+
+_OFF = frozenset({"", "null", "none", "false", "no", "off", "f", "n"})
+_ABSENT = frozenset({"", "null", "none"})
+
+PROTECTION_KEYS: Mapping[str, frozenset[str]] = {
+    **dict.fromkeys(("tlsClientAuthentication", "httpServerTlsEnable", "bookieTLSEnabled"), _OFF),
+    **dict.fromkeys(
+        """
+        authorizedRoles bookieAuthProviderFactoryClass certificatePath clientAuthProviderFactoryClass
+        jaasBookieSectionName jaasClientAllowedIds permittedStartupUsers saslJaasBookieSectionName
+        saslJaasClientAllowedIds saslJaasClientSectionName tlsCertificatePath tlsKeyStore tlsKeyStorePasswordPath
+        tlsProvider tlsProviderFactoryClass tlsTrustStore tlsTrustStorePasswordPath
+        """.split(),  # noqa: SIM905
+        _ABSENT,
+    ),
+}
+"""Keys that ask for encryption, authentication or authorisation, and their values that do not, in lower case."""
+
+_NO_AUTHENTICATION = "AuthenticationDisabledAuthProviderFactory"
+"""End of the name of Apache's class that lets everybody in."""
 
 UNUSED_PREFIXES = (
     "dbStorage_rocksDB_", "dbStorage_directIOEntryLoggerTotal", "dbStorage_directIOEntryLoggerRead", "prometheus",
-    "tls", "codahale",
+    "tls", "httpServerKeyStore", "httpServerTrustStore", "codahale",
 )  # fmt: skip
 
 UNUSED_KEYS = frozenset(
     """
     allocatorLeakDetectionPolicy allocatorOutOfMemoryPolicy allocatorPoolingConcurrency allocatorPoolingPolicy
     allowEphemeralPorts allowMultipleDirsUnderSameDiskPartition auditorPeriodicBookieCheckInterval
-    auditorPeriodicCheckInterval authProviders autoRecoveryDaemonEnabled bookieAuthProviderFactoryClass
-    bookieDeathWatchInterval bootstrapConfig certificatePath clientAuthProviderFactoryClass
+    auditorPeriodicCheckInterval autoRecoveryDaemonEnabled
+    bookieDeathWatchInterval bootstrapConfig
     closeChannelOnResponseTimeout compactionMaxOutstandingRequests compactionRate compactionRateByBytes
     compactionRateByEntries dataIntegrityChecking dataIntegrityStampMissingCookies
     dbStorage_readAheadCacheBatchBytesSize dbStorage_readAheadCacheBatchSize disableServerSocketBind
@@ -25,7 +49,7 @@ UNUSED_KEYS = frozenset(
     extraServerComponents fileInfoCacheInitialCapacity fileInfoFormatVersionToWrite fileInfoMaxIdleTime
     flushEntrylogBytes forceAllowCompaction gcEntryLogMetadataCacheEnabled gcEntryLogMetadataCachePath
     gcMetadataOpRateLimit gcOverreplicatedLedgerMaxConcurrentRequests gcOverreplicatedLedgerWaitTime gcWaitTime
-    httpServerClass httpServerTlsEnable ignoreExtraServerComponentsStartupFailures isForceGCAllowWhenNoSpace
+    httpServerClass ignoreExtraServerComponentsStartupFailures isForceGCAllowWhenNoSpace
     isThrottleByBytes journalAdaptiveGroupWrites journalBufferedEntriesThreshold journalBufferedWritesThreshold
     journalChannelProvider journalFlushWhenQueueEmpty journalFormatVersionToWrite journalRemoveFromPageCache
     journalWriteBufferSizeKB ledgerManagerFactoryClass ledgerManagerType ledgerMetadataVersion
@@ -35,19 +59,26 @@ UNUSED_KEYS = frozenset(
     minorCompactionThreshold minUsableSizeForHighPriorityWrites minUsableSizeForIndexFileCreation
     networkTopologyScriptFileName numAddWorkerThreads numHighPriorityWorkerThreads numJournalCallbackThreads
     numLongPollWorkerThreads numOfMemtableFlushThreads openFileLimit openLedgerRereplicationGracePeriod
-    pageLimit pageSize permittedStartupUsers persistBookieStatusEnabled readBufferSizeBytes
+    pageLimit pageSize persistBookieStatusEnabled readBufferSizeBytes
     readOnlyModeOnAnyDiskFullEnabled readWorkerThreadsThrottlingEnabled registrationManagerClass
-    reppDnsResolverClass rereplicationEntryBatchSize rwRereplicateBackoffMs sanityCheckMetricsEnabled
-    serverNumIOThreads serverSockKeepalive serverSockLinger serverWriteBufferHighWaterMark
+    reorderReadSequenceEnabled reppDnsResolverClass rereplicationEntryBatchSize rwRereplicateBackoffMs
+    sanityCheckMetricsEnabled serverNumIOThreads serverSockKeepalive serverSockLinger serverWriteBufferHighWaterMark
     serverWriteBufferLowWaterMark skipListArenaChunkSize skipListArenaMaxAllocSize skipListSizeLimit
-    skipReplayJournalInvalidRecord sortedLedgerStorageEnabled statsProviderClass storage.range.store.dirs
+    skipReplayJournalInvalidRecord sortedLedgerStorageEnabled statsProviderClass
+    storage.cluster.controller.schedule.interval.ms storage.range.store.dirs
     storage.serve.readonly.tables storageserver.grpc.port storeSystemTimeAsLedgerUnderreplicatedMarkTime
     useTargetEntryLogSizeForGc useTransactionalCompaction verifyMetadataOnGC waitTimeoutOnResponseBackpressureMs
-    writeBufferSizeBytes zkReplicationTaskRateLimit zkRequestRateLimit
+    stickyReadSEnabled useV2WireProtocol writeBufferSizeBytes zkReplicationTaskRateLimit zkRequestRateLimit
     """.split()  # noqa: SIM905
 )
 
 
 def is_unused(key: str) -> bool:
     """Whether Apache's bookie knows the key and ours has no use for it."""
-    return key in UNUSED_KEYS or key.startswith(UNUSED_PREFIXES)
+    return key in UNUSED_KEYS or key in PROTECTION_KEYS or key.startswith(UNUSED_PREFIXES)
+
+
+def asks_for_protection(key: str, value: str) -> bool:
+    """Whether a setting demands encryption, authentication or authorisation."""
+    off = PROTECTION_KEYS.get(key)
+    return off is not None and value.strip().lower() not in off and not value.strip().endswith(_NO_AUTHENTICATION)

@@ -6,8 +6,8 @@ from typing import Self
 import attrs
 
 from ..errors import ConfigError
-from .fields import Setting, as_text, fields_of, resolve
-from .java_keys import is_unused
+from .fields import BOOLEAN, Setting, as_text, fields_of, resolve, setting
+from .java_keys import asks_for_protection, is_unused
 
 MIB = 1 << 20
 MASK = "******"
@@ -26,13 +26,19 @@ class Config:
     """The base of configurations: checked when made, loaded from sources.
 
     :ivar origins: attribute name to where its value was given; a default is not in it.
-    :ivar warnings: sentences for the log, about unknown keys.
+    :ivar warnings: sentences for the log, about unknown keys and about protection that is not in force.
     :ivar notes: sentences for the log, about keys that have no effect.
     """
 
     origins: Mapping[str, str] = attrs.field(factory=dict, eq=False, repr=False)
     warnings: tuple[str, ...] = attrs.field(default=(), eq=False, repr=False)
     notes: tuple[str, ...] = attrs.field(default=(), eq=False, repr=False)
+
+    allow_insecure_connections: bool = setting(
+        "allowInsecureConnections", False, BOOLEAN,
+        "start although keys that demand TLS or authentication are set, which is not in force; each is logged",
+        java="none",
+    )  # fmt: skip
 
     def __attrs_post_init__(self) -> None:
         for name, field in fields_of(type(self)).items():
@@ -64,14 +70,28 @@ class Config:
     def load(cls, *sources: Iterable[Setting]) -> Self:
         """Builds the configuration from sources in rising priority.
 
-        :raises ConfigError: a value cannot be used.
+        :raises ConfigError: a value cannot be used, or demands TLS or authentication that nothing here gives.
         """
         resolved = resolve(fields_of(cls), sources)
-        unused = [s for s in resolved.unknown if is_unused(s.key)]
-        unknown = [s for s in resolved.unknown if not is_unused(s.key)]
-        return cls(
+        demanding = _demanding(resolved.unknown)
+        others = [s for s in resolved.unknown if s not in demanding]
+        unknown = tuple(f"{s.key}, {s.origin}: unknown key, ignored" for s in others if not is_unused(s.key))
+        config = cls(
             **resolved.values,
             origins=resolved.origins,
-            warnings=tuple(f"{s.key}, {s.origin}: unknown key, ignored" for s in unknown),
-            notes=tuple(f"{s.key}, {s.origin}: has no effect here" for s in unused),
+            warnings=(*map(_describe, demanding), *unknown),
+            notes=tuple(f"{s.key}, {s.origin}: has no effect here" for s in others if is_unused(s.key)),
         )
+        if demanding and not config.allow_insecure_connections:
+            raise ConfigError(f"{_describe(demanding[0])}; allowInsecureConnections=true starts without it")
+        return config
+
+
+def _demanding(unknown: Iterable[Setting]) -> list[Setting]:
+    """Settings in force that demand protection, which nothing here gives: the last of each key counts."""
+    last = {given.key: given for given in unknown}
+    return [given for given in last.values() if asks_for_protection(given.key, given.text)]
+
+
+def _describe(given: Setting) -> str:
+    return f"{given.key} = {given.text!r}, {given.origin}: demands a protection that is not in force here"

@@ -252,6 +252,7 @@ class RealFileSystem:
         return sorted(os.listdir(path))
 
     def make_directories(self, path: str) -> None:
+        path = os.path.abspath(path)
         if os.path.isdir(path):
             return
         parent = os.path.dirname(path)

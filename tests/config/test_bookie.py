@@ -95,15 +95,6 @@ class RulesTests(SynchronousTestCase):
             "diskUsageLwmThreshold = '0.9', f:2: must not be above diskUsageThreshold = 0.8",
         )
 
-    def test_room_for_a_frame(self) -> None:
-        """The write cache and the journal queue hold at least one frame."""
-        frame = 100 << 20
-        reason = f"has no room for a frame of nettyMaxFrameSizeBytes = {frame}"
-        keys = ("dbStorage_writeCacheMaxSizeMb", "journalMaxMemorySizeMb")
-        for key, other in (keys, reversed(keys)):
-            text = f"nettyMaxFrameSizeBytes={frame}\n{key}=99\n{other}=100"
-            self._refuses(text, f"{key} = '99', f:2: {reason}")
-
     def test_bookie_id(self) -> None:
         """A bookie id keeps to the characters of Apache's and is not the reserved word."""
         self._refuses("bookieId=a/b", "bookieId = 'a/b', f:1: not a bookie id: 'a/b'")

@@ -3,8 +3,12 @@
 from twisted.trial.unittest import SynchronousTestCase
 
 from bookkeeper_twisted.config.bookie import BookieConfig
-from bookkeeper_twisted.config.fields import fields_of
-from bookkeeper_twisted.config.java_keys import UNUSED_KEYS, is_unused
+from bookkeeper_twisted.config.client import ClientConfig
+from bookkeeper_twisted.config.fields import fields_of, from_environment, from_file
+from bookkeeper_twisted.config.java_keys import PROTECTION_KEYS, UNUSED_KEYS, is_unused
+from bookkeeper_twisted.errors import ConfigError
+
+from .shipped_files import BOOKKEEPER, PULSAR, as_file
 
 
 class UnusedKeysTests(SynchronousTestCase):
@@ -24,3 +28,80 @@ class UnusedKeysTests(SynchronousTestCase):
         for field in fields_of(BookieConfig).values():
             self.assertFalse(is_unused(field.key), field.key)
             self.assertNotIn(field.alias, UNUSED_KEYS)
+
+
+class ProtectionTests(SynchronousTestCase):
+    """A key that demands TLS or authentication is never ignored."""
+
+    def test_refused(self) -> None:
+        """Each is refused by bookies and clients alike; the text names key, value, origin and the way out."""
+        for key in PROTECTION_KEYS:
+            for config in (BookieConfig, ClientConfig):
+                with self.subTest(key, config=config):
+                    error = self.assertRaises(ConfigError, config.load, from_file(f"{key}=true", "f"))
+                    self.assertEqual(
+                        str(error),
+                        f"{key} = 'true', f:1: demands a protection that is not in force here; "
+                        "allowInsecureConnections=true starts without it",
+                    )
+
+    def test_off(self) -> None:
+        """Values that mean "off" pass, and parameters of what is off."""
+        for key, off in PROTECTION_KEYS.items():
+            for value in off:
+                self.assertEqual(BookieConfig.load(from_file(f"{key}={value}", "f")).warnings, ())
+        disabled = "org.apache.bookkeeper.auth.AuthProviderFactoryFactory$AuthenticationDisabledAuthProviderFactory"
+        text = f"bookieAuthProviderFactoryClass={disabled}\ntlsCertFilesRefreshDurationSeconds=300\ntlsKeyStoreType=JKS"
+        self.assertEqual(BookieConfig.load(from_file(text, "f")).warnings, ())
+
+    def test_allowed(self) -> None:
+        """With allowInsecureConnections it starts, and each key is warned about."""
+        text = "allowInsecureConnections=true\ntlsProvider=OpenSSL\nhttpServerTlsEnable=true"
+        warnings = BookieConfig.load(from_file(text, "f")).warnings
+        settings = [warning.split(",")[0] for warning in warnings]
+        self.assertEqual(settings, ["tlsProvider = 'OpenSSL'", "httpServerTlsEnable = 'true'"])
+
+    def test_taken_back(self) -> None:
+        """A later source can switch off what an earlier one demands."""
+        later = from_environment({"BK_tlsProvider": ""})
+        self.assertEqual(BookieConfig.load(from_file("tlsProvider=JDK", "f"), later).warnings, ())
+
+
+class ShippedFilesTests(SynchronousTestCase):
+    """The files of Apache's distributions, as they are."""
+
+    def test_bookkeeper(self) -> None:
+        """BookKeeper's is taken without a warning."""
+        config = BookieConfig.load(from_file(as_file(BOOKKEEPER), "bk_server.conf"))
+        self.assertEqual(config.warnings, ())
+        self.assertEqual(config.metadata_service_uri, "zk+hierarchical://localhost:2181/ledgers")
+
+    def test_pulsar(self) -> None:
+        """Pulsar's is taken without a warning: empty values are defaults, directories are relative."""
+        config = BookieConfig.load(from_file(as_file(PULSAR), "bookkeeper.conf"))
+        self.assertEqual(config.warnings, ())
+        self.assertEqual(config.ledger_directories, ("data/bookkeeper/ledgers",))
+        self.assertEqual(config.metadata_service_uri, "zk+null://localhost:2181/ledgers")
+        self.assertEqual(config.db_storage_write_cache_max_size_mb, 64)
+        self.assertEqual(config.num_read_worker_threads, 8)
+
+
+class JavasValuesTests(SynchronousTestCase):
+    """Values that Apache's bookie accepts."""
+
+    def test_each_alone(self) -> None:
+        """Each is accepted, with nothing else set."""
+        for text in (
+            "numReadWorkerThreads=0", "numReadWorkerThreads=128", "numAddWorkerThreads=0",
+            "maxPendingReadRequestsPerThread=0", "maxPendingAddRequestsPerThread=0", "dbStorage_writeCacheMaxSizeMb=4",
+            "journalMaxMemorySizeMb=1", "logSizeLimit=4096", "journalMaxSizeMB=8192", "diskUsageThreshold=0.9999",
+            "diskUsageWarnThreshold=0.00001", "nettyMaxFrameSizeBytes=73400320", "journalAlignmentSize=131072",
+            "bookiePort=0x0C6D", "journalSyncData=y", "ledgerDirectories=data/ledgers",
+        ):  # fmt: skip
+            with self.subTest(text):
+                self.assertEqual(BookieConfig.load(from_file(text, "f")).warnings, ())
+
+    def test_empty(self) -> None:
+        """An empty value is the default, whatever its kind."""
+        text = "".join(f"{field.key}=\n" for field in fields_of(BookieConfig).values())
+        self.assertEqual(BookieConfig.load(from_file(text, "f")), BookieConfig())

@@ -21,6 +21,17 @@ class RealFileSystemTests(make_filesystem_tests(_make)):  # type: ignore[misc]
     """The contract on the disk of this machine."""
 
 
+class RelativePathTests(SynchronousTestCase):
+    """Paths below the working directory, as in the file that Pulsar ships."""
+
+    def test_directories(self) -> None:
+        """They are made, parents and all, below the working directory."""
+        path = os.path.relpath(os.path.join(self.mktemp(), "ledgers", "current"))
+        RealFileSystem().make_directories(path)
+        self.assertTrue(os.path.isdir(path))
+        self.assertEqual(RealFileSystem().list(path), [])
+
+
 class ShortTransferTests(SynchronousTestCase):
     """The kernel may do less than it was asked for."""
 

@@ -89,7 +89,7 @@ class BookieService(Service):
         self._report = on_failure
         self._make_index = make_index
         self._random_bytes = random_bytes
-        self._executor = executor or ThreadExecutor(reactor, config.num_read_worker_threads)
+        self._executor = executor or ThreadExecutor(reactor, max(1, config.num_read_worker_threads))
         self._undo = AsyncExitStack()
         self._starting: Deferred[None] | None = None
         self._abandoned = False

@@ -11,6 +11,7 @@ from ..requests.context import RequestLimits
 from .store import StorePaths
 
 _MIB = 1 << 20
+_UNLIMITED = 1 << 62
 
 
 def store_paths(config: BookieConfig) -> StorePaths:
@@ -43,12 +44,12 @@ def storage_settings(config: BookieConfig) -> StorageSettings:
 
 def engine_options(config: BookieConfig) -> EngineOptions:
     """Limits and habits of the parts that serve."""
-    n_journals = len(config.journal_directories)
+    n_journals, n_readers = len(config.journal_directories), max(1, config.num_read_worker_threads)
     return EngineOptions(
         bookie=BookieOptions(
             write_data=config.journal_write_data,
             max_throttle_time=config.db_storage_max_throttle_time_ms / 1000,
-            max_waiting_reads=config.max_pending_read_requests_per_thread * config.num_read_worker_threads,
+            max_waiting_reads=config.max_pending_read_requests_per_thread * n_readers or _UNLIMITED,
         ),
         commit=CommitOptions(
             sync_data=config.journal_sync_data,
@@ -60,7 +61,7 @@ def engine_options(config: BookieConfig) -> EngineOptions:
         requests=RequestLimits(
             max_frame_size=config.netty_max_frame_size_bytes,
             max_batch_read_size=config.max_batch_read_size,
-            max_adds=config.max_pending_add_requests_per_thread,
+            max_adds=config.max_pending_add_requests_per_thread or _UNLIMITED,
             max_adds_in_progress=config.max_adds_in_progress_limit,
             max_reads_in_progress=config.max_reads_in_progress_limit,
         ),

@@ -10,6 +10,7 @@ from twisted.trial.unittest import SynchronousTestCase
 
 from bookkeeper_twisted.bookie.lifecycle.service import BookieService
 from bookkeeper_twisted.config.bookie import BookieConfig
+from bookkeeper_twisted.config.fields import from_file, from_options
 from bookkeeper_twisted.errors import (
     BookieRegisteredError,
     ConfigError,
@@ -25,6 +26,7 @@ from bookkeeper_twisted.testing.disk.sim_disk import SimDisk
 from bookkeeper_twisted.testing.disk.sim_index import SimIndex
 from bookkeeper_twisted.testing.executor import StepExecutor
 
+from ...config.shipped_files import BOOKKEEPER, PULSAR, as_file
 from ...metadata.zookeeper.rig import cluster_in_memory
 from ..rig import Peer, add_replies, adds, reads, run
 
@@ -40,13 +42,17 @@ class World:
 
     def service(self, **more: Any) -> "tuple[BookieService, StepExecutor]":
         """A bookie on this machine."""
-        executor = StepExecutor()
-        config = {
+        config: dict[str, Any] = {
             "bookie_port": 3181, "advertised_address": "me", "journal_directories": ("/j",),
             "ledger_directories": ("/l",), "metadata_service_uri": "memory:x", "journal_pre_alloc_size_mb": 1, **more,
         }  # fmt: skip
+        return self.service_of(BookieConfig(**config))
+
+    def service_of(self, config: BookieConfig) -> "tuple[BookieService, StepExecutor]":
+        """A bookie of any configuration."""
+        executor = StepExecutor()
         service = BookieService(
-            self.reactor, BookieConfig(**config), self.store.driver(self.reactor), self.disk,
+            self.reactor, config, self.store.driver(self.reactor), self.disk,
             make_index=SimIndex.open, executor=executor, make_site=make_site, on_failure=self.failures.append,
         )  # fmt: skip
         return service, executor
@@ -65,7 +71,10 @@ class StepTestCase(SynchronousTestCase):
 
     def start(self, **more: Any) -> "tuple[BookieService, StepExecutor]":
         """A bookie that serves."""
-        service, executor = self.world.service(**more)
+        return self.started(*self.world.service(**more))
+
+    def started(self, service: BookieService, executor: StepExecutor) -> "tuple[BookieService, StepExecutor]":
+        """Starts it."""
         starting = service.start()
         self.settle(executor)
         self.successResultOf(starting)
@@ -123,6 +132,31 @@ class StartTests(StepTestCase):
         peer.send(adds(run(1, 0)))
         executor.drain()
         self.assertEqual(peer.replies(), add_replies(run(1, 0), Status.EOK))
+
+    def test_shipped_files(self) -> None:
+        """A bookie starts on what the files of Apache's distributions say, but for places, and stores."""
+        places = {"metadataServiceUri": "memory:x", "journalDirectories": "/j", "ledgerDirectories": "/l"}
+        own = {**places, "advertisedAddress": "me", "journalPreAllocSizeMB": "1"}
+        for facts in (BOOKKEEPER, PULSAR):
+            self.world = World()
+            config = BookieConfig.load(from_file(as_file(facts), "shipped"), from_options(own))
+            _, executor = self.started(*self.world.service_of(config))
+            self._check_stores(executor, bytes(100))
+
+    def _check_stores(self, executor: StepExecutor, payload: bytes) -> None:
+        peer, entries = self.connect(), run(1, 0, 1, payload)
+        peer.send(adds(entries))
+        self.world.reactor.advance(0.001)  # journalMaxGroupWaitMSec
+        executor.drain()
+        self.assertEqual(peer.replies(), add_replies(entries, Status.EOK))
+
+    def test_small_limits(self) -> None:
+        """Limits that are smaller than one entry hold up the others, not that entry."""
+        _, executor = self.start(
+            db_storage_write_cache_max_size_mb=1, journal_max_memory_size_mb=1, log_size_limit=1,
+            min_usable_size_for_entry_log_creation=0,
+        )  # fmt: skip
+        self._check_stores(executor, bytes(3 << 20))
 
     def test_listens_last(self) -> None:
         """Nobody connects before the journals are replayed and the engine stands."""
