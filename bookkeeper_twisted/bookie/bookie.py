@@ -23,8 +23,7 @@ from ..storage.interfaces import ILedgerStorage, JournalPosition
 from .disk_reads import DiskReads
 from .group_commit import GroupCommit
 from .interfaces import AddDone, IBookie, IStorageExecutor
-from .lac_watch import LacWatches
-from .ledger_handle import LedgerHandle, LedgerHandles, take_note
+from .ledger_handle import LacWatches, LedgerHandle, LedgerHandles, take_note
 from .records import explicit_lac_record, fence_record, lac_of_packet, ledger_of_packet
 from .waiting_adds import WaitingAdds
 

@@ -9,8 +9,7 @@ from ..ledger.schedule import Schedule
 from ..metadata.interfaces import ILedgerManager
 from .interfaces import IBookieClient
 from .placement.bookie_watcher import BookieWatcher
-from .reading.batch_support import BatchSupport
-from .reading.bookie_health import BookieHealth
+from .reading.bookie_health import BatchSupport, BookieHealth
 from .reading.read_order import ReadOrder
 from .reading.speculation import Patience
 from .writing.budget import ByteBudget

@@ -4,8 +4,7 @@ from twisted.internet.defer import CancelledError
 from twisted.internet.task import Clock
 from twisted.trial.unittest import SynchronousTestCase
 
-from bookkeeper_twisted.bookie.lac_watch import LacWatches
-from bookkeeper_twisted.bookie.ledger_handle import LedgerHandles
+from bookkeeper_twisted.bookie.ledger_handle import LacWatches, LedgerHandles
 from bookkeeper_twisted.errors import TooManyRequestsError
 
 from .rig import Rig

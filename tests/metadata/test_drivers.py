@@ -6,8 +6,7 @@ from twisted.trial.unittest import SynchronousTestCase
 from bookkeeper_twisted.config.bookie import BookieConfig, ClientConfig
 from bookkeeper_twisted.errors import InvalidMetadataUriError
 from bookkeeper_twisted.metadata.drivers import create_cluster_admin, create_driver, options_of
-from bookkeeper_twisted.metadata.embedded.admin import EmbeddedAdmin
-from bookkeeper_twisted.metadata.embedded.driver import EmbeddedDriver
+from bookkeeper_twisted.metadata.embedded.driver import EmbeddedAdmin, EmbeddedDriver
 from bookkeeper_twisted.metadata.interfaces import DEFAULT_OPTIONS, MetadataOptions
 
 

@@ -5,11 +5,10 @@ from twisted.internet.defer import Deferred
 from ...codec.runs import FENCE, BatchRead
 from ...errors import Status, UnauthorizedAccessError
 from ...model import INVALID_ENTRY_ID, EntryRun
-from .context import RequestContext
+from .context import RequestContext, status_of
 from .read_ahead import LoadsUnderWay
 from .read_processor import read_last
 from .session import RequestSession
-from .status import status_of
 
 _UNLIMITED = (1 << 31) - 1
 _FIRST_LOAD = 256 * 1024

@@ -1,22 +1,26 @@
-"""What everything that answers requests shares, and the limits of one connection."""
+"""The context of all request processors: the bookie, limits, permits, metrics, and the wire status of an error."""
 
+from collections import deque
 from collections.abc import Callable
 
 import attrs
-from twisted.internet.defer import Deferred
+from twisted.internet.defer import CancelledError, Deferred
 from twisted.internet.interfaces import IReactorTime
+from twisted.logger import Logger
 
+from ...errors import BookieError, Status, StorageError
 from ...metrics import RequestMetrics
 from ..interfaces import IBookie
-from .permits import Permits
 from .read_ahead import ReadAhead
+
+_log = Logger()
 
 
 @attrs.frozen
 class RequestLimits:
     """:ivar max_frame_size: longest reply, its length field included.
     :ivar max_batch_read_size: most bytes in the reply to a batch read.
-    :ivar max_adds: adds of one connection under way before it is no longer read.
+    :ivar max_adds: adds of one connection in progress before it is no longer read.
     :ivar max_add_bytes: the same in bytes.
     :ivar max_load_bytes: what one connection may have asked the disk for.
     :ivar max_adds_in_progress: in the whole bookie, 0 = no limit.
@@ -32,9 +36,57 @@ class RequestLimits:
     max_reads_in_progress: int = 0
 
 
+class Permits:
+    """A number of requests may be in progress; a caller that finds no permit left waits for one.
+
+    A run takes as many permits as it has requests, and may overshoot the limit by all but one of them.
+
+    :param limit: 0 is no limit.
+    """
+
+    __slots__ = ("in_progress", "_limit", "_waiting", "_waking")
+
+    def __init__(self, limit: int = 0) -> None:
+        self.in_progress = 0
+        self._limit = limit
+        self._waiting: deque[Callable[[], None]] = deque()
+        self._waking = False
+
+    @property
+    def waiting(self) -> int:
+        """Callers that wait for a permit."""
+        return len(self._waiting)
+
+    def take(self, count: int) -> bool:
+        """Take permits if any is left.
+
+        :returns: whether they were given.
+        """
+        if self._limit and self.in_progress >= self._limit:
+            return False
+        self.in_progress += count
+        return True
+
+    def wait(self, resume: Callable[[], None]) -> None:
+        """Call ``resume`` once there may be a permit."""
+        self._waiting.append(resume)
+
+    def give(self, count: int) -> None:
+        """Return permits and call the waiters in turn."""
+        self.in_progress -= count
+        if self._waking:
+            return  # a waiter may return permits at once: the loop below goes on
+        self._waking = True
+        try:
+            while self._waiting and self.in_progress < self._limit:
+                self._waiting.popleft()()
+        finally:
+            self._waking = False
+
+
 @attrs.define(eq=False)
 class RequestContext:
-    """One of these for a bookie.
+    """What the request processors of one bookie share.
 
     :ivar disk_usage: total and free bytes of the ledger directories.
     """
@@ -61,3 +113,13 @@ def _in_progress(permits: Permits) -> Callable[[], float]:
 
 def _waiting(permits: Permits) -> Callable[[], float]:
     return lambda: permits.waiting
+
+
+def status_of(error: BaseException) -> Status:
+    """Return the wire status of an error.  An error that is not foreseen is logged and becomes a bad request."""
+    if isinstance(error, BookieError):
+        return error.status
+    if isinstance(error, StorageError | OSError | CancelledError):
+        return Status.EIO
+    _log.error("unforeseen error: {error!r}", error=error)
+    return Status.EBADREQ

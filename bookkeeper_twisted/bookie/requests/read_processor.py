@@ -9,9 +9,8 @@ from ...codec.runs import ReadRun
 from ...codec.strides import stretches
 from ...errors import Status
 from ...model import INVALID_ENTRY_ID, EntryRun
-from .context import RequestContext
+from .context import RequestContext, status_of
 from .session import RequestSession
-from .status import status_of
 
 Piece = tuple[int, int]
 """Reads ``start .. end - 1`` of a run: consecutive entries of one ledger."""

@@ -32,11 +32,10 @@ from ...errors import Status
 from ...instruments import Summary
 from ...protocol.interfaces import IServerConnection
 from .batch_processor import BatchProcessor
-from .context import RequestContext
+from .context import RequestContext, status_of
 from .lac_processor import LacProcessor
 from .read_processor import ReadCursor, ReadProcessor
 from .session import RequestSession
-from .status import status_of
 
 _TOTAL_CAPACITY, _FREE_SPACE = 1, 2
 

@@ -12,8 +12,7 @@ from ...codec.runs import HIGH_PRIORITY, RECOVERY_ADD, AddRun
 from ...errors import Status
 from ...model import Entries
 from ...protocol.interfaces import IRequestSession, IServerConnection
-from .context import RequestContext
-from .status import status_of
+from .context import RequestContext, status_of
 
 Start = Callable[["RequestSession", Any], bool]
 """Begins a request; False if it may not begin now."""

@@ -14,7 +14,7 @@ from ...errors import BadRequestError, BookKeeperError, DigestMatchError
 from ...ledger.recovery_rules import EntryVote, RecoveryRules, Verdict
 from ...model import EntryRun
 from ..interfaces import IBookieClient
-from ..reading.batch_support import BatchSupport
+from ..reading.bookie_health import BatchSupport
 from ..reading.replica_reads import most_telling, verified_prefix
 
 _MAX_COUNT = (1 << 31) - 1

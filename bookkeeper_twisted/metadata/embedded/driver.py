@@ -1,9 +1,10 @@
-"""The driver over an embedded store."""
+"""The metadata driver and the cluster administrator over an embedded store."""
 
 from twisted.internet.interfaces import IReactorTime
 from zope.interface import implementer
 
-from ..interfaces import IMetadataDriver, IMetadataStore, IWorker
+from ...errors import MetadataError
+from ..interfaces import IClusterAdmin, IMetadataDriver, IMetadataStore, IWorker
 from .ledgers import EmbeddedLedgers
 from .registration import EmbeddedRegistration
 from .session import EmbeddedSession
@@ -30,3 +31,47 @@ class EmbeddedDriver:
 
     async def close(self) -> None:
         await self._session.close()
+
+
+@implementer(IClusterAdmin)
+class EmbeddedAdmin:
+    """The administration side of an embedded store, on a session of its own.
+
+    :param worker: belongs to this object, which stops it.
+    """
+
+    def __init__(self, clock: IReactorTime, uri: str, store: IMetadataStore, worker: IWorker) -> None:
+        self.uri = uri
+        self._session = EmbeddedSession(clock, uri, store, worker, None)
+        self._store = store
+        self._made = False
+
+    async def open(self) -> None:
+        self._made = await self._session.open()
+
+    async def close(self) -> None:
+        await self._session.close()
+
+    async def exists(self) -> bool:
+        """Whether the store was there before this object opened it."""
+        return not self._made
+
+    async def instance_id(self) -> str:
+        return await self._session.read(self._store.instance_id)
+
+    async def initialize(self) -> bool:
+        made, self._made = self._made, False
+        return made
+
+    async def format(self) -> None:
+        await self._session.write(self._store.format)
+
+    async def nuke(self, instance_id: str | None) -> None:
+        """Leave an empty cluster under a new instance id, the state in which an embedded store is created."""
+        writable, read_only = await self._session.bookies()
+        if writable or read_only:
+            raise MetadataError(f"bookies are registered: {', '.join(sorted(writable | read_only))}")
+        found = await self.instance_id()
+        if instance_id not in (None, found):
+            raise MetadataError(f"the cluster has the instance id {found}, not {instance_id}")
+        await self.format()

@@ -20,8 +20,7 @@ from ...errors import (
     NoSuchLedgerMetadataError,
 )
 from ..interfaces import ANY_VERSION, IMetadataStore, Versioned
-from .admin import EmbeddedAdmin
-from .driver import EmbeddedDriver
+from .driver import EmbeddedAdmin, EmbeddedDriver
 from .workers import InlineWorker
 
 

@@ -12,8 +12,7 @@ from twisted.internet.interfaces import IReactorTime
 
 from ...errors import InvalidMetadataUriError
 from ..interfaces import IWorker
-from .admin import EmbeddedAdmin
-from .driver import EmbeddedDriver
+from .driver import EmbeddedAdmin, EmbeddedDriver
 from .sqlite_sessions import SessionFiles
 from .sqlite_store import SqliteStore
 

@@ -9,10 +9,9 @@ and version, a removal by absence.  Nothing is ever assumed.
 
 Above them, one module per part of the tree: :mod:`.cluster` (making and unmaking all of it),
 :mod:`.layouts`, :mod:`.ledger_ids`, :mod:`.ledgers` with :mod:`.ledger_listing`,
-:mod:`.registration` and :mod:`.cookies`.  :mod:`.uris`, :mod:`.layouts` and :mod:`.ledger_paths` are
-pure.
+:mod:`.registration` and :mod:`.cookies`.  :mod:`.uris` and :mod:`.layouts` are pure.
 
 Watches are forgotten by kazoo whenever the connection breaks.  A :class:`~.watch_loop.WatchLoop`
-therefore reads what it watches again after every event, that one included, and whoever is told
+therefore reads what it watches again after every event, that one included, and its listener
 compares.  Registrations are made again, in their last mode, in each new session.
 """

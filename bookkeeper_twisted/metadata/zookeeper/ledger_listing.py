@@ -8,8 +8,7 @@ from collections.abc import AsyncIterator
 
 from ...errors import MetadataError, NotInitializedError
 from .interfaces import NodeMissingError
-from .layouts import LedgerTree
-from .ledger_paths import LedgerForm
+from .layouts import LedgerForm, LedgerTree
 from .znodes import Znodes
 
 MAX_ID = (1 << 63) - 1

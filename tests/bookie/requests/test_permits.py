@@ -2,7 +2,7 @@
 
 from twisted.trial.unittest import SynchronousTestCase
 
-from bookkeeper_twisted.bookie.requests.permits import Permits
+from bookkeeper_twisted.bookie.requests.context import Permits
 
 
 class PermitTests(SynchronousTestCase):

@@ -4,7 +4,7 @@ from twisted.internet.defer import CancelledError
 from twisted.logger import ILogObserver, LogEvent, globalLogPublisher
 from twisted.trial.unittest import SynchronousTestCase
 
-from bookkeeper_twisted.bookie.requests.status import status_of
+from bookkeeper_twisted.bookie.requests.context import status_of
 from bookkeeper_twisted.errors import ERROR_OF_STATUS, DamageError, Status, StorageFailedError
 
 

@@ -3,7 +3,7 @@
 from twisted.internet.task import Clock
 from twisted.trial.unittest import SynchronousTestCase
 
-from bookkeeper_twisted.client.reading.batch_support import REMEMBERED, BatchSupport
+from bookkeeper_twisted.client.reading.bookie_health import REMEMBERED, BatchSupport
 
 
 class BatchSupportTests(SynchronousTestCase):

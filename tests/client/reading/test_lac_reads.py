@@ -7,7 +7,7 @@ from twisted.internet.defer import Deferred
 from twisted.internet.task import Clock
 from twisted.trial.unittest import SynchronousTestCase
 
-from bookkeeper_twisted.client.reading.batch_support import REMEMBERED
+from bookkeeper_twisted.client.reading.bookie_health import REMEMBERED
 from bookkeeper_twisted.client.reading.lac_reads import Confirmed, LacReads
 from bookkeeper_twisted.client.reading.ledger_view import LedgerView
 from bookkeeper_twisted.codec.digest import Digester

@@ -6,7 +6,7 @@ from typing import Any
 from twisted.internet.defer import CancelledError
 from twisted.trial.unittest import SynchronousTestCase
 
-from bookkeeper_twisted.client.reading.batch_support import REMEMBERED, BatchSupport
+from bookkeeper_twisted.client.reading.bookie_health import REMEMBERED, BatchSupport
 from bookkeeper_twisted.client.reading.replica_reads import MAX_SINGLE_READS, most_telling
 from bookkeeper_twisted.errors import (
     BadRequestError,

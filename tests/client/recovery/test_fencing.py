@@ -5,7 +5,7 @@ from typing import Any
 from twisted.internet.defer import Deferred
 
 from bookkeeper_twisted.client.reading.lac_coverage import KnownLac
-from bookkeeper_twisted.client.recovery.fencing import FencingCoverage
+from bookkeeper_twisted.client.recovery.ledger_recovery import FencingCoverage
 from bookkeeper_twisted.errors import BookieIOError, ReadError, RequestTimeoutError, UnauthorizedAccessError
 from bookkeeper_twisted.ledger.recovery_rules import RecoveryRules
 

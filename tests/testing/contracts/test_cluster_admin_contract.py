@@ -4,7 +4,7 @@ from twisted.internet.task import Clock
 from twisted.trial.reporter import TestResult
 from twisted.trial.unittest import SynchronousTestCase, TestCase
 
-from bookkeeper_twisted.metadata.embedded.admin import EmbeddedAdmin
+from bookkeeper_twisted.metadata.embedded.driver import EmbeddedAdmin
 from bookkeeper_twisted.metadata.embedded.memory import MemorySession, MemoryStore
 from bookkeeper_twisted.metadata.embedded.workers import InlineWorker
 from bookkeeper_twisted.testing.contracts.cluster_admin_contract import EmptyStore, make_cluster_admin_tests
