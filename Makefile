@@ -4,20 +4,23 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.installed
+DOCUMENTED := $(VENV)/.documented
 
-.PHONY: help run test check floors chaos simulate mutate bench docs clean
+.PHONY: help run test check chaos simulate mutate bench floors docs news dist clean
 
 help:
 	@echo "make run [FILE=path]  write a file to a bookie, kill it, restart it, read the file back"
 	@echo "make test             run all tests"
 	@echo "make check            ruff, mypy, architecture"
-	@echo "make floors           tests of the transports with the oldest and the newest Twisted"
 	@echo "make chaos [BOOKIES=3] [SECONDS=120] [SEED=1]"
 	@echo "                      kill and pause bookies under load, then compare every entry"
 	@echo "make simulate [SEEDS=n] [FROM=k]  run simulated clusters, one for each seed"
 	@echo "make mutate [ROOM=...] plant defects in a copy of the source, see that the tests notice them"
 	@echo "make bench [NAME=...] measure"
+	@echo "make floors           test with the oldest and the newest versions of what it needs"
 	@echo "make docs             build docs/_build/html"
+	@echo "make news VERSION=x.y.z  gather newsfragments into NEWS.rst"
+	@echo "make dist             build the source distribution and the wheel into dist"
 	@echo "make clean            remove what the others made"
 
 $(READY): setup.cfg pyproject.toml
@@ -43,9 +46,6 @@ check: $(READY)
 	$(BIN)/mypy bookkeeper_twisted tests
 	$(BIN)/python -W error -m tests tests.test_architecture
 
-floors: $(READY)
-	@$(BIN)/python -m tests.floors
-
 chaos: $(READY)
 	@$(BIN)/python -W error -m tests.chaos --bookies $(or $(BOOKIES),3) --seconds $(or $(SECONDS),120) --seed $(or $(SEED),1)
 
@@ -58,10 +58,25 @@ mutate: $(READY)
 bench: $(READY)
 	@$(BIN)/python -m benchmarks $(NAME)
 
-docs: $(READY)
-	@$(BIN)/python -c 'import sphinx' 2>/dev/null || \
-		$(BIN)/python -m pip install --quiet --disable-pip-version-check sphinx
+floors: $(READY)
+	@$(BIN)/python -m tests.floors
+
+$(DOCUMENTED): $(READY)
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check \
+		--config-settings editable_mode=compat --editable '.[docs]'
+	@touch $@
+
+docs: $(DOCUMENTED)
 	$(BIN)/python -m sphinx -q -W -b html docs docs/_build/html
+
+news: $(DOCUMENTED)
+	@test -n "$(VERSION)" || { echo "make news VERSION=x.y.z"; exit 1; }
+	$(BIN)/towncrier build --yes --version $(VERSION)
+
+dist: $(READY)
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check build
+	rm -rf dist
+	$(BIN)/python -m build
 
 clean:
 	rm -rf $(VENV) .floors build dist *.egg-info docs/_build _trial_temp* .mypy_cache .ruff_cache .hypothesis .coverage

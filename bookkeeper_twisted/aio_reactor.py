@@ -44,11 +44,14 @@ class LoopReactor(AsyncioSelectorReactor):
             yield
         finally:
             self.fireSystemEvent("shutdown")
-            for call in self.getDelayedCalls():
-                call.cancel()  # the loop may go on
 
     def installWaker(self) -> None:
         """Does nothing: calls from threads wake the loop."""
+
+    def runUntilCurrent(self) -> None:
+        """Run what is due; nothing after the end of this reactor, though the loop may go on."""
+        if self.running:
+            super().runUntilCurrent()
 
     def crash(self) -> None:
         """Ends this reactor and not the loop."""

@@ -1,7 +1,8 @@
-"""``python -m tests.floors``: tests of what depends on the version of Twisted, with the oldest and the newest one.
+"""Installs the package with the oldest and with the newest versions it says it works with, and runs tests on both.
 
-Each version is installed into a virtual environment of its own below ``.floors/``, made on first use; the oldest is the
-floor in ``setup.cfg``.  The last line of each run is that of the test runner.
+``python -m tests.floors [--only oldest|newest] [MODULE ...]``.  The oldest are the floors of ``setup.cfg``: what is
+written there is what is installed.  Environments are kept in ``.floors`` and made anew when ``setup.cfg`` changes.
+Needs the package index.
 """
 
 import argparse
@@ -10,72 +11,95 @@ import os
 import re
 import subprocess
 import sys
+import time
 import venv
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-ROOT = Path(__file__).parent.parent
+ROOT = Path(__file__).resolve().parent.parent
+PLACE = ROOT / ".floors"
+NAMES = ("oldest", "newest")
+EXTRAS = ("zookeeper", "tools", "arrow")
+"""Their floors count, too."""
 
 MODULES = (
-    "tests.protocol.test_direct_transport", "tests.protocol.server.test_direct_server",
-    "tests.protocol.client.test_direct_client", "tests.integration.test_bookie_service",
+    "tests.codec", "tests.protocol", "tests.client.connections", "tests.metadata", "tests.config", "tests.http",
+    "tests.cli.test_tap", "tests.cli.test_main", "tests.doors", "tests.test_aio", "tests.test_blocking",
+    "tests.test_instruments", "tests.test_metrics", "tests.integration.test_bookie_service",
+    "tests.test_examples.ExamplesTests.test_write_read", "tests.test_examples.ExamplesTests.test_asyncio_client",
+    "tests.test_examples.ExamplesTests.test_standalone_cluster",
 )  # fmt: skip
-"""Tests over real sockets and reactors, and of what is borrowed from Twisted."""
+"""What touches a library of others, and what is borrowed from Twisted."""
 
 
-def requirements(setup_cfg: str, library: str = "Twisted", oldest: bool = False) -> list[str]:
-    """Return what ``setup.cfg`` requires, one library of it at its floor or without a limit.
-
-    :param setup_cfg: the text of the file.
-    :param oldest: whether ``library`` is wanted at its floor; else the newest is.
-    :raises ValueError: the file has no floor for ``library``.
-    """
+def requirements(text: str) -> Iterator[str]:
+    """The requirements of a ``setup.cfg``, those of :data:`EXTRAS` included."""
     parser = configparser.ConfigParser()
-    parser.read_string(setup_cfg)
-    lines = parser["options"]["install_requires"].split("\n")
-    required = [line.replace(" ", "") for line in lines if line.strip()]
-    for index, line in enumerate(required):
-        match = re.fullmatch(rf"{library}>=([\d.]+).*", line)
-        if match:
-            required[index] = f"{library}=={match[1]}" if oldest else library
-            return required
-    raise ValueError(f"no floor for {library}")
+    parser.read_string(text)
+    blocks = [parser["options"]["install_requires"], *(parser["options.extras_require"][name] for name in EXTRAS)]
+    for block in blocks:
+        yield from filter(None, (line.strip() for line in block.splitlines()))
 
 
-def environment_of(folder: Path, required: Sequence[str]) -> Path:
-    """Make a virtual environment with some libraries, unless it is there; return its interpreter."""
-    python = folder / "bin" / "python"
-    stamp = folder / "installed"
-    wanted = "\n".join(required)
+def floors(text: str) -> list[str]:
+    """What is to be installed for the oldest versions.
+
+    :raises ValueError: a requirement names no floor.
+    """
+    found = []
+    for requirement in requirements(text):
+        match = re.match(r"([\w.\[\]-]+)\s*>=\s*([\w.]+)", requirement)
+        if match is None:
+            raise ValueError(f"no floor: {requirement}")
+        found.append(f"{match[1]}=={match[2]}")
+    return found
+
+
+def environment(name: str, pins: Sequence[str]) -> Path:
+    """Make the environment, unless it is there; return its Python."""
+    place = PLACE / name
+    python, stamp = place / "bin" / "python", place / "stamp"
+    wanted = (ROOT / "setup.cfg").read_text()
     if not stamp.exists() or stamp.read_text() != wanted:
-        venv.create(folder, with_pip=True, clear=True)
-        pip = [str(python), "-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--upgrade"]
-        subprocess.run([*pip, *required], check=True)
+        venv.create(place, clear=True, with_pip=True)
+        pip = [str(python), "-m", "pip", "install", "--quiet", "--disable-pip-version-check"]
+        subprocess.run([*pip, "setuptools>=77", "hypothesis", *pins], check=True)
+        package = ["--no-build-isolation", "--config-settings", "editable_mode=compat", "--editable"]
+        subprocess.run([*pip, *package, f"{ROOT}[{','.join(EXTRAS)}]"], check=True)
         stamp.write_text(wanted)
     return python
 
 
+def run(name: str, modules: Sequence[str]) -> bool:
+    """Install and test; print a line with the versions that matter; return whether all went well."""
+    began = time.perf_counter()
+    pins = floors((ROOT / "setup.cfg").read_text()) if name == "oldest" else []
+    python = environment(name, pins)
+    installed = subprocess.run([python, "-m", "pip", "freeze"], check=True, capture_output=True, text=True).stdout
+    ours = {re.split(r"[=\[ ]", p)[0].lower() for p in requirements((ROOT / "setup.cfg").read_text())}
+    versions = [line for line in installed.splitlines() if line.partition("==")[0].lower() in ours]
+    print(f"{name}: {', '.join(versions)}", flush=True)
+    # Old versions of Twisted leave a socket to the garbage collector when an address is taken.
+    strict = ("-W", "error", "-W", "ignore::ResourceWarning")
+    environ = {**os.environ, "PYTHONDONTWRITEBYTECODE": "1"}
+    command = [str(python), *strict, "-m", "tests", *modules]
+    done = subprocess.run(command, cwd=ROOT, env=environ, capture_output=True, text=True)
+    last = (done.stdout.splitlines() or ["no tests ran"])[-1]
+    print(f"{name}: {last} in {time.perf_counter() - began:.0f} s", flush=True)
+    if done.returncode:
+        print(done.stdout[-10_000:], done.stderr[-5000:])
+    return not done.returncode
+
+
 def main(arguments: Sequence[str]) -> int:
-    """Run the tests with both versions; return 0 if all passed."""
+    """Returns the exit status."""
     parser = argparse.ArgumentParser(prog="python -m tests.floors", description=__doc__)
-    parser.add_argument("modules", nargs="*", default=MODULES, help="test modules, instead of those of the transports")
+    parser.add_argument("--only", choices=NAMES, help="one of them instead of both")
+    parser.add_argument("modules", nargs="*", default=MODULES, help="test modules, instead of those of the rooms below")
     options = parser.parse_args(arguments)
-    setup_cfg = (ROOT / "setup.cfg").read_text()
-    failed = 0
-    for name in ("oldest", "newest"):
-        required = requirements(setup_cfg, oldest=name == "oldest")
-        python = str(environment_of(ROOT / ".floors" / name, [*required, "hypothesis"]))
-        shown = "import sys, twisted; print(f'Twisted {twisted.__version__}, Python {sys.version.split()[0]}')"
-        subprocess.run([python, "-c", shown], check=True)
-        # Old versions of Twisted leave a socket to the garbage collector when an address is taken.
-        strict = ("-W", "error", "-W", "ignore::ResourceWarning")
-        run = subprocess.run(
-            [python, *strict, "-m", "tests", *options.modules], cwd=ROOT, stdout=subprocess.PIPE, text=True,
-            env={**os.environ, "PYTHONDONTWRITEBYTECODE": "1"},
-        )  # fmt: skip
-        print("\n".join(run.stdout.splitlines()[-1 if run.returncode == 0 else -100 :]), flush=True)
-        failed += run.returncode != 0
-    return 1 if failed else 0
+    names = [options.only] if options.only else NAMES
+    results = [run(name, options.modules) for name in names]
+    return int(not all(results))
 
 
 if __name__ == "__main__":

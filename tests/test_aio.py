@@ -58,6 +58,21 @@ class ReactorTests(SynchronousTestCase):
         self.assertFalse(reactor.running)
         self.assertEqual(threading.active_count(), before)
 
+    def test_calls_after_the_end(self) -> None:
+        """What was scheduled, or comes from a thread, after the end of the reactor is not called."""
+
+        async def run() -> list[str]:
+            calls: list[str] = []
+            reactor = await acquire_reactor()
+            reactor.callLater(0, calls.append, "scheduled before")
+            await release_reactor(reactor)
+            reactor.callFromThread(calls.append, "from a thread")
+            for _ in range(5):
+                await asyncio.sleep(0.001)
+            return calls
+
+        self.assertEqual(asyncio.run(run()), [])
+
     def test_failed_connect(self) -> None:
         """A connection that cannot be made leaves no reactor."""
 

@@ -1,33 +1,44 @@
-"""Which versions the tests of floors install."""
+"""Which versions the tests of floors install, and which tests they are."""
 
 from twisted.trial.unittest import SynchronousTestCase
 
-from .floors import ROOT, requirements
+from .floors import MODULES, ROOT, floors, requirements
 
 _SETUP = """[options]
 install_requires =
     Twisted >= 24.7, < 30
     attrs >= 23.2
-    protobuf >= 6, < 8
+[options.extras_require]
+zookeeper =
+    kazoo >= 2.10
+tools =
+arrow =
+    pyarrow >= 18
+spark =
+    pyspark
 """
 
 
-class RequirementsTests(SynchronousTestCase):
-    """:func:`requirements`."""
+class FloorsTests(SynchronousTestCase):
+    """:func:`floors`."""
 
     def test_oldest(self) -> None:
-        """The library is wanted at its floor, the others are as they were."""
-        self.assertEqual(requirements(_SETUP, oldest=True), ["Twisted==24.7", "attrs>=23.2", "protobuf>=6,<8"])
-
-    def test_newest(self) -> None:
-        """The library is wanted as new as there is."""
-        self.assertEqual(requirements(_SETUP), ["Twisted", "attrs>=23.2", "protobuf>=6,<8"])
+        """Everything is wanted at its floor, the extras that count included."""
+        self.assertEqual(floors(_SETUP), ["Twisted==24.7", "attrs==23.2", "kazoo==2.10", "pyarrow==18"])
 
     def test_no_floor(self) -> None:
         """A library without a floor is a mistake."""
-        self.assertRaises(ValueError, requirements, _SETUP, "kazoo")
+        self.assertRaises(ValueError, floors, _SETUP.replace("attrs >= 23.2", "attrs"))
 
     def test_ours(self) -> None:
-        """The repository has a floor for Twisted."""
-        [twisted] = [each for each in requirements((ROOT / "setup.cfg").read_text(), oldest=True) if "Twisted" in each]
-        self.assertRegex(twisted, r"^Twisted==[0-9.]+$")
+        """Every requirement of the repository has a floor."""
+        text = (ROOT / "setup.cfg").read_text()
+        pins = floors(text)
+        self.assertIn("zope.interface==6.2", pins)
+        self.assertEqual(len(pins), len(list(requirements(text))))
+
+    def test_modules(self) -> None:
+        """The tests that are run exist."""
+        for name in MODULES:
+            path = ROOT.joinpath(*name.partition(".ExamplesTests")[0].split("."))
+            self.assertTrue(path.is_dir() or path.with_suffix(".py").exists(), name)
