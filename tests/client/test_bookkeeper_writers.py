@@ -1,5 +1,7 @@
 """Ledgers through the whole client while bookies fail, and while somebody else opens them."""
 
+from collections.abc import Callable
+
 from bookkeeper_twisted.errors import (
     BookieIOError,
     DuplicateEntryIdError,
@@ -8,7 +10,7 @@ from bookkeeper_twisted.errors import (
     LedgerFencedError,
     NotEnoughBookiesError,
 )
-from bookkeeper_twisted.model import LedgerState, WriteFlag
+from bookkeeper_twisted.model import EntryRun, LedgerState, WriteFlag
 
 from .cluster_case import BOOKIES, ClusterCase, RealClusterCase
 
@@ -94,6 +96,56 @@ class FailureTests(ClusterCase):
         failure = writer.append(b"b")
         self.settle()
         self.assertEqual(self.failureResultOf(failure).value.code, -11)
+
+
+class SentAgainTests(ClusterCase):
+    """An entry that one bookie failed goes to another one, when the LAC has moved since it was first sent (S14)."""
+
+    def setUp(self) -> None:
+        """Two ledgers with one entry each."""
+        super().setUp()
+        self.writers = [self.do(self.bk.create_ledger(3, 3, 2)) for _ in range(2)]
+        for writer in self.writers:
+            self.do(writer.append(b"0"))
+        self.writer = self.writers[0]
+
+    def _ensemble(self) -> tuple[str, ...]:
+        metadata = self.do(self.bk.ledger_metadata(self.writer.ledger_id)).value
+        return tuple(metadata.segments[-1].bookies)
+
+    def _assert_same_bytes(self, append: Callable[[bytes], object]) -> None:
+        """All bookies of the ensemble hold entry 2 as it was sealed, while entry 0 was the last one confirmed."""
+        before = self._ensemble()
+        _, slow, failing = (self.bookies[name] for name in before)
+        for name in BOOKIES:
+            self.bookies[name].delay = 1.0
+        append(b"1")
+        self.settle()
+        failing.delay, slow.delay = 2.0, 3.0
+        failing.fail("add", BookieIOError, first=2)
+        append(b"2")
+        self.settle()
+        self.clock.advance(1.5)
+        self.assertEqual(self.writer.last_add_confirmed, 1)  # entry 2 has one bookie of two
+        self.clock.pump([0.5] * 10)
+        self.assertEqual(self.writer.last_add_confirmed, 2)
+        after = self._ensemble()
+        self.assertEqual([new != old for new, old in zip(after, before, strict=True)], [False, False, True])
+        stored = [self.bookies[name].entries[self.writer.ledger_id][2] for name in after]
+        self.assertEqual(stored, stored[:1] * 3)
+        self.assertEqual(EntryRun.of_entries(self.writer.ledger_id, 2, stored[:1]).last_add_confirmed(), 0)
+
+    def test_append(self) -> None:
+        """Single entries."""
+        self._assert_same_bytes(self.writer.append)
+
+    def test_many(self) -> None:
+        """Runs of one entry."""
+        self._assert_same_bytes(lambda payload: self.writer.append_many([payload]))
+
+    def test_many_ledgers(self) -> None:
+        """Entries that are sent with those of another ledger."""
+        self._assert_same_bytes(lambda payload: [writer.append(payload) for writer in self.writers])
 
 
 class RealBookieTests(RealClusterCase):

@@ -4,21 +4,21 @@ from collections import deque
 from collections.abc import Callable
 from concurrent.futures import Future
 from functools import partial
-from types import SimpleNamespace
+from types import ModuleType, SimpleNamespace
 
 import attrs
 from twisted.internet.task import Clock
 from twisted.trial.unittest import SynchronousTestCase
 
-from bookkeeper_twisted.client import producer, shared_log, thread_appender
-from bookkeeper_twisted.client.claim_buffer import ClaimResult
-from bookkeeper_twisted.client.log_terms import TermPool
-from bookkeeper_twisted.client.producer import Producer, WhenFull
-from bookkeeper_twisted.client.shared_log import SharedLog
-from bookkeeper_twisted.client.thread_appender import ThreadAppends
+from bookkeeper_twisted.client.writing import producer, shared_log, thread_appender
+from bookkeeper_twisted.client.writing.claim_buffer import ClaimResult
+from bookkeeper_twisted.client.writing.log_terms import TermPool
+from bookkeeper_twisted.client.writing.producer import Producer, WhenFull
+from bookkeeper_twisted.client.writing.shared_log import SharedLog
+from bookkeeper_twisted.client.writing.thread_appender import ThreadAppends
 from bookkeeper_twisted.errors import LedgerFencedError
 
-from ..interleaving import Turns, explore
+from ...interleaving import Turns, explore
 from .log_case import OVERHEAD, Sender, shape, threads
 
 _WINDOW = 300
@@ -35,8 +35,8 @@ class Meeting:
     :ivar sends: whether the looks send what they find.
     """
 
-    def __init__(self, schedule: tuple[int, ...], first: int, when_full: WhenFull, locked: bool = False) -> None:
-        self.turns = Turns(shared_log, producer, thread_appender, schedule=schedule, first=first)
+    def __init__(self, turns: Turns, when_full: WhenFull, locked: bool) -> None:
+        self.turns = turns
         self._calls: deque[Callable[[], object]] = deque()
         self._working = 0
         local = SimpleNamespace()
@@ -80,7 +80,7 @@ class Meeting:
     def react(self) -> None:
         """The reactor's thread: looks when it is woken."""
         while True:
-            self.turns.wait(lambda: self._working and not self._calls)
+            self.turns.wait(lambda: self._working > 0 and not self._calls)
             if not self._calls:
                 return
             self._calls.popleft()()
@@ -90,6 +90,11 @@ class _Interleavings(SynchronousTestCase):
     """Explores work beside looks."""
 
     locked = False
+    watched: tuple[ModuleType, ...] = (shared_log, producer, thread_appender)
+
+    def meet(self, schedule: tuple[int, ...], first: int, when_full: WhenFull) -> Meeting:
+        """A new log and the threads that will work on it."""
+        return Meeting(Turns(*self.watched, schedule=schedule, first=first), when_full, self.locked)
 
     def explore(
         self, work: Callable[[Meeting], object], expected: list[bytes], when_full: WhenFull = WhenFull.BLOCK,
@@ -98,7 +103,7 @@ class _Interleavings(SynchronousTestCase):
         """Does the work beside looks in every order; all that is expected must have gone out by looks alone."""
 
         def run(schedule: tuple[int, ...], first: int) -> int:
-            meeting = Meeting(schedule, first, when_full, self.locked)
+            meeting = self.meet(schedule, first, when_full)
             prepare(meeting)
             steps = meeting.run(lambda: work(meeting))
             self.assertEqual(meeting.sender.payloads(), expected)
@@ -123,7 +128,7 @@ class OfferTests(_Interleavings):
         """Two threads that offer at the same time get places of their own, each in its order."""
 
         def run(schedule: tuple[int, ...], first: int) -> int:
-            meeting = Meeting(schedule, first, WhenFull.CODE, self.locked)
+            meeting = self.meet(schedule, first, WhenFull.CODE)
             meeting.second.offer(b"0")  # so that there is memory, and offers need not use the lock
             steps = meeting.turns.run(
                 lambda: [meeting.producer.offer(b"1"), meeting.producer.offer(b"2")], lambda: meeting.second.offer(b"3")
@@ -196,6 +201,7 @@ class SlowWayTests(_Interleavings):
 
     def test_room(self) -> None:
         """A thread that waits for room gets it by the acknowledgement of what is in front."""
+        self.watched = (shared_log,)  # ten thousand schedules otherwise, and nothing else decides
         self.explore(lambda meeting: meeting.producer.offer(b"late"), [_FILLING, b"late"], prepare=self._fill)
 
     def test_closed(self) -> None:
@@ -203,7 +209,7 @@ class SlowWayTests(_Interleavings):
         results: list[int] = []
 
         def run(schedule: tuple[int, ...], first: int) -> int:
-            meeting = Meeting(schedule, first, WhenFull.BLOCK, self.locked)
+            meeting = self.meet(schedule, first, WhenFull.BLOCK)
             meeting.sends = False
             self._fill(meeting)
             meeting.call(lambda: meeting.log.shut(LedgerFencedError(7)))
@@ -218,7 +224,7 @@ class SlowWayTests(_Interleavings):
         asked: list[Future[int]] = []
 
         def run(schedule: tuple[int, ...], first: int) -> int:
-            meeting = Meeting(schedule, first, WhenFull.CODE, self.locked)
+            meeting = self.meet(schedule, first, WhenFull.CODE)
             meeting.sends = False
 
             def work() -> None:
