@@ -137,6 +137,22 @@ class LacTests(BookieTestCase):
         self.assertEqual(self.bookie.explicit_lac(1), packet)
         self.assertEqual(self.rig.restart().bookie.explicit_lac(1), packet)
 
+    def test_explicit_below_what_is_stored(self) -> None:
+        """S13: an explicit LAC below the one found in the last entry on disk, and that below this, lower nothing."""
+        self.stored(run(1, 5, lac=4))
+        for explicit, expected in ((2, 4), (4, 4), (9, 9)):
+            for early in (True, False):
+                after = self.rig.restart()
+                waiting = after.bookie.wait_lac(1, 20, 60)  # has the last entry read
+                if not early:
+                    after.drain()
+                setting = after.bookie.set_explicit_lac(1, KEY, self.lac_packet(1, explicit))
+                after.drain()
+                self.successResultOf(setting)
+                self.assertEqual(after.bookie.last_add_confirmed(1), expected)
+                self.assertNoResult(waiting)
+                self.assertIsNone(self.successResultOf(after.bookie.wait_lac(1, expected - 1, 60)))
+
     def test_refused(self) -> None:
         """Another ledger's packet, a short one, a wrong key and a read-only bookie are refused."""
         self.stored(run(1, 0))
@@ -259,3 +275,32 @@ class PressureTests(SynchronousTestCase):
         self.assertEqual([len(errors) for errors in done], [1] * 5)
         self.assertEqual(len(rig.failures), 1)
         self.flushLoggedErrors(OSError)
+
+    def test_failed_journal_and_full_cache(self) -> None:
+        """S10: adds that wait for a checkpoint fail with the journal, of other journals too, without a checkpoint."""
+        rig = Rig(storage=self.small, journals=2)
+        rig.add(run(1, 0, 30))
+        rig.add(run(1, 30, 30))
+        rig.fail("sync", "/journal1/")
+        done = [rig.add(run(ledger_id, 60)) for ledger_id in (1, 2)]
+        rig.executor.step("journal-1")
+        self.assertEqual([[type(error) for error in each] for each in done], [[StorageFailedError]] * 2)
+        self.flushLoggedErrors(OSError)
+
+    def test_not_overtaken(self) -> None:
+        """An add that comes when a group is complete, before those that waited for it, is behind them."""
+        rig = Rig(options=EngineOptions(commit=CommitOptions(max_queued_bytes=100)))
+        order: list[int] = []
+
+        def add(first: int) -> None:
+            rig.bookie.add(run(1, first, 10), KEY, False, False, False, lambda part, error: completed(first))
+
+        def completed(first: int) -> None:
+            order.append(first)
+            if first == 0:
+                add(20)
+
+        add(0)
+        add(10)
+        rig.drain()
+        self.assertEqual(order, [0, 10, 20])

@@ -2,6 +2,7 @@
 
 import random
 import threading
+from collections.abc import Callable
 
 import attrs
 from twisted.trial.unittest import SynchronousTestCase
@@ -9,6 +10,7 @@ from twisted.trial.unittest import SynchronousTestCase
 from bookkeeper_twisted.client.writing.claim_buffer import ClaimResult
 from bookkeeper_twisted.client.writing.producer import Producer, WhenFull
 from bookkeeper_twisted.client.writing.shared_log import STUCK_SECONDS, SharedLog
+from bookkeeper_twisted.client.writing.threads import Signal
 from bookkeeper_twisted.errors import IllegalOperationError
 
 from .log_case import OVERHEAD, Sender, Shared, switch_often, threads
@@ -86,6 +88,83 @@ class FullTests(SynchronousTestCase):
         shared.log.shut(KeyError("why"))
         thread.join()
         self.assertEqual(results, [ClaimResult.CLOSED])
+
+
+class _Meanwhile:
+    """What a thread waits for, while something else happens."""
+
+    def __init__(self, *what: Callable[[], object]) -> None:
+        self._what = what
+
+    def set(self) -> None:
+        """It may go on."""
+
+    def wait(self, timeout: float | None = None) -> bool:
+        """Has it happen."""
+        for step in self._what:
+            step()
+        return True
+
+
+class OrderTests(SynchronousTestCase):
+    """Room goes to the thread that has waited longest."""
+
+    def setUp(self) -> None:
+        """A log with room in its last term for small frames only, and none for another term."""
+        self.signals: list[Signal] = []
+        self.shared = Shared(seen=attrs.evolve(threads(), signal=lambda: self.signals.pop(0)))
+        self.log = self.shared.log
+        self.sender = Sender(self.log)
+        self.first, self.second = self.log.producer(WhenFull.BLOCK), self.log.producer(WhenFull.BLOCK)
+        self.other = self.log.producer()
+        for _ in range(11):
+            self.other.offer(bytes(_SIZE))
+
+    def test_newcomer(self) -> None:
+        """An offer that would find room does not get it while a larger one waits for more."""
+        refused: list[int] = []
+        self.signals = [_Meanwhile(lambda: refused.append(self.other.offer(b"x")), self.sender.acknowledge)]
+        position = self.first.offer(bytes(400))
+        self.assertEqual(refused, [ClaimResult.BACK_PRESSURED])
+        self.assertGreater(self.other.offer(b"x"), position)
+
+    def test_newcomer_after_an_acknowledgement(self) -> None:
+        """Nor does it when something is acknowledged, but not enough for the one that waits."""
+        refused: list[int] = []
+
+        def acknowledge_some() -> None:
+            self.sender.send()
+            self.log.acknowledge(256)
+            refused.append(self.other.offer(b"x"))
+
+        self.signals = [_Meanwhile(acknowledge_some, self.sender.acknowledge)]
+        position = self.first.offer(bytes(400))
+        self.assertEqual(refused, [ClaimResult.BACK_PRESSURED])
+        self.assertGreater(self.other.offer(b"x"), position)
+
+    def test_first_come(self) -> None:
+        """Of two threads that wait the first one is served first."""
+        positions: list[int] = []
+        inner = _Meanwhile(self.sender.acknowledge)
+        self.signals = [_Meanwhile(lambda: positions.append(self.second.offer(bytes(400)))), inner]
+        self.assertLess(self.first.offer(bytes(400)), positions[0])
+
+    def test_small_behind_large(self) -> None:
+        """A thread that waits for little is not served before one in front of it that waits for much."""
+        refused: list[int] = []
+        inner = _Meanwhile(self.sender.send, lambda: self.log.acknowledge(256))
+        outer = _Meanwhile(lambda: refused.append(self.second.offer(b"x")), self.sender.acknowledge)
+        self.signals = [outer, inner]
+        self.assertGreater(self.first.offer(bytes(400)), 0)
+        self.assertEqual(refused, [ClaimResult.BACK_PRESSURED])
+
+    def test_first_gives_up(self) -> None:
+        """When the first one gives up waiting, those behind it that have room get it at once."""
+        positions: list[int] = []
+        inner = _Meanwhile(lambda: self.log._withdraw(self.log._blocked[0]))
+        self.signals = [_Meanwhile(lambda: positions.append(self.second.offer(b"x"))), inner]
+        self.first.offer(bytes(400))
+        self.assertGreater(positions[0], 0)
 
 
 class UnblockTests(SynchronousTestCase):

@@ -1,0 +1,93 @@
+"""Fencing requests whose look-up waits for the disk: what is added meanwhile (S3, S4)."""
+
+from collections.abc import Iterator
+
+from twisted.trial.unittest import SynchronousTestCase
+
+from bookkeeper_twisted.codec import v2, v3
+from bookkeeper_twisted.codec.connection import ClientDecoder
+from bookkeeper_twisted.codec.messages import Header, ReadRequest
+from bookkeeper_twisted.codec.operations import FENCE, Operation
+from bookkeeper_twisted.codec.runs import BatchRead, BatchReply, ReadReply
+from bookkeeper_twisted.errors import LedgerFencedError, Status
+from bookkeeper_twisted.model import INVALID_ENTRY_ID
+
+from ..rig import KEY, Rig, run
+
+_HELD, _MISSING = 2, 9
+_MOST_STEPS = 40
+
+
+def read(wire: int, entry_id: int) -> bytes:
+    """A fencing read; -1 asks for the last entry, and so for the LAC."""
+    request = ReadRequest(Header(wire, wire, Operation.READ, 1), 1, entry_id, fence=True, master_key=KEY)
+    return v2.encode_request(request) if wire == 2 else v3.encode_request(request)
+
+
+def batch_read(wire: int, entry_id: int) -> bytes:
+    """A fencing batch read."""
+    request = BatchRead(wire, wire, FENCE, 1, entry_id, 7, 5, 1000, KEY)
+    return v2.encode_batch_read(request) if wire == 2 else v3.encode_batch_read(request)
+
+
+class FencingWindowTests(SynchronousTestCase):
+    """Ordinary adds at every step between a fencing request and its reply."""
+
+    def setUp(self) -> None:
+        """A bookie with entries 0..4 of ledger 1, all of them on disk and none in memory."""
+        rig = Rig()
+        rig.add(run(1, 0, 5, lac=3))
+        rig.drain()
+        rig.engine.checkpointer.checkpoint()
+        rig.drain()
+        self.rig = rig.restart()
+        self.peer = self.rig.connect()
+
+    def _steps(self) -> Iterator[None]:
+        """Stops where something may come in: before, between and after what the lanes do and what comes of it."""
+        executor = self.rig.executor
+        for _ in range(_MOST_STEPS):
+            yield
+            if executor.deliveries:
+                executor.deliver()
+            elif not executor.run_one():
+                return
+        self.fail("the lanes do not come to rest")
+
+    def _assert_fences_first(self, request: bytes, wire: int, status: Status) -> None:
+        """No step lets an add in; the request waits for the disk, and is answered as it should be."""
+        lanes: set[str] = set()
+        self.peer.send(request)
+        for _ in self._steps():
+            lanes.update(self.rig.executor.lanes())
+            done = self.rig.add(run(1, _MISSING))
+            self.assertEqual([type(error) for error in done], [LedgerFencedError])
+        self.assertIn("read", lanes)
+        (reply,) = ClientDecoder(wire).receive(self.peer.replies())
+        assert isinstance(reply, ReadReply | BatchReply)
+        self.assertEqual(reply.status, status)
+
+    def test_held(self) -> None:
+        """S3: an entry that is there, by reads of both protocols."""
+        for wire in (2, 3):
+            self.setUp()
+            self._assert_fences_first(read(wire, _HELD), wire, Status.EOK)
+
+    def test_missing(self) -> None:
+        """S4: "no such entry" is said of nothing that an add brings while the disk is asked."""
+        for wire in (2, 3):
+            self.setUp()
+            self._assert_fences_first(read(wire, _MISSING), wire, Status.ENOENTRY)
+
+    def test_last(self) -> None:
+        """S4: the last entry, from which a recovery learns the LAC, is the last one for good."""
+        for wire in (2, 3):
+            self.setUp()
+            self._assert_fences_first(read(wire, INVALID_ENTRY_ID), wire, Status.EOK)
+
+    def test_batch(self) -> None:
+        """The same by batch reads."""
+        for wire in (2, 3):
+            for entry_id, status in ((_HELD, Status.EOK), (_MISSING, Status.ENOENTRY), (INVALID_ENTRY_ID, Status.EOK)):
+                self.setUp()
+                self._assert_fences_first(batch_read(wire, entry_id), wire, status)
