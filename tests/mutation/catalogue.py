@@ -6,10 +6,12 @@ from unittest import TestCase, TestSuite
 from twisted.trial.runner import TestLoader
 
 from .plant import Plant, PlantedTest
+from .plants_bookie import PLANTS as BOOKIE
+from .plants_client import PLANTS as CLIENT
 from .plants_codec import PLANTS as CODEC
 from .plants_storage import PLANTS as STORAGE
 
-PLANTS: tuple[Plant, ...] = (*CODEC, *STORAGE)
+PLANTS: tuple[Plant, ...] = (*BOOKIE, *CLIENT, *CODEC, *STORAGE)
 
 PLANTED_TESTS = (
     "tests.bookie.test_bookie_crash.PlantedBugTests",

@@ -1,0 +1,133 @@
+"""Plants in ``client``."""
+
+from .plant import Plant
+
+_STEPPED = ["tests.client.writing.test_interleavings"]
+_ORDER = ["tests.client.writing.test_shared_log.OrderTests"]
+_AGAIN = ["tests.client.test_bookkeeper_writers.SentAgainTests"]
+
+PLANTS = (
+    Plant(
+        "open claims are read before the tail", "client/writing/shared_log.py",
+        "        committed = self.tail\n        for producer in self._producers:\n"
+        "            start = producer.start\n",
+        "        starts = [each.start for each in self._producers]\n        committed = self.tail\n"
+        "        for start in starts:\n", _STEPPED,
+    ),
+    Plant(
+        "a log is disarmed behind the look", "client/writing/thread_appender.py",
+        "        self._drain()\n        if log.unb",
+        "        self._drain()\n        log.disarm()\n        if log.unb", _STEPPED,
+    ),
+    Plant(
+        "a log is disarmed behind the futures", "client/writing/thread_appender.py",
+        "        log.disarm()  # first: what is committed from now on leads to another look\n"
+        "        self._flushes.answer()\n",
+        "        self._flushes.answer()\n        log.disarm()\n", _STEPPED,
+    ),
+    Plant(
+        "the sender is called before the log is armed", "client/writing/shared_log.py",
+        "            self.armed = True\n            self._wake()",
+        "            self._wake()\n            self.armed = True", _STEPPED,
+    ),
+    Plant(
+        "an offer wakes before it commits", "client/writing/producer.py",
+        "        # the very number that was stored: where positions are large, comparing takes longer\n"
+        "        if self.start is start: self.start = IDLE  # fmt: skip\n        else:\n"
+        "            self._revoked()\n        if not log.armed:\n            log.wake()\n",
+        "        if not log.armed:\n            log.wake()\n"
+        "        # the very number that was stored: where positions are large, comparing takes longer\n"
+        "        if self.start is start: self.start = IDLE  # fmt: skip\n        else:\n"
+        "            self._revoked()\n", _STEPPED,
+    ),
+    Plant(
+        "an offer decides whether to wake before it commits", "client/writing/producer.py",
+        "        # the very number that was stored: where positions are large, comparing takes longer\n"
+        "        if self.start is start: self.start = IDLE  # fmt: skip\n        else:\n"
+        "            self._revoked()\n        if not log.armed:\n",
+        "        armed = log.armed\n"
+        "        # the very number that was stored: where positions are large, comparing takes longer\n"
+        "        if self.start is start: self.start = IDLE  # fmt: skip\n        else:\n"
+        "            self._revoked()\n        if not armed:\n", _STEPPED,
+    ),
+    Plant(
+        "a claim's commit wakes first", "client/writing/producer.py",
+        "        if self.start >= 0: self.start = IDLE  # fmt: skip\n        else:\n"
+        "            self._revoked()\n        self._log.wake()\n",
+        "        self._log.wake()\n        if self.start >= 0: self.start = IDLE  # fmt: skip\n        else:\n"
+        "            self._revoked()\n", _STEPPED,
+    ),
+    Plant(
+        "an abort wakes first", "client/writing/producer.py",
+        "        self.give_up(self.term)\n        self._log.wake()\n",
+        "        self._log.wake()\n        self.give_up(self.term)\n", _STEPPED,
+    ),
+    Plant(
+        "a hole is reported when its place is free", "client/writing/producer.py",
+        "            term.aborted.append((self.start, self.start + self.size))\n        self.start = IDLE\n",
+        "            start, self.start = self.start, IDLE\n"
+        "            term.aborted.append((start, start + self.size))\n        self.start = IDLE\n", _STEPPED,
+    ),
+    Plant(
+        "a flush wakes first", "client/writing/thread_appender.py",
+        "        self._asked.append((position, future))\n        self._log.wake()\n",
+        "        self._log.wake()\n        self._asked.append((position, future))\n", _STEPPED,
+    ),
+    Plant(
+        "a look takes up one future", "client/writing/thread_appender.py",
+        "        while self._asked:", "        if self._asked:", _STEPPED,
+    ),
+    Plant(
+        "a thread begins to wait when the gate is open", "client/writing/shared_log.py",
+        "                blocked = _Blocked(producer, self._threads.signal())\n"
+        "                self._blocked.append(blocked)\n            finally:\n"
+        "                self._open_gate()\n",
+        "            finally:\n                self._open_gate()\n"
+        "        blocked = _Blocked(producer, self._threads.signal())\n        self._blocked.append(blocked)\n",
+        _STEPPED,
+    ),
+    Plant(
+        "acknowledgements do not take the lock", "client/writing/shared_log.py",
+        "        with self._lock:\n            self.limit = 0\n            super()._settle(position)\n",
+        "        self.limit = 0\n        super()._settle(position)\n", _STEPPED,
+    ),
+    Plant(
+        "a log is shut without the lock", "client/writing/shared_log.py",
+        "        with self._lock:\n            super().shut(why)\n", "        super().shut(why)\n", _STEPPED,
+    ),
+    Plant(
+        "a log is trimmed with the gate open", "client/writing/shared_log.py",
+        "            self.limit = 0\n            if self._committed() == self.tail:\n",
+        "            if self._committed() == self.tail:\n", _STEPPED,
+    ),
+    Plant(
+        "a claim moves the tail before it is published", "client/writing/shared_log.py",
+        "        producer.start = self.tail\n        self.tail += producer.size\n",
+        "        self.tail += producer.size\n        producer.start = self.tail - producer.size\n", _STEPPED,
+    ),
+    Plant(
+        "an offer overtakes those that wait for room", "client/writing/shared_log.py",
+        "ClaimResult.BACK_PRESSURED if self._blocked else self._claim(producer)", "self._claim(producer)", _ORDER,
+    ),
+    Plant(
+        "the gate opens while threads wait for room", "client/writing/shared_log.py",
+        "if not self._blocked and not self._locked:", "if not self._locked:", _ORDER,
+    ),
+    Plant(
+        "the thread that came last gets room first", "client/writing/shared_log.py",
+        "            self._blocked.popleft()\n",
+        "            blocked = self._blocked.pop()\n            blocked.producer = blocked.producer\n", _ORDER,
+    ),
+    Plant(
+        "a thread that waits no more leaves room unused", "client/writing/shared_log.py",
+        "                self._blocked.remove(blocked)\n                self._serve()\n",
+        "                self._blocked.remove(blocked)\n", _ORDER,
+    ),
+    Plant(
+        "an entry is sealed anew when it is sent again", "client/writing/quorum_writer.py",
+        "        last = pending.last\n",
+        "        last, sealer = pending.last, pending._sealer\n"
+        "        ids = sealer.ledger_id, pending.first, self.completed\n"
+        "        pending._frames.seal(sealer.shape, sealer._digester, *ids, pending._length)\n", _AGAIN,
+    ),
+)  # fmt: skip
