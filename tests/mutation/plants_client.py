@@ -16,8 +16,12 @@ PLANTS = (
     ),
     Plant(
         "a log is disarmed behind the look", "client/writing/thread_appender.py",
-        "        self._drain()\n        if log.unb",
-        "        self._drain()\n        log.disarm()\n        if log.unb", _STEPPED,
+        "        log.disarm()  # first: what is committed from now on leads to another look\n"
+        "        self._flushes.answer()\n        if log.lost_from is not None and log.failure is not None:\n"
+        "            log.abandon(log.failure)\n            return\n        self._drain()\n",
+        "        self._flushes.answer()\n        if log.lost_from is not None and log.failure is not None:\n"
+        "            log.abandon(log.failure)\n            return\n        self._drain()\n"
+        "        log.disarm()\n", _STEPPED,
     ),
     Plant(
         "a log is disarmed behind the futures", "client/writing/thread_appender.py",

@@ -10,7 +10,7 @@ import attrs
 from twisted.internet.task import Clock
 from twisted.trial.unittest import SynchronousTestCase
 
-from bookkeeper_twisted.client.writing import producer, shared_log, thread_appender
+from bookkeeper_twisted.client.writing import claim_buffer, producer, shared_log, thread_appender
 from bookkeeper_twisted.client.writing.claim_buffer import ClaimResult
 from bookkeeper_twisted.client.writing.log_terms import TermPool
 from bookkeeper_twisted.client.writing.producer import Producer, WhenFull
@@ -123,6 +123,11 @@ class OfferTests(_Interleavings):
     def test_first_offer(self) -> None:
         """So is the first offer of a log without memory, and the one behind it."""
         self.explore(lambda m: [m.producer.offer(b"1"), m.producer.offer(b"2")], [b"1", b"2"])
+
+    def test_memory_is_given_back(self) -> None:
+        """So is what is offered while the sender gives back the memory of a log that seems idle."""
+        self.watched = (shared_log, claim_buffer)
+        self.explore(lambda m: m.producer.offer(b"2"), [b"1", b"2"], prepare=lambda m: m.second.offer(b"1"))
 
     def test_two_threads(self) -> None:
         """Two threads that offer at the same time get places of their own, each in its order."""
