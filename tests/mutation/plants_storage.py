@@ -4,6 +4,8 @@ from .plant import Plant
 
 _JOURNAL = ["tests.storage.journal.test_journal", "tests.storage.journal.test_journal_crash"]
 
+_FILES = ["tests.storage.test_filesystem", "tests.storage.test_filesystem_calls"]
+
 PLANTS = (
     Plant(
         "a file is replaced without a sync", "storage/replace.py",
@@ -26,5 +28,109 @@ PLANTS = (
         "a torn row passes for a row", "storage/index/run_index.py",
         "good = _crc(row) == values[7] and row.first <= row.last", "good = row.first <= row.last",
         ["tests.storage.index.test_run_index"],
+    ),
+    # -- real files --
+    Plant(
+        "a directory is not synced", "storage/filesystem.py",
+        "        try:\n            os.fsync(fd)\n        finally:\n            os.close(fd)", "        os.close(fd)", _FILES,
+    ),
+    Plant(
+        "the failed sync of a directory is ignored", "storage/filesystem.py",
+        "            os.fsync(fd)\n        finally:", "            os.fsync(fd)\n        except OSError:\n"
+        "            return\n        finally:", _FILES,
+    ),
+    Plant(
+        "a new directory's name is not durable", "storage/filesystem.py",
+        "        self.sync_directory(parent)\n", "", _FILES,
+    ),
+    Plant(
+        "a sync does nothing", "storage/filesystem.py", "            os.fdatasync(self._fd)", "            pass", _FILES,
+    ),
+    Plant(
+        "metadata are not synced", "storage/filesystem.py",
+        "            os.fsync(self._fd)", "            os.fdatasync(self._fd)", _FILES,
+    ),
+    Plant(
+        "an ordinary durable write is not synced", "storage/filesystem.py",
+        "else b\"\".join(parts), offset)\n        if durable:", "else b\"\".join(parts), offset)\n        if False:", _FILES,
+    ),
+    Plant(
+        "a durable direct write carries no flag", "storage/filesystem.py",
+        "offset + written, flags if self._direct else 0)", "offset + written, 0)", _FILES,
+    ),
+    Plant(
+        "a long durable direct write is not synced", "storage/filesystem.py",
+        "if durable and not (at_once and self._direct):", "if durable and not (_DURABLE and self._direct):", _FILES,
+    ),
+    Plant(
+        "a direct write that was refused is not synced", "storage/filesystem.py",
+        "if durable and not (at_once and self._direct):", "if durable and not at_once:", _FILES,
+    ),
+    Plant(
+        "direct writes stay direct after a refusal", "storage/filesystem.py",
+        "        fcntl.fcntl(self._fd, fcntl.F_SETFL, fcntl.fcntl(self._fd, fcntl.F_GETFL) & ~os.O_DIRECT)", "        pass",
+        _FILES,
+    ),
+    Plant(
+        "any failed direct write goes through the cache", "storage/filesystem.py",
+        "not self._direct or error.errno not in (errno.EINVAL, errno.EOPNOTSUPP)", "not self._direct", _FILES,
+    ),
+    Plant(
+        "a short write is not completed", "storage/filesystem.py",
+        "        while written < len(data):\n", "        while False:\n", _FILES,
+    ),
+    Plant(
+        "the rest of a short write goes to its beginning", "storage/filesystem.py",
+        "os.pwrite(self._fd, rest[written:], offset + written)", "os.pwrite(self._fd, rest[written:], offset)", _FILES,
+    ),
+    Plant(
+        "a short direct write is not completed", "storage/filesystem.py",
+        "        while written < len(piece):\n", "        while not written:\n", _FILES,
+    ),
+    Plant(
+        "the rest of a short direct write goes to its beginning", "storage/filesystem.py",
+        "(piece[written:],), offset + written,", "(piece[written:],), offset,", _FILES,
+    ),
+    Plant(
+        "a short read is not completed", "storage/filesystem.py",
+        "if len(data) == size or not data:", "if data or not data:", _FILES,
+    ),
+    Plant(
+        "a used room is written with its old bytes", "storage/filesystem.py",
+        "        yield room[:at]", "        yield room[: -(-at // 512) * 512]", _FILES,
+    ),
+    Plant(
+        "a part that spans rooms begins anew in the next one", "storage/filesystem.py",
+        "memoryview(part)[done:] if done else part", "memoryview(part)[: len(part) - done] if done else part", _FILES,
+    ),
+    Plant(
+        "pieces of a long write go to one place", "storage/filesystem.py",
+        "                        offset += len(piece)\n", "", _FILES,
+    ),
+    Plant(
+        "a room is lost by a failed write", "storage/filesystem.py",
+        "        finally:\n            self._rooms.give(room)\n", "        except MemoryError:\n            raise\n"
+        "        self._rooms.give(room)\n", _FILES,
+    ),
+    Plant(
+        "resident reads give what memory holds of them", "storage/filesystem.py",
+        "_NOWAIT) == size else None", "_NOWAIT) else None", _FILES,
+    ),
+    Plant(
+        "a lock is shared", "storage/filesystem.py", "fcntl.LOCK_EX | fcntl.LOCK_NB", "fcntl.LOCK_SH | fcntl.LOCK_NB", _FILES,
+    ),
+    Plant(
+        "a lock that is held is taken for granted", "storage/filesystem.py",
+        '            raise DirectoryLockedError(f"{path} is locked by another process") from None',
+        "            return FileLock(-1)", _FILES,
+    ),
+    Plant(
+        "a new file may be an old one", "storage/filesystem.py", "os.O_CREAT | os.O_EXCL if create", "os.O_CREAT if create", _FILES,
+    ),
+    Plant(
+        "a listing has no order", "storage/filesystem.py", "sorted(os.listdir(path))", "os.listdir(path)", _FILES,
+    ),
+    Plant(
+        "usage counts what only root may use", "storage/filesystem.py", "found.f_bavail", "found.f_bfree", _FILES,
     ),
 )  # fmt: skip
