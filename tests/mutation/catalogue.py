@@ -9,9 +9,10 @@ from .plant import Plant, PlantedTest
 from .plants_bookie import PLANTS as BOOKIE
 from .plants_client import PLANTS as CLIENT
 from .plants_codec import PLANTS as CODEC
+from .plants_metadata import PLANTS as METADATA
 from .plants_storage import PLANTS as STORAGE
 
-PLANTS: tuple[Plant, ...] = (*BOOKIE, *CLIENT, *CODEC, *STORAGE)
+PLANTS: tuple[Plant, ...] = (*BOOKIE, *CLIENT, *CODEC, *METADATA, *STORAGE)
 
 PLANTED_TESTS = (
     "tests.bookie.test_bookie_crash.PlantedBugTests",

@@ -6,6 +6,8 @@ _JOURNAL = ["tests.storage.journal.test_journal", "tests.storage.journal.test_jo
 
 _FILES = ["tests.storage.test_filesystem", "tests.storage.test_filesystem_calls"]
 
+_INDEX = ["tests.storage.index.test_run_index"]
+
 PLANTS = (
     Plant(
         "a file is replaced without a sync", "storage/replace.py",
@@ -27,7 +29,7 @@ PLANTS = (
     Plant(
         "a torn row passes for a row", "storage/index/run_index.py",
         "good = _crc(row) == values[7] and row.first <= row.last", "good = row.first <= row.last",
-        ["tests.storage.index.test_run_index"],
+        _INDEX,
     ),
     # -- real files --
     Plant(
@@ -132,5 +134,24 @@ PLANTS = (
     ),
     Plant(
         "usage counts what only root may use", "storage/filesystem.py", "found.f_bavail", "found.f_bfree", _FILES,
+    ),
+    # -- the index --
+    Plant(
+        "commits of the index are not synced", "storage/index/run_index.py",
+        '"synchronous = FULL"', '"synchronous = OFF"', _INDEX,
+    ),
+    Plant(
+        "commits of the index are synced when they are moved", "storage/index/run_index.py",
+        '"synchronous = FULL"', '"synchronous = NORMAL"', _INDEX,
+    ),
+    Plant(
+        "a damaged last row is no row", "storage/index/run_index.py",
+        "        return _row(values).last if values is not None else -1",
+        "        try:\n            return _row(values).last if values is not None else -1\n"
+        "        except DamageError:\n            return -1", _INDEX,
+    ),
+    Plant(
+        "the last entry is taken from a row unseen", "storage/index/run_index.py",
+        "return _row(values).last if values", "return int(values[2]) if values", _INDEX,
     ),
 )  # fmt: skip

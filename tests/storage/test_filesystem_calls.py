@@ -79,6 +79,8 @@ class SyncTests(SynchronousTestCase):
         return DirectFile(self.path, os.open(self.path, os.O_RDWR), _Rooms())
 
     def _new_direct(self) -> DirectFile:
+        if os.path.exists(self.path):
+            os.unlink(self.path)
         self.fs.open(self.path, create=True).close()
         file = self._direct()
         self.addCleanup(file.close)
@@ -118,7 +120,6 @@ class SyncTests(SynchronousTestCase):
         """Where the disk refuses direct writes they go through the cache from then on, durable by a sync each."""
         for code in (errno.EINVAL, errno.EOPNOTSUPP):
             with self.subTest(code):
-                os.path.exists(self.path) and os.unlink(self.path)
                 file = self._new_direct()
                 self._refuse(1, code)
                 file.pwritev([b"a" * 512], 0, durable=True)
@@ -163,7 +164,6 @@ class SyncTests(SynchronousTestCase):
         """A full or broken disk is no reason to write through the cache (S10)."""
         for code in (errno.ENOSPC, errno.EIO):
             with self.subTest(code):
-                os.path.exists(self.path) and os.unlink(self.path)
                 file = self._new_direct()
                 self._refuse(1, code)
                 error = self.assertRaises(OSError, file.pwritev, [b"a" * 512], 0, durable=True)

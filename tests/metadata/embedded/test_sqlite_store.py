@@ -12,6 +12,8 @@ from bookkeeper_twisted.metadata.embedded.sqlite_sessions import SessionFiles
 from bookkeeper_twisted.metadata.embedded.sqlite_store import SqliteStore
 from bookkeeper_twisted.metadata.interfaces import IMetadataStore
 
+from ...sqlite_syncs import recorded_syncs
+
 
 class SqliteStoreTests(SynchronousTestCase):
     """:class:`SqliteStore`."""
@@ -46,6 +48,28 @@ class SqliteStoreTests(SynchronousTestCase):
         self._open()
         with closing(sqlite3.connect(self.path)) as db:
             self.assertEqual(db.execute("PRAGMA journal_mode").fetchone(), ("wal",))
+
+    def test_synced_commits(self) -> None:
+        """Whatever is changed has been synced when the call returns, in a new file and in one opened again."""
+        with recorded_syncs() as synced:
+            for _ in range(2):
+                store = self._open()[0]
+                ledger_id = store.next_ledger_id()
+                for change in (
+                    store.next_ledger_id,
+                    lambda store=store, ledger_id=ledger_id: store.create_ledger(ledger_id, b"one"),
+                    lambda store=store, ledger_id=ledger_id: store.write_ledger(ledger_id, b"two", 0),
+                    lambda store=store, ledger_id=ledger_id: store.remove_ledger(ledger_id, 1),
+                    lambda store=store: store.write_cookie("a:1", b"cookie", None),
+                    lambda store=store: store.remove_cookie("a:1", 0),
+                    lambda store=store: store.register("a:1", False, b""),
+                    lambda store=store: store.unregister("a:1"),
+                    store.format,
+                ):
+                    synced.clear()
+                    change()
+                    self.assertIn(f"{os.path.basename(self.path)}-wal", synced)
+                store.close()
 
     def test_foreign_database(self) -> None:
         """Tables of something else are named, and nothing is added to them."""

@@ -4,6 +4,7 @@ import os
 import shutil
 import sqlite3
 from concurrent.futures import ThreadPoolExecutor
+from typing import Any
 
 from twisted.trial.unittest import SynchronousTestCase
 
@@ -13,6 +14,7 @@ from bookkeeper_twisted.storage.index.run_index import FILE_NAME, SqliteRunIndex
 from bookkeeper_twisted.storage.interfaces import IndexBatch, IRunIndex, LedgerRow
 from bookkeeper_twisted.testing.contracts import index_contract
 
+from ...sqlite_syncs import recorded_syncs
 from ..entries import row
 
 
@@ -69,6 +71,47 @@ class SqliteRunIndexTests(_InADirectory):
         shutil.copy(self.path, copied)
         self.directory = copied
         self.assertEqual(self.open().find(1, 9), row(1, 0, 9))
+
+    def test_synced_commit(self) -> None:
+        """A commit has synced the write-ahead log, also while a reader keeps it from being moved into the file (S7)."""
+        with recorded_syncs() as synced:
+            index = self.new()
+            index.commit(IndexBatch(runs=[row(1, 0, 9)]))
+            reader = sqlite3.connect(self.path, isolation_level=None)
+            self.addCleanup(reader.close)
+            reader.execute("BEGIN")
+            reader.execute("SELECT count(*) FROM runs").fetchall()
+            for first in (10, 20, 30):  # the first one begins the log anew, with a sync of its own
+                synced.clear()
+                index.commit(IndexBatch(runs=[row(1, first, first + 9)]))
+                self.assertIn(f"{FILE_NAME}-wal", synced)
+
+    def test_synced_schema(self) -> None:
+        """A new index, empty as it is, has been synced."""
+        with recorded_syncs() as synced:
+            self.new()
+            self.assertIn(f"{FILE_NAME}-wal", synced)
+
+    def test_unsettled(self) -> None:
+        """A commit whose log cannot be moved is a commit, counted, and the next one moves both."""
+        index = self.new()
+        moved = index._writer
+
+        class Unwilling:
+            def __getattr__(self, name: str) -> object:
+                return getattr(moved, name)
+
+            def execute(self, text: str, *values: Any) -> object:
+                if "wal_checkpoint" in text:
+                    raise sqlite3.OperationalError("disk I/O error")
+                return moved.execute(text, *values)
+
+        index._writer = Unwilling()  # type: ignore[assignment]
+        index.commit(IndexBatch(runs=[row(1, 0, 9)]))
+        self.assertEqual((index.find(1, 9), index.unsettled), (row(1, 0, 9), 1))
+        index._writer = moved
+        index.commit(IndexBatch(runs=[row(1, 10, 19)]))
+        self.assertEqual((index.last_entry(1), index.unsettled), (19, 1))
 
     def test_fresh(self) -> None:
         """A fresh index is empty; the old file is kept beside it."""
@@ -135,12 +178,27 @@ class SqliteRunIndexTests(_InADirectory):
                 index.commit(IndexBatch(runs=[row(1, 0, 9)], ledgers=[LedgerRow(1, b"key", True)]))
                 self._execute(f"UPDATE runs SET {change}")
                 self.assertRaises(DamageError, index.find, 1, 0)
+                self.assertRaises(DamageError, index.last_entry, 1)
+                self.assertRaises(DamageError, list, index.rows(1))
+                self.assertRaises(DamageError, self.open().commit, IndexBatch(runs=[row(1, 20, 29)]))
         for change in ("fenced = 0", "master_key = x'00'", "explicit_lac = 'text'", "ledger = 2"):
             with self.subTest(change):
                 index = self.new()
                 index.commit(IndexBatch(ledgers=[LedgerRow(1, b"key", True)]))
                 self._execute(f"UPDATE ledgers SET {change}")
                 self.assertRaises(DamageError, list, index.ledgers())
+
+    def test_damaged_last_row(self) -> None:
+        """A damaged last row is not the end of its ledger, nor is the row before it (S5)."""
+        for change in ("last = 28", "first = 21", "crc = crc + 1", "log = 1"):
+            with self.subTest(change):
+                index = self.new()
+                index.commit(IndexBatch(runs=[row(1, 0, 9), row(1, 20, 29)]))
+                self._execute(f"UPDATE runs SET {change} WHERE first = 20")
+                for looked in (index, self.open()):
+                    self.assertRaises(DamageError, looked.last_entry, 1)
+                    self.assertRaises(DamageError, looked.find, 1, 25)
+                    self.assertEqual(looked.find(1, 5), row(1, 0, 9))
 
     def _execute(self, text: str) -> None:
         with sqlite3.connect(self.path) as connection:
