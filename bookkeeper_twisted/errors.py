@@ -12,6 +12,14 @@ from typing import ClassVar
 
 import attrs
 
+MASK = "******"
+"""What is shown instead of a secret: a password, a key that is made of one, a credential."""
+
+
+def masked(secret: object) -> str:
+    """How a secret is shown, as ``repr`` of an attribute: whether there is one, nothing else."""
+    return MASK if secret else repr(secret)
+
 
 class Status(IntEnum):
     """V3 status codes (``StatusCode``); :attr:`v2` gives the code of the older protocol."""

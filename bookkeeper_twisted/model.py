@@ -17,7 +17,7 @@ from itertools import accumulate, chain, compress, pairwise
 
 import attrs
 
-from .errors import IncorrectParameterError
+from .errors import IncorrectParameterError, masked
 
 INVALID_ENTRY_ID = -1
 """No entry; in a read request: the last one."""
@@ -105,7 +105,7 @@ class LedgerMetadata:
     length: int = 0
     last_entry_id: int = INVALID_ENTRY_ID
     digest_type: DigestType = DigestType.CRC32C
-    password: bytes = b""
+    password: bytes = attrs.field(default=b"", repr=masked)
     has_password: bool = True
     ctime: int | None = None
     custom_metadata: Mapping[str, bytes] = attrs.field(factory=dict)

@@ -18,7 +18,8 @@ async def main(reactor: object, directory: str) -> None:
     """Starts a bookie, appends to a new ledger, lists all ledgers, stops the bookie."""
     data = str(Path(directory).absolute())
     config = BookieConfig(
-        bookie_id="embedded", bookie_port=0, advertised_address="127.0.0.1", listening_interface="127.0.0.1",
+        bookie_id="embedded", bookie_port=0, advertised_address="127.0.0.1", allow_loopback=True,
+        listening_interface="127.0.0.1",
         journal_directories=(f"{data}/journal",), ledger_directories=(f"{data}/ledgers",),
     )  # fmt: skip
     bookie = make_bookie(reactor, config)

@@ -3,42 +3,85 @@
 import fcntl
 import socket
 import struct
+from collections.abc import Callable
 
 import attrs
 from twisted.internet.abstract import isIPAddress, isIPv6Address
 
+from ..bookie.lifecycle.identity import check_loopback
 from ..config.bookie import BookieConfig
 from ..errors import ConfigError
 
 _SIOCGIFADDR = 0x8915
 
 
-def local_host(config: BookieConfig) -> str:
-    """Name or address of this machine, as the configuration wants it."""
-    name = socket.gethostname()
-    if config.use_host_name_as_bookie_id:
-        return name.partition(".")[0] if config.use_short_host_name else name
+def canonical_name(address: str) -> str:
+    """The name of an address, if the name stands for the address as well; else the address; blocks."""
     try:
-        return socket.gethostbyname(name)
+        name = socket.getnameinfo((address, 0), socket.NI_NAMEREQD)[0]
+        found = {item[4][0] for item in socket.getaddrinfo(name, None)}
+    except OSError:
+        return address
+    return name if address in found else address
+
+
+def local_host(config: BookieConfig) -> str:
+    """The address of this machine that a bookie is known by where its configuration names none."""
+    if config.listening_interface:
+        return config.listening_interface
+    try:
+        return socket.gethostbyname(socket.gethostname())
     except OSError:
         return "127.0.0.1"  # a machine that does not know its own name serves itself, if that is allowed
 
 
-def resolve_addresses(config: BookieConfig) -> BookieConfig:
-    """The configuration with names of interfaces replaced by their addresses.
+def own_host(config: BookieConfig) -> str:
+    """The host name or address in the identity of a bookie of this machine.
 
-    :raises ConfigError: there is no such interface, or it has no address.
+    :raises ConfigError: as of :func:`resolve_addresses`.
     """
-    name = config.listening_interface
-    if name and not isIPAddress(name) and not isIPv6Address(name):
-        try:
-            config = attrs.evolve(config, listening_interface=interface_address(name))
-        except OSError as error:
-            origin = config.origin("listening_interface")
-            raise ConfigError(f"listeningInterface = {name!r}, {origin}: {error.strerror}") from None
+    config = resolve_addresses(config)
+    return config.advertised_address or local_host(config)
+
+
+def resolve_addresses(config: BookieConfig, name_of: Callable[[str], str] = canonical_name) -> BookieConfig:
+    """The configuration with names of interfaces replaced by their addresses, and the host name where it is wanted.
+
+    :param name_of: gives the canonical name of an address, as far as there is one.
+    :raises ConfigError: there is no such interface, it has no address or no name, or others would look for the bookie
+        on themselves.
+    """
+    config = attrs.evolve(config, listening_interface=_interface(config))
     if config.use_host_name_as_bookie_id and not config.advertised_address:
-        config = attrs.evolve(config, advertised_address=local_host(config))
+        address = local_host(config)
+        name = name_of(address)
+        if name == address:
+            raise ConfigError(
+                f"useHostNameAsBookieID, {config.origin('use_host_name_as_bookie_id')}: {address} has no host name"
+            )
+        short = name.partition(".")[0]
+        config = attrs.evolve(config, advertised_address=short if config.use_short_host_name else name)
+    check_loopback(config, _address(config.advertised_address or local_host(config)))
     return config
+
+
+def _interface(config: BookieConfig) -> str:
+    name = config.listening_interface
+    if not name or isIPAddress(name) or isIPv6Address(name):
+        return name
+    try:
+        return interface_address(name)
+    except OSError as error:
+        origin = config.origin("listening_interface")
+        raise ConfigError(f"listeningInterface = {name!r}, {origin}: {error.strerror}") from None
+
+
+def _address(host: str) -> str:
+    """What a host name stands for; a name that nobody knows here may be known to clients."""
+    try:
+        return str(socket.getaddrinfo(host, None)[0][4][0])
+    except OSError:
+        return host
 
 
 def interface_address(name: str) -> str:

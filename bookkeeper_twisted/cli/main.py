@@ -23,7 +23,7 @@ from ..client.admin import BookKeeperAdmin
 from ..client.bookkeeper import BookKeeper
 from ..client.interfaces import IPlacementPolicy
 from ..config.bookie import ClientConfig
-from .local_host import address_and_name, local_host
+from .local_host import address_and_name, own_host
 from .shell import run_shell
 from .shell_command import FAILED, ShellWorld
 
@@ -72,7 +72,7 @@ def real_world(reactor: Any) -> ShellWorld:
 
     return ShellWorld(
         reactor, os.environ, lambda text: print(text, flush=True), lambda text: print(text, file=sys.stderr), ask,
-        DiskFiles(), connect, addresses, local_host,
+        DiskFiles(), connect, addresses, own_host,
     )  # fmt: skip
 
 

@@ -109,7 +109,9 @@ def _context(options: Mapping[str, str], world: ShellWorld) -> ShellContext:
     config = BookieConfig.load(*sources)
 
     def local_bookie() -> str:
-        return options.get("localbookie") or bookie_id(config, world.local_host(config), config.bookie_port)
+        if "localbookie" in options:
+            return options["localbookie"]
+        return bookie_id(attrs.evolve(config, advertised_address=world.own_host(config)), "", config.bookie_port)
 
     return ShellContext(
         world, config, ClientConfig.load(*sources), local_bookie,

@@ -42,7 +42,7 @@ class ShellWorld:
     :ivar complain: prints a line where errors go.
     :ivar ask: asks a question, which is answered with Y or N.
     :ivar addresses: host to its address and its name.
-    :ivar local_host: name or address of this machine, as a configuration wants it.
+    :ivar own_host: the host name or address in the identity of a bookie of this machine; ConfigError if it has none.
     """
 
     reactor: Any
@@ -53,7 +53,7 @@ class ShellWorld:
     files: Files
     connect: Connect
     addresses: Callable[[str], Awaitable[tuple[str, str]]]
-    local_host: Callable[[BookieConfig], str]
+    own_host: Callable[[BookieConfig], str]
 
 
 @attrs.frozen

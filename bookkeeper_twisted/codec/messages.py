@@ -6,7 +6,7 @@ from it.  Fields that a protocol does not have are ignored when encoding for it.
 
 import attrs
 
-from ..errors import Status
+from ..errors import Status, masked
 
 
 @attrs.frozen
@@ -40,7 +40,7 @@ class ReadRequest:
     entry_id: int
     fence: bool = False
     high_priority: bool = False
-    master_key: bytes | None = None
+    master_key: bytes | None = attrs.field(default=None, repr=masked)
     previous_lac: int | None = None
     timeout_ms: int | None = None
     piggyback: bool = False
@@ -62,7 +62,7 @@ class WriteLacRequest:
     header: Header
     ledger_id: int
     lac: int
-    master_key: bytes
+    master_key: bytes = attrs.field(repr=masked)
     body: bytes
 
 

@@ -10,7 +10,7 @@ from typing import Any, Generic, TypeVar
 
 import attrs
 
-from ..errors import ConfigError
+from ..errors import MASK, ConfigError, masked
 from .properties import read_properties
 
 T = TypeVar("T")
@@ -63,7 +63,7 @@ def setting(
     """
     text = default_text if default_text is not None else as_text(default)
     field = Field(key, kind, text, help, unit, java, alias, secret)
-    return attrs.field(default=default, metadata={_FIELD: field})
+    return attrs.field(default=default, metadata={_FIELD: field}, repr=masked if secret else True)
 
 
 def fields_of(config: type) -> dict[str, Field]:
@@ -251,5 +251,6 @@ def _parse(field: Field, given: Setting) -> Any:
         value = field.kind.parse(given.text)
         field.kind.check(value)
     except ValueError as error:
-        raise ConfigError(f"{given.key} = {given.text!r}, {given.origin}: {error}") from None
+        text = MASK if field.secret else repr(given.text)
+        raise ConfigError(f"{given.key} = {text}, {given.origin}: {error}") from None
     return value

@@ -5,13 +5,11 @@ from typing import Self
 
 import attrs
 
-from ..errors import ConfigError
+from ..errors import MASK, ConfigError
 from .fields import BOOLEAN, Setting, as_text, fields_of, resolve, setting
 from .java_keys import asks_for_protection, is_unused
 
 MIB = 1 << 20
-MASK = "******"
-"""What is shown instead of a secret."""
 FRAME = 5 * MIB
 """The largest frame unless configured otherwise."""
 
@@ -52,8 +50,9 @@ class Config:
         """The rules between fields."""
 
     def _error(self, name: str, reason: str) -> ConfigError:
-        key = fields_of(type(self))[name].key
-        return ConfigError(f"{key} = {as_text(getattr(self, name))!r}, {self.origin(name)}: {reason}")
+        field = fields_of(type(self))[name]
+        text = MASK if field.secret else repr(as_text(getattr(self, name)))
+        return ConfigError(f"{field.key} = {text}, {self.origin(name)}: {reason}")
 
     def origin(self, name: str) -> str:
         """Where the value of an attribute came from."""

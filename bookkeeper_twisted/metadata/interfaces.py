@@ -8,6 +8,7 @@ from twisted.internet.defer import Deferred
 from twisted.python.failure import Failure
 from zope.interface import Attribute, Interface
 
+from ..errors import masked
 from ..model import BookieServiceInfo, LedgerMetadata
 
 T = TypeVar("T")
@@ -41,7 +42,7 @@ class MetadataOptions:
     session_timeout: float = 10.0
     stale_wait: float | None = None
     secure: bool = False
-    auth: tuple[str, ...] = ()
+    auth: tuple[str, ...] = attrs.field(default=(), repr=masked)
     max_retries: int = 6
     retry_start: float = 0.2
     retry_max: float = 10.0

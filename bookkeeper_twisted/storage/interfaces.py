@@ -5,6 +5,7 @@ from collections.abc import Callable, Iterator, Sequence
 import attrs
 from zope.interface import Attribute, Interface
 
+from ..errors import masked
 from ..model import EntryRun, MixedRun
 
 
@@ -155,7 +156,7 @@ class LedgerRow:
     """
 
     ledger_id: int
-    master_key: bytes = b""
+    master_key: bytes = attrs.field(default=b"", repr=masked)
     fenced: bool = False
     explicit_lac: bytes = b""
 

@@ -49,7 +49,8 @@ class ShellCase(SynchronousTestCase):
         self.clock: Any = Clock()
         self.uri = f"memory:{self.id()}"
         self.addCleanup(self._forget_store)
-        self.environ = {"BK_metadataServiceUri": self.uri, "BK_advertisedAddress": "127.0.0.1"}
+        own = {"BK_advertisedAddress": "127.0.0.1", "BK_allowLoopback": "true"}
+        self.environ = {"BK_metadataServiceUri": self.uri, **own}
         self.bookies = MemoryBookies(self.clock)
         self.files = _Files()
         self.answers: list[bool] = []

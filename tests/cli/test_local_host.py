@@ -1,11 +1,17 @@
 """The name of this machine and the addresses of its interfaces."""
 
-import socket
+from typing import Any
 
 from twisted.internet.abstract import isIPAddress
 from twisted.trial.unittest import SynchronousTestCase
 
-from bookkeeper_twisted.cli.local_host import address_and_name, interface_address, local_host, resolve_addresses
+from bookkeeper_twisted.cli.local_host import (
+    address_and_name,
+    canonical_name,
+    interface_address,
+    local_host,
+    resolve_addresses,
+)
 from bookkeeper_twisted.config.bookie import BookieConfig
 from bookkeeper_twisted.config.fields import from_options
 from bookkeeper_twisted.errors import ConfigError
@@ -18,11 +24,14 @@ class LocalHostTests(SynchronousTestCase):
         """By default it is an address."""
         self.assertTrue(isIPAddress(local_host(BookieConfig())))
 
-    def test_name(self) -> None:
-        """On demand it is the host name, cut at the first dot on demand."""
-        self.assertEqual(local_host(BookieConfig(use_host_name_as_bookie_id=True)), socket.gethostname())
-        short = local_host(BookieConfig(use_host_name_as_bookie_id=True, use_short_host_name=True))
-        self.assertEqual(short, socket.gethostname().split(".")[0])
+    def test_interface(self) -> None:
+        """It is the address of the interface that the bookie listens on, if that is configured."""
+        self.assertEqual(local_host(BookieConfig(listening_interface="10.1.2.3")), "10.1.2.3")
+
+    def test_canonical_name(self) -> None:
+        """An address has a name only if the name has that address."""
+        self.assertEqual(canonical_name("127.0.0.1"), "localhost")
+        self.assertEqual(canonical_name("192.0.2.1"), "192.0.2.1")
 
 
 class ResolveAddressesTests(SynchronousTestCase):
@@ -30,13 +39,16 @@ class ResolveAddressesTests(SynchronousTestCase):
 
     def test_interface_name(self) -> None:
         """The loopback interface has the loopback address, and the rest of the configuration stays."""
-        resolved = resolve_addresses(BookieConfig(listening_interface="lo", bookie_port=7))
+        resolved = resolve_addresses(BookieConfig(listening_interface="lo", bookie_port=7, allow_loopback=True))
         self.assertEqual((resolved.listening_interface, resolved.bookie_port), ("127.0.0.1", 7))
 
     def test_address_stays(self) -> None:
         """An address is not looked up, nor is nothing at all."""
         for address in ("", "10.0.0.1", "::1"):
-            self.assertEqual(resolve_addresses(BookieConfig(listening_interface=address)).listening_interface, address)
+            self.assertEqual(self._resolved(address), address)
+
+    def _resolved(self, address: str) -> str:
+        return resolve_addresses(BookieConfig(listening_interface=address, allow_loopback=True)).listening_interface
 
     def test_no_such_interface(self) -> None:
         """An unknown interface is a bad value: key, origin, reason."""
@@ -45,12 +57,33 @@ class ResolveAddressesTests(SynchronousTestCase):
         self.assertEqual(str(error), "listeningInterface = 'nope0', option --listeningInterface: No such device")
         self.assertRaises(OSError, interface_address, "nope0")
 
-    def test_host_name_is_advertised(self) -> None:
-        """A bookie that is known by name advertises the name, unless it was told another address."""
-        config = BookieConfig(use_host_name_as_bookie_id=True)
-        self.assertEqual(resolve_addresses(config).advertised_address, socket.gethostname())
-        config = BookieConfig(use_host_name_as_bookie_id=True, advertised_address="a")
-        self.assertEqual(resolve_addresses(config).advertised_address, "a")
+    def _named(self, **more: Any) -> str:
+        config = BookieConfig(use_host_name_as_bookie_id=True, listening_interface="10.1.2.3", **more)
+        return resolve_addresses(config, lambda address: f"host-of-{address}.example.invalid").advertised_address
+
+    def test_host_name(self) -> None:
+        """A bookie known by name has the canonical name of the address it listens on, or its first label."""
+        self.assertEqual(self._named(), "host-of-10.1.2.3.example.invalid")
+        self.assertEqual(self._named(use_short_host_name=True), "host-of-10")
+        self.assertEqual(self._named(advertised_address="a.invalid"), "a.invalid")
+
+    def test_no_host_name(self) -> None:
+        """An address without a name is refused where the name is wanted."""
+        config = BookieConfig(use_host_name_as_bookie_id=True, listening_interface="10.1.2.3")
+        error = self.assertRaises(ConfigError, resolve_addresses, config, lambda address: address)
+        self.assertEqual(str(error), "useHostNameAsBookieID, default: 10.1.2.3 has no host name")
+
+    def test_loopback(self) -> None:
+        """A loopback address is refused: configured, advertised, or what an advertised name stands for."""
+        for more in (
+            {"listening_interface": "127.0.0.1"}, {"listening_interface": "lo"}, {"advertised_address": "127.1.2.3"},
+            {"advertised_address": "localhost"}, {"advertised_address": "::1"},
+        ):  # fmt: skip
+            config = BookieConfig(**more)  # type: ignore[arg-type]
+            self.assertRaises(ConfigError, resolve_addresses, config)
+            resolve_addresses(BookieConfig(allow_loopback=True, **more))  # type: ignore[arg-type]
+        error = self.assertRaises(ConfigError, resolve_addresses, BookieConfig(advertised_address="localhost"))
+        self.assertIn("localhost is a loopback address: set advertisedAddress", str(error))
 
 
 class AddressAndNameTests(SynchronousTestCase):

@@ -14,13 +14,13 @@ class MakeBookieTests(SynchronousTestCase):
 
     def test_made(self) -> None:
         """A valid configuration gives a bookie that has opened nothing."""
-        bookie = make_bookie(MemoryReactorClock(), BookieConfig(metadata_service_uri="memory:"))
+        bookie = make_bookie(MemoryReactorClock(), BookieConfig(metadata_service_uri="memory:", allow_loopback=True))
         self.assertIsInstance(bookie, BookieService)
         self.assertEqual(bookie.port, 0)
 
     def test_unknown_metadata(self) -> None:
         """A URI that no driver takes is refused."""
-        config = BookieConfig(metadata_service_uri="carrier-pigeon://loft")
+        config = BookieConfig(metadata_service_uri="carrier-pigeon://loft", allow_loopback=True)
         self.assertRaises(InvalidMetadataUriError, make_bookie, MemoryReactorClock(), config)
 
     def test_unknown_interface(self) -> None:

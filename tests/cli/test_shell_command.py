@@ -17,7 +17,7 @@ class ShellContextTests(ShellCase):
 
     def test_local_bookie_is_found_late(self) -> None:
         """A configuration that gives no bookie id is fine for commands that need none."""
-        del self.environ["BK_advertisedAddress"]
+        del self.environ["BK_allowLoopback"]
         self.assertEqual(self.shell("listledgers"), 0)
         self.assertEqual(self.shell("bookiesanity"), 255)
         self.assertIn("loopback", self.complaints[0])

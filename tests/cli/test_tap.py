@@ -23,7 +23,8 @@ class BookiesServiceTests(SynchronousTestCase):
     def _options(self, *arguments: str) -> tap.Options:
         options = tap.Options()
         options.environ = {}
-        options.parseOptions(["--data", self.mktemp(), "--metadataServiceUri=memory:", *arguments])
+        own = ("--metadataServiceUri=memory:", "--allowLoopback=true")
+        options.parseOptions(["--data", self.mktemp(), *own, *arguments])
         return options
 
     def test_service(self) -> None:

@@ -77,7 +77,8 @@ class RealTests(TestCase):
 
     async def start(self) -> BookieService:
         config = BookieConfig(
-            bookie_port=0, bookie_id="b1", advertised_address="127.0.0.1", listening_interface="127.0.0.1",
+            bookie_port=0, bookie_id="b1", advertised_address="127.0.0.1", allow_loopback=True,
+            listening_interface="127.0.0.1",
             journal_directories=(self.directory + "/j",), ledger_directories=(self.directory + "/l",),
             metadata_service_uri="memory:x", http_server_enabled=True, http_server_port=0,
             http_server_host="127.0.0.1", journal_pre_alloc_size_mb=1, journal_max_size_mb=2,

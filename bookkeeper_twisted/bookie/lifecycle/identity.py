@@ -23,28 +23,32 @@ def listening_address(config: BookieConfig) -> str:
 
 
 def advertised_host(config: BookieConfig, local_host: str) -> str:
-    """Return the host name or address that clients are given.
+    """Return the host name or address that clients get.
 
-    :param local_host: name or address of this machine, used if none is configured.
-    :raises ConfigError: that is a loopback address, which other machines would look for on themselves.
+    :param local_host: name or address of this machine, for a bookie whose configuration names none.
+    :raises ConfigError: it is a loopback address.
     """
-    if config.advertised_address:
-        return config.advertised_address
-    host = listening_address(config) or local_host
-    if (host.startswith("127.") or host in ("localhost", "::1")) and not config.allow_loopback:
-        raise ConfigError(
-            f"{host} is a loopback address: set advertisedAddress, or allowLoopback=true for a bookie that"
-            " only this machine uses"
-        )
+    host = config.advertised_address or listening_address(config) or local_host
+    check_loopback(config, host)
     return host
 
 
+def check_loopback(config: BookieConfig, address: str) -> None:
+    """:raises ConfigError: other machines would look for the address on themselves, and that is not allowed."""
+    if (address.startswith("127.") or address in ("localhost", "::1")) and not config.allow_loopback:
+        raise ConfigError(
+            f"{config.advertised_address or address} is a loopback address: set advertisedAddress to one that other"
+            " machines reach, or allowLoopback=true for a bookie that only this machine uses"
+        )
+
+
 def bookie_id(config: BookieConfig, local_host: str, port: int) -> str:
-    """The configured id, or address and port."""
-    if config.bookie_id:
-        return config.bookie_id
-    host = config.advertised_address or advertised_host(config, local_host)
-    return check_bookie_id(f"{host}:{port}")
+    """Return the configured id, or address and port.
+
+    :raises ConfigError: the address is a loopback address.
+    """
+    host = advertised_host(config, local_host)
+    return config.bookie_id or check_bookie_id(f"{host}:{port}")
 
 
 def service_info(config: BookieConfig, local_host: str, port: int, http_port: int | None) -> BookieServiceInfo:

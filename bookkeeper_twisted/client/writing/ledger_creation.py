@@ -4,7 +4,7 @@ from collections.abc import Mapping
 
 import attrs
 
-from ...errors import IncorrectParameterError, LedgerExistsError, NotEnoughBookiesError
+from ...errors import IncorrectParameterError, LedgerExistsError, NotEnoughBookiesError, masked
 from ...ledger.schedule import Schedule
 from ...metadata.interfaces import ILedgerManager, Versioned
 from ...model import DigestType, LedgerMetadata, Segment, WriteFlag
@@ -22,7 +22,7 @@ class NewLedger:
     ensemble_size: int
     write_quorum: int
     ack_quorum: int
-    password: bytes
+    password: bytes = attrs.field(repr=masked)
     digest_type: DigestType
     custom_metadata: Mapping[str, bytes]
     write_flags: WriteFlag = WriteFlag.NONE

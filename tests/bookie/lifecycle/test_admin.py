@@ -6,8 +6,7 @@ from typing import Any
 from twisted.internet.defer import Deferred
 
 from bookkeeper_twisted.bookie.admin import ADMINISTRATOR, Phase
-from bookkeeper_twisted.config.settings import MASK
-from bookkeeper_twisted.errors import BookieRegisteredError
+from bookkeeper_twisted.errors import MASK, BookieRegisteredError
 from bookkeeper_twisted.testing.contracts import admin_contract
 from bookkeeper_twisted.testing.disk.sim_disk import SimDisk
 

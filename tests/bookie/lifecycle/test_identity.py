@@ -45,7 +45,8 @@ class NameTests(SynchronousTestCase):
         for host in ("127.0.0.1", "localhost", "::1"):
             self.assertRaises(ConfigError, advertised_host, config(), host)
             self.assertEqual(advertised_host(config(allow_loopback=True), host), host)
-        self.assertEqual(advertised_host(config(advertised_address="127.0.0.1"), "x"), "127.0.0.1")
+            for named in ({"advertised_address": host}, {"advertised_address": host, "bookie_id": "me"}):
+                self.assertRaises(ConfigError, bookie_id, config(**named), "x", 1)
 
     def test_interface(self) -> None:
         """What to bind is an address."""
