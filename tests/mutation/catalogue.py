@@ -6,13 +6,14 @@ from unittest import TestCase, TestSuite
 from twisted.trial.runner import TestLoader
 
 from .plant import Plant, PlantedTest
+from .plants_batch_reads import PLANTS as BATCH_READS
 from .plants_bookie import PLANTS as BOOKIE
 from .plants_client import PLANTS as CLIENT
 from .plants_codec import PLANTS as CODEC
 from .plants_metadata import PLANTS as METADATA
 from .plants_storage import PLANTS as STORAGE
 
-PLANTS: tuple[Plant, ...] = (*BOOKIE, *CLIENT, *CODEC, *METADATA, *STORAGE)
+PLANTS: tuple[Plant, ...] = (*BATCH_READS, *BOOKIE, *CLIENT, *CODEC, *METADATA, *STORAGE)
 
 PLANTED_TESTS = (
     "tests.bookie.test_bookie_crash.PlantedBugTests",
