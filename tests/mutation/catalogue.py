@@ -11,9 +11,10 @@ from .plants_bookie import PLANTS as BOOKIE
 from .plants_client import PLANTS as CLIENT
 from .plants_codec import PLANTS as CODEC
 from .plants_metadata import PLANTS as METADATA
+from .plants_start import PLANTS as START
 from .plants_storage import PLANTS as STORAGE
 
-PLANTS: tuple[Plant, ...] = (*BATCH_READS, *BOOKIE, *CLIENT, *CODEC, *METADATA, *STORAGE)
+PLANTS: tuple[Plant, ...] = (*BATCH_READS, *BOOKIE, *CLIENT, *CODEC, *METADATA, *START, *STORAGE)
 
 PLANTED_TESTS = (
     "tests.bookie.test_bookie_crash.PlantedBugTests",
