@@ -355,14 +355,6 @@ class CookieExistsError(MetadataError):
     """A cookie is stored for the bookie already."""
 
 
-class NotUnderreplicatedError(MetadataError):
-    """The ledger has no mark of under-replication."""
-
-
-class LedgerLockedError(MetadataError):
-    """Another worker holds the replication lock of the ledger."""
-
-
 class BookieRegisteredError(MetadataError):
     """Another live session holds the bookie id."""
 
@@ -376,6 +368,17 @@ class StorageError(BookKeeperError):
 
 class DamageError(StorageError):
     """Bytes on disk are not what was written (S5, S9): never reported as "no such entry"."""
+
+
+class LogDamageError(DamageError):
+    """An entry log does not hold what its index says.
+
+    :ivar log_id: of the log.
+    """
+
+    def __init__(self, text: str, log_id: int) -> None:
+        super().__init__(text)
+        self.log_id = log_id
 
 
 class JournalDamageError(DamageError):

@@ -238,6 +238,18 @@ class WriteCache:
         self._in_tails -= len(tail.entries)
         self._runs += 1
 
+    def discard_ledger(self, ledger_id: int) -> None:
+        """Remove everything of a ledger; another thread may be going through :meth:`joined`."""
+        held = self._ledgers.pop(ledger_id, None)
+        if held is None:
+            return
+        for run in held.runs:
+            self._count(run, -1)
+        if held.tail is not None:
+            self._in_tails -= len(held.tail.entries)
+            self.count -= len(held.tail.entries)
+            self.bytes -= sum(map(len, held.tail.entries)) + 4 * len(held.tail.entries)
+
     def _count(self, run: EntryRun, sign: int) -> None:
         self.bytes += sign * len(run.data)
         self.count += sign * run.count
@@ -286,14 +298,16 @@ class WriteCache:
         for ledger_id in sorted(self._ledgers):
             group: list[EntryRun] = []
             size = count = 0
-            for run in self._ledgers[ledger_id].all():
+            held = self._ledgers.get(ledger_id)
+            for run in held.all() if held is not None else ():
                 size += len(run.data)
                 count += run.count
                 if group and (run.first != group[-1].last + 1 or size > max_bytes or count > max_entries):
                     yield EntryRun.join(group)
                     group, size, count = [], len(run.data), run.count
                 group.append(run)
-            yield EntryRun.join(group)
+            if group:
+                yield EntryRun.join(group)
 
 
 class ReadCache:
@@ -351,6 +365,11 @@ class ReadCache:
         while runs is not None and runs.overlaps(run.first, run.last):
             index = bisect_right(runs.firsts, run.last) - 1
             self._remove(run.ledger_id, runs.firsts[index])
+
+    def discard_ledger(self, ledger_id: int) -> None:
+        """Forgets every run of a ledger."""
+        for run in self._ledgers.pop(ledger_id, RunList()).runs:
+            self._forget(run)
 
     def _remove(self, ledger_id: int, first: int) -> None:
         runs = self._ledgers[ledger_id]

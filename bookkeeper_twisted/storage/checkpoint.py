@@ -40,10 +40,13 @@ class Checkpoint:
         self._persist_marks = persist_marks
         self._ended = ended
         self._rows: list[list[LedgerRow]] = [[] for _ in directories]
+        self._deleted: list[list[int]] = [[] for _ in directories]
         self._written: set[int] = set()
         self._marked = False
         for row in states.take_dirty():
             self._rows[directory_index(row.ledger_id, len(directories))].append(row)
+        for ledger_id in states.take_deleted():
+            self._deleted[directory_index(ledger_id, len(directories))].append(ledger_id)
         for directory in directories:
             directory.swap()
 
@@ -52,7 +55,7 @@ class Checkpoint:
         return len(self._directories)
 
     def write(self, directory: int) -> None:
-        self._directories[directory].write(self._rows[directory])
+        self._directories[directory].write(self._rows[directory], self._deleted[directory])
         self._written.add(directory)
 
     def persist_marks(self) -> None:
@@ -67,6 +70,7 @@ class Checkpoint:
     def finish(self) -> None:
         """A directory that was written is done even if another one failed: its rows are durable."""
         for number, directory in enumerate(self._directories):
+            self._states.deleted(self._deleted[number], number in self._written)
             if number in self._written:
                 directory.written()
             else:

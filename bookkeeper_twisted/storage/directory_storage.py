@@ -25,6 +25,7 @@ from .rebuild import Rebuilt
 from .scattered import Lookup
 
 _MOST_FOUND = 1024
+_MOST_ID = 2**63 - 1
 _FULL = (errno.ENOSPC, errno.EDQUOT, errno.EROFS)
 
 
@@ -113,6 +114,11 @@ class DirectoryStorage:
             if n_written == self._n_written and not self.holds_newer(row):
                 self.looked_up.add((row,))
 
+    def moved(self) -> None:
+        """Forget the places of entries that were looked up: some of them lie elsewhere now."""
+        self.looked_up = RecentRows(self.recent.limit)
+        self._n_written += 1
+
     def holds_newer(self, of: EntryRun | IndexRow) -> bool:
         """Whether the write caches hold a copy of any of the entries."""
         return any(half.overlaps(of.ledger_id, of.first, of.last) for half in (self.active, self.flushing))
@@ -120,6 +126,13 @@ class DirectoryStorage:
     def last_cached(self, ledger_id: int) -> int:
         """The highest entry of the ledger in the write caches, -1 if there is none."""
         return max(self.active.last_entry(ledger_id), self.flushing.last_entry(ledger_id))
+
+    def forget(self, ledger_id: int) -> None:
+        """Drop everything in memory of a ledger that is deleted; its rows go with the next checkpoint."""
+        self.active.discard_ledger(ledger_id)
+        self.flushing.discard_ledger(ledger_id)
+        self.looked_up.discard(ledger_id, 0, _MOST_ID)
+        self._n_written += 1  # rows of it that the read lane is finding are not taken
 
     def swap(self) -> None:
         """Begins a flush.  The flushing half must be empty: everything in it would be lost (trap 12)."""
@@ -142,9 +155,10 @@ class DirectoryStorage:
 
     # -- flush lane --
 
-    def write(self, ledgers: list[LedgerRow]) -> None:
+    def write(self, ledgers: list[LedgerRow], deleted: Sequence[int] = ()) -> None:
         """The flushing half into entry logs, synced, then one commit of the index.
 
+        :param deleted: ledgers whose stored rows go; what else is committed of them is newer.
         :raises StorageError: nothing of it counts as written.
         """
         rows: list[IndexRow] = []
@@ -154,11 +168,22 @@ class DirectoryStorage:
             self.log.sync()
         except OSError as e:
             raise storage_error(e, self.path) from e
-        batch = IndexBatch(runs=rows, ledgers=ledgers)
+        batch = IndexBatch(runs=rows, ledgers=ledgers, deleted_ledgers=list(deleted))
         if batch:
             self.index.commit(batch)
+        for ledger_id in deleted:
+            self.recent.discard(ledger_id, 0, _MOST_ID)
         self.recent.add(rows)
         self.flushed_bytes += self.flushing.bytes
+
+    def commit_moved(self, rows: Sequence[IndexRow], moved_from: frozenset[int]) -> None:
+        """Commit the rows of copied entries, as far as these still lie in the logs they were copied from.
+
+        :raises StorageError: nothing of it was committed.
+        """
+        self.index.commit(IndexBatch(moved=list(rows), moved_from=moved_from))
+        for row in rows:
+            self.recent.discard(row.ledger_id, row.first, row.last)
 
     # -- read lane --
 
@@ -183,13 +208,14 @@ class DirectoryStorage:
             self._found.append((n_written, row))
         return row
 
-    def entry_ranges(self, ledger_id: int) -> list[tuple[int, int]]:
-        """Contiguous ranges in memory and on disk.
+    def entry_ranges(self, ledger_id: int, stored: bool = True) -> list[tuple[int, int]]:
+        """Contiguous ranges in memory and, if ``stored``, on disk.
 
         The caches are looked at first: what leaves them meanwhile is in the index already.
         """
         ranges = self.active.ranges(ledger_id) + self.flushing.ranges(ledger_id)
-        ranges += [(row.first, row.last) for row in self.index.rows(ledger_id)]
+        if stored:
+            ranges += [(row.first, row.last) for row in self.index.rows(ledger_id)]
         return merged(ranges)
 
     def close(self) -> None:

@@ -1,6 +1,6 @@
 """The seams of the engine.  Each has a real and a simulated provider and one contract suite."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 
 import attrs
 from zope.interface import Attribute, Interface
@@ -153,12 +153,15 @@ class LedgerRow:
 
     :ivar master_key: empty = unknown, replaced by the first one sent.
     :ivar explicit_lac: the client's LAC packet, or empty.
+    :ivar forgotten_at: seconds since the epoch when a fenced ledger was deleted here; 0 while it is not.  What is
+        left of such a ledger is the refusal of late adds (S3).
     """
 
     ledger_id: int
     master_key: bytes = attrs.field(default=b"", repr=masked)
     fenced: bool = False
     explicit_lac: bytes = b""
+    forgotten_at: int = 0
 
 
 @attrs.define
@@ -166,16 +169,20 @@ class IndexBatch:
     """One atomic change of the index; later rows win over earlier and stored ones where they overlap.
 
     :ivar deleted_ledgers: what is stored of them goes before the rest of the batch is applied.
+    :ivar moved: copies of entries in another log.  Only entries whose stored row lies in one of the logs
+        ``moved_from`` are replaced, so a newer copy stays and a deleted ledger does not come back (S8).
     :ivar complete: from now on the index speaks for every entry log beside it.
     """
 
     runs: list[IndexRow] = attrs.field(factory=list)
     ledgers: list[LedgerRow] = attrs.field(factory=list)
     deleted_ledgers: list[int] = attrs.field(factory=list)
+    moved: list[IndexRow] = attrs.field(factory=list)
+    moved_from: frozenset[int] = frozenset()
     complete: bool = False
 
     def __bool__(self) -> bool:
-        return bool(self.runs or self.ledgers or self.deleted_ledgers or self.complete)
+        return bool(self.runs or self.ledgers or self.deleted_ledgers or self.moved or self.complete)
 
 
 class IRunIndex(Interface):
@@ -211,6 +218,17 @@ class IRunIndex(Interface):
 
     def ledgers() -> Iterator[LedgerRow]:
         """All ledgers, ascending."""
+
+    def page(after: tuple[int, int], limit: int, log_ids: Collection[int] | None = None) -> list[IndexRow]:
+        """The next rows in the order of ledger and first entry.
+
+        :param after: ledger and first entry of the last row seen, ``(-1, -1)`` to begin.
+        :param log_ids: rows of these logs only.
+        :raises bookkeeper_twisted.errors.DamageError: a row cannot be read.
+        """
+
+    def live_bytes() -> dict[int, int]:
+        """Bytes of records that rows refer to, by entry log; a log without any is not in it."""
 
     def close() -> None: ...
 
@@ -281,6 +299,27 @@ class ILedgerStorage(Interface):
 
     def put_ledger(row: LedgerRow) -> None:
         """Sets the state of a ledger; persisted by the next checkpoint."""
+
+    def ledger_ids() -> list[int]:
+        """All ledgers this bookie knows, ascending."""
+
+    def forget(ledger_ids: Sequence[int], now: int) -> None:
+        """Delete ledgers.  Nothing of them is found from now on; the next checkpoint deletes what is stored.
+
+        What is added of one of them afterwards is of a new ledger with its id.  Nothing should be: the caller
+        refuses adds to a ledger that :meth:`was_fenced`.
+
+        :param now: seconds since the epoch.
+        """
+
+    def was_fenced(ledger_id: int) -> bool:
+        """Whether a ledger that was deleted had been fenced here (S3), for as long as that is remembered."""
+
+    def forget_fences(before: int) -> int:
+        """Forget the fences of ledgers that were deleted before a time, in seconds since the epoch.
+
+        :returns: how many.
+        """
 
     def add(run: EntryRun) -> None:
         """Inserts into the write cache; the newest copy of an entry wins."""

@@ -1,4 +1,8 @@
-"""The state of every ledger a bookie knows, in memory, and which of it the index does not hold yet."""
+"""The state of every ledger a bookie knows, in memory, and which of it the index does not hold yet.
+
+A ledger that is deleted is forgotten at once here, and by the index with the next checkpoint.  If it was fenced, a
+row remains that says so: late adds are refused as before (S3).
+"""
 
 from collections.abc import Iterable
 
@@ -13,14 +17,20 @@ class LedgerStates:
     One dictionary for all; equal master keys are one object (most ledgers of a user share theirs).
     """
 
-    __slots__ = ("_rows", "_keys", "_dirty")
+    __slots__ = ("_rows", "_keys", "_dirty", "_deleted", "_deleting", "_forgotten")
 
     def __init__(self, stored: Iterable[LedgerRow] = ()) -> None:
         self._rows: dict[int, LedgerRow] = {}
         self._keys: dict[bytes, bytes] = {}
         self._dirty: set[int] = set()
+        self._deleted: set[int] = set()
+        self._deleting: set[int] = set()
+        self._forgotten: dict[int, int] = {}
         for row in stored:
-            self._rows[row.ledger_id] = self._interned(row)
+            if row.forgotten_at:
+                self._forgotten[row.ledger_id] = row.forgotten_at
+            else:
+                self._rows[row.ledger_id] = self._interned(row)
 
     def __len__(self) -> int:
         return len(self._rows)
@@ -42,11 +52,68 @@ class LedgerStates:
             self._rows[row.ledger_id] = self._interned(row)
             self._dirty.add(row.ledger_id)
 
+    def ids(self) -> list[int]:
+        """All known ledgers, ascending."""
+        return sorted(self._rows)
+
+    def forget(self, ledger_id: int, now: int) -> None:
+        """Delete a ledger; what is stored of it goes with the next :meth:`take_deleted`.
+
+        :param now: seconds since the epoch.
+        """
+        row = self._rows.pop(ledger_id, None)
+        if row is None:
+            return
+        self._deleted.add(ledger_id)
+        self._dirty.discard(ledger_id)
+        if row.fenced:
+            self._forgotten[ledger_id] = max(now, 1)  # 0 is that of a ledger that is not forgotten
+            self._dirty.add(ledger_id)
+
+    def was_fenced(self, ledger_id: int) -> bool:
+        """Whether the ledger was fenced here before it was deleted."""
+        return ledger_id in self._forgotten
+
+    def is_deleted(self, ledger_id: int) -> bool:
+        """Whether rows of the ledger that are stored now are of a deleted one.  Any thread."""
+        return ledger_id in self._deleted or ledger_id in self._deleting
+
+    def expire(self, before: int) -> int:
+        """Drop the rows of ledgers that were forgotten before a time.
+
+        :returns: how many.
+        """
+        expired = [ledger_id for ledger_id, at in self._forgotten.items() if at < before]
+        for ledger_id in expired:
+            del self._forgotten[ledger_id]
+            if ledger_id not in self._rows:
+                self._dirty.discard(ledger_id)
+                self._deleted.add(ledger_id)
+        return len(expired)
+
+    def take_deleted(self) -> list[int]:
+        """The ledgers whose stored rows are to be deleted before what :meth:`take_dirty` gives is stored."""
+        taken = sorted(self._deleted)
+        self._deleting |= self._deleted
+        self._deleted = set()
+        return taken
+
     def take_dirty(self) -> list[LedgerRow]:
         """The states to be stored, which count as stored from now on."""
         dirty, self._dirty = self._dirty, set()
-        return [self._rows[ledger_id] for ledger_id in sorted(dirty)]
+        return [self._stored_form(ledger_id) for ledger_id in sorted(dirty)]
+
+    def _stored_form(self, ledger_id: int) -> LedgerRow:
+        row = self._rows.get(ledger_id)
+        return row if row is not None else LedgerRow(ledger_id, fenced=True, forgotten_at=self._forgotten[ledger_id])
+
+    def deleted(self, ledger_ids: Iterable[int], succeeded: bool) -> None:
+        """What :meth:`take_deleted` gave was deleted, or was not."""
+        self._deleting.difference_update(ledger_ids)
+        if not succeeded:
+            self._deleted.update(ledger_ids)
 
     def not_stored(self, rows: Iterable[LedgerRow]) -> None:
         """What :meth:`take_dirty` gave was not stored after all."""
-        self._dirty.update(row.ledger_id for row in rows)
+        ids = [row.ledger_id for row in rows]
+        self._dirty.update(i for i in ids if i in self._rows or i in self._forgotten)

@@ -141,6 +141,22 @@ class LedgerStorage:
     def put_ledger(self, row: LedgerRow) -> None:
         self._states.put(row)
 
+    def ledger_ids(self) -> list[int]:
+        return self._states.ids()
+
+    def was_fenced(self, ledger_id: int) -> bool:
+        return self._states.was_fenced(ledger_id)
+
+    def forget(self, ledger_ids: Sequence[int], now: int) -> None:
+        for ledger_id in ledger_ids:
+            self._states.forget(ledger_id, now)
+            self._directory(ledger_id).forget(ledger_id)
+            self._read_cache.discard_ledger(ledger_id)
+            self._windows.discard_ledger(ledger_id)
+
+    def forget_fences(self, before: int) -> int:
+        return self._states.expire(before)
+
     def add(self, run: EntryRun) -> None:
         self._directory(run.ledger_id).add(run)
         self._read_cache.discard(run)
@@ -165,6 +181,8 @@ class LedgerStorage:
         return run
 
     def resident(self, ledger_id: int, entry_id: int, max_count: int, max_bytes: int) -> EntryRun | None:
+        if self._states.is_deleted(ledger_id):
+            return None
         directory = self._directory(ledger_id)
         goes_on = (ledger_id, entry_id) in self._ends
         run = directory.resident(ledger_id, entry_id, max_count, max_bytes, WINDOW if goes_on else 0)
@@ -187,6 +205,10 @@ class LedgerStorage:
             del ends[next(iter(ends))]
 
     def scattered(self, ledger_id: int, entry_ids: Sequence[int], max_bytes: int) -> Scattered:
+        if self._states.is_deleted(ledger_id):
+            nothing = Scattered()
+            nothing.entries.append(None)
+            return nothing
         found = self._directory(ledger_id).scattered(ledger_id, entry_ids, max_bytes)
         self.write_cache_hits += found.cached
         self.cache_misses += found.read
@@ -200,6 +222,8 @@ class LedgerStorage:
         """A run of which the write caches hold a newer copy is not kept, nor one that stays in the page cache."""
         directory = self._directory(run.ledger_id)
         directory.learn()
+        if run.ledger_id not in self._states:
+            return  # it was deleted while the run was read
         if not directory.reader.tells_resident and not directory.holds_newer(run):
             self._read_cache.keep(run)
 
@@ -238,13 +262,15 @@ class LedgerStorage:
 
     def load(self, ledger_id: int, entry_id: int, max_bytes: int) -> EntryRun | None:
         self.loads += 1
+        if self._states.is_deleted(ledger_id):
+            return None
         return self._directory(ledger_id).load(ledger_id, entry_id, max_bytes)
 
     def last_entry(self, ledger_id: int) -> int:
-        return self._directory(ledger_id).index.last_entry(ledger_id)
+        return -1 if self._states.is_deleted(ledger_id) else self._directory(ledger_id).index.last_entry(ledger_id)
 
     def entry_ranges(self, ledger_id: int) -> list[tuple[int, int]]:
-        return self._directory(ledger_id).entry_ranges(ledger_id)
+        return self._directory(ledger_id).entry_ranges(ledger_id, not self._states.is_deleted(ledger_id))
 
     # -- life --
 

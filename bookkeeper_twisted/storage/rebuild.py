@@ -68,8 +68,9 @@ def rebuild_index(
         if kept:  # first, so that they survive a rebuild that is cut off
             rebuilt.index.commit(IndexBatch(ledgers=kept))
         known = {row.ledger_id for row in kept}
+        deleted = {row.ledger_id for row in kept if row.forgotten_at}
         for log_id in entry_log_ids(fs, directory):
-            _take_log(rebuilt, LogScan(fs, directory, log_id), log_id, known, not unfenced_because)
+            _take_log(rebuilt, LogScan(fs, directory, log_id), log_id, known, deleted, not unfenced_because)
         rebuilt.index.commit(IndexBatch(complete=True))
     except BaseException:
         rebuilt.index.close()
@@ -91,10 +92,14 @@ def _known_states(fs: IFileSystem, index_directory: str, make_index: IndexFactor
         index.close()
 
 
-def _take_log(rebuilt: Rebuilt, scan: LogScan, log_id: int, known: set[int], fenced: bool) -> None:
+def _take_log(
+    rebuilt: Rebuilt, scan: LogScan, log_id: int, known: set[int], deleted: set[int], fenced: bool
+) -> None:
     sizes: dict[int, int] = {}
     batch = IndexBatch()
     for row in rows_of(_counted(scan, sizes), log_id):
+        if row.ledger_id in deleted:
+            continue
         batch.runs.append(row)
         rebuilt.entries += row.last - row.first + 1
         if row.ledger_id not in known:

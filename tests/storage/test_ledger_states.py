@@ -45,3 +45,55 @@ class LedgerStatesTests(SynchronousTestCase):
         one, two = states.get(1), states.get(2)
         assert one is not None and two is not None
         self.assertIs(one.master_key, two.master_key)
+
+
+class ForgottenTests(SynchronousTestCase):
+    """Ledgers that are deleted."""
+
+    def setUp(self) -> None:
+        self.states = LedgerStates([LedgerRow(1, b"key"), LedgerRow(2, b"key", fenced=True)])
+
+    def test_forgotten(self) -> None:
+        """A deleted ledger is unknown at once; the stored rows are deleted once."""
+        self.states.forget(1, 100)
+        self.assertEqual((self.states.ids(), self.states.get(1)), ([2], None))
+        self.assertTrue(self.states.is_deleted(1))
+        self.assertEqual((self.states.take_deleted(), self.states.take_dirty()), ([1], []))
+        self.assertTrue(self.states.is_deleted(1))
+        self.states.deleted([1], True)
+        self.assertFalse(self.states.is_deleted(1))
+        self.assertEqual(self.states.take_deleted(), [])
+        self.assertFalse(self.states.was_fenced(1))
+
+    def test_fence_remains(self) -> None:
+        """S3: of a fenced ledger, the fence remains, in a row of its own."""
+        self.states.forget(2, 100)
+        row = LedgerRow(2, fenced=True, forgotten_at=100)
+        self.assertEqual((self.states.take_deleted(), self.states.take_dirty()), ([2], [row]))
+        again = LedgerStates([row])
+        for states in (self.states, again):
+            self.assertTrue(states.was_fenced(2))
+            self.assertIsNone(states.get(2))
+        self.assertEqual(again.ids(), [])
+
+    def test_expired(self) -> None:
+        """A fence is forgotten when its time has come, and its row deleted."""
+        self.states.forget(2, 100)
+        self.assertEqual(self.states.expire(100), 0)
+        self.states.not_stored(self.states.take_dirty())
+        self.assertEqual(self.states.expire(101), 1)
+        self.assertFalse(self.states.was_fenced(2))
+        self.assertEqual((self.states.take_deleted(), self.states.take_dirty()), ([2], []))
+
+    def test_not_deleted(self) -> None:
+        """What could not be deleted is deleted by the next checkpoint, a new ledger of that id after it."""
+        self.states.forget(1, 100)
+        taken = self.states.take_deleted()
+        self.states.put(LedgerRow(1, b"new"))
+        self.states.deleted(taken, False)
+        self.assertEqual((self.states.take_deleted(), self.states.take_dirty()), ([1], [LedgerRow(1, b"new")]))
+
+    def test_unknown(self) -> None:
+        """A ledger that is not known is not deleted."""
+        self.states.forget(5, 100)
+        self.assertEqual(self.states.take_deleted(), [])

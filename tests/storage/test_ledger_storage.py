@@ -64,6 +64,7 @@ class EntryTests(LedgerStorageTestCase):
 
     def test_load_a_batch(self) -> None:
         """One load brings as many entries as fit, by one pread; kept, they are in memory."""
+        self.storage.put_ledger(LedgerRow(1))
         self.storage.add(run(1, 0, 40))
         checkpoint(self.storage)
         loaded = self.storage.load(1, 10, 20 * 56)
@@ -153,6 +154,7 @@ class EntryTests(LedgerStorageTestCase):
 
     def test_statistics(self) -> None:
         """Hits, misses, loads, checkpoints and sizes are counted."""
+        self.storage.put_ledger(LedgerRow(1))
         self.storage.add(run(1, 0, 10))
         self.assertEqual((self.storage.pending_bytes(), self.storage.pending_entries()), (560, 10))
         self.storage.cached(1, 0)
@@ -387,3 +389,89 @@ class SqliteTests(SynchronousTestCase):
                 expected = uneven(ledger_id, first, [first, 5, ledger_id, 300, 0, 70])
                 for entry_id in range(first, first + 6):
                     self.assertEqual(read(storage, ledger_id, entry_id), expected.entry(entry_id))
+
+
+class ForgetTests(LedgerStorageTestCase):
+    """Deletion of ledgers."""
+
+    def setUp(self) -> None:
+        super().setUp()
+        self.storage.put_ledger(LedgerRow(1, b"key", fenced=True))
+        self.storage.put_ledger(LedgerRow(3, b"key"))
+
+    def gone(self, ledger_id: int) -> None:
+        self.assertIsNone(self.storage.ledger(ledger_id))
+        self.assertIsNone(self.storage.cached(ledger_id, 0))
+        self.assertIsNone(self.storage.load(ledger_id, 0, 100))
+        self.assertIsNone(self.storage.resident(ledger_id, 0, 1, 100))
+        self.assertEqual({*self.storage.scattered(ledger_id, [0, 1], 100).entries}, {None})
+        self.assertEqual(self.storage.entry_ranges(ledger_id), [])
+        self.assertEqual((self.storage.last_entry(ledger_id), self.storage.last_cached(ledger_id)), (-1, -1))
+
+    def test_from_everywhere(self) -> None:
+        """Entries in both caches, on disk and in the read cache are found no more; other ledgers are."""
+        for ledger_id in (1, 3):
+            self.storage.add(run(ledger_id, 0, 5))
+        checkpoint(self.storage)
+        self.storage.keep(self.storage.load(1, 0, 1000) or run(9, 9))
+        self.storage.add(run(1, 5, 5))
+        begun = self.storage.begin_checkpoint([])
+        assert begun is not None
+        self.storage.add_mixed(mixed(run(1, 10, 2), run(3, 10, 2)))
+        self.storage.forget([1], 100)
+        self.gone(1)
+        write(begun)
+        begun.finish()
+        self.gone(1)
+        checkpoint(self.storage)
+        self.gone(1)
+        self.assertEqual(self.storage.entry_ranges(3), [(0, 4), (10, 11)])
+        self.restart()
+        self.gone(1)
+        self.assertTrue(self.storage.was_fenced(1))
+        self.assertEqual(self.storage.ledger_ids(), [3])
+
+    def test_counts(self) -> None:
+        """A cache that a ledger was dropped from is as empty as if it had never been there."""
+        self.storage.add(run(1, 0, 5))
+        self.storage.add_mixed(mixed(run(1, 5, 2)))
+        self.storage.forget([1], 100)
+        self.assertEqual((self.storage.pending_bytes(), self.storage.pending_entries()), (0, 0))
+        self.assertEqual(self.storage.directories[1].active.cost, 0)
+
+    def test_same_id_again(self) -> None:
+        """A new ledger with the id of one that was deleted has only its own entries."""
+        self.storage.add(run(3, 0, 5))
+        checkpoint(self.storage)
+        self.storage.forget([3], 100)
+        self.storage.put_ledger(LedgerRow(3, b"new"))
+        self.storage.add(run(3, 2, 1, salt=1))
+        checkpoint(self.storage)
+        self.restart()
+        self.assertEqual(self.storage.entry_ranges(3), [(2, 2)])
+        self.assertEqual(self.storage.ledger(3), LedgerRow(3, b"new"))
+
+    def test_failed_checkpoint(self) -> None:
+        """What a failed checkpoint did not delete, the next one does."""
+        self.storage.add(run(3, 0, 5))
+        checkpoint(self.storage)
+        self.storage.forget([3], 100)
+        self.disk.fail(errno.EIO, when=lambda op: op.name == "commit")
+        begun = self.storage.begin_checkpoint([])
+        assert begun is not None
+        self.assertRaises(StorageError, write, begun)
+        begun.finish()
+        self.gone(3)
+        checkpoint(self.storage)
+        self.restart()
+        self.gone(3)
+
+    def test_fences_expire(self) -> None:
+        """The fence of a deleted ledger is forgotten in time, also after a restart."""
+        self.storage.forget([1], 100)
+        checkpoint(self.storage)
+        self.restart()
+        self.assertEqual(self.storage.forget_fences(101), 1)
+        checkpoint(self.storage)
+        self.restart()
+        self.assertFalse(self.storage.was_fenced(1))

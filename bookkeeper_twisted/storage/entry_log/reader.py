@@ -44,11 +44,12 @@ class OpenLogs:
     :ivar limit: of files.
     """
 
-    __slots__ = ("limit", "_idle")
+    __slots__ = ("limit", "_idle", "_removed")
 
     def __init__(self, limit: int) -> None:
         self.limit = limit
         self._idle: OrderedDict[int, IFile] = OrderedDict()
+        self._removed: set[int] = set()
 
     def __len__(self) -> int:
         return len(self._idle)
@@ -61,13 +62,20 @@ class OpenLogs:
         return self._idle.pop(log_id, None)
 
     def put_back(self, log_id: int, file: IFile) -> None:
-        """Keeps the file, unless another thread has put one back meanwhile."""
-        if self._idle.setdefault(log_id, file) is not file:
+        """Keeps the file, unless another thread has put one back meanwhile, or the log is gone."""
+        if log_id in self._removed or self._idle.setdefault(log_id, file) is not file:
             file.close()
         elif len(self._idle) > self.limit:
             oldest = _pop_oldest(self._idle)
             if oldest is not None:
                 oldest.close()
+
+    def remove(self, log_id: int) -> None:
+        """Closes the file of a log that is removed; one that is in use is closed when it is put back."""
+        self._removed.add(log_id)
+        file = self.take(log_id)
+        if file is not None:
+            file.close()
 
     def close(self) -> None:
         """Closes all files."""
@@ -229,6 +237,11 @@ class EntryLogReader:
             file.close()  # a file that failed once is opened anew
             raise
         self._idle.put_back(row.log_id, file)
+
+    def remove(self, log_id: int) -> None:
+        """Close the files of a log that is removed: an open one would keep its space.  Any thread."""
+        self._idle.remove(log_id)
+        self._resident.remove(log_id)
 
     def close(self) -> None:
         """Closes all files."""

@@ -195,22 +195,17 @@ class EntryLogWriter:
             log = self._log = self._create()
         return log
 
-    def _create(self) -> OpenLog:
-        """Creates the next log: header, file and name are durable before the first record (safety 3.2)."""
-        while self._fs.exists(path := self._path(self._next_id)):
+    def reserve(self) -> int:
+        """Take the next log id, for good: it is durable before it is used, so no later log gets it."""
+        while self._fs.exists(self._path(self._next_id)):
             self._next_id = _following(self._next_id)
         log_id, self._next_id = self._next_id, _following(self._next_id)
         replace_file(self._fs, posixpath.join(self._directory, _LAST_ID), f"{log_id:x}\n".encode())
-        file = self._fs.open(path, create=True, direct=self.direct)
-        try:
-            file.pwrite(layout.new_header(), 0)
-            file.sync(metadata=True)
-            self._fs.sync_directory(self._directory)
-        except OSError:
-            _close_quietly(file)
-            self._remove_quietly(path)
-            raise
-        return OpenLog(log_id, file)
+        return log_id
+
+    def _create(self) -> OpenLog:
+        log_id = self.reserve()
+        return create_log(self._fs, log_id, self._path(log_id), self.direct)
 
     def _failed(self, error: OSError) -> None:
         """A full disk is cut back, because trying again must not eat what is left; all else is abandoned."""
@@ -233,17 +228,32 @@ class EntryLogWriter:
         self._log = None
         _close_quietly(log.file)
         if log.synced == layout.HEADER_SIZE:
-            self._remove_quietly(self._path(log.log_id))
+            _remove_quietly(self._fs, self._path(log.log_id))
 
     def _path(self, log_id: int) -> str:
         return posixpath.join(self._directory, entry_log_name(log_id))
 
-    def _remove_quietly(self, path: str) -> None:
-        """The failure that led here is the one to be reported."""
-        try:
-            self._fs.unlink(path)
-        except OSError:
-            return
+
+def create_log(fs: IFileSystem, log_id: int, path: str, direct: bool) -> OpenLog:
+    """Creates a log: header, file and name are durable before the first record (safety 3.2)."""
+    file = fs.open(path, create=True, direct=direct)
+    try:
+        file.pwrite(layout.new_header(), 0)
+        file.sync(metadata=True)
+        fs.sync_directory(posixpath.dirname(path))
+    except OSError:
+        _close_quietly(file)
+        _remove_quietly(fs, path)
+        raise
+    return OpenLog(log_id, file)
+
+
+def _remove_quietly(fs: IFileSystem, path: str) -> None:
+    """The failure that led here is the one to be reported."""
+    try:
+        fs.unlink(path)
+    except OSError:
+        return
 
 
 def _close_quietly(file: IFile) -> None:

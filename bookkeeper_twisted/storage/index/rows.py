@@ -6,7 +6,7 @@ word.  Record offsets here are relative to it.
 
 import struct
 from array import array
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from itertools import accumulate
 from operator import sub
 
@@ -80,6 +80,35 @@ def without(row: IndexRow, first: int, last: int) -> list[IndexRow]:
     if row.last > last:
         left.append(cut(row, max(row.first, last + 1), row.last))
     return left
+
+
+def still_at(moved: IndexRow, stored: Sequence[IndexRow], moved_from: Collection[int]) -> list[IndexRow]:
+    """The parts of a copied row whose entries still lie in the logs they were copied from.
+
+    :param stored: the rows that hold the entries now, ascending.
+    """
+    parts: list[tuple[int, int]] = []
+    for row in stored:
+        if row.log_id not in moved_from:
+            continue
+        first, last = max(row.first, moved.first), min(row.last, moved.last)
+        if parts and parts[-1][1] == first - 1:
+            parts[-1] = parts[-1][0], last
+        else:
+            parts.append((first, last))
+    return [cut(moved, first, last) for first, last in parts]
+
+
+def row_bytes(row: IndexRow) -> int:
+    """Bytes of the records of a row."""
+    if isinstance(row.sizes, int):
+        return row.sizes * (row.last - row.first + 1)
+    return sum_of_sizes(row.sizes)
+
+
+def sum_of_sizes(sizes: bytes) -> int:
+    """The sum of packed record sizes."""
+    return sum(struct.unpack(f">{len(sizes) // 4}I", sizes))
 
 
 def first_bad_block(row: IndexRow, total: int, start: int, data: bytes) -> int | None:

@@ -3,7 +3,7 @@
 ::
 
     runs(ledger, first, last, log, offset, sizes, checksums, crc)     primary key (ledger, first)
-    ledgers(ledger, master_key, fenced, explicit_lac, crc)            primary key (ledger)
+    ledgers(ledger, master_key, fenced, explicit_lac, forgotten_at, crc)    primary key (ledger)
 
 ``sizes`` is an integer or a blob (:class:`~bookkeeper_twisted.storage.interfaces.IndexRow`), ``crc`` a CRC32C over the
 rest of the row: SQLite notices a torn structure, not a flipped bit in a value (S5, S9).
@@ -16,7 +16,7 @@ commits; look-ups borrow a connection of their own, one for each thread that is 
 import posixpath
 import sqlite3
 import struct
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
@@ -25,10 +25,10 @@ from zope.interface import implementer
 from ...crc32c import crc32c
 from ...errors import DamageError, NoWritableDirectoryError, StorageError
 from ..interfaces import IFileSystem, IndexBatch, IndexRow, IRunIndex, LedgerRow
-from .rows import without
+from .rows import still_at, sum_of_sizes, without
 
 FILE_NAME = "index.sqlite"
-SCHEMA_VERSION = 1
+SCHEMA_VERSION = 2
 APPLICATION_ID = 0x424B5458  # "BKTX"
 CHECKED_WHOLE = 16 * 1024 * 1024
 """An index up to so many bytes is checked whole at every start; more would delay it."""
@@ -38,7 +38,7 @@ _SCHEMA = (
     " offset INTEGER NOT NULL, sizes NOT NULL, checksums BLOB NOT NULL, crc INTEGER NOT NULL,"
     " PRIMARY KEY(ledger, first)) WITHOUT ROWID",
     "CREATE TABLE ledgers(ledger INTEGER PRIMARY KEY, master_key BLOB NOT NULL, fenced INTEGER NOT NULL,"
-    " explicit_lac BLOB NOT NULL, crc INTEGER NOT NULL)",
+    " explicit_lac BLOB NOT NULL, forgotten_at INTEGER NOT NULL, crc INTEGER NOT NULL)",
     "CREATE TABLE state(complete INTEGER NOT NULL)",
     "INSERT INTO state VALUES (0)",
     f"PRAGMA application_id = {APPLICATION_ID}",
@@ -53,14 +53,20 @@ _FROM = (
 _WITHIN = f"SELECT {_COLUMNS} FROM runs WHERE ledger = ? AND first > ? AND first <= ?"
 _INSERT = f"INSERT INTO runs({_COLUMNS}) VALUES (?, ?, ?, ?, ?, ?, ?, ?)"
 _DELETE = "DELETE FROM runs WHERE ledger = ? AND first = ?"
-_LEDGERS = "SELECT ledger, master_key, fenced, explicit_lac, crc FROM ledgers WHERE ledger > ? ORDER BY ledger LIMIT ?"
-_PUT_LEDGER = "INSERT OR REPLACE INTO ledgers(ledger, master_key, fenced, explicit_lac, crc) VALUES (?, ?, ?, ?, ?)"
+_LEDGER_COLUMNS = "ledger, master_key, fenced, explicit_lac, forgotten_at, crc"
+_LEDGERS = f"SELECT {_LEDGER_COLUMNS} FROM ledgers WHERE ledger > ? ORDER BY ledger LIMIT ?"
+_PUT_LEDGER = f"INSERT OR REPLACE INTO ledgers({_LEDGER_COLUMNS}) VALUES (?, ?, ?, ?, ?, ?)"
+_AFTER = f"SELECT {_COLUMNS} FROM runs WHERE (ledger, first) > (?, ?)"
+_LIVE = (
+    "SELECT log, sum(CASE typeof(sizes) WHEN 'integer' THEN sizes * (last - first + 1) ELSE sum_of_sizes(sizes) END)"
+    " FROM runs GROUP BY log"
+)
 
 _MAX_ID = 2**63 - 1
 _PAGE = 500
 _KNOWN_LEDGERS = 100_000
 _NUMBERS = struct.Struct(">5q")
-_LEDGER_NUMBERS = struct.Struct(">qqq")
+_LEDGER_NUMBERS = struct.Struct(">qqqq")
 _FULL = (sqlite3.SQLITE_FULL, sqlite3.SQLITE_READONLY)
 _DAMAGED = (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB)
 _Values = tuple[Any, ...]
@@ -124,6 +130,8 @@ class SqliteRunIndex:
                 self._last.pop(ledger_id, None)
             for row in batch.runs:
                 self._put(row)
+            for row in batch.moved:
+                self._move(row, batch.moved_from)
             self._writer.executemany(_PUT_LEDGER, map(_ledger_values, batch.ledgers))
             if batch.complete:
                 execute("UPDATE state SET complete = 1")
@@ -146,13 +154,21 @@ class SqliteRunIndex:
 
     def _make_room(self, row: IndexRow) -> None:
         """Trims, splits or removes the rows that hold entries of a new one."""
-        found = self._writer.execute(_FLOOR, (row.ledger_id, row.first)).fetchall()
-        found += self._writer.execute(_WITHIN, (row.ledger_id, row.first, row.last)).fetchall()
-        for old in map(_row, found):
-            if old.last < row.first:
-                continue
+        for old in self._overlapped(row):
             self._writer.execute(_DELETE, (old.ledger_id, old.first))
             self._writer.executemany(_INSERT, map(_values, without(old, row.first, row.last)))
+
+    def _overlapped(self, row: IndexRow) -> list[IndexRow]:
+        """The stored rows that hold entries of a row, ascending."""
+        found = self._writer.execute(_FLOOR, (row.ledger_id, row.first)).fetchall()
+        found += self._writer.execute(_WITHIN, (row.ledger_id, row.first, row.last)).fetchall()
+        return [old for old in map(_row, found) if old.last >= row.first]
+
+    def _move(self, row: IndexRow, moved_from: frozenset[int]) -> None:
+        """Replaces what still lies in the logs it was copied from."""
+        for part in still_at(row, self._overlapped(row), moved_from):
+            self._make_room(part)
+            self._writer.execute(_INSERT, _values(part))
 
     def _settle(self) -> None:
         """Moves the write-ahead log into the file.  It is durable where it is: if this fails, the next one does it."""
@@ -195,6 +211,14 @@ class SqliteRunIndex:
             yield from map(_ledger, page)
             after = page[-1][0]
 
+    def page(self, after: tuple[int, int], limit: int, log_ids: Collection[int] | None = None) -> list[IndexRow]:
+        only = "" if log_ids is None else f" AND log IN ({', '.join('?' * len(log_ids))})"
+        values = (*after, *(log_ids or ()), limit)
+        return list(map(_row, self._query(f"{_AFTER}{only} ORDER BY ledger, first LIMIT ?", values)))
+
+    def live_bytes(self) -> dict[int, int]:
+        return dict(self._query(_LIVE, ()))
+
     def _query(self, text: str, values: _Values) -> list[_Values]:
         with _errors(self.path), self._reader() as connection:
             return connection.execute(text, values).fetchall()
@@ -206,6 +230,7 @@ class SqliteRunIndex:
         except IndexError:
             connection = _connect(self.path)
             connection.execute("PRAGMA query_only = ON")
+            connection.create_function("sum_of_sizes", 1, sum_of_sizes, deterministic=True)
         try:
             yield connection
         finally:
@@ -245,18 +270,20 @@ def _row(values: _Values) -> IndexRow:
 
 
 def _ledger_values(row: LedgerRow) -> _Values:
-    return row.ledger_id, row.master_key, int(row.fenced), row.explicit_lac, _ledger_crc(row)
+    return (
+        row.ledger_id, row.master_key, int(row.fenced), row.explicit_lac, row.forgotten_at, _ledger_crc(row),
+    )  # fmt: skip
 
 
 def _ledger_crc(row: LedgerRow) -> int:
-    numbers = _LEDGER_NUMBERS.pack(row.ledger_id, row.fenced, len(row.master_key))
+    numbers = _LEDGER_NUMBERS.pack(row.ledger_id, row.fenced, len(row.master_key), row.forgotten_at)
     return crc32c(b"".join((numbers, row.master_key, row.explicit_lac)))
 
 
 def _ledger(values: _Values) -> LedgerRow:
-    ledger_id, master_key, fenced, explicit_lac, crc = values
+    ledger_id, master_key, fenced, explicit_lac, forgotten_at, crc = values
     try:
-        row = LedgerRow(ledger_id, master_key, bool(fenced), explicit_lac)
+        row = LedgerRow(ledger_id, master_key, bool(fenced), explicit_lac, forgotten_at)
         good = _ledger_crc(row) == crc and fenced in (0, 1)
     except (TypeError, struct.error):
         good = False

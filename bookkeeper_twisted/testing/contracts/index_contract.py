@@ -142,9 +142,53 @@ class RunIndexContract(SynchronousTestCase):
         right = IndexRow(1, 6, 9, 0, 1024 + 6 * _RECORD, _RECORD)
         self.assertEqual([*index.rows(1)], [left, _row(1, 4, 5, 1), right])
 
+    def test_moved(self) -> None:
+        """A copy takes the place of the entries that lie in the logs it was made from, of no others (S8)."""
+        index = self.make()
+        index.commit(IndexBatch(runs=[_row(1, 0, 9, 0), _row(1, 10, 19, 1), _row(1, 20, 29, 2)]))
+        index.commit(IndexBatch(runs=[_row(1, 4, 5, 7)]))
+        index.commit(IndexBatch(moved=[_row(1, 0, 24, 9)], moved_from=frozenset([0, 1])))
+        found = [(row.first, row.last, row.log_id) for row in index.rows(1)]
+        self.assertEqual(found, [(0, 3, 9), (4, 5, 7), (6, 19, 9), (20, 29, 2)])
+        self.assertEqual(index.find(1, 6), IndexRow(1, 6, 19, 9, 1024 + 6 * _RECORD, _RECORD))
+
+    def test_moved_whole(self) -> None:
+        """A copy of several rows that all are where they were is one row, with its checksums."""
+        index = self.make()
+        index.commit(IndexBatch(runs=[_row(1, 0, 9, 0), _row(1, 10, 19, 1)]))
+        index.commit(IndexBatch(moved=[_row(1, 0, 19, 9)], moved_from=frozenset([0, 1])))
+        self.assertEqual([*index.rows(1)], [_row(1, 0, 19, 9)])
+
+    def test_moved_of_a_deleted_ledger(self) -> None:
+        """A copy does not bring a deleted ledger back."""
+        index = self.make()
+        index.commit(IndexBatch(runs=[_row(1, 0, 9, 0)]))
+        index.commit(IndexBatch(deleted_ledgers=[1]))
+        index.commit(IndexBatch(moved=[_row(1, 0, 9, 9)], moved_from=frozenset([0])))
+        self.assertEqual([*index.rows(1)], [])
+
+    def test_page(self) -> None:
+        """Rows come in the order of ledger and entry, from any place on, of some logs or of all."""
+        rows = [_row(1, 0, 9, 0), _row(1, 10, 19, 1), _row(2, 0, 5, 0), _row(7, 3, 4, 2)]
+        index = self.make()
+        index.commit(IndexBatch(runs=rows))
+        self.assertEqual(index.page((-1, -1), 3), rows[:3])
+        self.assertEqual(index.page((1, 0), 9), rows[1:])
+        self.assertEqual(index.page((-1, -1), 9, [0, 2]), [rows[0], rows[2], rows[3]])
+        self.assertEqual(index.page((2, 0), 9, [0]), [])
+
+    def test_live_bytes(self) -> None:
+        """The bytes that rows refer to are summed by log, of even and of uneven rows."""
+        index = self.make()
+        uneven = IndexRow(2, 0, 2, 1, 1024, pack_sizes([20, 30, 45]))
+        index.commit(IndexBatch(runs=[_row(1, 0, 9, 0), uneven, _row(3, 0, 0, 1)]))
+        self.assertEqual(index.live_bytes(), {0: 10 * _RECORD, 1: 95 + _RECORD})
+        index.commit(IndexBatch(deleted_ledgers=[1]))
+        self.assertEqual(index.live_bytes(), {1: 95 + _RECORD})
+
     def test_ledgers(self) -> None:
         """Ledger states are stored, replaced, listed in order and found again after a restart."""
-        one, two = LedgerRow(1, b"key", True, b"lac"), LedgerRow(2, b"", False, b"")
+        one, two = LedgerRow(1, b"key", True, b"lac"), LedgerRow(2, b"", True, b"", 1_700_000_000)
         index = self.make()
         index.commit(IndexBatch(ledgers=[two, LedgerRow(1, b"key")]))
         index.commit(IndexBatch(ledgers=[one]))

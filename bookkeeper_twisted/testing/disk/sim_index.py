@@ -5,14 +5,14 @@ Each commit replaces the whole state by one atomic operation of the disk.
 
 import posixpath
 from bisect import bisect_right
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator, Sequence
 from hashlib import blake2b
 
 import attrs
 from zope.interface import implementer
 
 from ...storage.directory_storage import storage_error
-from ...storage.index.rows import without
+from ...storage.index.rows import row_bytes, still_at, without
 from ...storage.interfaces import IFileSystem, IndexBatch, IndexRow, IRunIndex, LedgerRow
 from .sim_disk import SimDisk
 
@@ -65,6 +65,12 @@ class SimIndex:
             for old in rows.get(row.ledger_id, ()):
                 parts += without(old, row.first, row.last)
             rows[row.ledger_id] = tuple(sorted(parts, key=_first))
+        for row in batch.moved:
+            for part in still_at(row, _overlapping(rows.get(row.ledger_id, ()), row), batch.moved_from):
+                parts = [part]
+                for old in rows[row.ledger_id]:
+                    parts += without(old, part.first, part.last)
+                rows[row.ledger_id] = tuple(sorted(parts, key=_first))
         ledgers.update((row.ledger_id, row) for row in batch.ledgers)
         digest = blake2b(before.digest + repr(batch).encode(), digest_size=16).digest()
         state = _State(rows, ledgers, before.complete or batch.complete, digest)
@@ -90,6 +96,23 @@ class SimIndex:
         ledgers = self._read().ledgers
         yield from (ledgers[ledger_id] for ledger_id in sorted(ledgers))
 
+    def page(self, after: tuple[int, int], limit: int, log_ids: Collection[int] | None = None) -> list[IndexRow]:
+        rows = self._read().rows
+        found = [
+            row
+            for ledger_id in sorted(rows)
+            for row in rows[ledger_id]
+            if (ledger_id, row.first) > after and (log_ids is None or row.log_id in log_ids)
+        ]
+        return found[:limit]
+
+    def live_bytes(self) -> dict[int, int]:
+        live: dict[int, int] = {}
+        for rows in self._read().rows.values():
+            for row in rows:
+                live[row.log_id] = live.get(row.log_id, 0) + row_bytes(row)
+        return live
+
     def close(self) -> None:
         """Nothing is open."""
 
@@ -103,6 +126,10 @@ class SimIndex:
         except OSError as e:
             raise storage_error(e, self._path) from e
         return state
+
+
+def _overlapping(rows: Sequence[IndexRow], row: IndexRow) -> list[IndexRow]:
+    return [old for old in rows if old.last >= row.first and old.first <= row.last]
 
 
 def _first(row: IndexRow) -> int:

@@ -2,6 +2,7 @@
 
 import unittest
 
+import attrs
 from twisted.trial.unittest import SynchronousTestCase
 
 from bookkeeper_twisted.storage.interfaces import IndexBatch, IndexRow, IRunIndex
@@ -15,7 +16,7 @@ class _OldestWins(SimIndex):
 
     def commit(self, batch: IndexBatch) -> None:
         runs = [row for row in batch.runs if self.find(row.ledger_id, row.first) is None]
-        super().commit(IndexBatch(runs, batch.ledgers, batch.deleted_ledgers, batch.complete))
+        super().commit(attrs.evolve(batch, runs=runs))
 
 
 class _Forgetful(SimIndex):

@@ -1,0 +1,235 @@
+"""Copies the live runs of some sealed entry logs into a new one.
+
+Rows are taken in the order of ledger and entry, and a row is copied whole: one read of a contiguous piece, however
+many entries it has.  Rows that follow each other in their ledger become one.  Every byte is verified before it is
+written, by the row's checksums or, where it has none, by the head of each record, so damage is never copied.
+"""
+
+import posixpath
+import struct
+from collections import deque
+from collections.abc import Sequence
+
+import attrs
+
+from ...errors import LogDamageError
+from ...model import EntryRun
+from ..cache import JOIN_BYTES, JOIN_ENTRIES
+from ..directory_storage import DirectoryStorage
+from ..entry_log.writer import OpenLog, create_log
+from ..index.rows import first_bad_block, record_offsets, row_bytes
+from ..interfaces import IFile, IFileSystem, IndexRow
+from ..ledger_dirs import entry_log_name
+from .log_space import UNFINISHED_SUFFIX
+
+STEP_BYTES = 1024 * 1024
+MOST_ROWS = 50_000
+"""Rows of one new log: they are in memory until the index has them."""
+
+_PAGE = 500
+_HEAD = struct.Struct(">iqq")  # size word, ledgerId, entryId
+
+
+@attrs.frozen
+class Piece:
+    """Bytes ``start .. start + size`` of a row."""
+
+    row: IndexRow
+    start: int
+    size: int
+    ends_row: bool
+
+
+@attrs.frozen
+class Step:
+    """What is read by one call.
+
+    :ivar n_entries: of the rows that end in it.
+    """
+
+    pieces: Sequence[Piece]
+    n_bytes: int
+    n_entries: int
+
+
+class LogCopy:
+    """One new log.  Maintenance lane; to be ended by :meth:`finish` or :meth:`abandon`.
+
+    :ivar log_id: of the new log.
+    :ivar rows: of the new log, for the index once :meth:`finish` has returned.
+    :ivar after: ledger and first entry of the last row that was taken: the next copy goes on behind it.
+    :ivar is_last: whether nothing is left to copy behind it.
+    :ivar waiting_bytes: verified, to be written by the next :meth:`write`; ``waiting_entries`` of them.
+    :param sources: the logs that are copied.
+    """
+
+    def __init__(
+        self, fs: IFileSystem, directory: DirectoryStorage, sources: Sequence[int], log_id: int,
+        after: tuple[int, int] = (-1, -1), most_rows: int = MOST_ROWS,
+    ) -> None:  # fmt: skip
+        self.log_id = log_id
+        self.rows: list[IndexRow] = []
+        self.after = after
+        self.is_last = False
+        self.waiting_bytes = self.waiting_entries = 0
+        self._fs = fs
+        self._directory = directory
+        self._sources = tuple(sources)
+        self._path = posixpath.join(directory.path, entry_log_name(log_id))
+        self._log: OpenLog | None = create_log(fs, log_id, self._path + UNFINISHED_SUFFIX, directory.log.direct)
+        self._files: dict[int, IFile] = {}
+        self._ahead: deque[IndexRow] = deque()
+        self._page_after = after
+        self._start = 0
+        self._parts: list[bytes] = []
+        self._group: list[EntryRun] = []
+        self._group_bytes = self._group_entries = 0
+        self._ready: list[list[EntryRun]] = []
+        self._room = directory.log.size_limit - self._log.position
+        self._most_rows = most_rows
+        self._taken = 0
+
+    # -- what comes next --
+
+    def next_step(self, max_bytes: int = STEP_BYTES) -> Step | None:
+        """The next pieces to read; None at the end of this log.
+
+        :raises bookkeeper_twisted.errors.DamageError: an index row cannot be read.
+        """
+        pieces: list[Piece] = []
+        n_bytes = n_entries = 0
+        while n_bytes < max_bytes:
+            row = self._next_row()
+            if row is None:
+                break
+            size = row_bytes(row)
+            part = min(size - self._start, max_bytes - n_bytes)
+            ends = self._start + part == size
+            pieces.append(Piece(row, self._start, part, ends))
+            n_bytes += part
+            self._start = 0 if ends else self._start + part
+            if ends:
+                n_entries += row.last - row.first + 1
+                self._ahead.popleft()
+                self.after = row.ledger_id, row.first
+                self._room -= size
+                self._taken += 1
+        return Step(pieces, n_bytes, n_entries) if pieces else None
+
+    def _next_row(self) -> IndexRow | None:
+        if not self._ahead:
+            page = self._directory.index.page(self._page_after, _PAGE, self._sources)
+            if not page:
+                self.is_last = True
+                return None
+            self._ahead.extend(page)
+            self._page_after = page[-1].ledger_id, page[-1].first
+        row = self._ahead[0]
+        full = self._taken >= self._most_rows or (self._taken > 0 and row_bytes(row) > self._room)
+        return None if full and not self._start else row
+
+    # -- read and write --
+
+    def read(self, step: Step) -> None:
+        """Read the pieces of a step and verify the rows that are whole by now.
+
+        :raises LogDamageError: a log doesn't hold what its index says.
+        :raises OSError: it cannot be read.
+        """
+        for piece in step.pieces:
+            row = piece.row
+            data = self._file(row).pread(piece.size, row.offset + piece.start)
+            if len(data) != piece.size:
+                raise self._damage(row, f"the file ends after {len(data)} of {piece.size} bytes")
+            self._parts.append(data)
+            if piece.ends_row:
+                parts, self._parts = self._parts, []
+                self._take(self._verified(row, parts[0] if len(parts) == 1 else b"".join(parts)))
+
+    def _verified(self, row: IndexRow, data: bytes) -> EntryRun:
+        offsets = record_offsets(row)
+        count = row.last - row.first + 1
+        if isinstance(row.sizes, int):
+            run = EntryRun(row.ledger_id, row.first, count, data, row.sizes)
+        else:
+            run = EntryRun(row.ledger_id, row.first, count, data, 0, offsets)
+        if row.checksums:
+            if first_bad_block(row, len(data), 0, data) is not None or not run.ids_match():
+                raise self._damage(row, "a block does not match its checksum")
+        elif any(
+            _HEAD.unpack_from(data, offsets[i]) != (offsets[i + 1] - offsets[i] - 4, row.ledger_id, row.first + i)
+            for i in range(count)
+        ):
+            raise self._damage(row, "a record is not the entry it should be")
+        return run
+
+    def _take(self, run: EntryRun) -> None:
+        """Puts a run behind the one it follows, or begins another group."""
+        group = self._group
+        follows = group and (group[-1].ledger_id, group[-1].last + 1) == (run.ledger_id, run.first)
+        fits = self._group_bytes + run.size <= JOIN_BYTES and self._group_entries + run.count <= JOIN_ENTRIES
+        if group and not (follows and fits):
+            self._end_group()
+        self._group.append(run)
+        self._group_bytes += run.size
+        self._group_entries += run.count
+
+    def _end_group(self) -> None:
+        if self._group:
+            self._ready.append(self._group)
+            self.waiting_bytes += self._group_bytes
+            self.waiting_entries += self._group_entries
+            self._group, self._group_bytes, self._group_entries = [], 0, 0
+
+    def end_reading(self) -> None:
+        """Nothing more is read: what is left is to be written."""
+        self._end_group()
+
+    def write(self) -> None:
+        """Append what is verified to the new log."""
+        assert self._log is not None
+        ready, self._ready = self._ready, []
+        self.waiting_bytes = self.waiting_entries = 0
+        for group in ready:
+            self.rows.append(self._log.append(EntryRun.join(group)))
+
+    # -- the end --
+
+    def finish(self) -> None:
+        """Make the new log durable under its name, before anything refers to it (S8)."""
+        assert self._log is not None
+        self._log.seal(self._fs)
+        self._close_files()
+        self._fs.rename(self._path + UNFINISHED_SUFFIX, self._path)
+        self._fs.sync_directory(self._directory.path)
+        self._log = None
+
+    def abandon(self) -> None:
+        """Remove the new log, unless it is finished."""
+        log, self._log = self._log, None
+        self._close_files(log)
+        if log is not None and self._fs.exists(self._path + UNFINISHED_SUFFIX):
+            self._fs.unlink(self._path + UNFINISHED_SUFFIX)
+            self._fs.sync_directory(self._directory.path)
+
+    def _close_files(self, log: OpenLog | None = None) -> None:
+        for file in (*self._files.values(), *([log.file] if log is not None else [])):
+            file.close()
+        self._files.clear()
+        if self._log is not None:
+            self._log.file.close()
+
+    def _file(self, row: IndexRow) -> IFile:
+        file = self._files.get(row.log_id)
+        if file is None:
+            try:
+                file = self._fs.open(self._directory.reader.path(row.log_id))
+            except FileNotFoundError as e:
+                raise self._damage(row, "the file is missing") from e
+            self._files[row.log_id] = file
+        return file
+
+    def _damage(self, row: IndexRow, what: str) -> LogDamageError:
+        path = self._directory.reader.path(row.log_id)
+        where = f"{path} offset {row.offset}: ledger {row.ledger_id} entries {row.first}..{row.last}"
+        return LogDamageError(f"{where}: {what}", row.log_id)

@@ -1,0 +1,151 @@
+"""The entry logs of one ledger directory as space: listed, measured, removed."""
+
+import posixpath
+from collections.abc import Iterator, Sequence
+
+from ...errors import DamageError
+from ..directory_storage import DirectoryStorage
+from ..entry_log import format as layout
+from ..entry_log.scan import LogScan
+from ..interfaces import IFileSystem
+from ..ledger_dirs import ENTRY_LOG_SUFFIX, entry_log_ids, entry_log_name
+from .plan import LogUsage
+
+UNFINISHED_SUFFIX = ".compacting"
+"""A log that a compaction is writing: ``<hex>.log.compacting``, as Apache's is called."""
+
+_LEFT_OVER = (UNFINISHED_SUFFIX, ".compacted")
+_STEP_BYTES = 1024 * 1024
+_STEP_LEDGERS = 500
+
+
+class LogSpace:
+    """See the module docstring.
+
+    :ivar directory: the ledger directory.
+    """
+
+    def __init__(self, fs: IFileSystem, directory: DirectoryStorage) -> None:
+        self.directory = directory
+        self._fs = fs
+
+    def sealed_logs(self) -> list[int]:
+        """Logs that are never appended to again, and whose rows are in the index.  Flush lane.
+
+        No checkpoint is being written on that lane meanwhile: the rows of a log that is full are committed, or
+        will never be.
+        """
+        active = self.directory.log.active_log_id
+        return [log_id for log_id in entry_log_ids(self._fs, self.directory.path) if log_id != active]
+
+    def usage(self, log_ids: Sequence[int]) -> list[LogUsage]:
+        """The space of sealed logs.  Maintenance lane.
+
+        :raises bookkeeper_twisted.errors.StorageError: the index cannot be read.
+        """
+        live = self.directory.index.live_bytes()
+        return [LogUsage(log_id, self._record_bytes(log_id), live.get(log_id, 0)) for log_id in log_ids]
+
+    def _record_bytes(self, log_id: int) -> int:
+        """Bytes between header and ledgers map; of a damaged header, to the end of the file."""
+        path = self.path(log_id)
+        file = self._fs.open(path)
+        try:
+            size = file.size()
+            try:
+                header = layout.parse_header(file.pread(layout.HEADER_SIZE, 0), path)
+            except DamageError:
+                return max(size - layout.HEADER_SIZE, 0)
+        finally:
+            file.close()
+        return max((header.map_offset or size) - layout.HEADER_SIZE, 0)
+
+    def remove_left_over(self) -> int:
+        """Remove files that a compaction which was cut off left behind.  Maintenance lane, while none is at work.
+
+        :returns: how many there were.
+        """
+        names = [name for name in self._fs.list(self.directory.path) if _is_left_over(name)]
+        for name in names:
+            self._fs.unlink(posixpath.join(self.directory.path, name))
+        if names:
+            self._fs.sync_directory(self.directory.path)
+        return len(names)
+
+    def remove(self, log_id: int) -> int:
+        """Remove a log for which :meth:`checks` has ended.  Maintenance lane.
+
+        :returns: bytes of the file.
+        """
+        path = self.path(log_id)
+        file = self._fs.open(path)
+        try:
+            size = file.size()
+        finally:
+            file.close()
+        self._fs.unlink(path)
+        self._fs.sync_directory(self.directory.path)
+        self.directory.reader.remove(log_id)
+        return size
+
+    def checks(self, log_id: int) -> "RemovalChecks":
+        """The checks before a log is removed."""
+        return RemovalChecks(self._fs, self.directory, log_id)
+
+    def path(self, log_id: int) -> str:
+        """The file of a log."""
+        return posixpath.join(self.directory.path, entry_log_name(log_id))
+
+
+class RemovalChecks:
+    """Compares every ledger of a log with the index, step by step, before the log may be removed (S8).
+
+    A damaged row says nothing of the log it referred to; then the log stays.
+    """
+
+    def __init__(self, fs: IFileSystem, directory: DirectoryStorage, log_id: int) -> None:
+        self._directory = directory
+        self._log_id = log_id
+        self._fs = fs
+        self._steps = self._run()
+
+    def step(self) -> tuple[int, int] | None:
+        """One bounded piece of the work.  Maintenance lane.
+
+        :returns: bytes of the log and rows of the index that were read; None at the end.
+        :raises DamageError: the log may still be needed, or cannot be understood.
+        """
+        return next(self._steps, None)
+
+    def _run(self) -> Iterator[tuple[int, int]]:
+        scan = LogScan(self._fs, self._directory.path, self._log_id)
+        sizes = scan.ledgers_map()
+        ledger_ids = set(sizes or ())
+        if sizes is not None:
+            yield 16 * len(sizes), 0
+        else:
+            yield from self._scanned(scan, ledger_ids)
+        read = 0
+        for number, ledger_id in enumerate(sorted(ledger_ids), 1):
+            for row in self._directory.index.rows(ledger_id):
+                read += 1
+                if row.log_id == self._log_id:
+                    raise DamageError(f"{scan.path}: entry {row.first} of ledger {ledger_id} still lies there")
+            if number % _STEP_LEDGERS == 0:
+                yield 0, read
+                read = 0
+        yield 0, read
+
+    def _scanned(self, scan: LogScan, ledger_ids: set[int]) -> Iterator[tuple[int, int]]:
+        """The ledgers of a log without a map, by its records."""
+        begin = 0
+        for record in scan:
+            ledger_ids.add(record.ledger_id)
+            if record.offset - begin >= _STEP_BYTES:
+                yield record.offset - begin, 0
+                begin = record.offset
+        yield max(scan.file_size - begin, 0), 0
+
+
+def _is_left_over(name: str) -> bool:
+    return layout.reserved_id_of(name) is not None and name.endswith(_LEFT_OVER) and ENTRY_LOG_SUFFIX in name

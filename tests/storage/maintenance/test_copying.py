@@ -1,0 +1,201 @@
+"""Copying of live runs into a new log."""
+
+from collections.abc import Sequence
+
+from twisted.trial.unittest import SynchronousTestCase
+
+from bookkeeper_twisted.errors import LogDamageError
+from bookkeeper_twisted.model import EntryRun
+from bookkeeper_twisted.storage.directory_storage import DirectoryStorage
+from bookkeeper_twisted.storage.entry_log.scan import LogScan
+from bookkeeper_twisted.storage.interfaces import LedgerRow
+from bookkeeper_twisted.storage.ledger_storage import StorageSettings
+from bookkeeper_twisted.storage.maintenance.copying import LogCopy
+from bookkeeper_twisted.storage.rebuild import rebuild_index
+from bookkeeper_twisted.testing.disk.sim_disk import SimDisk
+from bookkeeper_twisted.testing.disk.sim_index import SimIndex
+
+from ..entries import entry, run, uneven
+from ..ledger_storages import checkpoint, make_directories, open_storage, read
+
+SETTINGS = StorageSettings(log_size_limit=20_000, write_cache_bytes=1 << 20)
+
+
+class CopyCase(SynchronousTestCase):
+    """A storage of one directory, in which every checkpoint makes a log of its own."""
+
+    def setUp(self) -> None:
+        self.disk = make_directories(SimDisk(), ["/l0"])
+        self.open()
+
+    def open(self) -> None:
+        """The storage as a restart finds it."""
+        self.storage = open_storage(self.disk, settings=SETTINGS, directories=["/l0"])
+
+    @property
+    def directory(self) -> DirectoryStorage:
+        return self.storage.directories[0]
+
+    def log_of(self, *runs: EntryRun) -> None:
+        """One sealed log with these runs."""
+        for each in runs:
+            self.storage.put_ledger(LedgerRow(each.ledger_id))
+            self.storage.add(each)
+        checkpoint(self.storage)
+        self.directory.log.close()
+
+    def copy(self, sources: Sequence[int], most_rows: int = 1000, step: int = 300) -> LogCopy:
+        """Copies into one new log, which is finished."""
+        copy = LogCopy(self.disk, self.directory, sources, self.directory.log.reserve(), most_rows=most_rows)
+        while (reading := copy.next_step(step)) is not None:
+            copy.read(reading)
+            copy.write()
+        copy.end_reading()
+        copy.write()
+        copy.finish()
+        copy.abandon()
+        return copy
+
+    def compact(self, sources: Sequence[int]) -> LogCopy:
+        """Copies, and commits the rows."""
+        copy = self.copy(sources)
+        self.directory.commit_moved(copy.rows, frozenset(sources))
+        self.directory.moved()
+        return copy
+
+
+class LogCopyTests(CopyCase):
+    """What the new log holds, and what the index says of it."""
+
+    def test_neighbours_become_one(self) -> None:
+        """Runs of two ledgers that were written in turns are one run each."""
+        for turn in range(4):
+            self.log_of(run(1, turn * 5, 5), uneven(2, turn * 2, [10, 30]))
+        self.assertEqual(len([*self.directory.index.rows(1)]), 4)
+        self.compact([0, 1, 2, 3])
+        for ledger_id, last in ((1, 19), (2, 7)):
+            (row,) = self.directory.index.rows(ledger_id)
+            self.assertEqual((row.first, row.last, row.log_id), (0, last, 4))
+            self.assertTrue(row.checksums)
+        self.assertEqual(self.directory.index.live_bytes().keys(), {4})
+        for entry_id in range(20):
+            self.assertEqual(read(self.storage, 1, entry_id), entry(1, entry_id))
+
+    def test_sealed(self) -> None:
+        """The new log has a ledgers map of what is in it, and the index can be rebuilt from it alone."""
+        self.log_of(run(1, 0, 5), run(3, 0, 5), run(2, 0, 5))
+        self.storage.forget([3], 1)
+        checkpoint(self.storage)
+        self.compact([0])
+        scan = LogScan(self.disk, "/l0", 1)
+        self.assertEqual(scan.ledgers_map(), {1: 5 * 56, 2: 5 * 56})
+        self.disk.unlink("/l0/0.log")
+        rebuilt = rebuild_index(self.disk, "/l0", "/l0", SimIndex.open)
+        self.assertEqual(rebuilt.entries, 10)
+
+    def test_dead_is_left(self) -> None:
+        """Entries that were written again, and ledgers that were deleted, are not copied."""
+        self.log_of(run(1, 0, 10), run(2, 0, 10))
+        self.log_of(run(1, 3, 2, salt=1))
+        self.storage.forget([2], 1)
+        checkpoint(self.storage)
+        copy = self.compact([0])
+        self.assertEqual([(row.ledger_id, row.first, row.last) for row in copy.rows], [(1, 0, 2), (1, 5, 9)])
+        self.assertEqual(read(self.storage, 1, 3), entry(1, 3, salt=1))
+
+    def test_newer_copy_stays(self) -> None:
+        """An entry that is written again while its older copy is copied is not replaced by that copy."""
+        self.log_of(run(1, 0, 10))
+        copy = self.copy([0])
+        self.log_of(run(1, 4, 2, salt=1))
+        self.storage.forget([7], 1)
+        self.directory.commit_moved(copy.rows, frozenset([0]))
+        for entry_id in range(10):
+            self.assertEqual(read(self.storage, 1, entry_id), entry(1, entry_id, salt=int(entry_id in (4, 5))))
+
+    def test_deleted_stays_deleted(self) -> None:
+        """A ledger that is deleted while it is copied does not come back."""
+        self.log_of(run(1, 0, 10))
+        copy = self.copy([0])
+        self.storage.forget([1], 1)
+        checkpoint(self.storage)
+        self.directory.commit_moved(copy.rows, frozenset([0]))
+        self.assertEqual([*self.directory.index.rows(1)], [])
+
+    def test_limit_of_rows(self) -> None:
+        """A new log has a limit of rows; the next copy goes on behind the last one."""
+        self.log_of(*[run(ledger_id, 0, 3) for ledger_id in range(5)])
+        copy = self.copy([0], most_rows=2)
+        self.assertEqual([row.ledger_id for row in copy.rows], [0, 1])
+        self.assertFalse(copy.is_last)
+        after = LogCopy(self.disk, self.directory, [0], self.directory.log.reserve(), copy.after)
+        step = after.next_step()
+        assert step is not None
+        self.assertEqual([piece.row.ledger_id for piece in step.pieces], [2, 3, 4])
+        after.abandon()
+
+    def test_limit_of_size(self) -> None:
+        """A new log is not longer than the others."""
+        for first in (0, 100, 200):
+            self.log_of(run(1, first, 90, size=100))
+        copy = self.copy([0, 1, 2])
+        self.assertEqual([row.first for row in copy.rows], [0])
+        self.assertFalse(copy.is_last)
+
+    def test_steps_are_bounded(self) -> None:
+        """A long row is read in pieces, and written when all of it was verified."""
+        self.log_of(run(1, 0, 100, size=100))
+        copy = LogCopy(self.disk, self.directory, [0], 9)
+        sizes = []
+        while (step := copy.next_step(1000)) is not None:
+            sizes.append(step.n_bytes)
+            copy.read(step)
+        self.assertEqual((max(sizes), sum(sizes)), (1000, 13_600))
+        copy.end_reading()
+        self.assertEqual((copy.waiting_bytes, copy.waiting_entries), (13_600, 100))
+        copy.abandon()
+
+    def test_abandoned(self) -> None:
+        """An abandoned copy leaves no file."""
+        self.log_of(run(1, 0, 5))
+        copy = LogCopy(self.disk, self.directory, [0], 9)
+        self.assertTrue(self.disk.exists("/l0/9.log.compacting"))
+        copy.abandon()
+        self.assertEqual([name for name in self.disk.list("/l0") if name.startswith("9")], [])
+
+
+class DamageTests(CopyCase):
+    """Nothing damaged is copied (S9)."""
+
+    def _damaged(self, offset: int, with_checksums: bool = True) -> LogDamageError:
+        self.log_of(run(1, 0, 5), run(2, 0, 5))
+        if not with_checksums:
+            rebuild_index(self.disk, "/l0", "/l0", SimIndex.open)
+            self.open()
+        file = self.disk.open("/l0/0.log")
+        byte = file.pread(1, offset)
+        file.pwrite(bytes([byte[0] ^ 4]), offset)
+        error: LogDamageError = self.assertRaises(LogDamageError, self.copy, [0])
+        self.assertEqual(error.log_id, 0)
+        self.assertIn("/l0/0.log offset", str(error))
+        return error
+
+    def test_flipped_bit(self) -> None:
+        """A flipped bit in the middle of a run is found by its checksum."""
+        self.assertIn("entries 0..4", str(self._damaged(1024 + 2 * 56 + 50)))
+
+    def test_without_checksums(self) -> None:
+        """Where a row has no checksums, the head of every record is compared."""
+        self.assertIn("ledger 1", str(self._damaged(1024 + 2 * 56 + 18, with_checksums=False)))
+
+    def test_cut_off(self) -> None:
+        """A log that ends early."""
+        self.log_of(run(1, 0, 5))
+        self.disk.open("/l0/0.log").truncate(1100)
+        self.assertIn("the file ends", str(self.assertRaises(LogDamageError, self.copy, [0])))
+
+    def test_missing(self) -> None:
+        """A log that is not there."""
+        self.log_of(run(1, 0, 5))
+        self.disk.unlink("/l0/0.log")
+        self.assertIn("missing", str(self.assertRaises(LogDamageError, self.copy, [0])))

@@ -1,0 +1,83 @@
+"""Entry logs as space."""
+
+from bookkeeper_twisted.errors import DamageError
+from bookkeeper_twisted.storage.interfaces import IndexBatch
+from bookkeeper_twisted.storage.maintenance.log_space import LogSpace
+from bookkeeper_twisted.storage.maintenance.plan import LogUsage
+
+from ..entries import row, run
+from ..ledger_storages import checkpoint
+from .test_copying import CopyCase
+
+
+class LogSpaceTests(CopyCase):
+    """Listing, measuring, removal."""
+
+    def setUp(self) -> None:
+        super().setUp()
+        self.log_of(run(1, 0, 10), run(2, 0, 5))
+        self.log_of(run(1, 0, 4, salt=1))
+        self.space = LogSpace(self.disk, self.directory)
+
+    def test_sealed(self) -> None:
+        """The log that is written to is not listed."""
+        self.storage.add(run(3, 0, 5))
+        checkpoint(self.storage)
+        self.assertEqual(self.space.sealed_logs(), [0, 1])
+        self.directory.log.close()
+        self.assertEqual(self.space.sealed_logs(), [0, 1, 2])
+
+    def test_usage(self) -> None:
+        """Live is what rows refer to: not what was written again, nor what was deleted."""
+        usage = self.space.usage([0, 1])
+        self.assertEqual([log.live for log in usage], [11 * 56, 4 * 56])
+        self.assertGreaterEqual(usage[0].size, 15 * 56)
+        self.assertLess(usage[0].size, 15 * 56 + 4096)
+        self.storage.forget([1], 1)
+        checkpoint(self.storage)
+        self.assertEqual([log.live for log in self.space.usage([0, 1])], [5 * 56, 0])
+
+    def test_damaged_header(self) -> None:
+        """A log with a damaged header is measured by its length."""
+        self.disk.open("/l0/1.log").pwrite(b"X", 0)
+        (log,) = self.space.usage([1])
+        self.assertIsInstance(log, LogUsage)
+        self.assertGreaterEqual(log.size, 4 * 56)
+
+    def test_remove(self) -> None:
+        """A log is gone with its open files, and so durably."""
+        self.storage.forget([1], 1)
+        checkpoint(self.storage)
+        checks = self.space.checks(1)
+        while checks.step() is not None:
+            pass
+        self.assertGreater(self.space.remove(1), 1024)
+        self.assertFalse(self.disk.crash(()).exists("/l0/1.log"))
+
+    def test_still_needed(self) -> None:
+        """A log to which a row refers is not removed (S8)."""
+        self._fails_check(0, "still lies there")
+
+    def test_scanned(self) -> None:
+        """A log without a ledgers map is scanned for its ledgers."""
+        self.disk.open("/l0/0.log").pwrite(bytes(12), 8)
+        self._fails_check(0, "entry")
+
+    def _fails_check(self, log_id: int, text: str) -> None:
+        checks = self.space.checks(log_id)
+        error = self.assertRaises(DamageError, lambda: [checks.step() for _ in range(9)])
+        self.assertIn(text, str(error))
+
+    def test_left_over(self) -> None:
+        """Files of compactions that were cut off go, ours and Apache's; others stay."""
+        for name in ("7.log.compacting", "8.log.1.compacted", "x.log.compacting", "note.compacting"):
+            self.disk.open(f"/l0/{name}", create=True)
+        self.assertEqual(self.space.remove_left_over(), 2)
+        left = self.disk.crash(()).list("/l0")
+        self.assertNotIn("7.log.compacting", left)
+        self.assertIn("0.log", left)
+
+    def test_row_of_no_log(self) -> None:
+        """Bytes are counted for logs that are listed only."""
+        self.directory.index.commit(IndexBatch(runs=[row(9, 0, 9, log_id=77)]))
+        self.assertEqual([log.log_id for log in self.space.usage([0, 1])], [0, 1])
