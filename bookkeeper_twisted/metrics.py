@@ -4,16 +4,17 @@ Recording is per run or per group, never per entry: ``summary.success.record(ms,
 """
 
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from types import MappingProxyType
 from typing import Protocol
 
 from prometheus_client import CollectorRegistry
 
-from .instruments import Histogram, Instruments, Summary, render
+from .instruments import Counter, Histogram, Instruments, Summary, render
 
 __all__ = [
-    "BookieMetrics", "ConnectionMetrics", "Instruments", "JournalMetrics", "RequestMetrics", "StorageMetrics",
-    "ThrottleMetrics", "directory_labels", "new_registry", "render",
+    "BookieMetrics", "ConnectionMetrics", "Instruments", "JournalMetrics", "MaintenanceMetrics", "RequestMetrics",
+    "StorageMetrics", "ThrottleMetrics", "directory_labels", "new_registry", "render",
 ]  # fmt: skip
 
 _COUNTS = (1, 2, 5, 10, 20, 50, 100, 200, 500, 1000, 2000, 5000)
@@ -198,3 +199,45 @@ class ThrottleMetrics:
         self._instruments.gauge("throttle_waiting", waiting, throttle=self._name)
         self._instruments.gauge("throttle_limit_entries", entries, throttle=self._name)
         self._instruments.gauge("throttle_limit_bytes", n_bytes, throttle=self._name)
+
+
+class MaintenanceMetrics:
+    """Garbage collection and compaction.
+
+    :param labels: see :func:`directory_labels`.
+    :ivar run, compaction: how long they took, in milliseconds.
+    """
+
+    def __init__(self, instruments: Instruments, labels: Mapping[str, str] = MappingProxyType({})) -> None:
+        def counter(name: str) -> Counter:
+            return instruments.counter("bookie_" + name, **labels)
+
+        self.run = instruments.summary("bookie_THREAD_RUNTIME", **labels)
+        self.compaction = instruments.summary("bookie_COMPACT_RUNTIME", **labels)
+        self.deleted_ledgers = counter("DELETED_LEDGER_TOTAL")
+        self.reclaimed_by_deletion = counter("RECLAIMED_DELETION_SPACE_BYTES")
+        self.reclaimed_by_compaction = counter("RECLAIMED_COMPACTION_SPACE_BYTES")
+        self.not_removed = counter("RECLAIM_FAILED_TO_DELETE")
+        self.majors = counter("MAJOR_COMPACTION_TOTAL")
+        self.minors = counter("MINOR_COMPACTION_TOTAL")
+        self.compacted_bytes = counter("compacted_bytes")
+        self.damaged_logs = counter("damaged_entry_logs")
+        self._space: dict[int, tuple[int, int, int]] = {}
+        for column, name in enumerate(
+            ("ACTIVE_ENTRY_LOG_TOTAL", "ACTIVE_ENTRY_LOG_SPACE_BYTES", "ENTRY_LOG_SPACE_BYTES")
+        ):
+            instruments.gauge("bookie_" + name, partial(self._total, column), **labels)
+        self._instruments = instruments
+        self._labels = labels
+
+    def watch(self, done: Callable[[], float], left: Callable[[], float]) -> None:
+        """Export how far the compaction at work has come."""
+        self._instruments.gauge("bookie_compaction_done_bytes", done, **self._labels)
+        self._instruments.gauge("bookie_compaction_left_bytes", left, **self._labels)
+
+    def measured(self, directory: int, logs: int, live: int, used: int) -> None:
+        """Take note of the space of a directory: its logs with live records, their live bytes, all bytes."""
+        self._space[directory] = logs, live, used
+
+    def _total(self, column: int) -> float:
+        return sum(space[column] for space in self._space.values())

@@ -2,7 +2,6 @@
 
 import signal
 import threading
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -23,8 +22,6 @@ from bookkeeper_twisted.errors import (
     NotEnoughBookiesError,
 )
 from bookkeeper_twisted.model import LedgerState
-
-from .bounds import in_thread, join
 
 THREAD = ReactorThread()
 """One for all tests, as in a process of its own."""
@@ -61,8 +58,12 @@ class BlockingTests(SynchronousTestCase):
         """Threads append, and wait for what they have appended together."""
         with self.bk.create_ledger(1, 1, 1) as ledger:
             appender = ledger.appender()
-            join(*[in_thread(lambda: [appender.offer(b"x") for _ in range(1000)]) for _ in range(2)])
-            appender.flush().result(20)
+            workers = [threading.Thread(target=lambda: [appender.offer(b"x") for _ in range(1000)]) for _ in range(2)]
+            for worker in workers:
+                worker.start()
+            for worker in workers:
+                worker.join()
+            appender.flush().result()
             self.assertEqual(ledger.last_add_confirmed, 1999)
             self.assertEqual(ledger.append(b"y"), 2000)
 
@@ -101,9 +102,10 @@ class BlockingTests(SynchronousTestCase):
                 for n in range(3):
                     ledger.append(b"%d" % n)
 
-        writer = in_thread(write)
+        writer = threading.Thread(target=write)
+        writer.start()
         self.assertEqual([e.data for e in reader.tail(timeout=10)], [b"0", b"1", b"2"])
-        join(writer)
+        writer.join()
 
     def test_error_in_the_body(self) -> None:
         """An error in the body of a writer is what is seen; the ledger is closed all the same."""
@@ -125,7 +127,11 @@ class BlockingTests(SynchronousTestCase):
                 ledger.append(name + b"%02d" % n)
 
         ledger = self.bk.create_ledger(1, 1, 1)
-        join(*[in_thread(partial(append, name)) for name in (b"a", b"b", b"c")])
+        threads = [threading.Thread(target=append, args=(name,)) for name in (b"a", b"b", b"c")]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
         ledger.close()
         data = [entry.data for entry in self.bk.open_ledger(ledger.ledger_id)]
         for name in (b"a", b"b", b"c"):

@@ -183,6 +183,8 @@ class Bookie:
             raise BadRequestError(run.ledger_id, detail=f"entry id {run.first}")
         self.mode.check(run.ledger_id, high_priority)
         handle = self._handles.get(run.ledger_id)
+        if not handle.known and self._storage.was_fenced(run.ledger_id):
+            raise LedgerFencedError(run.ledger_id, run.first)  # deleted: recovery adds would bring it back, too
         handle.authorize(master_key)
         if handle.row.fenced and not recovery:
             raise LedgerFencedError(run.ledger_id, run.first)
@@ -199,6 +201,8 @@ class Bookie:
     # -- fences, LACs, force --
 
     def fence(self, ledger_id: int, master_key: bytes) -> "Deferred[None]":
+        if self._storage.was_fenced(ledger_id):
+            return succeed(None)  # and deleted: it stays fenced, and isn't known
         handle = self._handles.get(ledger_id)
         try:
             handle.authorize(master_key)
@@ -232,6 +236,8 @@ class Bookie:
             if ledger_of_packet(body) != ledger_id:
                 raise BadRequestError(ledger_id, detail="not a LAC packet of this ledger")
             self.mode.check(ledger_id, False)
+            if self._storage.was_fenced(ledger_id):
+                raise LedgerFencedError(ledger_id)
             handle = self._handles.get(ledger_id)
             handle.authorize(master_key)
         except BookKeeperError as error:
@@ -262,6 +268,20 @@ class Bookie:
 
         handle.commit.append(records, 0, done)
         return result
+
+    # -- deletion --
+
+    def forget(self, ledger_ids: Sequence[int], now: int) -> Sequence[int]:
+        """Delete ledgers that metadata doesn't know any more (S8); durable with the next checkpoint.
+
+        A ledger that is being fenced stays until it is asked for again.
+
+        :param now: seconds since the epoch.
+        :returns: the ledgers that were deleted.
+        """
+        forgotten = [ledger_id for ledger_id in ledger_ids if self._handles.forget(ledger_id)]
+        self._storage.forget(forgotten, now)
+        return forgotten
 
     # -- reads --
 

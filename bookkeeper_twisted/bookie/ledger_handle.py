@@ -147,6 +147,19 @@ class LedgerHandles:
         handle.settle()
         self._storage.put_ledger(row)
 
+    def forget(self, ledger_id: int) -> bool:
+        """Close the handle of a ledger that is deleted, if there is one; waits for its LAC end.
+
+        :returns: False if it is being fenced: then it stays.
+        """
+        handle = self._handles.get(ledger_id)
+        if handle is not None:
+            if handle.fencing is not None:
+                return False
+            handle.wake()
+            self._handles.pop(ledger_id, None)
+        return True
+
     def _open(self, ledger_id: int, row: LedgerRow | None) -> LedgerHandle:
         commit = self._commits[ledger_id % len(self._commits)]
         handle = self._handles[ledger_id] = LedgerHandle(ledger_id, row, commit)

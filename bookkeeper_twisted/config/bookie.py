@@ -11,7 +11,7 @@ import attrs
 from ..errors import IncorrectParameterError
 from ..model import check_bookie_id
 from .client import ClientConfig
-from .fields import BOOLEAN, DIRECTORIES, FRACTION, TEXT, integer, setting
+from .fields import BOOLEAN, DIRECTORIES, FRACTION, TEXT, decimal, integer, setting
 from .metadata import MetadataConfig
 from .settings import FRAME, MIB, derived
 
@@ -188,6 +188,76 @@ class BookieConfig(MetadataConfig):
     )
     force_read_only_bookie: bool = setting("forceReadOnlyBookie", False, BOOLEAN, "start read-only")
 
+    # -- garbage collection, compaction --
+    gc_wait_time: int = setting(
+        "gcWaitTime", 600_000, integer(1), "time between two garbage collections", unit="ms"
+    )
+    gc_metadata_op_rate_limit: int = setting(
+        "gcMetadataOpRateLimit", 1000, integer(-1), "metadata reads a second of garbage collections; 0: no limit"
+    )
+    minor_compaction_threshold: float = setting(
+        "minorCompactionThreshold", 0.2, decimal(0.0, 1.0),
+        "a minor compaction takes entry logs of which less than this share is live; 0: none",
+    )  # fmt: skip
+    minor_compaction_interval: int = setting(
+        "minorCompactionInterval", 3600, integer(0), "time between minor compactions; 0: none", unit="s"
+    )
+    minor_compaction_max_time_millis: int = setting(
+        "minorCompactionMaxTimeMillis", -1, integer(-1), "time after which a minor compaction begins no further logs; "
+        "-1: no limit", unit="ms",
+    )  # fmt: skip
+    major_compaction_threshold: float = setting(
+        "majorCompactionThreshold", 0.8, decimal(0.0, 1.0),
+        "a major compaction takes entry logs of which less than this share is live; 0: none",
+    )  # fmt: skip
+    major_compaction_interval: int = setting(
+        "majorCompactionInterval", 86400, integer(0), "time between major compactions; 0: none", unit="s"
+    )
+    major_compaction_max_time_millis: int = setting(
+        "majorCompactionMaxTimeMillis", -1, integer(-1), "time after which a major compaction begins no further logs; "
+        "-1: no limit", unit="ms",
+    )  # fmt: skip
+    force_allow_compaction: bool = setting(
+        "forceAllowCompaction", False, BOOLEAN,
+        "a forced garbage collection compacts although periodic compaction is disabled",
+    )  # fmt: skip
+    use_target_entry_log_size_for_gc: bool = setting(
+        "useTargetEntryLogSizeForGc", False, BOOLEAN, "small entry logs count as if they had logSizeLimit"
+    )
+    is_force_gc_allow_when_no_space: bool = setting(
+        "isForceGCAllowWhenNoSpace", False, BOOLEAN,
+        "a disk that is full forces a garbage collection; false: it ends compactions",
+    )  # fmt: skip
+    is_throttle_by_bytes: bool = setting(
+        "isThrottleByBytes", False, BOOLEAN, "limit what a compaction writes by bytes in the place of entries"
+    )
+    compaction_rate: int = setting("compactionRate", 1000, integer(-1), "older name of compactionRateByEntries")
+    compaction_rate_by_entries: int = setting(
+        "compactionRateByEntries", derived(lambda self: self.compaction_rate), integer(-1),
+        "entries a second that compactions write, without isThrottleByBytes; 0: no limit",
+        default_text="as compactionRate",
+    )  # fmt: skip
+    compaction_rate_by_bytes: int = setting(
+        "compactionRateByBytes", 1_000_000, integer(-1),
+        "bytes a second that compactions write, with isThrottleByBytes; 0: no limit", unit="bytes",
+    )  # fmt: skip
+    compaction_read_rate_by_entries: int = setting(
+        "compactionReadRateByEntries", 0, integer(0), "entries a second that compactions read; 0: no limit",
+        java="none",
+    )  # fmt: skip
+    compaction_read_rate_by_bytes: int = setting(
+        "compactionReadRateByBytes", 0, integer(0), "bytes a second that compactions read; 0: no limit", unit="bytes",
+        java="none",
+    )  # fmt: skip
+    scan_rate_by_entries: int = setting(
+        "scanRateByEntries", 0, integer(0),
+        "index rows a second that are read before an entry log is removed; 0: no limit", java="none",
+    )  # fmt: skip
+    scan_rate_by_bytes: int = setting(
+        "scanRateByBytes", 0, integer(0),
+        "bytes a second that are read of an entry log before it is removed; 0: no limit", unit="bytes", java="none",
+    )  # fmt: skip
+
     # -- HTTP --
     http_server_enabled: bool = setting("httpServerEnabled", False, BOOLEAN, "serve /metrics and /heartbeat")
     http_server_host: str = setting("httpServerHost", "0.0.0.0", TEXT, "address the HTTP server listens on")
@@ -202,6 +272,7 @@ class BookieConfig(MetadataConfig):
         self._check_identity()
         self._check_directories()
         self._check_sizes()
+        self._check_compactions()
         if self.disk_usage_lwm_threshold > self.disk_usage_threshold:
             limit = f"diskUsageThreshold = {self.disk_usage_threshold}"
             raise self._error("disk_usage_lwm_threshold", f"must not be above {limit}")
@@ -223,3 +294,17 @@ class BookieConfig(MetadataConfig):
     def _check_sizes(self) -> None:
         if self.journal_alignment_size % 512:
             raise self._error("journal_alignment_size", "must be a multiple of 512")
+
+    def _check_compactions(self) -> None:
+        """The rules of Apache's bookie between the two compactions."""
+        for name in ("minor", "major"):
+            interval = getattr(self, f"{name}_compaction_interval")
+            if interval and interval * 1000 < self.gc_wait_time:
+                raise self._error(f"{name}_compaction_interval", f"is shorter than gcWaitTime = {self.gc_wait_time} ms")
+        minor = self.minor_compaction_interval and self.minor_compaction_threshold
+        if not minor or not (self.major_compaction_interval and self.major_compaction_threshold):
+            return
+        for name in ("minor_compaction_interval", "minor_compaction_threshold"):
+            major = getattr(self, name.replace("minor", "major"))
+            if getattr(self, name) >= major:
+                raise self._error(name, f"must be below that of major compactions, {major}")

@@ -40,23 +40,23 @@ UNUSED_KEYS = frozenset(
     allowEphemeralPorts allowMultipleDirsUnderSameDiskPartition auditorPeriodicBookieCheckInterval
     auditorPeriodicCheckInterval autoRecoveryDaemonEnabled
     bookieDeathWatchInterval bootstrapConfig
-    closeChannelOnResponseTimeout compactionMaxOutstandingRequests compactionRate compactionRateByBytes
-    compactionRateByEntries dataIntegrityChecking dataIntegrityStampMissingCookies
+    closeChannelOnResponseTimeout compactionMaxOutstandingRequests
+    dataIntegrityChecking dataIntegrityStampMissingCookies
     dbStorage_readAheadCacheBatchBytesSize dbStorage_readAheadCacheBatchSize disableServerSocketBind
     dlog.bkcAckQuorumSize dlog.bkcEnsembleSize dlog.bkcWriteQuorumSize enableBusyWait enableLocalTransport
     enableStatistics enableTaskExecutionStats ensemblePlacementPolicy entryLocationCompactionInterval
     entryLogFilePreallocationEnabled entrylogMapAccessExpiryTimeInSeconds entryLogPerLedgerEnabled
     extraServerComponents fileInfoCacheInitialCapacity fileInfoFormatVersionToWrite fileInfoMaxIdleTime
-    flushEntrylogBytes forceAllowCompaction gcEntryLogMetadataCacheEnabled gcEntryLogMetadataCachePath
-    gcMetadataOpRateLimit gcOverreplicatedLedgerMaxConcurrentRequests gcOverreplicatedLedgerWaitTime gcWaitTime
-    httpServerClass ignoreExtraServerComponentsStartupFailures isForceGCAllowWhenNoSpace
-    isThrottleByBytes journalAdaptiveGroupWrites journalBufferedEntriesThreshold journalBufferedWritesThreshold
+    flushEntrylogBytes gcEntryLogMetadataCacheEnabled gcEntryLogMetadataCachePath
+    gcOverreplicatedLedgerMaxConcurrentRequests gcOverreplicatedLedgerWaitTime
+    httpServerClass ignoreExtraServerComponentsStartupFailures
+    journalAdaptiveGroupWrites journalBufferedEntriesThreshold journalBufferedWritesThreshold
     journalChannelProvider journalFlushWhenQueueEmpty journalFormatVersionToWrite journalRemoveFromPageCache
     journalWriteBufferSizeKB ledgerManagerFactoryClass ledgerManagerType ledgerMetadataVersion
     ledgerStorageClass limitStatsLogging localConsistencyCheckOnStartup lostBookieRecoveryDelay
-    majorCompactionInterval majorCompactionMaxTimeMillis majorCompactionThreshold maximumNumberOfActiveEntryLogs
-    maxOperationNumbersInSingleRocksdbWriteBatch minorCompactionInterval minorCompactionMaxTimeMillis
-    minorCompactionThreshold minUsableSizeForHighPriorityWrites minUsableSizeForIndexFileCreation
+    maximumNumberOfActiveEntryLogs
+    maxOperationNumbersInSingleRocksdbWriteBatch
+    minUsableSizeForHighPriorityWrites minUsableSizeForIndexFileCreation
     networkTopologyScriptFileName numAddWorkerThreads numHighPriorityWorkerThreads numJournalCallbackThreads
     numLongPollWorkerThreads numOfMemtableFlushThreads openFileLimit openLedgerRereplicationGracePeriod
     pageLimit pageSize persistBookieStatusEnabled readBufferSizeBytes
@@ -67,7 +67,7 @@ UNUSED_KEYS = frozenset(
     skipReplayJournalInvalidRecord sortedLedgerStorageEnabled statsProviderClass
     storage.cluster.controller.schedule.interval.ms storage.range.store.dirs
     storage.serve.readonly.tables storageserver.grpc.port storeSystemTimeAsLedgerUnderreplicatedMarkTime
-    useTargetEntryLogSizeForGc useTransactionalCompaction verifyMetadataOnGC waitTimeoutOnResponseBackpressureMs
+    useTransactionalCompaction verifyMetadataOnGC waitTimeoutOnResponseBackpressureMs
     stickyReadSEnabled useV2WireProtocol writeBufferSizeBytes zkReplicationTaskRateLimit zkRequestRateLimit
     """.split()  # noqa: SIM905
 )

@@ -206,7 +206,7 @@ def check_promises(life: Life, facts: Facts) -> None:
             raise AssertionError(f"the LAC {rest[0]} of {ledger_id} is lost: {row}")
         if kind == "denied":
             _check_denied(life, ledger_id, rest[0])
-    _check_nothing_foreign(life, begun)
+    check_nothing_foreign(life, begun)
 
 
 def _check_denied(life: Life, ledger_id: int, entry_id: int) -> None:
@@ -218,7 +218,7 @@ def _check_denied(life: Life, ledger_id: int, entry_id: int) -> None:
         raise AssertionError(f"an add to the fenced ledger {ledger_id} ended with {outcome}")
 
 
-def _check_nothing_foreign(life: Life, begun: dict[tuple[int, int], bytes]) -> None:
+def check_nothing_foreign(life: Life, begun: dict[tuple[int, int], bytes]) -> None:
     """Nothing is half there, and nothing that nobody wrote (S9)."""
     for ledger_id in sorted({ledger for ledger, _ in begun}):
         for first, last in life.store.storage.entry_ranges(ledger_id):

@@ -101,6 +101,22 @@ class RulesTests(SynchronousTestCase):
         self._refuses("bookieId=ReadOnly", "bookieId = 'ReadOnly', f:1: not a bookie id: 'ReadOnly'")
         self.assertEqual(BookieConfig(bookie_id="b-1.example:3181_[x]").bookie_id, "b-1.example:3181_[x]")
 
+    def test_compactions(self) -> None:
+        """Minor compactions are more frequent and less thorough than major ones; none is more frequent than runs."""
+        self._refuses(
+            "minorCompactionThreshold=0.8",
+            "minorCompactionThreshold = '0.8', f:1: must be below that of major compactions, 0.8",
+        )
+        self._refuses(
+            "minorCompactionInterval=86400",
+            "minorCompactionInterval = '86400', f:1: must be below that of major compactions, 86400",
+        )
+        self._refuses(
+            "minorCompactionInterval=60", "minorCompactionInterval = '60', f:1: is shorter than gcWaitTime = 600000 ms"
+        )
+        for disabled in ("majorCompactionThreshold=0", "majorCompactionInterval=0"):
+            BookieConfig.load(from_file(f"{disabled}\nminorCompactionThreshold=0.9", "f"))
+
     def test_made_in_code(self) -> None:
         """A configuration made in code is held to the same rules."""
         error = self.assertRaises(ConfigError, BookieConfig, bookie_port=70000)

@@ -33,9 +33,9 @@ class LoadTests(SynchronousTestCase):
 
     def test_unused_key_is_noted(self) -> None:
         """A key of Apache's bookie without effect here is no warning, but it is said."""
-        config = BookieConfig.load(from_file("gcWaitTime=1", "f"))
+        config = BookieConfig.load(from_file("pageSize=1", "f"))
         self.assertEqual(config.warnings, ())
-        self.assertEqual(config.notes, ("gcWaitTime, f:1: has no effect here",))
+        self.assertEqual(config.notes, ("pageSize, f:1: has no effect here",))
 
     def test_same_values_are_equal(self) -> None:
         """Configurations are compared by their values, not by where those came from."""

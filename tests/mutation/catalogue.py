@@ -10,11 +10,11 @@ from .plants_batch_reads import PLANTS as BATCH_READS
 from .plants_bookie import PLANTS as BOOKIE
 from .plants_client import PLANTS as CLIENT
 from .plants_codec import PLANTS as CODEC
+from .plants_maintenance import PLANTS as MAINTENANCE
 from .plants_metadata import PLANTS as METADATA
-from .plants_start import PLANTS as START
 from .plants_storage import PLANTS as STORAGE
 
-PLANTS: tuple[Plant, ...] = (*BATCH_READS, *BOOKIE, *CLIENT, *CODEC, *METADATA, *START, *STORAGE)
+PLANTS: tuple[Plant, ...] = (*BATCH_READS, *BOOKIE, *CLIENT, *CODEC, *MAINTENANCE, *METADATA, *STORAGE)
 
 PLANTED_TESTS = (
     "tests.bookie.test_bookie_crash.PlantedBugTests",

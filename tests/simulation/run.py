@@ -209,11 +209,16 @@ def _holds(bookie: BookieNode, ledger: Ledger, entry_id: int) -> bool:
 def _count_bookies(cluster: Cluster) -> None:
     history = cluster.history
     for bookie in cluster.bookies:
-        names = [operation.path for operation in bookie.disk.operations if operation.name == "create"]
+        operations = bookie.disk.operations
+        names = [operation.path for operation in operations if operation.name == "create"]
         process = bookie.process
+        maintenance = process.maintenance if process is not None else None
         for path, count in (
             ("restart", bookie.starts - 1),
             ("rotation", max(0, sum(name.endswith(".log") for name in names) - 1)),
+            ("compaction", sum(op.name == "rename" and op.path.endswith(".compacting") for op in operations)),
+            ("removal of a log", sum(op.name == "unlink" and op.path.endswith(".log") for op in operations)),
+            ("deletion of a ledger", maintenance.collector.state.deleted_ledgers if maintenance is not None else 0),
             ("replay", bool(process is not None and process.store is not None and process.store.n_replayed)),
         ):
             if count:

@@ -5,10 +5,13 @@ from random import Random
 
 import attrs
 
+from bookkeeper_twisted.bookie.maintenance.garbage_collector import CollectorOptions, CompactionKind
+from bookkeeper_twisted.bookie.maintenance.maintenance import COMPACTION_READ, COMPACTION_WRITE, MaintenanceOptions
 from bookkeeper_twisted.config.bookie import ClientConfig
 from bookkeeper_twisted.storage.journal.files import JournalSettings
 from bookkeeper_twisted.storage.ledger_storage import StorageSettings
 from bookkeeper_twisted.testing.simulation import BookieSettings, stream
+from bookkeeper_twisted.throttle import Rate
 
 FAULTS = (
     "kill", "power", "power in the middle of work", "pause", "slow disk", "disk error", "disk full", "partition",
@@ -74,7 +77,11 @@ class Scenario:
             metadata_delay=chance.choice((0.001, 0.01, 0.1)), watch_delay=chance.choice((0.001, 0.1, 2.0)),
             n_turn_takers=chance.choice((0, 0, 1)), n_threaded=stream(seed, "threads").choice((0, 0, 1)),
         )  # fmt: skip
-        return attrs.evolve(drawn, mixing=_mixing(stream(seed, "mixing"), drawn.client))
+        chance = stream(seed, "maintenance")
+        bookie = attrs.evolve(drawn.bookie, maintenance=_maintenance(chance))
+        n_deleters = max(drawn.n_deleters, bookie.maintenance is not None and chance.random() < 0.7)
+        mixing = _mixing(stream(seed, "mixing"), drawn.client)
+        return attrs.evolve(drawn, mixing=mixing, bookie=bookie, n_deleters=n_deleters)
 
 
 def _quorums(chance: Random, n_bookies: int) -> tuple[int, int, int]:
@@ -98,6 +105,17 @@ def _bookie(chance: Random) -> BookieSettings:
         journal, storage, flush_interval=chance.choice((1.0, 3.0, 10.0)), session_timeout=chance.choice((1.0, 3.0)),
         n_journals=chance.choice((1, 1, 2)), n_ledger_dirs=chance.choice((1, 1, 2)),
     )  # fmt: skip
+
+
+def _maintenance(chance: Random) -> MaintenanceOptions | None:
+    """Every second bookie cluster collects garbage, every few seconds, and compacts as often."""
+    if chance.random() < 0.5:
+        return None
+    every = chance.choice((0.5, 1.5, 4.0))
+    rate = Rate(bytes=chance.choice((0, 2000, 50000)))
+    kinds = CompactionKind(0.3, every), CompactionKind(chance.choice((0.8, 0.95)), chance.choice((every, 3 * every)))
+    rates = {COMPACTION_READ: rate, COMPACTION_WRITE: rate}
+    return MaintenanceOptions(CollectorOptions(every, *kinds), rates)
 
 
 def _client(chance: Random, connections: Random) -> ClientConfig:

@@ -29,14 +29,15 @@ class DiskThresholds:
 class DiskMonitor:
     """Looks at the disks now and then.
 
-    :param on_change: called with whether any disk is full, and whether each still has the reserve.
+    :param on_change: called after each check with whether any disk is full, whether any is almost full, and whether
+        each still has the reserve.
     """
 
     _log = Logger()
 
     def __init__(
         self, fs: IFileSystem, directories: Sequence[str], executor: IStorageExecutor, clock: IReactorTime,
-        thresholds: DiskThresholds, on_change: Callable[[bool, bool], None],
+        thresholds: DiskThresholds, on_change: Callable[[bool, bool, bool], None],
     ) -> None:  # fmt: skip
         self._fs = fs
         self._directories = directories
@@ -80,7 +81,8 @@ class DiskMonitor:
         self._full = used > limit
         if used > self._thresholds.warn:
             self._log.warn("a disk is used to {used:.1%}", used=used)
-        self._on_change(self._full, min(free for _, free in usage) > self._thresholds.reserve)
+        has_reserve = min(free for _, free in usage) > self._thresholds.reserve
+        self._on_change(self._full, used > self._thresholds.warn, has_reserve)
 
 
 def _sum_of_disks(usage: list[tuple[int, int]]) -> tuple[int, int]:

@@ -90,6 +90,8 @@ class _Player:
         self.n_entries += len(entries)
 
     def _apply(self, ledger_id: int, kind: int, body: bytes) -> None:
+        if self._storage.was_fenced(ledger_id):
+            return  # and deleted: it does not come back, nor do its entries, being of an unknown ledger (S3)
         row = self._storage.ledger(ledger_id)
         if kind == KEY:
             self._apply_key(ledger_id, row, _bytes_of(body))

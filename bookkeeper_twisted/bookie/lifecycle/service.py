@@ -16,7 +16,7 @@ from twisted.python.randbytes import secureRandom
 from ...config.bookie import BookieConfig
 from ...errors import NoWritableDirectoryError
 from ...instruments import Instruments
-from ...metadata.interfaces import IMetadataDriver, IRegistration
+from ...metadata.interfaces import ILedgerManager, IMetadataDriver, IRegistration
 from ...metrics import StorageMetrics, directory_labels
 from ...protocol.server.connection import BookieServerFactory, ServerConnection
 from ...protocol.server.direct_server import DirectServerEndpoint
@@ -28,11 +28,12 @@ from ..admin import IBookieAdmin, Phase
 from ..engine import Engine
 from ..executor import ThreadExecutor
 from ..interfaces import IStorageExecutor
+from ..maintenance.maintenance import Cluster, Maintenance
 from .admin import BookieAdmin
 from .disk_monitor import DiskMonitor, DiskThresholds
 from .identity import CookieCheck, bookie_id, expected_cookie, listening_address, service_info
 from .registration import BookieRegistration
-from .settings import engine_options, journal_settings, storage_settings, store_paths
+from .settings import engine_options, journal_settings, maintenance_options, storage_settings, store_paths
 from .store import Store
 
 _BACKLOG = 1024
@@ -79,6 +80,7 @@ class BookieService(Service):
         self.instruments = Instruments()
         self.admin = BookieAdmin(config, self.instruments)
         self.engine: Engine | None = None
+        self.maintenance: Maintenance | None = None
         self._reactor = reactor
         self._config = config
         self._metadata = metadata
@@ -134,7 +136,7 @@ class BookieService(Service):
         try:
             for step in (
                 self._open_metadata, self._lock, self._listen_early, self._check_cookies, self._open_store,
-                self._start_engine, self._listen, self._serve_http, self._register,
+                self._start_engine, self._listen, self._serve_http, self._register, self._maintain,
             ):  # fmt: skip
                 if self._abandoned:
                     raise CancelledError
@@ -203,7 +205,8 @@ class BookieService(Service):
 
     async def _check_cookies(self) -> None:
         registration: IRegistration = self._metadata.registration  # type: ignore[assignment]
-        expected = expected_cookie(self._config, self.bookie_id, await registration.instance_id())
+        self._instance_id = await registration.instance_id()
+        expected = expected_cookie(self._config, self.bookie_id, self._instance_id)
         check = CookieCheck(self._fs, self._paths, expected, self._config.allow_storage_expansion)
         await check.run(registration, self._on_flush_lane)
 
@@ -273,11 +276,25 @@ class BookieService(Service):
         self._then_undo(self._registration.withdraw)
         self._disks.start(self._config.disk_check_interval / 1000)
 
+    async def _maintain(self) -> None:
+        assert self.engine is not None
+        registration: IRegistration = self._metadata.registration  # type: ignore[assignment]
+        ledgers: ILedgerManager = self._metadata.ledgers  # type: ignore[assignment]
+        cluster = Cluster(ledgers, registration.instance_id, self._instance_id)
+        self.maintenance = Maintenance(
+            self._fs, self._store.storage, self.engine, self._executor, self._reactor, cluster,
+            maintenance_options(self._config), self.instruments, self._labels,
+        )  # fmt: skip
+        self.maintenance.start()
+        self._then_undo(self.maintenance.stop)
+
     # -- what the disks say --
 
-    def _disks_seen(self, full: bool, has_reserve: bool) -> None:
+    def _disks_seen(self, full: bool, almost_full: bool, has_reserve: bool) -> None:
         assert self.engine is not None
         self.engine.bookie.mode.high_priority = has_reserve
+        if self.maintenance is not None:
+            self.maintenance.collector.disk_changed(almost_full, full)
         self._set_read_only("a disk is full", full)
 
     def _flush_seen(self, disk_full: bool) -> None:

@@ -4,9 +4,12 @@ from ...config.bookie import BookieConfig
 from ...protocol.server.connection import ServerLimits
 from ...storage.journal.files import JournalSettings
 from ...storage.ledger_storage import StorageSettings
+from ...throttle import Rate
 from ..bookie import BookieOptions
 from ..engine import EngineOptions
 from ..group_commit import CommitOptions
+from ..maintenance.garbage_collector import CollectorOptions, CompactionKind
+from ..maintenance.maintenance import COMPACTION_READ, COMPACTION_WRITE, GC_METADATA, SCAN, MaintenanceOptions
 from ..requests.context import RequestLimits
 from .store import StorePaths
 
@@ -40,6 +43,53 @@ def storage_settings(config: BookieConfig) -> StorageSettings:
         read_cache_bytes=config.db_storage_read_ahead_cache_max_size_mb * _MIB,
         rebuild_index=config.rebuild_index,
     )
+
+
+def maintenance_options(config: BookieConfig) -> MaintenanceOptions:
+    """Of the background work."""
+    minor = CompactionKind(
+        config.minor_compaction_threshold, config.minor_compaction_interval,
+        _seconds(config.minor_compaction_max_time_millis),
+    )  # fmt: skip
+    major = CompactionKind(
+        config.major_compaction_threshold, config.major_compaction_interval,
+        _seconds(config.major_compaction_max_time_millis),
+    )  # fmt: skip
+    collector = CollectorOptions(
+        wait_time=config.gc_wait_time / 1000,
+        minor=minor,
+        major=major,
+        force_allowed=config.force_allow_compaction,
+        target_size=config.log_size_limit if config.use_target_entry_log_size_for_gc else 0,
+        forced_when_full=config.is_force_gc_allow_when_no_space,
+    )
+    return MaintenanceOptions(collector, throttle_rates(config))
+
+
+def throttle_rates(config: BookieConfig) -> dict[str, Rate]:
+    """The speed limits of background work at the start.
+
+    As in Apache's bookie, what a compaction writes is limited by bytes or by entries, not both.
+    """
+    if config.is_throttle_by_bytes:
+        writes = _rate(n_bytes=config.compaction_rate_by_bytes)
+    else:
+        writes = _rate(config.compaction_rate_by_entries)
+    return {
+        COMPACTION_READ: _rate(config.compaction_read_rate_by_entries, config.compaction_read_rate_by_bytes),
+        COMPACTION_WRITE: writes,
+        GC_METADATA: _rate(config.gc_metadata_op_rate_limit),
+        SCAN: _rate(config.scan_rate_by_entries, config.scan_rate_by_bytes),
+    }
+
+
+def _rate(entries: int = 0, n_bytes: int = 0) -> Rate:
+    """A limit from configured numbers: none where they are not positive."""
+    return Rate(max(entries, 0), max(n_bytes, 0))
+
+
+def _seconds(millis: int) -> float | None:
+    return millis / 1000 if millis > 0 else None
 
 
 def engine_options(config: BookieConfig) -> EngineOptions:

@@ -47,6 +47,9 @@ class EmbeddedLedgers:
     async def remove(self, ledger_id: int, version: int = ANY_VERSION) -> None:
         await self._session.write(self._store.remove_ledger, _check_id(ledger_id), version)
 
+    async def sync(self) -> None:
+        """There is one copy: every read sees what was written before."""
+
     async def ledger_ids(self, first: int = 0, last: int | None = None) -> AsyncIterator[int]:
         """Pages through the store; a failing page raises out of the iteration (S8)."""
         end = _MAX_ID if last is None else last

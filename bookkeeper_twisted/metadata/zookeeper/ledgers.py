@@ -129,6 +129,9 @@ class ZooKeeperLedgers:
         except (NodeNotEmptyError, NodeMissingError, ZooKeeperError):
             pass
 
+    async def sync(self) -> None:
+        await self._znodes.sync(self._znodes.root)
+
     async def ledger_ids(self, first: int = 0, last: int | None = None) -> AsyncIterator[int]:
         """Walks through the tree; a failing step raises out of the iteration (S8)."""
         end = MAX_ID if last is None else last

@@ -13,6 +13,7 @@ from ...bookie.interfaces import IStorageExecutor
 from ...bookie.lifecycle.identity import CookieCheck
 from ...bookie.lifecycle.registration import BookieRegistration
 from ...bookie.lifecycle.store import Store, StorePaths
+from ...bookie.maintenance.maintenance import Cluster, Maintenance, MaintenanceOptions
 from ...codec.metadata_formats.cookie import Cookie
 from ...errors import BookKeeperError
 from ...model import BookieServiceInfo, Endpoint
@@ -43,6 +44,7 @@ class BookieSettings:
 
     :ivar session_timeout: seconds until the metadata store notices that the process is gone.
     :ivar engine: plants replace it by one with a defect.
+    :ivar maintenance: of garbage collection and compaction; None: none.
     """
 
     journal: JournalSettings = _JOURNAL
@@ -53,6 +55,7 @@ class BookieSettings:
     n_journals: int = 1
     n_ledger_dirs: int = 1
     engine: type[Engine] = Engine
+    maintenance: MaintenanceOptions | None = None
 
     @property
     def paths(self) -> StorePaths:
@@ -78,6 +81,7 @@ class BookieProcess:
         self.driver: SimDriver = world.metadata.driver(self.clock)
         self.store: Store | None = None
         self.engine: Engine | None = None
+        self.maintenance: Maintenance | None = None
         self.serves = False
 
     def _on_lane(self, work: Callable[..., Any], *args: Any) -> "Deferred[Any]":
@@ -101,13 +105,14 @@ class BookieProcess:
         self._check_fences(store)
         self._serve(store)
         await self._register()
+        self._maintain(store, instance)
         self.serves = True
 
     def _check_fences(self, store: Store) -> None:
         """What was acknowledged as fenced is so in every later life (S3)."""
         for ledger_id in self._node.fenced:
             row = store.storage.ledger(ledger_id)
-            if row is None or not row.fenced:
+            if not store.storage.was_fenced(ledger_id) and (row is None or not row.fenced):
                 self._node.witness.unfenced(self._node.bookie_id, ledger_id)
 
     def _serve(self, store: Store) -> None:
@@ -129,6 +134,16 @@ class BookieProcess:
             self.engine.bookie.mode, self.driver.registration, self._node.bookie_id, self.clock
         )
         await registration.register(info)
+
+    def _maintain(self, store: Store, instance: str) -> None:
+        options = self._settings.maintenance
+        if options is not None:
+            assert self.engine is not None
+            cluster = Cluster(self.driver.ledgers, self.driver.registration.instance_id, instance)
+            self.maintenance = Maintenance(
+                self._node.disk, store.storage, self.engine, self.executor, self.clock, cluster, options
+            )
+            self.maintenance.start()
 
     def _journal_failed(self, failure: Failure) -> None:
         """A dead journal never leaves a live process (S10)."""

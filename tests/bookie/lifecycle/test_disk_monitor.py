@@ -29,7 +29,7 @@ class MonitorTests(SynchronousTestCase):
     def setUp(self) -> None:
         self.disks = _Disks(a=(100, 50), b=(1000, 700))
         self.clock, self.executor = Clock(), StepExecutor()
-        self.told: list[tuple[bool, bool]] = []
+        self.told: list[tuple[bool, bool, bool]] = []
         thresholds = DiskThresholds(full=0.95, low=0.80, warn=0.90, reserve=4)
         self.monitor = DiskMonitor(
             self.disks, ["a", "b"], self.executor, self.clock, thresholds, lambda *told: self.told.append(told)
@@ -38,7 +38,7 @@ class MonitorTests(SynchronousTestCase):
     def stop(self) -> None:
         self.successResultOf(Deferred.fromCoroutine(self.monitor.stop()))
 
-    def check(self, free: int) -> tuple[bool, bool]:
+    def check(self, free: int) -> tuple[bool, bool, bool]:
         """What is told when a disk of 100 has so much free."""
         self.disks.by_path["a"] = (100, free)
         self.clock.advance(10)
@@ -52,11 +52,17 @@ class MonitorTests(SynchronousTestCase):
         full = [self.check(free)[0] for free in (50, 6, 4, 6, 19, 21, 6)]
         self.assertEqual(full, [False, False, True, True, True, False, False])
 
+    def test_almost_full(self) -> None:
+        """A disk is almost full above the threshold for warnings."""
+        self.monitor.start(10)
+        self.addCleanup(self.stop)
+        self.assertEqual([self.check(free)[1] for free in (11, 9, 4)], [False, True, True])
+
     def test_reserve(self) -> None:
         """High priority goes on as long as there is a reserve."""
         self.monitor.start(10)
         self.addCleanup(self.stop)
-        self.assertEqual([self.check(free) for free in (5, 4)], [(False, True), (True, False)])
+        self.assertEqual([self.check(free) for free in (5, 4)], [(False, True, True), (True, True, False)])
 
     def test_unreadable(self) -> None:
         """A disk that cannot be asked is logged, and asked again."""
@@ -66,7 +72,7 @@ class MonitorTests(SynchronousTestCase):
         self.clock.advance(10)
         self.executor.drain()
         self.assertEqual(len(self.flushLoggedErrors(OSError)), 1)
-        self.assertEqual(self.check(50), (False, True))
+        self.assertEqual(self.check(50), (False, False, True))
 
     def test_space(self) -> None:
         """Total and free bytes are summed; two directories on one disk count once."""

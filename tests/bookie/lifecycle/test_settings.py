@@ -4,6 +4,7 @@ from twisted.trial.unittest import SynchronousTestCase
 
 from bookkeeper_twisted.bookie.lifecycle import settings
 from bookkeeper_twisted.config.bookie import BookieConfig
+from bookkeeper_twisted.throttle import Rate
 
 MIB = 1 << 20
 
@@ -41,3 +42,20 @@ class SettingsTests(SynchronousTestCase):
         self.assertEqual((commit.max_wait, commit.max_queued_bytes, commit.sync_data), (0.002, 5 * MIB, False))
         self.assertEqual((options.bookie.write_data, options.requests.max_adds_in_progress), (False, 5))
         self.assertEqual((options.server.max_connections, options.tcp_no_delay), (11, True))
+
+    def test_maintenance(self) -> None:
+        """Milliseconds become seconds, -1 no limit, and compactions write so many entries or so many bytes."""
+        config = BookieConfig(
+            gc_wait_time=60_000, minor_compaction_max_time_millis=-1, major_compaction_max_time_millis=5000,
+            use_target_entry_log_size_for_gc=True, compaction_rate=7, scan_rate_by_bytes=9,
+        )  # fmt: skip
+        options = settings.maintenance_options(config)
+        collector = options.collector
+        self.assertEqual((collector.wait_time, collector.target_size), (60, 1 << 30))
+        self.assertEqual((collector.minor.max_time, collector.major.max_time), (None, 5))
+        self.assertEqual(options.rates["compaction-write"], Rate(7))
+        self.assertEqual(options.rates["scan"], Rate(bytes=9))
+        by_bytes = BookieConfig(is_throttle_by_bytes=True, gc_metadata_op_rate_limit=-1)
+        rates = settings.throttle_rates(by_bytes)
+        self.assertEqual(rates["compaction-write"], Rate(bytes=1_000_000))
+        self.assertEqual(rates["gc-metadata"], Rate())

@@ -17,7 +17,6 @@ from bookkeeper_twisted.errors import (
 )
 from bookkeeper_twisted.model import LedgerState
 
-from ...bounds import until
 from .quorum_case import QuorumTestCase
 
 
@@ -125,7 +124,7 @@ class DuringAChangeTests(QuorumTestCase):
         self.ledgers.losing = [(False, MetadataError("down"))] * 10
         self.bookies.answer("b1")
         self.bookies.answer("b2")
-        for _ in until(lambda: not self.ledgers.gate, 100):
+        while self.ledgers.gate:
             self.ledgers.open()
         self.assertEqual(([type(e) for e in self.ends], self.completed), ([MetadataError], []))
 

@@ -1,0 +1,171 @@
+"""Compacts the entry logs of one ledger directory, step by step, behind speed limits."""
+
+from collections.abc import Sequence
+
+import attrs
+from twisted.internet.defer import Deferred
+from twisted.internet.interfaces import IReactorTime
+from twisted.logger import Logger
+
+from ...errors import LogDamageError
+from ...metrics import MaintenanceMetrics
+from ...storage.maintenance.copying import STEP_BYTES, LogCopy
+from ...storage.maintenance.plan import LogUsage, candidates, groups
+from ...throttle import Throttle
+from .lanes import MaintainedDirectory
+
+_COMMIT_ROWS = 500
+_LEAST_STEP = 64 * 1024
+
+
+@attrs.define
+class Progress:
+    """How far a compaction has come.
+
+    :ivar done: bytes copied.
+    :ivar left: bytes to copy.
+    :ivar began: time of the beginning.
+    """
+
+    began: float
+    done: int = 0
+    left: int = 0
+
+    def eta(self, now: float) -> float | None:
+        """Seconds until the end at the speed so far, None before anything is known of it."""
+        elapsed = now - self.began
+        return self.left * elapsed / self.done if self.done else None
+
+
+@attrs.frozen
+class CompactionOrder:
+    """What one run of the compaction does.
+
+    :ivar threshold: logs with a smaller live share are compacted.
+    :ivar target_size: a smaller log counts as if it had this size; 0: as it is.
+    :ivar max_time: seconds after which no further group of logs is begun; None: no limit.
+    """
+
+    threshold: float
+    target_size: int = 0
+    max_time: float | None = None
+
+
+class Compactor:
+    """The compaction of one directory.
+
+    :ivar progress: of the run, None while there is none.
+    :ivar suspended: set by :meth:`suspend`.
+    """
+
+    _log = Logger()
+
+    def __init__(
+        self, directory: MaintainedDirectory, clock: IReactorTime, reads: Throttle, writes: Throttle,
+        metrics: MaintenanceMetrics,
+    ) -> None:  # fmt: skip
+        self.progress: Progress | None = None
+        self.suspended = False
+        self._directory = directory
+        self._clock = clock
+        self._reads = reads
+        self._writes = writes
+        self._metrics = metrics
+        self._resumed: Deferred[None] | None = None
+
+    def suspend(self) -> None:
+        """Pause at the next step."""
+        self.suspended = True
+
+    def resume(self) -> None:
+        """Go on."""
+        self.suspended = False
+        resumed, self._resumed = self._resumed, None
+        if resumed is not None:
+            resumed.callback(None)
+
+    async def run(self, order: CompactionOrder) -> None:
+        """Compact what the order names.  Cancelled, it leaves everything as it was before the group at work.
+
+        :raises bookkeeper_twisted.errors.StorageError: index or disk failed.
+        :raises OSError: the disk failed, or is full.
+        """
+        progress = self.progress = Progress(self._clock.seconds())
+        try:
+            chosen = await self._candidates(order)
+            progress.left = sum(log.live for log in chosen)
+            for group in groups(chosen, self._directory.storage.log.size_limit):
+                if order.max_time is not None and self._clock.seconds() - progress.began >= order.max_time:
+                    break
+                await self._compact_whole([log.log_id for log in group])
+        finally:
+            self.progress = None
+
+    async def _candidates(self, order: CompactionOrder) -> list[LogUsage]:
+        space = self._directory.space
+        sealed = await self._directory.on_flush_lane(space.sealed_logs)
+        usage = await self._directory.on_lane(space.usage, sealed)
+        whole = [log for log in usage if log.log_id not in self._directory.damaged]
+        return candidates(whole, order.threshold, order.target_size)
+
+    async def _compact_whole(self, sources: Sequence[int]) -> None:
+        """Compacts a group of logs; without the damaged ones, if there are some among them."""
+        left = list(sources)
+        while left:
+            try:
+                return await self._compact(left)
+            except LogDamageError as damage:
+                self._directory.damaged[damage.log_id] = str(damage)
+                self._metrics.damaged_logs.value += 1
+                self._log.critical(
+                    "DAMAGE: {damage}; the log is kept as it is and not compacted", damage=damage, log_id=damage.log_id
+                )
+                left.remove(damage.log_id)
+
+    async def _compact(self, sources: Sequence[int]) -> None:
+        directory = self._directory
+        after, is_last = (-1, -1), False
+        while not is_last:
+            log_id = await directory.on_flush_lane(directory.storage.log.reserve)
+            copy = await directory.on_lane(LogCopy, directory.fs, directory.storage, sources, log_id, after)
+            try:
+                await self._copy(copy)
+                if copy.rows:
+                    await directory.on_lane(copy.finish)
+            finally:
+                await directory.on_lane(copy.abandon)
+            for begin in range(0, len(copy.rows), _COMMIT_ROWS):
+                rows = copy.rows[begin : begin + _COMMIT_ROWS]
+                await directory.on_flush_lane(directory.storage.commit_moved, rows, frozenset(sources))
+            directory.storage.moved()
+            after, is_last = copy.after, copy.is_last
+
+    async def _copy(self, copy: LogCopy) -> None:
+        on_lane = self._directory.on_lane
+        while (step := await on_lane(copy.next_step, self._step_bytes())) is not None:
+            await self._reads.acquire(step.n_bytes, step.n_entries)
+            await self._pause()
+            await on_lane(copy.read, step)
+            if copy.waiting_bytes:
+                await self._write(copy)
+            if self.progress is not None:
+                self.progress.done += step.n_bytes
+                self.progress.left = max(self.progress.left - step.n_bytes, 0)
+            self._metrics.compacted_bytes.value += step.n_bytes
+        copy.end_reading()
+        if copy.waiting_bytes:
+            await self._write(copy)
+
+    async def _write(self, copy: LogCopy) -> None:
+        await self._writes.acquire(copy.waiting_bytes, copy.waiting_entries)
+        await self._directory.on_lane(copy.write)
+
+    def _step_bytes(self) -> int:
+        """A quarter of what the slower limit grants in a second, so that the work is even."""
+        limits = [throttle.rate.bytes for throttle in (self._reads, self._writes) if throttle.rate.bytes]
+        return max(_LEAST_STEP, min(STEP_BYTES, *(int(limit / 4) for limit in limits))) if limits else STEP_BYTES
+
+    async def _pause(self) -> None:
+        while self.suspended:
+            self._resumed = Deferred()
+            await self._resumed

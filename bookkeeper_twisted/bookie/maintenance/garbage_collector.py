@@ -1,0 +1,319 @@
+"""When garbage is collected and logs are compacted, and how an operator steps in."""
+
+from collections.abc import Coroutine, Sequence
+from typing import Any, TypeVar
+
+import attrs
+from twisted.internet.defer import CancelledError, Deferred, DeferredList
+from twisted.internet.interfaces import IDelayedCall, IReactorTime
+from twisted.logger import Logger
+
+from ...errors import BookKeeperError
+from ...instruments import Counter
+from ...metrics import MaintenanceMetrics
+from .compactor import CompactionOrder, Compactor, Progress
+from .ledger_collector import LedgerCollector
+from .log_collector import LogCollector
+
+T = TypeVar("T")
+
+
+@attrs.frozen
+class CompactionKind:
+    """Major or minor compaction.
+
+    :ivar threshold: live share below which a log is compacted; 0 disables it.
+    :ivar interval: seconds between two of them; 0 disables it.
+    :ivar max_time: seconds after which no further group of logs is begun; None: no limit.
+    """
+
+    threshold: float
+    interval: float
+    max_time: float | None = None
+
+    @property
+    def enabled(self) -> bool:
+        return self.threshold > 0 and self.interval > 0
+
+
+@attrs.frozen
+class CollectorOptions:
+    """Settings of :class:`GarbageCollector`, with Apache's defaults.
+
+    :ivar wait_time: seconds between two runs.
+    :ivar force_allowed: a forced run compacts although periodic compaction is disabled.
+    :ivar target_size: smaller logs count as if they had this size; 0: as they are.
+    :ivar forced_when_full: a disk that is full, or almost, forces a run, in the place of ending compactions.
+    """
+
+    wait_time: float = 600.0
+    minor: CompactionKind = CompactionKind(0.2, 3600)
+    major: CompactionKind = CompactionKind(0.8, 86400)
+    force_allowed: bool = False
+    target_size: int = 0
+    forced_when_full: bool = False
+
+
+@attrs.define
+class CollectorState:
+    """What the garbage collector does and has done.
+
+    :ivar phase: ``idle``, ``ledgers``, ``logs``, ``major compaction`` or ``minor compaction``.
+    :ivar forced: whether the run at work was forced.
+    :ivar majors, minors: compactions so far; ``last_major``, ``last_minor``: when they ended, None for never.
+    :ivar suspended_major, suspended_minor: by an operator.
+    :ivar deleted_ledgers: so far.
+    :ivar runs, failures: of all runs so far; ``last_failure``: the text of the last one.
+    """
+
+    phase: str = "idle"
+    forced: bool = False
+    majors: int = 0
+    minors: int = 0
+    last_major: float | None = None
+    last_minor: float | None = None
+    suspended_major: bool = False
+    suspended_minor: bool = False
+    deleted_ledgers: int = 0
+    runs: int = 0
+    failures: int = 0
+    last_failure: str = ""
+
+
+@attrs.frozen
+class _Request:
+    """A run that is wanted: by the timer, or forced."""
+
+    forced: bool = False
+    major: bool = True
+    minor: bool = True
+
+
+class GarbageCollector:
+    """One run at a time: leftovers, deleted ledgers, logs, compaction, logs again.
+
+    :param logs, compactors: of each directory.
+    """
+
+    _log = Logger()
+
+    def __init__(
+        self, clock: IReactorTime, ledgers: LedgerCollector, logs: Sequence[LogCollector],
+        compactors: Sequence[Compactor], metrics: MaintenanceMetrics, options: CollectorOptions,
+    ) -> None:  # fmt: skip
+        self.state = CollectorState()
+        self._clock = clock
+        self._ledgers = ledgers
+        self._logs = logs
+        self._compactors = compactors
+        self._metrics = metrics
+        self._options = options
+        self._began = clock.seconds()
+        self._timer: IDelayedCall | None = None
+        self._running: Deferred[None] | None = None
+        self._compacting: list[Deferred[None]] = []
+        self._waiting: list[tuple[_Request, Deferred[None] | None]] = []
+        self._disk_stops_major = self._disk_stops_minor = False
+        self._stopped = True
+        metrics.watch(self._done, self._left)
+
+    # -- control --
+
+    def start(self) -> None:
+        """Run every ``wait_time`` seconds, counted from the end of the run before."""
+        self._stopped = False
+        self._began = self._clock.seconds()
+        self._wait()
+
+    async def stop(self) -> None:
+        """Cancel what is at work and what waits, and wait for its end."""
+        self._stopped = True
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+        waiting, self._waiting = self._waiting, []
+        for _, result in waiting:
+            if result is not None:
+                result.cancel()
+        running = self._running
+        if running is not None:
+            ended: Deferred[None] = Deferred()
+            running.addBoth(ended.callback)
+            running.cancel()
+            await ended
+
+    def force(self, major: bool = True, minor: bool = True) -> "Deferred[None]":
+        """Run now, or after the run at work; fires at its end.
+
+        :param major, minor: which compactions are forced, too.
+        """
+        result: Deferred[None] = Deferred()
+        self._waiting.append((_Request(True, major, minor), result))
+        self._begin_waiting()
+        return result
+
+    def suspend_compaction(self, major: bool = True, minor: bool = True) -> None:
+        """Pause compactions of these kinds, the one at work too."""
+        self.state.suspended_major |= major
+        self.state.suspended_minor |= minor
+        self._apply_suspension()
+
+    def resume_compaction(self, major: bool = True, minor: bool = True) -> None:
+        """Allow compactions of these kinds again."""
+        self.state.suspended_major &= not major
+        self.state.suspended_minor &= not minor
+        self._apply_suspension()
+
+    def cancel(self) -> None:
+        """End the compaction at work; what it had not finished is as if it had not begun."""
+        for compacting in list(self._compacting):
+            compacting.cancel()
+
+    def progress(self) -> Sequence[Progress]:
+        """Of the compactions at work, one for each directory."""
+        return [compactor.progress for compactor in self._compactors if compactor.progress is not None]
+
+    def disk_changed(self, almost_full: bool, full: bool) -> None:
+        """React to the space of the disks, as Apache's bookie does.
+
+        Almost full ends major compactions, full all of them; or both force a run (``forced_when_full``).
+        """
+        if self._options.forced_when_full:
+            if (almost_full or full) and not self._waiting and self._running is None:
+                self.force().addErrback(lambda failure: failure.trap(CancelledError))
+            return
+        self._disk_stops_major, self._disk_stops_minor = almost_full or full, full
+        if full or (almost_full and self.state.phase == "major compaction"):
+            self.cancel()
+
+    # -- runs --
+
+    def _wait(self) -> None:
+        if not self._stopped and self._timer is None:
+            self._timer = self._clock.callLater(self._options.wait_time, self._timed)
+
+    def _timed(self) -> None:
+        self._timer = None
+        self._waiting.append((_Request(), None))
+        self._begin_waiting()
+
+    def _begin_waiting(self) -> None:
+        if self._running is not None or not self._waiting or self._stopped:
+            return
+        request, result = self._waiting.pop(0)
+        self._running = Deferred.fromCoroutine(self._run(request))
+        self._running.addBoth(lambda _: self._ended(result))
+
+    def _ended(self, result: "Deferred[None] | None") -> None:
+        self._running = None
+        self.state.phase, self.state.forced = "idle", False
+        if result is not None and not result.called:
+            result.callback(None)
+        self._begin_waiting()
+        if self._running is None:
+            self._wait()
+
+    async def _run(self, request: _Request) -> None:
+        began = self._clock.seconds()
+        self.state.forced = request.forced
+        self.state.runs += 1
+        failures = self.state.failures
+        try:
+            await self._collect(request)
+        except CancelledError:
+            self._log.info("a garbage collection was cancelled")
+        except Exception as error:
+            self._failed(error)
+            self._log.failure("a garbage collection ended in a way it should not")
+        series = self._metrics.run.success if failures == self.state.failures else self._metrics.run.failure
+        series.record((self._clock.seconds() - began) * 1000)
+
+    def _failed(self, error: BaseException) -> None:
+        self.state.failures += 1
+        self.state.last_failure = str(error)
+        self._log.error("a part of a garbage collection failed: {error}", error=error)
+
+    async def _collect(self, request: _Request) -> None:
+        """A part that fails does not keep the others from being done: a directory, or metadata."""
+        self.state.phase = "logs"
+        for logs in self._logs:
+            await self._tried(logs.clean())
+        self.state.phase = "ledgers"
+        self.state.deleted_ledgers += await self._tried(self._ledgers.run()) or 0
+        await self._collect_logs(self._metrics.reclaimed_by_deletion)
+        await self._compact(request)
+
+    async def _tried(self, work: "Coroutine[Deferred[Any], Any, T]") -> T | None:
+        try:
+            return await work
+        except (BookKeeperError, OSError) as error:
+            self._failed(error)
+            return None
+
+    async def _collect_logs(self, reclaimed: Counter) -> None:
+        self.state.phase = "logs"
+        for logs in self._logs:
+            reclaimed.value += await self._tried(logs.run()) or 0
+
+    async def _compact(self, request: _Request) -> None:
+        state, now = self.state, self._clock.seconds()
+        if self._is_due(self._options.major, request, request.major, state.last_major, now, self._stops_major):
+            await self._compact_as("major compaction", self._options.major)
+            state.majors += 1
+            state.last_major = state.last_minor = self._clock.seconds()
+            self._metrics.majors.value += 1
+        elif self._is_due(self._options.minor, request, request.minor, state.last_minor, now, self._stops_minor):
+            await self._compact_as("minor compaction", self._options.minor)
+            state.minors += 1
+            state.last_minor = self._clock.seconds()
+            self._metrics.minors.value += 1
+
+    @property
+    def _stops_major(self) -> bool:
+        return self.state.suspended_major or self._disk_stops_major
+
+    @property
+    def _stops_minor(self) -> bool:
+        return self.state.suspended_minor or self._disk_stops_minor
+
+    def _is_due(
+        self, kind: CompactionKind, request: _Request, wanted: bool, last: float | None, now: float, stopped: bool
+    ) -> bool:
+        if stopped or not wanted:
+            return False
+        if request.forced:
+            return kind.enabled or (self._options.force_allowed and kind.threshold > 0)
+        return kind.enabled and now - (self._began if last is None else last) >= kind.interval
+
+    async def _compact_as(self, phase: str, kind: CompactionKind) -> None:
+        """All directories at the same time; one that fails does not end the others."""
+        began = self._clock.seconds()
+        self.state.phase = phase
+        order = CompactionOrder(kind.threshold, self._options.target_size, kind.max_time)
+        self._compacting = [Deferred.fromCoroutine(compactor.run(order)) for compactor in self._compactors]
+        outcomes: Sequence[tuple[bool, Any]] = await DeferredList(self._compacting, consumeErrors=True)
+        self._compacting = []
+        if self._stopped:
+            raise CancelledError
+        for succeeded, outcome in outcomes:
+            if not succeeded and outcome.check(CancelledError) is None:
+                self._failed(outcome.value)
+        self._metrics.compaction.success.record((self._clock.seconds() - began) * 1000)
+        await self._collect_logs(self._metrics.reclaimed_by_compaction)
+
+    def _apply_suspension(self) -> None:
+        phase, state = self.state.phase, self.state
+        paused = (phase == "major compaction" and state.suspended_major) or (
+            phase == "minor compaction" and state.suspended_minor
+        )
+        for compactor in self._compactors:
+            if paused:
+                compactor.suspend()
+            else:
+                compactor.resume()
+
+    def _done(self) -> float:
+        return sum(progress.done for progress in self.progress())
+
+    def _left(self) -> float:
+        return sum(progress.left for progress in self.progress())

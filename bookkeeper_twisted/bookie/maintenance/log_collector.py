@@ -1,0 +1,56 @@
+"""Removes the entry logs of one ledger directory that no index row refers to."""
+
+from twisted.logger import Logger
+
+from ...errors import StorageError
+from ...metrics import MaintenanceMetrics
+from ...throttle import Throttle
+from .lanes import MaintainedDirectory
+
+
+class LogCollector:
+    """See the module docstring.
+
+    :param scan: limit of the checks before a removal.
+    """
+
+    _log = Logger()
+
+    def __init__(self, directory: MaintainedDirectory, scan: Throttle, metrics: MaintenanceMetrics) -> None:
+        self._directory = directory
+        self._scan = scan
+        self._metrics = metrics
+
+    async def clean(self) -> None:
+        """Remove what a compaction left behind that was cut off; none may be at work."""
+        await self._directory.on_lane(self._directory.space.remove_left_over)
+
+    async def run(self) -> int:
+        """Remove every log without live bytes.
+
+        :returns: the bytes that were freed.
+        """
+        space = self._directory.space
+        sealed = await self._directory.on_flush_lane(space.sealed_logs)
+        usage = await self._directory.on_lane(space.usage, sealed)
+        freed = 0
+        for log in usage:
+            if not log.live and log.log_id not in self._directory.damaged:
+                freed += await self._remove(log.log_id)
+        active = [log for log in usage if log.live]
+        live, used = sum(log.live for log in active), sum(log.size for log in usage) - freed
+        self._metrics.measured(self._directory.number, len(active), live, max(used, 0))
+        return freed
+
+    async def _remove(self, log_id: int) -> int:
+        on_lane = self._directory.on_lane
+        checks = self._directory.space.checks(log_id)
+        try:
+            while (read := await on_lane(checks.step)) is not None:
+                await self._scan.acquire(*read)
+            return await on_lane(self._directory.space.remove, log_id)
+        except (StorageError, OSError) as error:
+            self._directory.damaged[log_id] = str(error)
+            self._metrics.not_removed.value += 1
+            self._log.critical("DAMAGE: an entry log is kept: {error}", error=error, log_id=log_id)
+            return 0

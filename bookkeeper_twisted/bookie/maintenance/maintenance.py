@@ -1,0 +1,87 @@
+"""All background work of a bookie, put together."""
+
+from collections.abc import Awaitable, Callable, Mapping
+from types import MappingProxyType
+
+import attrs
+from twisted.internet.interfaces import IReactorTime
+
+from ...instruments import Instruments
+from ...metadata.interfaces import ILedgerManager
+from ...metrics import MaintenanceMetrics
+from ...storage.interfaces import IFileSystem
+from ...storage.ledger_storage import LedgerStorage
+from ...throttle import Rate, Throttles
+from ..engine import Engine
+from ..interfaces import IStorageExecutor
+from .compactor import Compactor
+from .garbage_collector import CollectorOptions, GarbageCollector
+from .lanes import MaintainedDirectory
+from .ledger_collector import LedgerCollector
+from .log_collector import LogCollector
+
+COMPACTION_READ = "compaction-read"
+COMPACTION_WRITE = "compaction-write"
+SCAN = "scan"
+GC_METADATA = "gc-metadata"
+
+
+@attrs.frozen
+class MaintenanceOptions:
+    """Settings of all background work.
+
+    :ivar rates: speed limits at the start, by name.
+    """
+
+    collector: CollectorOptions = attrs.field(factory=CollectorOptions)
+    rates: Mapping[str, Rate] = attrs.field(factory=dict)
+
+
+@attrs.frozen
+class Cluster:
+    """What the collection of ledgers has to know of the cluster.
+
+    :ivar ledgers: of its metadata store.
+    :ivar instance_id: asks the store for its id.
+    :ivar expected_id: the id in the bookie's cookie.
+    """
+
+    ledgers: ILedgerManager
+    instance_id: Callable[[], Awaitable[str]]
+    expected_id: str
+
+
+class Maintenance:
+    """The background services of one bookie, started and stopped as one.
+
+    :ivar throttles: their speed limits.
+    :ivar collector: garbage collection and compaction.
+    """
+
+    def __init__(
+        self, fs: IFileSystem, storage: LedgerStorage, engine: Engine, executor: IStorageExecutor, clock: IReactorTime,
+        cluster: Cluster, options: MaintenanceOptions, instruments: Instruments | None = None,
+        labels: Mapping[str, str] = MappingProxyType({}),
+    ) -> None:  # fmt: skip
+        instruments = instruments or Instruments()
+        metrics = MaintenanceMetrics(instruments, labels)
+        throttles = self.throttles = Throttles(clock, options.rates, instruments)
+        self.directories = [
+            MaintainedDirectory(fs, directory, number, executor) for number, directory in enumerate(storage.directories)
+        ]
+        ledgers = LedgerCollector(
+            engine.bookie, storage, cluster.ledgers, cluster.instance_id, cluster.expected_id,
+            engine.checkpointer.checkpoint, clock, throttles.get(GC_METADATA), metrics,
+        )  # fmt: skip
+        logs = [LogCollector(directory, throttles.get(SCAN), metrics) for directory in self.directories]
+        reads, writes = throttles.get(COMPACTION_READ), throttles.get(COMPACTION_WRITE)
+        compactors = [Compactor(directory, clock, reads, writes, metrics) for directory in self.directories]
+        self.collector = GarbageCollector(clock, ledgers, logs, compactors, metrics, options.collector)
+
+    def start(self) -> None:
+        """Begin."""
+        self.collector.start()
+
+    async def stop(self) -> None:
+        """Cancel what is at work and wait for its end."""
+        await self.collector.stop()

@@ -1,0 +1,182 @@
+"""A bookie with its background work on a simulated disk, and the check of what is left after a crash.
+
+Beside the facts of :mod:`tests.bookie.crash_life`: ``("deleted", ledger)``, metadata does not know it any more.
+"""
+
+from collections.abc import AsyncIterator, Callable, Sequence
+
+from twisted.internet.task import Clock
+
+from bookkeeper_twisted.bookie.maintenance.garbage_collector import CollectorOptions, CompactionKind
+from bookkeeper_twisted.bookie.maintenance.maintenance import Cluster, Maintenance, MaintenanceOptions
+from bookkeeper_twisted.errors import LedgerFencedError, NoSuchLedgerMetadataError
+from bookkeeper_twisted.storage.ledger_dirs import entry_log_ids
+from bookkeeper_twisted.testing.disk.crash import Facts
+from bookkeeper_twisted.testing.disk.sim_disk import SimDisk
+
+from ..crash_life import KEY, Life, Parts, check_nothing_foreign, found_entry, run
+
+OPTIONS = MaintenanceOptions(CollectorOptions(major=CompactionKind(0.9, 1e9), minor=CompactionKind(0.2, 1e9)))
+
+
+class Ledgers:
+    """The ledgers that metadata knows: all but the deleted ones.
+
+    :ivar listed: how many ids a listing gives before it ends; None: all.
+    """
+
+    def __init__(self, deleted: Callable[[], set[int]], listed: int | None = None) -> None:
+        self.deleted = deleted
+        self.listed = listed
+        self.read_ids: list[int] = []
+        self.calls: list[str] = []
+
+    async def sync(self) -> None:
+        """Nothing lags behind."""
+        self.calls.append("sync")
+
+    async def read(self, ledger_id: int) -> object:
+        """Anything, if it exists."""
+        self.calls.append("read")
+        self.read_ids.append(ledger_id)
+        if ledger_id in self.deleted():
+            raise NoSuchLedgerMetadataError(str(ledger_id))
+        return object()
+
+    async def ledger_ids(self, first: int, last: int) -> AsyncIterator[int]:
+        """Ids in a range."""
+        self.calls.append("list")
+        ids = [ledger_id for ledger_id in range(first, last + 1) if ledger_id not in self.deleted()]
+        for ledger_id in ids[: self.listed]:
+            yield ledger_id
+
+
+def deleted_in(facts: Facts) -> set[int]:
+    """The ledgers that metadata doesn't know any more."""
+    return {fact[1] for fact in facts if fact[0] == "deleted"}
+
+
+class MaintainedLife(Life):
+    """One process, with its background work."""
+
+    def __init__(
+        self, disk: SimDisk, facts: Facts, parts: Parts, ledgers: Ledgers | None = None,
+        options: MaintenanceOptions = OPTIONS,
+    ) -> None:  # fmt: skip
+        super().__init__(disk, facts, parts)
+        self.disk = disk
+        self.ledgers = ledgers or Ledgers(lambda: deleted_in(self.facts))
+        self.cluster_id = "instance"
+        cluster = Cluster(self.ledgers, self._instance_id, "instance")  # type: ignore[arg-type]
+        self.clock = Clock()
+        self.maintenance = Maintenance(
+            disk, self.store.storage, self.engine, self.executor, self.clock, cluster, options
+        )
+        self.maintenance.start()
+
+    async def _instance_id(self) -> str:
+        return self.cluster_id
+
+    def log_sizes(self) -> list[int]:
+        """The sizes of all entry logs."""
+        paths = [
+            f"{directory.path}/{log_id:x}.log"
+            for directory, log_ids in zip(self.store.storage.directories, self.logs(), strict=True)
+            for log_id in log_ids
+        ]
+        return [self.disk.open(path).size() for path in paths]
+
+    def delete(self, *ledger_ids: int) -> None:
+        """Delete ledgers from metadata."""
+        self.facts += [("deleted", ledger_id) for ledger_id in ledger_ids]
+
+    def collect(self) -> None:
+        """One forced run of the garbage collection, major compaction included."""
+        self.maintenance.collector.force()
+        self.drain()
+
+    def logs(self) -> list[list[int]]:
+        """The entry logs of each directory."""
+        return [entry_log_ids(self.disk, directory.path) for directory in self.store.storage.directories]
+
+
+Script = Callable[[MaintainedLife], None]
+
+
+def maintained(*scripts: Script, parts: Parts | None = None) -> Callable[[SimDisk, Facts], None]:
+    """A workload: each script in a process of its own, killed at its end."""
+
+    def work(disk: SimDisk, facts: Facts) -> None:
+        for script in scripts:
+            script(MaintainedLife(disk, facts, parts or Parts()))
+            disk.kill()
+
+    return work
+
+
+def maintained_verifier(parts: Parts) -> Callable[[SimDisk, Facts], None]:
+    """The recovery: starts, checks every promise, collects garbage, checks again and looks for left-over files."""
+
+    def recover(disk: SimDisk, facts: Facts) -> None:
+        life = MaintainedLife(disk, list(facts), parts)
+        check_live(life, facts)
+        life.collect()
+        life.collect()  # the first run moves the last rows, so the second finds all logs sealed
+        check_live(life, facts)
+        check_deleted(life, facts)
+        check_files(life)
+
+    return recover
+
+
+def check_live(life: MaintainedLife, facts: Facts) -> None:
+    """:raises AssertionError: something acknowledged of a live ledger is lost, or a fence (S1, S3, S8, S9)."""
+    begun = {(fact[1], fact[2]): fact[3] for fact in facts if fact[0] == "begun"}
+    deleted = deleted_in(facts)
+    storage = life.store.storage
+    for kind, ledger_id, *rest in facts:
+        row = storage.ledger(ledger_id)
+        live = ledger_id not in deleted
+        if kind == "acked" and live and found_entry(life, ledger_id, rest[0]) != begun[ledger_id, rest[0]]:
+            raise AssertionError(f"acknowledged entry {ledger_id}/{rest[0]} is lost or changed")
+        if kind == "fenced" and not (row is not None and row.fenced) and (live or not storage.was_fenced(ledger_id)):
+            raise AssertionError(f"the fence of {ledger_id} is lost: {row}")
+    check_nothing_foreign(life, begun)
+
+
+def check_deleted(life: MaintainedLife, facts: Facts) -> None:
+    """:raises AssertionError: a deleted ledger is still known, or a fenced one takes adds again (S3)."""
+    fenced = {fact[1] for fact in facts if fact[0] == "fenced"}
+    for ledger_id in deleted_in(facts):
+        if life.store.storage.ledger(ledger_id) is not None:
+            raise AssertionError(f"ledger {ledger_id} is still known")
+        if ledger_id in fenced:
+            _check_refused(life, ledger_id)
+
+
+def _check_refused(life: MaintainedLife, ledger_id: int) -> None:
+    """A late recovery add does not bring the ledger back."""
+    outcome: list[Exception | None] = []
+    life.bookie.add(run(ledger_id, 99), KEY, True, False, False, lambda part, error: outcome.append(error))
+    life.drain()
+    if not isinstance(outcome[0], LedgerFencedError):
+        raise AssertionError(f"an add to the deleted, fenced ledger {ledger_id} ended with {outcome}")
+
+
+def check_files(life: MaintainedLife) -> None:
+    """:raises AssertionError: there are files that nothing needs, or damage was found."""
+    for directory, maintained in zip(life.store.storage.directories, life.maintenance.directories, strict=True):
+        names = [name for name in life.disk.list(directory.path) if name.endswith(".compacting")]
+        live = set(directory.index.live_bytes()) | {directory.log.active_log_id}
+        unneeded = set(entry_log_ids(life.disk, directory.path)) - live
+        if names or unneeded or maintained.damaged:
+            raise AssertionError(f"left over: {names} {unneeded}, damaged: {maintained.damaged}")
+
+
+def steps(life: MaintainedLife, turns: Sequence[int], ledgers: Sequence[int] = (1, 2, 3, 4)) -> None:
+    """Entries of some ledgers in turn, a checkpoint after each turn."""
+    for turn in turns:
+        for ledger_id in ledgers:
+            life.add(run(ledger_id, turn * 3, 3, size=150))
+        life.drain()
+        life.checkpoint()

@@ -1,0 +1,218 @@
+"""Deletion of ledgers and removal of logs by a bookie."""
+
+import errno
+
+from twisted.trial.unittest import SynchronousTestCase
+
+from bookkeeper_twisted.errors import (
+    LedgerFencedError,
+    MetadataError,
+    NoSuchLedgerError,
+    StorageError,
+)
+from bookkeeper_twisted.testing.disk.crash import Facts
+from bookkeeper_twisted.testing.disk.sim_disk import SimDisk
+
+from ..crash_life import KEY, Parts, found_entry, lac_packet, mixed, run
+from .crash_case import Ledgers, MaintainedLife, steps
+
+
+class CollectionCase(SynchronousTestCase):
+    """A bookie with four ledgers in three checkpoints."""
+
+    def setUp(self) -> None:
+        self.disk = SimDisk()
+        self.facts: Facts = []
+        self.start()
+        steps(self.life, range(3))
+
+    def start(self, ledgers: Ledgers | None = None) -> None:
+        """A new process on the same disk."""
+        self.disk.kill()
+        self.life = MaintainedLife(self.disk, self.facts, Parts(), ledgers)
+        self.storage = self.life.store.storage
+        self.collector = self.life.maintenance.collector
+
+    def add(self, ledger_id: int, entry_id: int, recovery: bool = False) -> Exception | None:
+        """The outcome of an add."""
+        outcome: list[Exception | None] = []
+        entries = run(ledger_id, entry_id)
+        self.life.bookie.add(entries, KEY, recovery, False, False, lambda part, error: outcome.append(error))
+        self.life.drain()
+        return outcome[0]
+
+    def fence(self, *ledger_ids: int) -> None:
+        for ledger_id in ledger_ids:
+            self.life.fence(ledger_id)
+        self.life.drain()
+
+
+class DeletedLedgerTests(CollectionCase):
+    """What a bookie forgets it forgets everywhere."""
+
+    def test_forgotten(self) -> None:
+        """A ledger that metadata does not know is unknown here after a collection, and after a restart."""
+        self.life.delete(2)
+        self.life.collect()
+        self.assertEqual(self.storage.ledger_ids(), [1, 3, 4])
+        self.failureResultOf(self.life.bookie.last_entry(2), NoSuchLedgerError)
+        self.assertEqual(self.collector.state.deleted_ledgers, 1)
+        self.start()
+        self.assertEqual(self.storage.ledger_ids(), [1, 3, 4])
+        self.assertEqual(self.storage.entry_ranges(1), [(0, 8)])
+
+    def test_journal_does_not_bring_it_back(self) -> None:
+        """A ledger whose entries are still in the journal is gone after a restart, fenced or not."""
+        for ledger_id in (5, 6):
+            self.life.add(run(ledger_id, 0, 3))
+        self.life.drain()
+        self.fence(6)
+        self.life.delete(5, 6)
+        self.life.collect()
+        self.start()
+        self.assertEqual(self.storage.ledger_ids(), [1, 2, 3, 4])
+
+    def test_fenced(self) -> None:
+        """S3: adds to a ledger that was fenced and deleted are refused with EFENCED, also after a restart; reads
+        say that there is no such ledger."""
+        self.fence(2)
+        self.life.delete(2)
+        self.life.collect()
+        for _ in range(2):
+            self.assertIsInstance(self.add(2, 9), LedgerFencedError)
+            self.assertIsInstance(self.add(2, 9, recovery=True), LedgerFencedError)
+            (error,) = self.successResultOf(self.life.bookie.load([(2, 0, 100)]))
+            self.assertIsInstance(error, NoSuchLedgerError)
+            self.failureResultOf(self.life.bookie.set_explicit_lac(2, KEY, lac_packet(2, 3)), LedgerFencedError)
+            self.successResultOf(self.life.bookie.fence(2, KEY))
+            self.assertIsNone(self.storage.ledger(2))
+            self.start()
+
+    def test_fenced_in_a_mixed_run(self) -> None:
+        """Entries of a deleted, fenced ledger in a mixed run are refused, the others are taken."""
+        self.fence(2)
+        self.life.delete(2)
+        self.life.collect()
+        outcome: list[tuple[int, Exception | None]] = []
+        entries = mixed((1, 9), (2, 9), (3, 9))
+        self.life.bookie.add(
+            entries, KEY, False, False, False,
+            lambda part, error: outcome.append((part.ledger_id, error)),  # type: ignore[union-attr]
+        )  # fmt: skip
+        self.life.drain()
+        refused = [ledger_id for ledger_id, error in outcome if error is not None]
+        self.assertEqual(refused, [2])
+
+    def test_unfenced(self) -> None:
+        """A late add to a deleted ledger that was not fenced begins a new one, which the next collection deletes."""
+        self.life.delete(2)
+        self.life.collect()
+        self.assertIsNone(self.add(2, 9))
+        self.assertEqual(self.storage.entry_ranges(2), [(9, 9)])
+        self.life.collect()
+        self.assertIsNone(self.storage.ledger(2))
+
+    def test_being_fenced(self) -> None:
+        """A ledger whose fence is under way stays until the next collection."""
+        self.life.delete(2)
+        self.life.bookie.fence(2, KEY)
+        self.assertEqual(self.life.bookie.forget([2, 3], 1), [3])
+        self.life.drain()
+        self.assertEqual(self.life.bookie.forget([2], 1), [2])
+
+    def test_waits_end(self) -> None:
+        """A wait for a LAC of a deleted ledger ends."""
+        waiting = self.life.bookie.wait_lac(2, 100, 60)
+        self.life.drain()
+        self.life.bookie.forget([2], 1)
+        self.assertIsNone(self.successResultOf(waiting))
+
+
+class _Failing(Ledgers):
+    """Metadata that cannot be read from some ledger on."""
+
+    async def read(self, ledger_id: int) -> object:
+        if ledger_id >= 3:
+            raise MetadataError("lost")
+        return await super().read(ledger_id)
+
+
+class LiveLedgerTests(CollectionCase):
+    """S8: nothing live is deleted."""
+
+    def _kept(self) -> None:
+        self.life.collect()
+        self.assertEqual(self.storage.ledger_ids(), [1, 2, 3, 4])
+        self.assertIsNotNone(found_entry(self.life, 3, 0))
+
+    def test_listing_that_ends_early(self) -> None:
+        """A listing that lacks ledgers without an error deletes none: each is read by itself."""
+        ledgers = Ledgers(set, listed=1)
+        self.start(ledgers)
+        self._kept()
+        self.assertEqual(ledgers.read_ids, [2, 3, 4])
+
+    def test_failed_read(self) -> None:
+        """If a ledger's metadata cannot be read, it stays, and the ones found missing with it."""
+        self.start(_Failing(lambda: {1, 2, 3, 4}))
+        self._kept()
+        self.assertEqual((self.collector.state.failures, self.collector.state.last_failure), (1, "lost"))
+
+    def test_other_cluster(self) -> None:
+        """A store of another cluster, or an emptied one, deletes nothing."""
+        self.start(Ledgers(lambda: {1, 2, 3, 4}))
+        self.life.cluster_id = "another"
+        self._kept()
+        self.assertIn("another", self.collector.state.last_failure)
+
+    def test_metadata_is_synced(self) -> None:
+        """The store is brought up to date after the listing and before a ledger is read by itself."""
+        ledgers = Ledgers(lambda: {2})
+        self.start(ledgers)
+        self.life.collect()
+        self.assertEqual(ledgers.calls, ["list", "sync", "read"])
+
+
+class RemovalTests(CollectionCase):
+    """Entry logs that nothing refers to."""
+
+    def test_space_comes_back(self) -> None:
+        """When all ledgers are deleted, all sealed logs go, and the metrics say how much that was."""
+        self.life.delete(1, 2, 3, 4)
+        before = sum(self.life.log_sizes())
+        self.life.collect()
+        self.life.collect()
+        self.assertLessEqual(len(self.life.logs()[0]), 1)
+        self.assertGreater(before - sum(self.life.log_sizes()), 3000)
+
+    def test_damaged_row(self) -> None:
+        """A log stays if an index row of one of its ledgers is damaged: it may still be needed."""
+        self.life.delete(1)
+        index = self.storage.directories[0].index
+        rows = index.rows
+
+        def damaged(ledger_id: int, first: int = 0) -> object:
+            if ledger_id == 3:
+                raise StorageError("a row is damaged")
+            return rows(ledger_id, first)
+
+        index.rows = damaged  # type: ignore[method-assign,assignment]
+        before = self.life.logs()
+        self.life.collect()
+        self.assertEqual([log for log in before[0] if log not in self.life.logs()[0]], [])
+        self.assertIn("a row is damaged", str(self.life.maintenance.directories[0].damaged))
+
+    def test_left_over(self) -> None:
+        """The file of a compaction that was cut off goes with the next collection."""
+        self.disk.open("/ledgers0/current/ff.log.compacting", create=True)
+        self.life.collect()
+        self.assertFalse(self.disk.exists("/ledgers0/current/ff.log.compacting"))
+
+    def test_failed_removal(self) -> None:
+        """A log that cannot be removed is counted and kept; the others go."""
+        self.life.delete(1, 2, 3, 4)
+        self.disk.fail(errno.EIO, when=lambda op: op.name == "unlink" and op.path.endswith("/0.log"))
+        self.life.collect()
+        self.assertIn(0, self.life.logs()[0])
+        self.assertNotIn(1, self.life.logs()[0])
+        self.assertEqual(list(self.life.maintenance.directories[0].damaged), [0])

@@ -1,0 +1,268 @@
+"""When garbage is collected and logs are compacted, and how an operator steps in."""
+
+import errno
+
+from twisted.internet.defer import CancelledError, Deferred
+from twisted.trial.unittest import SynchronousTestCase
+
+from bookkeeper_twisted.bookie.maintenance.garbage_collector import CollectorOptions, CompactionKind
+from bookkeeper_twisted.bookie.maintenance.maintenance import COMPACTION_READ, COMPACTION_WRITE, MaintenanceOptions
+from bookkeeper_twisted.testing.disk.crash import Facts
+from bookkeeper_twisted.testing.disk.sim_disk import SimDisk
+from bookkeeper_twisted.throttle import Rate
+
+from ..crash_life import Parts
+from .crash_case import MaintainedLife, steps
+
+MAJOR = CompactionKind(0.9, 1000)
+MINOR = CompactionKind(0.3, 200)
+
+
+class CollectorCase(SynchronousTestCase):
+    """A bookie in whose logs half is dead."""
+
+    options = CollectorOptions(100, MINOR, MAJOR)
+
+    def setUp(self) -> None:
+        self.disk = SimDisk()
+        self.facts: Facts = []
+        self.start(self.options)
+        steps(self.life, range(3))
+        self.life.delete(1, 2)
+
+    def start(self, options: CollectorOptions, rate: Rate = Rate()) -> None:  # noqa: B008
+        """A new process."""
+        self.disk.kill()
+        rates = {COMPACTION_READ: rate, COMPACTION_WRITE: rate}
+        self.life = MaintainedLife(self.disk, self.facts, Parts(), options=MaintenanceOptions(options, rates))
+        self.collector = self.life.maintenance.collector
+        self.state = self.collector.state
+
+    def wait(self, seconds: float) -> None:
+        """Lets time pass, and what it brings happen."""
+        self.life.clock.advance(seconds)
+        self.life.drain()
+
+    @property
+    def counts(self) -> tuple[int, int, int]:
+        """Runs, major and minor compactions so far."""
+        return self.state.runs, self.state.majors, self.state.minors
+
+
+class TimingTests(CollectorCase):
+    """Intervals."""
+
+    def test_runs(self) -> None:
+        """A run begins ``gcWaitTime`` after the start, and after the end of the run before."""
+        self.wait(99)
+        self.assertEqual(self.counts, (0, 0, 0))
+        self.wait(1)
+        self.assertEqual(self.counts, (1, 0, 0))
+        self.wait(99)
+        self.assertEqual(self.counts, (1, 0, 0))
+        self.wait(1)
+        self.assertEqual(self.counts, (2, 0, 1))
+
+    def test_major(self) -> None:
+        """When a major compaction is due, it takes the place of a minor one and counts as one."""
+        for _ in range(10):
+            self.wait(100)
+        self.assertEqual(self.counts, (10, 1, 4))
+        self.assertEqual(self.state.last_minor, self.state.last_major)
+        self.wait(100)
+        self.assertEqual(self.counts, (11, 1, 4))
+
+    def test_disabled(self) -> None:
+        """A threshold or an interval of 0 disables a compaction, also for a forced run."""
+        for kind in (CompactionKind(0.0, 200), CompactionKind(0.3, 0)):
+            self.start(CollectorOptions(100, kind, CompactionKind(0.0, 1000)))
+            for _ in range(5):
+                self.wait(100)
+            self.life.collect()
+            self.assertEqual(self.counts, (6, 0, 0))
+
+    def test_force_allowed(self) -> None:
+        """With ``forceAllowCompaction``, a forced run compacts although no interval is set."""
+        self.start(CollectorOptions(100, CompactionKind(0.3, 0), CompactionKind(0.9, 0), force_allowed=True))
+        self.wait(1000)
+        self.life.collect()
+        self.assertEqual(self.counts, (2, 1, 0))
+
+    def test_stop(self) -> None:
+        """A stop ends the run at work and sets no timer; a run that waits is cancelled."""
+        running, waiting = self.collector.force(), self.collector.force()
+        self.life.executor.step()
+        stopped = Deferred.fromCoroutine(self.life.maintenance.stop())
+        self.failureResultOf(waiting, CancelledError)
+        self.life.drain()
+        self.successResultOf(stopped)
+        self.successResultOf(running)
+        self.assertEqual(self.life.clock.getDelayedCalls(), [])
+
+
+class ForceTests(CollectorCase):
+    """Forced runs."""
+
+    def test_force(self) -> None:
+        """A forced run does a major compaction at once, and its Deferred fires at the end."""
+        forced = self.collector.force()
+        self.assertNoResult(forced)
+        self.assertTrue(self.state.forced)
+        self.life.drain()
+        self.successResultOf(forced)
+        self.assertEqual(self.counts, (1, 1, 0))
+        self.assertEqual((self.state.phase, self.state.forced), ("idle", False))
+
+    def test_minor_alone(self) -> None:
+        """A run can be forced with a minor compaction alone, or with none."""
+        self.collector.force(major=False)
+        self.life.drain()
+        self.assertEqual(self.counts, (1, 0, 1))
+        self.collector.force(major=False, minor=False)
+        self.life.drain()
+        self.assertEqual(self.counts, (2, 0, 1))
+
+    def test_in_turn(self) -> None:
+        """A run that is forced during another one follows it."""
+        both = [self.collector.force(), self.collector.force(major=False)]
+        self.life.drain()
+        for each in both:
+            self.successResultOf(each)
+        self.assertEqual(self.counts, (2, 1, 1))
+
+
+class CompactionTests(CollectorCase):
+    """The compaction at work."""
+
+    def _begin(self, rate: Rate) -> None:
+        """A forced run up to the first step that waits for the speed limit."""
+        self.start(self.options, rate)
+        self.life.maintenance.throttles.find(COMPACTION_READ).acquire(10_000)
+        self.collector.force()
+        self.life.drain()
+        self.assertEqual(self.state.phase, "major compaction")
+
+    def test_progress(self) -> None:
+        """Done and left add up, and the time to the end follows from the speed."""
+        self._begin(Rate(bytes=1000))
+        (progress,) = self.collector.progress()
+        total = progress.left
+        self.assertGreater(total, 2000)
+        self.assertIsNone(progress.eta(self.life.clock.seconds()))
+        self.wait(10)
+        self.assertEqual(progress.done + progress.left, total)
+        for _ in range(100):
+            self.wait(1)
+        self.assertEqual((progress.done, progress.left), (total, 0))
+        self.assertEqual(self.collector.progress(), [])
+
+    def test_suspend(self) -> None:
+        """A suspended compaction does nothing until it is resumed, then ends well."""
+        self._begin(Rate(bytes=1000))
+        self.collector.suspend_compaction()
+        for _ in range(20):
+            self.wait(1)
+        self.assertEqual(self.counts, (1, 0, 0))
+        self.collector.resume_compaction()
+        for _ in range(20):
+            self.wait(1)
+        self.assertEqual(self.counts, (1, 1, 0))
+
+    def test_suspended_kind(self) -> None:
+        """While major compactions are suspended, a forced run does a minor one; ledgers and logs go on."""
+        self.collector.suspend_compaction(minor=False)
+        self.life.collect()
+        self.assertEqual(self.counts, (1, 0, 1))
+        self.assertEqual(self.state.deleted_ledgers, 2)
+
+    def test_cancel(self) -> None:
+        """A cancelled compaction leaves no file and every log; the next one does all of it."""
+        self._begin(Rate(bytes=1000))
+        before = self.life.logs()
+        self.collector.cancel()
+        self.life.drain()
+        names = self.disk.list("/ledgers0/current")
+        self.assertEqual([name for name in names if name.endswith(".compacting")], [])
+        self.assertEqual(self.life.logs(), before)
+        self.assertEqual(self.state.phase, "idle")
+        self.life.maintenance.throttles.find(COMPACTION_READ).change(Rate())
+        self.life.maintenance.throttles.find(COMPACTION_WRITE).change(Rate())
+        self.life.collect()
+        self.assertNotEqual(self.life.logs(), before)
+
+    def test_disk_full(self) -> None:
+        """A full disk ends the compaction at work and allows no other until there is space again."""
+        self._begin(Rate(bytes=1000))
+        self.collector.disk_changed(almost_full=True, full=True)
+        self.life.drain()
+        self.assertEqual(self.state.phase, "idle")
+        self.life.collect()
+        self.assertEqual(self.state.majors + self.state.minors, 1)  # the one that was ended
+        self.collector.disk_changed(almost_full=False, full=False)
+        self.life.maintenance.throttles.find(COMPACTION_READ).change(Rate())
+        self.life.maintenance.throttles.find(COMPACTION_WRITE).change(Rate())
+        self.life.collect()
+        self.assertEqual(self.state.majors, 2)
+
+    def test_almost_full(self) -> None:
+        """A disk that is almost full allows minor compactions only."""
+        self.collector.disk_changed(almost_full=True, full=False)
+        self.life.collect()
+        self.assertEqual(self.counts, (1, 0, 1))
+
+    def test_forced_when_full(self) -> None:
+        """With ``isForceGCAllowWhenNoSpace`` a full disk forces a run, compaction included."""
+        self.start(CollectorOptions(100, MINOR, MAJOR, forced_when_full=True))
+        self.collector.disk_changed(almost_full=True, full=False)
+        self.life.drain()
+        self.assertEqual(self.counts, (1, 1, 0))
+
+    def test_no_space_for_the_copy(self) -> None:
+        """A compaction that finds no space leaves no file, and is counted as a failure."""
+        self.disk.fail(errno.ENOSPC, when=lambda op: op.name == "pwrite" and "compacting" in op.path)
+        self.life.collect()
+        self.assertEqual(self.state.failures, 1)
+        names = self.disk.list("/ledgers0/current")
+        self.assertEqual([name for name in names if name.endswith(".compacting")], [])
+
+    def test_time_limit(self) -> None:
+        """No group of logs is begun after the time limit."""
+        self.start(CollectorOptions(100, MINOR, CompactionKind(0.9, 1000, max_time=0.0)))
+        before = self.life.logs()
+        self.life.collect()
+        self.assertEqual(self.life.logs(), before)
+
+    def test_damaged_log(self) -> None:
+        """A damaged log is reported and kept as it is; the others are compacted."""
+        file = self.disk.open("/ledgers0/current/0.log")
+        file.pwrite(b"\xff" * 40, 2200)  # among entries of ledger 3
+        size = file.size()
+        self.life.collect()
+        (damaged,) = self.life.maintenance.directories[0].damaged.items()
+        self.assertEqual(damaged[0], 0)
+        self.assertIn("/0.log offset", damaged[1])
+        self.assertEqual(self.disk.open("/ledgers0/current/0.log").size(), size)
+        self.assertNotIn(1, self.life.logs()[0])
+        self.life.collect()
+        self.assertIn(0, self.life.logs()[0])
+
+
+class DirectoryTests(SynchronousTestCase):
+    """Two ledger directories."""
+
+    def test_one_fails(self) -> None:
+        """A directory that cannot be read does not keep the other from being collected and compacted."""
+        disk = SimDisk()
+        facts: Facts = []
+        parts = Parts(n_ledger_dirs=2)
+        life = MaintainedLife(disk, facts, parts, options=MaintenanceOptions(CollectorOptions(100, MINOR, MAJOR)))
+        steps(life, range(3))
+        life.delete(1, 2)
+        before = life.logs()
+        disk.fail(errno.EIO, when=lambda op: op.name == "list" and op.path.startswith("/ledgers0"), times=100)
+        life.collect()
+        disk.heal()
+        after = life.logs()
+        self.assertEqual(after[0], before[0])
+        self.assertNotEqual(after[1], before[1])
+        self.assertGreater(life.maintenance.collector.state.failures, 0)

@@ -1,0 +1,102 @@
+"""The power is cut at every file operation of deletion, collection and compaction; planted bugs are noticed."""
+
+from twisted.trial.unittest import SynchronousTestCase
+
+from bookkeeper_twisted.testing.disk.crash import CrashReport, enumerate_crashes
+
+from ..crash_life import Parts, run
+from .crash_case import MaintainedLife, maintained, maintained_verifier, steps
+
+
+def delete_and_collect(life: MaintainedLife) -> None:
+    """A ledger is deleted, one is fenced and deleted, logs go, the others are compacted."""
+    steps(life, range(3))
+    life.fence(2)
+    life.drain()
+    life.delete(1, 2)
+    life.collect()
+    steps(life, range(3, 4), (3, 4))
+    life.delete(3)
+    life.collect()
+
+
+def overwritten(life: MaintainedLife) -> None:
+    """Entries are written again, as by a recovery, while their older copies are compacted."""
+    steps(life, range(3), (1, 2))
+    life.delete(2)
+    life.add(run(1, 2, 4, size=150), recovery=True)
+    life.drain()
+    life.checkpoint()
+    life.maintenance.collector.force()
+    for _ in range(12):
+        life.executor.step("maintenance-0")
+        life.executor.step("flush-0")
+    life.add(run(1, 0, 2, size=150), recovery=True)
+    life.checkpoint()
+    life.drain()
+
+
+def several_targets(life: MaintainedLife) -> None:
+    """What is live fills more than one new log, which the next collection compacts again."""
+    for turn in range(2):
+        for ledger_id in range(1, 6):
+            life.add(run(ledger_id, turn * 6, 6, size=220))
+        life.drain()
+        life.checkpoint()
+    life.delete(1, 5)
+    life.collect()
+    life.delete(3)
+    life.collect()
+
+
+def second_life(life: MaintainedLife) -> None:
+    """The next process collects what the one before had not."""
+    life.add(run(4, 40, 2))
+    life.drain()
+    life.collect()
+
+
+SCRIPTS = {
+    "delete and collect": ((delete_and_collect, second_life), Parts()),
+    "two directories": ((delete_and_collect,), Parts(n_journals=2, n_ledger_dirs=2)),
+    "overwritten": ((overwritten,), Parts()),
+    "several targets": ((several_targets,), Parts()),
+}
+
+
+def enumerate_script(name: str, whole: bool) -> CrashReport:
+    """Cut the power in a script.
+
+    :param whole: everywhere, and more often inside of recoveries; else at operations in ledger directories.
+    """
+    scripts, parts = SCRIPTS[name]
+    points = None if whole else lambda operation: operation.path.startswith("/ledgers")
+    return enumerate_crashes(
+        maintained(*scripts, parts=parts), maintained_verifier(parts), seed=1, subsets=8 if whole else 1,
+        second_every=10 if whole else 150, points=points,
+    )  # fmt: skip
+
+
+class MaintenanceCrashTests(SynchronousTestCase):
+    """Power cuts (safety 5.6); ``python -m tests.bookie.maintenance`` tries many more of them."""
+
+    def _check(self, name: str) -> None:
+        report = enumerate_script(name, whole=False)
+        self.assertEqual([str(violation) for violation in report.violations[:1]], [])
+        self.assertGreater(report.states, 200)
+
+    def test_delete_and_collect(self) -> None:
+        """Deletion, removal of logs and compaction lose nothing live and leave nothing behind (S3, S8)."""
+        self._check("delete and collect")
+
+    def test_two_directories(self) -> None:
+        """The same with two journals and two ledger directories."""
+        self._check("two directories")
+
+    def test_overwritten(self) -> None:
+        """A compaction never puts an older copy in the place of a newer one (S9)."""
+        self._check("overwritten")
+
+    def test_several_targets(self) -> None:
+        """A compaction into several logs, compacted again."""
+        self._check("several targets")

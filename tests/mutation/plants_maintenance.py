@@ -1,0 +1,64 @@
+"""Plants in the background work on what a bookie stores."""
+
+from .plant import Plant
+
+_CRASH = ["tests.bookie.maintenance.test_maintenance_crash.MaintenanceCrashTests.test_delete_and_collect"]
+_COPYING = ["tests.storage.maintenance.test_copying"]
+_COLLECTION = ["tests.bookie.maintenance.test_collection"]
+
+PLANTS = (
+    Plant(
+        "the index refers to a copy that is not synced", "storage/maintenance/copying.py",
+        "self._log.seal(self._fs)", "self._log._write_out()", _CRASH,
+    ),
+    Plant(
+        "the index refers to a copy whose name is not durable", "storage/maintenance/copying.py",
+        "        self._fs.rename(self._path + UNFINISHED_SUFFIX, self._path)\n"
+        "        self._fs.sync_directory(self._directory.path)\n",
+        "        self._fs.rename(self._path + UNFINISHED_SUFFIX, self._path)\n", _CRASH,
+    ),
+    Plant(
+        "old logs are removed before the index has the copies", "bookie/maintenance/compactor.py",
+        "            for begin in range(0, len(copy.rows), _COMMIT_ROWS):\n",
+        "            [await directory.on_lane(directory.space.remove, log_id) for log_id in sources]\n"
+        "            for begin in range(0, len(copy.rows), _COMMIT_ROWS):\n", _CRASH,
+    ),
+    Plant(
+        "a listing that ends early deletes what it lacks", "bookie/maintenance/ledger_collector.py",
+        "if not await self._exists(ledger_id)", "if True", _COLLECTION,
+    ),
+    Plant(
+        "a new log has no header", "storage/entry_log/writer.py",
+        "file.pwrite(layout.new_header(), 0)", "pass", ["tests.storage.maintenance.test_copying", *_CRASH],
+    ),
+    Plant(
+        "a copy takes the place of a newer one", "storage/index/rows.py",
+        "if row.log_id not in moved_from:", "if False:", _COPYING,
+    ),
+    Plant(
+        "damage is copied", "storage/maintenance/copying.py",
+        "if first_bad_block(row, len(data), 0, data) is not None or not run.ids_match():", "if not run.ids_match():",
+        _COPYING,
+    ),
+    Plant(
+        "a log goes although a row refers to it", "storage/maintenance/log_space.py",
+        "if row.log_id == self._log_id:", "if False:", ["tests.storage.maintenance.test_log_space"],
+    ),
+    Plant(
+        "the log that is written to counts as sealed", "storage/maintenance/log_space.py",
+        "if log_id != active]", "]", ["tests.storage.maintenance.test_log_space"],
+    ),
+    Plant(
+        "the fence of a deleted ledger is forgotten", "storage/ledger_states.py",
+        "        if row.fenced:\n            self._forgotten", "        if False:\n            self._forgotten", _COLLECTION,
+    ),
+    Plant(
+        "the journal brings a deleted, fenced ledger back", "bookie/lifecycle/replay.py",
+        "if self._storage.was_fenced(ledger_id):", "if False:", _COLLECTION,
+    ),
+    Plant(
+        "a deletion that failed is not done again", "storage/ledger_states.py",
+        "        if not succeeded:\n            self._deleted.update(ledger_ids)\n", "",
+        ["tests.storage.test_ledger_states", "tests.storage.test_ledger_storage"],
+    ),
+)  # fmt: skip
