@@ -355,6 +355,14 @@ class CookieExistsError(MetadataError):
     """A cookie is stored for the bookie already."""
 
 
+class NotUnderreplicatedError(MetadataError):
+    """The ledger has no mark of under-replication."""
+
+
+class LedgerLockedError(MetadataError):
+    """Another worker holds the replication lock of the ledger."""
+
+
 class BookieRegisteredError(MetadataError):
     """Another live session holds the bookie id."""
 

@@ -10,7 +10,7 @@ import operator
 import re
 import struct
 from bisect import bisect_right
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from enum import IntEnum, IntFlag
 from functools import lru_cache
 from itertools import accumulate, chain, compress, pairwise
@@ -120,6 +120,23 @@ class LedgerMetadata:
         """The bookies that keep the entry: the segment with the greatest start not above it."""
         starts = [s.first_entry_id for s in self.segments]
         return self.segments[max(bisect_right(starts, entry_id) - 1, 0)].bookies
+
+
+@attrs.frozen
+class UnderreplicatedLedger:
+    """The mark of a ledger that lacks replicas.
+
+    :ivar replicas: ids of the bookies that are missing; may be empty.
+    :ivar ctime: ms since the epoch, None if it is not stored.
+    """
+
+    replicas: tuple[str, ...] = ()
+    ctime: int | None = None
+
+    def with_replicas(self, replicas: Iterable[str], ctime: int | None) -> "UnderreplicatedLedger":
+        """Add replicas, and the time at which they were found missing; the same object if it names them all."""
+        missing = tuple(replica for replica in dict.fromkeys(replicas) if replica not in self.replicas)
+        return UnderreplicatedLedger(self.replicas + missing, ctime) if missing else self
 
 
 @attrs.frozen

@@ -2,6 +2,7 @@
 
 import signal
 import threading
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +23,8 @@ from bookkeeper_twisted.errors import (
     NotEnoughBookiesError,
 )
 from bookkeeper_twisted.model import LedgerState
+
+from .bounds import in_thread, join
 
 THREAD = ReactorThread()
 """One for all tests, as in a process of its own."""
@@ -58,12 +61,8 @@ class BlockingTests(SynchronousTestCase):
         """Threads append, and wait for what they have appended together."""
         with self.bk.create_ledger(1, 1, 1) as ledger:
             appender = ledger.appender()
-            workers = [threading.Thread(target=lambda: [appender.offer(b"x") for _ in range(1000)]) for _ in range(2)]
-            for worker in workers:
-                worker.start()
-            for worker in workers:
-                worker.join()
-            appender.flush().result()
+            join(*[in_thread(lambda: [appender.offer(b"x") for _ in range(1000)]) for _ in range(2)])
+            appender.flush().result(20)
             self.assertEqual(ledger.last_add_confirmed, 1999)
             self.assertEqual(ledger.append(b"y"), 2000)
 
@@ -102,10 +101,9 @@ class BlockingTests(SynchronousTestCase):
                 for n in range(3):
                     ledger.append(b"%d" % n)
 
-        writer = threading.Thread(target=write)
-        writer.start()
+        writer = in_thread(write)
         self.assertEqual([e.data for e in reader.tail(timeout=10)], [b"0", b"1", b"2"])
-        writer.join()
+        join(writer)
 
     def test_error_in_the_body(self) -> None:
         """An error in the body of a writer is what is seen; the ledger is closed all the same."""
@@ -127,11 +125,7 @@ class BlockingTests(SynchronousTestCase):
                 ledger.append(name + b"%02d" % n)
 
         ledger = self.bk.create_ledger(1, 1, 1)
-        threads = [threading.Thread(target=append, args=(name,)) for name in (b"a", b"b", b"c")]
-        for thread in threads:
-            thread.start()
-        for thread in threads:
-            thread.join()
+        join(*[in_thread(partial(append, name)) for name in (b"a", b"b", b"c")])
         ledger.close()
         data = [entry.data for entry in self.bk.open_ledger(ledger.ledger_id)]
         for name in (b"a", b"b", b"c"):

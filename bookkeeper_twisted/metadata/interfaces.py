@@ -1,6 +1,6 @@
 """The metadata seam.  Methods that touch the store are coroutines; all run on the reactor thread."""
 
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Collection
 from typing import Generic, TypeVar
 
 import attrs
@@ -9,7 +9,7 @@ from twisted.python.failure import Failure
 from zope.interface import Attribute, Interface
 
 from ..errors import masked
-from ..model import BookieServiceInfo, LedgerMetadata
+from ..model import BookieServiceInfo, LedgerMetadata, UnderreplicatedLedger
 
 T = TypeVar("T")
 
@@ -147,12 +147,50 @@ class ILedgerManager(Interface):
         """
 
 
+class IUnderreplication(Interface):
+    """Marks of ledgers that lack replicas, and the locks under which replicas are made or removed.
+
+    A lock belongs to the session of the driver that took it, and ends with the session.
+    """
+
+    async def mark(ledger_id: int, replicas: Collection[str] = (), ctime: int | None = None) -> None:
+        """Mark a ledger, or add replicas to its mark; a mark that names them all stays as it is.
+
+        :param replicas: ids of the bookies that lack entries; none where it is not known which.
+        :param ctime: the time now in ms since the epoch, stored with the mark.
+        """
+
+    async def read_mark(ledger_id: int) -> Versioned[UnderreplicatedLedger]:
+        """:raises bookkeeper_twisted.errors.NotUnderreplicatedError: the ledger is not marked."""
+
+    async def remove_mark(ledger_id: int, version: int) -> None:
+        """Remove a mark once the replicas it asks for are complete.
+
+        :raises bookkeeper_twisted.errors.NotUnderreplicatedError: the ledger is not marked.
+        :raises bookkeeper_twisted.errors.MetadataVersionError: it was marked again since the mark was read.
+        """
+
+    def marked_ledgers() -> AsyncIterator[int]:
+        """Ids of all marked ledgers in ascending order, complete or an error."""
+
+    async def lock(ledger_id: int, holder: str) -> None:
+        """Take the replication lock of a ledger, marked or not.
+
+        :param holder: host name of the worker, for people to read.
+        :raises bookkeeper_twisted.errors.LedgerLockedError: it is held, by this driver or another.
+        """
+
+    async def unlock(ledger_id: int) -> None:
+        """Release a lock of this driver; harmless if there is none."""
+
+
 class IMetadataDriver(Interface):
     """A connection to one metadata store."""
 
     uri: str = Attribute("The metadata service URI it was made from.")
     registration: object = Attribute("Its IRegistration.")
     ledgers: object = Attribute("Its ILedgerManager.")
+    underreplication: object = Attribute("Its IUnderreplication.")
 
     async def open() -> None:
         """Connects.  An embedded store (``memory:``, ``sqlite:``) is initialized by the first to open it.
@@ -252,7 +290,7 @@ class IMetadataStore(Interface):
     def instance_id() -> str: ...
 
     def format() -> None:
-        """Removes ledgers and cookies, and draws a new instance id; registrations stay."""
+        """Remove ledgers, cookies, marks and locks, and draw a new instance id; registrations stay."""
 
     def register(bookie_id: str, read_only: bool, info: bytes) -> None: ...
 
@@ -285,3 +323,25 @@ class IMetadataStore(Interface):
 
     def ledger_ids(first: int, last: int, limit: int) -> list[int]:
         """Up to ``limit`` ids in ``first .. last``, ascending."""
+
+    def read_mark(ledger_id: int) -> Versioned[bytes]:
+        """:raises bookkeeper_twisted.errors.NotUnderreplicatedError: there is none."""
+
+    def write_mark(ledger_id: int, mark: bytes, version: int | None) -> int:
+        """Create (``version`` None) or replace a mark.
+
+        :returns: the new version.
+        :raises bookkeeper_twisted.errors.MetadataVersionError: it exists, or has another version.
+        """
+
+    def remove_mark(ledger_id: int, version: int) -> None: ...
+
+    def mark_ids(first: int, last: int, limit: int) -> list[int]:
+        """Up to ``limit`` ids of marked ledgers in ``first .. last``, ascending."""
+
+    def lock_ledger(ledger_id: int, holder: str) -> bool:
+        """:returns: False if this session holds the lock already.
+        :raises bookkeeper_twisted.errors.LedgerLockedError: another live session holds it.
+        """
+
+    def unlock_ledger(ledger_id: int) -> None: ...

@@ -12,6 +12,9 @@ from ..bookie.interfaces import IStorageExecutor
 
 T = TypeVar("T")
 
+MOST_STEPS = 100_000
+"""Pieces of work after which :meth:`StepExecutor.drain` takes them for endless."""
+
 
 @implementer(IStorageExecutor)
 class StepExecutor:
@@ -66,10 +69,15 @@ class StepExecutor:
         return ran
 
     def drain(self) -> None:
-        """Steps until nothing is left to do."""
+        """Steps until nothing is left to do.
+
+        :raises AssertionError: there always is.
+        """
         self.deliver()
-        while self.step():
-            pass
+        for _ in range(MOST_STEPS):
+            if not self.step():
+                return
+        raise AssertionError(f"work without an end: {self.lanes()[:10]}")
 
     def stop(self) -> "Deferred[None]":
         self._stopped = True

@@ -10,6 +10,7 @@ from bookkeeper_twisted.errors import Status
 from bookkeeper_twisted.protocol.server.connection import ServerLimits
 from bookkeeper_twisted.storage.ledger_storage import StorageSettings
 
+from ..bounds import until
 from .rig import MIB, Peer, Rig, add_replies, adds, batch, entry, reads, run
 
 KIB = 1024
@@ -123,7 +124,7 @@ class WriterTests(SynchronousTestCase):
 
     def test_writers_are_held(self) -> None:
         """With a disk that stands still every writer is held in the end, and what was taken is bounded."""
-        while self._send(10):
+        for _ in until(lambda: not self._send(10), self.COUNT):
             pass
         self.assertTrue(all(peer.held for peer in self.peers))
         commit, storage = self.rig.engine.commits[0], self.rig.storage
@@ -134,7 +135,7 @@ class WriterTests(SynchronousTestCase):
     def test_nothing_is_lost(self) -> None:
         """With a slow disk all is acknowledged in the end, in order, and is there after a power cut."""
         replies = [b"", b"", b""]
-        while any(self.unsent) or self.rig.executor.queued:
+        for _ in until(lambda: not any(self.unsent) and not self.rig.executor.queued, self.COUNT):
             self._send(10)
             self.rig.executor.step()
             self.assertLess(self.rig.engine.commits[0].queued_bytes, MIB + 20 * KIB)

@@ -1,5 +1,6 @@
 """Lanes that are threads."""
 
+import threading
 from collections.abc import Callable
 from queue import SimpleQueue
 from typing import Any
@@ -8,6 +9,8 @@ from twisted.internet.defer import Deferred, gatherResults
 
 from bookkeeper_twisted.bookie.executor import ThreadExecutor
 from bookkeeper_twisted.testing.contracts import executor_contract
+
+from ..bounds import until
 
 
 class QueueReactor:
@@ -21,7 +24,7 @@ class QueueReactor:
 
     def run_until(self, waited: "Deferred[Any]") -> None:
         """Runs what threads hand over until a Deferred has fired."""
-        while not waited.called:
+        for _ in until(lambda: waited.called):
             function, args = self._calls.get(timeout=10)
             function(*args)
 
@@ -38,25 +41,25 @@ class ThreadExecutorTests(executor_contract.ExecutorContract):
         lanes = [executor.submit(lane, int) for lane in ("flush", "journal-0")]
         ended = gatherResults(lanes, consumeErrors=True).addErrback(lambda _: stopped())
         self.reactor.run_until(ended)
-        while isinstance(ended.result, Deferred):
-            self.reactor.run_until(ended.result)
+        for _ in range(10):
+            if isinstance(ended.result, Deferred):
+                self.reactor.run_until(ended.result)
+        self.assertNotIsInstance(ended.result, Deferred)
 
     def tearDown(self) -> None:
         self.reactor.run_until(self.executor.stop())
 
     def test_lanes_run_beside_each_other(self) -> None:
         """Work that waits on one lane does not keep another lane, or a second reader, from running."""
-        released: list[bool] = []
+        released = threading.Event()
 
         def wait() -> str:
-            while not released:
-                pass
-            return "waited"
+            return "waited" if released.wait(10) else "left alone"
 
         waiting = [self.executor.submit(lane, wait) for lane in ("flush", "read")]
         self.reactor.run_until(gatherResults([self.executor.submit(lane, int) for lane in ("journal-0", "read")]))
         self.assertFalse(any(d.called for d in waiting))
-        released.append(True)
+        released.set()
         both = gatherResults(waiting)
         self.reactor.run_until(both)
         self.assertEqual(self.successResultOf(both), ["waited", "waited"])

@@ -152,7 +152,7 @@ class DeferredSyncTests(GroupCommitTestCase):
         self.assertEqual(self.clock.getDelayedCalls(), [])
 
     def test_mixed(self) -> None:
-        """In a mixed group they are complete behind the write, the others behind the sync."""
+        """In a mixed group they are complete behind the write, the others behind the sync, and so is the mark (S7)."""
         self.append(b"a")
         self.append(b"b", sync=False)
         sync = self.journal.sync
@@ -160,12 +160,14 @@ class DeferredSyncTests(GroupCommitTestCase):
         def syncing() -> JournalPosition:
             self.executor.deliver()
             self.events.append("syncing")
+            self.assertEqual(self.commit.mark, JournalPosition(1, 0))
             return sync()
 
         self.journal.sync = syncing  # type: ignore[method-assign]
         self.executor.drain()
         self.assertEqual(self.journal.calls, [(b"ab", False), "sync"])
         self.assertEqual(self.events, [(b"b", None), "flush", "syncing", (b"a", None), "flush"])
+        self.assertEqual(self.commit.mark, JournalPosition(1, 2))
         self.assertEqual(self.clock.getDelayedCalls(), [])
 
 
@@ -245,6 +247,37 @@ class FailureTests(GroupCommitTestCase):
         self.executor.drain()
         self.assertEqual(self.journal.calls, [])
         self.flushLoggedErrors(OSError)
+
+    def _fail_once(self, name: str, arriving: bytes) -> None:
+        """The next call of a method of the journal fails, and records arrive meanwhile; later calls would succeed."""
+        self.journal.error = None
+        method = getattr(self.journal, name)
+
+        def fail(*arguments: object, **named: object) -> JournalPosition:
+            setattr(self.journal, name, method)
+            self.append(arriving)
+            raise OSError(5, "Input/output error")
+
+        setattr(self.journal, name, fail)
+
+    def test_nothing_is_written_before_the_failure_is_known(self) -> None:
+        """S10: between the failure on the lane and its report nothing is written, whenever it was queued."""
+        for name, sync in (("write_group", True), ("write_group", False), ("sync", True)):
+            with self.subTest(name, sync=sync):
+                self.setUp()
+                self._fail_once(name, b"during")
+                if name == "sync":
+                    self.append(b"deferred", sync=False)
+                self.append(b"a", sync)
+                self.executor.run_one()
+                written = list(self.journal.calls)
+                self.append(b"after")
+                self.assertEqual(self.executor.lanes(), [])
+                self.executor.drain()
+                self.assertEqual(self.journal.calls, written)
+                refused = [event[0] for event in self.events if isinstance(event, tuple) and event[1] is not None]
+                self.assertEqual(refused, [b"a", b"during", b"after"])
+                self.assertEqual(len(self.flushLoggedErrors(OSError)), 1)
 
     def test_failed_sync(self) -> None:
         """A sync that fails behind a good write acknowledges nothing."""

@@ -43,7 +43,7 @@ class BookiesServiceTests(SynchronousTestCase):
     def test_unknown_keys_are_logged(self) -> None:
         """What the configuration has to say about its keys goes to the log."""
         path = Path(self.mktemp())
-        path.write_text("bookiePrt=1\ngcWaitTime=1\n")
+        path.write_text("bookiePrt=1\npageSize=1\n")
         options = self._options("--conf", str(path), "--standalone=2")
         with capturedLogs() as events:
             self._service(options)
@@ -52,7 +52,7 @@ class BookiesServiceTests(SynchronousTestCase):
             said,
             [
                 (LogLevel.warn, f"bookiePrt, {path}:1: unknown key, ignored"),
-                (LogLevel.info, f"gcWaitTime, {path}:2: has no effect here"),
+                (LogLevel.info, f"pageSize, {path}:2: has no effect here"),
             ],
         )
 

@@ -17,6 +17,7 @@ from bookkeeper_twisted.client.production import local_host_name, rack_resolver,
 from bookkeeper_twisted.config.bookie import ClientConfig
 from bookkeeper_twisted.protocol.client.direct_client import DirectClient
 
+from ..bounds import until
 from ..protocol.loopback import new_reactor
 
 
@@ -46,8 +47,8 @@ class EndpointTests(SynchronousTestCase):
         with socket.create_server(("127.0.0.1", 0)) as listener:
             endpoint = tcp_endpoints(reactor, ClientConfig())(*listener.getsockname())
             connected = endpoint.connect(Factory.forProtocol(Protocol))
-            while not connected.called:
-                reactor.iterate(1.0)
+            for _ in until(lambda: connected.called, 100):
+                reactor.iterate(0.1)
         protocol: Any = self.successResultOf(connected)
         self.assertIsInstance(protocol.transport, DirectClient)
         protocol.transport.connectionLost(Failure(ConnectionDone()))

@@ -76,11 +76,11 @@ class ServingTests(_ProcessCase):
     async def test_unknown_key(self) -> None:
         """An unknown key in the file is warned about in the log; an unused one is mentioned."""
         path = Path(self.mktemp())
-        path.write_text("bookiePrt=1\ngcWaitTime=1\n")
+        path.write_text("bookiePrt=1\npageSize=1\n")
         process = await self.serve("--conf", str(path.absolute()))
         text = process.output.decode()
         self.assertIn("bookiePrt", text)
-        self.assertIn("gcWaitTime", text)
+        self.assertIn("pageSize", text)
 
     async def test_standalone(self) -> None:
         """One process serves a ledger on three bookies."""

@@ -49,8 +49,11 @@ class Behind(Forgetful):
         super().__init__(ledgers, [False])
         self.read = self._read_old
         self._old = old
+        self._reads = 0
 
     async def _read_old(self, ledger_id: int) -> Versioned[LedgerMetadata]:
+        self._reads += 1
+        assert self._reads < 10, "asked again and again"
         return self._old
 
 

@@ -12,9 +12,10 @@ from .plants_client import PLANTS as CLIENT
 from .plants_codec import PLANTS as CODEC
 from .plants_maintenance import PLANTS as MAINTENANCE
 from .plants_metadata import PLANTS as METADATA
+from .plants_start import PLANTS as START
 from .plants_storage import PLANTS as STORAGE
 
-PLANTS: tuple[Plant, ...] = (*BATCH_READS, *BOOKIE, *CLIENT, *CODEC, *MAINTENANCE, *METADATA, *STORAGE)
+PLANTS: tuple[Plant, ...] = (*BATCH_READS, *BOOKIE, *CLIENT, *CODEC, *MAINTENANCE, *METADATA, *START, *STORAGE)
 
 PLANTED_TESTS = (
     "tests.bookie.test_bookie_crash.PlantedBugTests",

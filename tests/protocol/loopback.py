@@ -13,7 +13,10 @@ from twisted.python.failure import Failure
 from twisted.trial.unittest import SynchronousTestCase
 from zope.interface import implementer
 
+from ..bounds import until
+
 _PATIENCE = 10.0
+_PAUSE = 0.02
 _BUFFER = 64 * 1024
 
 
@@ -100,9 +103,9 @@ class LoopbackTestCase(SynchronousTestCase):
 
     def turn_until(self, reached: Any) -> None:
         """Turns the reactor until something is so; every turn waits for an event."""
-        while not reached():
+        for _ in until(reached):
             self.reactor.runUntilCurrent()
-            self.reactor.doIteration(0 if reached() else _PATIENCE)
+            self.reactor.doIteration(0 if reached() else _PAUSE)
 
     def lose(self) -> Failure:
         """Turns until the connection is gone; it must not go twice."""
@@ -114,18 +117,16 @@ class LoopbackTestCase(SynchronousTestCase):
     def read(self, size: int) -> bytes:
         """What the peer reads while the reactor turns; less only if the connection ends."""
         parts: list[bytes] = []
-        left = size
         self.peer.setblocking(False)
-        while left:
+        for _ in until(lambda: sum(map(len, parts)) == size, 100_000):
             try:
-                part = self.peer.recv(min(left, 64 * 1024))
+                part = self.peer.recv(min(size - sum(map(len, parts)), 64 * 1024))
             except BlockingIOError:
                 self.reactor.iterate(0)
                 continue
             if not part:
                 break
             parts.append(part)
-            left -= len(part)
         return b"".join(parts)
 
     def reset(self) -> None:

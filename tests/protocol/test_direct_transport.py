@@ -23,6 +23,7 @@ from bookkeeper_twisted.protocol.direct_transport import (
 from bookkeeper_twisted.protocol.interfaces import IGatheringTransport
 from bookkeeper_twisted.protocol.server.direct_server import DirectPort
 
+from ..bounds import until
 from .loopback import AcceptedTestCase, DialledTestCase, LoopbackTestCase, RecordingProducer
 
 _MUCH = bytes(range(256)) * 16 * 1024  # 4 MiB: more than sockets as small as ours hold
@@ -266,7 +267,7 @@ class _Beyond:
             producer = RecordingProducer()
             self.transport.registerProducer(producer, True)
             sent = 0
-            while not producer.events:
+            for _ in until(lambda: producer.events, MAX_BURST // 512):
                 self.transport.write(b"x" * 1024)
                 sent += len(self.peer.recv(1024, socket.MSG_WAITALL))
             self.assertEqual((sent, producer.events), (MAX_BURST + 1024, ["pause"]))

@@ -34,6 +34,15 @@ class StepTests(SynchronousTestCase):
         self.assertEqual(self.seen, ["a"])
         self.assertEqual(self.executor.lanes(), ["flush"])
 
+    def test_work_without_an_end(self) -> None:
+        """Work that always leads to more of it is an error, not a test that hangs."""
+
+        def again(_: object = None) -> None:
+            self.executor.submit("flush", int).addCallback(again)
+
+        again()
+        self.assertRaises(AssertionError, self.executor.drain)
+
     def test_step_of_a_lane(self) -> None:
         """A step of a lane passes work of other lanes by."""
         self.executor.submit("flush", str, "a").addCallback(self.seen.append)

@@ -12,7 +12,6 @@ from .ledger_metadata import decode_ledger_metadata, encode_ledger_metadata
 from .service_info import decode_service_info, encode_service_info
 from .underreplication import (
     AuditorCheck,
-    UnderreplicatedLedger,
     check_rereplication_layout,
     decode_check_time,
     decode_lock,
@@ -31,7 +30,6 @@ __all__ = [
     "AuditorCheck",
     "Cookie",
     "Layout",
-    "UnderreplicatedLedger",
     "check_rereplication_layout",
     "decode_check_time",
     "decode_ledger_metadata",

@@ -2,26 +2,14 @@
 
 from enum import StrEnum
 
-import attrs
 from google.protobuf.message import Message
 
 from ...errors import CodecError
+from ...model import UnderreplicatedLedger
 from .._pb import dataformats_pb2 as pb
 from .forms import binary_of, codec_errors, decimal, parse_binary, parse_text, text_of
 
 _BASIC, _VERSION = "BASIC", 1
-
-
-@attrs.frozen
-class UnderreplicatedLedger:
-    """The mark of a ledger that lacks replicas.
-
-    :ivar replicas: ids of the bookies that are missing; may be empty.
-    :ivar ctime: ms since the epoch, None if it is not stored.
-    """
-
-    replicas: tuple[str, ...] = ()
-    ctime: int | None = None
 
 
 class AuditorCheck(StrEnum):

@@ -8,6 +8,7 @@ from ..interfaces import IClusterAdmin, IMetadataDriver, IMetadataStore, IWorker
 from .ledgers import EmbeddedLedgers
 from .registration import EmbeddedRegistration
 from .session import EmbeddedSession
+from .underreplication import EmbeddedUnderreplication
 
 
 @implementer(IMetadataDriver)
@@ -25,6 +26,7 @@ class EmbeddedDriver:
         self._session = EmbeddedSession(clock, uri, store, worker, poll_interval)
         self.registration = EmbeddedRegistration(self._session)
         self.ledgers = EmbeddedLedgers(self._session)
+        self.underreplication = EmbeddedUnderreplication(self._session)
 
     async def open(self) -> None:
         await self._session.open()

@@ -15,9 +15,11 @@ from ...errors import (
     CookieExistsError,
     CookieNotFoundError,
     LedgerExistsError,
+    LedgerLockedError,
     MetadataError,
     MetadataVersionError,
     NoSuchLedgerMetadataError,
+    NotUnderreplicatedError,
 )
 from ..interfaces import ANY_VERSION, IMetadataStore, Versioned
 from .driver import EmbeddedAdmin, EmbeddedDriver
@@ -43,6 +45,8 @@ class MemoryStore:
     bookies: dict[str, _Registration] = attrs.field(factory=dict)
     cookies: dict[str, Versioned[bytes]] = attrs.field(factory=dict)
     ledgers: dict[int, Versioned[bytes]] = attrs.field(factory=dict)
+    marks: dict[int, Versioned[bytes]] = attrs.field(factory=dict)
+    locks: dict[int, "MemorySession"] = attrs.field(factory=dict)
     next_ledger_id: int = 0
     revision: int = 0
     opened: bool = False
@@ -73,6 +77,8 @@ class MemorySession:
         if self._shared.sessions.pop(self, None):
             for bookie_id in [b for b, r in self._shared.bookies.items() if r.session is self]:
                 del self._shared.bookies[bookie_id]
+            for ledger_id in [i for i, session in self._shared.locks.items() if session is self]:
+                del self._shared.locks[ledger_id]
             self._changed()
 
     def revision(self) -> object:
@@ -92,6 +98,8 @@ class MemorySession:
         shared = self._shared
         shared.cookies.clear()
         shared.ledgers.clear()
+        shared.marks.clear()
+        shared.locks.clear()
         shared.next_ledger_id = 0
         name, _, generation = shared.instance_id.partition("+")
         shared.instance_id = f"{name}+{int(generation or 0) + 1}"
@@ -181,6 +189,45 @@ class MemorySession:
 
     def ledger_ids(self, first: int, last: int, limit: int) -> list[int]:
         return sorted(i for i in self._shared.ledgers if first <= i <= last)[:limit]
+
+    # -- marks and locks of replication --
+
+    def read_mark(self, ledger_id: int) -> Versioned[bytes]:
+        try:
+            return self._shared.marks[ledger_id]
+        except KeyError:
+            raise NotUnderreplicatedError(f"ledger {ledger_id} is not marked") from None
+
+    def write_mark(self, ledger_id: int, mark: bytes, version: int | None) -> int:
+        if version is None:
+            if ledger_id in self._shared.marks:
+                raise MetadataVersionError(f"ledger {ledger_id} is marked already")
+            new_version = 0
+        else:
+            _check_version(f"mark of ledger {ledger_id}", self.read_mark(ledger_id).version, version)
+            new_version = version + 1
+        self._shared.marks[ledger_id] = Versioned(mark, new_version)
+        self._changed()
+        return new_version
+
+    def remove_mark(self, ledger_id: int, version: int) -> None:
+        _check_version(f"mark of ledger {ledger_id}", self.read_mark(ledger_id).version, version)
+        del self._shared.marks[ledger_id]
+        self._changed()
+
+    def mark_ids(self, first: int, last: int, limit: int) -> list[int]:
+        return sorted(i for i in self._shared.marks if first <= i <= last)[:limit]
+
+    def lock_ledger(self, ledger_id: int, holder: str) -> bool:
+        session = self._shared.locks.get(ledger_id)
+        if session not in (None, self):
+            raise LedgerLockedError(f"the replication lock of ledger {ledger_id} is held by another session")
+        self._shared.locks[ledger_id] = self
+        return session is None
+
+    def unlock_ledger(self, ledger_id: int) -> None:
+        if self._shared.locks.get(ledger_id) is self:
+            del self._shared.locks[ledger_id]
 
 
 def _check_version(what: str, found: int, expected: int) -> None:

@@ -13,14 +13,16 @@ from ...errors import (
     CookieExistsError,
     CookieNotFoundError,
     LedgerExistsError,
+    LedgerLockedError,
     MetadataError,
     MetadataVersionError,
     NoSuchLedgerMetadataError,
+    NotUnderreplicatedError,
 )
 from ..interfaces import ANY_VERSION, IMetadataStore, Versioned
 from .sqlite_sessions import SessionFiles
 
-SCHEMA_VERSION = 1
+SCHEMA_VERSION = 2
 _BUSY_TIMEOUT = 30.0  # seconds; every transaction here is a few rows
 _TABLES = (
     """CREATE TABLE bookkeeper_store (
@@ -33,7 +35,12 @@ _TABLES = (
     ) WITHOUT ROWID""",
     """CREATE TABLE ledgers (
         ledger_id INTEGER PRIMARY KEY, version INTEGER NOT NULL, metadata BLOB NOT NULL)""",
+    """CREATE TABLE replication_marks (
+        ledger_id INTEGER PRIMARY KEY, version INTEGER NOT NULL, mark BLOB NOT NULL)""",
+    """CREATE TABLE replication_locks (
+        ledger_id INTEGER PRIMARY KEY, session TEXT NOT NULL, holder TEXT NOT NULL)""",
 )
+_OF_SESSIONS = ("registrations", "replication_locks")
 
 
 @implementer(IMetadataStore)
@@ -71,7 +78,8 @@ class SqliteStore:
     def close(self) -> None:
         try:
             if self._db is not None:
-                self._run("DELETE FROM registrations WHERE session = ?", self._sessions.session_id)
+                for table in _OF_SESSIONS:
+                    self._run(f"DELETE FROM {table} WHERE session = ?", self._sessions.session_id)
         finally:
             self._disconnect()
 
@@ -140,6 +148,8 @@ class SqliteStore:
         with self._transaction():
             self._run("DELETE FROM cookies")
             self._run("DELETE FROM ledgers")
+            self._run("DELETE FROM replication_marks")
+            self._run("DELETE FROM replication_locks")
             self._run("UPDATE bookkeeper_store SET instance_id = ?, next_ledger_id = 0", str(uuid.uuid4()))
 
     def register(self, bookie_id: str, read_only: bool, info: bytes) -> None:
@@ -238,6 +248,50 @@ class SqliteStore:
     def ledger_ids(self, first: int, last: int, limit: int) -> list[int]:
         query = "SELECT ledger_id FROM ledgers WHERE ledger_id BETWEEN ? AND ? ORDER BY ledger_id LIMIT ?"
         return [ledger_id for (ledger_id,) in self._run(query, first, last, limit)]
+
+    # -- marks and locks of replication --
+
+    def read_mark(self, ledger_id: int) -> Versioned[bytes]:
+        for mark, version in self._run("SELECT mark, version FROM replication_marks WHERE ledger_id = ?", ledger_id):
+            return Versioned(bytes(mark), version)
+        raise NotUnderreplicatedError(f"ledger {ledger_id} is not marked")
+
+    def write_mark(self, ledger_id: int, mark: bytes, version: int | None) -> int:
+        with self._transaction():
+            if version is None:
+                if self._run("SELECT 1 FROM replication_marks WHERE ledger_id = ?", ledger_id):
+                    raise MetadataVersionError(f"ledger {ledger_id} is marked already")
+                new_version = 0
+            else:
+                _check_version(f"mark of ledger {ledger_id}", self.read_mark(ledger_id).version, version)
+                new_version = version + 1
+            self._run("INSERT OR REPLACE INTO replication_marks VALUES (?, ?, ?)", ledger_id, new_version, mark)
+            return new_version
+
+    def remove_mark(self, ledger_id: int, version: int) -> None:
+        with self._transaction():
+            _check_version(f"mark of ledger {ledger_id}", self.read_mark(ledger_id).version, version)
+            self._run("DELETE FROM replication_marks WHERE ledger_id = ?", ledger_id)
+
+    def mark_ids(self, first: int, last: int, limit: int) -> list[int]:
+        query = "SELECT ledger_id FROM replication_marks WHERE ledger_id BETWEEN ? AND ? ORDER BY ledger_id LIMIT ?"
+        return [ledger_id for (ledger_id,) in self._run(query, first, last, limit)]
+
+    def lock_ledger(self, ledger_id: int, holder: str) -> bool:
+        own = self._sessions.session_id
+        with self._transaction():
+            query = "SELECT session, holder FROM replication_locks WHERE ledger_id = ?"
+            for session, found in self._run(query, ledger_id):
+                if session == own:
+                    return False
+                if self._is_alive(session):
+                    raise LedgerLockedError(f"the replication lock of ledger {ledger_id} is held by {found}")
+            self._run("INSERT OR REPLACE INTO replication_locks VALUES (?, ?, ?)", ledger_id, own, holder)
+            return True
+
+    def unlock_ledger(self, ledger_id: int) -> None:
+        own = self._sessions.session_id
+        self._run("DELETE FROM replication_locks WHERE ledger_id = ? AND session = ?", ledger_id, own)
 
 
 def _check_version(what: str, found: int, expected: int) -> None:

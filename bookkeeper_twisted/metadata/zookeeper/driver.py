@@ -10,6 +10,7 @@ from .interfaces import IZooKeeper, NewNode, NodeExistsError, NodeMissingError
 from .ledgers import ZooKeeperLedgers
 from .registration import ZooKeeperRegistration
 from .session import Session
+from .underreplication import ZooKeeperUnderreplication
 from .uris import ZooKeeperUri
 from .znodes import Znodes
 
@@ -30,6 +31,7 @@ class ZooKeeperDriver:
         self._factory = target.factory
         self.registration = ZooKeeperRegistration(self._znodes)
         self.ledgers = ZooKeeperLedgers(self._znodes)
+        self.underreplication = ZooKeeperUnderreplication(self._znodes)
 
     async def open(self) -> None:
         """:raises bookkeeper_twisted.errors.NotInitializedError: there is no cluster."""

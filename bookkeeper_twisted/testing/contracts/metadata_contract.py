@@ -7,6 +7,7 @@ from twisted.trial.unittest import TestCase
 
 from ...errors import MetadataError
 from .metadata_suites import CLOSED, INFO, OPEN, Connect, LedgerSuite, MetadataSuite, RegistrationSuite
+from .underreplication_suite import UnderreplicationSuite
 
 
 class WatchSuite(MetadataSuite):
@@ -119,7 +120,7 @@ def make_metadata_driver_tests(make_store: Callable[[TestCase], Connect]) -> typ
         function that makes drivers on it.
     """
 
-    class MetadataDriverTests(LedgerSuite, RegistrationSuite, WatchSuite):
+    class MetadataDriverTests(LedgerSuite, RegistrationSuite, UnderreplicationSuite, WatchSuite):
         pass
 
     MetadataDriverTests.make_store = staticmethod(make_store)

@@ -12,6 +12,7 @@ from bookkeeper_twisted.codec.runs import ReadReply
 from bookkeeper_twisted.errors import Status
 from bookkeeper_twisted.storage.ledger_storage import LedgerStorage
 
+from ...bounds import until
 from ..rig import Peer, Rig, entry, reads, run
 
 
@@ -124,9 +125,7 @@ class DiskTests(ReadTestCase):
     def test_missing_in_a_row(self) -> None:
         """A row that runs over the end is answered in full, by few hand-overs."""
         self.peer.send(reads(1, range(90, 150)))
-        steps = 0
-        while self.rig.executor.step():
-            steps += 1
+        steps = len(list(until(lambda: not self.rig.executor.step(), 100)))
         replies = decoded(self.peer.replies())
         self.assertEqual(by_status(replies), {Status.EOK: 10, Status.ENOENTRY: 50})
         self.assertLess(steps, 6)

@@ -9,6 +9,7 @@ from bookkeeper_twisted.errors import Status
 from bookkeeper_twisted.protocol.interfaces import IRequestSession
 from bookkeeper_twisted.protocol.server.connection import ServerLimits
 
+from ...bounds import until
 from ..rig import KEY, Peer, Rig, add_replies, adds, batch, entry, mixed, reads, run
 
 
@@ -121,7 +122,7 @@ class ReadTests(SessionTestCase):
         peer = SlowPeer(rig.connect())
         peer.peer.send(reads(1, [i * 7 % 100 for i in range(100)]))
         pieces = [len(peer.peer.replies())]
-        while peer.peer.held:
+        for _ in until(lambda: not peer.peer.held, 100):
             peer.peer.connection.resumeProducing()
             pieces.append(len(peer.peer.replies()))
         self.assertEqual(sum(pieces), 100 * (28 + 10_032))

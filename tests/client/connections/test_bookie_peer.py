@@ -8,6 +8,7 @@ from bookkeeper_twisted.client.connections.bookie_peer import FIRST_PAUSE, LONGE
 from bookkeeper_twisted.client.connections.bookie_socket import BookieSocket
 from bookkeeper_twisted.errors import BookieHandleNotAvailableError, ClientClosedError
 
+from ...bounds import until
 from .socket_case import ADDRESS, BOOKIE, SocketCase
 
 
@@ -110,7 +111,7 @@ class BookiePeerTests(SocketCase):
         for _ in range(8):
             attempts = len(self.network.attempts)
             waited = 0.0
-            while len(self.network.attempts) == attempts:
+            for _ in until(lambda: len(self.network.attempts) > attempts):  # noqa: B023
                 self._fails()
                 if len(self.network.attempts) == attempts:
                     self.clock.advance(FIRST_PAUSE / 2)

@@ -11,6 +11,8 @@ from bookkeeper_twisted.errors import ReadError
 from bookkeeper_twisted.ledger.entry_batch import EntryBatch
 from bookkeeper_twisted.model import DigestType
 
+from ...bounds import until
+
 DIGESTER = Digester(DigestType.DUMMY, b"")
 
 
@@ -139,7 +141,7 @@ class OrderTests(AheadCase):
                     await rest[-1]
 
         running = Deferred.fromCoroutine(consume())
-        while not running.called:
+        for _ in until(lambda: running.called):
             under_way = [index for index, answer in enumerate(self.answers) if not answer.called]
             self.assertLessEqual(returned + 1000 * len(under_way), 4000)
             if rest and not rest[-1].called and (not under_way or chance.random() < 0.3):

@@ -9,6 +9,7 @@ import struct
 import threading
 from collections import deque
 from collections.abc import Callable, Iterable
+from functools import partial
 from typing import cast
 
 from bookkeeper_twisted.client.writing.log_terms import TermPool
@@ -16,10 +17,12 @@ from bookkeeper_twisted.client.writing.producer import Producer, WhenFull
 from bookkeeper_twisted.client.writing.shared_log import SharedLog
 from bookkeeper_twisted.client.writing.threads import system_threads
 
+from ...bounds import in_thread, join, until
 from .log_case import DIGESTER, LEDGER, payloads, shape
 
 _HEAD = struct.Struct(">II")
 _LARGEST = 60
+_MOST_LOOKS = 10_000
 
 
 class Producers:
@@ -45,9 +48,7 @@ class Producers:
 
     def start(self, log: SharedLog, ended: Callable[[], object] = lambda: None) -> None:
         """Starts the threads; each calls ``ended`` at its end."""
-        self._workers = [threading.Thread(target=self._produce, args=(log, i, ended)) for i in range(len(self._plans))]
-        for worker in self._workers:
-            worker.start()
+        self._workers = [in_thread(partial(self._produce, log, i, ended)) for i in range(len(self._plans))]
 
     @property
     def alive(self) -> bool:
@@ -84,8 +85,7 @@ class Producers:
 
     def check(self, stored: Iterable[bytes]) -> None:
         """:raises AssertionError: something was lost, torn, doubled or out of order."""
-        for worker in self._workers:
-            worker.join()
+        join(*self._workers)
         assert not self.errors, self.errors
         received: list[list[int]] = [[] for _ in self._plans]
         for payload in stored:
@@ -116,7 +116,7 @@ class Stress:
         self._producers.start(self.log, self._looks.release)
         entries = length = 0
         unacknowledged: deque[tuple[int, int]] = deque()  # end, entries up to there
-        while True:
+        for _ in until(lambda: False, _MOST_LOOKS):
             over = not self._producers.alive
             self.log.disarm()
             while (frames := self.log.take(self._chance.randrange(100, 3000))) is not None:
@@ -136,7 +136,7 @@ class Stress:
 
     def _deliver(self, unacknowledged: "deque[tuple[int, int]]") -> None:
         """Sends what is not acknowledged, again and again: connections break, in the middle of frames too."""
-        while unacknowledged:
+        for _ in until(lambda: not unacknowledged):
             end, _ = unacknowledged[-1]
             data = b"".join(map(bytes, self.log.slices(self.log.acknowledged, 2000)))
             broken = self._chance.random() < 0.2

@@ -18,12 +18,15 @@ from bookkeeper_twisted.client.writing.shared_log import SharedLog
 from bookkeeper_twisted.client.writing.thread_appender import ThreadAppends
 from bookkeeper_twisted.errors import LedgerFencedError
 
+from ...bounds import until
 from ...interleaving import Turns, explore
 from .log_case import OVERHEAD, Sender, shape, threads
 
 _WINDOW = 300
 _FILLING = bytes(_WINDOW - 2 * OVERHEAD)
 """With an entry of this size a log has no room for a second one."""
+
+_MOST_LOOKS = 100
 
 
 class Meeting:
@@ -79,7 +82,7 @@ class Meeting:
 
     def react(self) -> None:
         """The reactor's thread: looks when it is woken."""
-        while True:
+        for _ in until(lambda: False, _MOST_LOOKS):
             self.turns.wait(lambda: self._working > 0 and not self._calls)
             if not self._calls:
                 return

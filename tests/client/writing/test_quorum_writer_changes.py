@@ -17,6 +17,7 @@ from bookkeeper_twisted.errors import (
 )
 from bookkeeper_twisted.model import LedgerState
 
+from ...bounds import until
 from .quorum_case import QuorumTestCase
 
 
@@ -124,7 +125,7 @@ class DuringAChangeTests(QuorumTestCase):
         self.ledgers.losing = [(False, MetadataError("down"))] * 10
         self.bookies.answer("b1")
         self.bookies.answer("b2")
-        while self.ledgers.gate:
+        for _ in until(lambda: not self.ledgers.gate, 100):
             self.ledgers.open()
         self.assertEqual(([type(e) for e in self.ends], self.completed), ([MetadataError], []))
 

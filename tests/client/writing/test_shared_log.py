@@ -13,6 +13,7 @@ from bookkeeper_twisted.client.writing.shared_log import STUCK_SECONDS, SharedLo
 from bookkeeper_twisted.client.writing.threads import Signal
 from bookkeeper_twisted.errors import IllegalOperationError
 
+from ...bounds import in_thread, join
 from .log_case import OVERHEAD, Sender, Shared, switch_often, threads
 from .log_stress import Stress
 
@@ -63,11 +64,10 @@ class FullTests(SynchronousTestCase):
             waiting.set()
             results.append(producer.offer(b"late"))
 
-        thread = threading.Thread(target=run)
-        thread.start()
-        waiting.wait()
+        thread = in_thread(run)
+        waiting.wait(10)
         sender.acknowledge()
-        thread.join()
+        join(thread)
         sender.send()
         self.assertEqual(sender.payloads()[12:], [b"late"])
         self.assertEqual(results, [3072 + 4 + OVERHEAD])
@@ -83,10 +83,9 @@ class FullTests(SynchronousTestCase):
         """Who waits when the log is closed is let go."""
         shared = self._full(WhenFull.BLOCK)
         results: list[int] = []
-        thread = threading.Thread(target=lambda: results.append(shared.producer().offer(b"")))
-        thread.start()
+        thread = in_thread(lambda: results.append(shared.producer().offer(b"")))
         shared.log.shut(KeyError("why"))
-        thread.join()
+        join(thread)
         self.assertEqual(results, [ClaimResult.CLOSED])
 
 

@@ -1,6 +1,5 @@
 """Threads append, and learn when it is acknowledged."""
 
-import threading
 from collections import deque
 from collections.abc import Callable
 from typing import Any, cast
@@ -16,6 +15,7 @@ from bookkeeper_twisted.client.writing.shared_log import STUCK_SECONDS, SharedLo
 from bookkeeper_twisted.client.writing.thread_appender import Flushes, ThreadAppender, ThreadAppends
 from bookkeeper_twisted.errors import IncorrectParameterError, LedgerFencedError
 
+from ...bounds import in_thread, join
 from .log_case import OVERHEAD, Sender, Shared, shape, threads
 
 
@@ -69,9 +69,8 @@ class ThreadAppenderTests(SynchronousTestCase):
 
     def test_full(self) -> None:
         """A full log says so."""
-        while (position := self.appender.offer(bytes(100))) > 0:
-            pass
-        self.assertEqual(position, ClaimResult.BACK_PRESSURED)
+        positions = [self.appender.offer(bytes(100)) for _ in range(100)]
+        self.assertEqual(positions[-1], ClaimResult.BACK_PRESSURED)
 
     def test_too_large(self) -> None:
         """What fits no frame is refused, and what is no byte string."""
@@ -93,20 +92,14 @@ class ThreadAppenderTests(SynchronousTestCase):
 
     def test_many_threads(self) -> None:
         """Each thread has a handle of its own, so one appender serves all of them."""
-        workers = [threading.Thread(target=self.appender.offer, args=(b"x",)) for _ in range(3)]
-        for worker in workers:
-            worker.start()
-        for worker in workers:
-            worker.join()
+        join(*[in_thread(lambda: self.appender.offer(b"x")) for _ in range(3)])
         self.appender.offer(b"x")
         self.appender.offer(b"x")
         self.assertEqual(len(self.log._producers), 4)
 
     def test_flush_of_others(self) -> None:
         """A flush waits for what other threads have offered, too."""
-        other = threading.Thread(target=self.appender.offer, args=(b"x",))
-        other.start()
-        other.join()
+        join(in_thread(lambda: self.appender.offer(b"x")))
         future = self.appender.flush()
         self.flushes.answer()
         self.assertFalse(future.done())

@@ -1,10 +1,10 @@
 """What the client knows of threads is true."""
 
-import threading
-
 from twisted.trial.unittest import SynchronousTestCase
 
 from bookkeeper_twisted.client.writing.threads import system_threads
+
+from ...bounds import in_thread, join
 
 
 class SystemThreadsTests(SynchronousTestCase):
@@ -14,18 +14,14 @@ class SystemThreadsTests(SynchronousTestCase):
         """The thread that asks first is the reactor's, others are not."""
         threads = system_threads(None)
         seen: list[bool] = []
-        other = threading.Thread(target=lambda: seen.append(threads.on_reactor()))
-        other.start()
-        other.join()
+        join(in_thread(lambda: seen.append(threads.on_reactor())))
         self.assertEqual([threads.on_reactor(), *seen], [True, False])
 
     def test_alive(self) -> None:
         """A thread is alive until it ends."""
         threads = system_threads(None)
         questions = [threads.is_alive()]
-        other = threading.Thread(target=lambda: questions.append(threads.is_alive()))
-        other.start()
-        other.join()
+        join(in_thread(lambda: questions.append(threads.is_alive())))
         self.assertEqual([alive() for alive in questions], [True, False])
 
     def test_signal(self) -> None:
@@ -54,7 +50,5 @@ class SystemThreadsTests(SynchronousTestCase):
         """What a thread keeps, another one does not see."""
         local, seen = system_threads(None).local(), []
         local.mine = 1
-        other = threading.Thread(target=lambda: seen.append(hasattr(local, "mine")))
-        other.start()
-        other.join()
+        join(in_thread(lambda: seen.append(hasattr(local, "mine"))))
         self.assertEqual((local.mine, seen), (1, [False]))

@@ -173,14 +173,11 @@ class LimitTests(WriterTestCase):
 
     def test_too_much_waiting(self) -> None:
         """Once as much waits again, appends fail, without an id, until there is room."""
-        accepted = 0
-        while True:
-            add = self.limited.append(b"x" * 64)
-            if add.called:
-                break
-            accepted += 1
-        self.failureResultOf(add, TooManyRequestsError)
-        self.assertEqual((accepted, self.limited.last_add_pushed), (16, 15))
+        adds = [self.limited.append(b"x" * 64) for _ in range(18)]
+        self.assertEqual([add.called for add in adds], [False] * 16 + [True] * 2)
+        for add in adds[16:]:
+            self.failureResultOf(add, TooManyRequestsError)
+        self.assertEqual(self.limited.last_add_pushed, 15)
         for _ in range(10):
             self.settle()
         self.assertEqual(self.limited.last_add_confirmed, 15)

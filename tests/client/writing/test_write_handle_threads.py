@@ -1,6 +1,5 @@
 """Threads append to a ledger that is written on the reactor's thread as well."""
 
-import threading
 from collections.abc import Callable
 from typing import Any
 
@@ -15,6 +14,7 @@ from bookkeeper_twisted.config.bookie import ClientConfig
 from bookkeeper_twisted.errors import LedgerClosedError, LedgerFencedError
 from bookkeeper_twisted.model import LedgerState
 
+from ...bounds import in_thread, join, until
 from .log_case import switch_often
 from .writer_case import LEDGER, WriterTestCase
 from .writer_stress import WriterStress
@@ -23,9 +23,7 @@ from .writer_stress import WriterStress
 def in_a_thread(work: Callable[[], object]) -> Any:
     """What it gives in a thread of its own."""
     results: list[object] = []
-    thread = threading.Thread(target=lambda: results.append(work()))
-    thread.start()
-    thread.join()
+    join(in_thread(lambda: results.append(work())))
     return results[0]
 
 
@@ -153,18 +151,16 @@ class RoomTests(WriterTestCase):
     def test_code(self) -> None:
         """Where the bound is reached an offer says so, until something is acknowledged."""
         appender = self.writer.appender(WhenFull.CODE)
-        while appender.offer(bytes(500)) > 0:
-            pass
+        self.assertLess(min(appender.offer(bytes(500)) for _ in range(100)), 0)
         self.settle()
         self.assertGreater(appender.offer(bytes(500)), 0)
 
     def test_block(self) -> None:
         """Threads wait for room, and all they offer arrives."""
         appender = self.writer.appender()
-        workers = [threading.Thread(target=lambda: [appender.offer(bytes(500)) for _ in range(50)]) for _ in range(2)]
-        for worker in workers:
-            worker.start()
-        while any(worker.is_alive() for worker in workers):
+        workers = [in_thread(lambda: [appender.offer(bytes(500)) for _ in range(50)]) for _ in range(2)]
+        for _ in until(lambda: not any(worker.is_alive() for worker in workers), 10_000):
+            workers[0].join(0.001)
             self.settle()
         self.settle()
         self.assertEqual(self.held(0), list(range(100)))

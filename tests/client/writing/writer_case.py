@@ -23,6 +23,8 @@ from bookkeeper_twisted.metadata.interfaces import Versioned
 from bookkeeper_twisted.model import BookieServiceInfo, DigestType, LedgerMetadata, Segment, WriteFlag
 from bookkeeper_twisted.testing.bookies import MemoryBookies
 
+from ...bounds import until
+
 LEDGER = 5
 
 
@@ -86,7 +88,7 @@ class WriterTestCase(SynchronousTestCase):
     def settle(self) -> None:
         """Lets requests go out and answers come."""
         for _ in range(8):
-            while self.calls:
+            for _ in until(lambda: not self.calls):
                 self.calls.popleft()()
             self.clock.advance(0)
 

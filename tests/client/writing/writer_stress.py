@@ -6,6 +6,7 @@ import threading
 from bookkeeper_twisted.config.bookie import ClientConfig
 from bookkeeper_twisted.errors import BookieHandleNotAvailableError
 
+from ...bounds import until
 from .log_stress import Producers
 from .writer_case import LEDGER, WriterTestCase
 
@@ -40,7 +41,7 @@ class WriterStress(WriterTestCase):
         producers.start(self.writer._appends.log, looks.release)
         told: list[int] = []
         self.bookies["b0"].fail("add", BookieHandleNotAvailableError, times=1)
-        while producers.alive:
+        for _ in until(lambda: not producers.alive, 20_000):
             looks.acquire(timeout=0.001)
             if chance.random() < 0.3:
                 self.writer.append(_OWN).addCallback(told.append)
@@ -50,7 +51,7 @@ class WriterStress(WriterTestCase):
             self.settle()
         flushed, closed = appender.flush(), self.writer.close()
         self.settle()
-        while not closed.called:
+        for _ in until(lambda: closed.called, 100):
             self.clock.advance(1.0)  # the claim of the dead
             self.settle()
         self.successResultOf(closed)

@@ -7,7 +7,7 @@ from contextlib import closing
 from twisted.trial.unittest import SynchronousTestCase
 from zope.interface.verify import verifyObject
 
-from bookkeeper_twisted.errors import BookieRegisteredError, MetadataError
+from bookkeeper_twisted.errors import BookieRegisteredError, LedgerLockedError, MetadataError
 from bookkeeper_twisted.metadata.embedded.sqlite_sessions import SessionFiles
 from bookkeeper_twisted.metadata.embedded.sqlite_store import SqliteStore
 from bookkeeper_twisted.metadata.interfaces import IMetadataStore
@@ -83,7 +83,7 @@ class SqliteStoreTests(SynchronousTestCase):
         """A file of a later program is not touched."""
         self._open()[0].close()
         with closing(sqlite3.connect(self.path)) as db:
-            db.execute("UPDATE bookkeeper_store SET schema_version = 2")
+            db.execute("UPDATE bookkeeper_store SET schema_version = 3")
             db.commit()
         self.assertIn("schema version", self._refused())
 
@@ -117,6 +117,15 @@ class SqliteStoreTests(SynchronousTestCase):
         self.assertEqual(watching.bookies(), (set(), set()))
         with closing(sqlite3.connect(self.path)) as db:
             self.assertEqual(db.execute("SELECT * FROM registrations").fetchall(), [])
+
+    def test_lock_of_a_dead_session(self) -> None:
+        """The replication lock of a process that was killed can be taken; while it lived it could not."""
+        dead, dead_sessions = self._open()
+        live, _ = self._open()
+        dead.lock_ledger(5, "host")
+        self.assertRaises(LedgerLockedError, live.lock_ledger, 5, "other")
+        dead_sessions.end()
+        self.assertTrue(live.lock_ledger(5, "other"))
 
     def test_dead_session_is_taken_over(self) -> None:
         """A bookie that was killed registers again at once; while it lived it could not."""

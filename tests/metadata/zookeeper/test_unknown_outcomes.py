@@ -41,6 +41,17 @@ OPERATIONS: dict[str, tuple[tuple[Operation, ...], Operation]] = {
         (lambda d: d.registration.write_cookie("a:1", b"c", None),),
         lambda d: d.registration.remove_cookie("a:1", 0),
     ),
+    "mark": ((), lambda d: d.underreplication.mark(5, ["a:1"], 1)),
+    "mark again": (
+        (lambda d: d.underreplication.mark(5, ["a:1"], 1),),
+        lambda d: d.underreplication.mark(5, ["b:1"], 2),
+    ),
+    "remove mark": (
+        (lambda d: d.underreplication.mark(5, ["a:1"], 1),),
+        lambda d: d.underreplication.remove_mark(5, 0),
+    ),
+    "lock": ((), lambda d: d.underreplication.lock(5, "host")),
+    "unlock": ((lambda d: d.underreplication.lock(5, "host"),), lambda d: d.underreplication.unlock(5)),
     "instance id": ((), lambda d: d.registration.instance_id()),
 }
 

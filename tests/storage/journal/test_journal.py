@@ -13,6 +13,7 @@ from bookkeeper_twisted.storage.interfaces import IJournal, JournalPosition
 from bookkeeper_twisted.storage.journal.journal import Journal
 from bookkeeper_twisted.testing.disk.sim_disk import Operation, SimDisk
 
+from ...bounds import until
 from . import apache_journal
 from .journals import DIRECTORY, NOWHERE, SMALL, content, ids, new_disk, record, start
 
@@ -201,7 +202,7 @@ class RotationTests(_JournalTestCase):
         self.write(0, 1)
         self.assertFalse(self.journal.prepare())
         self.assertEqual(self.write(2, 3).file_id, 1001)
-        while not self.journal.prepare():
+        for _ in until(self.journal.prepare, 100):
             pass
         self.assertEqual(self.write(4).file_id, 1002)
         self.disk.kill()

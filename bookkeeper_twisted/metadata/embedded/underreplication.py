@@ -1,0 +1,81 @@
+"""Marks of under-replication and replication locks in an embedded store."""
+
+from collections.abc import AsyncIterator, Collection
+
+from zope.interface import implementer
+
+from ...codec.metadata_formats.underreplication import decode_underreplicated, encode_underreplicated
+from ...errors import (
+    CodecError,
+    LedgerLockedError,
+    MetadataSerializationError,
+    MetadataVersionError,
+    NotUnderreplicatedError,
+)
+from ...model import UnderreplicatedLedger
+from ..interfaces import IUnderreplication, Versioned
+from .session import EmbeddedSession
+
+_MAX_ID = (1 << 63) - 1
+_PAGE = 1000
+
+
+@implementer(IUnderreplication)
+class EmbeddedUnderreplication:
+    """The under-replication side of an embedded driver."""
+
+    def __init__(self, session: EmbeddedSession) -> None:
+        self._session = session
+        self._store = session.store
+        self._held: set[int] = set()
+
+    async def mark(self, ledger_id: int, replicas: Collection[str] = (), ctime: int | None = None) -> None:
+        while True:
+            try:
+                if await self._mark(ledger_id, replicas, ctime):
+                    return
+            except (MetadataVersionError, NotUnderreplicatedError):
+                pass  # another client has marked or repaired it in between
+
+    async def _mark(self, ledger_id: int, replicas: Collection[str], ctime: int | None) -> bool:
+        version: int | None = None
+        try:
+            stored = await self.read_mark(ledger_id)
+        except NotUnderreplicatedError:
+            mark = UnderreplicatedLedger(ctime=ctime).with_replicas(replicas, ctime)
+        else:
+            mark, version = stored.value.with_replicas(replicas, ctime), stored.version
+            if mark is stored.value:
+                return True
+        await self._session.write(self._store.write_mark, ledger_id, encode_underreplicated(mark), version)
+        return True
+
+    async def read_mark(self, ledger_id: int) -> Versioned[UnderreplicatedLedger]:
+        stored = await self._session.read(self._store.read_mark, ledger_id)
+        try:
+            return Versioned(decode_underreplicated(stored.value), stored.version)
+        except CodecError as error:
+            raise MetadataSerializationError(f"{self._session.uri}: mark of ledger {ledger_id}: {error}") from error
+
+    async def remove_mark(self, ledger_id: int, version: int) -> None:
+        await self._session.write(self._store.remove_mark, ledger_id, version)
+
+    async def marked_ledgers(self) -> AsyncIterator[int]:
+        """Pages through the store; a failing page raises out of the iteration."""
+        first = 0
+        while page := await self._session.read(self._store.mark_ids, first, _MAX_ID, _PAGE):
+            for ledger_id in page:
+                yield ledger_id
+            if page[-1] == _MAX_ID:
+                return
+            first = page[-1] + 1
+
+    async def lock(self, ledger_id: int, holder: str) -> None:
+        taken = await self._session.write(self._store.lock_ledger, ledger_id, holder)
+        if not taken and ledger_id in self._held:
+            raise LedgerLockedError(f"the replication lock of ledger {ledger_id} is held by this process")
+        self._held.add(ledger_id)  # held already without being here: the answer to an earlier call was lost
+
+    async def unlock(self, ledger_id: int) -> None:
+        self._held.discard(ledger_id)
+        await self._session.write(self._store.unlock_ledger, ledger_id)

@@ -1,0 +1,197 @@
+"""Marks of under-replication and replication locks on ZooKeeper, node for node as Apache BookKeeper's.
+
+::
+
+    underreplication/LAYOUT                                   "BASIC", version 1
+    underreplication/ledgers/0000/0000/0000/007b/urL0000000123    the mark of ledger 123
+    underreplication/locks/urL0000000123                      its lock, ephemeral
+
+The four groups of a mark's path are the 64 bits of the id in hexadecimal.
+"""
+
+import re
+from collections.abc import AsyncIterator, Collection
+
+from zope.interface import implementer
+
+from ...codec.metadata_formats.underreplication import (
+    check_rereplication_layout,
+    decode_underreplicated,
+    encode_lock,
+    encode_rereplication_layout,
+    encode_underreplicated,
+)
+from ...errors import (
+    CodecError,
+    IncorrectParameterError,
+    LedgerLockedError,
+    MetadataError,
+    MetadataSerializationError,
+    MetadataVersionError,
+    NotUnderreplicatedError,
+)
+from ...model import UnderreplicatedLedger
+from ..interfaces import IUnderreplication, Versioned
+from .cluster import LAYOUT, UNDERREPLICATION
+from .interfaces import NewNode, NodeExistsError, NodeMissingError, NodeNotEmptyError, NodeVersionError
+from .znodes import Znodes
+
+MARKS, LOCKS = "ledgers", "locks"
+_GROUPS = 4
+_GROUP = re.compile(r"[0-9a-f]{4}")
+_MARK = re.compile(r"urL(\d{10,19})")
+_MAX_ID = (1 << 63) - 1
+
+
+def mark_name(ledger_id: int) -> str:
+    """Return the name of the node of a mark or a lock.
+
+    :raises IncorrectParameterError: it is not a ledger id.
+    """
+    if not 0 <= ledger_id <= _MAX_ID:
+        raise IncorrectParameterError(f"not a ledger id: {ledger_id}")
+    return f"urL{ledger_id:010d}"
+
+
+def _groups(ledger_id: int) -> list[str]:
+    digits = f"{ledger_id:016x}"
+    return [digits[i : i + 4] for i in range(0, 16, 4)]
+
+
+@implementer(IUnderreplication)
+class ZooKeeperUnderreplication:
+    """The under-replication side of a driver on ZooKeeper."""
+
+    def __init__(self, znodes: Znodes) -> None:
+        self._znodes = znodes
+        self._held: set[int] = set()
+        self._ready = False
+
+    # -- marks --
+
+    async def mark(self, ledger_id: int, replicas: Collection[str] = (), ctime: int | None = None) -> None:
+        path = self._mark_path(ledger_id)
+        await self._prepare()
+        while True:
+            try:
+                stored = await self.read_mark(ledger_id)
+            except NotUnderreplicatedError:
+                if await self._create(path, UnderreplicatedLedger(ctime=ctime).with_replicas(replicas, ctime)):
+                    return
+                continue  # another client was faster
+            mark = stored.value.with_replicas(replicas, ctime)
+            if mark is stored.value:
+                return
+            try:
+                await self._znodes.set(path, encode_underreplicated(mark), stored.version)
+                return
+            except (NodeVersionError, NodeMissingError):
+                pass  # marked again, or repaired, in between
+
+    async def _create(self, path: str, mark: UnderreplicatedLedger) -> bool:
+        data = encode_underreplicated(mark)
+        try:
+            await self._znodes.create_below(NewNode(path, data), lambda found, stat: found == data)
+        except NodeExistsError:
+            return False
+        return True
+
+    async def read_mark(self, ledger_id: int) -> Versioned[UnderreplicatedLedger]:
+        path = self._mark_path(ledger_id)
+        try:
+            data, stat = await self._znodes.get(path)
+            return Versioned(decode_underreplicated(data), stat.version)
+        except NodeMissingError as error:
+            raise NotUnderreplicatedError(f"ledger {ledger_id} is not marked") from error
+        except CodecError as error:
+            raise MetadataSerializationError(f"{path}: {error}") from error
+
+    async def remove_mark(self, ledger_id: int, version: int) -> None:
+        path = self._mark_path(ledger_id)
+        try:
+            await self._znodes.delete(path, version)
+        except NodeMissingError as error:
+            raise NotUnderreplicatedError(f"ledger {ledger_id} is not marked") from error
+        except NodeVersionError as error:
+            raise MetadataVersionError(f"mark of ledger {ledger_id} has not version {version}") from error
+        for _ in range(_GROUPS):
+            path = path.rpartition("/")[0]
+            try:
+                await self._znodes.delete(path)
+            except (NodeNotEmptyError, NodeMissingError):
+                return
+
+    async def marked_ledgers(self) -> AsyncIterator[int]:
+        """Walks the tree of marks in the order of ids.
+
+        :raises MetadataError: a node that belongs to no mark is there.
+        """
+        async for ledger_id in self._walk(self._znodes.path(UNDERREPLICATION, MARKS), 0):
+            yield ledger_id
+
+    async def _walk(self, path: str, level: int) -> AsyncIterator[int]:
+        try:
+            names = sorted(await self._znodes.fresh_children(path))
+        except NodeMissingError:
+            return  # no mark was ever made, or its parents are pruned
+        for name in names:
+            if level < _GROUPS and _GROUP.fullmatch(name):
+                async for ledger_id in self._walk(f"{path}/{name}", level + 1):
+                    yield ledger_id
+            elif level == _GROUPS and (digits := _MARK.fullmatch(name)):
+                self._znodes.session.check_open()
+                yield int(digits[1])
+            else:
+                raise MetadataError(f"{path}/{name} is no node of a mark: the listing cannot go on")
+
+    # -- locks --
+
+    async def lock(self, ledger_id: int, holder: str) -> None:
+        path, data = self._lock_path(ledger_id), encode_lock(holder)
+        session_id = self._znodes.session.zookeeper.session_id
+        await self._prepare()
+        try:
+            await self._znodes.create(NewNode(path, data, ephemeral=True), lambda _, stat: stat.owner == session_id)
+        except NodeExistsError as error:
+            if ledger_id in self._held or not await self._owns(path):
+                raise LedgerLockedError(f"the replication lock of ledger {ledger_id} is held") from error
+        self._held.add(ledger_id)
+
+    async def unlock(self, ledger_id: int) -> None:
+        self._held.discard(ledger_id)
+        path = self._lock_path(ledger_id)
+        if await self._owns(path):
+            try:
+                await self._znodes.delete(path)
+            except NodeMissingError:
+                pass
+
+    async def _owns(self, path: str) -> bool:
+        stat = await self._znodes.exists(path)
+        return stat is not None and stat.owner == self._znodes.session.zookeeper.session_id
+
+    # -- paths --
+
+    def _mark_path(self, ledger_id: int) -> str:
+        name = mark_name(ledger_id)
+        return self._znodes.path(UNDERREPLICATION, MARKS, *_groups(ledger_id), name)
+
+    def _lock_path(self, ledger_id: int) -> str:
+        return self._znodes.path(UNDERREPLICATION, LOCKS, mark_name(ledger_id))
+
+    async def _prepare(self) -> None:
+        """Create the parents of marks and locks, and check how marks are laid out, before the first write."""
+        if self._ready:
+            return
+        path, layout = self._znodes.path(UNDERREPLICATION, LAYOUT), encode_rereplication_layout()
+        try:
+            await self._znodes.create_below(NewNode(path, layout), lambda data, stat: data == layout)
+        except NodeExistsError:
+            data, _ = await self._znodes.get(path)
+            try:
+                check_rereplication_layout(data)
+            except CodecError as error:
+                raise MetadataSerializationError(f"{path}: {error}") from error
+        for name in (MARKS, LOCKS):
+            await self._znodes.ensure(self._znodes.path(UNDERREPLICATION, name))
+        self._ready = True

@@ -1,0 +1,96 @@
+"""Marks and locks on ZooKeeper: Java's nodes, byte for byte."""
+
+from bookkeeper_twisted.errors import IncorrectParameterError, LedgerLockedError, MetadataError
+from bookkeeper_twisted.metadata.interfaces import Versioned
+from bookkeeper_twisted.metadata.zookeeper.interfaces import NewNode
+from bookkeeper_twisted.model import UnderreplicatedLedger
+
+from .rig import ZooKeeperCase
+
+LAYOUT = bytes.fromhex("747970653a20224241534943220a76657273696f6e3a20310a")
+MARK_OF_2 = bytes.fromhex(
+    "7265706c6963613a2022626f6f6b69652d666f7572220a6374696d653a20313739353232353130363039320a"
+)
+LOCK = bytes.fromhex("626f6f6b696549643a20226c6f63616c686f7374220a")
+"""What a Java auditor and a Java worker stored."""
+
+
+class UnderreplicationTests(ZooKeeperCase):
+    """:class:`ZooKeeperUnderreplication`, beyond the contract."""
+
+    def setUp(self) -> None:
+        super().setUp()
+        self.driver, self.connection = self.opened()
+        self.marks = self.driver.underreplication
+
+    def data(self, path: str) -> bytes:
+        return self.server.find(f"/ledgers/underreplication/{path}").data
+
+    def listed(self) -> list[int]:
+        async def collect() -> list[int]:
+            return [ledger_id async for ledger_id in self.marks.marked_ledgers()]
+
+        return self.run_(collect())
+
+    def test_nodes(self) -> None:
+        """Marks, locks and the layout have the paths and the bytes of Java's."""
+        self.run_(self.marks.mark(2, ["bookie-four"], 1795225106092))
+        self.run_(self.marks.lock(14, "localhost"))
+        self.assertEqual(self.data("ledgers/0000/0000/0000/0002/urL0000000002"), MARK_OF_2)
+        self.assertEqual(self.data("locks/urL0000000014"), LOCK)
+        self.assertEqual(self.data("LAYOUT"), LAYOUT)
+        self.run_(self.marks.mark(0x123456789ABCDEF, ["a"]))
+        self.data("ledgers/0123/4567/89ab/cdef/urL81985529216486895")
+
+    def test_marks_of_java(self) -> None:
+        """Nodes that Java made are read, and are not made again."""
+        for path, data in (
+            ("", b""), ("/LAYOUT", LAYOUT), ("/ledgers", b""), ("/locks", b""), ("/ledgers/0000", b""),
+            ("/ledgers/0000/0000", b""), ("/ledgers/0000/0000/0000", b""), ("/ledgers/0000/0000/0000/0002", b""),
+            ("/ledgers/0000/0000/0000/0002/urL0000000002", MARK_OF_2),
+        ):  # fmt: skip
+            self.server.create(NewNode(f"/ledgers/underreplication{path}", data), 0)
+        mark = UnderreplicatedLedger(("bookie-four",), 1795225106092)
+        self.assertEqual(self.run_(self.marks.read_mark(2)), Versioned(mark, 0))
+        self.run_(self.marks.mark(2, ["bookie-four"], 1))
+        self.assertEqual((self.listed(), self.run_(self.marks.read_mark(2))), ([2], Versioned(mark, 0)))
+
+    def test_nothing_is_left(self) -> None:
+        """A removed mark takes the parents with it that are empty, and no other."""
+        self.run_(self.marks.mark(5, ["a"]))
+        self.run_(self.marks.mark(1 << 16, ["a"]))
+        self.run_(self.marks.remove_mark(5, 0))
+        self.assertEqual(self.listed(), [1 << 16])
+        self.run_(self.marks.remove_mark(1 << 16, 0))
+        self.assertFalse([path for path in self.store.paths() if path.startswith("underreplication/ledgers/")])
+
+    def test_other_layout(self) -> None:
+        """Marks that are laid out in an unknown way are left alone."""
+        self.server.create(NewNode("/ledgers/underreplication"), 0)
+        self.server.create(NewNode("/ledgers/underreplication/LAYOUT", LAYOUT.replace(b"1", b"2")), 0)
+        self.assertIn("version 2", self.fails(MetadataError, self.marks.mark(5, ["a"])))
+        self.assertNotIn("underreplication/ledgers", self.store.paths())
+
+    def test_foreign_node(self) -> None:
+        """A node that belongs to no mark ends a listing with an error, not early."""
+        self.run_(self.marks.mark(5, ["a"]))
+        self.server.create(NewNode("/ledgers/underreplication/ledgers/backup"), 0)
+
+        async def collect() -> list[int]:
+            return [ledger_id async for ledger_id in self.marks.marked_ledgers()]
+
+        self.assertIn("backup", self.fails(MetadataError, collect()))
+
+    def test_lost_session(self) -> None:
+        """A lock goes with its session, and the next session can take it again."""
+        self.run_(self.marks.lock(5, "host"))
+        self.server.end_session(self.connection.session_id)
+        self.clock.advance(1)
+        self.run_(self.marks.lock(5, "host"))
+        self.fails(LedgerLockedError, self.marks.lock(5, "host"))
+
+    def test_wrong_id(self) -> None:
+        """Numbers that are no ledger ids are refused."""
+        for ledger_id in (-1, 1 << 63):
+            self.fails(IncorrectParameterError, self.marks.mark(ledger_id, ["a"]))
+            self.fails(IncorrectParameterError, self.marks.lock(ledger_id, "host"))

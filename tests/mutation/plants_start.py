@@ -1,0 +1,70 @@
+"""Plants in starts of a bookie and in the lane of its journal."""
+
+from .plant import Plant
+
+_STORE = ["tests.bookie.lifecycle.test_store", "tests.bookie.lifecycle.test_replay"]
+_GROUPS = ["tests.bookie.test_group_commit"]
+
+PLANTS = (
+    Plant(
+        "a start whose flush fails goes on", "bookie/lifecycle/replay.py",
+        "            checkpoint.persist_marks()\n        finally:",
+        "            checkpoint.persist_marks()\n        except Exception:\n            return\n        finally:", _STORE,
+    ),
+    Plant(
+        "a start flushes the first ledger directory only", "bookie/lifecycle/replay.py",
+        "range(checkpoint.n_directories)", "range(1)", _STORE,
+    ),
+    Plant(
+        "a start persists marks before it flushes", "bookie/lifecycle/replay.py",
+        "            for directory in range(checkpoint.n_directories):\n", "            checkpoint.persist_marks()\n"
+        "            for directory in range(checkpoint.n_directories):\n", _STORE,
+    ),
+    Plant(
+        "a start releases its journals before it flushes", "bookie/lifecycle/store.py",
+        "        checkpoint_now(self.storage, ends)\n        for journal, end in zip(self.journals, ends, strict=True):\n"
+        "            journal.release(end)\n",
+        "        for journal, end in zip(self.journals, ends, strict=True):\n            journal.release(end)\n"
+        "        checkpoint_now(self.storage, ends)\n", _STORE,
+    ),
+    Plant(
+        "a start does not flush", "bookie/lifecycle/store.py", "        checkpoint_now(self.storage, ends)\n", "", _STORE,
+    ),
+    Plant(
+        "a journal lane goes on after a failure", "bookie/group_commit.py",
+        "                return group  # and the token stays taken: nothing is written after a failure (S10)",
+        "                self._idle.append(None)\n                return group",
+        ["tests.bookie.test_group_commit.FailureTests.test_nothing_is_written_before_the_failure_is_known"],
+    ),
+    Plant(
+        "a journal lane writes the next group after a failure", "bookie/group_commit.py",
+        "            if group.failure is not None:\n                return group  # and",
+        "            if group.failure is not None and not self._queue:\n                return group  # and", _GROUPS,
+    ),
+    Plant(
+        "what was queued behind a failure is not refused", "bookie/group_commit.py",
+        "        for item in (*items, *left):\n", "        for item in items:\n", _GROUPS,
+    ),
+    Plant(
+        "an append after a failure waits for ever", "bookie/group_commit.py",
+        '            done(StorageFailedError(f"{self.lane} has failed"))\n            return\n', "            return\n", _GROUPS,
+    ),
+    Plant(
+        "a failed completion takes the others with it", "bookie/group_commit.py",
+        '            self._log.failure("a completion failed")', "            raise", _GROUPS,
+    ),
+    Plant(
+        "deferred-sync items move the mark", "bookie/group_commit.py",
+        "        early.durable = self.journal.durable\n", "        early.durable = self.journal.position\n", _GROUPS,
+    ),
+    Plant(
+        "the mark is where the journal was written", "bookie/group_commit.py",
+        "        group.durable = self.journal.durable\n        group.synced",
+        "        group.durable = self.journal.position\n        group.synced", _GROUPS,
+    ),
+    Plant(
+        "a group that waits for its sync is acknowledged early", "bookie/group_commit.py",
+        "early = _Group([item for item in group.items if not item.sync], group.began)", "early = _Group(group.items, group.began)",
+        _GROUPS,
+    ),
+)  # fmt: skip
