@@ -17,6 +17,7 @@ from twisted.python.failure import Failure
 from ..errors import StorageFailedError, TooManyRequestsError
 from ..instruments import Instruments
 from ..metrics import BookieMetrics, ConnectionMetrics, JournalMetrics, RequestMetrics
+from ..protocol.authentication import AuthenticationDisabled, IAuthenticationProvider
 from ..protocol.server.connection import BookieServerFactory, ServerLimits
 from ..protocol.server.outbox import Outbox
 from ..storage.interfaces import IJournal, ILedgerStorage
@@ -39,6 +40,7 @@ class EngineOptions:
     requests: RequestLimits = attrs.field(factory=RequestLimits)
     server: ServerLimits = attrs.field(factory=ServerLimits)
     tcp_no_delay: bool = True
+    authentication: IAuthenticationProvider = attrs.field(factory=AuthenticationDisabled)
 
 
 class Engine:
@@ -85,9 +87,10 @@ class Engine:
         self.context = RequestContext(
             self.bookie, clock, RequestMetrics(self.instruments), partial(self._flushed, disk_usage), options.requests
         )
+        processor = RequestProcessor(self.context, options.authentication)
         self.factory = BookieServerFactory(
-            self.outbox, RequestProcessor(self.context).open_session, clock, ConnectionMetrics(self.instruments),
-            options.server, options.tcp_no_delay,
+            self.outbox, processor.open_session, clock, ConnectionMetrics(self.instruments), options.server,
+            options.tcp_no_delay,
         )  # fmt: skip
 
     def start(self, flush_interval: float) -> None:

@@ -18,6 +18,7 @@ from ..ledger.recovery_rules import RecoveryRules
 from ..metadata.drivers import create_driver, options_of
 from ..metadata.interfaces import ILedgerManager, IMetadataDriver, IRegistration, Versioned
 from ..model import DigestType, LedgerMetadata, WriteFlag
+from ..protocol.authentication import authentication_provider
 from .connections.bookie_client import BookieAddresses, NetworkBookieClient
 from .connections.metrics import ClientMetrics
 from .context import ClientContext
@@ -124,7 +125,11 @@ class BookKeeper:
         placement = placement or create_placement(chance, config, racks)
         quarantine = Quarantine(reactor, chance, config) if config.bookie_health_check_enabled else None
         answered = None if quarantine is None else quarantine.answered
-        client = NetworkBookieClient(reactor, addresses.resolve, config, answered, metrics)
+        authentication = authentication_provider(
+            config.client_auth_provider_factory_class, "clientAuthProviderFactoryClass",
+            config.origin("client_auth_provider_factory_class"), config.allow_insecure_connections,
+        )  # fmt: skip
+        client = NetworkBookieClient(reactor, addresses.resolve, config, answered, metrics, authentication)
         return cls(reactor, driver, client, chance, config, placement, quarantine)
 
     # ---- ledgers -------------------------------------------------------------------------------------

@@ -39,6 +39,9 @@ class BookieConfig(MetadataConfig):
     )
     use_short_host_name: bool = setting("useShortHostName", False, BOOLEAN, "cut the host name at its first dot")
     server_tcp_no_delay: bool = setting("serverTcpNoDelay", True, BOOLEAN, "send small replies at once")
+    bookie_auth_provider_factory_class: str = setting(
+        "bookieAuthProviderFactoryClass", "", TEXT, "plugin that authenticates clients; empty: none has to", java="none"
+    )
     max_connections: int = setting(
         "maxConnections", 1000, integer(1), "connections served at a time; further ones are closed", java="none"
     )

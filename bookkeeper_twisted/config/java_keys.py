@@ -24,7 +24,9 @@ PROTECTION_KEYS: Mapping[str, frozenset[str]] = {
         _ABSENT,
     ),
 }
-"""Keys that ask for encryption, authentication or authorisation, and their values that do not, in lower case."""
+"""Keys that ask for encryption, authentication or authorisation, and their values that do not, in lower case.
+
+Where a configuration has a field for such a key, the field's own check takes the place of this one."""
 
 _NO_AUTHENTICATION = "AuthenticationDisabledAuthProviderFactory"
 """End of the name of Apache's class that lets everybody in."""

@@ -6,11 +6,14 @@ from typing import Any
 from twisted.internet.interfaces import ITransport
 from zope.interface import Attribute, Interface
 
+from .connection_state import ConnectionState
+
 
 class IServerConnection(Interface):
     """A peer that sends requests, as seen by the code that answers them.  Reactor thread."""
 
     peer: str = Attribute("Who it is, for logs.")
+    state: ConnectionState = Attribute("Where the connection is in its life.")
     closed: bool = Attribute("Whether it is gone; replies are dropped then.")
     has_room: bool = Attribute("Whether more replies should be made now (S11).")
     reply_limit: int = Attribute("Bytes that a reply of several entries should have now, at most (S11).")
@@ -23,6 +26,15 @@ class IServerConnection(Interface):
 
     def expect(n_bytes: int) -> None:
         """Counts bytes of replies that are being made (negative: no longer) towards the limit of all connections."""
+
+    def flush() -> None:
+        """Writes the replies queued on this connection without waiting for the outbox."""
+
+    def enter(state: ConnectionState) -> None:
+        """Reports that authentication begins or has ended."""
+
+    def end() -> None:
+        """Closes the connection behind the replies that are queued."""
 
     def hold(held: bool) -> None:
         """Stops (True) or resumes (False) reading requests from the peer."""

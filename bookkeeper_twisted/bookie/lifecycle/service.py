@@ -83,6 +83,7 @@ class BookieService(Service):
         self.maintenance: Maintenance | None = None
         self._reactor = reactor
         self._config = config
+        self._options = engine_options(config)
         self._metadata = metadata
         self._fs = filesystem
         self._paths = store_paths(config)
@@ -231,7 +232,7 @@ class BookieService(Service):
         self._disks = DiskMonitor(self._fs, directories, self._executor, self._reactor, thresholds, self._disks_seen)
         self.engine = Engine(
             self._store.storage, self._store.journals, self._executor, self._reactor, self._disks.space,
-            self._fail, self._flush_seen, engine_options(config), self.instruments, self._labels,
+            self._fail, self._flush_seen, self._options, self.instruments, self._labels,
         )  # fmt: skip
         registration: IRegistration = self._metadata.registration  # type: ignore[assignment]
         self._registration = BookieRegistration(

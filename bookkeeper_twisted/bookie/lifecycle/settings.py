@@ -1,6 +1,7 @@
 """From the configuration to the options of the parts."""
 
 from ...config.bookie import BookieConfig
+from ...protocol.authentication import authentication_provider
 from ...protocol.server.connection import ServerLimits
 from ...storage.journal.files import JournalSettings
 from ...storage.ledger_storage import StorageSettings
@@ -117,4 +118,8 @@ def engine_options(config: BookieConfig) -> EngineOptions:
         ),
         server=ServerLimits(max_frame_size=config.netty_max_frame_size_bytes, max_connections=config.max_connections),
         tcp_no_delay=config.server_tcp_no_delay,
+        authentication=authentication_provider(
+            config.bookie_auth_provider_factory_class, "bookieAuthProviderFactoryClass",
+            config.origin("bookie_auth_provider_factory_class"), config.allow_insecure_connections,
+        ),
     )

@@ -30,7 +30,9 @@ from ...codec.operations import AUTH_DISABLED_PLUGIN
 from ...codec.runs import AddRun, BatchRead, ReadRun
 from ...errors import Status
 from ...instruments import Summary
-from ...protocol.interfaces import IServerConnection
+from ...protocol.authentication import IAuthenticationProvider
+from ...protocol.interfaces import IRequestSession, IServerConnection
+from .authentication import AuthenticatingSession
 from .batch_processor import BatchProcessor
 from .context import RequestContext, status_of
 from .lac_processor import LacProcessor
@@ -57,8 +59,9 @@ class _Cold:
 class RequestProcessor:
     """Opens the sessions of a bookie's connections."""
 
-    def __init__(self, context: RequestContext) -> None:
+    def __init__(self, context: RequestContext, authentication: IAuthenticationProvider) -> None:
         self._context = context
+        self._authentication = authentication
         reads, batches = ReadProcessor(context), BatchProcessor(context)
         self._cold = self._cold_requests(LacProcessor(context))
         self._starts: dict[type[Any], Callable[[RequestSession, Any], bool]] = {
@@ -70,8 +73,12 @@ class RequestProcessor:
             **dict.fromkeys(self._cold, self._start_cold),
         }
 
-    def open_session(self, connection: IServerConnection) -> RequestSession:
-        return RequestSession(connection, self._context, self._starts)
+    def open_session(self, connection: IServerConnection) -> IRequestSession:
+        """Open the session of a connection; its peer has to authenticate first if the provider asks for it."""
+        session = RequestSession(connection, self._context, self._starts)
+        provider = self._authentication
+        exchange = provider.bookie_exchange(connection.peer)
+        return session if exchange.complete else AuthenticatingSession(connection, provider.plugin, exchange, session)
 
     def _cold_requests(self, lacs: LacProcessor) -> dict[type[Any], _Cold]:
         metrics = self._context.metrics
@@ -157,7 +164,7 @@ def _refused_auth(request: AuthRequest, status: Status) -> AuthResponse:
 
 
 async def _auth_disabled(session: RequestSession, request: AuthRequest) -> AuthResponse:
-    """Nobody has to authenticate here; some clients wait for being told so."""
+    """Answer a peer that is authenticated already; some clients wait for that answer."""
     return AuthResponse(request.header, AUTH_DISABLED_PLUGIN, b"")
 
 

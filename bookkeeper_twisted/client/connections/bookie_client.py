@@ -9,6 +9,7 @@ from ...config.bookie import ClientConfig
 from ...errors import BookieHandleNotAvailableError, ClientClosedError, MetadataError
 from ...instruments import Instruments
 from ...metadata.interfaces import IRegistration
+from ...protocol.authentication import AuthenticationDisabled, IAuthenticationProvider
 from ...protocol.client.connection_owner import RequestLimits
 from ...protocol.client.request_ids import FlowIds
 from .bookie_socket import Resolve, SocketSettings
@@ -66,12 +67,13 @@ class NetworkBookieClient(Flow):
     :param resolve: see :class:`BookieAddresses`.
     :param answered: called with the outcome of every request, if given.
     :param metrics: where it counts; by default what is counted is not exported.
+    :param authentication: authenticates this client to bookies; none has to be by default.
     :ivar pool: all connections.
     """
 
     def __init__(
         self, clock: IReactorTime, resolve: Resolve, config: ClientConfig, answered: Answered | None = None,
-        metrics: ClientMetrics | None = None,
+        metrics: ClientMetrics | None = None, authentication: IAuthenticationProvider | None = None,
     ) -> None:  # fmt: skip
         metrics = metrics or ClientMetrics(Instruments())
         limits = RequestLimits(
@@ -80,6 +82,7 @@ class NetworkBookieClient(Flow):
         )  # fmt: skip
         settings = SocketSettings(
             clock=clock, resolve=resolve, limits=limits, no_delay=config.client_tcp_no_delay, flow_ids=FlowIds(),
+            authentication=authentication or AuthenticationDisabled(),
             connect_timeout=config.client_connect_timeout_millis / 1000, wrote=metrics.wrote,
         )  # fmt: skip
         self.pool = ConnectionPool(settings, config, metrics.watch)

@@ -2,7 +2,6 @@
 
 from collections import deque
 from collections.abc import Callable
-from enum import Enum
 from typing import cast
 
 import attrs
@@ -14,32 +13,27 @@ from twisted.logger import Logger
 from twisted.python.failure import Failure
 
 from ...attended_time import TOLERANCE
-from ...errors import BookieHandleNotAvailableError
+from ...errors import BookieHandleNotAvailableError, UnauthorizedAccessError
+from ...protocol.authentication import AuthenticationDisabled, IAuthenticationProvider
+from ...protocol.client.authentication import AuthenticatedConnection
 from ...protocol.client.connection import ClientConnection
 from ...protocol.client.connection_owner import ConnectionOwner, RequestLimits
 from ...protocol.client.request_ids import FlowIds, RequestIds
 from ...protocol.client.traffic import Traffic
+from ...protocol.connection_state import ConnectionState, following
 
 Resolve = Callable[[str], "Deferred[IStreamClientEndpoint]"]
 """Bookie id to endpoint; fails with a BookKeeperError if there is no address."""
 
 
-class SocketState(Enum):
-    """CONNECTING -> OPEN -> CLOSING -> CLOSED, CONNECTING -> FAILED, or OPEN -> DRAINING -> CLOSED: nothing new is
-    asked any more, but what is under way may end as usual."""
-
-    CONNECTING = "connecting"
-    OPEN = "open"
-    DRAINING = "draining"
-    CLOSING = "closing"
-    CLOSED = "closed"
-    FAILED = "failed"
+_USABLE = (ConnectionState.CONNECTING, ConnectionState.AUTHENTICATING, ConnectionState.READY)
 
 
 @attrs.frozen(kw_only=True)
 class SocketSettings:
     """What all sockets of a client have in common.
 
+    :ivar authentication: makes the client's side of the exchange for each of them.
     :ivar connect_timeout: seconds after which the endpoints give up.
     :ivar wrote: called with the number of requests and bytes of each write.
     """
@@ -49,6 +43,7 @@ class SocketSettings:
     limits: RequestLimits
     no_delay: bool
     flow_ids: FlowIds
+    authentication: IAuthenticationProvider = attrs.field(factory=AuthenticationDisabled)
     connect_timeout: float = 10.0
     wrote: Callable[[int, int], None] = lambda events, size: None
 
@@ -70,7 +65,7 @@ class BookieSocket:
     def __init__(self, settings: SocketSettings, key: tuple[str, int], ended: "Ended") -> None:
         """:param ended: called once when it cannot be chosen any more, before any other callback."""
         self.key = key
-        self.state = SocketState.CONNECTING
+        self.state = ConnectionState.CONNECTING
         self.traffic = Traffic(settings.clock.seconds)
         self.flows: dict[int, RequestIds] = {}
         self.chosen = 0
@@ -114,7 +109,7 @@ class BookieSocket:
         self.flows.pop(ids.flow_id, None)
         if not self.flows:
             self.idle_since = self._settings.clock.seconds()
-        if self.connection is not None and self.state is SocketState.OPEN:
+        if self.connection is not None and self.state is ConnectionState.READY:
             self.connection.leave(ids, error)
         left = [waiter for flow_id, waiter in self._waiting if flow_id == ids.flow_id]
         self._waiting = deque(item for item in self._waiting if item[0] != ids.flow_id)
@@ -125,7 +120,7 @@ class BookieSocket:
     @property
     def usable(self) -> bool:
         """Whether flows can be on it."""
-        return self.state in (SocketState.CONNECTING, SocketState.OPEN)
+        return self.state in _USABLE
 
     def waits(self, ids: RequestIds, quiet: Callable[[], None]) -> bool:
         """See :meth:`~bookkeeper_twisted.protocol.client.in_flight.InFlight.waits`."""
@@ -153,13 +148,30 @@ class BookieSocket:
         def protocol() -> ClientConnection:
             return ClientConnection(settings.clock, self._wire, settings.limits, owner, settings.no_delay)
 
-        return endpoint.connect(Factory.forProtocol(protocol))
+        exchange = settings.authentication.client_exchange(self._bookie_id)
+        if exchange.complete:
+            return endpoint.connect(Factory.forProtocol(protocol))
+
+        def authenticated() -> AuthenticatedConnection:
+            limits, plugin = settings.limits, settings.authentication.plugin
+            return AuthenticatedConnection(
+                settings.clock, self._wire, plugin, exchange, limits.read_timeout, limits.max_frame_size, protocol
+            )
+
+        return endpoint.connect(Factory.forProtocol(authenticated)).addCallback(self._authenticate)
+
+    def _authenticate(self, protocol: IProtocol) -> "Deferred[IProtocol]":
+        self._enter(ConnectionState.AUTHENTICATING)
+        return cast("Deferred[IProtocol]", cast(AuthenticatedConnection, protocol).authenticated)
 
     def _refused(self, failure: Failure) -> None:
         error = failure.value
         self._log.debug("no connection to {bookie_id}: {error}", bookie_id=self._bookie_id, error=error)
-        reason = f"no connection to {self._bookie_id}: {error or type(error).__name__}"
-        self._end(SocketState.FAILED, BookieHandleNotAvailableError(reason))
+        if not isinstance(error, UnauthorizedAccessError):
+            error = BookieHandleNotAvailableError(
+                f"no connection to {self._bookie_id}: {error or type(error).__name__}"
+            )
+        self._end(ConnectionState.CLOSED, error)
 
     def _opened(self, protocol: IProtocol) -> None:
         connection = cast(ClientConnection, protocol)
@@ -168,7 +180,7 @@ class BookieSocket:
             return
         self.connection = connection
         connection.disconnected.addCallback(self._disconnected)
-        self.state = SocketState.OPEN
+        self._enter(ConnectionState.READY)
         while self._waiting:  # a waiter that asks again queues behind the others
             self._waiting.popleft()[1].callback(connection)
         if self.usable:
@@ -186,7 +198,7 @@ class BookieSocket:
             return
         self.dismissed = True
         if self.connection is None:
-            self._end(SocketState.FAILED, error)
+            self._end(ConnectionState.CLOSED, error)
             if self._attempt is not None:
                 self._attempt.cancel()
             return
@@ -197,7 +209,7 @@ class BookieSocket:
             self.connection.close(error)
 
     def _drain(self, connection: ClientConnection, error: Exception, grace: float) -> None:
-        self._end(SocketState.DRAINING, error)
+        self._end(ConnectionState.CLOSING, error)
         self._grace_end = self._settings.clock.callLater(grace, connection.close, error)
         connection.in_flight.when_empty(self._drained)
 
@@ -209,7 +221,7 @@ class BookieSocket:
         """Looks after a connection that may be dead: asks for a sign of life after a silent interval, and
         aborts after one more."""
         connection = self.connection
-        if connection is None or self.state is not SocketState.OPEN:
+        if connection is None or self.state is not ConnectionState.READY:
             return
         if connection.heard:
             connection.heard = self._asked_for_life = False
@@ -221,23 +233,27 @@ class BookieSocket:
 
     def _lost(self) -> None:
         reason = self.error or BookieHandleNotAvailableError(f"the connection to {self._bookie_id} was lost")
-        self._end(SocketState.CLOSING, reason)
+        self._end(ConnectionState.CLOSING, reason)
 
-    def _end(self, state: SocketState, error: Exception) -> None:
+    def _enter(self, state: ConnectionState) -> None:
+        self.state = following(self.state, state)
+
+    def _end(self, state: ConnectionState, error: Exception) -> None:
         if not self.usable:
             return
-        self.state, self.error, self.ready = state, error, None
+        self._enter(state)
+        self.error, self.ready = error, None
         self.flows.clear()
         self._ended(self)
         while self._waiting:  # an errback may cancel the ones behind it
             self._waiting.popleft()[1].errback(error)
-        if state is SocketState.FAILED:
+        if state is ConnectionState.CLOSED:
             self.gone.callback(None)
 
     def _disconnected(self, _: None) -> None:
         if self._grace_end is not None and self._grace_end.active():
             self._grace_end.cancel()
-        self.state = SocketState.CLOSED
+        self._enter(ConnectionState.CLOSED)
         self.gone.callback(None)
 
 

@@ -12,11 +12,14 @@ from zope.interface import implementer
 
 from ...codec.connection import ServerDecoder
 from ...metrics import ConnectionMetrics
+from ..connection_state import ConnectionState, following
 from ..interfaces import IGatheringTransport, IRequestSession, IServerConnection
 from .outbox import Outbox
 
 SECONDS_TO_CLOSE = 5.0
 """How long a peer that broke the protocol may take to read the replies it has earned."""
+
+_ENDING = (ConnectionState.CLOSING, ConnectionState.CLOSED)
 
 
 @attrs.frozen
@@ -48,6 +51,7 @@ class ServerConnection(Protocol):
 
     def __init__(self, factory: "BookieServerFactory", peer: str) -> None:
         self.peer = peer
+        self.state = ConnectionState.CONNECTING
         self.closed = False
         self._factory = factory
         self._decoder = ServerDecoder(factory.limits.max_frame_size)
@@ -73,9 +77,11 @@ class ServerConnection(Protocol):
         self._gathers = IGatheringTransport.providedBy(self.transport)
         self.transport.registerProducer(self, True)  # type: ignore[union-attr]
         self._session = self._factory.open_session(self)
+        if self.state is ConnectionState.CONNECTING:  # no authentication has to come first
+            self.enter(ConnectionState.READY)
 
     def dataReceived(self, data: bytes) -> None:
-        if self.closed or self._closing is not None or self._session is None:
+        if self._session is None or self.state in _ENDING:
             return
         items = self._decoder.receive(data)
         if items:
@@ -86,7 +92,7 @@ class ServerConnection(Protocol):
 
     def connectionLost(self, reason: Failure = connectionDone) -> None:
         admitted = self._session is not None
-        self.closed = True
+        self._close()
         self._replies = []
         self._taken()
         if self._closing is not None and self._closing.active():
@@ -112,7 +118,7 @@ class ServerConnection(Protocol):
             self._unread = 0
 
     def _go_on(self) -> None:
-        if self._session is not None and self._closing is None:
+        if self._session is not None and self.state not in _ENDING:
             self._session.writable()
 
     def stopProducing(self) -> None:
@@ -126,19 +132,28 @@ class ServerConnection(Protocol):
 
     def end(self) -> None:
         """Closes the connection behind the replies it has earned; a peer that does not read them loses them."""
-        if self.closed or self._closing is not None:
+        if self.state in _ENDING:
             return
         self.flush()
         self.hold(True)
         self.transport.unregisterProducer()  # type: ignore[union-attr]
         self.transport.loseConnection()  # type: ignore[union-attr]
         if not self.closed:
+            self.enter(ConnectionState.CLOSING)
             self._closing = self._factory.clock.callLater(SECONDS_TO_CLOSE, self.abort)
 
     def abort(self) -> None:
         """Drop the connection and its queued replies."""
-        self.closed = True
+        self._close()
         self.transport.abortConnection()  # type: ignore[union-attr]
+
+    def enter(self, state: ConnectionState) -> None:
+        self.state = following(self.state, state)
+
+    def _close(self) -> None:
+        if not self.closed:
+            self.closed = True
+            self.enter(ConnectionState.CLOSED)
 
     # -- the session's side --
 
@@ -155,7 +170,7 @@ class ServerConnection(Protocol):
 
     def hold(self, held: bool) -> None:
         self._held = held
-        if self.closed or self._closing is not None:
+        if self.state in _ENDING:
             return
         if held or self._factory.stopping:
             self.transport.pauseProducing()  # type: ignore[union-attr]

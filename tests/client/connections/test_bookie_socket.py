@@ -11,12 +11,13 @@ from twisted.internet.protocol import Factory
 from twisted.internet.testing import StringTransport
 from twisted.python.failure import Failure
 
-from bookkeeper_twisted.client.connections.bookie_socket import BookieSocket, SocketState
+from bookkeeper_twisted.client.connections.bookie_socket import BookieSocket
 from bookkeeper_twisted.codec import v2_replies
 from bookkeeper_twisted.codec.runs import ReadReply
 from bookkeeper_twisted.errors import BookieHandleNotAvailableError, ClientClosedError, Status
 from bookkeeper_twisted.protocol.client.connection import ClientConnection
 from bookkeeper_twisted.protocol.client.connection_owner import RequestLimits
+from bookkeeper_twisted.protocol.connection_state import ConnectionState
 
 from .socket_case import ADDRESS, BOOKIE, SocketCase
 
@@ -43,12 +44,12 @@ class BookieSocketTests(SocketCase):
 
         self.hold()
         self.socket.connect()
-        self.assertIs(self.socket.state, SocketState.CONNECTING)
+        self.assertIs(self.socket.state, ConnectionState.CONNECTING)
         self.socket.connected(1).addCallback(first)
         self.socket.connected(2).addCallback(lambda _: order.append("second"))
         self.let()
         self.assertEqual(order, ["first", "second", "third"])
-        self.assertIs(self.socket.state, SocketState.OPEN)
+        self.assertIs(self.socket.state, ConnectionState.READY)
         self.assertIs(self.socket.ready, self.successResultOf(self.socket.connected(1)))
 
     def test_cancelled_waiter(self) -> None:
@@ -77,7 +78,7 @@ class BookieSocketTests(SocketCase):
         self.let()
         errors = [self.failureResultOf(each, BookieHandleNotAvailableError).value for each in waiters]
         self.assertIs(errors[0], errors[1])
-        self.assertEqual((known, self.socket.state, self.ended), ([True], SocketState.FAILED, [self.socket]))
+        self.assertEqual((known, self.socket.state, self.ended), ([True], ConnectionState.CLOSED, [self.socket]))
         self.assertIn(BOOKIE, str(errors[0]))
         self.failureResultOf(self.socket.connected(1), BookieHandleNotAvailableError)
 
@@ -139,7 +140,7 @@ class BookieSocketTests(SocketCase):
             connection.read(ids, 7, (entry_id,)).addErrback(failed, entry_id)
         self.network.break_connections(ADDRESS)
         self.assertEqual(order, [(0, 1, False), (1, 1, False), (2, 1, False)])
-        self.assertEqual((self.socket.state, self.socket.flows), (SocketState.CLOSED, {}))
+        self.assertEqual((self.socket.state, self.socket.flows), (ConnectionState.CLOSED, {}))
         self.successResultOf(self.socket.gone)
 
     def test_leave(self) -> None:
@@ -155,7 +156,7 @@ class BookieSocketTests(SocketCase):
         self.assertNoResult(other)
         self.socket.leave(self.two, ClientClosedError())
         self.failureResultOf(other, ClientClosedError)
-        self.assertEqual((self.socket.state, self.socket.idle_since), (SocketState.OPEN, 3))
+        self.assertEqual((self.socket.state, self.socket.idle_since), (ConnectionState.READY, 3))
 
     def test_leave_while_connecting(self) -> None:
         """A flow that leaves early fails what it waits for; what another waits for stays."""
@@ -171,7 +172,7 @@ class BookieSocketTests(SocketCase):
         """Closing fires when the socket is gone; later requests fail as told."""
         self.socket.connect()
         self.socket.close(ClientClosedError())
-        self.assertIs(self.socket.state, SocketState.CLOSING)
+        self.assertIs(self.socket.state, ConnectionState.CLOSING)
         self.assertNoResult(self.socket.gone)
         self.network.move()
         self.successResultOf(self.socket.gone)
@@ -184,7 +185,7 @@ class BookieSocketTests(SocketCase):
         waiter = self.socket.connected(1)
         self.socket.close(ClientClosedError())
         self.failureResultOf(waiter, ClientClosedError)
-        self.assertEqual((self.socket.state, len(self.ended)), (SocketState.FAILED, 1))
+        self.assertEqual((self.socket.state, len(self.ended)), (ConnectionState.CLOSED, 1))
         self.successResultOf(self.socket.gone)
 
     def test_close_in_the_attempt(self) -> None:
@@ -203,7 +204,7 @@ class BookieSocketTests(SocketCase):
         self.socket = BookieSocket(settings, (BOOKIE, 2), self.ended.append)
         self.socket.connect()
         self.assertTrue(transport.disconnected)
-        self.assertEqual((self.socket.state, self.socket.connection), (SocketState.FAILED, None))
+        self.assertEqual((self.socket.state, self.socket.connection), (ConnectionState.CLOSED, None))
 
     def _drain(self) -> tuple["Deferred[list[ReadReply]]", ClientConnection]:
         """A socket that is closed with ten seconds of grace and a read under way."""
@@ -211,7 +212,7 @@ class BookieSocketTests(SocketCase):
         connection = self.successResultOf(self.socket.connected(1))
         reading = connection.read(self.one, 7, (0,))
         self.socket.close(ClientClosedError(), 10.0)
-        self.assertEqual((self.socket.state, self.ended), (SocketState.DRAINING, [self.socket]))
+        self.assertEqual((self.socket.state, self.ended), (ConnectionState.CLOSING, [self.socket]))
         return reading, connection
 
     def test_grace(self) -> None:
@@ -225,7 +226,7 @@ class BookieSocketTests(SocketCase):
         self.clock.advance(0)
         self.network.move()
         self.successResultOf(self.socket.gone)
-        self.assertIs(self.socket.state, SocketState.CLOSED)
+        self.assertIs(self.socket.state, ConnectionState.CLOSED)
         self.assertEqual(self.clock.getDelayedCalls(), [])
 
     def test_end_of_grace(self) -> None:
@@ -252,7 +253,7 @@ class BookieSocketTests(SocketCase):
         """Nothing waits where nothing is under way."""
         self.socket.connect()
         self.socket.close(ClientClosedError(), 10.0)
-        self.assertIs(self.socket.state, SocketState.CLOSING)
+        self.assertIs(self.socket.state, ConnectionState.CLOSING)
 
     def test_keepalive(self) -> None:
         """A silent bookie is asked for a sign of life once, and given up if it stays silent."""

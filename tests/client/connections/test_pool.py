@@ -1,10 +1,10 @@
 """The pool: how the limit is shared by the wires, the tick, the end."""
 
 from bookkeeper_twisted.client.connections.bookie_peer import PeerCounts
-from bookkeeper_twisted.client.connections.bookie_socket import SocketState
 from bookkeeper_twisted.client.connections.pool import ConnectionPool
 from bookkeeper_twisted.config.bookie import ClientConfig
 from bookkeeper_twisted.errors import BookieHandleNotAvailableError, ClientClosedError
+from bookkeeper_twisted.protocol.connection_state import ConnectionState
 
 from .socket_case import ADDRESS, BOOKIE, SocketCase
 
@@ -110,7 +110,7 @@ class ConnectionPoolTests(SocketCase):
         self.assertNoResult(closed)
         self.network.move()
         self.successResultOf(closed)
-        self.assertEqual([socket.state for socket in sockets], [SocketState.CLOSED] * 3)
+        self.assertEqual([socket.state for socket in sockets], [ConnectionState.CLOSED] * 3)
 
     def test_grace(self) -> None:
         """At the end requests that are under way have the configured time; nothing new is taken meanwhile."""

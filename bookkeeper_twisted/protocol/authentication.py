@@ -1,0 +1,98 @@
+"""Authentication of connections by plugin: the seam, its provider that asks for nothing, and how providers are found.
+
+A provider makes one exchange for each connection and side.  The client's exchange makes the first token; then each
+side makes a token from the token it received, in AUTH requests and their responses, until both are complete.
+"""
+
+from twisted.internet.defer import Deferred, succeed
+from twisted.logger import Logger
+from twisted.plugin import IPlugin, getPlugins
+from zope.interface import Attribute, Interface, implementer
+
+from ..codec.operations import AUTH_DISABLED_PLUGIN
+from ..errors import ConfigError
+
+_log = Logger()
+_JAVA = "org.apache.bookkeeper.auth.AuthProviderFactoryFactory$"
+
+
+class IAuthenticationExchange(Interface):
+    """One side of the exchange on one connection.  Reactor thread."""
+
+    complete: bool = Attribute("Whether this side has nothing more to ask of its peer.")
+
+    def next_token(received: bytes | None) -> "Deferred[bytes]":
+        """Make the token to be sent next.
+
+        :param received: the peer's token; None for the first token of a client.
+        :raises bookkeeper_twisted.errors.UnauthorizedAccessError: the peer is refused; the connection is closed.
+        """
+
+
+class IAuthenticationProvider(Interface):
+    """A plugin that authenticates connections."""
+
+    names: frozenset[str] = Attribute(
+        "Values of ``bookieAuthProviderFactoryClass`` and ``clientAuthProviderFactoryClass`` it answers to."
+    )
+    plugin: str = Attribute("The name in AUTH frames.")
+
+    def bookie_exchange(peer: str) -> IAuthenticationExchange:
+        """Make the bookie's side for a connection; one that is complete at once admits the peer.
+
+        :param peer: address and port of the client.
+        """
+
+    def client_exchange(bookie_id: str) -> IAuthenticationExchange:
+        """Make the client's side for a connection; one that is complete at once sends nothing."""
+
+
+@implementer(IAuthenticationExchange)
+class NoExchange:
+    """The exchange that is complete before it begins."""
+
+    complete = True
+
+    def next_token(self, received: bytes | None) -> "Deferred[bytes]":
+        """Make the empty token."""
+        return succeed(b"")
+
+
+@implementer(IPlugin, IAuthenticationProvider)
+class AuthenticationDisabled:
+    """Admits every peer, as Apache's bookie and client do by default."""
+
+    names = frozenset(
+        {
+            "", "null", "none", "disabled", _JAVA + "AuthenticationDisabledAuthProviderFactory",
+            _JAVA + "NullClientAuthProviderFactory",
+        }
+    )  # fmt: skip
+    plugin = AUTH_DISABLED_PLUGIN
+
+    def bookie_exchange(self, peer: str) -> IAuthenticationExchange:
+        """See :meth:`IAuthenticationProvider.bookie_exchange`."""
+        return NoExchange()
+
+    def client_exchange(self, bookie_id: str) -> IAuthenticationExchange:
+        """See :meth:`IAuthenticationProvider.client_exchange`."""
+        return NoExchange()
+
+
+def authentication_provider(name: str, key: str, origin: str, insecure: bool = False) -> IAuthenticationProvider:
+    """Find the provider for the value of a configuration key.
+
+    :param origin: where the value was given, for the error.
+    :param insecure: whether a name that no plugin answers to means no authentication, with a warning in the log.
+    :raises bookkeeper_twisted.errors.ConfigError: no plugin answers to the name.
+    """
+    providers = list(getPlugins(IAuthenticationProvider))
+    for provider in providers:
+        if name.strip() in provider.names:
+            return provider
+    if insecure:
+        text = "{key} = {name}, {origin}: no such provider, no peer is authenticated"
+        _log.warn(text, key=key, name=name, origin=origin)
+        return AuthenticationDisabled()
+    known = ", ".join(sorted(known for provider in providers for known in provider.names if known))
+    raise ConfigError(f"{key} = {name!r}, {origin}: no such authentication provider; known are {known}")

@@ -1,0 +1,107 @@
+"""The client's side of authentication: a connection that carries nothing else until both sides are complete."""
+
+from collections.abc import Callable
+
+from twisted.internet.defer import Deferred, maybeDeferred
+from twisted.internet.interfaces import IReactorTime
+from twisted.internet.protocol import Protocol, connectionDone
+from twisted.python.failure import Failure
+
+from ...codec import v2, v3
+from ...codec.connection import ClientDecoder
+from ...codec.messages import AuthRequest, AuthResponse, ErrorResponse, Header
+from ...codec.operations import AUTH_DISABLED_PLUGIN, Operation, V2Op
+from ...errors import BookieHandleNotAvailableError, RequestTimeoutError, Status, UnauthorizedAccessError
+from ..authentication import IAuthenticationExchange
+
+
+class AuthenticatedConnection(Protocol):
+    """Authenticates, then passes everything on to the connection it was made for.
+
+    :ivar authenticated: fires with that connection once requests can be sent; fails with UnauthorizedAccessError,
+        RequestTimeoutError or BookieHandleNotAvailableError.
+    """
+
+    def __init__(
+        self, clock: IReactorTime, wire: int, plugin: str, exchange: IAuthenticationExchange, timeout: float,
+        max_frame_size: int, make: Callable[[], Protocol],
+    ) -> None:  # fmt: skip
+        """:param plugin: the name in the frames.
+        :param timeout: seconds for the whole exchange.
+        :param make: makes the connection.
+        """
+        self.authenticated: Deferred[Protocol] = Deferred(lambda _: self.transport.abortConnection())  # type: ignore[union-attr]
+        self._wire = wire
+        self._plugin = plugin
+        self._exchange = exchange
+        self._decoder = ClientDecoder(wire, max_frame_size)
+        self._make = make
+        self._connection: Protocol | None = None
+        self._number = 0
+        self._clock = clock
+        self._timeout = timeout
+
+    def connectionMade(self) -> None:
+        timer = self._clock.callLater(self._timeout, self._fail, RequestTimeoutError("no authentication in time"))
+
+        def ended(result: object) -> object:
+            if timer.active():
+                timer.cancel()
+            return result
+
+        self.authenticated.addBoth(ended)
+        self._proceed(None)
+
+    def dataReceived(self, data: bytes) -> None:
+        if self._connection is not None:
+            self._connection.dataReceived(data)
+            return
+        for item in self._decoder.receive(data):
+            if isinstance(item, AuthResponse | ErrorResponse) and not self.authenticated.called:
+                self._received(item)  # anything else is dropped until then
+        if self._decoder.error is not None:
+            self._fail(BookieHandleNotAvailableError(f"the bookie broke the protocol: {self._decoder.error}"))
+
+    def _received(self, response: AuthResponse | ErrorResponse) -> None:
+        if isinstance(response, ErrorResponse) or response.status is not Status.EOK:
+            self._fail(UnauthorizedAccessError(detail="the bookie refused the authentication"))
+        elif response.plugin == AUTH_DISABLED_PLUGIN:
+            self._done()  # the bookie asks for nothing (more)
+        else:
+            self._proceed(response.payload)
+
+    def _proceed(self, received: bytes | None) -> None:
+        """Send the next token, if this side was not complete before; be done once it is."""
+        maybeDeferred(self._exchange.next_token, received).addCallbacks(self._send, self._refuse)
+
+    def _send(self, token: bytes) -> None:
+        if self.authenticated.called:
+            return
+        if self._number and self._exchange.complete and not token:
+            self._done()
+            return
+        self._number += 1
+        v2_wire = self._wire == 2
+        header = Header(2, v2.VERSION, V2Op.AUTH) if v2_wire else Header(3, 3, Operation.AUTH, self._number)
+        codec = v2 if v2_wire else v3
+        self.transport.write(codec.encode_request(AuthRequest(header, self._plugin, token)))  # type: ignore[union-attr]
+
+    def _refuse(self, failure: Failure) -> None:
+        error = failure.value
+        self._fail(error if isinstance(error, Exception) else UnauthorizedAccessError(detail=str(error)))
+
+    def _done(self) -> None:
+        self._connection = connection = self._make()
+        connection.makeConnection(self.transport)  # type: ignore[arg-type]
+        self.authenticated.callback(connection)
+
+    def _fail(self, error: Exception) -> None:
+        if not self.authenticated.called:
+            self.authenticated.errback(error)
+            self.transport.abortConnection()  # type: ignore[union-attr]
+
+    def connectionLost(self, reason: Failure = connectionDone) -> None:
+        if self._connection is not None:
+            self._connection.connectionLost(reason)
+        elif not self.authenticated.called:
+            self.authenticated.errback(BookieHandleNotAvailableError(f"connection lost: {reason.getErrorMessage()}"))

@@ -1,0 +1,72 @@
+"""An authentication provider for tests: tokens of one byte, as many rounds as wanted, success or failure."""
+
+import attrs
+from twisted.internet.defer import Deferred, fail, succeed
+from zope.interface import implementer
+
+from ..errors import UnauthorizedAccessError
+from ..protocol.authentication import IAuthenticationExchange, IAuthenticationProvider
+
+SUCCESS, FAILURE, CONTINUE = b"\1", b"\2", b"\3"
+
+
+@implementer(IAuthenticationProvider)
+@attrs.frozen
+class TokenAuthentication:
+    """The client asks to go on until the bookie has decided.
+
+    :ivar plugin: the name in AUTH frames.
+    :ivar rounds: tokens of the client that the bookie wants to see.
+    :ivar admits: whether the bookie then admits the client.
+    :ivar waits: called by the bookie's side before each token; the token is sent when its result fires.
+    """
+
+    plugin: str = "TestAuthProviderPlugin"
+    rounds: int = 1
+    admits: bool = True
+    waits: "list[Deferred[None]]" = attrs.field(factory=list)
+    names: frozenset[str] = frozenset({"token"})
+
+    def bookie_exchange(self, peer: str) -> IAuthenticationExchange:
+        """See :meth:`~bookkeeper_twisted.protocol.authentication.IAuthenticationProvider.bookie_exchange`."""
+        return _BookieExchange(self)
+
+    def client_exchange(self, bookie_id: str) -> IAuthenticationExchange:
+        """See :meth:`~bookkeeper_twisted.protocol.authentication.IAuthenticationProvider.client_exchange`."""
+        return _ClientExchange()
+
+
+@implementer(IAuthenticationExchange)
+class _BookieExchange:
+    def __init__(self, provider: TokenAuthentication) -> None:
+        self.complete = False
+        self._provider = provider
+        self._left = provider.rounds
+
+    def next_token(self, received: bytes | None) -> "Deferred[bytes]":
+        if received != CONTINUE:
+            return fail(UnauthorizedAccessError(detail=f"no such token: {received!r}"))
+        waits = self._provider.waits
+        waited = waits.pop(0) if waits else succeed(None)
+        return waited.addCallback(self._decide)
+
+    def _decide(self, _: None) -> bytes:
+        self._left -= 1
+        if self._left > 0:
+            return CONTINUE
+        self.complete = self._provider.admits
+        return SUCCESS if self.complete else FAILURE
+
+
+@implementer(IAuthenticationExchange)
+class _ClientExchange:
+    def __init__(self) -> None:
+        self.complete = False
+
+    def next_token(self, received: bytes | None) -> "Deferred[bytes]":
+        if received in (None, CONTINUE):
+            return succeed(CONTINUE)
+        if received == SUCCESS:
+            self.complete = True
+            return succeed(b"")
+        return fail(UnauthorizedAccessError(detail="the bookie does not admit this client"))

@@ -1,0 +1,138 @@
+"""What a bookie answers until a peer is authenticated, held against Apache's bookie with a plugin."""
+
+from collections.abc import Sequence
+from typing import Any
+
+from twisted.internet.defer import Deferred
+from twisted.trial.unittest import SynchronousTestCase
+
+from bookkeeper_twisted.bookie.engine import EngineOptions
+from bookkeeper_twisted.codec import v2, v3
+from bookkeeper_twisted.codec.messages import AuthRequest, Header
+from bookkeeper_twisted.codec.operations import Operation, V2Op
+from bookkeeper_twisted.errors import Status
+from bookkeeper_twisted.protocol.connection_state import ConnectionState
+from bookkeeper_twisted.testing.authentication import CONTINUE, SUCCESS, TokenAuthentication
+
+from ...vectors.wire import REQUEST, RESPONSE, scenarios
+from ..rig import Peer, Rig, add_replies, adds, batch, reads, run
+
+_PROVIDERS = {
+    "auth-plugin-alwayssucceed": TokenAuthentication(),
+    "auth-plugin-alwaysfail": TokenAuthentication(admits=False),
+    "auth-plugin-succeedafter3": TokenAuthentication(rounds=3),
+    "auth-plugin-failafter3": TokenAuthentication(rounds=3, admits=False),
+    "auth-plugin-differentplugin": TokenAuthentication(plugin="DifferentPlugin"),
+    "auth-required": TokenAuthentication(),
+}
+
+
+def _rig(provider: TokenAuthentication) -> Rig:
+    return Rig(options=EngineOptions(authentication=provider))
+
+
+class CapturedExchangeTests(SynchronousTestCase):
+    """The captured conversations with a bookie that has a plugin."""
+
+    def test_answers(self) -> None:
+        """The same frames come back in the same order, and the same connections are closed, in V2 and V3."""
+        compared = 0
+        for scenario in scenarios():
+            provider = _PROVIDERS.get(scenario.name.partition("/")[2])
+            if provider is None:
+                continue
+            rig = _rig(provider)
+            peers: dict[int, Peer] = {}
+            for frame in scenario.frames:
+                if frame.direction == REQUEST:
+                    if frame.conn not in peers:
+                        peers[frame.conn] = rig.connect()
+                    peers[frame.conn].send(frame.data)
+                    rig.drain()
+            for conn, peer in peers.items():
+                with self.subTest(scenario.name, conn=conn):
+                    expected = b"".join(frame.data for frame in scenario.stream(conn, RESPONSE))
+                    self.assertEqual(peer.replies().hex(), expected.hex())
+                    self.assertEqual(peer.ended, conn in scenario.closed_by_bookie)
+                    compared += 1
+        self.assertEqual(compared, 13)
+
+
+def _auth(wire: int, token: bytes, plugin: str = "TestAuthProviderPlugin") -> bytes:
+    header = Header(2, 2, V2Op.AUTH) if wire == 2 else Header(3, 3, Operation.AUTH, 7)
+    request = AuthRequest(header, plugin, token)
+    return v2.encode_request(request) if wire == 2 else v3.encode_request(request)
+
+
+class ExchangeTests(SynchronousTestCase):
+    """What the captured ones do not show."""
+
+    def setUp(self) -> None:
+        self.wait: Deferred[None] = Deferred()
+        self.rig = _rig(TokenAuthentication(waits=[self.wait]))
+        self.peer = self.rig.connect()
+
+    def state(self) -> ConnectionState:
+        return self.peer.connection.state
+
+    def test_requests_wait_for_a_token(self) -> None:
+        """Requests behind an AUTH request are answered after it, in order, once its token is made."""
+        self.assertIs(self.state(), ConnectionState.AUTHENTICATING)
+        self.peer.send(_auth(2, CONTINUE) + adds(run(1, 0)))
+        self.rig.drain()
+        self.assertEqual(self.peer.replies(), b"")
+        self.assertTrue(self.peer.held)
+        self.wait.callback(None)
+        self.assertFalse(self.peer.held)
+        self.assertIs(self.state(), ConnectionState.READY)
+        answer = self.peer.replies()
+        self.assertTrue(answer.endswith(SUCCESS), answer)
+        self.rig.drain()
+        self.assertEqual(self.peer.replies(), add_replies(run(1, 0), Status.EOK))
+
+    def test_peer_that_left(self) -> None:
+        """A peer that leaves meanwhile is forgotten, its requests with it."""
+        self.peer.send(_auth(2, CONTINUE) + adds(run(1, 0)))
+        self.peer.leave()
+        self.assertIs(self.state(), ConnectionState.CLOSED)
+        self.rig.drain()
+        self.assertEqual(self.rig.storage.pending_entries(), 0)
+
+    def test_refused_token(self) -> None:
+        """A token that the provider refuses ends the connection: V3 is answered before, V2 is not."""
+        for wire, size in ((2, 0), (3, 15)):
+            peer = self.rig.connect()
+            peer.send(_auth(wire, b"?") + adds(run(1, 0)))
+            self.assertEqual((len(peer.replies()), peer.ended), (size, True))
+            self.rig.drain()
+            self.assertEqual(self.rig.storage.pending_entries(), 0)
+
+    def test_broken_provider(self) -> None:
+        """A provider that raises is logged, and refuses the peer."""
+
+        class Broken(TokenAuthentication):
+            def bookie_exchange(self, peer: str) -> Any:
+                return _BrokenExchange()
+
+        peer = _rig(Broken()).connect()
+        peer.send(_auth(2, b""))
+        self.assertTrue(peer.ended)
+        self.assertEqual(len(self.flushLoggedErrors(ZeroDivisionError)), 1)
+
+    def test_nothing_is_served(self) -> None:
+        """Without authentication nothing is stored and nothing is read, by no kind of request."""
+        kinds: Sequence[bytes] = (adds(run(1, 0)), reads(1, [0]), batch(1, 0, 10, 1000))
+        for request in kinds:
+            peer: Peer = self.rig.connect()
+            peer.send(request)
+            self.rig.drain()
+            self.assertEqual(peer.ended, request is kinds[-1])
+            self.assertNotIn(b"payload", peer.replies())
+        self.assertEqual(self.rig.storage.pending_entries(), 0)
+
+
+class _BrokenExchange:
+    complete = False
+
+    def next_token(self, received: bytes | None) -> "Deferred[bytes]":
+        raise ZeroDivisionError

@@ -1,0 +1,137 @@
+"""The network client where bookies ask for authentication: the whole contract, and what is refused."""
+
+from typing import TYPE_CHECKING, Any
+
+from twisted.internet.defer import Deferred
+
+from bookkeeper_twisted.bookie.engine import EngineOptions
+from bookkeeper_twisted.client.connections.bookie_client import BookieAddresses, NetworkBookieClient
+from bookkeeper_twisted.config.bookie import ClientConfig
+from bookkeeper_twisted.errors import BookieHandleNotAvailableError, UnauthorizedAccessError
+from bookkeeper_twisted.protocol.authentication import AuthenticationDisabled
+from bookkeeper_twisted.protocol.connection_state import ConnectionState
+from bookkeeper_twisted.testing.authentication import TokenAuthentication
+from bookkeeper_twisted.testing.contracts import bookie_client_contract as contract
+
+from ...bookie.rig import Rig
+from .test_bookie_client import HOST, PORT, RealBookieCase
+
+
+class AuthenticatedCase(RealBookieCase):
+    """A client and a bookie with providers."""
+
+    provider: Any = TokenAuthentication(rounds=3)
+    own_provider: Any = TokenAuthentication()
+
+    def setUp(self) -> None:
+        super().setUp()
+        self.rig = Rig(options=EngineOptions(authentication=self.provider))
+        self.network.listeners[HOST, PORT] = self.rig.engine.factory
+        addresses = BookieAddresses(self.driver.registration, self.network.endpoint)
+        config = ClientConfig(wire_protocol=self.wire_protocol, max_connections_per_bookie=self.max_connections)
+        self.client = NetworkBookieClient(
+            self.rig.clock, addresses.resolve, config, authentication=self.own_provider
+        )
+
+    def read(self) -> "Deferred[Any]":
+        """A read of an entry that is not there."""
+        reading: Deferred[Any] = Deferred.fromCoroutine(_awaited(self.client.read(self.bookie_id, 1, 0)))
+        return reading
+
+    def sockets(self) -> list[Any]:
+        """All sockets there are."""
+        return [socket for peer in self.client.pool._peers.values() for socket in peer.sockets]
+
+
+async def _awaited(something: Any) -> Any:
+    return await something
+
+
+class _OnRealBookie(AuthenticatedCase, contract.BookieClientContract if TYPE_CHECKING else object):  # type: ignore[misc]
+    """The contract."""
+
+
+class ContractTests(_OnRealBookie, contract.BookieClientContract):
+    """V2 and, for what only V3 has, V3."""
+
+
+class V3ContractTests(_OnRealBookie, contract.BookieClientContract):
+    """V3 for everything."""
+
+    wire_protocol = "v3"
+
+
+class NotAskedTests(_OnRealBookie, contract.BookieClientContract):
+    """A client that would authenticate, and a bookie that asks for nothing."""
+
+    provider = AuthenticationDisabled()
+
+
+class RefusedTests(AuthenticatedCase):
+    """Clients that are not admitted."""
+
+    provider = TokenAuthentication(admits=False)
+
+    def test_refused(self) -> None:
+        """What was asked fails as unauthorized, and the socket is gone."""
+        reading = self.read()
+        self.settle()
+        self.failureResultOf(reading, UnauthorizedAccessError)
+        self.assertEqual(self.sockets(), [])
+
+
+class WrongPluginTests(AuthenticatedCase):
+    """A bookie whose plugin has another name."""
+
+    provider = TokenAuthentication(plugin="other")
+
+    def test_v2(self) -> None:
+        """V2: the bookie closes the connection."""
+        reading = self.read()
+        self.settle()
+        self.failureResultOf(reading, BookieHandleNotAvailableError)
+
+    def test_v3(self) -> None:
+        """V3: the bookie says so."""
+        forcing: Deferred[Any] = self.client.force(self.bookie_id, 1)
+        self.settle()
+        self.failureResultOf(forcing, UnauthorizedAccessError)
+
+
+class SlowTests(AuthenticatedCase):
+    """A bookie that takes its time."""
+
+    def setUp(self) -> None:
+        self.wait: Deferred[None] = Deferred()
+        self.provider = TokenAuthentication(waits=[self.wait])
+        super().setUp()
+
+    def test_waits(self) -> None:
+        """Requests wait while the exchange goes on, and are sent then."""
+        reading = self.read()
+        self.settle()
+        self.assertNoResult(reading)
+        self.assertEqual([socket.state for socket in self.sockets()], [ConnectionState.AUTHENTICATING])
+        self.wait.callback(None)
+        self.settle()
+        self.failureResultOf(reading)
+        self.assertEqual([socket.state for socket in self.sockets()], [ConnectionState.READY])
+
+    def test_timeout(self) -> None:
+        """An exchange that takes too long fails what waits for it, and leaves no timer behind."""
+        reading = self.read()
+        self.settle()
+        self.rig.clock.advance(ClientConfig().read_entry_timeout_sec)
+        self.settle()
+        self.assertIn("no authentication in time", self.failureResultOf(reading).getErrorMessage())
+        self.assertEqual(self.sockets(), [])
+
+    def test_closed(self) -> None:
+        """A client that is closed meanwhile ends the connection."""
+        reading = self.read()
+        self.settle()
+        closing = self.client.close()
+        self.settle()
+        self.successResultOf(closing)
+        self.failureResultOf(reading)
+        self.assertEqual(self.sockets(), [])

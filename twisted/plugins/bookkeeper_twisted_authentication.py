@@ -1,0 +1,5 @@
+"""Authentication providers: the one that asks for nothing."""
+
+from bookkeeper_twisted.protocol.authentication import AuthenticationDisabled
+
+disabled = AuthenticationDisabled()
