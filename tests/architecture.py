@@ -227,7 +227,7 @@ def modules_are_short(tree: Tree) -> Iterator[str]:
 def functions_are_short(tree: Tree) -> Iterator[str]:
     """No function is longer than 50 lines."""
     for path, text in tree.items():
-        for node in ast.walk(_parsed(text)):
+        for node in ast.walk(parsed(text)):
             if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
                 lines = (node.end_lineno or node.lineno) - node.lineno + 1
                 if lines > MAX_FUNCTION_LINES:
@@ -240,7 +240,7 @@ def modules_have_tests(tree: Tree) -> Iterator[str]:
     tested: dict[str, set[str]] = {}
     for path, text in tree.items():
         if path.startswith("tests/"):
-            tested.setdefault(_room_of_tests(path), set()).update(_imported(path, _parsed(text)))
+            tested.setdefault(_room_of_tests(path), set()).update(_imported(path, parsed(text)))
     reached = {room: _closure(tested.get(room, set()) | tested.get("", set()), imports) for room in OURS}
     for path, _ in _modules(tree):
         if path.rpartition("/")[2] in ("__init__.py", "__main__.py", "interfaces.py"):
@@ -255,7 +255,7 @@ def public_names_are_documented(tree: Tree) -> Iterator[str]:
     A class that is nothing but fields may leave it to its module.
     """
     for path, text in tree.items():
-        module = _parsed(text)
+        module = parsed(text)
         if module.body and not ast.get_docstring(module):
             yield f"{path}: no docstring"
         for node in _tests(module) if path.startswith("tests/") else _public(path, module):
@@ -276,11 +276,11 @@ def _modules(tree: Tree) -> Iterator[tuple[str, ast.Module]]:
     """The modules of the package, generated code left out."""
     for path, text in tree.items():
         if path.startswith(PACKAGE + "/") and "/_pb/" not in path:
-            yield path, _parsed(text)
+            yield path, parsed(text)
 
 
 @cache
-def _parsed(text: str) -> ast.Module:
+def parsed(text: str) -> ast.Module:
     """The syntax tree of a module, made once for all rules."""
     return ast.parse(text)
 
