@@ -170,6 +170,31 @@ class DeferredSyncTests(GroupCommitTestCase):
         self.assertEqual(self.commit.mark, JournalPosition(1, 2))
         self.assertEqual(self.clock.getDelayedCalls(), [])
 
+    def test_mixed_is_written_first(self) -> None:
+        """In a mixed group nothing is acknowledged before the write has returned, not even what waits for no sync."""
+        self.append(b"a")
+        self.append(b"b", sync=False)
+        write = self.journal.write_group
+
+        def writing(records: Sequence[bytes], sync: bool = True) -> JournalPosition:
+            self.executor.deliver()
+            self.assertEqual(self.events, [])
+            return write(records, sync)
+
+        self.journal.write_group = writing  # type: ignore[method-assign]
+        self.executor.drain()
+        self.assertEqual(self.events, [(b"b", None), "flush", (b"a", None), "flush"])
+
+    def test_mixed_write_fails(self) -> None:
+        """A mixed group that cannot be written acknowledges nobody."""
+        self.journal.error = OSError(5, "Input/output error")
+        self.append(b"a")
+        self.append(b"b", sync=False)
+        self.executor.drain()
+        errors = [type(event[1]) for event in self.events if isinstance(event, tuple)]
+        self.assertEqual(errors, [StorageFailedError] * 2)
+        self.flushLoggedErrors(OSError)
+
 
 class UnsyncedTests(GroupCommitTestCase):
     """``journalSyncData`` is false."""
@@ -237,6 +262,16 @@ class FailureTests(GroupCommitTestCase):
         self.assertEqual(self._errors(), [StorageFailedError] * 3)
         self.assertEqual([failure.type for failure in self.failures], [OSError])
         self.assertEqual(len(self.flushLoggedErrors(OSError)), 1)
+
+    def test_any_error_of_the_lane(self) -> None:
+        """Whatever a journal raises fails its group and ends it, also what no disk does."""
+        self.journal.error = ValueError("not of the disk")
+        self.append(b"a")
+        self.append(b"b")
+        self.executor.drain()
+        self.assertEqual(self._errors(), [StorageFailedError] * 2)
+        self.assertEqual([failure.type for failure in self.failures], [ValueError])
+        self.flushLoggedErrors(ValueError)
 
     def test_never_written_again(self) -> None:
         """After a failure the journal is not touched, even if it would work again."""

@@ -2,6 +2,10 @@
 
 from .plant import Plant
 
+_ERRORS = ["tests.bookie.test_lane_errors"]
+_GROUPS = ["tests.bookie.test_group_commit"]
+_QUEUE = ["tests.bookie.test_group_commit_interleavings"]
+_LANES = ["tests.bookie.test_executor"]
 _WINDOW = ["tests.bookie.requests.test_fencing_window"]
 _READS = ["tests.bookie.test_bookie_reads"]
 
@@ -50,5 +54,54 @@ PLANTS = (
     Plant(
         "an add overtakes those that wait for room", "bookie/bookie.py",
         "if self._waiting or not self._has_room(entries):", "if not self._has_room(entries):", _READS,
+    ),
+    Plant(
+        "a fencing read does not wait for its fence", "bookie/requests/lac_processor.py",
+        "await self._context.bookie.fence(", "self._context.bookie.fence(", _WINDOW,
+    ),
+    Plant(
+        "a fencing batch read does not wait for its fence", "bookie/requests/batch_processor.py",
+        "await bookie.fence(", "bookie.fence(", _WINDOW,
+    ),
+    Plant(
+        "a mixed group is acknowledged before it is written", "bookie/group_commit.py",
+        "        if records:\n            self.journal.write_group(records, sync=False)\n"
+        "            group.written = self._clock.seconds()\n        if waiting:\n            if records:\n"
+        "                self._complete_early(group, waiting)\n",
+        "        if waiting and records:\n            self._complete_early(group, waiting)\n"
+        "        if records:\n            self.journal.write_group(records, sync=False)\n"
+        "            group.written = self._clock.seconds()\n        if waiting:\n", _GROUPS,
+    ),
+    Plant(
+        "only errors of the disk fail a group", "bookie/group_commit.py",
+        "        except Exception:\n            group.failure",
+        "        except OSError:\n            group.failure", _GROUPS,
+    ),
+    Plant(
+        "an item is left behind when the lane ends", "bookie/group_commit.py",
+        "if not self._queue or not self._take_token():", "if True:", _QUEUE,
+    ),
+    Plant(
+        "the second journal that fails leaves its replies", "bookie/group_commit.py",
+        "        self.stop()\n        self._flush()\n", "        self.stop()\n", _ERRORS,
+    ),
+    Plant(
+        "an odd error ends a lane's thread", "bookie/executor.py",
+        "except BaseException:", "except Exception:", _LANES,
+    ),
+    Plant(
+        "an odd error of the read lane is not answered", "bookie/requests/read_processor.py",
+        "        except Exception as error:\n            loaded =",
+        "        except OSError as error:\n            loaded =", _ERRORS,
+    ),
+    Plant(
+        "an odd error of the flush lane is not survived", "bookie/checkpointer.py",
+        "        except Exception as error:\n            failure = error",
+        "        except ZeroDivisionError as error:\n            failure = error", _ERRORS,
+    ),
+    Plant(
+        "a batch waits for a load that failed", "bookie/requests/batch_processor.py",
+        "        finally:\n            self._under_way.end(load, entry_size)\n",
+        "        except OSError:\n            raise\n        self._under_way.end(load, entry_size)\n", _ERRORS,
     ),
 )  # fmt: skip

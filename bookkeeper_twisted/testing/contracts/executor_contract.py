@@ -46,6 +46,18 @@ class ExecutorContract(SynchronousTestCase):
         self.failureResultOf(failing, ZeroDivisionError)
         self.assertEqual(self.successResultOf(following), "still here")
 
+    def test_any_failure(self) -> None:
+        """So does what is no ``Exception``: nothing that work raises ends its lane."""
+
+        def leave() -> None:
+            raise SystemExit
+
+        failing = self.executor.submit("flush", leave)
+        following = self.executor.submit("flush", int)
+        self.settle(self.executor)
+        self.failureResultOf(failing, SystemExit)
+        self.assertEqual(self.successResultOf(following), 0)
+
     def test_order_of_a_lane(self) -> None:
         """Work of one lane runs, and is delivered, in the order it was submitted."""
         ran: list[int] = []

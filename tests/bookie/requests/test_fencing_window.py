@@ -12,6 +12,7 @@ from bookkeeper_twisted.codec.runs import BatchRead, BatchReply, ReadReply
 from bookkeeper_twisted.errors import LedgerFencedError, Status
 from bookkeeper_twisted.model import INVALID_ENTRY_ID
 
+from ...bounds import until
 from ..rig import KEY, Rig, run
 
 _HELD, _MISSING = 2, 9
@@ -84,6 +85,36 @@ class FencingWindowTests(SynchronousTestCase):
         for wire in (2, 3):
             self.setUp()
             self._assert_fences_first(read(wire, INVALID_ENTRY_ID), wire, Status.EOK)
+
+    def test_reply_waits_for_the_record(self) -> None:
+        """S2: whatever else has bytes leave, no reply to a fencing request does before the fence is durable."""
+        for wire in (2, 3):
+            for request in (read, batch_read):
+                for entry_id in (_HELD, _MISSING, INVALID_ENTRY_ID):
+                    self.setUp()
+                    self.peer.send(request(wire, entry_id))
+                    for _ in until(lambda: not self.rig.executor.step("read"), _MOST_STEPS):
+                        pass
+                    self.rig.engine.outbox.flush()
+                    self.assertEqual(self.peer.replies(), b"", (wire, request.__name__, entry_id))
+                    self.rig.drain()
+                    self.assertNotEqual(self.peer.replies(), b"")
+
+    def test_reply_from_memory_waits(self) -> None:
+        """S2: nor does one that is found in memory, or that says that the ledger is unknown."""
+        for wire in (2, 3):
+            for request in (read, batch_read):
+                for held in (True, False):
+                    rig = Rig()
+                    peer = rig.connect()
+                    if held:
+                        rig.add(run(1, 0, 5))
+                        rig.drain()
+                    peer.send(request(wire, _HELD))
+                    rig.engine.outbox.flush()
+                    self.assertEqual(peer.replies(), b"", (wire, request.__name__, held))
+                    rig.drain()
+                    self.assertNotEqual(peer.replies(), b"")
 
     def test_batch(self) -> None:
         """The same by batch reads."""

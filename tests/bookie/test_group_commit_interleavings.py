@@ -1,0 +1,95 @@
+"""The reactor and a journal lane meet at the queue in every order of two hand-overs: no item is left behind."""
+
+from collections import deque
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
+from twisted.internet.defer import Deferred
+from twisted.internet.task import Clock
+from twisted.python.failure import Failure
+from twisted.trial.unittest import SynchronousTestCase
+
+from bookkeeper_twisted.bookie import group_commit
+from bookkeeper_twisted.bookie.executor import Work
+from bookkeeper_twisted.bookie.group_commit import GroupCommit
+from bookkeeper_twisted.instruments import Instruments
+from bookkeeper_twisted.metrics import JournalMetrics
+
+from ..bounds import until
+from ..interleaving import Turns, explore
+from .group_commit_case import ListJournal
+
+_MOST = 50
+
+
+class SteppedLane:
+    """One lane that is a thread of its own, and the reactor that gets what it hands over."""
+
+    def __init__(self, turns: Turns) -> None:
+        self._turns = turns
+        self._work: deque[Work] = deque()
+        self._delivered: deque[Callable[[], object]] = deque()
+        self._ended = False
+
+    def submit(self, lane: str, work: Callable[..., Any], *args: Any) -> "Deferred[Any]":
+        """See :class:`~bookkeeper_twisted.bookie.interfaces.IStorageExecutor`."""
+        item = Work(work, args)
+        self._work.append(item)
+        return item.result
+
+    def notify(self, function: Callable[..., None], *args: Any) -> None:
+        """See :class:`~bookkeeper_twisted.bookie.interfaces.IStorageExecutor`."""
+        self._delivered.append(partial(function, *args))
+
+    def serve(self) -> None:
+        """The lane's thread."""
+        for _ in until(lambda: False, _MOST):
+            self._turns.wait(lambda: not self._work and not self._ended)
+            if not self._work:
+                return
+            item = self._work.popleft()
+            self._delivered.append(partial(item.deliver, item.run()))
+
+    def react(self, finished: Callable[[], bool]) -> None:
+        """The reactor's thread, until something is so."""
+        for _ in until(finished, _MOST):
+            self._turns.wait(lambda: not self._delivered)
+            self._delivered.popleft()()
+        self._ended = True
+
+
+class InterleavingTests(SynchronousTestCase):
+    """Items are queued while the lane is at work, or about to end."""
+
+    def _meet(self, syncs: tuple[bool, ...], schedule: tuple[int, ...], first: int) -> int:
+        turns = Turns(group_commit, schedule=schedule, first=first)
+        lane, journal, failures = SteppedLane(turns), ListJournal(), list[Failure]()
+        executor: Any = lane
+        commit = GroupCommit(
+            journal, "journal-0", executor, Clock(), lambda: None, failures.append, JournalMetrics(Instruments(), 0)
+        )
+        done: list[int] = []
+
+        def completed(number: int, error: Exception | None) -> None:
+            self.assertIsNone(error)
+            if syncs[number]:
+                self.assertGreater(journal.durable.offset, number)
+            done.append(number)
+
+        def work() -> None:
+            for number, sync in enumerate(syncs):
+                commit.append(b"x", 1, partial(completed, number), sync)
+            lane.react(lambda: len(done) == len(syncs))
+
+        steps = turns.run(work, lane.serve)
+        self.assertEqual((sorted(done), journal.position.offset, failures), ([*range(len(syncs))], len(syncs), []))
+        return steps
+
+    def test_synced(self) -> None:
+        """S1: each is written once and complete behind its sync, in order."""
+        self.assertGreater(explore(partial(self._meet, (True, True))), 100)
+
+    def test_mixed(self) -> None:
+        """The same where one waits for the write alone."""
+        self.assertGreater(explore(partial(self._meet, (False, True))), 100)
