@@ -1,0 +1,219 @@
+"""What every ledger storage must do.
+
+Test modules import this module, not its class, which a test runner would take for a case of theirs.
+"""
+
+from collections.abc import Iterable
+from typing import Any
+
+from twisted.trial.unittest import SynchronousTestCase
+from zope.interface.verify import verifyObject
+
+from ...errors import StorageError
+from ...model import EntryRun, MixedRun
+from ...storage.interfaces import ICheckpoint, ILedgerStorage, JournalPosition, LedgerRow
+
+_RECORD = 4 + 32 + 8
+"""Bytes of a record of the entries here: length word, header, payload."""
+
+
+def entry(ledger_id: int, entry_id: int, salt: int = 0) -> bytes:
+    """The bytes of an entry whose payload says which it is."""
+    numbers = (ledger_id, entry_id, entry_id - 1, 8 * (entry_id + 1), salt)
+    return b"".join(number.to_bytes(8, "big", signed=True) for number in numbers)
+
+
+def run(ledger_id: int, first: int, count: int = 1, salt: int = 0) -> EntryRun:
+    """Consecutive entries."""
+    return EntryRun.of_entries(ledger_id, first, [entry(ledger_id, first + i, salt) for i in range(count)])
+
+
+class LedgerStorageContract(SynchronousTestCase):
+    """Mixed with nothing; a subclass says how a storage is made, and how it is made again over what is stored.
+
+    :ivar storage: an empty one.
+    """
+
+    storage: Any
+
+    def reopen(self) -> Any:
+        """A storage over what the checkpoints of :attr:`storage` have stored."""
+        raise NotImplementedError
+
+    def fail_writes(self, failing: bool) -> None:
+        """Let checkpoints fail to write, or no longer."""
+        raise NotImplementedError
+
+    def marks(self) -> tuple[JournalPosition, ...]:
+        """The marks that are stored."""
+        raise NotImplementedError
+
+    def read(self, ledger_id: int, entry_id: int) -> bytes | None:
+        """An entry, from wherever it is, as a bookie asks for it."""
+        found = self.storage.cached(ledger_id, entry_id)
+        found = found or self.storage.resident(ledger_id, entry_id, 1, 1000)
+        found = found or self.storage.load(ledger_id, entry_id, 1000)
+        return None if found is None else bytes(found.entry(entry_id))
+
+    def check(self, ledger_id: int, entry_ids: Iterable[int], salt: int = 0) -> None:
+        """These entries are there."""
+        for entry_id in entry_ids:
+            self.assertEqual(self.read(ledger_id, entry_id), entry(ledger_id, entry_id, salt), entry_id)
+
+    def write(self, begun: Any) -> None:
+        """Write all directories of a checkpoint."""
+        for directory in range(begun.n_directories):
+            begun.write(directory)
+        begun.persist_marks()
+
+    def checkpoint(self, number: int = 1) -> None:
+        """A whole checkpoint."""
+        begun = self.storage.begin_checkpoint([JournalPosition(1, number)])
+        self.write(begun)
+        begun.finish()
+
+    def test_interfaces(self) -> None:
+        """The storage and its checkpoints have every name of their interfaces."""
+        verifyObject(ILedgerStorage, self.storage)
+        begun = self.storage.begin_checkpoint([])
+        verifyObject(ICheckpoint, begun)
+        begun.finish()
+
+    def test_add_and_read(self) -> None:
+        """An entry is read before a checkpoint, while it is written, after it, and by a later storage."""
+        self.storage.add(run(1, 0, 10))
+        self.check(1, range(10))
+        begun = self.storage.begin_checkpoint([JournalPosition(1, 1)])
+        self.storage.add(run(1, 10, 10))
+        self.check(1, range(20))
+        self.write(begun)
+        self.check(1, range(20))
+        begun.finish()
+        self.check(1, range(20))
+        self.checkpoint(2)
+        self.storage = self.reopen()
+        self.check(1, range(20))
+        self.assertEqual(self.marks(), (JournalPosition(1, 2),))
+
+    def test_mixed(self) -> None:
+        """Entries of many ledgers are added at once."""
+        ids = [(ledger_id, entry_id) for entry_id in range(3) for ledger_id in (5, 6, 9)]
+        entries = [entry(*each) for each in ids]
+        self.storage.add_mixed(MixedRun([i for i, _ in ids], [e for _, e in ids], [e - 1 for _, e in ids], entries))
+        for ledger_id in (5, 6, 9):
+            self.check(ledger_id, range(3))
+        self.checkpoint()
+        for ledger_id in (5, 6, 9):
+            self.check(ledger_id, range(3))
+
+    def test_negatives(self) -> None:
+        """What was never there is not found, in memory or stored (S5)."""
+        self.storage.add(run(1, 5, 10))
+        for _ in range(2):
+            for ledger_id, entry_id in ((1, 4), (1, 15), (3, 5)):
+                self.assertIsNone(self.read(ledger_id, entry_id))
+            self.checkpoint()
+
+    def test_newest_copy(self) -> None:
+        """The newest copy of an entry wins, in memory and over what is being or was stored."""
+        self.storage.add(run(1, 0, 10))
+        begun = self.storage.begin_checkpoint([])
+        self.storage.add(run(1, 3, 4, salt=1))
+        self.check(1, range(3, 7), salt=1)
+        self.write(begun)
+        begun.finish()
+        self.checkpoint()
+        self.check(1, range(3), salt=0)
+        self.check(1, range(3, 7), salt=1)
+        self.check(1, range(7, 10), salt=0)
+
+    def test_load(self) -> None:
+        """A load has as many entries as fit, at least one."""
+        self.storage.add(run(1, 0, 10))
+        self.checkpoint()
+        loaded = self.storage.load(1, 2, 3 * _RECORD)
+        self.assertEqual((loaded.ledger_id, loaded.first, loaded.count), (1, 2, 3))
+        self.assertEqual(self.storage.load(1, 9, 1).count, 1)
+        self.storage.keep(loaded)
+        self.check(1, range(10))
+
+    def test_scattered(self) -> None:
+        """Entries in any order: each is there or has to be looked for otherwise, and none is wrong."""
+        self.storage.add(run(1, 0, 10))
+        found = self.storage.scattered(1, [7, 2, 30], 10_000)
+        self.assertEqual(len(found.entries), 3)
+        self.assertIn(found.entries[0], (None, entry(1, 7)))
+        self.assertIn(found.entries[1], (None, entry(1, 2)))
+        self.assertIsNone(found.entries[2])
+
+    def test_ends(self) -> None:
+        """The last entry and the ranges, in memory and stored."""
+        self.assertEqual((self.storage.last_cached(1), self.storage.last_entry(1)), (-1, -1))
+        self.storage.add(run(1, 0, 5))
+        self.checkpoint()
+        self.storage.add(run(1, 7, 2))
+        self.assertEqual((self.storage.last_cached(1), self.storage.last_entry(1)), (8, 4))
+        self.assertEqual(self.storage.entry_ranges(1), [(0, 4), (7, 8)])
+
+    def test_states(self) -> None:
+        """States of ledgers are there at once, and for a later storage after a checkpoint."""
+        self.assertIsNone(self.storage.ledger(7))
+        row = LedgerRow(7, b"key", fenced=True, explicit_lac=b"lac")
+        self.storage.put_ledger(row)
+        self.storage.put_ledger(LedgerRow(3))
+        self.assertEqual((self.storage.ledger(7), self.storage.ledger_ids()), (row, [3, 7]))
+        self.checkpoint()
+        self.storage = self.reopen()
+        self.assertEqual((self.storage.ledger(7), self.storage.ledger_ids()), (row, [3, 7]))
+
+    def test_forget(self) -> None:
+        """Nothing of a deleted ledger is found, but that it was fenced, until that is forgotten, too (S3)."""
+        for ledger_id, fenced in ((1, True), (2, False)):
+            self.storage.put_ledger(LedgerRow(ledger_id, fenced=fenced))
+            self.storage.add(run(ledger_id, 0, 5))
+        self.checkpoint()
+        self.storage.forget([1, 2], now=100)
+        for _ in range(2):
+            self.assertEqual((self.storage.ledger_ids(), self.storage.ledger(1)), ([], None))
+            self.assertEqual([self.read(ledger_id, 0) for ledger_id in (1, 2)], [None, None])
+            self.assertEqual((self.storage.was_fenced(1), self.storage.was_fenced(2)), (True, False))
+            self.checkpoint()
+            self.storage = self.reopen()
+        self.assertEqual((self.storage.forget_fences(100), self.storage.forget_fences(101)), (0, 1))
+        self.assertFalse(self.storage.was_fenced(1))
+
+    def test_one_checkpoint(self) -> None:
+        """There is one checkpoint at a time."""
+        begun = self.storage.begin_checkpoint([])
+        self.assertIsNone(self.storage.begin_checkpoint([]))
+        begun.finish()
+        self.checkpoint()
+
+    def test_failed_write(self) -> None:
+        """S7: where a write failed the marks stay, and what was not stored is read from memory and stored later."""
+        self.storage.add(run(1, 0, 10))
+        self.checkpoint(1)
+        self.storage.add(run(1, 10, 10))
+        self.fail_writes(True)
+        begun = self.storage.begin_checkpoint([JournalPosition(1, 2)])
+        self.assertRaises((StorageError, OSError), self.write, begun)
+        self.assertRaises(StorageError, begun.persist_marks)
+        begun.finish()
+        self.fail_writes(False)
+        self.assertEqual(self.marks(), (JournalPosition(1, 1),))
+        self.check(1, range(20))
+        self.checkpoint(3)
+        self.storage = self.reopen()
+        self.check(1, range(20))
+        self.assertEqual(self.marks(), (JournalPosition(1, 3),))
+
+    def test_full(self) -> None:
+        """What waits for a checkpoint is counted, and makes the storage full at some point (S11)."""
+        self.assertEqual((self.storage.pending_bytes(), self.storage.is_full()), (0, False))
+        first = 0
+        while not self.storage.is_full():
+            self.storage.add(run(1, first, 1000))
+            first += 1000
+        self.assertGreater(self.storage.pending_bytes(), 0)
+        self.checkpoint()
+        self.assertEqual((self.storage.pending_bytes(), self.storage.is_full()), (0, False))

@@ -1,0 +1,196 @@
+"""A ledger storage of dictionaries, for tests of what is above a storage.
+
+What a checkpoint has written is in a :class:`StoredLedgers`, which a later storage can be opened over; the rest goes
+with the storage, as with a process that ends.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+
+import attrs
+from zope.interface import implementer
+
+from ..errors import StorageError
+from ..model import EntryRun, MixedRun
+from ..storage.interfaces import ICheckpoint, ILedgerStorage, JournalPosition, LedgerRow, Scattered
+
+Entries = dict[int, dict[int, bytes]]
+"""Ledger id to entry id to the bytes of an entry."""
+
+
+@attrs.define
+class StoredLedgers:
+    """What outlives a storage.
+
+    :ivar rows: states of ledgers, those of deleted ones that were fenced included.
+    :ivar marks: of the last checkpoint.
+    """
+
+    entries: Entries = attrs.field(factory=dict)
+    rows: dict[int, LedgerRow] = attrs.field(factory=dict)
+    marks: Sequence[JournalPosition] = ()
+
+
+@implementer(ILedgerStorage)
+class MemoryLedgerStorage:
+    """See :class:`~bookkeeper_twisted.storage.interfaces.ILedgerStorage`.
+
+    :param limit: bytes of the write cache at which it is full.
+    :ivar fail_write: called when a checkpoint writes; what it raises fails the write.
+    """
+
+    def __init__(self, stored: StoredLedgers | None = None, limit: int = 1 << 20) -> None:
+        self.stored = StoredLedgers() if stored is None else stored
+        self.fail_write: Callable[[], None] = lambda: None
+        self._rows = {row.ledger_id: row for row in self.stored.rows.values() if not row.forgotten_at}
+        self._fences = {row.ledger_id: row for row in self.stored.rows.values() if row.forgotten_at}
+        self._active: Entries = {}
+        self._flushing: Entries = {}
+        self._deleted: set[int] = set()
+        self._limit = limit
+        self._checkpoint: _Checkpoint | None = None
+
+    # -- reactor --
+
+    def ledger(self, ledger_id: int) -> LedgerRow | None:
+        return self._rows.get(ledger_id)
+
+    def put_ledger(self, row: LedgerRow) -> None:
+        self._rows[row.ledger_id] = row
+
+    def ledger_ids(self) -> list[int]:
+        return sorted(self._rows)
+
+    def forget(self, ledger_ids: Sequence[int], now: int) -> None:
+        for ledger_id in ledger_ids:
+            row = self._rows.pop(ledger_id, None)
+            if row is not None and row.fenced:
+                self._fences[ledger_id] = LedgerRow(ledger_id, fenced=True, forgotten_at=max(now, 1))
+            for entries in (self._active, self._flushing):
+                entries.pop(ledger_id, None)
+            self._deleted.add(ledger_id)
+
+    def was_fenced(self, ledger_id: int) -> bool:
+        return ledger_id in self._fences
+
+    def forget_fences(self, before: int) -> int:
+        expired = [ledger_id for ledger_id, row in self._fences.items() if row.forgotten_at < before]
+        for ledger_id in expired:
+            del self._fences[ledger_id]
+        return len(expired)
+
+    def add(self, run: EntryRun) -> None:
+        entry_ids = range(run.first, run.last + 1)
+        self._active.setdefault(run.ledger_id, {}).update(zip(entry_ids, run.entries(), strict=True))
+
+    def add_mixed(self, run: MixedRun) -> None:
+        for part in run.runs():
+            self.add(part)
+
+    def cached(self, ledger_id: int, entry_id: int) -> EntryRun | None:
+        return _run({**self._flushing.get(ledger_id, {}), **self._active.get(ledger_id, {})}, ledger_id, entry_id)
+
+    def resident(self, ledger_id: int, entry_id: int, max_count: int, max_bytes: int) -> EntryRun | None:
+        return None
+
+    def scattered(self, ledger_id: int, entry_ids: Sequence[int], max_bytes: int) -> Scattered:
+        found = Scattered()
+        for entry_id in entry_ids:
+            run = self.cached(ledger_id, entry_id)
+            found.entries.append(None if run is None else run.entry(entry_id))
+            found.cached += run is not None
+        return found
+
+    def last_cached(self, ledger_id: int) -> int:
+        return max([*self._active.get(ledger_id, ()), *self._flushing.get(ledger_id, ())], default=-1)
+
+    def keep(self, run: EntryRun) -> None:
+        """Nothing: what was loaded is in memory anyway."""
+
+    def pending_bytes(self) -> int:
+        return sum(len(entry) for entries in self._active.values() for entry in entries.values())
+
+    def is_full(self) -> bool:
+        return self.pending_bytes() >= self._limit
+
+    def begin_checkpoint(self, marks: Sequence[JournalPosition]) -> ICheckpoint | None:
+        if self._checkpoint is not None:
+            return None
+        self._flushing, self._active = self._active, {}
+        self._checkpoint = checkpoint = _Checkpoint(self, marks)
+        return checkpoint
+
+    # -- lanes --
+
+    def write_flushing(self) -> None:
+        """Store what the checkpoint under way has taken."""
+        self.fail_write()
+        for ledger_id in self._deleted:
+            self.stored.entries.pop(ledger_id, None)
+        self._deleted.clear()
+        for ledger_id, entries in self._flushing.items():
+            self.stored.entries.setdefault(ledger_id, {}).update(entries)
+        self.stored.rows = {**self._fences, **self._rows}
+
+    def end_checkpoint(self, written: bool) -> None:
+        """Drop what was written, or keep it for the next checkpoint; newer copies win."""
+        self._checkpoint = None
+        if not written:
+            for ledger_id, entries in self._flushing.items():
+                self._active[ledger_id] = {**entries, **self._active.get(ledger_id, {})}
+        self._flushing = {}
+
+    def load(self, ledger_id: int, entry_id: int, max_bytes: int) -> EntryRun | None:
+        return _run(self._on_disk(ledger_id), ledger_id, entry_id, max_bytes)
+
+    def last_entry(self, ledger_id: int) -> int:
+        return max(self._on_disk(ledger_id), default=-1)
+
+    def entry_ranges(self, ledger_id: int) -> list[tuple[int, int]]:
+        everything = {*self._on_disk(ledger_id), *self._flushing.get(ledger_id, ()), *self._active.get(ledger_id, ())}
+        ranges: list[tuple[int, int]] = []
+        for entry_id in sorted(everything):
+            if ranges and ranges[-1][1] == entry_id - 1:
+                ranges[-1] = ranges[-1][0], entry_id
+            else:
+                ranges.append((entry_id, entry_id))
+        return ranges
+
+    def _on_disk(self, ledger_id: int) -> Mapping[int, bytes]:
+        return {} if ledger_id in self._deleted else self.stored.entries.get(ledger_id, {})
+
+    def close(self) -> None:
+        """Nothing to close."""
+
+
+@implementer(ICheckpoint)
+class _Checkpoint:
+    n_directories = 1
+
+    def __init__(self, storage: MemoryLedgerStorage, marks: Sequence[JournalPosition]) -> None:
+        self._storage = storage
+        self._marks = tuple(marks)
+        self._written = False
+
+    def write(self, directory: int) -> None:
+        self._storage.write_flushing()
+        self._written = True
+
+    def persist_marks(self) -> None:
+        if not self._written:
+            raise StorageError("nothing was written")
+        self._storage.stored.marks = self._marks
+
+    def finish(self) -> None:
+        self._storage.end_checkpoint(self._written)
+
+
+def _run(entries: Mapping[int, bytes], ledger_id: int, entry_id: int, max_bytes: int | None = None) -> EntryRun | None:
+    """The entries from an id on that follow each other, as many as fit, at least one; None if there is none."""
+    found: list[bytes] = []
+    size = 0
+    while (entry := entries.get(entry_id + len(found))) is not None:
+        size += len(entry) + 4
+        if found and max_bytes is not None and size > max_bytes:
+            break
+        found.append(entry)
+    return EntryRun.of_entries(ledger_id, entry_id, found) if found else None
