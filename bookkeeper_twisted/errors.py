@@ -344,7 +344,10 @@ class MetadataSerializationError(MetadataError):
 
 
 class NotInitializedError(MetadataError):
-    """The metadata store holds no cluster."""
+    """The metadata store holds no cluster; the text says what makes one."""
+
+    def __str__(self) -> str:
+        return f"{super().__str__()}: bookkeeper-twisted shell initnewcluster makes a cluster"
 
 
 class CookieNotFoundError(MetadataError):

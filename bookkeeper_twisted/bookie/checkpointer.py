@@ -100,7 +100,7 @@ class Checkpointer:
                 commit.tend(mark)
             self._on_written()
         else:
-            self._on_failed(_is_disk_full(failure))
+            self._on_failed(is_disk_full(failure))
         for result in waiting:
             result.callback(failure is None)
 
@@ -118,9 +118,12 @@ class Checkpointer:
             failures[0].raiseException()
 
 
-def _is_disk_full(error: BaseException | None) -> bool:
+def is_disk_full(error: BaseException | None) -> bool:
+    """Whether a failure of storage comes from a disk without space."""
     while error is not None:
         if isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EDQUOT):
+            return True
+        if getattr(error, "sqlite_errorname", "") == "SQLITE_FULL":
             return True
         error = error.__cause__
     return False

@@ -2,7 +2,7 @@
 
 twistd knows two ends: an orderly one, status 0, and a signal, which it repeats against itself after the
 reactor has stopped.  A bookie needs two more: status 1 when it could not start or had to stop by itself
-(S10), and status 0 when it was asked to stop and did.
+(S10), and status 0 when it was asked to stop and did.  SIGHUP, which would end the process, is logged.
 """
 
 import atexit
@@ -10,6 +10,8 @@ import os
 import signal
 from collections.abc import Callable
 from typing import Any
+
+from twisted.logger import Logger
 
 
 class ExitStatus:
@@ -20,6 +22,8 @@ class ExitStatus:
     :param leave: ends the process at once.
     :param on_signal: registers what a signal does.
     """
+
+    _log = Logger()
 
     def __init__(
         self,
@@ -34,11 +38,16 @@ class ExitStatus:
         at_exit(self._at_exit)
         # Once the reactor runs, because it installs handlers of its own when it starts.
         reactor.callWhenRunning(on_signal, signal.SIGTERM, self._on_sigterm)
+        reactor.callWhenRunning(on_signal, signal.SIGHUP, self._on_sighup)
 
     def fail(self) -> None:
         """Stops the reactor; the process will end with status 1."""
         self._failed = True
         self._stop()
+
+    def _on_sighup(self, number: int, frame: object) -> None:
+        """A terminal that closes, or a request to read the configuration again, which is not done, ends nothing."""
+        self._reactor.callFromThread(self._log.info, "SIGHUP changes nothing: the configuration is read at the start")
 
     def _on_sigterm(self, number: int, frame: object) -> None:
         self._reactor.callFromThread(self._stop)

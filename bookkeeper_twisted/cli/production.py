@@ -3,6 +3,7 @@
 from collections.abc import Callable
 from typing import Any
 
+import attrs
 from twisted.internet.interfaces import IProtocolFactory
 from twisted.python.failure import Failure
 
@@ -24,7 +25,8 @@ def make_bookie(
     :raises bookkeeper_twisted.errors.InvalidMetadataUriError: no driver takes the URI.
     """
     config = resolve_addresses(config)
-    driver = create_driver(reactor, config.metadata_service_uri, options_of(config))
+    options = attrs.evolve(options_of(config), create=True)
+    driver = create_driver(reactor, config.metadata_service_uri, options)
     return BookieService(
         reactor, config, driver, RealFileSystem(),
         local_host=local_host(config), make_site=_make_site, on_failure=on_failure,

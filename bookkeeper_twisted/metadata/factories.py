@@ -41,9 +41,11 @@ class SqliteDriverFactory:
 
     def create(self, reactor: Any, uri: str, options: MetadataOptions = DEFAULT_OPTIONS) -> IMetadataDriver:
         from .embedded.sqlite import sqlite_driver
+        from .embedded.sqlite_store import Creation
         from .embedded.workers import ThreadWorker
 
-        return sqlite_driver(reactor, uri, ThreadWorker(reactor, "sqlite-metadata"))
+        creation = Creation.UNTIL_USED if options.create else Creation.NEVER
+        return sqlite_driver(reactor, uri, ThreadWorker(reactor, "sqlite-metadata"), creation)
 
     def create_admin(self, reactor: Any, uri: str, options: MetadataOptions = DEFAULT_OPTIONS) -> IClusterAdmin:
         from .embedded.sqlite import sqlite_admin

@@ -37,6 +37,7 @@ class MetadataOptions:
     :ivar max_retries: how often a call whose answer was lost is repeated (``zkRetryBackoffMaxRetries``).
     :ivar retry_start: seconds before the first repetition, doubled for each further one.
     :ivar retry_max: seconds, at most.
+    :ivar create: make an embedded store that does not exist, as bookies do; it goes again if it is closed unused.
     """
 
     session_timeout: float = 10.0
@@ -46,6 +47,7 @@ class MetadataOptions:
     max_retries: int = 6
     retry_start: float = 0.2
     retry_max: float = 10.0
+    create: bool = False
 
 
 DEFAULT_OPTIONS = MetadataOptions()

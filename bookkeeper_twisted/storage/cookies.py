@@ -91,7 +91,7 @@ def must_stamp(
         if files.with_data:
             raise InvalidCookieError(
                 f"the metadata store has no cookie of this bookie, yet {files.with_data[0]} and all others have: "
-                "the cookie was removed, or this is another cluster"
+                "metadataServiceUri names another cluster, or the cookie was removed"
             )
         return True
     if stored is not None:
@@ -138,7 +138,7 @@ def _check_expansion(
     if not allow_expansion:
         raise InvalidCookieError(
             f"{files.missing[0]} has no cookie, although the metadata store has one: its data is lost, or the "
-            "directory is new and expansion is not allowed"
+            "directory is new, which allowStorageExpansion=true accepts"
         )
     before = known(stored)  # the last to learn of a directory, so what it names has had a cookie
     for directory in files.missing:

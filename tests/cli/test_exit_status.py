@@ -5,6 +5,7 @@ from collections.abc import Callable
 from typing import Any
 
 from twisted.internet.testing import MemoryReactorClock
+from twisted.logger import globalLogPublisher
 from twisted.trial.unittest import SynchronousTestCase
 
 from bookkeeper_twisted.cli.exit_status import ExitStatus
@@ -46,6 +47,16 @@ class ExitStatusTests(SynchronousTestCase):
     def test_orderly(self) -> None:
         """Without a failure the interpreter ends as it would."""
         self.assertEqual(self._exit(), [])
+
+    def test_sighup(self) -> None:
+        """SIGHUP is logged, and the process goes on."""
+        logged: list[Any] = []
+        globalLogPublisher.addObserver(logged.append)  # type: ignore[arg-type]
+        self.addCleanup(globalLogPublisher.removeObserver, logged.append)  # type: ignore[arg-type]
+        self.signals[signal.SIGHUP](signal.SIGHUP, None)
+        self.reactor.advance(0)
+        self.assertEqual((self.reactor.stops, self._exit()), (0, []))
+        self.assertTrue(any("SIGHUP" in str(event["log_format"]) for event in logged))
 
     def test_failure(self) -> None:
         """A failure stops the reactor and ends the process with 1, not before the interpreter ends."""

@@ -10,6 +10,7 @@ from twisted.internet.protocol import Factory, Protocol
 from twisted.trial.unittest import TestCase
 
 from bookkeeper_twisted.client import BookKeeper
+from bookkeeper_twisted.errors import NotInitializedError
 from examples.bookie_process import BookieProcess
 
 _reactor: Any = reactor
@@ -67,6 +68,20 @@ class ServingTests(_ProcessCase):
         self.assertEqual(await process.end(signal.SIGTERM), 0)
         self.assertNotIn("Traceback", process.output.decode())
 
+    async def test_sighup(self) -> None:
+        """SIGHUP does not end a bookie."""
+        process = await self.serve(*_HTTP)
+        process.transport.signalProcess("HUP")
+        self.assertEqual((await process.get("/heartbeat")).strip(), "OK")
+        self.assertIn("SIGHUP", process.output.decode())
+
+    async def test_client_of_nothing(self) -> None:
+        """A client with a mistyped URI says what is wrong and makes nothing."""
+        path = Path(self.data) / "mistyped" / "metadata.db"
+        with self.assertRaisesRegex(NotInitializedError, "initnewcluster"):
+            await BookKeeper.connect(_reactor, f"sqlite:///{path}")
+        self.assertFalse(Path(self.data).exists())
+
     async def test_starts_again(self) -> None:
         """A bookie that was stopped, and one that was killed, start again on their data."""
         for number in (signal.SIGTERM, signal.SIGKILL):
@@ -118,6 +133,9 @@ class RefusalTests(_ProcessCase):
         process = self.start(f"--bookiePort={number}")
         await process.ended()
         self.assertRefused(process, str(number), "in use")
+        self.assertEqual([path.name for path in Path(self.data).rglob("*") if "metadata" in path.name], [])
+        self.assertEqual([path.name for path in Path(self.data).rglob("VERSION")], [])
+        await self.serve()
 
     async def test_locked_directory(self) -> None:
         """Two processes never serve one directory (S6)."""

@@ -8,8 +8,7 @@ _GROUPS = ["tests.bookie.test_group_commit"]
 PLANTS = (
     Plant(
         "a start whose flush fails goes on", "bookie/lifecycle/replay.py",
-        "            checkpoint.persist_marks()\n        finally:",
-        "            checkpoint.persist_marks()\n        except Exception:\n            return\n        finally:", _STORE,
+        "        if not is_disk_full(error):\n            raise\n", "", _STORE,
     ),
     Plant(
         "a start flushes the first ledger directory only", "bookie/lifecycle/replay.py",
@@ -17,18 +16,18 @@ PLANTS = (
     ),
     Plant(
         "a start persists marks before it flushes", "bookie/lifecycle/replay.py",
-        "            for directory in range(checkpoint.n_directories):\n", "            checkpoint.persist_marks()\n"
-        "            for directory in range(checkpoint.n_directories):\n", _STORE,
+        "        for directory in range(checkpoint.n_directories):\n", "        checkpoint.persist_marks()\n"
+        "        for directory in range(checkpoint.n_directories):\n", _STORE,
     ),
     Plant(
         "a start releases its journals before it flushes", "bookie/lifecycle/store.py",
-        "        checkpoint_now(self.storage, ends)\n        for journal, end in zip(self.journals, ends, strict=True):\n"
-        "            journal.release(end)\n",
+        "        self.disk_full = not checkpoint_now(self.storage, ends)\n",
         "        for journal, end in zip(self.journals, ends, strict=True):\n            journal.release(end)\n"
-        "        checkpoint_now(self.storage, ends)\n", _STORE,
+        "        self.disk_full = not checkpoint_now(self.storage, ends)\n", _STORE,
     ),
     Plant(
-        "a start does not flush", "bookie/lifecycle/store.py", "        checkpoint_now(self.storage, ends)\n", "", _STORE,
+        "a start does not flush", "bookie/lifecycle/store.py",
+        "self.disk_full = not checkpoint_now(self.storage, ends)", "pass", _STORE,
     ),
     Plant(
         "a journal lane goes on after a failure", "bookie/group_commit.py",

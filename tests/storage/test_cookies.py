@@ -103,7 +103,7 @@ class CookieTests(SynchronousTestCase):
     def test_expansion(self) -> None:
         """A new empty directory is stamped if that is allowed."""
         stamp(self.disk, ["/j", "/l0"], SMALLER)
-        self.assertIn("expansion", self.refused(SMALLER))
+        self.assertIn("allowStorageExpansion=true", self.refused(SMALLER))
         self.assertTrue(self.decide(SMALLER, allow_expansion=True))
         self.data_in("/l1")
         self.assertIn("/l1", self.refused(SMALLER, allow_expansion=True))

@@ -81,23 +81,31 @@ class CookieCheck:
         self._directories = paths.all()
         self._expected = expected
         self._allow_expansion = allow_expansion
+        self._stored: Versioned[bytes] | None = None
 
-    async def run(self, registration: IRegistration, on_lane: "Callable[..., object]") -> None:
-        """:param on_lane: runs a blocking function and returns an awaitable.
+    async def must_stamp(self, registration: IRegistration, on_lane: "Callable[..., object]") -> bool:
+        """Compares.
+
+        :param on_lane: runs a blocking function and returns an awaitable.
+        :returns: whether all directories, then the metadata store, have to get the cookie.
         :raises InvalidCookieError: the bookie must not start.
         """
-        own_id = self._expected.bookie_id
         try:
-            stored: Versioned[bytes] | None = await registration.read_cookie(own_id)
+            self._stored = await registration.read_cookie(self._expected.bookie_id)
         except CookieNotFoundError:
-            stored = None
+            self._stored = None
         files: CookieFiles = await on_lane(read_cookies, self._fs, self._directories)  # type: ignore[misc]
+        data = None if self._stored is None else self._stored.value
+        return must_stamp(
+            files, self._expected.encode(), data, self._verify, _directories_of, self._allow_expansion
+        )
+
+    async def stamp(self, registration: IRegistration, on_lane: "Callable[..., object]") -> None:
+        """Writes the cookie: directories first, as a cookie in the store means that every directory has its own."""
         cookie = self._expected.encode()
-        data = None if stored is None else stored.value
-        if must_stamp(files, cookie, data, self._verify, _directories_of, self._allow_expansion):
-            # Directories first: a cookie in the store means that every directory has its own.
-            await on_lane(stamp, self._fs, self._directories, cookie)  # type: ignore[misc]
-            await registration.write_cookie(own_id, cookie, None if stored is None else stored.version)
+        await on_lane(stamp, self._fs, self._directories, cookie)  # type: ignore[misc]
+        version = None if self._stored is None else self._stored.version
+        await registration.write_cookie(self._expected.bookie_id, cookie, version)
 
     def _verify(self, data: bytes, where: str) -> None:
         try:

@@ -1,7 +1,8 @@
 """Replay: what the journals hold beyond their marks goes back into storage.
 
 Idempotent, and may be cut off anywhere: nothing is released and no mark moves before the checkpoint
-that follows it.  Memory is bounded: a full write cache is checkpointed in between, under the old marks.
+that follows it.  Memory is bounded: a full write cache is checkpointed in between, under the old marks; where a
+ledger disk has no space for that, it holds no more than the journals do.
 """
 
 from collections.abc import Iterable, Sequence
@@ -9,9 +10,10 @@ from collections.abc import Iterable, Sequence
 import attrs
 from twisted.logger import Logger
 
-from ...errors import JournalDamageError
+from ...errors import JournalDamageError, StorageError
 from ...model import EntryRun
 from ...storage.interfaces import IJournal, ILedgerStorage, JournalPosition, LedgerRow
+from ..checkpointer import is_disk_full
 from ..records import EXPLICIT_LAC, FENCE, IDS, KEY, lac_of_packet, trailing_bytes
 
 _MAX_RUN_BYTES = 1 << 20
@@ -30,16 +32,26 @@ def replay(journals: Sequence[IJournal], storage: ILedgerStorage, marks: Sequenc
     return player.n_entries
 
 
-def checkpoint_now(storage: ILedgerStorage, marks: Sequence[JournalPosition]) -> None:
-    """A whole checkpoint in one call, where nothing else runs."""
+def checkpoint_now(storage: ILedgerStorage, marks: Sequence[JournalPosition]) -> bool:
+    """A whole checkpoint in one call, where nothing else runs.
+
+    :returns: False if a disk had no space for it: what it was to write stays in memory, no mark has moved.
+    :raises StorageError: it failed for another reason.
+    """
     checkpoint = storage.begin_checkpoint(marks)
-    if checkpoint is not None:
-        try:
-            for directory in range(checkpoint.n_directories):
-                checkpoint.write(directory)
-            checkpoint.persist_marks()
-        finally:
-            checkpoint.finish()
+    if checkpoint is None:
+        return True
+    try:
+        for directory in range(checkpoint.n_directories):
+            checkpoint.write(directory)
+        checkpoint.persist_marks()
+    except StorageError as error:
+        if not is_disk_full(error):
+            raise
+        return False
+    finally:
+        checkpoint.finish()
+    return True
 
 
 class _Player:
@@ -56,6 +68,7 @@ class _Player:
         self._bytes = 0
         self._entries: list[bytes] = []
         self._unknown: set[int] = set()
+        self._has_space = True
 
     def play(self, records: Iterable[bytes]) -> None:
         for body in records:
@@ -84,8 +97,8 @@ class _Player:
                 self._unknown.add(self._ledger_id)
                 self._log.warn("skipping entries of unknown ledger {ledger_id}", ledger_id=self._ledger_id)
             return
-        if self._storage.is_full():
-            checkpoint_now(self._storage, self._marks)
+        if self._has_space and self._storage.is_full():
+            self._has_space = checkpoint_now(self._storage, self._marks)
         self._storage.add(EntryRun.of_entries(self._ledger_id, self._next - len(entries), entries))
         self.n_entries += len(entries)
 

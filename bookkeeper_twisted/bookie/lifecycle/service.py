@@ -209,7 +209,10 @@ class BookieService(Service):
         self._instance_id = await registration.instance_id()
         expected = expected_cookie(self._config, self.bookie_id, self._instance_id)
         check = CookieCheck(self._fs, self._paths, expected, self._config.allow_storage_expansion)
-        await check.run(registration, self._on_flush_lane)
+        if await check.must_stamp(registration, self._on_flush_lane):
+            if not self.port:  # what cannot be had is found out before anything is written for ever
+                await self._bind()
+            await check.stamp(registration, self._on_flush_lane)
 
     async def _open_store(self) -> None:
         self._store = await self._on_flush_lane(
@@ -221,6 +224,8 @@ class BookieService(Service):
         self._labels = directory_labels(*map(_currents, (self._paths.ledgers, self._paths.indexes)))
         StorageMetrics(self.instruments, self._store.storage, self._labels)
         self._log.info("{n} entries replayed", n=self._store.n_replayed)
+        if self._store.disk_full:
+            self._log.warn("a ledger disk has no space for them: they stay in memory and in the journals")
 
     async def _start_engine(self) -> None:
         config = self._config
@@ -239,6 +244,7 @@ class BookieService(Service):
             self.engine.bookie.mode, registration, self.bookie_id, self._reactor
         )
         self._registration.set_read_only("forceReadOnlyBookie is set", config.force_read_only_bookie)
+        self._flush_seen(self._store.disk_full)
         self.admin.attach(self._registration, self._disks)
         self.engine.start(config.flush_interval / 1000)
         self._then_undo(self.engine.stop)

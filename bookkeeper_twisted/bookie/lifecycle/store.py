@@ -12,7 +12,7 @@ from ...storage.interfaces import IFileSystem, IJournal, IndexFactory, JournalPo
 from ...storage.journal.files import JournalSettings
 from ...storage.journal.journal import Journal
 from ...storage.journal.log_mark import LogMark
-from ...storage.ledger_dirs import current, distinct, make_current, mark_name
+from ...storage.ledger_dirs import current, distinct, journal_ids, make_current, mark_name
 from ...storage.ledger_storage import LedgerStorage, StorageSettings
 from .replay import checkpoint_now, replay
 
@@ -40,12 +40,14 @@ class Store:
     """Open files.
 
     :ivar n_replayed: entries that the last start found in the journals.
+    :ivar disk_full: whether they are in memory only, because a ledger disk had no space for them.
     """
 
     journals: Sequence[IJournal]
     marks: Sequence[LogMark]
     storage: LedgerStorage
     n_replayed: int = 0
+    disk_full: bool = False
 
     @classmethod
     def open(
@@ -56,7 +58,10 @@ class Store:
 
         :param first_journal_id: milliseconds since the epoch, plus one.
         :param salt: a few bytes that clients cannot guess.
+        :raises StorageError: the files cannot be used, or a disk has no space for a first journal file.
         """
+        for path in paths.journals:
+            _check_space(fs, current(path), journal_settings.preallocate)
         count = len(paths.journals)
         ledger_dirs = [current(path) for path in paths.ledgers]
         marks = [LogMark(fs, ledger_dirs, mark_name(index, count)) for index in range(count)]
@@ -73,10 +78,15 @@ class Store:
         return cls(journals, marks, storage)
 
     def recover(self) -> None:
-        """Replays the journals and checkpoints, so that the marks stand at their ends."""
+        """Replays the journals and checkpoints, so that the marks stand at their ends.
+
+        On a full ledger disk marks and journals stay as they are; a later checkpoint takes what was replayed with it.
+        """
         self.n_replayed = replay(self.journals, self.storage, [mark.position for mark in self.marks])
         ends = [journal.durable for journal in self.journals]
-        checkpoint_now(self.storage, ends)
+        self.disk_full = not checkpoint_now(self.storage, ends)
+        if self.disk_full:
+            return
         for journal, end in zip(self.journals, ends, strict=True):
             journal.release(end)
 
@@ -93,6 +103,18 @@ class Store:
                 failures.append(error)
         if failures:
             raise failures[0]
+
+
+def _check_space(fs: IFileSystem, directory: str, needed: int) -> None:
+    """Refuses to fill a disk with a first journal file that it has no room for."""
+    if journal_ids(fs, directory):
+        return
+    free = fs.usage(directory)[1]
+    if free < needed:
+        raise StorageError(
+            f"{directory}: {free:,} bytes are free, the first journal file takes {needed:,}: "
+            "make room, or set a smaller journalPreAllocSizeMB"
+        )
 
 
 def _persist(marks: Sequence[LogMark]) -> Callable[[Sequence[JournalPosition]], None]:

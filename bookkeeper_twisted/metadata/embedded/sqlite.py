@@ -14,7 +14,7 @@ from ...errors import InvalidMetadataUriError
 from ..interfaces import IWorker
 from .driver import EmbeddedAdmin, EmbeddedDriver
 from .sqlite_sessions import SessionFiles
-from .sqlite_store import SqliteStore
+from .sqlite_store import Creation, SqliteStore
 
 POLL_INTERVAL = 0.25
 """Seconds after which a watcher sees what another process wrote."""
@@ -34,20 +34,23 @@ def path_of_uri(uri: str) -> str:
     return os.path.abspath(path)
 
 
-def sqlite_driver(clock: IReactorTime, uri: str, worker: IWorker) -> EmbeddedDriver:
+def sqlite_driver(
+    clock: IReactorTime, uri: str, worker: IWorker, creation: Creation = Creation.ALWAYS
+) -> EmbeddedDriver:
     """A driver for a ``sqlite:`` URI; the file is touched when it is opened.
 
     :param worker: where the file is used; it belongs to the driver from now on.
+    :param creation: what becomes of a file that does not exist.
     :raises InvalidMetadataUriError: the URI has no path.
     """
-    return EmbeddedDriver(clock, uri, _store(uri), worker, POLL_INTERVAL)
+    return EmbeddedDriver(clock, uri, _store(uri, creation), worker, POLL_INTERVAL)
 
 
 def sqlite_admin(clock: IReactorTime, uri: str, worker: IWorker) -> EmbeddedAdmin:
     """Return the administrator of clusters for a URI."""
-    return EmbeddedAdmin(clock, uri, _store(uri), worker)
+    return EmbeddedAdmin(clock, uri, _store(uri, Creation.ALWAYS), worker)
 
 
-def _store(uri: str) -> SqliteStore:
+def _store(uri: str, creation: Creation) -> SqliteStore:
     path = path_of_uri(uri)
-    return SqliteStore(path, SessionFiles(f"{path}-sessions"))
+    return SqliteStore(path, SessionFiles(f"{path}-sessions"), creation)

@@ -13,6 +13,11 @@ import uuid
 OPENING = "opening"
 
 
+def is_file(path: str) -> bool:
+    """Whether there is a file."""
+    return os.path.isfile(path)
+
+
 class SessionFiles:
     """The session files of one store, and the session of this driver.
 
@@ -64,6 +69,20 @@ class SessionFiles:
         finally:
             os.close(file)
         return False
+
+    def others(self) -> list[str]:
+        """The sessions of other drivers that are alive."""
+        names = (name for name in os.listdir(self._folder) if name not in (OPENING, self.session_id))
+        return [name for name in names if self.is_alive(name)]
+
+    def remove_all(self, path: str) -> None:
+        """Removes a store: the files of SQLite at ``path``, and the folder; under :meth:`lock_opening`."""
+        for suffix in ("", "-wal", "-shm"):
+            if os.path.exists(path + suffix):
+                os.unlink(path + suffix)
+        for name in os.listdir(self._folder):
+            self._unlink(name)
+        os.rmdir(self._folder)
 
     def lock_opening(self) -> int:
         """Waits until no other driver opens the store; for :meth:`unlock_opening`.

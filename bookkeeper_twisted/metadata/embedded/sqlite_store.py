@@ -4,6 +4,7 @@ import sqlite3
 import uuid
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from enum import Enum
 from typing import Any
 
 from zope.interface import implementer
@@ -17,10 +18,11 @@ from ...errors import (
     MetadataError,
     MetadataVersionError,
     NoSuchLedgerMetadataError,
+    NotInitializedError,
     NotUnderreplicatedError,
 )
 from ..interfaces import ANY_VERSION, IMetadataStore, Versioned
-from .sqlite_sessions import SessionFiles
+from .sqlite_sessions import SessionFiles, is_file
 
 SCHEMA_VERSION = 2
 _BUSY_TIMEOUT = 30.0  # seconds; every transaction here is a few rows
@@ -41,6 +43,16 @@ _TABLES = (
         ledger_id INTEGER PRIMARY KEY, session TEXT NOT NULL, holder TEXT NOT NULL)""",
 )
 _OF_SESSIONS = ("registrations", "replication_locks")
+_OF_USERS = ("cookies", "ledgers", "replication_marks")
+
+
+class Creation(Enum):
+    """What becomes of a store that does not exist: it is an error, it is made and removed again by the end of a session
+    in which nothing was stored, or it is made."""
+
+    NEVER = "never"
+    UNTIL_USED = "until used"
+    ALWAYS = "always"
 
 
 @implementer(IMetadataStore)
@@ -50,17 +62,22 @@ class SqliteStore:
     A registration names its session; it counts as long as the session's process lives, and whoever
     finds it dead deletes it.
 
-    :param path: of the file; its folder is made if need be.
+    :param path: of the file; its folder is made with it.
     """
 
-    def __init__(self, path: str, sessions: SessionFiles) -> None:
+    def __init__(self, path: str, sessions: SessionFiles, creation: Creation = Creation.ALWAYS) -> None:
         self._path = path
+        self._creation = creation
+        self._made = False
         self._sessions = sessions
         self._db: sqlite3.Connection | None = None
 
     # -- the session --
 
     def open(self, changed: Callable[[], None]) -> bool:
+        """:raises NotInitializedError: it does not exist, and is not to be made; nothing is left on the disk."""
+        if self._creation is Creation.NEVER and not is_file(self._path):
+            raise NotInitializedError(f"{self._path} does not exist, and no bookie was started on it")
         with self._errors():
             opening = self._sessions.lock_opening()
             try:
@@ -68,7 +85,8 @@ class SqliteStore:
                 self._db = sqlite3.connect(
                     self._path, timeout=_BUSY_TIMEOUT, isolation_level=None, check_same_thread=False
                 )
-                return self._initialize()
+                self._made = self._initialize()
+                return self._made
             except BaseException:
                 self._disconnect()
                 raise
@@ -80,8 +98,24 @@ class SqliteStore:
             if self._db is not None:
                 for table in _OF_SESSIONS:
                     self._run(f"DELETE FROM {table} WHERE session = ?", self._sessions.session_id)
+                if self._made and self._creation is Creation.UNTIL_USED:
+                    self._remove_unused()
         finally:
             self._disconnect()
+
+    def _remove_unused(self) -> None:
+        """Removes the files of a store that this session made and in which nothing was stored, as by a start that was
+        refused; not while others use it."""
+        with self._errors():
+            opening = self._sessions.lock_opening()
+            try:
+                used = any(self._run(f"SELECT 1 FROM {table} LIMIT 1") for table in _OF_USERS)
+                if used or self._sessions.others():
+                    return
+                self._disconnect()
+                self._sessions.remove_all(self._path)
+            finally:
+                self._sessions.unlock_opening(opening)
 
     def revision(self) -> object:
         ((others,), (own,)) = self._run("PRAGMA data_version") + self._run("SELECT total_changes()")

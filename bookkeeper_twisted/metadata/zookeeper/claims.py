@@ -1,6 +1,7 @@
 """Holding bookie ids: a node of this session under one of two parents (S6)."""
 
 from twisted.internet.defer import Deferred
+from twisted.logger import Logger
 
 from ...errors import BookieRegisteredError, NotInitializedError
 from .bookie_sets import AVAILABLE, READ_ONLY
@@ -10,6 +11,8 @@ from .znodes import Znodes
 
 class Claims:
     """The claims of one session on bookie ids."""
+
+    _log = Logger()
 
     def __init__(self, znodes: Znodes) -> None:
         self._znodes = znodes
@@ -60,12 +63,19 @@ class Claims:
         options = self._session.options
         wait = options.session_timeout if options.stale_wait is None else options.stale_wait
         deadline = self._session.clock.seconds() + wait
+        is_waiting = False
         while True:
             event: Deferred[bool] = Deferred()
             stat = await self._znodes.exists(path, _firing(event))
             if stat is None or self._owns(stat):
                 return stat
             left = deadline - self._session.clock.seconds()
+            if left > 0 and not is_waiting:
+                self._log.info(
+                    "bookie {bookie_id}: waiting for the former registration ({seconds:.0f} s at most)",
+                    bookie_id=bookie_id, seconds=left,
+                )  # fmt: skip
+                is_waiting = True
             if left <= 0:
                 raise BookieRegisteredError(f"bookie {bookie_id} is registered by another session ({path})")
             await self._session.wait_for(event, left)

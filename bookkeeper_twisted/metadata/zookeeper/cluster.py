@@ -68,7 +68,7 @@ async def settle_layout(znodes: Znodes, factory: str | None) -> LedgerTree:
 
 
 def _no_cluster(znodes: Znodes) -> NotInitializedError:
-    return NotInitializedError(f"{znodes.session.uri}: there is no cluster at {znodes.root}; initialize one")
+    return NotInitializedError(f"{znodes.session.uri}: there is no cluster at {znodes.root}")
 
 
 @implementer(IClusterAdmin)

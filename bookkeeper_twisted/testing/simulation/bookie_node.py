@@ -95,7 +95,9 @@ class BookieProcess:
         await self._on_lane(DirectoryLocks, disk, paths.all())
         instance = await self.driver.registration.instance_id()
         expected = Cookie(self._node.bookie_id, ",".join(paths.journals), paths.ledgers, None, instance)
-        await CookieCheck(disk, paths, expected, False).run(self.driver.registration, self._on_lane)
+        check = CookieCheck(disk, paths, expected, False)
+        if await check.must_stamp(self.driver.registration, self._on_lane):
+            await check.stamp(self.driver.registration, self._on_lane)
         first_journal_id = int(self.clock.seconds() * 1000) + 1
         salt = self._node.chance.randbytes(16)
         store = self.store = await self._on_lane(

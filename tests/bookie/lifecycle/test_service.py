@@ -4,6 +4,7 @@ import errno
 from typing import Any
 
 from twisted.internet.defer import Deferred
+from twisted.internet.error import CannotListenError
 from twisted.internet.testing import MemoryReactorClock
 from twisted.python.failure import Failure
 from twisted.trial.unittest import SynchronousTestCase
@@ -18,6 +19,7 @@ from bookkeeper_twisted.errors import (
     InvalidCookieError,
     NoWritableDirectoryError,
     Status,
+    StorageError,
 )
 from bookkeeper_twisted.http.site import make_site
 from bookkeeper_twisted.metadata.embedded.memory import MemoryStore
@@ -160,6 +162,8 @@ class StartTests(StepTestCase):
 
     def test_listens_last(self) -> None:
         """Nobody connects before the journals are replayed and the engine stands."""
+        self.stop(*self.start())
+        self.world.reactor.tcpServers.clear()
         service, executor = self.world.service()
         service.start()
         while service.engine is None:
@@ -167,6 +171,49 @@ class StartTests(StepTestCase):
             executor.step()
         self.settle(executor)
         self.assertEqual(len(self.world.reactor.tcpServers), 1)
+
+    def test_taken_port(self) -> None:
+        """A port that is taken is found out before a first start writes an identity; another port then does."""
+
+        def taken(port: int, *args: Any, **named: Any) -> Any:
+            raise CannotListenError("", port, OSError("in use"))
+
+        self.world.reactor.listenTCP = taken  # type: ignore[method-assign]
+        self.refused(CannotListenError)
+        self.assertFalse(self.world.disk.exists("/l/current/VERSION"))
+        del self.world.reactor.listenTCP
+        self.assertEqual(self.start(bookie_port=3182)[0].bookie_id, "me:3182")
+
+    def test_small_disk(self) -> None:
+        """A disk without space for the first journal file is refused before it is filled."""
+        self.world.disk.capacity = (1 << 30, (1 << 20) - 1)
+        self.refused(StorageError)
+        self.assertEqual([n for n in self.world.disk.list("/j/current") if n.endswith(".txn")], [])
+        self.world.disk.capacity = (1 << 30, 1 << 20)
+        self.start()
+
+    def test_full_disk(self) -> None:
+        """After a kill a bookie starts on a full ledger disk, is read-only, and serves all it has; space makes it
+        writable again, and then the journals are not needed any more."""
+        _, executor = self.start()
+        peer = self.connect()
+        peer.send(adds(run(1, 0, 5, b"payload")))
+        executor.drain()
+        self.assertEqual(peer.replies(), add_replies(run(1, 0, 5, b"payload"), Status.EOK))
+        self.world.disk.kill()
+        self.world.reactor = MemoryReactorClock()
+        self.world.store.bookies.clear()
+        self.world.disk.fail(errno.ENOSPC, when=lambda op: op.name == "pwrite" and op.path.startswith("/l/"), times=2)
+        _, executor = self.start(flush_interval=1000)
+        self.assertEqual(self.registered(), (frozenset(), frozenset({"me:3181"})))
+        peer = self.connect()
+        peer.send(reads(1, range(5)))
+        executor.drain()
+        self.assertEqual(peer.replies().count(b"payload"), 5)
+        for _ in range(3):
+            self.world.reactor.advance(1)
+            self.settle(executor)
+        self.assertEqual(self.registered(), (frozenset({"me:3181"}), frozenset()))
 
     def test_closed_gate(self) -> None:
         """A port bound early, to know its number, closes connections until the bookie serves."""

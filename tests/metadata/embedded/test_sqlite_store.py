@@ -7,9 +7,9 @@ from contextlib import closing
 from twisted.trial.unittest import SynchronousTestCase
 from zope.interface.verify import verifyObject
 
-from bookkeeper_twisted.errors import BookieRegisteredError, LedgerLockedError, MetadataError
+from bookkeeper_twisted.errors import BookieRegisteredError, LedgerLockedError, MetadataError, NotInitializedError
 from bookkeeper_twisted.metadata.embedded.sqlite_sessions import SessionFiles
-from bookkeeper_twisted.metadata.embedded.sqlite_store import SqliteStore
+from bookkeeper_twisted.metadata.embedded.sqlite_store import Creation, SqliteStore
 from bookkeeper_twisted.metadata.interfaces import IMetadataStore
 
 from ...sqlite_syncs import recorded_syncs
@@ -41,6 +41,40 @@ class SqliteStoreTests(SynchronousTestCase):
     def test_interface(self) -> None:
         """It provides what it declares."""
         verifyObject(IMetadataStore, self._store()[0])
+
+    def _of(self, creation: Creation) -> SqliteStore:
+        store = SqliteStore(self.path, SessionFiles(f"{self.path}-sessions"), creation)
+        self.addCleanup(store.close)
+        return store
+
+    def test_not_made(self) -> None:
+        """What is not to be made is an error that says what makes it; nothing is left on the disk, no folder either."""
+        self.path = os.path.join(os.path.abspath(self.mktemp()), "deep", "metadata.db")
+        error = self.assertRaises(NotInitializedError, self._of(Creation.NEVER).open, lambda: None)
+        self.assertIn(self.path, str(error))
+        self.assertIn("initnewcluster", str(error))
+        self.assertFalse(os.path.exists(os.path.dirname(os.path.dirname(self.path))))
+
+    def test_unused(self) -> None:
+        """A store that was made for a session which stored nothing goes with it, all files of it."""
+        store = self._of(Creation.UNTIL_USED)
+        self.assertTrue(store.open(lambda: None))
+        store.register("b", False, b"")
+        store.close()
+        folder, name = os.path.split(self.path)
+        self.assertEqual([found for found in os.listdir(folder) if found.startswith(name)], [])
+
+    def test_used(self) -> None:
+        """It stays once something is stored, and as long as another session uses it."""
+        store, other = self._of(Creation.UNTIL_USED), self._of(Creation.UNTIL_USED)
+        store.open(lambda: None)
+        other.open(lambda: None)
+        store.close()
+        other.write_cookie("b", b"cookie", None)
+        other.close()
+        again = self._of(Creation.NEVER)
+        again.open(lambda: None)
+        self.assertEqual(again.read_cookie("b").value, b"cookie")
 
     def test_durable_commits(self) -> None:
         """The file is in WAL mode; the folder of a new one is made."""

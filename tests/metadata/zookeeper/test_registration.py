@@ -2,6 +2,7 @@
 
 from typing import Any
 
+from twisted.logger import formatEvent, globalLogPublisher
 from twisted.python.failure import Failure
 
 from bookkeeper_twisted.errors import BookieRegisteredError, MetadataSerializationError, NotInitializedError
@@ -35,6 +36,22 @@ class RegistrationTests(ZooKeeperCase):
         self.server.end_session(99)
         self.successResultOf(running)
         self.assertEqual(self.owner(), self.connection.session_id)
+
+    def test_says_that_it_waits(self) -> None:
+        """The log says once, at the beginning, that a former registration is waited for, and how long."""
+        logged: list[Any] = []
+        globalLogPublisher.addObserver(logged.append)  # type: ignore[arg-type]
+        self.addCleanup(globalLogPublisher.removeObserver, logged.append)  # type: ignore[arg-type]
+        self.server.create(NewNode("/ledgers/available/a:1", ephemeral=True), 99)
+        self.start(self.driver.registration.register_bookie("a:1", False, INFO))
+        self.clock.advance(1)
+        lines = [formatEvent(event) for event in logged]
+        wait = f"({OPTIONS.session_timeout:.0f} s at most)"
+        self.assertEqual(
+            [line for line in lines if "former" in line],
+            [f"bookie a:1: waiting for the former registration {wait}"],
+        )
+        self.server.end_session(99)
 
     def test_waits_in_the_other_mode(self) -> None:
         """A former life that was read-only is waited for as well (S6)."""
