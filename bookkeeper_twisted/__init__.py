@@ -2,21 +2,13 @@
 
 Theory of operation.  A *ledger* is an append-only sequence of *entries*.  Its writer sends each
 entry to the *write quorum* of bookies chosen from the ledger's *ensemble*; an add succeeds when an
-*ack quorum* of them has the entry on disk.  The packages are layers, and imports point one way only
-(``tests/test_architecture.py`` holds the table):
-
-====================  =============================================================================
-``errors`` ``model``  values every layer shares; nothing here does I/O
-``config`` ``metrics``  one frozen configuration value; counters that cost one attribute add
-``codec``             bytes to requests and back, without a socket, a clock or a file
-``storage``           the synchronous engine: journal, entry logs, indexes, caches
-``metadata``          which bookies are alive, which ledgers exist, where their entries are
-``protocol``          the only ``Protocol`` subclasses: sockets to codec, replies to sockets
-``bookie``            what a bookie promises: add, read, fence, LAC, in group commits
-``client``            ledgers as an application sees them
-``http`` ``cli``      ``/metrics``, ``twistd bookie``
-``testing``           simulated disk, step executor, in-memory clusters, contract suites
-====================  =============================================================================
+*ack quorum* of them has the entry on disk.  Public names are here, loaded when they are first used, so that
+``import bookkeeper_twisted.wire`` loads no Twisted; :mod:`.aio`, :mod:`.blocking` and :mod:`.testing` are public as
+well.  The packages are layers, and imports point one way only (``tests/architecture.py``).
 """
+
+from ._public import __all__ as __all__
+from ._public import __dir__ as __dir__
+from ._public import __getattr__ as __getattr__
 
 __version__ = "0.1.0"

@@ -65,7 +65,7 @@ class BookKeeper:
 
     async def create_ledger(
         self, ensemble_size: int = 3, write_quorum: int = 2, ack_quorum: int = 2, password: bytes = b"",
-        digest_type: DigestType = DigestType.CRC32C, custom_metadata: Mapping[str, bytes] | None = None,
+        digest_type: DigestType | str = DigestType.CRC32C, custom_metadata: Mapping[str, bytes] | None = None,
         write_flags: WriteFlag = WriteFlag.NONE,
     ) -> "LedgerWriter":  # fmt: skip
         """Create a ledger; return its only writer.  See :meth:`bookkeeper_twisted.client.BookKeeper.create_ledger`."""
@@ -76,7 +76,7 @@ class BookKeeper:
 
     async def create_ledger_adv(
         self, ledger_id: int | None = None, ensemble_size: int = 3, write_quorum: int = 2, ack_quorum: int = 2,
-        password: bytes = b"", digest_type: DigestType = DigestType.CRC32C,
+        password: bytes = b"", digest_type: DigestType | str = DigestType.CRC32C,
         custom_metadata: Mapping[str, bytes] | None = None, write_flags: WriteFlag = WriteFlag.NONE,
     ) -> "AdvLedgerWriter":  # fmt: skip
         """Create a ledger whose entries the caller numbers.

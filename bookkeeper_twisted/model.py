@@ -40,6 +40,18 @@ class DigestType(IntEnum):
     DUMMY = 4
 
 
+def digest_type_of(digest_type: "DigestType | str") -> DigestType:
+    """:returns: the type of a name, as ``"CRC32"``; Apache's ``"MAC"`` is HMAC.
+    :raises IncorrectParameterError: there is none of that name.
+    """
+    if isinstance(digest_type, DigestType):
+        return digest_type
+    known = {"MAC": DigestType.HMAC, **DigestType.__members__}
+    if not isinstance(digest_type, str) or digest_type not in known:
+        raise IncorrectParameterError(f"no digest type: {digest_type!r}; one of {', '.join(known)}")
+    return known[digest_type]
+
+
 class LedgerState(IntEnum):
     """Life of a ledger: OPEN, then perhaps IN_RECOVERY, then CLOSED for ever (S15)."""
 

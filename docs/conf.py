@@ -1,4 +1,4 @@
-"""Sphinx configuration.  The reference of configuration keys is written from the table of fields."""
+"""Sphinx configuration.  The references of configuration keys and of errors are written from the code."""
 
 import sys
 from pathlib import Path
@@ -6,7 +6,8 @@ from pathlib import Path
 HERE = Path(__file__).parent
 sys.path[:0] = [str(HERE), str(HERE.parent)]
 
-from configuration_reference import write_reference  # noqa: E402
+import configuration_reference  # noqa: E402
+import errors_reference  # noqa: E402
 
 project = "bookkeeper-twisted"
 copyright = "the authors of bookkeeper-twisted"
@@ -14,4 +15,5 @@ exclude_patterns = ["_build"]
 html_theme = "alabaster"
 nitpicky = False
 
-write_reference(HERE / "_build" / "configuration.inc")
+configuration_reference.write_reference(HERE / "_build" / "configuration.inc")
+errors_reference.write_reference(HERE / "_build" / "errors.inc")

@@ -10,10 +10,9 @@ from pathlib import Path
 from twisted.internet.defer import Deferred
 from twisted.internet.task import react
 
-from bookkeeper_twisted.cli.options import standalone_configs
-from bookkeeper_twisted.cli.production import make_bookie
 from bookkeeper_twisted.client import BookKeeper
 from bookkeeper_twisted.config.bookie import BookieConfig
+from bookkeeper_twisted.embedding import make_bookie, standalone_configs
 
 
 async def main(reactor: object, directory: str) -> None:

@@ -39,14 +39,16 @@ OURS: dict[str, frozenset[str]] = {
     "wire": LAYER_0 | {"wire", "codec", "ledger"},
     "client": LAYER_0 | {"client", "codec", "ledger", "metadata", "protocol"},
     "http": _DOORS_OURS | {"http"},
-    "cli": _DOORS_OURS | {"http", "cli"},
+    "embedding": _DOORS_OURS | {"http", "embedding"},
+    "cli": _DOORS_OURS | {"http", "embedding", "cli"},
     "testing": _DOORS_OURS | {"http", "testing", "aio", "aio_reactor", "blocking"},
     "aio": LAYER_0 | {"aio_reactor", "client", "ledger"},
     "aio_reactor": LAYER_0,
     "blocking": LAYER_0 | {"reactor_thread", "client", "ledger"},
     "reactor_thread": LAYER_0,
     "__main__": frozenset({"cli"}),
-    "": frozenset(),
+    "_public": _DOORS_OURS | {"embedding"},
+    "": frozenset({"_public"}),
 }
 
 # What they may import of others.
@@ -65,7 +67,7 @@ OUTSIDE: dict[str, frozenset[str]] = {
     **dict.fromkeys(("protocol", "bookie"), _TWISTED),
     "client": _TWISTED,
     **dict.fromkeys(("aio", "aio_reactor", "blocking", "reactor_thread"), _TWISTED),
-    "http": _TWISTED | {"prometheus_client"},
+    **dict.fromkeys(("http", "embedding"), _TWISTED | {"prometheus_client"}),
     "cli": _TWISTED | {"prometheus_client"},
     "testing": _TWISTED | {"hypothesis"},
     "": frozenset(),
@@ -92,6 +94,8 @@ DOORS: dict[str, frozenset[str]] = {
     "wire/pool.py": frozenset({"threading"}),
     "testing/simulation/streams.py": frozenset({"random"}),
     "metadata/zookeeper/factory.py": frozenset({"uuid"}),
+    "embedding/local_host.py": frozenset({"fcntl", "socket"}),
+    "embedding/standalone.py": frozenset({"os"}),
     "cli/": WORLD,
 }
 

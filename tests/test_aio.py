@@ -9,6 +9,7 @@ from twisted.trial.unittest import SynchronousTestCase
 
 from bookkeeper_twisted.aio import BookKeeper
 from bookkeeper_twisted.aio_reactor import acquire_reactor, release_reactor, result_of
+from bookkeeper_twisted.client.admin import cluster_admin
 from bookkeeper_twisted.errors import InvalidMetadataUriError, NoSuchLedgerMetadataError
 from bookkeeper_twisted.testing.cluster import aio_cluster
 
@@ -46,10 +47,17 @@ class ReactorTests(SynchronousTestCase):
 
     def test_end_of_the_loop(self) -> None:
         """A loop that ends with an open client ends the reactor, its threads included."""
-        directory = self.mktemp()
+        uri = f"sqlite:///{self.mktemp()}"
+
+        async def initialize(reactor: Any) -> None:
+            async with cluster_admin(reactor, uri) as admin:
+                await admin.initialize()
 
         async def run() -> Any:
-            bk = await BookKeeper.connect(f"sqlite:///{directory}")
+            reactor = await acquire_reactor()
+            await result_of(initialize(reactor))
+            await release_reactor(reactor)
+            bk = await BookKeeper.connect(uri)
             self.assertGreater(threading.active_count(), before)
             return bk._reactor
 

@@ -11,9 +11,8 @@ from twisted.internet.defer import CancelledError, Deferred
 from twisted.trial.unittest import SynchronousTestCase
 
 from bookkeeper_twisted.blocking import BookKeeper, ReactorThread
-from bookkeeper_twisted.cli.options import standalone_configs
-from bookkeeper_twisted.cli.production import make_bookie
 from bookkeeper_twisted.config.bookie import BookieConfig
+from bookkeeper_twisted.embedding import make_bookie, standalone_configs
 from bookkeeper_twisted.errors import (
     ClientClosedError,
     IllegalOperationError,

@@ -23,7 +23,7 @@ from ..client.admin import BookKeeperAdmin
 from ..client.bookkeeper import BookKeeper
 from ..client.interfaces import IPlacementPolicy
 from ..config.bookie import ClientConfig
-from .local_host import address_and_name, own_host
+from ..embedding.local_host import address_and_name, own_host
 from .shell import run_shell
 from .shell_command import FAILED, ShellWorld
 

@@ -2,17 +2,16 @@
 
 import os
 from collections.abc import Mapping, Sequence
-from typing import Any, NoReturn
+from typing import NoReturn
 
-import attrs
 from twisted.python import usage
 
 from ..config.bookie import BookieConfig
 from ..config.fields import Field, Setting, fields_of, from_environment, from_file, from_options
+from ..embedding.standalone import DATA_OPTION, standalone_configs
 from ..errors import ConfigError
 
 _FIELDS = fields_of(BookieConfig)
-_DATA = "option --data"
 
 
 def _describe(field: Field) -> str:
@@ -81,7 +80,7 @@ class Options(usage.Options):
             return []
         base = os.path.abspath(self["data"])
         places = {"journalDirectories": "journal", "ledgerDirectories": "ledgers"}
-        return [Setting(key, os.path.join(base, place), _DATA) for key, place in places.items()]
+        return [Setting(key, os.path.join(base, place), DATA_OPTION) for key, place in places.items()]
 
     def _standalone(self, config: BookieConfig, count: str) -> list[BookieConfig]:
         if not count.isdecimal() or not 1 <= int(count) <= 100:
@@ -89,36 +88,6 @@ class Options(usage.Options):
         if self["data"] is None:
             raise ConfigError("option --standalone: needs --data DIR")
         return standalone_configs(config, int(count), os.path.abspath(self["data"]))
-
-
-def standalone_configs(config: BookieConfig, count: int, base: str) -> list[BookieConfig]:
-    """The configurations of a cluster in one process.
-
-    Bookie ``i`` listens on ``bookiePort + i`` and keeps everything in ``<base>/bookie-<i>``; metadata are
-    in ``<base>/metadata.db`` unless ``metadataServiceUri`` was set.  Ports left to the system give no
-    stable address, so such bookies get the ids ``bookie-<i>``.  The HTTP server is that of the first.
-
-    :raises ConfigError: a value makes no sense for several bookies.
-    """
-    for name in ("bookie_id", "journal_directories", "ledger_directories", "index_directories"):
-        if config.origins.get(name, _DATA) != _DATA:
-            raise ConfigError(f"{_FIELDS[name].key}, {config.origin(name)}: cannot be set with --standalone")
-    shared: dict[str, Any] = {"advertised_address": config.advertised_address or "127.0.0.1", "allow_loopback": True}
-    if "metadata_service_uri" not in config.origins:
-        shared["metadata_service_uri"] = f"sqlite:///{base}/metadata.db"
-    return [attrs.evolve(config, **shared, **_own(config, i, os.path.join(base, f"bookie-{i}"))) for i in range(count)]
-
-
-def _own(config: BookieConfig, index: int, directory: str) -> dict[str, Any]:
-    ledgers = (os.path.join(directory, "ledgers"),)
-    return {
-        "bookie_port": config.bookie_port and config.bookie_port + index,
-        "bookie_id": "" if config.bookie_port else f"bookie-{index}",
-        "journal_directories": (os.path.join(directory, "journal"),),
-        "ledger_directories": ledgers,
-        "index_directories": ledgers,
-        "http_server_enabled": config.http_server_enabled and index == 0,
-    }
 
 
 def _refuse(error: Exception) -> NoReturn:

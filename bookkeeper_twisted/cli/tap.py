@@ -31,7 +31,7 @@ def bookies_service(reactor: Any, options: Options, fail: Callable[[], None]) ->
 
     :param fail: ends the process with a status that says so.
     """
-    from .production import make_bookie
+    from ..embedding import make_bookie
 
     def make(on_failure: Callable[[Failure], None]) -> Iterator[Startable]:
         for config in options.configs:

@@ -15,16 +15,18 @@ cancelled.
 """
 
 from ..ledger.entry_batch import EntryBatch
+from .admin import BookKeeperAdmin
 from .bookkeeper import BookKeeper
 from .connections.metrics import ClientMetrics
 from .reading.lac_reads import Confirmed
 from .reading.read_handle import LedgerReader
+from .service import BookKeeperService
 from .writing.adv_write_handle import AdvLedgerWriter
 from .writing.producer import WhenFull
 from .writing.thread_appender import ThreadAppender
 from .writing.write_handle import LedgerWriter
 
 __all__ = [
-    "AdvLedgerWriter", "BookKeeper", "ClientMetrics", "Confirmed", "EntryBatch", "LedgerReader", "LedgerWriter",
-    "ThreadAppender", "WhenFull",
+    "AdvLedgerWriter", "BookKeeper", "BookKeeperAdmin", "BookKeeperService", "ClientMetrics", "Confirmed", "EntryBatch",
+    "LedgerReader", "LedgerWriter", "ThreadAppender", "WhenFull",
 ]  # fmt: skip

@@ -17,13 +17,13 @@ from ..ledger.placement import Chance
 from ..ledger.recovery_rules import RecoveryRules
 from ..metadata.drivers import create_driver, options_of
 from ..metadata.interfaces import ILedgerManager, IMetadataDriver, IRegistration, Versioned
-from ..model import DigestType, LedgerMetadata, WriteFlag
+from ..model import DigestType, LedgerMetadata, WriteFlag, digest_type_of
 from ..protocol.authentication import authentication_provider
 from .connections.bookie_client import BookieAddresses, NetworkBookieClient
 from .connections.metrics import ClientMetrics
 from .context import ClientContext
 from .interfaces import IBookieClient, IPlacementPolicy
-from .opening import open_reader
+from .opening import check_password, open_reader
 from .placement.bookie_watcher import BookieWatcher
 from .placement.free_space import FreeSpace
 from .placement.placement_factories import create_placement
@@ -55,12 +55,12 @@ class BookKeeper:
     :ivar bookies: the bookies that are there.
     :ivar metadata: the open driver.
     :ivar bookie_client: the connections.
-    :cvar recovery_rules: what decides in recoveries.
-    :cvar quorum_writer: what decides in writers about answers and failures of bookies.
+    :cvar _recovery_rules: what decides in recoveries.
+    :cvar _quorum_writer: what decides in writers about answers and failures of bookies.
     """
 
-    recovery_rules = RecoveryRules
-    quorum_writer = QuorumWriter
+    _recovery_rules = RecoveryRules
+    _quorum_writer = QuorumWriter
 
     def __init__(
         self, clock: IReactorTime, driver: IMetadataDriver, bookie_client: IBookieClient, chance: Chance,
@@ -136,7 +136,7 @@ class BookKeeper:
 
     def create_ledger(
         self, ensemble_size: int = 3, write_quorum: int = 2, ack_quorum: int = 2, password: bytes = b"",
-        digest_type: DigestType = DigestType.CRC32C, custom_metadata: Mapping[str, bytes] | None = None,
+        digest_type: DigestType | str = DigestType.CRC32C, custom_metadata: Mapping[str, bytes] | None = None,
         write_flags: WriteFlag = WriteFlag.NONE,
     ) -> "Deferred[LedgerWriter]":  # fmt: skip
         """A new, empty ledger and its only writer.
@@ -144,20 +144,22 @@ class BookKeeper:
         :param ensemble_size: how many bookies share the entries.
         :param write_quorum: how many of them get each entry.
         :param ack_quorum: how many must have an entry on disk before its append succeeds.
+        :param digest_type: how entries are protected; the name of a type will do.
         :param write_flags: with DEFERRED_SYNC appends succeed before entries are on disk; the last add
             confirmed moves with ``force`` only, and a bookie that fails ends the writer.
         :raises bookkeeper_twisted.errors.IncorrectParameterError: not E >= Wq >= Aq >= 1.
         :raises bookkeeper_twisted.errors.NotEnoughBookiesError: fewer bookies are writable.
         """
         wanted = partial(
-            NewLedger, ensemble_size=ensemble_size, write_quorum=write_quorum, ack_quorum=ack_quorum, password=password,
-            digest_type=digest_type, custom_metadata=dict(custom_metadata or {}), write_flags=write_flags,
+            _new_ledger, ensemble_size=ensemble_size, write_quorum=write_quorum, ack_quorum=ack_quorum,
+            password=password, digest_type=digest_type, custom_metadata=dict(custom_metadata or {}),
+            write_flags=write_flags,
         )  # fmt: skip
         return self._run(self._create(wanted)).addCallback(LedgerWriter)
 
     def create_ledger_adv(
         self, ledger_id: int | None = None, ensemble_size: int = 3, write_quorum: int = 2, ack_quorum: int = 2,
-        password: bytes = b"", digest_type: DigestType = DigestType.CRC32C,
+        password: bytes = b"", digest_type: DigestType | str = DigestType.CRC32C,
         custom_metadata: Mapping[str, bytes] | None = None, write_flags: WriteFlag = WriteFlag.NONE,
     ) -> "Deferred[AdvLedgerWriter]":  # fmt: skip
         """A new, empty ledger whose entries are numbered by the caller; see :meth:`create_ledger`.
@@ -166,9 +168,9 @@ class BookKeeper:
         :raises bookkeeper_twisted.errors.LedgerExistsError: the id is taken.
         """
         wanted = partial(
-            NewLedger, ensemble_size=ensemble_size, write_quorum=write_quorum, ack_quorum=ack_quorum, password=password,
-            digest_type=digest_type, custom_metadata=dict(custom_metadata or {}), write_flags=write_flags,
-            ledger_id=ledger_id,
+            _new_ledger, ensemble_size=ensemble_size, write_quorum=write_quorum, ack_quorum=ack_quorum,
+            password=password, digest_type=digest_type, custom_metadata=dict(custom_metadata or {}),
+            write_flags=write_flags, ledger_id=ledger_id,
         )  # fmt: skip
         return self._run(self._create(wanted)).addCallback(AdvLedgerWriter)
 
@@ -179,7 +181,7 @@ class BookKeeper:
         ledger_id, stored = await store_ledger(wanted, self._ledgers, metadata)
         return OpenLedger(
             context=self._context, digester=Digester(wanted.digest_type, wanted.password), ledger_id=ledger_id,
-            metadata=stored, write_flags=wanted.write_flags, quorum_writer=self.quorum_writer,
+            metadata=stored, write_flags=wanted.write_flags, quorum_writer=self._quorum_writer,
         )  # fmt: skip
 
     def open_ledger(
@@ -199,10 +201,10 @@ class BookKeeper:
         :raises bookkeeper_twisted.errors.LedgerRecoveryError: the recovery failed; any client may try again.
         :raises bookkeeper_twisted.errors.ReadError: without recovery, too few bookies answered.
         """
-        return self._run(open_reader(self._context, ledger_id, password, recover, self.recovery_rules))
+        return self._run(open_reader(self._context, ledger_id, password, recover, self._recovery_rules))
 
     def delete_ledger(self, ledger_id: int) -> "Deferred[None]":
-        """Removes a ledger; its bookies free the space later.
+        """Remove a ledger.  Its bookies free the space when they next collect garbage.
 
         :raises bookkeeper_twisted.errors.NoSuchLedgerMetadataError: it does not exist.
         """
@@ -258,3 +260,13 @@ class BookKeeper:
 
     async def __aexit__(self, *_: object) -> None:
         await self.close()
+
+    def __repr__(self) -> str:
+        state = "open" if self._closing is None else "closed"
+        return f"<BookKeeper {state}, {len(self.bookies.writable)} writable bookies>"
+
+
+def _new_ledger(*, password: bytes, digest_type: DigestType | str, **wanted: Any) -> NewLedger:
+    """:raises IncorrectParameterError: the password is no bytes, or there is no such digest type."""
+    check_password(password)
+    return NewLedger(password=password, digest_type=digest_type_of(digest_type), **wanted)

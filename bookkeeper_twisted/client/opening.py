@@ -3,7 +3,7 @@
 from collections.abc import Callable
 
 from ..codec.digest import Digester
-from ..errors import NoSuchLedgerMetadataError, UnauthorizedAccessError
+from ..errors import IncorrectParameterError, NoSuchLedgerMetadataError, UnauthorizedAccessError
 from ..ledger.recovery_rules import RecoveryRules
 from ..model import LedgerMetadata
 from .context import ClientContext
@@ -33,7 +33,15 @@ async def open_reader(
     return reader
 
 
+def check_password(password: bytes) -> None:
+    """:raises bookkeeper_twisted.errors.IncorrectParameterError: it is text, or something else that is no bytes."""
+    if not isinstance(password, bytes):
+        raise IncorrectParameterError(f"a password is bytes, not {type(password).__name__}")
+
+
 def _digester(ledger_id: int, metadata: LedgerMetadata, password: bytes | None) -> Digester:
+    if password is not None:
+        check_password(password)
     if password is None:
         password = metadata.password
     elif metadata.has_password and metadata.password != password:

@@ -1,5 +1,11 @@
-"""Doubles that are trusted because the suites of the real things run on them too.
+"""A cluster in memory for the tests of applications, and doubles that the suites of the real things run on too.
+
+:class:`MemoryCluster`, :func:`aio_cluster` and :func:`blocking_cluster` are for applications (``docs/testing.rst``).
 
 :mod:`.disk.sim_disk` is a disk that forgets what was not synced, :mod:`.executor` runs lanes step by step,
-:mod:`.contracts` holds one suite for each seam, :mod:`.cluster` bookies and clients in one process.
+:mod:`.contracts` holds one suite for each seam.
 """
+
+from .cluster import MemoryCluster, aio_cluster, blocking_cluster
+
+__all__ = ["MemoryCluster", "aio_cluster", "blocking_cluster"]

@@ -5,9 +5,10 @@ from pathlib import Path
 
 from twisted.trial.unittest import SynchronousTestCase
 
-from bookkeeper_twisted.cli.options import Options, standalone_configs
+from bookkeeper_twisted.cli.options import Options
 from bookkeeper_twisted.config.bookie import BookieConfig
 from bookkeeper_twisted.config.fields import fields_of
+from bookkeeper_twisted.embedding import standalone_configs
 from bookkeeper_twisted.errors import ConfigError
 
 

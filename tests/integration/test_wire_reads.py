@@ -9,10 +9,9 @@ from pathlib import Path
 from twisted.trial.unittest import SynchronousTestCase
 
 from bookkeeper_twisted.blocking import BookKeeper, ReactorThread
-from bookkeeper_twisted.cli.options import standalone_configs
-from bookkeeper_twisted.cli.production import make_bookie
 from bookkeeper_twisted.codec.digest import Digester
 from bookkeeper_twisted.config.bookie import BookieConfig
+from bookkeeper_twisted.embedding import make_bookie, standalone_configs
 from bookkeeper_twisted.errors import BookieHandleNotAvailableError, CodecError, RequestTimeoutError
 from bookkeeper_twisted.model import DigestType
 from bookkeeper_twisted.wire import (

@@ -65,7 +65,7 @@ class Plant:
 
         def connect(*args: Any, **named: Any) -> BookKeeper:
             client = BookKeeper(*args, **named)
-            client.recovery_rules = self.rules
+            client._recovery_rules = self.rules
             return client
 
         return Parts(connect=connect)

@@ -222,6 +222,10 @@ class LedgerReader:
         self._bookies.retire()
         return succeed(None)
 
+    def __repr__(self) -> str:
+        state = self.metadata.state.name.lower()
+        return f"<LedgerReader ledger {self.ledger_id} {state}, LAC {self.last_add_confirmed}>"
+
     async def __aenter__(self) -> "LedgerReader":
         return self
 

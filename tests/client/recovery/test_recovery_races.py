@@ -82,7 +82,7 @@ class _Run:
         self.do(driver.open())
         config = ClientConfig(batch_read_enabled=self.race.batches)
         client = BookKeeper(self.clock, driver, self.bookies, Random(self.race.seed), config)
-        client.recovery_rules = self.rules  # type: ignore[misc]
+        client._recovery_rules = self.rules  # type: ignore[misc]
         return client
 
     def do(self, work: Any) -> Any:

@@ -5,15 +5,15 @@ from typing import Any
 from twisted.internet.abstract import isIPAddress
 from twisted.trial.unittest import SynchronousTestCase
 
-from bookkeeper_twisted.cli.local_host import (
+from bookkeeper_twisted.config.bookie import BookieConfig
+from bookkeeper_twisted.config.fields import from_options
+from bookkeeper_twisted.embedding.local_host import (
     address_and_name,
     canonical_name,
     interface_address,
     local_host,
     resolve_addresses,
 )
-from bookkeeper_twisted.config.bookie import BookieConfig
-from bookkeeper_twisted.config.fields import from_options
 from bookkeeper_twisted.errors import ConfigError
 
 

@@ -4,8 +4,8 @@ from twisted.internet.testing import MemoryReactorClock
 from twisted.trial.unittest import SynchronousTestCase
 
 from bookkeeper_twisted.bookie.lifecycle.service import BookieService
-from bookkeeper_twisted.cli.production import make_bookie
 from bookkeeper_twisted.config.bookie import BookieConfig
+from bookkeeper_twisted.embedding.production import make_bookie
 from bookkeeper_twisted.errors import ConfigError, InvalidMetadataUriError
 
 

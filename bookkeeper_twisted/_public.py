@@ -1,0 +1,33 @@
+"""The public names of the package, and where each of them comes from; ``__init__.pyi`` says so to type checkers."""
+
+from importlib import import_module
+from typing import Any
+
+_HOMES = {
+    "client": (
+        "AdvLedgerWriter", "BookKeeper", "BookKeeperAdmin", "BookKeeperService", "ClientMetrics", "Confirmed",
+        "EntryBatch", "LedgerReader", "LedgerWriter", "ThreadAppender", "WhenFull",
+    ),
+    "config.bookie": ("BookieConfig",),
+    "config.client": ("ClientConfig",),
+    "embedding": ("make_bookie", "standalone_configs"),
+    "errors": ("BookKeeperError",),
+    "model": ("DigestType", "Entry", "LedgerMetadata", "LedgerState", "WriteFlag"),
+}  # fmt: skip
+
+_HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
+
+__all__ = sorted(_HOME_OF)
+
+
+def __getattr__(name: str) -> Any:
+    """Load a public name when it is first asked for."""
+    home = _HOME_OF.get(name)
+    if home is None:
+        raise AttributeError(f"module 'bookkeeper_twisted' has no attribute {name!r}")
+    return getattr(import_module(f"bookkeeper_twisted.{home}"), name)
+
+
+def __dir__() -> list[str]:
+    """The public names, loaded or not."""
+    return [*__all__, "__version__"]

@@ -1,0 +1,107 @@
+"""A client as a service of an application: connected while the service runs, tried again while that fails."""
+
+from collections.abc import Callable
+from typing import Any, cast
+
+from twisted.application.internet import backoffPolicy
+from twisted.application.service import Service
+from twisted.internet.defer import CancelledError, Deferred, fail, succeed
+from twisted.internet.task import deferLater
+from twisted.logger import Logger
+from twisted.python.failure import Failure
+
+from ..config.client import ClientConfig
+from ..errors import ClientClosedError, MetadataError
+from .bookkeeper import BookKeeper
+
+_LONGEST_PAUSE = 30.0
+
+Connect = Callable[[], "Deferred[BookKeeper]"]
+
+
+class BookKeeperService(Service):
+    """A client that lives as long as the service runs, to be a child of an application's ``MultiService``.
+
+    While the metadata store cannot be reached the connection is tried again, after growing pauses.  A client that is
+    connected mends its connections itself.
+    """
+
+    _log = Logger()
+
+    def __init__(
+        self, reactor: Any, uri: str, config: ClientConfig | None = None, connect: Connect | None = None,
+        pause_after: Callable[[int], float] | None = None,
+    ) -> None:  # fmt: skip
+        """
+        :param connect: instead of :meth:`.BookKeeper.connect` with the arguments before.
+        :param pause_after: seconds until the next attempt, by the number of failed ones.
+        """
+        self._reactor = reactor
+        self._connect = connect or (lambda: BookKeeper.connect(reactor, uri, config))
+        self._pause_after = pause_after or backoffPolicy(maxDelay=_LONGEST_PAUSE)
+        self._client: BookKeeper | None = None
+        self._error: BaseException | None = None
+        self._connecting: Deferred[None] | None = None
+        self._waiting: list[Deferred[BookKeeper]] = []
+
+    def when_connected(self) -> "Deferred[BookKeeper]":
+        """Give the client, now or as soon as it is connected.
+
+        :raises bookkeeper_twisted.errors.ClientClosedError: the service does not run, or stops before.
+        :raises Exception: why no attempt can succeed, a policy that no plugin knows for example.
+        """
+        if self._client is not None:
+            return succeed(self._client)
+        if self._error is not None:
+            return fail(self._error)
+        if not self.running:
+            return fail(ClientClosedError("the service does not run"))
+        waiter: Deferred[BookKeeper] = Deferred(self._waiting.remove)
+        self._waiting.append(waiter)
+        return waiter
+
+    def startService(self) -> None:
+        """Begin to connect."""
+        super().startService()
+        self._error = None
+        self._connecting = Deferred.fromCoroutine(self._connect_until_done())
+        self._connecting.addErrback(self._gave_up)
+
+    async def _connect_until_done(self) -> None:
+        failures = 0
+        while self._client is None:
+            try:
+                self._client = await self._connect()
+            except MetadataError as error:
+                failures += 1
+                pause = self._pause_after(failures)
+                message = "no connection to the cluster, again in {pause:.1f} s: {error}"
+                self._log.warn(message, pause=pause, error=error)
+                await deferLater(self._reactor, pause)
+        waiting, self._waiting = self._waiting, []
+        for waiter in waiting:
+            waiter.callback(self._client)
+
+    def _gave_up(self, failure: Failure) -> None:
+        if not failure.check(CancelledError):
+            self._log.failure("the client cannot be made", failure)
+            self._error = error = cast(BaseException, failure.value)
+            self._fail_waiting(error)
+
+    def _fail_waiting(self, error: BaseException) -> None:
+        waiting, self._waiting = self._waiting, []
+        for waiter in waiting:
+            waiter.errback(error)
+
+    def stopService(self) -> "Deferred[None]":
+        """Close the client; fires when that is done."""
+        super().stopService()
+        return Deferred.fromCoroutine(self._stop())
+
+    async def _stop(self) -> None:
+        if self._connecting is not None:
+            self._connecting.cancel()
+        self._fail_waiting(ClientClosedError("the service was stopped"))
+        client, self._client = self._client, None
+        if client is not None:
+            await client.close()

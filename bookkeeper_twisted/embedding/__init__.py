@@ -1,0 +1,11 @@
+"""Bookies inside an application: what ``twistd bookie`` runs, without the command line.
+
+Theory of operation.  :func:`make_bookie` puts a bookie together from the real disk, the real network and the metadata
+driver that its configuration names, on the reactor of the application; ``start`` and ``stop`` give Deferreds.
+:func:`standalone_configs` makes the configurations of a cluster in one process.
+"""
+
+from .production import make_bookie
+from .standalone import standalone_configs
+
+__all__ = ["make_bookie", "standalone_configs"]

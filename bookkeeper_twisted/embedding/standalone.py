@@ -1,0 +1,45 @@
+"""A cluster in one process: the configurations of its bookies."""
+
+import os
+from typing import Any
+
+import attrs
+
+from ..config.bookie import BookieConfig
+from ..config.fields import fields_of
+from ..errors import ConfigError
+
+_FIELDS = fields_of(BookieConfig)
+
+DATA_OPTION = "option --data"
+"""Where values come from that a standalone cluster may replace."""
+
+
+def standalone_configs(config: BookieConfig, count: int, base: str) -> list[BookieConfig]:
+    """The configurations of a cluster in one process.
+
+    Bookie ``i`` listens on ``bookiePort + i`` and keeps everything in ``<base>/bookie-<i>``; metadata are
+    in ``<base>/metadata.db`` unless ``metadataServiceUri`` was set.  Ports left to the system give no
+    stable address, so such bookies get the ids ``bookie-<i>``.  The HTTP server is that of the first.
+
+    :raises ConfigError: a value makes no sense for several bookies.
+    """
+    for name in ("bookie_id", "journal_directories", "ledger_directories", "index_directories"):
+        if config.origins.get(name, DATA_OPTION) != DATA_OPTION:
+            raise ConfigError(f"{_FIELDS[name].key}, {config.origin(name)}: cannot be set with --standalone")
+    shared: dict[str, Any] = {"advertised_address": config.advertised_address or "127.0.0.1", "allow_loopback": True}
+    if "metadata_service_uri" not in config.origins:
+        shared["metadata_service_uri"] = f"sqlite:///{base}/metadata.db"
+    return [attrs.evolve(config, **shared, **_own(config, i, os.path.join(base, f"bookie-{i}"))) for i in range(count)]
+
+
+def _own(config: BookieConfig, index: int, directory: str) -> dict[str, Any]:
+    ledgers = (os.path.join(directory, "ledgers"),)
+    return {
+        "bookie_port": config.bookie_port and config.bookie_port + index,
+        "bookie_id": "" if config.bookie_port else f"bookie-{index}",
+        "journal_directories": (os.path.join(directory, "journal"),),
+        "ledger_directories": ledgers,
+        "index_directories": ledgers,
+        "http_server_enabled": config.http_server_enabled and index == 0,
+    }

@@ -1,0 +1,199 @@
+"""The steps of the first hour."""
+
+import shutil
+import signal
+import subprocess
+import sys
+import tarfile
+from collections.abc import Callable, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import attrs
+
+from ..config.shipped_files import BOOKKEEPER, PULSAR, as_file
+from .documents import blocks
+from .reader import Reader, Unexpected, free_port
+from .refusals import REFUSALS, Refusal
+
+ROOT = Path(__file__).parents[2]
+_NOT_COPIED = (
+    ".git", ".venv", ".floors", "_trial_temp*", "*.egg-info", "_build", ".*_cache", "__pycache__", "dist", "build",
+)  # fmt: skip
+_BUILD = "import sys; from setuptools import build_meta; getattr(build_meta, sys.argv[1])(sys.argv[2])"
+_LOCAL = "--listeningInterface=127.0.0.1 --advertisedAddress=127.0.0.1 --allowLoopback=true"
+
+MODULES = ("tests.doors", "tests.test_aio", "tests.test_errors", "tests.codec.test_v2", "tests.test_blocking")
+"""Tests of the source distribution that are run with the wheel."""
+
+
+class Skipped(Exception):
+    """A step cannot be done here; the text says why."""
+
+
+@attrs.frozen
+class Place:
+    """Where everything happens.
+
+    :ivar work: the directory of the reader.
+    :ivar dist: the distributions.
+    """
+
+    base: Path
+    reader: Reader
+
+    @property
+    def dist(self) -> Path:
+        return self.base / "dist"
+
+    @property
+    def work(self) -> Path:
+        return self.reader.directory
+
+
+Step = Callable[[Place], str]
+"""Does something, returns a few words on it; raises what is wrong."""
+
+
+def source_distribution(place: Place) -> str:
+    """Build from a copy of the tree, so that nothing of a checkout is needed or changed."""
+    tree = place.base / "tree"
+    shutil.copytree(ROOT, tree, ignore=shutil.ignore_patterns(*_NOT_COPIED))
+    _build("build_sdist", tree, place.dist)
+    (sdist,) = place.dist.glob("*.tar.gz")
+    with tarfile.open(sdist) as archive:
+        archive.extractall(place.base / "source", filter="data")
+        count = len(archive.getnames())
+    return f"{count} files, {sdist.stat().st_size >> 10} KiB"
+
+
+def wheel(place: Place) -> str:
+    """Build from the source distribution."""
+    _build("build_wheel", _unpacked(place), place.dist)
+    (found,) = place.dist.glob("*.whl")
+    return f"{found.stat().st_size >> 10} KiB"
+
+
+def _build(what: str, tree: Path, dist: Path) -> None:
+    done = subprocess.run([sys.executable, "-c", _BUILD, what, str(dist)], cwd=tree, capture_output=True, text=True)
+    if done.returncode:
+        raise Unexpected(done.stdout + done.stderr)
+
+
+def _unpacked(place: Place) -> Path:
+    (found,) = (place.base / "source").iterdir()
+    return found
+
+
+def install(place: Place) -> str:
+    """Follow the page on installing, with the wheel in the place of the package index."""
+    count = place.reader.follow((ROOT / "docs" / "install.rst").read_text())
+    where = place.reader.run("python -c 'import bookkeeper_twisted; print(bookkeeper_twisted.__file__)'")
+    if str(place.work) not in where:
+        raise Unexpected(f"not what was built: {where}")
+    return f"{count} commands"
+
+
+def quickstart(place: Place) -> str:
+    """Follow the quickstart: three styles, the shell, SIGKILL and rerun, a cluster in one process."""
+    return f"{place.reader.follow((ROOT / 'docs' / 'quickstart.rst').read_text())} commands"
+
+
+def readme(place: Place) -> str:
+    """Run the programs of the README."""
+    programs = [block for block in blocks((ROOT / "README.rst").read_text()) if block.language == "python"]
+    for program in programs:
+        (place.work / "readme.py").write_text(program.text)
+        if "b'hello'" not in (printed := place.reader.run("python readme.py")) and "0 b'" not in printed:
+            raise Unexpected(printed)
+    return f"{len(programs)} programs"
+
+
+def testing(place: Place) -> str:
+    """Follow the page on testing an application."""
+    return f"{place.reader.follow((ROOT / 'docs' / 'testing.rst').read_text())} commands"
+
+
+def process_1(place: Place) -> str:
+    """Run a bookie as the first process of a PID namespace, kill it, run it again in the same directory."""
+    inside = "unshare --fork --kill-child --pid --mount-proc"
+    if subprocess.run([*inside.split(), "true"], capture_output=True).returncode:
+        raise Skipped("no PID namespaces here")
+    options = f"bookie --data container {_LOCAL} --bookieId=c --bookiePort={free_port()}"
+    for pidfile in ("--pidfile=", "--pidfile= "):
+        server = place.reader.serve(f"{inside} twistd -n {pidfile} {options}")
+        server.end(signal.SIGKILL)
+    place.reader.servers.clear()
+    return "killed and started again"
+
+
+def java_files(place: Place) -> str:
+    """Start with the files that Java's BookKeeper and Pulsar ship, metadata and addresses apart."""
+    lines = []
+    for name, facts in (("bookkeeper", BOOKKEEPER), ("pulsar", PULSAR)):
+        (place.work / f"{name}.conf").write_text(as_file(facts))
+        keys = f"--metadataServiceUri=sqlite:///{place.work}/{name}.db --data {name} --bookiePort=0 --bookieId={name}"
+        place.reader.serve(f"twistd -n --pidfile= bookie --conf {name}.conf {keys} {_LOCAL}")
+        lines.append(f"{name} {len(facts)} keys")
+    place.reader.leave()
+    return ", ".join(lines)
+
+
+def refusals(place: Place) -> str:
+    """Start what cannot work: one line that says why, status 1, and nothing left behind."""
+    with ThreadPoolExecutor(2) as pool:
+        found = list(pool.map(lambda refusal: _refused(place, refusal), REFUSALS))
+    wrong = [text for text in found if text]
+    if wrong:
+        raise Unexpected("\n".join(wrong))
+    return f"{len(found)} refusals"
+
+
+def _refused(place: Place, refusal: Refusal) -> str:
+    directory = place.base / "refusals" / refusal.name.replace(" ", "-")
+    directory.mkdir(parents=True)
+    for name, text in refusal.files.items():
+        (directory / name).write_text(text)
+    before = sorted(directory.rglob("*"))
+    done = subprocess.run(
+        ["bash", "-c", refusal.command], cwd=directory, env=place.reader.environ, text=True, timeout=60,
+        stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+    )  # fmt: skip
+    if done.returncode != refusal.status or refusal.says not in done.stdout:
+        return f"{refusal.name}: status {done.returncode} of {refusal.command}\n{done.stdout}"
+    if "Traceback" in done.stdout:
+        return f"{refusal.name}: a traceback\n{done.stdout}"
+    left = sorted(set(directory.rglob("*")) - set(before))
+    return f"{refusal.name}: left behind {left}" if left else ""
+
+
+def tests_of_the_distribution(place: Place) -> str:
+    """Run tests that came with the source distribution against the wheel."""
+    place.reader.run("pip install --quiet --disable-pip-version-check hypothesis pyarrow")
+    apart = place.base / "apart"
+    apart.mkdir()
+    for name in ("tests", "examples", "setup.cfg", "README.rst"):
+        (apart / name).symlink_to(_unpacked(place) / name)
+    done = subprocess.run(
+        ["python", "-W", "error", "-m", "tests", *MODULES], cwd=apart, env=place.reader.environ, text=True,
+        stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+    )  # fmt: skip
+    last = (done.stdout.splitlines() or [""])[-1]
+    if done.returncode:
+        raise Unexpected(done.stdout[-5000:])
+    return last
+
+
+STEPS: Mapping[str, Step] = {
+    "source distribution": source_distribution,
+    "wheel from it": wheel,
+    "docs/install": install,
+    "docs/quickstart, three styles": quickstart,
+    "README programs": readme,
+    "docs/testing": testing,
+    "process 1, SIGKILL, rerun": process_1,
+    "Java's shipped files": java_files,
+    "refusals": refusals,
+    "its tests with the wheel": tests_of_the_distribution,
+}
+

@@ -1,0 +1,148 @@
+"""The documentation: what it tells to type exists, and its programs can be compiled."""
+
+import ast
+import importlib
+import re
+import shlex
+from pathlib import Path
+
+from twisted.python.usage import UsageError
+from twisted.trial.unittest import SynchronousTestCase
+
+from bookkeeper_twisted.cli.options import Options
+
+from .first_hour.documents import Command, blocks, commands, fits, literals, pages
+
+ROOT = Path(__file__).parents[1]
+
+FOLLOWED = ("docs/install.rst", "docs/quickstart.rst", "docs/testing.rst")
+"""Pages that ``python -m tests.first_hour`` follows to the letter."""
+
+OUTSIDE = (
+    "sudo", "docker", "podman", "systemctl", "journalctl", "curl", "apt", "kubectl", "python3 -m venv", "cp",
+    "mv", "kill",
+)  # fmt: skip
+"""How commands begin that are not ours."""
+
+
+class CommandTests(SynchronousTestCase):
+    """Every command of every page."""
+
+    def _commands(self) -> list[tuple[str, Command]]:
+        return [
+            (name, command)
+            for name, text in pages(ROOT).items()
+            for block in blocks(text)
+            if block.language == "console"
+            for command in commands(block.text)
+        ]
+
+    def test_known(self) -> None:
+        """Each is followed by the script, or is one of ours with options that exist, or belongs to another program."""
+        unknown = [f"{n}: {c.text}" for n, c in self._commands() if n not in FOLLOWED and not self._known(c.text)]
+        self.assertEqual(unknown, [])
+
+    def _known(self, text: str) -> bool:
+        words = shlex.split(text)
+        while words and re.match(r"\w+=", words[0]):
+            words.pop(0)
+        text = shlex.join(words)
+        program = words[0].rpartition("/")[2]
+        if program == "twistd":
+            return self._parses(words[words.index("bookie") + 1 :])
+        if program == "bookkeeper-twisted":
+            return words[1] == "shell"
+        if program == "make":
+            targets = re.findall(r"^(\w+):", (ROOT / "Makefile").read_text(), re.M)
+            return all(word in targets for word in words[1:] if "=" not in word)
+        if program == "pip":
+            return words[1] == "install" and words[-1].startswith("bookkeeper-twisted")
+        if program.startswith("python") and words[1].endswith(".py"):
+            return (ROOT / words[1]).exists()
+        return text.startswith(OUTSIDE)
+
+    def _parses(self, arguments: list[str]) -> bool:
+        """Whether a bookie takes the options; the file of ``--conf`` is not read."""
+        options = Options()
+        options.environ = {}
+        if "--conf" in arguments:
+            place = arguments.index("--conf")
+            del arguments[place : place + 2]
+        try:
+            options.parseOptions(arguments)
+        except (SystemExit, UsageError):
+            return False
+        return True
+
+    def test_no_literals(self) -> None:
+        """What is to be typed is in a block that says so, and not in one that shows something."""
+        ours = ("twistd ", "bookkeeper-twisted ", "pip ", "python ")
+        typed = [
+            f"{name}: {line}"
+            for name, text in pages(ROOT).items()
+            for literal in literals(text)
+            for line in literal.splitlines()
+            if line.startswith(ours)
+        ]
+        self.assertEqual(typed, [])
+
+
+class ProgramTests(SynchronousTestCase):
+    """Every program of every page."""
+
+    def test_compiles(self) -> None:
+        """Each is Python, and what it imports of ours is there."""
+        for name, text in pages(ROOT).items():
+            for block in blocks(text):
+                if block.language == "python":
+                    self._check(name, block.text)
+
+    def _check(self, name: str, text: str) -> None:
+        try:
+            tree = compile(text, name, "exec", ast.PyCF_ONLY_AST | ast.PyCF_ALLOW_TOP_LEVEL_AWAIT)
+        except SyntaxError as error:
+            raise self.failureException(f"{name}: {error}\n{text}") from None
+        for node in ast.walk(tree):
+            if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("bookkeeper_twisted"):
+                module = importlib.import_module(node.module or "")
+                for alias in node.names:
+                    self.assertTrue(hasattr(module, alias.name), f"{name}: from {node.module} import {alias.name}")
+
+
+class PageTests(SynchronousTestCase):
+    """Pages as they are written."""
+
+    def test_blocks(self) -> None:
+        """Blocks, the files they are, and their commands are found."""
+        page = """
+Text::
+
+   shown
+
+.. code-block:: python
+   :caption: a.py
+
+   def f():
+
+       return 1
+
+.. code-block:: console
+
+   $ one \\
+       two
+   $ three
+   3
+   ...
+
+End.
+"""
+        python, console = blocks(page)
+        self.assertEqual((python.caption, python.text), ("a.py", "def f():\n\n    return 1\n"))
+        self.assertEqual(list(commands(console.text)), [Command("one two"), Command("three", ("3", "..."))])
+        self.assertEqual(list(literals(page)), ["shown"])
+
+    def test_fits(self) -> None:
+        """Dots stand for any lines."""
+        self.assertTrue(fits(("a", "...", "c"), "a\nb\nb\nc\n"))
+        self.assertTrue(fits(("...",), ""))
+        self.assertFalse(fits(("a", "c"), "a\nb\nc\n"))
