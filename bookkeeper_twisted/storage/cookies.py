@@ -1,8 +1,11 @@
 """Cookie files: does every directory belong to this bookie (S6)?
 
-``current/VERSION`` of every journal, ledger and index directory holds the bytes that the metadata store
-keeps for the bookie.  What the bytes mean is the caller's business; here is the table that says what
-their presence means.
+``current/IDENTITY`` of every journal, ledger and index directory holds the bytes that the metadata store
+keeps for the bookie.  Apache's bookie has the same bytes in ``VERSION``.  Its index is of another kind, so neither
+bookie may serve what the other has written since: Apache's, which finds no ``VERSION`` in directories that are not
+empty, refuses ours, and ours refuses directories with a ``VERSION`` unless it is to take them over.
+
+What the bytes mean is the caller's business; here is the table that says what their presence means.
 
 ==================  =======================  ==========================================================
 metadata store      directories without it   result
@@ -16,7 +19,7 @@ present             some                     invalid, unless expansion is allowe
 ==================  =======================  ==========================================================
 
 All directories are stamped before the metadata store is: a cookie in the store means that every directory
-had its own.
+had its own.  Where directories are taken over, all have ours before the first of Apache's goes.
 """
 
 import posixpath
@@ -29,7 +32,8 @@ from .interfaces import IFileSystem, ILock
 from .ledger_dirs import current
 from .replace import replace_file
 
-COOKIE_NAME = "VERSION"
+COOKIE_NAME = "IDENTITY"
+APACHE_COOKIE_NAME = "VERSION"
 LOCK_NAME = "LOCK"
 _NOT_DATA = frozenset({COOKIE_NAME, COOKIE_NAME + ".tmp", LOCK_NAME})
 _MAX_COOKIE = 1 << 20
@@ -45,26 +49,40 @@ class CookieFiles:
     :ivar found: cookie bytes by configured directory.
     :ivar missing: directories without a cookie.
     :ivar with_data: directories that hold anything but a cookie and a lock.
+    :ivar of_apache: bytes of the cookies of Apache's bookie by directory.
     """
 
     found: Mapping[str, bytes]
     missing: Sequence[str]
     with_data: Sequence[str]
+    of_apache: Mapping[str, bytes] = attrs.field(factory=dict)
+
+    def taken_over(self) -> "CookieFiles":
+        """The same where cookies of Apache's bookie count as well."""
+        found = {**self.of_apache, **self.found}
+        return attrs.evolve(self, found=found, missing=[d for d in self.missing if d not in found])
 
 
 def read_cookies(fs: IFileSystem, directories: Sequence[str]) -> CookieFiles:
     """:param directories: as configured, each once; their ``current`` exists."""
+    found, of_apache = _read(fs, directories, COOKIE_NAME), _read(fs, directories, APACHE_COOKIE_NAME)
+    missing = [d for d in directories if d not in found]
+    with_data = [d for d in directories if not _NOT_DATA.issuperset(fs.list(current(d)))]
+    return CookieFiles(found, missing, with_data, of_apache)
+
+
+def _read(fs: IFileSystem, directories: Sequence[str], name: str) -> dict[str, bytes]:
+    """The files of one name by directory, as far as there are any."""
     found = {}
     for directory in directories:
-        path = _cookie_path(directory)
+        path = posixpath.join(current(directory), name)
         if fs.exists(path):
             file = fs.open(path)
             try:
                 found[directory] = file.pread(_MAX_COOKIE, 0)
             finally:
                 file.close()
-    missing = [d for d in directories if d not in found]
-    return CookieFiles(found, missing, [d for d in directories if not _NOT_DATA.issuperset(fs.list(current(d)))])
+    return found
 
 
 def must_stamp(
@@ -74,15 +92,23 @@ def must_stamp(
     verify: Verify,
     known: Callable[[bytes], Collection[str]],
     allow_expansion: bool = False,
+    take_over: bool = False,
 ) -> bool:
     """Applies the table of the module.
 
     :param expected: the cookie as the configuration wants it.
     :param stored: the cookie in the metadata store.
     :param known: the directories a cookie names.
+    :param take_over: whether directories of Apache's bookie become ours.
     :returns: whether all directories and then the metadata store have to get the bookie's cookie.
     :raises InvalidCookieError: the bookie must not start; the text says which directory and why.
     """
+    if files.of_apache and not take_over:
+        raise InvalidCookieError(
+            f"{next(iter(files.of_apache))} is a directory of Apache's bookie, whose index is of another kind: "
+            "rebuildIndex=true takes all of them over, and Apache's bookie refuses them from then on"
+        )
+    files = files.taken_over()
     if stored is not None:
         verify(stored, "the metadata store")
     for directory, cookie in files.found.items():
@@ -96,7 +122,7 @@ def must_stamp(
         return True
     if stored is not None:
         if not files.missing:  # an expansion that ended before the store learnt of it is finished now
-            return allow_expansion and set(known(stored)) != set(known(expected))
+            return bool(files.of_apache) or (allow_expansion and set(known(stored)) != set(known(expected)))
         _check_expansion(files, stored, known, allow_expansion)
     for directory in files.missing:
         if directory in files.with_data:
@@ -105,9 +131,14 @@ def must_stamp(
 
 
 def stamp(fs: IFileSystem, directories: Sequence[str], cookie: bytes) -> None:
-    """Writes the cookie to every directory; durable when it returns."""
+    """Writes the cookie to every directory, and then removes those of Apache's bookie; durable when it returns."""
     for directory in directories:
         replace_file(fs, _cookie_path(directory), cookie)
+    for directory in directories:
+        path = posixpath.join(current(directory), APACHE_COOKIE_NAME)
+        if fs.exists(path):
+            fs.unlink(path)
+            fs.sync_directory(current(directory))
 
 
 class DirectoryLocks:

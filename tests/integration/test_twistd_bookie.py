@@ -134,7 +134,7 @@ class RefusalTests(_ProcessCase):
         await process.ended()
         self.assertRefused(process, str(number), "in use")
         self.assertEqual([path.name for path in Path(self.data).rglob("*") if "metadata" in path.name], [])
-        self.assertEqual([path.name for path in Path(self.data).rglob("VERSION")], [])
+        self.assertEqual([path.name for path in Path(self.data).rglob("IDENTITY")], [])
         await self.serve()
 
     async def test_locked_directory(self) -> None:

@@ -25,8 +25,8 @@ COUNT = 3
 _ROOT = Path(__file__).resolve().parent.parent.parent
 _TWISTD = "from twisted.scripts.twistd import run; run()"
 _BATCH_READS = re.compile(r'^bookkeeper_server_BATCH_READ_ENTRY_REQUEST_count\{success="true"\} (\d+)$', re.MULTILINE)
-_HEAP = ("-Xmx256m", "-XX:MaxDirectMemorySize=256m")
-_APACHE = {
+APACHE_OPTIONS = ("-Xmx256m", "-XX:MaxDirectMemorySize=256m")
+APACHE_VALUES = {
     "ledgerStorageClass": "org.apache.bookkeeper.bookie.storage.ldb.DbLedgerStorage",
     "dbStorage_writeCacheMaxSizeMb": 16,
     "dbStorage_readAheadCacheMaxSizeMb": 16,
@@ -70,7 +70,7 @@ class Cluster:
             self._start_apache()
         for _ in range(COUNT):
             self._start_ours()
-        self.conf.write_text(_properties(self._common(int(self.ours[0].rpartition(":")[2]))))
+        self.conf.write_text(properties(self._common(int(self.ours[0].rpartition(":")[2]))))
         self.java.call_now("await", client="reader", wire=3, count=2 * COUNT)
 
     def stop(self) -> None:
@@ -115,9 +115,9 @@ class Cluster:
         port = free_port()
         self.apache.append(f"127.0.0.1:{port}")
         conf = self._folder / f"apache-{port}.conf"
-        conf.write_text(_properties({**self._common(port), **_APACHE}))
+        conf.write_text(properties({**self._common(port), **APACHE_VALUES}))
         # a bookie that is killed leaves its native libraries where it unpacked them
-        options = (*_HEAP, f"-Djava.io.tmpdir={self._folder}")
+        options = (*APACHE_OPTIONS, f"-Djava.io.tmpdir={self._folder}")
         command = java_command("org.apache.bookkeeper.server.Main", "--conf", str(conf), options=options)
         self._spawn(f"apache-{port}", command)
 
@@ -139,7 +139,7 @@ class Cluster:
             )
 
 
-def _properties(values: Mapping[str, object]) -> str:
+def properties(values: Mapping[str, object]) -> str:
     """The text of a configuration file."""
     return "".join(f"{key}={value}\n" for key, value in values.items())
 

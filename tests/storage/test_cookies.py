@@ -7,6 +7,7 @@ from twisted.trial.unittest import SynchronousTestCase
 from bookkeeper_twisted.errors import DirectoryLockedError, InvalidCookieError
 from bookkeeper_twisted.storage.cookies import DirectoryLocks, must_stamp, read_cookies, stamp
 from bookkeeper_twisted.storage.ledger_dirs import make_current
+from bookkeeper_twisted.storage.replace import replace_file
 from bookkeeper_twisted.testing.disk.crash import Facts, enumerate_crashes
 from bookkeeper_twisted.testing.disk.sim_disk import SimDisk
 
@@ -64,7 +65,7 @@ class CookieTests(SynchronousTestCase):
     def test_locks_are_no_data(self) -> None:
         """A lock and a half-written cookie leave a directory empty."""
         DirectoryLocks(self.disk, DIRECTORIES)
-        self.disk.open("/j/current/VERSION.tmp", create=True)
+        self.disk.open("/j/current/IDENTITY.tmp", create=True)
         self.assertTrue(self.decide(None))
 
     def test_data_without_a_cookie(self) -> None:
@@ -121,9 +122,65 @@ class CookieTests(SynchronousTestCase):
         self.assertIn("metadata store", self.refused(OTHER))
         for directory in DIRECTORIES:
             stamp(self.disk, [directory], OTHER)
-            self.assertIn(f"{directory}/current/VERSION", self.refused(OURS))
-            self.assertIn(f"{directory}/current/VERSION", self.refused(None))
+            self.assertIn(f"{directory}/current/IDENTITY", self.refused(OURS))
+            self.assertIn(f"{directory}/current/IDENTITY", self.refused(None))
             stamp(self.disk, [directory], OURS)
+
+    def of_apache(self, *directories: str) -> None:
+        """Apache's bookie serves them: its cookie, and entries."""
+        for directory in directories:
+            replace_file(self.disk, f"{directory}/current/VERSION", OURS)
+        self.data_in(*directories)
+
+    def _take_over(self, disk: SimDisk) -> bool:
+        return must_stamp(read_cookies(disk, DIRECTORIES), OURS, OURS, verify, known, take_over=True)
+
+    def test_directories_of_apache(self) -> None:
+        """They are refused unless they are to be taken over, one of them or all; the text says how."""
+        self.of_apache("/l0")
+        for stored in (None, OURS):
+            self.assertIn("rebuildIndex=true", self.refused(stored))
+        self.of_apache("/j", "/l1")
+        self.assertIn("/j is a directory of Apache's bookie", self.refused(OURS))
+        self.assertTrue(self._take_over(self.disk))
+
+    def test_taken_over(self) -> None:
+        """Afterwards they are ours only: Apache's bookie finds none of its cookies, and nothing is to do again."""
+        self.of_apache(*DIRECTORIES)
+        stamp(self.disk, DIRECTORIES, OURS)
+        self.assertFalse(any(self.disk.exists(f"{d}/current/VERSION") for d in DIRECTORIES))
+        self.assertFalse(self._take_over(self.disk))
+        self.assertFalse(self.decide(OURS))
+
+    def test_another_bookie_of_apache(self) -> None:
+        """Its cookie is checked like ours before directories are taken over."""
+        self.of_apache(*DIRECTORIES)
+        replace_file(self.disk, "/l1/current/VERSION", OTHER)
+        self.assertRaises(InvalidCookieError, self._take_over, self.disk)
+
+    def test_part_of_the_directories_of_apache(self) -> None:
+        """A directory with entries that neither bookie has a cookie in is refused, as it always is (S6)."""
+        self.of_apache("/j", "/l0")
+        self.data_in("/l1")
+        self.assertRaises(InvalidCookieError, self._take_over, self.disk)
+
+    def test_every_take_over_goes_on(self) -> None:
+        """Cut anywhere it can be repeated, and until it is at its end no directory is without a cookie."""
+
+        def build_of_apache() -> SimDisk:
+            self.disk = build()
+            self.of_apache(*DIRECTORIES)
+            for directory in DIRECTORIES:
+                self.disk.sync_directory(f"{directory}/current")
+            return self.disk
+
+        def take_over(disk: SimDisk, facts: Facts) -> None:
+            if self._take_over(disk):
+                stamp(disk, DIRECTORIES, OURS)
+
+        report = enumerate_crashes(take_over, take_over, seed=1, build=build_of_apache)
+        self.assertEqual(report.violations, [])
+        self.assertGreater(report.states, 18)
 
     def test_every_first_start_goes_on(self) -> None:
         """A first start cut anywhere can be repeated; a cookie in the store means all directories have theirs."""

@@ -74,13 +74,17 @@ class CookieCheck:
     Each method blocks or awaits, never both: the files are read and written on a lane.
 
     :param allow_expansion: new empty directories may join.
+    :param take_over: directories of Apache's bookie become ours.
     """
 
-    def __init__(self, fs: IFileSystem, paths: StorePaths, expected: Cookie, allow_expansion: bool) -> None:
+    def __init__(
+        self, fs: IFileSystem, paths: StorePaths, expected: Cookie, allow_expansion: bool, take_over: bool = False
+    ) -> None:
         self._fs = fs
         self._directories = paths.all()
         self._expected = expected
         self._allow_expansion = allow_expansion
+        self._take_over = take_over
         self._stored: Versioned[bytes] | None = None
 
     async def must_stamp(self, registration: IRegistration, on_lane: "Callable[..., object]") -> bool:
@@ -97,8 +101,9 @@ class CookieCheck:
         files: CookieFiles = await on_lane(read_cookies, self._fs, self._directories)  # type: ignore[misc]
         data = None if self._stored is None else self._stored.value
         return must_stamp(
-            files, self._expected.encode(), data, self._verify, _directories_of, self._allow_expansion
-        )
+            files, self._expected.encode(), data, self._verify, _directories_of, self._allow_expansion,
+            self._take_over,
+        )  # fmt: skip
 
     async def stamp(self, registration: IRegistration, on_lane: "Callable[..., object]") -> None:
         """Writes the cookie: directories first, as a cookie in the store means that every directory has its own."""

@@ -208,7 +208,9 @@ class BookieService(Service):
         registration: IRegistration = self._metadata.registration  # type: ignore[assignment]
         self._instance_id = await registration.instance_id()
         expected = expected_cookie(self._config, self.bookie_id, self._instance_id)
-        check = CookieCheck(self._fs, self._paths, expected, self._config.allow_storage_expansion)
+        check = CookieCheck(
+            self._fs, self._paths, expected, self._config.allow_storage_expansion, self._config.rebuild_index
+        )
         if await check.must_stamp(registration, self._on_flush_lane):
             if not self.port:  # what cannot be had is found out before anything is written for ever
                 await self._bind()

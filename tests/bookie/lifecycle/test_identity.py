@@ -122,7 +122,7 @@ class CookieCheckTests(SynchronousTestCase):
         self.started()
         stored = self.now(self.registration.read_cookie("me")).value
         for directory in ("/j", "/a", "/b"):
-            file = self.disk.open(f"{directory}/current/VERSION")
+            file = self.disk.open(f"{directory}/current/IDENTITY")
             self.assertEqual(file.pread(1000, 0), stored)
             file.close()
         self.started()
@@ -130,14 +130,14 @@ class CookieCheckTests(SynchronousTestCase):
     def test_missing_in_one(self) -> None:
         """A directory without its cookie has lost its data, and is named."""
         self.started()
-        self.disk.unlink("/b/current/VERSION")
+        self.disk.unlink("/b/current/IDENTITY")
         self.refused("/b")
 
     def test_missing_in_all(self) -> None:
         """Empty directories under a known identity are data loss, never a fresh start."""
         self.started()
         for directory in ("/j", "/a", "/b"):
-            self.disk.unlink(f"{directory}/current/VERSION")
+            self.disk.unlink(f"{directory}/current/IDENTITY")
         self.refused("/j")
 
     def test_missing_in_the_store(self) -> None:
@@ -165,8 +165,8 @@ class CookieCheckTests(SynchronousTestCase):
     def test_corrupt(self) -> None:
         """A cookie that cannot be read is named."""
         self.started()
-        self.write("/a/current/VERSION", b"junk")
-        self.refused("/a/current/VERSION")
+        self.write("/a/current/IDENTITY", b"junk")
+        self.refused("/a/current/IDENTITY")
 
     def test_expansion(self) -> None:
         """A new empty directory joins if that is allowed."""

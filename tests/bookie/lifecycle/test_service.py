@@ -180,7 +180,7 @@ class StartTests(StepTestCase):
 
         self.world.reactor.listenTCP = taken  # type: ignore[method-assign]
         self.refused(CannotListenError)
-        self.assertFalse(self.world.disk.exists("/l/current/VERSION"))
+        self.assertFalse(self.world.disk.exists("/l/current/IDENTITY"))
         del self.world.reactor.listenTCP
         self.assertEqual(self.start(bookie_port=3182)[0].bookie_id, "me:3182")
 
@@ -277,7 +277,7 @@ class StartTests(StepTestCase):
 
     def test_disk_error(self) -> None:
         """A start that fails half-way undoes the half; the next one succeeds."""
-        self.world.disk.fail(errno.EIO, when=lambda op: op.path.endswith("VERSION.tmp"))
+        self.world.disk.fail(errno.EIO, when=lambda op: op.path.endswith("IDENTITY.tmp"))
         self.refused(OSError)
         self.start()
 
