@@ -98,6 +98,32 @@ class BadInputTests(SynchronousTestCase):
         items, _ = decode(b"".join(frames))
         self.assertEqual([type(item.entries) for item in items], [EntryRun] * 3)  # type: ignore[attr-defined]
 
+    def test_header_and_key_divide_runs(self) -> None:
+        """Adds that follow each other are one run only with one header and one key."""
+        other = b"j" * len(KEY)
+        for count in (1, 20):
+            first, second = run(7, 0, [50] * count), run(7, count, [50] * count)
+            for data, keys, flags in (
+                (v2.encode_adds(KEY, first) + v2.encode_adds(other, second), [KEY, other], [0, 0]),
+                (v2.encode_adds(KEY, first) + v2.encode_adds(KEY, second, 2), [KEY, KEY], [0, 2]),
+            ):
+                items, error = decode(data)
+                self.assertIsNone(error)
+                self.assertEqual([item.master_key for item in items], keys)  # type: ignore[attr-defined]
+                self.assertEqual([item.flags for item in items], flags)  # type: ignore[attr-defined]
+                self.assertEqual([item.entries.count for item in items], [count] * 2)  # type: ignore[attr-defined]
+
+    def test_stranger_in_a_row(self) -> None:
+        """An entry of another ledger or place in the middle of a row of one size is stored as what it is (S18)."""
+        for count in (3, 40):
+            for ledger_id, entry_id in ((8, count // 2), (7, 1000), (7, 0)):
+                ids = [(7, i) for i in range(count)]
+                ids[count // 2] = ledger_id, entry_id
+                frames = [v2.encode_adds(KEY, run(ledger, entry, [50])) for ledger, entry in ids]
+                items, error = decode(b"".join(frames))
+                self.assertIsNone(error)
+                self.assertEqual(flat(items), [item for frame in frames for item in flat(decode(frame)[0])])
+
     def test_bad_versions(self) -> None:
         """Versions from 3 on get EBADVERSION in the form of their request, version echoed; the connection stays."""
         for version in (3, 100, 127, 128, 255):

@@ -57,6 +57,19 @@ class Behind(Forgetful):
         return self._old
 
 
+class Contested(Forgetful):
+    """One whose ledger other clients change before each of the first writes."""
+
+    async def write(self, ledger_id: int, metadata: LedgerMetadata, version: int) -> Versioned[LedgerMetadata]:
+        """Loses the race as long as there are losses."""
+        if self.losses:
+            self.losses.pop()
+            found = await self.read(ledger_id)
+            await self._write(ledger_id, attrs.evolve(found.value, ctime=len(self.losses)), found.version)
+        written: Versioned[LedgerMetadata] = await self._write(ledger_id, metadata, version)
+        return written
+
+
 class UpdateTests(SynchronousTestCase):
     """:func:`update`."""
 
@@ -73,6 +86,12 @@ class UpdateTests(SynchronousTestCase):
         self, current: Versioned[LedgerMetadata] | None, transform: Callable[[LedgerMetadata], LedgerMetadata]
     ) -> Deferred[Versioned[LedgerMetadata]]:
         return Deferred.fromCoroutine(update(self.ledgers, 1, current, _is_open, transform))
+
+    def test_many_lost_races(self) -> None:
+        """However many races are lost, the change is made in the end, on what was stored last."""
+        contested = Contested(self.ledgers, [True] * (MAX_DOUBTS * 3))
+        changed = self._result(update(contested, 1, self.created, _is_open, _recovering))  # type: ignore[arg-type]
+        self.assertEqual(changed, Versioned(attrs.evolve(_recovering(OPEN), ctime=0), MAX_DOUBTS * 3 + 1))
 
     def test_writes(self) -> None:
         """The changed value is stored and given back with its version, from a known value or none."""

@@ -1,21 +1,22 @@
 """Every plant there is, those of the lists and those that tests make by themselves."""
 
 from collections.abc import Iterator
+from importlib import import_module
+from pathlib import Path
 from unittest import TestCase, TestSuite
 
 from twisted.trial.runner import TestLoader
 
 from .plant import Plant, PlantedTest
-from .plants_batch_reads import PLANTS as BATCH_READS
-from .plants_bookie import PLANTS as BOOKIE
-from .plants_client import PLANTS as CLIENT
-from .plants_codec import PLANTS as CODEC
-from .plants_maintenance import PLANTS as MAINTENANCE
-from .plants_metadata import PLANTS as METADATA
-from .plants_start import PLANTS as START
-from .plants_storage import PLANTS as STORAGE
 
-PLANTS: tuple[Plant, ...] = (*BATCH_READS, *BOOKIE, *CLIENT, *CODEC, *MAINTENANCE, *METADATA, *START, *STORAGE)
+
+def listed() -> tuple[Plant, ...]:
+    """The plants of all lists, which are the modules named ``plants_*`` beside this one."""
+    names = sorted(path.stem for path in Path(__file__).parent.glob("plants_*.py"))
+    return tuple(plant for name in names for plant in import_module(f"{__package__}.{name}").PLANTS)
+
+
+PLANTS = listed()
 
 PLANTED_TESTS = (
     "tests.bookie.test_bookie_crash.PlantedBugTests",

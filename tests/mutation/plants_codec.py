@@ -3,6 +3,10 @@
 from .plant import Plant
 
 _DIGEST = ["tests.codec.test_digest"]
+_FRAMING = ["tests.codec.test_framing", "tests.codec.test_connection"]
+_V2 = ["tests.codec.test_v2_requests", "tests.codec.test_v2"]
+_V2_REPLIES = ["tests.codec.test_v2_responses", "tests.codec.test_v2_replies"]
+_METADATA = ["tests.codec.metadata_formats"]
 
 PLANTS = (
     Plant(
@@ -44,5 +48,142 @@ PLANTS = (
         "ledger ids of a batch are not compared", "codec/digest.py",
         "counts_up(data, stride, count, _HEAD_AT, _LEDGER_ID.pack(run.ledger_id), run.first)",
         "counts_up(data, stride, count, _HEAD_AT, data[_HEAD_AT : _HEAD_AT + 8], run.first)", _DIGEST,
+    ),
+    Plant(
+        "the LAC packet of another ledger passes", "codec/digest.py",
+        "        if found != ledger_id:\n            raise", "        if False:\n            raise", _DIGEST,
+    ),
+    Plant(
+        "a short LAC packet passes under no digest", "codec/digest.py",
+        "if len(body) < _LAC.size or self.digest(body) != digest:", "if self.digest(body) != digest:", _DIGEST,
+    ),
+    Plant(
+        "an entry of a batch has the length before it", "codec/digest.py",
+        "heads[3::4] = array(\"q\", _progression(length + size, size, count))", "heads[3::4] = array(\"q\", _progression(length, size, count))", _DIGEST,
+    ),
+    Plant(
+        "frames may be a length word over the limit", "codec/framing.py",
+        "if length + LENGTH_SIZE > limit:", "if length > limit:", _FRAMING,
+    ),
+    Plant(
+        "a frame that is too long is found out when it is here", "codec/framing.py",
+        "            self._need += frame_length(data, at, self._limit)\n",
+        "            self._need += int.from_bytes(data[at : at + 4], 'big')\n", _FRAMING,
+    ),
+    Plant(
+        "a frame that ends with a chunk waits for the next one", "codec/framing.py",
+        "        if self._have < self._need:\n", "        if self._have <= self._need:\n", _FRAMING,
+    ),
+    Plant(
+        "a decoder goes on after an error", "codec/connection.py",
+        "            self.error = error\n            self._buffer.clear()\n        return items\n\n\nclass ClientDecoder",
+        "            self._buffer.clear()\n        return items\n\n\nclass ClientDecoder", _FRAMING,
+    ),
+    Plant(
+        "V3 may come after V2", "codec/connection.py",
+        "                self.wire = 3 if still_v3 else 2\n            if self.wire == 2:\n",
+        "                if not still_v3:\n                    at = v2_requests.scan(data, at, self._limit, items)\n            if self.wire == 2:\n", _FRAMING,
+    ),
+    Plant(
+        "adds of different headers share a run", "codec/v2_requests.py",
+        " or data[at + 4 : at + _ADD_PREFIX] != head:", " or data[at + 8 : at + _ADD_PREFIX] != head[4:]:", ["tests.codec.test_v2_requests.BadInputTests.test_header_and_key_divide_runs"],
+    ),
+    Plant(
+        "adds of different keys share a run", "codec/v2_requests.py",
+        " or data[at + 4 : at + _ADD_PREFIX] != head:", " or data[at + 4 : at + 8] != head[:4]:", ["tests.codec.test_v2_requests.BadInputTests.test_header_and_key_divide_runs"],
+    ),
+    Plant(
+        "a run of adds is taken from its ends", "codec/v2_requests.py",
+        " or not counts_up(joined, size + 4, count, 4, entries[0][:8], first)\n", "\n", _V2,
+    ),
+    Plant(
+        "adds of reserved ids are taken", "codec/v2_requests.py",
+        "refused = end - start if ledger_id < 0 else min(end - start, max(0, -first))", "refused = 0", _V2,
+    ),
+    Plant(
+        "the first entries of a run that crosses zero are taken", "codec/v2_requests.py",
+        "min(end - start, max(0, -first))", "min(end - start, max(0, -first - 1))", _V2,
+    ),
+    Plant(
+        "an add too short for its header is taken", "codec/v2_requests.py",
+        "if version > VERSION or length < _SHORTEST_ADD:", "if version > VERSION:", _V2,
+    ),
+    Plant(
+        "a fence of a V2 batch read needs no key", "codec/v2_requests.py",
+        "    if fence and length < fixed + MASTER_KEY_SIZE:\n        raise", "    if False:\n        raise", _V2,
+    ),
+    Plant(
+        "V2 versions above 127 are old ones", "codec/v2_requests.py",
+        "if version > VERSION or (fence and ledger_id < 0):", "if VERSION < version < 128 or (fence and ledger_id < 0):", _V2,
+    ),
+    Plant(
+        "V2 add replies of different codes are one", "codec/v2_responses.py",
+        "_ADD_HEAD = 12\n", "_ADD_HEAD = 8\n", _V2_REPLIES,
+    ),
+    Plant(
+        "a batch reply's last entry may be cut short", "codec/v2_responses.py",
+        "    if at != end:\n        raise", "    if False:\n        raise", _V2_REPLIES,
+    ),
+    Plant(
+        "a V2 batch reply is even if its first and last sizes are", "codec/v2_responses.py",
+        "return all(data[i::stride] == data[i : i + 1] * count for i in range(_SIZE.size))",
+        "return data[:4] == data[-stride:][:4]", _V2_REPLIES,
+    ),
+    Plant(
+        "availability unfolds before it counts", "codec/availability.py",
+        "    if sum([_sequences(*group) for group in groups]) > max_ranges:", "    if len([_sequences(*group) for group in groups]) > max_ranges:",
+        ["tests.codec.test_availability"],
+    ),
+    Plant(
+        "ranges that touch stay apart", "codec/availability.py",
+        "start <= ranges[-1][1] + 1", "start <= ranges[-1][1]", ["tests.codec.test_availability"],
+    ),
+    Plant(
+        "the longest range overflows", "codec/availability.py",
+        "while last - first >= _MAX_SIZE:", "while last - first > _MAX_SIZE:", ["tests.codec.test_availability"],
+    ),
+    Plant(
+        "a varint of another size ends no column", "codec/varints.py",
+        "        if min(plane) < 128:\n", "        if False:\n", ["tests.codec.test_varints", "tests.codec.test_v3_rows"],
+    ),
+    Plant(
+        "segments in no order pass", "codec/metadata_formats/ledger_metadata.py",
+        "if after.first_entry_id <= before.first_entry_id:", "if after.first_entry_id == before.first_entry_id:", _METADATA,
+    ),
+    Plant(
+        "two segments begin at one entry", "codec/metadata_formats/ledger_metadata.py",
+        "if after.first_entry_id <= before.first_entry_id:", "if after.first_entry_id < before.first_entry_id:", _METADATA,
+    ),
+    Plant(
+        "an open ledger has a length", "codec/metadata_formats/ledger_metadata.py",
+        "        length=message.length if closed else 0,\n", "        length=message.length,\n", _METADATA,
+    ),
+    Plant(
+        "an open ledger is stored with its last entry", "codec/metadata_formats/ledger_metadata.py",
+        "lastEntryId=metadata.last_entry_id if metadata.closed else INVALID_ENTRY_ID", "lastEntryId=metadata.last_entry_id", _METADATA,
+    ),
+    Plant(
+        "ledgers of version 2 have an ack quorum of zero", "codec/metadata_formats/ledger_metadata.py",
+        'message.ackQuorumSize if message.HasField("ackQuorumSize") else message.quorumSize', "message.ackQuorumSize", _METADATA,
+    ),
+    Plant(
+        "a cut ledger passes", "codec/metadata_formats/ledger_metadata.py",
+        "            if start + size > len(data):\n", "            if start > len(data):\n", _METADATA,
+    ),
+    Plant(
+        "version 1 forgets passwords", "codec/metadata_formats/ledger_metadata.py",
+        '        ("password", metadata.has_password),\n', "", _METADATA,
+    ),
+    Plant(
+        "a cookie of fewer directories passes", "codec/metadata_formats/cookie.py",
+        "allow_expansion and set(ours) >= set(theirs)", "allow_expansion", _METADATA,
+    ),
+    Plant(
+        "a cookie of another cluster passes", "codec/metadata_formats/cookie.py",
+        '        _same("instance id", self.instance_id, stored.instance_id)\n', "", _METADATA,
+    ),
+    Plant(
+        "a list of directories need not be whole", "codec/metadata_formats/cookie.py",
+        "if not directories or decimal(count, 32) != len(directories):", "if not directories:", _METADATA,
     ),
 )  # fmt: skip

@@ -120,6 +120,31 @@ class WriteCacheTests(SynchronousTestCase):
             cache.add_mixed(mixed(*[run(ledger, entry_id, 1) for ledger in (3, 1, 2)]))
         self.assertEqual([(r.ledger_id, r.first, r.count) for r in cache.joined()], [(i, 0, 50) for i in (1, 2, 3)])
 
+    def test_gap(self) -> None:
+        """Runs with a gap of one entry between them, or of the same entries of two ledgers, stay apart."""
+        cache = WriteCache()
+        for ledger_id, first, count in ((1, 0, 3), (1, 4, 2), (1, 6, 1), (2, 7, 1)):
+            cache.add(run(ledger_id, first, count))
+        self.assertEqual([(r.ledger_id, r.first, r.last) for r in cache.joined()], [(1, 0, 2), (1, 4, 6), (2, 7, 7)])
+
+    def test_tail_in_turn(self) -> None:
+        """While a tail becomes a run other threads find its entries, in either."""
+        cache = WriteCache()
+        cache.add_mixed(mixed(run(1, 3, 2)))
+        held = cache.runs_of(1)
+        assert held is not None
+        seen = []
+
+        class Watched(list[EntryRun]):
+            def append(self, item: EntryRun) -> None:
+                seen.append(cache.ranges(1))
+                super().append(item)
+                seen.append(cache.ranges(1))
+
+        held.runs = Watched()
+        cache.add(run(1, 5, 1))
+        self.assertEqual([set(ranges) for ranges in seen[:2]], [{(3, 4)}] * 2)
+
     def test_join_limits(self) -> None:
         """Runs are joined up to the limits, not over gaps; a big one stays as it is."""
         cache = WriteCache()

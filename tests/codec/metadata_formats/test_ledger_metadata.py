@@ -194,6 +194,9 @@ class ReaderTests(SynchronousTestCase):
             ("not a bookie id", {"segment": '{ ensembleMember: "a/b" firstEntryId: 0 }'}),
             ("segment 0 follows 0", {"segment": '{ ensembleMember: "a" firstEntryId: 0 } segment '
                                                 '{ ensembleMember: "a" firstEntryId: 0 }'}),
+            ("segment 5 follows 9", {"segment": " ".join(
+                f'segment {{ ensembleMember: "a" firstEntryId: {first} }}' for first in (0, 9, 5)
+            ).removeprefix("segment ")}),
             ("write quorum", {"quorumSize": "2"}),
             ("write quorum", {"ackQuorumSize": "2"}),
             ("required field", {"state": ""}),

@@ -2,12 +2,21 @@
 
 import os
 import sqlite3
+from collections.abc import Callable
 from contextlib import closing
 
 from twisted.trial.unittest import SynchronousTestCase
 from zope.interface.verify import verifyObject
 
-from bookkeeper_twisted.errors import BookieRegisteredError, LedgerLockedError, MetadataError, NotInitializedError
+from bookkeeper_twisted.errors import (
+    BookieRegisteredError,
+    CookieExistsError,
+    LedgerExistsError,
+    LedgerLockedError,
+    MetadataError,
+    MetadataVersionError,
+    NotInitializedError,
+)
 from bookkeeper_twisted.metadata.embedded.sqlite_sessions import SessionFiles
 from bookkeeper_twisted.metadata.embedded.sqlite_store import Creation, SqliteStore
 from bookkeeper_twisted.metadata.interfaces import IMetadataStore
@@ -104,6 +113,61 @@ class SqliteStoreTests(SynchronousTestCase):
                     change()
                     self.assertIn(f"{os.path.basename(self.path)}-wal", synced)
                 store.close()
+
+    def _overtaken(self, change: Callable[[SqliteStore], object], by: Callable[[SqliteStore], object]) -> None:
+        """Refuse a change that another store overtakes while it waits for its turn."""
+        store, other = self._open()[0], self._open()[0]
+        store.create_ledger(1, b"one")
+        store.write_cookie("a:1", b"one", None)
+        assert store._db is not None
+        connection = store._db
+        overtaken: list[str] = []
+
+        def overtake(statement: str) -> None:
+            if statement.startswith("BEGIN") and not overtaken:
+                overtaken.append(statement)
+                by(other)
+
+        connection.set_trace_callback(overtake)
+        self.assertRaises((MetadataVersionError, LedgerExistsError, CookieExistsError), change, store)
+        connection.set_trace_callback(None)
+        self.assertEqual(len(overtaken), 1)
+
+    def test_overtaken(self) -> None:
+        """Versions are compared once it is this store's turn to write, not before."""
+
+        def write(store: SqliteStore) -> object:
+            return store.write_ledger(1, b"two", 0)
+
+        def write_cookie(store: SqliteStore) -> object:
+            return store.write_cookie("a:1", b"two", 0)
+
+        for change, by in (
+            (write, write),
+            (lambda store: store.remove_ledger(1, 0), write),
+            (lambda store: store.create_ledger(2, b"two"), lambda store: store.create_ledger(2, b"other")),
+            (write_cookie, write_cookie),
+            (lambda store: store.remove_cookie("a:1", 0), write_cookie),
+            (
+                lambda store: store.write_cookie("b:1", b"", None),
+                lambda store: store.write_cookie("b:1", b"other", None),
+            ),
+        ):
+            self.path = os.path.abspath(self.mktemp())
+            self._overtaken(change, by)
+
+    def test_ids_overtaken(self) -> None:
+        """An id that another store draws meanwhile is not drawn again."""
+        store, other = self._open()[0], self._open()[0]
+        assert store._db is not None
+        drawn: list[int] = []
+
+        def draw(statement: str) -> None:
+            if statement.startswith("BEGIN") and not drawn:
+                drawn.append(other.next_ledger_id())
+
+        store._db.set_trace_callback(draw)
+        self.assertEqual((store.next_ledger_id(), drawn), (1, [0]))
 
     def test_foreign_database(self) -> None:
         """Tables of something else are named, and nothing is added to them."""

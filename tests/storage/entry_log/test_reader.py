@@ -48,6 +48,28 @@ class ReaderTests(SynchronousTestCase):
             self.assertEqual((found.first, found.count, found.data), (source.first, source.count, source.data))
             self.assertEqual([*found.entries()], [*source.entries()])
 
+    def test_cut_log(self) -> None:
+        """A log that ends inside its last record is damage for whoever wants that record (S5)."""
+        for source in (run(1, 5, 50), uneven(2, 0, [3, 0, 500, 20])):
+            (row,) = self.write(source)
+            file = self.disk.open(f"/{row.log_id:x}.log")
+            file.truncate(row.offset + source.size - 1)
+            for entry_id in (source.first, source.last):
+                error = self.assertRaises(DamageError, self.reader.read, row, entry_id, 1 << 20)
+                self.assertIn("the file ends", str(error))
+            self.assertEqual(self.reader.read(row, source.first, 0).count, 1)
+
+    def test_failed_file(self) -> None:
+        """A file whose read failed is closed, and opened anew for the next read."""
+        (row,) = self.write(run(1, 0, 3))
+        self.reader.read(row, 0, 0)
+        self.disk.fail(errno.EIO, when=lambda op: op.name == "pread")
+        self.assertRaises(OSError, self.reader.read, row, 0, 0)
+        opened: list[str] = []
+        self.disk.fail(errno.EIO, when=lambda op: op.name == "open" and bool(opened.append(op.path)))  # type: ignore
+        self.reader.read(row, 0, 0)
+        self.assertEqual(opened, ["/0.log"])
+
     def test_part(self) -> None:
         """From any entry on, as many as fit, one at least; by one pread."""
         source = uneven(2, 10, [3, 0, 500, 20, 7])

@@ -243,6 +243,33 @@ class FailureTests(SynchronousTestCase):
         log.close()
         self.assertEqual(LogScan(disk, "/", 0).ledgers_map(), {1: 20 * 56})
 
+    def test_full_disk_in_the_middle(self) -> None:
+        """What was written of an attempt before the disk was full goes again, too."""
+        disk = SimDisk()
+        log = EntryLogWriter.open(disk, "/", 1 << 30)
+        self._attempt(log, [run(1, 0, 10)])
+        size = disk.open("/0.log").size()
+        writes = []
+        disk.fail(errno.ENOSPC, when=lambda op: op.name == "pwrite" and not writes.append(op) and len(writes) == 3)  # type: ignore
+        self.assertRaises(OSError, self._attempt, log, [run(1, first, 100, 20_000) for first in range(10, 310, 100)])
+        self.assertEqual((len(writes), disk.open("/0.log").size()), (3, size))
+        (row,) = self._attempt(log, [run(1, 10, 10)])
+        self.assertEqual((row.log_id, row.offset), (0, size))
+
+    def test_failures_that_end_a_log(self) -> None:
+        """A log is used again after a write for which there was no room, and after nothing else (S10)."""
+        for name, error, log_id in (
+            ("pwrite", errno.ENOSPC, 0), ("pwrite", errno.EDQUOT, 0), ("pwrite", errno.EIO, 1),
+            ("sync", errno.ENOSPC, 1), ("sync", errno.EDQUOT, 1), ("sync", errno.EIO, 1),
+        ):  # fmt: skip
+            with self.subTest(name, error=error):
+                disk = SimDisk()
+                log = EntryLogWriter.open(disk, "/", 1 << 20)
+                self._attempt(log, [run(1, 0, 10)])
+                disk.fail(error, when=partial(_is_of_a_log, name))
+                self.assertRaises(OSError, self._attempt, log, [run(1, 10, 10)])
+                self.assertEqual({row.log_id for row in self._attempt(log, [run(1, 10, 10)])}, {log_id})
+
     def test_full_disk_without_a_log(self) -> None:
         """A log that could not even be begun is removed."""
         disk = SimDisk()

@@ -73,6 +73,7 @@ class RowTests(SynchronousTestCase):
         offsets, parts = record_offsets(whole), record_offsets(part)
         for i in range(last - first + 2):
             self.assertEqual(part.offset + parts[i], whole.offset + offsets[first - whole.first + i])
+        self.assertEqual(part.checksums, whole.checksums if part is whole else b"")
 
 
 class ChecksumTests(SynchronousTestCase):

@@ -8,7 +8,7 @@ from typing import Any
 
 from twisted.trial.unittest import SynchronousTestCase
 
-from bookkeeper_twisted.errors import DamageError, StorageError
+from bookkeeper_twisted.errors import DamageError, NoWritableDirectoryError, StorageError
 from bookkeeper_twisted.storage.filesystem import RealFileSystem
 from bookkeeper_twisted.storage.index.run_index import FILE_NAME, SqliteRunIndex
 from bookkeeper_twisted.storage.interfaces import IndexBatch, IRunIndex, LedgerRow
@@ -169,6 +169,18 @@ class SqliteRunIndexTests(_InADirectory):
         index.commit(batch)
         self.assertEqual(index.last_entry(1), 29)
         self.assertEqual([r.first for r in index.rows(1)], [0, 5, 20])
+
+    def test_full_disk(self) -> None:
+        """A commit for which there is no room is that of a full disk, and the next one that fits works."""
+        index = self.new()
+        index.commit(IndexBatch(runs=[row(1, 0, 9)]))
+        ((pages,),) = index._writer.execute("PRAGMA page_count").fetchall()
+        index._writer.execute(f"PRAGMA max_page_count = {pages}").fetchall()
+        many = [row(2, first, first) for first in range(2000)]
+        self.assertRaises(NoWritableDirectoryError, index.commit, IndexBatch(runs=many))
+        self.assertEqual(index.last_entry(2), -1)
+        index.commit(IndexBatch(runs=[row(1, 10, 19)]))
+        self.assertEqual(index.last_entry(1), 19)
 
     def test_flipped_values(self) -> None:
         """A changed number in a row or in a ledger state is damage (S5, S9)."""

@@ -119,6 +119,30 @@ class OwnFileTests(_ReaderTestCase):
         self.read(damaged_group)
         self.assertEqual(damaged_group.tail(), Tail(True, durable))
 
+    def test_zeros_before_other_bytes(self) -> None:
+        """Zeros end the groups of a recycled file, whatever its former life left behind them: nothing is torn."""
+        data, ends = self.build([record(1)])
+        former, _ = joined_group(FileMark.of(0, b"salt"), ends[1] + 512, [record(9, 700)], JournalPosition(), 512, 512)
+        for rest in (former, b"\xff" * 3000, bytes(5) + former):
+            reader = self.reader(data[: ends[1]] + bytes(512) + rest)
+            self.assertEqual((self.read(reader), reader.end), ([1], ends[1]))
+            self.assertEqual(reader.tail(), Tail(False, JournalPosition()))
+
+    def test_torn_sector(self) -> None:
+        """A sector that begins with zeros and holds anything is torn, at any byte of it."""
+        data, ends = self.build([record(1)])
+        for at in (4, 100, 511):
+            reader = self.reader(data[: ends[1]] + bytes(at) + b"x" + bytes(700))
+            self.assertEqual((self.read(reader), reader.tail().torn), ([1], True))
+
+    def test_group_of_another_place(self) -> None:
+        """A group that lies where another was written is none: the disk has put it there by mistake."""
+        data, ends = self.build([record(1)], [record(2)])
+        moved = self.reader(data[: ends[2]] + data[ends[0] : ends[1]] + bytes(512))
+        self.assertEqual((self.read(moved), moved.end), ([1, 2], ends[2]))
+        swapped = self.reader(data[: ends[0]] + data[ends[1] : ends[2]] + data[ends[0] : ends[1]] + bytes(512))
+        self.assertEqual(self.read(swapped), [])
+
     def test_first_durable(self) -> None:
         """The first group says where the journal ended before; without one nobody does."""
         data, _ = self.build([record(1)], durable=JournalPosition(7, 1024))

@@ -1,0 +1,231 @@
+"""Plants in entry logs, caches, checkpoints and ledger states."""
+
+from .plant import Plant
+
+_WRITER = ["tests.storage.entry_log.test_writer"]
+_READER = ["tests.storage.entry_log.test_reader"]
+_SCAN = ["tests.storage.entry_log.test_scan", "tests.storage.entry_log.test_format"]
+_CACHE = ["tests.storage.test_cache"]
+_ROWS = ["tests.storage.index.test_rows", "tests.storage.index.test_recent_rows"]
+_INDEX = ["tests.storage.index.test_run_index"]
+_STORAGE = ["tests.storage.test_directory_storage", "tests.storage.test_ledger_storage", "tests.storage.test_checkpoint"]
+_REBUILD = ["tests.storage.test_rebuild"]
+
+PLANTS = (
+    Plant(
+        "a log's ledgers map is pointed to before it is written", "storage/entry_log/writer.py",
+        "        self.file.pwrite(layout.encode_map(self._ledgers), self.position)\n        self.file.sync()\n"
+        "        self.file.pwrite(*layout.seal(self.position, len(self._ledgers)))\n        self.file.sync()\n",
+        "        self.file.pwrite(*layout.seal(self.position, len(self._ledgers)))\n        self.file.sync()\n"
+        "        self.file.pwrite(layout.encode_map(self._ledgers), self.position)\n        self.file.sync()\n", _WRITER,
+    ),
+    Plant(
+        "a log's ledgers map is not synced before the pointer to it", "storage/entry_log/writer.py",
+        "self.position)\n        self.file.sync()\n        self.file.pwrite(*layout.seal", "self.position)\n        self.file.pwrite(*layout.seal", _WRITER,
+    ),
+    Plant(
+        "the bytes of a failed sync count for the map", "storage/entry_log/writer.py",
+        "        self._pieces = []\n        self._unsynced = {}\n", "        self._pieces = []\n", _WRITER,
+    ),
+    Plant(
+        "a log is cut back to what was written", "storage/entry_log/writer.py",
+        "self.position = self.written = self.synced\n        self.file.truncate(self.synced)",
+        "self.position = self.written\n        self.file.truncate(self.written)", _WRITER,
+    ),
+    Plant(
+        "a log goes on after a failed sync", "storage/entry_log/writer.py",
+        "if error.errno in _FULL and log.written != log.position:", "if log.written != log.position:", _WRITER,
+    ),
+    Plant(
+        "a failed sync for want of room is cut back and repeated", "storage/entry_log/writer.py",
+        "if error.errno in _FULL and log.written != log.position:", "if error.errno in _FULL:", _WRITER,
+    ),
+    Plant(
+        "log ids may be given twice", "storage/entry_log/writer.py",
+        '        replace_file(self._fs, posixpath.join(self._directory, _LAST_ID), f"{log_id:x}\\n".encode())\n', "", _WRITER,
+    ),
+    Plant(
+        "a new log's name is not durable", "storage/entry_log/writer.py",
+        "            self._fs.sync_directory(self._directory)\n        except OSError:", "        except OSError:", _WRITER,
+    ),
+    Plant(
+        "a log that could not be made is left behind", "storage/entry_log/writer.py",
+        "            _close_quietly(file)\n            self._remove_quietly(path)\n            raise", "            _close_quietly(file)\n            raise", _WRITER,
+    ),
+    Plant(
+        "a log may be a run longer than its limit", "storage/entry_log/writer.py",
+        "log.position + size > self.size_limit:", "log.position > self.size_limit:", _WRITER,
+    ),
+    Plant(
+        "the next log id wraps to one in use", "storage/entry_log/writer.py",
+        "        while self._fs.exists(path := self._path(self._next_id)):\n            self._next_id = _following(self._next_id)\n",
+        "        path = self._path(self._next_id)\n", _WRITER,
+    ),
+    Plant(
+        "the end of a log's last block is not filled", "storage/entry_log/writer.py",
+        "layout.FILLER * (-self.position % BLOCK)", "layout.FILLER * (-self.position % 512)", _WRITER,
+    ),
+    Plant(
+        "filler could be the beginning of a size", "storage/entry_log/format.py",
+        'FILLER = b"\\xf0"', 'FILLER = b"\\x70"', [*_WRITER, *_SCAN],
+    ),
+    Plant(
+        "a short read of a log passes", "storage/entry_log/reader.py",
+        "        if len(data) != size:\n", "        if not data:\n", _READER,
+    ),
+    Plant(
+        "records are not compared with their row", "storage/entry_log/reader.py",
+        "        if not _is_run(run):\n            raise", "        if False:\n            raise", _READER,
+    ),
+    Plant(
+        "sizes of records are not compared with their row", "storage/entry_log/reader.py",
+        "return run.ids_match() and _sizes_match(run)", "return run.ids_match()", _READER,
+    ),
+    Plant(
+        "checksums of blocks are not compared", "storage/entry_log/reader.py",
+        "        if bad is not None:\n", "        if False:\n", _READER,
+    ),
+    Plant(
+        "memory's records are not compared with their row", "storage/entry_log/reader.py",
+        "        if run.count > 1 and not _is_run(run):\n            return None\n", "", _READER,
+    ),
+    Plant(
+        "memory's blocks are not compared with their checksums", "storage/entry_log/reader.py",
+        "return run if not whole or first_bad_block(row, offsets[-1], start, data) is None else None", "return run", _READER,
+    ),
+    Plant(
+        "single records are taken from memory unseen", "storage/entry_log/reader.py",
+        "if data is not None and data.startswith(head(len(data) - 4, ledger_id, entry_id)):", "if data is not None:", _READER,
+    ),
+    Plant(
+        "a log that is missing is an error of the disk", "storage/entry_log/reader.py",
+        "            except FileNotFoundError as e:\n", "            except ZeroDivisionError as e:\n", _READER,
+    ),
+    Plant(
+        "a file that failed is used again", "storage/entry_log/reader.py",
+        "            file.close()  # a file that failed once is opened anew\n            raise\n",
+        "            self._idle.put_back(row.log_id, file)\n            raise\n", _READER,
+    ),
+    Plant(
+        "files over the limit stay open", "storage/entry_log/reader.py",
+        "        elif len(self._idle) > self.limit:\n", "        elif False:\n", _READER,
+    ),
+    Plant(
+        "a torn record ends a scan silently", "storage/entry_log/scan.py",
+        "                self.torn_at = at\n", "", _SCAN,
+    ),
+    Plant(
+        "a scan passes over the head of a size behind zeros", "storage/entry_log/scan.py",
+        'len(rest.lstrip(b"\\0")) - 3)', 'len(rest.lstrip(b"\\0")))', _SCAN,
+    ),
+    Plant(
+        "a map that lacks ledgers passes", "storage/entry_log/format.py",
+        "return sizes if sizes and len(sizes) == ledgers else None", "return sizes or None", _SCAN,
+    ),
+    Plant(
+        "an older copy covers a newer one", "storage/cache.py",
+        "        runs[low:high] = come\n", "        runs[low:high] = gone or come\n", _CACHE,
+    ),
+    Plant(
+        "the rest behind a newer copy is lost", "storage/cache.py",
+        "if gone and gone[-1].last > run.last:", "if len(gone) > 1 and gone[-1].last > run.last:", _CACHE,
+    ),
+    Plant(
+        "a tail goes before its run is there", "storage/cache.py",
+        "        runs.insert(tail.run(tail.first))\n        runs.tail = None\n", "        runs.tail = None\n        runs.insert(tail.run(tail.first))\n", _CACHE,
+    ),
+    Plant(
+        "the cost of ledgers is not counted", "storage/cache.py",
+        " + len(self._ledgers) * LEDGER_OVERHEAD", "", _CACHE,
+    ),
+    Plant(
+        "the read cache keeps what was written anew", "storage/cache.py",
+        "        while runs is not None and runs.overlaps(run.first, run.last):\n", "        if runs is not None and runs.overlaps(run.first, run.last):\n", _CACHE,
+    ),
+    Plant(
+        "a joined run is as long as it gets", "storage/cache.py",
+        "run.first != group[-1].last + 1 or size > max_bytes or count > max_entries", "run.first != group[-1].last + 1", _CACHE,
+    ),
+    Plant(
+        "runs with a gap are joined", "storage/cache.py",
+        "run.first != group[-1].last + 1 or size", "run.first < group[-1].last or size", ["tests.storage.test_cache.WriteCacheTests.test_gap"],
+    ),
+    Plant(
+        "an entry in the middle of a row is lost when it is cut", "storage/index/rows.py",
+        "left.append(cut(row, max(row.first, last + 1), row.last))", "left.append(cut(row, max(row.first, last + 2), row.last))", _ROWS,
+    ),
+    Plant(
+        "the last short block of a row is not compared", "storage/index/rows.py",
+        "range(-(-start // CHECKSUM_BLOCK), len(row.checksums) // 4)", "range(-(-start // CHECKSUM_BLOCK), total // CHECKSUM_BLOCK)", _ROWS,
+    ),
+    Plant(
+        "the first whole block of a slice is not compared", "storage/index/rows.py",
+        "range(-(-start // CHECKSUM_BLOCK), len", "range(start // CHECKSUM_BLOCK + 1, len", _ROWS,
+    ),
+    Plant(
+        "a cut row keeps its checksums", "storage/index/rows.py",
+        'offset=offset, checksums=b"")', "offset=offset)", _ROWS,
+    ),
+    Plant(
+        "recent rows hide newer ones", "storage/index/recent_rows.py",
+        "                held = tuple(_not_overlapped(held, rows))\n", "                pass\n", _ROWS,
+    ),
+    Plant(
+        "a failed commit leaves its transaction open", "storage/index/run_index.py",
+        '            if self._writer.in_transaction:\n                execute("ROLLBACK")\n            raise', "            raise", _INDEX,
+    ),
+    Plant(
+        "a row that touches its neighbour is taken for one that overlaps it not", "storage/index/run_index.py",
+        "        if row.first <= last:\n", "        if row.first < last:\n", _INDEX,
+    ),
+    Plant(
+        "a full disk is any failure of the index", "storage/index/run_index.py",
+        "        if code in _FULL:\n", "        if False:\n", [*_INDEX, *_STORAGE],
+    ),
+    Plant(
+        "an index of a later release is opened", "storage/index/run_index.py",
+        "    elif version != SCHEMA_VERSION:\n", "    elif version < SCHEMA_VERSION:\n", _INDEX,
+    ),
+    Plant(
+        "logs are indexed before they are synced", "storage/directory_storage.py",
+        "            self.log.sync()\n        except OSError as e:\n", "        except OSError as e:\n", _STORAGE,
+    ),
+    Plant(
+        "older copies cover newer ones after a failed flush", "storage/directory_storage.py",
+        "        self.flushing.absorb(self.active)\n        self.active, self.flushing = self.flushing, WriteCache()",
+        "        self.active.absorb(self.flushing)\n        self.flushing = WriteCache()", _STORAGE,
+    ),
+    Plant(
+        "the flushing half hides the active one", "storage/directory_storage.py",
+        "return self.active.find(ledger_id, entry_id) or self.flushing.find(ledger_id, entry_id)",
+        "return self.flushing.find(ledger_id, entry_id) or self.active.find(ledger_id, entry_id)", _STORAGE,
+    ),
+    Plant(
+        "a row looked up before a newer copy was written is kept", "storage/directory_storage.py",
+        "            if n_written == self._n_written and not self.holds_newer(row):", "            if not self.holds_newer(row):", _STORAGE,
+    ),
+    Plant(
+        "damage is not looked for again in the index", "storage/directory_storage.py",
+        "                if now == row:\n", "                if True:\n", _STORAGE,
+    ),
+    Plant(
+        "a fence that was not stored is forgotten", "storage/ledger_states.py",
+        "        self._dirty.update(row.ledger_id for row in rows)", "        pass", ["tests.storage.test_ledger_states", *_STORAGE],
+    ),
+    Plant(
+        "an incomplete index is taken for complete", "storage/ledger_storage.py",
+        "            if logs_with_data(fs, path):\n", "            if False:\n", _STORAGE,
+    ),
+    Plant(
+        "ledgers in the wrong directory pass", "storage/ledger_storage.py",
+        "        if belongs != number:\n", "        if False:\n", _STORAGE,
+    ),
+    Plant(
+        "the read cache keeps an older copy", "storage/ledger_storage.py",
+        "        self._read_cache.discard(run)\n", "", _STORAGE,
+    ),
+    Plant(
+        "two checkpoints at once", "storage/ledger_storage.py",
+        "        if self._in_checkpoint:\n            return None\n", "", _STORAGE,
+    ),
+)  # fmt: skip
