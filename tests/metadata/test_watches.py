@@ -10,6 +10,13 @@ from bookkeeper_twisted.metadata.watches import RETRY_SECONDS, Bookies, StoredLe
 from bookkeeper_twisted.testing.contracts.metadata_suites import OPEN
 
 
+class _Unreadable(dict[int, StoredLedger]):
+    """Ledgers of a store that fails."""
+
+    def get(self, key: int, default: object = None) -> StoredLedger:  # type: ignore[override]
+        raise ZeroDivisionError
+
+
 class WatchesTests(SynchronousTestCase):
     """:class:`Watches` over readings that the test gives."""
 
@@ -63,6 +70,19 @@ class WatchesTests(SynchronousTestCase):
         self.clock.advance(0)
         self.assertEqual(self.reads, ["revision", "ledger 2"])
         self.assertEqual(told, [None])
+
+    def test_failed_reading_of_a_ledger(self) -> None:
+        """A change that could not be read is told by the next round, which has nothing newer to look for."""
+        told: list[object] = []
+        self.watches.watch_ledger(1, told.append)
+        self.clock.advance(0)
+        self.revision, good = 1, Versioned(OPEN, 1)
+        self.ledgers = _Unreadable()
+        self.clock.advance(0.25)
+        self.assertEqual(len(self.flushLoggedErrors(ZeroDivisionError)), 1)
+        self.ledgers = {1: good}
+        self.clock.advance(0.25)
+        self.assertEqual(told, [Versioned(OPEN, 0), good])
 
     def test_failed_round(self) -> None:
         """A failed reading is logged, and what it missed is told by the next round."""

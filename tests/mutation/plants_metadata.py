@@ -4,6 +4,10 @@ from .plant import Plant
 
 _STORE = ["tests.metadata.embedded.test_sqlite_store", "tests.metadata.embedded.test_sqlite"]
 _LOOP = ["tests.metadata.test_update_loop"]
+_SESSIONS = ["tests.metadata.embedded.test_sqlite_sessions", "tests.metadata.embedded.test_sqlite"]
+_WATCHES = ["tests.metadata.test_watches"]
+_CONTRACT = ["tests.metadata.embedded.test_memory", "tests.metadata.embedded.test_ledgers"]
+_ZK = ["tests.metadata.zookeeper"]
 
 PLANTS = (
     Plant(
@@ -29,5 +33,155 @@ PLANTS = (
     Plant(
         "a value that needs no update any more is written again", "metadata/update_loop.py",
         "    while needs_update(current.value):\n", "    first = True\n    while first or needs_update(current.value):\n        first = False\n", _LOOP,
+    ),
+    Plant(
+        "a write over a newer version wins", "metadata/embedded/sqlite_store.py",
+        '            _check_version(f"ledger {ledger_id}", self.read_ledger(ledger_id).version, version)\n', "", _STORE + _CONTRACT,
+    ),
+    Plant(
+        "a version is compared before the transaction", "metadata/embedded/sqlite_store.py",
+        '        with self._transaction():\n            _check_version(f"ledger {ledger_id}", self.read_ledger(ledger_id).version, version)\n            self._run(\n',
+        '        _check_version(f"ledger {ledger_id}", self.read_ledger(ledger_id).version, version)\n        with self._transaction():\n            self._run(\n',
+        [*_STORE, *_CONTRACT, "tests.integration.test_sqlite_processes"],
+    ),
+    Plant(
+        "a transaction does not wait for the other writers", "metadata/embedded/sqlite_store.py",
+        'self._run("BEGIN IMMEDIATE")', 'self._run("BEGIN")', [*_STORE, *_CONTRACT, "tests.integration.test_sqlite_processes"],
+    ),
+    Plant(
+        "a failed change is committed half", "metadata/embedded/sqlite_store.py",
+        '            self._run("ROLLBACK")\n            raise', '            self._run("COMMIT")\n            raise', _STORE + _CONTRACT,
+    ),
+    Plant(
+        "ledger ids are given again", "metadata/embedded/sqlite_store.py",
+        'next_ledger_id = ?", ledger_id + 1)', 'next_ledger_id = ?", ledger_id)', _STORE + _CONTRACT,
+    ),
+    Plant(
+        "a drawn id may be one of a ledger", "metadata/embedded/sqlite_store.py",
+        "                ledger_id += 1\n", "                break\n", _STORE + _CONTRACT,
+    ),
+    Plant(
+        "a bookie id is taken from a living session", "metadata/embedded/sqlite_store.py",
+        "if session != self._sessions.session_id and self._is_alive(session):", "if False:", _STORE + _CONTRACT,
+    ),
+    Plant(
+        "a bookie id of a dead session stays taken", "metadata/embedded/sqlite_store.py",
+        "if session != self._sessions.session_id and self._is_alive(session):", "if session != self._sessions.session_id:", _STORE + _CONTRACT,
+    ),
+    Plant(
+        "dead bookies are seen", "metadata/embedded/sqlite_store.py",
+        "dead = {session for session in sessions if not self._is_alive(session)}", "dead: set[str] = set()", _STORE + _CONTRACT,
+    ),
+    Plant(
+        "a session is dead while its process lives", "metadata/embedded/sqlite_sessions.py",
+        "        except BlockingIOError:\n            return True\n", "        except BlockingIOError:\n            return False\n", _SESSIONS,
+    ),
+    Plant(
+        "a session file that was removed under its lock is held", "metadata/embedded/sqlite_sessions.py",
+        "            if self._is_path_of(session_id, file):\n", "            if True:\n", _SESSIONS,
+    ),
+    Plant(
+        "probing a session keeps it locked", "metadata/embedded/sqlite_sessions.py",
+        "        finally:\n            os.close(file)\n        return False", "        finally:\n            pass\n        return False", _SESSIONS,
+    ),
+    Plant(
+        "a change while listeners are called is missed", "metadata/watches.py",
+        "        if self._round is not None:\n            self._again = True\n        elif", "        if self._round is not None:\n            pass\n        elif", _WATCHES,
+    ),
+    Plant(
+        "the revision is read after the values", "metadata/watches.py",
+        "        self._revision = revision\n", "        self._revision = await self._read_revision()\n", _WATCHES,
+    ),
+    Plant(
+        "a round that fails counts as done", "metadata/watches.py",
+        "changed, self._revision = revision != self._revision, None", "changed, self._revision = revision != self._revision, revision", _WATCHES,
+    ),
+    Plant(
+        "a round that failed is the last", "metadata/watches.py",
+        "return RETRY_SECONDS if self._interval is None else self._interval", "return None  # type: ignore", _WATCHES,
+    ),
+    Plant(
+        "a listener that ends another one's watch does not keep it quiet", "metadata/watches.py",
+        "            if watch not in self._watches:\n                continue", "            if False:\n                continue", _WATCHES,
+    ),
+    Plant(
+        "a listing ends at a full page", "metadata/embedded/ledgers.py",
+        "if len(page) < _PAGE or page[-1] >= end:", "if len(page) <= _PAGE or page[-1] >= end:", [*_CONTRACT, "tests.metadata.embedded.test_ledgers"],
+    ),
+    Plant(
+        "a repeated create is a conflict", "metadata/embedded/ledgers.py",
+        "if stored is not None and metadata.c_token and metadata.c_token == stored.value.c_token:", "if False:", [*_CONTRACT, "tests.metadata.embedded.test_ledgers"],
+    ),
+    Plant(
+        "two creates without tokens are one", "metadata/embedded/ledgers.py",
+        "if stored is not None and metadata.c_token and metadata.c_token", "if stored is not None and metadata.c_token", [*_CONTRACT, "tests.metadata.embedded.test_ledgers"],
+    ),
+    Plant(
+        "version -1 writes whatever is stored", "metadata/zookeeper/ledgers.py",
+        "        if not 0 <= version <= _MAX_VERSION:", "        if not -1 <= version <= _MAX_VERSION:", _ZK,
+    ),
+    Plant(
+        "a create whose answer was lost takes another client's ledger", "metadata/zookeeper/ledgers.py",
+        "            if stored.value.c_token == c_token:\n", "            if True:\n", _ZK,
+    ),
+    Plant(
+        "an older value follows a newer one", "metadata/zookeeper/ledgers.py",
+        "        if stored.version > self._told:\n", "        if stored.version != self._told:\n", _ZK,
+    ),
+    Plant(
+        "a write of unknown outcome is taken by its version alone", "metadata/zookeeper/znodes.py",
+        "if stored == data and stat.version == version + 1:", "if stat.version == version + 1:", _ZK,
+    ),
+    Plant(
+        "a write of unknown outcome is taken by its bytes alone", "metadata/zookeeper/znodes.py",
+        "if stored == data and stat.version == version + 1:", "if stored == data:", _ZK,
+    ),
+    Plant(
+        "an outcome is settled by a server that lags behind", "metadata/zookeeper/znodes.py",
+        "                await self.sync(path)\n                stored, stat", "                stored, stat", _ZK,
+    ),
+    Plant(
+        "a conflict at the first try is settled like a repetition", "metadata/zookeeper/session.py",
+        "if not made or settle is None:", "if settle is None:", _ZK,
+    ),
+    Plant(
+        "a call that was made is reported as never made", "metadata/zookeeper/session.py",
+        "error = error if made else failure", "error = failure", _ZK,
+    ),
+    Plant(
+        "another session's claim is given up", "metadata/zookeeper/claims.py",
+        "            if stat is not None and self._owns(stat):\n                await self._znodes.delete", "            if stat is not None:\n                await self._znodes.delete", _ZK,
+    ),
+    Plant(
+        "a bookie changes its mode by leaving first", "metadata/zookeeper/claims.py",
+        "        await self._until_free(bookie_id, old)\n        try:", "        await self._until_free(bookie_id, old)\n        await self._give_up(old)\n        try:", _ZK,
+    ),
+    Plant(
+        "a registration made in a session that ended counts", "metadata/zookeeper/registration.py",
+        "        while session_id != self._session.zookeeper.session_id:", "        while session_id is None:", _ZK,
+    ),
+    Plant(
+        "a session that expired before the first one is a renewal", "metadata/zookeeper/session.py",
+        "            if self._has_expired:\n", "            if True:\n", _ZK,
+    ),
+    Plant(
+        "an id is drawn before its ledger is looked for", "metadata/zookeeper/ledger_ids.py",
+        "            if taken is None:\n", "            if True:\n", _ZK,
+    ),
+    Plant(
+        "a drawn id below zero is one", "metadata/zookeeper/ledger_ids.py",
+        "number if 0 <= number <= MAX_SHORT_ID else None", "number if number <= MAX_SHORT_ID else None", _ZK,
+    ),
+    Plant(
+        "the high bits of an id are one too few", "metadata/zookeeper/ledger_ids.py",
+        "(high << 32) + low", "(high << 31) + low", _ZK,
+    ),
+    Plant(
+        "a set of bookies goes back to an older one", "metadata/zookeeper/bookie_sets.py",
+        "        if seen <= self._seen:\n            return False\n", "", _ZK,
+    ),
+    Plant(
+        "a cluster that is not there has no bookies", "metadata/zookeeper/bookie_sets.py",
+        "            if not self._read_only:\n                raise", "            if False:\n                raise", _ZK,
     ),
 )  # fmt: skip

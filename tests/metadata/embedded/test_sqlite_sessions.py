@@ -1,5 +1,6 @@
 """Session files: alive as long as their lock is held."""
 
+import fcntl
 import os
 
 from twisted.trial.unittest import SynchronousTestCase
@@ -45,6 +46,33 @@ class SessionFilesTests(SynchronousTestCase):
         self.two.begin()
         self.assertNotIn("killed", os.listdir(self.folder))
         self.assertIn(self.one.session_id, os.listdir(self.folder))
+
+    def test_removed_before_it_was_locked(self) -> None:
+        """A session whose new file another one took for dead and removed makes itself another."""
+        lock, removed = fcntl.flock, []
+
+        def remove_first(file: int, operation: int) -> None:
+            if operation == fcntl.LOCK_EX and not removed:
+                removed.extend(name for name in os.listdir(self.folder) if name != "opening")
+                for name in removed:
+                    os.unlink(os.path.join(self.folder, name))
+            lock(file, operation)
+
+        self.patch(fcntl, "flock", remove_first)
+        self.one.begin()
+        self.assertEqual(len(removed), 1)
+        self.assertIn(self.one.session_id, os.listdir(self.folder))
+        self.assertTrue(self.two.is_alive(self.one.session_id))
+
+    def test_probes_leave_nothing_open(self) -> None:
+        """Asking for sessions, dead or alive, leaves no descriptor and no lock behind."""
+        self.one.begin()
+        with open(os.path.join(self.folder, "killed"), "wb") as file:
+            before = len(os.listdir("/proc/self/fd"))
+            for session_id in (self.one.session_id, "killed", "never") * 3:
+                self.two.is_alive(session_id)
+            self.assertEqual(len(os.listdir("/proc/self/fd")), before)
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
 
     def test_unknown(self) -> None:
         """A session without a file is dead."""

@@ -156,6 +156,24 @@ class SqliteStoreTests(SynchronousTestCase):
             self.path = os.path.abspath(self.mktemp())
             self._overtaken(change, by)
 
+    def test_failed_change(self) -> None:
+        """A change that fails half-way leaves nothing of it behind, and the next one works."""
+        store = self._open()[0]
+        store.create_ledger(1, b"one")
+        store.write_cookie("a:1", b"one", None)
+        assert store._db is not None
+
+        def deny(action: int, table: str | None, *rest: object) -> int:
+            denied = action == sqlite3.SQLITE_UPDATE and table == "bookkeeper_store"
+            return sqlite3.SQLITE_DENY if denied else sqlite3.SQLITE_OK
+
+        store._db.set_authorizer(deny)
+        self.assertRaises(MetadataError, store.format)
+        store._db.set_authorizer(None)
+        self.assertEqual((store.ledger_ids(0, 9, 9), store.cookie_ids()), ([1], {"a:1"}))
+        store.format()
+        self.assertEqual((store.ledger_ids(0, 9, 9), store.cookie_ids()), ([], frozenset()))
+
     def test_ids_overtaken(self) -> None:
         """An id that another store draws meanwhile is not drawn again."""
         store, other = self._open()[0], self._open()[0]

@@ -3,6 +3,9 @@
 from typing import Any
 
 from bookkeeper_twisted.metadata.interfaces import Versioned
+from bookkeeper_twisted.metadata.zookeeper.interfaces import Watch
+from bookkeeper_twisted.metadata.zookeeper.ledgers import LedgerWatch
+from bookkeeper_twisted.model import LedgerMetadata
 from bookkeeper_twisted.testing.contracts.metadata_suites import CLOSED, OPEN
 
 from .rig import ZooKeeperCase
@@ -47,6 +50,23 @@ class LedgerWatchTests(ZooKeeperCase):
         end()
         self.run_(self.other.ledgers.write(1, CLOSED, 0))
         self.assertEqual(len(self.told), 1)
+
+    def test_older_value(self) -> None:
+        """The value of a server that lags behind the one before is not told after the newer one."""
+        session = self.store.session(self.clock)
+        self.run_(session.open())
+        versions, watches = iter((1, 0, 1, 2)), []
+
+        async def read(ledger_id: int, watch: Watch) -> Versioned[LedgerMetadata]:
+            watches.append(watch)
+            return Versioned(OPEN, next(versions))
+
+        watch = LedgerWatch(session, 1, read, self.told.append, lambda ended: None)
+        watch.start()
+        for _ in range(3):
+            watches[-1](True)
+        watch.stop()
+        self.assertEqual([stored.version for stored in self.told], [1, 2])
 
     def test_unreadable(self) -> None:
         """What cannot be read is not told; what follows it is."""

@@ -62,6 +62,13 @@ class SessionTests(ZooKeeperCase):
         self.assertEqual(at, [0.25, 0.75, 1.75])
         self.failureResultOf(running, OutcomeUnknownError)
 
+    def test_made_once(self) -> None:
+        """A call that was made and lost its answer is of unknown outcome, though it could not be made again."""
+        self.connection.lose(True)
+        running = self.start(self.session.run(lambda: self.connection.set("/ledgers", b"x", 0)))
+        self.connection.suspend()
+        self.failureResultOf(ended(self.clock, running), OutcomeUnknownError)
+
     def test_first_refusal_is_certain(self) -> None:
         """A refusal of the first try is the outcome, and nothing is settled."""
         running = self.start(self.session.run(lambda: self.connection.create(NewNode("/ledgers")), _never))
