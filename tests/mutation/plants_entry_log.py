@@ -46,11 +46,11 @@ PLANTS = (
     ),
     Plant(
         "a new log's name is not durable", "storage/entry_log/writer.py",
-        "            self._fs.sync_directory(self._directory)\n        except OSError:", "        except OSError:", _WRITER,
+        "        fs.sync_directory(posixpath.dirname(path))\n    except OSError:", "    except OSError:", _WRITER,
     ),
     Plant(
         "a log that could not be made is left behind", "storage/entry_log/writer.py",
-        "            _close_quietly(file)\n            self._remove_quietly(path)\n            raise", "            _close_quietly(file)\n            raise", _WRITER,
+        "        _close_quietly(file)\n        _remove_quietly(fs, path)\n        raise", "        _close_quietly(file)\n        raise", _WRITER,
     ),
     Plant(
         "a log may be a run longer than its limit", "storage/entry_log/writer.py",
@@ -58,8 +58,7 @@ PLANTS = (
     ),
     Plant(
         "the next log id wraps to one in use", "storage/entry_log/writer.py",
-        "        while self._fs.exists(path := self._path(self._next_id)):\n            self._next_id = _following(self._next_id)\n",
-        "        path = self._path(self._next_id)\n", _WRITER,
+        "        while self._fs.exists(self._path(self._next_id)):\n            self._next_id = _following(self._next_id)\n", "", _WRITER,
     ),
     Plant(
         "the end of a log's last block is not filled", "storage/entry_log/writer.py",
@@ -210,7 +209,7 @@ PLANTS = (
     ),
     Plant(
         "a fence that was not stored is forgotten", "storage/ledger_states.py",
-        "        self._dirty.update(row.ledger_id for row in rows)", "        pass", ["tests.storage.test_ledger_states", *_STORAGE],
+        "        self._dirty.update(i for i in ids if i in self._rows or i in self._forgotten)", "        pass", ["tests.storage.test_ledger_states", *_STORAGE],
     ),
     Plant(
         "an incomplete index is taken for complete", "storage/ledger_storage.py",

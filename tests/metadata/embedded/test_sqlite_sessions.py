@@ -49,7 +49,8 @@ class SessionFilesTests(SynchronousTestCase):
 
     def test_removed_before_it_was_locked(self) -> None:
         """A session whose new file another one took for dead and removed makes itself another."""
-        lock, removed = fcntl.flock, []
+        lock = fcntl.flock
+        removed: list[str] = []
 
         def remove_first(file: int, operation: int) -> None:
             if operation == fcntl.LOCK_EX and not removed:

@@ -55,7 +55,8 @@ class LedgerWatchTests(ZooKeeperCase):
         """The value of a server that lags behind the one before is not told after the newer one."""
         session = self.store.session(self.clock)
         self.run_(session.open())
-        versions, watches = iter((1, 0, 1, 2)), []
+        versions = iter((1, 0, 1, 2))
+        watches: list[Watch] = []
 
         async def read(ledger_id: int, watch: Watch) -> Versioned[LedgerMetadata]:
             watches.append(watch)
