@@ -85,6 +85,10 @@ PLANTS = (
         "        finally:\n            os.close(file)\n        return False", "        finally:\n            pass\n        return False", _SESSIONS,
     ),
     Plant(
+        "the folder of a new store is not durable", "metadata/embedded/sqlite_sessions.py",
+        "        os.fsync(directory)\n", "        pass\n", _SESSIONS,
+    ),
+    Plant(
         "a change while listeners are called is missed", "metadata/watches.py",
         "        if self._round is not None:\n            self._again = True\n        elif", "        if self._round is not None:\n            pass\n        elif", _WATCHES,
     ),

@@ -89,7 +89,7 @@ class SessionFiles:
 
         :raises OSError: the folder cannot be made.
         """
-        os.makedirs(self._folder, exist_ok=True)
+        _make_folder(self._folder)
         file = os.open(self._path(OPENING), os.O_CREAT | os.O_RDWR, 0o644)
         fcntl.flock(file, fcntl.LOCK_EX)
         return file
@@ -112,3 +112,20 @@ class SessionFiles:
             os.unlink(self._path(name))
         except FileNotFoundError:
             pass  # another process removed it
+
+
+def _make_folder(path: str) -> None:
+    """Make a folder and those above it; the name of each is durable before anything is in it (safety 3.2)."""
+    if os.path.isdir(path):
+        return
+    parent = os.path.dirname(path) or os.curdir
+    _make_folder(parent)
+    try:
+        os.mkdir(path)
+    except FileExistsError:
+        pass  # another process was faster
+    directory = os.open(parent, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        os.fsync(directory)
+    finally:
+        os.close(directory)

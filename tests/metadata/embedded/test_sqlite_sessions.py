@@ -7,6 +7,8 @@ from twisted.trial.unittest import SynchronousTestCase
 
 from bookkeeper_twisted.metadata.embedded.sqlite_sessions import SessionFiles
 
+from ...storage.system_calls import SystemCalls
+
 
 class SessionFilesTests(SynchronousTestCase):
     """:class:`SessionFiles`; two objects stand for two processes, whose locks exclude each other alike."""
@@ -78,6 +80,17 @@ class SessionFilesTests(SynchronousTestCase):
     def test_unknown(self) -> None:
         """A session without a file is dead."""
         self.assertFalse(self.one.is_alive("never"))
+
+    def test_new_folders(self) -> None:
+        """The names of new folders are durable, the upper ones first, so that no store vanishes with them."""
+        base = os.path.abspath(self.mktemp())
+        os.mkdir(base)
+        files = SessionFiles(os.path.join(base, "deep", "sessions"))
+        calls = SystemCalls(self)
+        for expected in ([("fsync", base), ("fsync", os.path.join(base, "deep"))], []):
+            calls.made.clear()
+            files.unlock_opening(files.lock_opening())
+            self.assertEqual(calls.named("fsync"), expected)
 
     def test_folder_missing(self) -> None:
         """Without the folder there is an error, not a session."""
