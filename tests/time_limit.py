@@ -49,6 +49,7 @@ def bound_of(test: Any, default: float) -> float:
 
     An asynchronous test without a ``timeout`` is given the default.
     """
+    test = getattr(test, "_originalTest", test)  # trial wraps synchronous tests
     own: float | None = getattr(test, "timeout", None)
     if not hasattr(test, "getTimeout"):
         return own or default

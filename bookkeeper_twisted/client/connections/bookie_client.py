@@ -33,16 +33,20 @@ class BookieAddresses:
         return Deferred.fromCoroutine(self._resolve(bookie_id))
 
     async def _resolve(self, bookie_id: str) -> IStreamClientEndpoint:
-        return self._endpoint_of(*await self._address(bookie_id))
+        return self._endpoint_of(*await self.address(bookie_id))
 
     async def host_of(self, bookie_id: str) -> str:
         """Name or address of its machine.
 
         :raises bookkeeper_twisted.errors.BookieHandleNotAvailableError: there is no address.
         """
-        return (await self._address(bookie_id))[0]
+        return (await self.address(bookie_id))[0]
 
-    async def _address(self, bookie_id: str) -> tuple[str, int]:
+    async def address(self, bookie_id: str) -> tuple[str, int]:
+        """Host and port.
+
+        :raises bookkeeper_twisted.errors.BookieHandleNotAvailableError: there is no address.
+        """
         try:
             info = await self._registration.service_info(bookie_id)
         except MetadataError:

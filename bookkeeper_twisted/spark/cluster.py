@@ -1,0 +1,132 @@
+"""A cluster as the driver of a Spark application sees it: metadata of ledgers, addresses of bookies.
+
+The calls block; behind them a metadata driver runs in the reactor thread of the process.  Tasks never make one: what
+they have to know comes to them in their partitions.
+"""
+
+from collections.abc import Awaitable, Callable, Collection, Iterable, Iterator
+from contextlib import contextmanager
+from typing import TypeVar, cast
+
+from twisted.internet.defer import Deferred, DeferredSemaphore, gatherResults
+from twisted.internet.interfaces import IStreamClientEndpoint
+
+from ..client.connections.bookie_client import BookieAddresses
+from ..config.client import ClientConfig
+from ..errors import BookieHandleNotAvailableError, NoSuchLedgerMetadataError
+from ..metadata.drivers import create_driver, options_of
+from ..metadata.interfaces import ILedgerManager, IMetadataDriver, IRegistration
+from ..model import LedgerMetadata
+from ..reactor_thread import ReactorThread
+from ..wire import Address
+from .publication_ids import FIRST_PUBLICATION
+
+THREAD = ReactorThread()
+"""The reactor of this process, started by the first cluster that is connected to."""
+
+_AT_ONCE = 128
+
+K = TypeVar("K")
+V = TypeVar("V")
+
+
+class ClusterView:
+    """An open connection to the metadata store of a cluster; see :func:`connected`."""
+
+    def __init__(self, driver: IMetadataDriver) -> None:
+        self.ledgers = cast(ILedgerManager, driver.ledgers)
+        self._registration = cast(IRegistration, driver.registration)
+        self._driver = driver
+
+    def wait(self, work: Callable[[], Awaitable[V]]) -> V:
+        """Run a coroutine function on the reactor's thread and wait for its result."""
+        return THREAD.wait(work)
+
+    def ledger_ids(self, first: int = 0, last: int = FIRST_PUBLICATION - 1) -> list[int]:
+        """Ids of ledgers, ascending, without the records by which the sink publishes ledgers."""
+
+        async def listed() -> list[int]:
+            return [ledger_id async for ledger_id in self.ledgers.ledger_ids(first, last)]
+
+        return self.wait(listed)
+
+    def metadata(self, ledger_ids: Iterable[int]) -> dict[int, LedgerMetadata]:
+        """The metadata of ledgers, many read at a time; ledgers that do not exist are left out."""
+
+        async def read(ledger_id: int) -> LedgerMetadata | None:
+            try:
+                return (await self.ledgers.read(ledger_id)).value
+            except NoSuchLedgerMetadataError:
+                return None
+
+        found = self._for_each(ledger_ids, read)
+        return {ledger_id: metadata for ledger_id, metadata in found.items() if metadata is not None}
+
+    def addresses(self, bookie_ids: Collection[str]) -> dict[str, Address]:
+        """Where bookies listen; port 0 for a bookie that is not registered and whose id is no address."""
+        known = BookieAddresses(self._registration, _no_endpoint)
+
+        async def look_up(bookie_id: str) -> Address:
+            try:
+                return Address(bookie_id, *await known.address(bookie_id))
+            except BookieHandleNotAvailableError:
+                return Address(bookie_id, "", 0)
+
+        return self._for_each(bookie_ids, look_up)
+
+    def available_bookies(self) -> frozenset[str]:
+        """Bookies that are registered, writable or read-only."""
+
+        async def registered() -> frozenset[str]:
+            return await self._registration.writable_bookies() | await self._registration.read_only_bookies()
+
+        return self.wait(registered)
+
+    def _for_each(self, keys: Iterable[K], work: Callable[[K], Awaitable[V]]) -> dict[K, V]:
+        wanted = list(keys)
+
+        async def all_of_them() -> list[V]:
+            turn = DeferredSemaphore(_AT_ONCE)
+            running = [turn.run(_started, work, key) for key in wanted]
+            return cast(list[V], await gatherResults(running, consumeErrors=True))
+
+        return dict(zip(wanted, self.wait(all_of_them), strict=True)) if wanted else {}
+
+    def close(self) -> None:
+        """End the connection."""
+        self.wait(self._driver.close)
+
+
+def _started(work: Callable[[K], Awaitable[V]], key: K) -> "Deferred[V]":
+    async def run() -> V:
+        return await work(key)
+
+    return Deferred.fromCoroutine(run())
+
+
+def _no_endpoint(host: str, port: int) -> IStreamClientEndpoint:
+    raise AssertionError("addresses are looked up here, not connected to")
+
+
+def connect(uri: str, config: ClientConfig) -> ClusterView:
+    """Connect to the cluster of a metadata service URI.
+
+    :raises bookkeeper_twisted.errors.MetadataError: the metadata store cannot be reached, or there is no such driver.
+    """
+
+    async def opened() -> ClusterView:
+        driver = create_driver(THREAD.reactor, uri, options_of(config))
+        await driver.open()
+        return ClusterView(driver)
+
+    return THREAD.wait(opened)
+
+
+@contextmanager
+def connected(uri: str, config: ClientConfig) -> Iterator[ClusterView]:
+    """As :func:`connect`, for the time of the context."""
+    cluster = connect(uri, config)
+    try:
+        yield cluster
+    finally:
+        cluster.close()

@@ -1,0 +1,228 @@
+"""The data source as Spark calls it: reading in batches and in streams, and the sink.
+
+Everything here runs in Python processes that Spark starts: planning and committing on the driver, :meth:`read` and
+:meth:`write` in tasks. The objects travel between them by pickling, so they hold options and nothing that is open.
+What plans and what writes is imported where it is called: a task that reads loads no Twisted.
+"""
+
+import sys
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from pyspark.sql.datasource import DataSource, DataSourceReader, DataSourceStreamReader, Filter, InputPartition
+from pyspark.sql.streaming.datasource import (
+    ReadAllAvailable,
+    ReadLimit,
+    ReadMaxBytes,
+    ReadMaxRows,
+    SupportsTriggerAvailableNow,
+)
+from pyspark.sql.types import StructType
+
+from ..errors import ConfigError
+from .filters import IdFilter
+from .messages import plain_errors
+from .offsets import Admission, StreamOffset
+from .options import ReadOptions, SinkOptions, SourceOptions
+from .schemas import schema_of
+from .tasks import read_partition, settings_of
+
+if TYPE_CHECKING:
+    from .sink import BatchSink, StreamSink
+    from .stream import StreamPlanner
+
+_PUSHDOWN = "pyspark.sql.worker.data_source_pushdown_filters"
+"""Loaded in Spark's planning process where filters may be pushed down, and nowhere else."""
+
+
+class _Work(InputPartition):
+    """A partition in Spark's wrapping."""
+
+    value: Any
+
+
+class BookKeeperDataSource(DataSource):
+    """``spark.read.format("bookkeeper")``, its streams and its sink; :mod:`.options` has the options."""
+
+    @classmethod
+    def name(cls) -> str:
+        """The name of the format."""
+        return "bookkeeper"
+
+    def schema(self) -> str:
+        """The columns that the options ask for."""
+        with plain_errors():
+            return schema_of(SourceOptions.parse(self.options))
+
+    def reader(self, schema: StructType) -> DataSourceReader:
+        """Reads a batch."""
+        with plain_errors():
+            options = SourceOptions.parse(self.options)
+        if options.reading.manifest or options.reading.view != "entries":
+            return ViewReader(options)
+        return PushdownReader(options) if _PUSHDOWN in sys.modules else BatchReader(options)
+
+    def streamReader(self, schema: StructType) -> DataSourceStreamReader:
+        """Reads a stream."""
+        with plain_errors():
+            options = SourceOptions.parse(self.options)
+            if options.reading.manifest or options.reading.view != "entries":
+                raise ConfigError("a stream reads entries: options manifest and view are for batches")
+        return StreamReader(options)
+
+    def writer(self, schema: StructType, overwrite: bool) -> "BatchSink":
+        """Writes a batch."""
+        from .sink import BatchSink
+
+        with plain_errors():
+            return BatchSink(SinkOptions.parse(self.options), schema, overwrite)
+
+    def streamWriter(self, schema: StructType, overwrite: bool) -> "StreamSink":
+        """Writes the batches of a stream."""
+        from .sink import StreamSink
+
+        with plain_errors():
+            return StreamSink(SinkOptions.parse(self.options), schema, overwrite)
+
+
+class _EntryReader:
+    """What batches and streams share: the tasks."""
+
+    def __init__(self, options: SourceOptions) -> None:
+        self._options = options
+
+    def read(self, partition: InputPartition) -> Iterator[Any]:
+        """In a task: the record batches of a partition."""
+        if partition.value is None:  # Spark's stand-in where there is nothing to read
+            return
+        with plain_errors():
+            yield from read_partition(partition.value, settings_of(self._options))
+
+
+class BatchReader(_EntryReader, DataSourceReader):
+    """Reads entries once."""
+
+    def __init__(self, options: SourceOptions) -> None:
+        super().__init__(options)
+        self._wanted = IdFilter()
+
+    def partitions(self) -> list[InputPartition]:
+        """On the driver: the work of the tasks."""
+        from .reading import plan_batch
+
+        with plain_errors():
+            return [_Work(partition) for partition in plan_batch(self._options, self._wanted)]
+
+
+class PushdownReader(BatchReader):
+    """The same, where Spark offers its filters.
+
+    A class of its own, because Spark fails every query of a reader that has the method while
+    ``spark.sql.python.filterPushdown.enabled`` is off.
+    """
+
+    def pushFilters(self, filters: list[Filter]) -> Iterable[Filter]:
+        """Take comparisons with ids; the others are Spark's."""
+        for one in filters:
+            path: tuple[str, ...] = getattr(one, "attribute", ())
+            column = path[0] if len(path) == 1 else ""
+            if not self._wanted.accept(type(one).__name__, column, getattr(one, "value", None)):
+                yield one
+
+
+class ViewReader(DataSourceReader):
+    """Reads rows that the driver has: of a manifest, of ledgers, of fragments."""
+
+    def __init__(self, options: SourceOptions) -> None:
+        self._options = options
+
+    def partitions(self) -> list[InputPartition]:
+        """On the driver: the rows, some thousands a partition."""
+        from .reading import view_rows
+
+        with plain_errors():
+            rows = view_rows(self._options)
+        return [_Work(rows[at : at + _ROWS_AT_ONCE]) for at in range(0, len(rows), _ROWS_AT_ONCE)]
+
+    def read(self, partition: InputPartition) -> Iterator[tuple[object, ...]]:
+        """In a task: the rows."""
+        yield from partition.value or ()
+
+
+_ROWS_AT_ONCE = 20_000
+
+
+class StreamReader(_EntryReader, DataSourceStreamReader, SupportsTriggerAvailableNow):
+    """Follows ledgers."""
+
+    def __init__(self, options: SourceOptions) -> None:
+        super().__init__(options)
+        self._planner: StreamPlanner | None = None
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Tasks get the options, not the planner."""
+        return {**self.__dict__, "_planner": None}
+
+    @property
+    def _plan(self) -> "StreamPlanner":
+        if self._planner is None:
+            from .stream import StreamPlanner
+
+            self._planner = StreamPlanner(self._options)
+        return self._planner
+
+    def initialOffset(self) -> dict[str, Any]:
+        """Where a new query begins."""
+        with plain_errors():
+            return self._plan.initial_offset().to_json()
+
+    def latestOffset(self, start: Mapping[str, Any], limit: ReadLimit) -> dict[str, Any]:
+        """How far the next micro-batch goes."""
+        with plain_errors():
+            begin = StreamOffset.from_json(start)
+            return self._plan.latest_offset(begin, admission_of(self._options.reading, limit)).to_json()
+
+    def getDefaultReadLimit(self) -> ReadLimit:
+        """What the options say."""
+        own = self._options.reading
+        if own.max_entries_per_trigger:
+            return ReadMaxRows(own.max_entries_per_trigger)
+        return ReadMaxBytes(own.max_bytes_per_trigger) if own.max_bytes_per_trigger else ReadAllAvailable()
+
+    def reportLatestOffset(self) -> dict[str, Any] | None:
+        """Not known without asking the bookies once more."""
+        return None
+
+    def prepareForTriggerAvailableNow(self) -> None:
+        """Ends the query with what is there now."""
+        with plain_errors():
+            self._plan.set_target()
+
+    def partitions(self, start: Mapping[str, Any], end: Mapping[str, Any]) -> Sequence[InputPartition]:
+        """On the driver: the work of the tasks of one micro-batch."""
+        if start == end:
+            return []
+        with plain_errors():
+            planned = self._plan.partitions(StreamOffset.from_json(start), StreamOffset.from_json(end))
+            return [_Work(partition) for partition in planned]
+
+    def commit(self, end: Mapping[str, Any]) -> None:
+        """Nothing: offsets are in the checkpoint."""
+
+    def stop(self) -> None:
+        """End the connection to the metadata store."""
+        if self._planner is not None:
+            self._planner.close()
+
+
+def admission_of(own: ReadOptions, limit: ReadLimit) -> Admission:
+    """What may go into a micro-batch; Spark's wish for all that is available counts more than the options."""
+    if isinstance(limit, ReadAllAvailable):
+        return Admission(None, None)
+    entries = [n for n in (own.max_entries_per_trigger, getattr(limit, "max_rows", 0)) if n]
+    n_bytes = [n for n in (own.max_bytes_per_trigger, getattr(limit, "max_bytes", 0)) if n]
+    return Admission(min(entries, default=None), min(n_bytes, default=None))
+
+
+DefaultSource = BookKeeperDataSource
+"""The name that Spark looks for in ``pyspark_bookkeeper``."""

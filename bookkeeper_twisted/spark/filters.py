@@ -1,0 +1,80 @@
+"""Comparisons with ledger and entry ids that a read obeys, whether they come from options or from Spark's filters."""
+
+from collections.abc import Collection
+
+import attrs
+
+LEDGER, ENTRY = "ledger_id", "entry_id"
+
+
+@attrs.define
+class IdBounds:
+    """Ids that are wanted, of one column.
+
+    :ivar low, high: both included; None without a limit.
+    :ivar members: where only these are wanted.
+    """
+
+    low: int | None = None
+    high: int | None = None
+    members: frozenset[int] | None = None
+
+    def at_least(self, value: int) -> None:
+        """Exclude what is lower."""
+        self.low = value if self.low is None else max(self.low, value)
+
+    def at_most(self, value: int) -> None:
+        """Exclude what is higher."""
+        self.high = value if self.high is None else min(self.high, value)
+
+    def among(self, values: Collection[int]) -> None:
+        """Exclude what is not one of these."""
+        self.members = frozenset(values) if self.members is None else self.members & frozenset(values)
+
+    def allows(self, value: int) -> bool:
+        """Whether an id is wanted."""
+        within = (self.low is None or value >= self.low) and (self.high is None or value <= self.high)
+        return within and (self.members is None or value in self.members)
+
+    def clipped(self, first: int, last: int) -> tuple[int, int]:
+        """The part of a range that can hold wanted ids; empty if the first is above the last."""
+        if self.members is not None:
+            inside = [value for value in self.members if self.allows(value)]
+            if not inside:
+                return 0, -1
+            first, last = max(first, min(inside)), min(last, max(inside))
+        low = first if self.low is None else max(first, self.low)
+        return low, last if self.high is None else min(last, self.high)
+
+
+@attrs.define
+class IdFilter:
+    """What is wanted of ledgers and of their entries."""
+
+    ledgers: IdBounds = attrs.field(factory=IdBounds)
+    entries: IdBounds = attrs.field(factory=IdBounds)
+
+    def accept(self, kind: str, column: str, value: object) -> bool:
+        """Take one comparison.
+
+        :param kind: name of the class of Spark's filter.
+        :returns: whether the read alone sees to it; else Spark has to check as well.
+        """
+        bounds = {LEDGER: self.ledgers, ENTRY: self.entries}.get(column)
+        if bounds is None:
+            return False
+        if kind == "In" and isinstance(value, tuple | list) and all(type(one) is int for one in value):
+            bounds.among(value)
+            return column == LEDGER  # of entries only the range from the lowest to the highest is read
+        if type(value) is not int:
+            return False
+        if kind in ("EqualTo", "EqualNullSafe"):
+            bounds.at_least(value)
+            bounds.at_most(value)
+        elif kind in ("GreaterThan", "GreaterThanOrEqual"):
+            bounds.at_least(value + (kind == "GreaterThan"))
+        elif kind in ("LessThan", "LessThanOrEqual"):
+            bounds.at_most(value - (kind == "LessThan"))
+        else:
+            return False
+        return True

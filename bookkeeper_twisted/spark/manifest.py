@@ -1,0 +1,228 @@
+"""What the sink published: one record for each batch of a query, and a ledger with a row for each ledger of it.
+
+A *publication* is the metadata of a ledger without entries, whose id follows from manifest, query and batch.
+Creating it is what publishes the batch: metadata stores create an id once, so a batch that is written again finds it
+published. It names the ledger that holds the rows. Ledgers that no publication leads to are leftovers of attempts
+that failed.
+"""
+
+import json
+from collections.abc import Iterator, Mapping
+from typing import Self
+
+import attrs
+
+from ..codec.digest import Digester
+from ..errors import LedgerExistsError, NoSuchLedgerMetadataError, UnexpectedConditionError
+from ..metadata.interfaces import ILedgerManager
+from ..model import DigestType, LedgerMetadata, LedgerState, Segment
+from ..wire import ConnectionPool, FragmentReader, ReadLimits, Timeouts
+from .cluster import ClusterView
+from .planning import EntryRange, pieces
+from .publication_ids import id_of, range_of
+from .tasks import connections
+
+ROLE, MANIFEST, QUERY, BATCH = "spark.role", "spark.manifest", "spark.query", "spark.batch"
+PARTITION, ATTEMPT, KEY = "spark.partition", "spark.attempt", "spark.ledger-key"
+_ROWS, _START, _NEXT, _TIME = "spark.rows", "spark.start", "spark.next", "spark.time"
+
+DATA_ROLE, ROWS_ROLE, PUBLICATION_ROLE, QUERY_ROLE = b"data", b"rows", b"publication", b"query"
+
+
+@attrs.frozen
+class BatchKey:
+    """What a batch is known by, however often it is written."""
+
+    manifest: str
+    query_id: str
+    batch_id: int
+
+    def custom_metadata(self, role: bytes, **more: str) -> dict[str, bytes]:
+        """What a ledger of the batch says of itself."""
+        own = {
+            ROLE: role,
+            MANIFEST: self.manifest.encode(),
+            QUERY: self.query_id.encode(),
+            BATCH: b"%d" % self.batch_id,
+        }
+        return own | {f"spark.{key.replace('_', '-')}": value.encode() for key, value in more.items()}
+
+    @classmethod
+    def of(cls, metadata: LedgerMetadata) -> "BatchKey | None":
+        """The batch that a ledger was written for; None for ledgers of others."""
+        custom = metadata.custom_metadata
+        if not custom.keys() >= {ROLE, MANIFEST, QUERY, BATCH} or not custom[BATCH].isdigit():
+            return None
+        return cls(custom[MANIFEST].decode(), custom[QUERY].decode(), int(custom[BATCH]))
+
+
+@attrs.frozen
+class PublishedLedger:
+    """One row of a manifest.
+
+    :ivar ledger_key: the value of the column; None where there is no such column.
+    :ivar n_bytes: of all payloads.
+    """
+
+    partition_id: int
+    ledger_key: str | None
+    ledger_id: int
+    entries: int
+    n_bytes: int
+
+    def encode(self) -> bytes:
+        """As an entry of the ledger of rows."""
+        return json.dumps(attrs.asdict(self)).encode()
+
+    @classmethod
+    def decode(cls, entry: bytes) -> Self:
+        """The row in an entry."""
+        return cls(**json.loads(entry))
+
+
+@attrs.frozen
+class Publication:
+    """A published batch.
+
+    :ivar rows_ledger: holds the rows.
+    :ivar start: no attempt to write the batch has ledgers with lower ids.
+    :ivar next: the same for the batch after it.
+    :ivar published: ms since the epoch.
+    """
+
+    key: BatchKey
+    rows_ledger: int
+    start: int
+    next: int
+    published: int
+
+    def custom_metadata(self) -> dict[str, bytes]:
+        """As it is stored."""
+        numbers = {_ROWS: self.rows_ledger, _START: self.start, _NEXT: self.next, _TIME: self.published}
+        return self.key.custom_metadata(PUBLICATION_ROLE) | {name: b"%d" % value for name, value in numbers.items()}
+
+    @classmethod
+    def of(cls, metadata: LedgerMetadata) -> "Publication | None":
+        """The publication that a record is; None if it is another record."""
+        custom = metadata.custom_metadata
+        key = BatchKey.of(metadata)
+        if key is None or custom[ROLE] != PUBLICATION_ROLE:
+            return None
+        return cls(key, *(int(custom[name]) for name in (_ROWS, _START, _NEXT, _TIME)))
+
+
+def _record(bookie_id: str, custom: Mapping[str, bytes]) -> LedgerMetadata:
+    """The metadata of a ledger that is closed without an entry."""
+    return LedgerMetadata(
+        1, 1, 1, (Segment(0, (bookie_id,)),), LedgerState.CLOSED, digest_type=DigestType.CRC32C,
+        custom_metadata=dict(custom),
+    )  # fmt: skip
+
+
+async def find(ledgers: ILedgerManager, key: BatchKey) -> Publication | None:
+    """The publication of a batch, None if it is not published."""
+    ledger_id = id_of(key.manifest, key.query_id, str(key.batch_id))
+    while True:
+        try:
+            found = Publication.of((await ledgers.read(ledger_id)).value)
+        except NoSuchLedgerMetadataError:
+            return None
+        if found is not None and found.key == key:
+            return found
+        ledger_id += 1  # the id of another batch, by chance
+
+
+async def publish(ledgers: ILedgerManager, publication: Publication, bookie_id: str) -> Publication:
+    """Publish a batch, unless it is published.
+
+    :param bookie_id: any bookie: metadata have to name one.
+    :returns: what is published now.
+    """
+    key = publication.key
+    ledger_id = id_of(key.manifest, key.query_id, str(key.batch_id))
+    record = _record(bookie_id, publication.custom_metadata())
+    while True:
+        try:
+            await ledgers.create(ledger_id, record)
+            return publication
+        except LedgerExistsError:
+            found = await find(ledgers, key)
+            if found is not None:
+                return found
+            ledger_id += 1
+
+
+async def begin(ledgers: ILedgerManager, key: BatchKey, bookie_id: str) -> None:
+    """Store where the ids of the ledgers of a query begin, unless it is stored; before the first of them is created.
+
+    :param bookie_id: any bookie: metadata have to name one.
+    """
+    ledger_id = id_of(key.manifest, key.query_id, "begin")
+    try:
+        await ledgers.read(ledger_id)
+    except NoSuchLedgerMetadataError:
+        start = await ledgers.generate_id()
+        custom = key.custom_metadata(QUERY_ROLE) | {_START: b"%d" % start}
+        try:
+            await ledgers.create(ledger_id, _record(bookie_id, custom))
+        except LedgerExistsError:
+            return  # another task was faster
+
+
+async def beginning(ledgers: ILedgerManager, key: BatchKey) -> int | None:
+    """No ledger of the query has a lower id; None if the query never began."""
+    try:
+        stored = await ledgers.read(id_of(key.manifest, key.query_id, "begin"))
+    except NoSuchLedgerMetadataError:
+        return None
+    return int(stored.value.custom_metadata[_START])
+
+
+async def forget(ledgers: ILedgerManager, key: BatchKey) -> None:
+    """Remove what :func:`begin` stored."""
+    try:
+        await ledgers.remove(id_of(key.manifest, key.query_id, "begin"))
+    except NoSuchLedgerMetadataError:
+        return
+
+
+# ---- reading a manifest ------------------------------------------------------------------------------
+
+
+def publications(cluster: ClusterView, manifest: str) -> list[Publication]:
+    """All publications of a manifest, by query and batch."""
+    records = cluster.metadata(cluster.ledger_ids(*range_of(manifest)))
+    found = [publication for record in records.values() if (publication := Publication.of(record)) is not None]
+    mine = [publication for publication in found if publication.key.manifest == manifest]
+    return sorted(mine, key=lambda publication: (publication.key.query_id, publication.key.batch_id))
+
+
+def published_rows(cluster: ClusterView, manifest: str) -> Iterator[tuple[Publication, PublishedLedger]]:
+    """The rows of a manifest, each with its publication."""
+    found = publications(cluster, manifest)
+    stored = cluster.metadata([publication.rows_ledger for publication in found])
+    bookies = {bookie for metadata in stored.values() for segment in metadata.segments for bookie in segment.bookies}
+    addresses = cluster.addresses(bookies)
+    limits = ReadLimits()
+    pool = connections(Timeouts(), limits.max_frame_size)
+    for publication in found:
+        metadata = stored.get(publication.rows_ledger)
+        if metadata is None:
+            raise UnexpectedConditionError(f"manifest {manifest}: ledger {publication.rows_ledger} of its rows is gone")
+        entries = EntryRange(publication.rows_ledger, 0, metadata.last_entry_id, metadata)
+        for entry in _entries(entries, addresses, pool, limits):
+            yield publication, PublishedLedger.decode(entry)
+
+
+def _entries(
+    entries: EntryRange, addresses: Mapping[str, object], pool: ConnectionPool, limits: ReadLimits
+) -> Iterator[bytes]:
+    digester = Digester(entries.metadata.digest_type, entries.metadata.password)
+    for piece in pieces(entries, addresses, float("inf")):  # type: ignore[arg-type]
+        for run in FragmentReader(pool, piece.fragment, digester, limits).runs():
+            yield from digester.payloads(run)
+
+
+def published_ledgers(cluster: ClusterView, manifest: str) -> list[int]:
+    """Ids of the published ledgers, ascending."""
+    return sorted(row.ledger_id for _, row in published_rows(cluster, manifest))

@@ -1,0 +1,274 @@
+"""The options of the data source, parsed and checked; the same table makes the documentation.
+
+Spark hands options over as text, with keys in lower case.  A key that is not in the tables is an error, because a
+misspelt option would otherwise be a wrong result. What begins with ``bookkeeper.`` goes to the client:
+``bookkeeper.passwd``, ``bookkeeper.digestType`` and every key of
+:class:`~bookkeeper_twisted.config.bookie.ClientConfig`.
+"""
+
+import json
+import re
+from collections.abc import Mapping, Sequence
+from difflib import get_close_matches
+from typing import Self, TypeVar
+
+import attrs
+
+from ..config.client import ClientConfig
+from ..config.fields import BOOLEAN, TEXT, Kind, Setting, fields_of, from_options, integer, one_of, setting
+from ..config.settings import Config
+from ..errors import ConfigError
+from ..model import DigestType
+
+PREFIX = "bookkeeper."
+_PASSWORD, _DIGEST = "bookkeeper.passwd", "bookkeeper.digesttype"
+_SPARK_OWN = frozenset({"path", "checkpointlocation", "queryname"})
+"""Options that Spark itself adds or reads."""
+
+EARLIEST, LATEST = "earliest", "latest"
+
+
+def _ledger_ids(text: str) -> tuple[int, ...]:
+    """Ids and ranges of ids, as in ``3,5-9``; ascending, each once."""
+    found: set[int] = set()
+    for part in text.split(","):
+        first, dash, last = part.strip().partition("-")
+        if not first.strip().isdecimal() or (dash and not last.strip().isdecimal()):
+            raise ValueError("expected ledger ids and ranges, for example 3,5-9")
+        found.update(range(int(first), int(last if dash else first) + 1))
+    return tuple(sorted(found))
+
+
+def _pattern(text: str) -> tuple[tuple[str, str], ...]:
+    """Conditions on custom metadata, as in ``application=events-.*;shard=[0-3]``."""
+    conditions = []
+    for part in text.split(";"):
+        key, equals, value = part.strip().partition("=")
+        if not equals or not key:
+            raise ValueError("expected key=regular expression, more of them separated by ;")
+        try:
+            re.compile(value)
+        except re.error as error:
+            raise ValueError(f"{value!r} is no regular expression: {error}") from None
+        conditions.append((key.strip(), value.strip()))
+    return tuple(conditions)
+
+
+Offsets = str | Mapping[int, int]
+"""``earliest``, ``latest``, or the entry to begin with for each ledger."""
+
+
+def _offsets(text: str) -> Offsets:
+    word = text.strip().lower()
+    if word in (EARLIEST, LATEST):
+        return word
+    try:
+        offsets = {int(ledger_id): int(entry_id) for ledger_id, entry_id in json.loads(text).items()}
+    except (ValueError, AttributeError, TypeError):
+        raise ValueError('expected earliest, latest or JSON such as {"17": 4000}') from None
+    if any(entry_id < 0 for entry_id in offsets.values()):
+        raise ValueError("entry ids begin at 0")
+    return offsets
+
+
+_SIZES = {"": 1, "b": 1, "k": 1 << 10, "m": 1 << 20, "g": 1 << 30, "kb": 1 << 10, "mb": 1 << 20, "gb": 1 << 30}
+
+
+def _size(text: str) -> int:
+    found = re.fullmatch(r"(\d+)\s*([a-z]*)", text.strip().lower())
+    if not found or found[2] not in _SIZES:
+        raise ValueError("expected bytes, for example 1048576 or 1m")
+    return int(found[1]) * _SIZES[found[2]]
+
+
+def _at_least(low: int) -> Kind[int]:
+    def check(value: int) -> None:
+        if value < low:
+            raise ValueError(f"must be at least {low}")
+
+    return Kind(f"bytes, from {low}; k, m and g may follow", _size, check)
+
+
+LEDGER_IDS: Kind[tuple[int, ...]] = Kind("ledger ids and ranges, separated by commas", _ledger_ids)
+PATTERN: Kind[tuple[tuple[str, str], ...]] = Kind("key=regular expression, separated by ;", _pattern)
+OFFSETS: Kind[Offsets] = Kind('earliest | latest | JSON such as {"17": 4000}', _offsets)
+
+
+@attrs.frozen(kw_only=True)
+class ReadOptions(Config):
+    """What is read, and how."""
+
+    metadata_service_uri: str = setting("metadataServiceUri", "", TEXT, "where the metadata of the cluster are")
+    ledger: tuple[int, ...] = setting("ledger", (), LEDGER_IDS, "the ledger to read")
+    ledgers: tuple[int, ...] = setting("ledgers", (), LEDGER_IDS, "the ledgers to read")
+    ledgers_pattern: tuple[tuple[str, str], ...] = setting(
+        "ledgersPattern", (), PATTERN, "read ledgers whose custom metadata match, new ones too in a stream"
+    )
+    ledgers_of_manifest: str = setting(
+        "ledgersOfManifest", "", TEXT, "read the ledgers that the sink published under this manifest"
+    )
+    manifest: str = setting(
+        "manifest", "", TEXT, "read a manifest of the sink: a row for each ledger that it published"
+    )
+    view: str = setting(
+        "view", "entries", one_of("entries", "ledgers", "fragments"),
+        "rows for entries, for ledgers, or for each replica of each fragment of ledgers",
+    )  # fmt: skip
+    starting_offsets: Offsets = setting(  # noqa: RUF009
+        "startingOffsets", None, OFFSETS, "entry to begin with: batches with earliest, streams with latest",
+        default_text="",
+    )  # fmt: skip
+    ending_offsets: Offsets = setting(  # noqa: RUF009
+        "endingOffsets", LATEST, OFFSETS, "entry to end before, in batches: latest, or JSON by ledger"
+    )
+    fail_on_data_loss: bool = setting(
+        "failOnDataLoss", True, BOOLEAN, "fail where a ledger was deleted or an entry is lost; false: go on without it"
+    )
+    max_entries_per_trigger: int = setting(
+        "maxEntriesPerTrigger",
+        0,
+        integer(0),
+        "most entries of a micro-batch; 0: no limit",
+        alias="maxOffsetsPerTrigger",
+    )
+    max_bytes_per_trigger: int = setting(
+        "maxBytesPerTrigger", 0, _at_least(0), "most payload bytes of a micro-batch; 0: no limit", unit="bytes"
+    )
+    min_partitions: int = setting("minPartitions", 1, integer(1), "partitions at least, where there is enough to read")
+    max_bytes_per_partition: int = setting(
+        "maxBytesPerPartition", 64 << 20, _at_least(1), "a partition that would be larger is split", unit="bytes"
+    )
+    include_payload: bool = setting(
+        "includePayload", True, BOOLEAN, "give the column payload; false: nothing is fetched that is not needed"
+    )
+    include_metadata: bool = setting(
+        "includeMetadata", False, BOOLEAN, "give columns last_add_confirmed, ctime and custom_metadata"
+    )
+    read_timeout_ms: int = setting("readTimeoutMs", 5000, integer(1), "time for a bookie to answer", unit="ms")
+
+    def _check(self) -> None:
+        if not self.metadata_service_uri:
+            raise ConfigError("option metadataServiceUri is missing, for example zk+hierarchical://host:2181/ledgers")
+        chosen = [key for name, key in _SELECTIONS.items() if getattr(self, name)]
+        if len(chosen) > 1:
+            raise ConfigError(f"options {' and '.join(chosen)} exclude each other")
+        if not chosen and self.view == "entries":
+            raise ConfigError(f"one of the options {', '.join(_SELECTIONS.values())} is missing")
+
+
+_SELECTIONS = {
+    "ledger": "ledger", "ledgers": "ledgers", "ledgers_pattern": "ledgersPattern",
+    "ledgers_of_manifest": "ledgersOfManifest", "manifest": "manifest",
+}  # fmt: skip
+
+
+@attrs.frozen(kw_only=True)
+class WriteOptions(Config):
+    """What the sink writes, and where."""
+
+    metadata_service_uri: str = setting("metadataServiceUri", "", TEXT, "where the metadata of the cluster are")
+    manifest: str = setting(
+        "manifest", "", TEXT, "name under which ledgers are published; default: the id of the query"
+    )
+    write_id: str = setting(
+        "writeId", "", TEXT, "makes a batch write repeatable: what was published under the same id is not written again"
+    )
+    ensemble_size: int = setting("ensembleSize", 3, integer(1), "bookies of a ledger")
+    write_quorum: int = setting("writeQuorum", 2, integer(1), "bookies that get each entry")
+    ack_quorum: int = setting(
+        "ackQuorum", 2, integer(1), "bookies that have an entry on disk when it counts as written"
+    )
+    max_open_ledgers: int = setting(
+        "maxOpenLedgers", 1000, integer(1), "most different values of ledger_key in one partition"
+    )
+
+    def _check(self) -> None:
+        if not self.metadata_service_uri:
+            raise ConfigError("option metadataServiceUri is missing, for example zk+hierarchical://host:2181/ledgers")
+        if not self.ensemble_size >= self.write_quorum >= self.ack_quorum:
+            raise ConfigError("options ensembleSize >= writeQuorum >= ackQuorum does not hold")
+
+
+C = TypeVar("C", bound=Config)
+
+
+class Secret:
+    """Bytes that no text shows."""
+
+    __slots__ = ("value",)
+
+    def __init__(self, value: bytes) -> None:
+        self.value = value
+
+    def __repr__(self) -> str:
+        return "Secret(...)"
+
+
+@attrs.frozen
+class SourceOptions:
+    """All options of a source.
+
+    :ivar client: for the metadata driver; the rest of it matters to the sink only.
+    :ivar password: of the ledgers.
+    """
+
+    reading: ReadOptions
+    client: ClientConfig = attrs.field(repr=False)
+    password: Secret
+
+    @classmethod
+    def parse(cls, options: Mapping[str, str]) -> Self:
+        """:raises ConfigError: an option is missing, wrong, or unknown."""
+        own, client, password, _ = _split(options)
+        return cls(_loaded(ReadOptions, own), client, password)
+
+
+@attrs.frozen
+class SinkOptions:
+    """All options of a sink.
+
+    :ivar digest_type: of new ledgers.
+    """
+
+    writing: WriteOptions
+    client: ClientConfig = attrs.field(repr=False)
+    password: Secret
+    digest_type: DigestType
+
+    @classmethod
+    def parse(cls, options: Mapping[str, str]) -> Self:
+        """:raises ConfigError: an option is missing, wrong, or unknown."""
+        own, client, password, digest_type = _split(options)
+        return cls(_loaded(WriteOptions, own), client, password, digest_type)
+
+
+def _split(options: Mapping[str, str]) -> tuple[dict[str, str], ClientConfig, Secret, DigestType]:
+    """Options of ours by key in lower case, the client's configuration, password and digest type."""
+    given = {key.lower(): value for key, value in options.items() if key.lower() not in _SPARK_OWN}
+    password = Secret(given.pop(_PASSWORD, "").encode())
+    digest = given.pop(_DIGEST, DigestType.CRC32C.name).strip().upper()
+    if digest not in DigestType.__members__:
+        known = ", ".join(DigestType.__members__)
+        raise ConfigError(f"option bookkeeper.digestType is {digest!r}: expected one of {known}")
+    own = {key: value for key, value in given.items() if not key.startswith(PREFIX)}
+    client = {key.removeprefix(PREFIX): value for key, value in given.items() if key.startswith(PREFIX)}
+    return own, _loaded(ClientConfig, client, PREFIX), password, DigestType[digest]
+
+
+def _loaded(config: type[C], given: Mapping[str, str], prefix: str = "") -> C:
+    spelling = {key.lower(): key for field in fields_of(config).values() for key in (field.key, field.alias) if key}
+    settings: list[Setting] = []
+    for key, value in given.items():
+        if key not in spelling:
+            raise ConfigError(_unknown(key, prefix, list(spelling.values())))
+        settings += from_options({spelling[key]: value})
+    try:
+        return config.load(settings)
+    except ConfigError as error:
+        raise ConfigError(str(error).replace("option --", "option " + prefix)) from None
+
+
+def _unknown(key: str, prefix: str, known: Sequence[str]) -> str:
+    similar = get_close_matches(key, [name.lower() for name in known], 1)
+    meant = next((name for name in known if similar and name.lower() == similar[0]), "")
+    return f"option {prefix}{key} is unknown" + (f"; did you mean {prefix}{meant}?" if meant else "")

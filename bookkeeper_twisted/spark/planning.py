@@ -1,0 +1,117 @@
+"""From ranges of entries to partitions of about equal cost.  Pure.
+
+A range is cut where the ensemble changes, since other bookies keep what follows, and where a piece would be larger
+than a partition may be. The sizes of entries are not known before they are read; the average of the ledger stands
+for them. Small pieces share a partition. The most expensive partitions come first, so that all cores have work
+until the end.
+"""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import pairwise
+
+import attrs
+
+from ..model import LedgerMetadata
+from ..wire import Address, Fragment
+
+PIECE_COST = 32 << 10
+"""What a piece costs beside its bytes, in bytes: a round trip to its bookie."""
+
+MAX_PIECES = 2000
+"""Pieces of a partition: what a task is told stays small."""
+
+ENTRY_OVERHEAD = 40
+
+
+@attrs.frozen
+class EntryRange:
+    """Entries of one ledger that are to be read.
+
+    :ivar last: the last of them.
+    :ivar entry_bytes: average bytes of a payload.
+    """
+
+    ledger_id: int
+    first: int
+    last: int
+    metadata: LedgerMetadata = attrs.field(repr=False)
+    entry_bytes: float = 0.0
+
+    @property
+    def count(self) -> int:
+        """How many entries there are."""
+        return self.last - self.first + 1
+
+    @property
+    def size(self) -> float:
+        """Bytes, estimated."""
+        return self.count * (self.entry_bytes + ENTRY_OVERHEAD)
+
+
+@attrs.frozen
+class Piece:
+    """A part of a partition.
+
+    :ivar preferred: which replica to begin with.
+    :ivar cost: bytes, and what a piece costs anyway.
+    """
+
+    fragment: Fragment
+    preferred: int
+    cost: float
+
+
+def ensembles(metadata: LedgerMetadata, first: int, last: int) -> Iterator[tuple[int, int, tuple[str, ...]]]:
+    """First id, last id and bookies of each part of ``first .. last`` that one ensemble keeps."""
+    starts = [segment.first_entry_id for segment in metadata.segments] + [last + 1]
+    for segment, (start, following) in zip(metadata.segments, pairwise(starts), strict=True):
+        low, high = max(start, first), min(following - 1, last)
+        if low <= high:
+            yield low, high, segment.bookies
+
+
+def pieces(entries: EntryRange, addresses: Mapping[str, Address], max_bytes: float) -> Iterator[Piece]:
+    """The range, cut by ensembles and by size."""
+    entry_cost = entries.entry_bytes + ENTRY_OVERHEAD
+    number = entries.ledger_id
+    for first, last, bookies in ensembles(entries.metadata, entries.first, entries.last):
+        count = last - first + 1
+        parts = min(count, max(1, -int(-count * entry_cost // max_bytes)))
+        ensemble = tuple(addresses[bookie_id] for bookie_id in bookies)
+        for i in range(parts):
+            start, end = first + count * i // parts, first + count * (i + 1) // parts
+            fragment = Fragment(entries.ledger_id, start, end - 1, ensemble, entries.metadata.write_quorum_size)
+            yield Piece(fragment, number, (end - start) * entry_cost + PIECE_COST)
+            number += 1
+
+
+def partitions(
+    ranges: Iterable[EntryRange], addresses: Mapping[str, Address], max_bytes: int, at_least: int = 1
+) -> list[Sequence[Piece]]:
+    """Partitions, the most expensive first.
+
+    :param max_bytes: of a partition.
+    :param at_least: so many partitions, where there are as many entries.
+    """
+    wanted = [entries for entries in ranges if entries.count > 0]
+    total = sum(entries.size + PIECE_COST for entries in wanted)
+    target = min(float(max_bytes), total / at_least) if at_least > 1 else float(max_bytes)
+    cut = [piece for entries in wanted for piece in pieces(entries, addresses, target)]
+    full = [piece for piece in cut if piece.cost > target / 2]
+    small = [piece for piece in cut if piece.cost <= target / 2]
+    planned: list[Sequence[Piece]] = [[piece] for piece in full]
+    planned += _packed(small, target)
+    return sorted(planned, key=lambda partition: -sum(piece.cost for piece in partition))
+
+
+def _packed(small: Sequence[Piece], target: float) -> list[Sequence[Piece]]:
+    """Small pieces together, in order, so that pieces of neighbouring ledgers stay together."""
+    packed: list[list[Piece]] = []
+    cost = target
+    for piece in small:
+        if cost + piece.cost > target or len(packed[-1]) >= MAX_PIECES:
+            packed.append([])
+            cost = 0.0
+        packed[-1].append(piece)
+        cost += piece.cost
+    return list(packed)

@@ -1,0 +1,133 @@
+"""Planning reads on the driver: from options to the partitions of a batch, or the rows of a view."""
+
+from collections.abc import Iterator, Mapping
+from datetime import UTC, datetime
+from itertools import pairwise
+
+import attrs
+
+from ..errors import BookKeeperError
+from ..model import LedgerMetadata
+from ..wire import Address
+from .cluster import ClusterView, connected
+from .filters import IdFilter
+from .manifest import published_rows
+from .options import EARLIEST, SourceOptions
+from .planning import EntryRange, partitions
+from .selection import Extent, Selection, bookies_of, extents, offset_of
+from .tasks import Partition, connections, settings_of
+
+Row = tuple[object, ...]
+
+
+class Planner:
+    """Plans over an open cluster."""
+
+    def __init__(self, cluster: ClusterView, options: SourceOptions) -> None:
+        self.cluster = cluster
+        self.options = options
+        self.selection = Selection(cluster, options)
+        self._addresses: dict[str, Address] = {}
+        settings = settings_of(options)
+        self._pool = connections(settings.timeouts, settings.limits.max_frame_size)
+
+    def addresses(self, ledgers: Mapping[int, LedgerMetadata]) -> dict[str, Address]:
+        """Where the bookies of ledgers listen; bookies without an address are looked up again."""
+        unknown = {n for n in bookies_of(ledgers.values()) if not self._addresses.get(n, _NOWHERE).port}
+        self._addresses.update(self.cluster.addresses(unknown))
+        return self._addresses
+
+    def extents(self, ledgers: Mapping[int, LedgerMetadata]) -> dict[int, Extent | BookKeeperError]:
+        """How far ledgers can be read."""
+        return extents(ledgers, self.addresses(ledgers), self._pool, self.options.password.value)
+
+    def partitions(self, ranges: list[EntryRange]) -> list[Partition]:
+        """The work of tasks."""
+        reading = self.options.reading
+        ledgers = {entries.ledger_id: entries.metadata for entries in ranges}
+        if not reading.include_payload:
+            ranges = [attrs.evolve(entries, entry_bytes=0.0) for entries in ranges]
+        planned = partitions(ranges, self.addresses(ledgers), reading.max_bytes_per_partition, reading.min_partitions)
+        return [Partition.of(pieces, ledgers) for pieces in planned]
+
+
+_NOWHERE = Address("", "", 0)
+
+
+def plan_batch(options: SourceOptions, wanted: IdFilter) -> list[Partition]:
+    """The partitions of a batch."""
+    with connected(options.reading.metadata_service_uri, options.client) as cluster:
+        planner = Planner(cluster, options)
+        ledgers = planner.selection.metadata(n for n in planner.selection.ledger_ids() if wanted.ledgers.allows(n))
+        ranges = [
+            _range_of(options, ledger_id, ledgers[ledger_id], extent, wanted)
+            for ledger_id, extent in sorted(planner.extents(ledgers).items())
+        ]
+        return planner.partitions(ranges)
+
+
+def _range_of(
+    options: SourceOptions, ledger_id: int, metadata: LedgerMetadata, extent: Extent | BookKeeperError, wanted: IdFilter
+) -> EntryRange:
+    """The entries of a ledger that a batch reads; perhaps none."""
+    if isinstance(extent, BookKeeperError):
+        raise extent
+    reading = options.reading
+    starting = EARLIEST if reading.starting_offsets is None else reading.starting_offsets
+    start = offset_of("startingOffsets", starting, ledger_id, 0, extent.end)
+    end = min(offset_of("endingOffsets", reading.ending_offsets, ledger_id, 0, extent.end), extent.end)
+    first, last = wanted.entries.clipped(start, end - 1)
+    return EntryRange(ledger_id, first, last, metadata, extent.entry_bytes)
+
+
+# ---- rows that the driver makes ----------------------------------------------------------------------
+
+
+def view_rows(options: SourceOptions) -> list[Row]:
+    """The rows of a manifest, of ledgers or of fragments."""
+    reading = options.reading
+    with connected(reading.metadata_service_uri, options.client) as cluster:
+        if reading.manifest:
+            return [
+                (
+                    publication.key.manifest, publication.key.query_id, publication.key.batch_id, row.partition_id,
+                    row.ledger_key, row.ledger_id, row.entries, row.n_bytes, _timestamp(publication.published),
+                )
+                for publication, row in published_rows(cluster, reading.manifest)
+            ]  # fmt: skip
+        planner = Planner(cluster, options)
+        ledgers = planner.selection.metadata(planner.selection.ledger_ids())
+        if reading.view == "ledgers":
+            return [_ledger_row(ledger_id, metadata) for ledger_id, metadata in sorted(ledgers.items())]
+        return list(_fragment_rows(planner, ledgers))
+
+
+def _timestamp(ms: int | None) -> object:
+    return None if ms is None else datetime.fromtimestamp(ms / 1000, UTC)
+
+
+def _ledger_row(ledger_id: int, metadata: LedgerMetadata) -> Row:
+    return (
+        ledger_id, metadata.state.name, metadata.last_entry_id, metadata.length, metadata.ensemble_size,
+        metadata.write_quorum_size, metadata.ack_quorum_size, metadata.digest_type.name, _timestamp(metadata.ctime),
+        len(metadata.segments), sorted(bookies_of([metadata])), dict(metadata.custom_metadata),
+    )  # fmt: skip
+
+
+def _fragment_rows(planner: Planner, ledgers: Mapping[int, LedgerMetadata]) -> Iterator[Row]:
+    """A row for each position of each ensemble; of a ledger that is not closed up to its last add confirmed."""
+    known, available = planner.extents(ledgers), planner.cluster.available_bookies()
+    addresses = planner.addresses(ledgers)
+    for ledger_id, metadata in sorted(ledgers.items()):
+        extent = known[ledger_id]
+        end = metadata.segments[-1].first_entry_id if isinstance(extent, BookKeeperError) else extent.end
+        average = 0.0 if isinstance(extent, BookKeeperError) else extent.entry_bytes
+        quorums = (metadata.ensemble_size, metadata.write_quorum_size, metadata.ack_quorum_size)
+        starts = [*(segment.first_entry_id for segment in metadata.segments), end]
+        for number, (segment, (first, following)) in enumerate(zip(metadata.segments, pairwise(starts), strict=True)):
+            for position, bookie_id in enumerate(segment.bookies):
+                address = addresses[bookie_id]
+                yield (
+                    ledger_id, number, first, following - 1, position, bookie_id, address.host, address.port,
+                    bookie_id in available, *quorums, metadata.digest_type.name, average,
+                )  # fmt: skip

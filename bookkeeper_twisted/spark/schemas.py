@@ -1,0 +1,34 @@
+"""The columns of everything the source gives, as Spark reads them."""
+
+from .columns import Columns
+from .options import SourceOptions
+
+MANIFEST_DDL = (
+    "manifest STRING, query_id STRING, batch_id BIGINT, partition_id INT, ledger_key STRING, ledger_id BIGINT, "
+    "entries BIGINT, bytes BIGINT, published TIMESTAMP"
+)
+LEDGERS_DDL = (
+    "ledger_id BIGINT, state STRING, last_entry_id BIGINT, length BIGINT, ensemble_size INT, write_quorum INT, "
+    "ack_quorum INT, digest_type STRING, ctime TIMESTAMP, fragments INT, bookies ARRAY<STRING>, "
+    "custom_metadata MAP<STRING, BINARY>"
+)
+FRAGMENTS_DDL = (
+    "ledger_id BIGINT, fragment INT, first_entry_id BIGINT, last_entry_id BIGINT, position INT, bookie_id STRING, "
+    "host STRING, port INT, available BOOLEAN, ensemble_size INT, write_quorum INT, ack_quorum INT, "
+    "digest_type STRING, entry_bytes DOUBLE"
+)
+
+
+def schema_of(options: SourceOptions) -> str:
+    """The schema of what the options ask for."""
+    reading = options.reading
+    if reading.manifest:
+        return MANIFEST_DDL
+    if reading.view != "entries":
+        return LEDGERS_DDL if reading.view == "ledgers" else FRAGMENTS_DDL
+    return columns_of(options).ddl()
+
+
+def columns_of(options: SourceOptions) -> Columns:
+    """The columns of entries."""
+    return Columns(options.reading.include_payload, options.reading.include_metadata)

@@ -1,0 +1,145 @@
+"""Which ledgers are read, and how far each of them can be read now."""
+
+import re
+from collections.abc import Iterable, Mapping
+
+import attrs
+
+from ..codec.digest import Digester
+from ..errors import BookKeeperError, ConfigError, NoSuchLedgerMetadataError, UnauthorizedAccessError
+from ..model import LedgerMetadata
+from ..wire import Address, ConnectionPool, OpenLedger, read_last_add_confirmed
+from .cluster import ClusterView
+from .manifest import published_ledgers
+from .options import SourceOptions
+
+
+@attrs.frozen
+class Extent:
+    """How far a ledger can be read.
+
+    :ivar end: the first entry that cannot be read yet.
+    :ivar closed: whether nothing will be added.
+    :ivar entry_bytes: average bytes of a payload.
+    """
+
+    end: int
+    closed: bool
+    entry_bytes: float
+
+
+def matches(metadata: LedgerMetadata, conditions: Iterable[tuple[str, str]]) -> bool:
+    """Whether the custom metadata of a ledger meet all conditions.
+
+    :param conditions: keys, and regular expressions for the whole of their values.
+    """
+    custom = metadata.custom_metadata
+    return all(
+        key in custom and re.fullmatch(pattern, custom[key].decode("utf-8", "replace")) is not None
+        for key, pattern in conditions
+    )
+
+
+class Selection:
+    """The ledgers that the options choose."""
+
+    def __init__(self, cluster: ClusterView, options: SourceOptions) -> None:
+        self._cluster = cluster
+        self._options = options
+        reading = options.reading
+        self._conditions = reading.ledgers_pattern
+        self._manifest = reading.ledgers_of_manifest
+        self._fixed = reading.ledger or reading.ledgers
+        self._passed_over: set[int] = set()
+
+    @property
+    def grows(self) -> bool:
+        """Whether ledgers that are created later can belong to it."""
+        return not self._fixed
+
+    def ledger_ids(self, first: int = 0) -> list[int]:
+        """The ledgers that may belong to the selection, from an id on; a pattern is not looked at."""
+        if self._fixed:
+            return [ledger_id for ledger_id in self._fixed if ledger_id >= first]
+        if self._manifest:
+            return [n for n in published_ledgers(self._cluster, self._manifest) if n >= first]
+        return [n for n in self._cluster.ledger_ids(first) if n not in self._passed_over]
+
+    def metadata(self, ledger_ids: Iterable[int]) -> dict[int, LedgerMetadata]:
+        """The metadata of those that belong to the selection.
+
+        :raises NoSuchLedgerMetadataError: a ledger that an option names does not exist; where losses are accepted it is
+            left out.
+        :raises UnauthorizedAccessError: the password is wrong for one of them.
+        """
+        wanted = list(ledger_ids)
+        found = self._cluster.metadata(wanted)
+        if self._conditions:
+            self._passed_over |= {n for n in found if not matches(found[n], self._conditions)}
+            found = {n: metadata for n, metadata in found.items() if n not in self._passed_over}
+        elif self._options.reading.fail_on_data_loss and len(found) < len(wanted):
+            raise missing_ledger(next(n for n in wanted if n not in found))
+        for ledger_id, metadata in found.items():
+            check_password(ledger_id, metadata, self._options.password.value)
+        return found
+
+
+def missing_ledger(ledger_id: int) -> NoSuchLedgerMetadataError:
+    """The error for a ledger that should exist."""
+    return NoSuchLedgerMetadataError(
+        f"ledger {ledger_id} does not exist; with failOnDataLoss = false it is passed over"
+    )  # fmt: skip
+
+
+def check_password(ledger_id: int, metadata: LedgerMetadata, password: bytes) -> None:
+    """:raises UnauthorizedAccessError: the ledger has another password."""
+    if metadata.has_password and metadata.password != password:
+        raise UnauthorizedAccessError(ledger_id, detail="wrong password, option bookkeeper.passwd")
+
+
+def extents(
+    ledgers: Mapping[int, LedgerMetadata], addresses: Mapping[str, Address], pool: ConnectionPool, password: bytes
+) -> dict[int, Extent | BookKeeperError]:
+    """How far ledgers can be read; the bookies of those that are not closed are asked.
+
+    :returns: by ledger id; an error where too few bookies answered.
+    """
+    found: dict[int, Extent | BookKeeperError] = {}
+    growing: list[OpenLedger] = []
+    for ledger_id, metadata in ledgers.items():
+        if metadata.closed:
+            count = metadata.last_entry_id + 1
+            found[ledger_id] = Extent(count, True, metadata.length / count if count else 0.0)
+            continue
+        ensemble = tuple(addresses[bookie_id] for bookie_id in metadata.segments[-1].bookies)
+        digester = Digester(metadata.digest_type, password)
+        quorums = (metadata.write_quorum_size, metadata.ack_quorum_size)
+        growing.append(OpenLedger(ledger_id, ensemble, *quorums, digester))
+    for ledger_id, known in read_last_add_confirmed(pool, growing).items():
+        if isinstance(known, BookKeeperError):
+            found[ledger_id] = known
+            continue
+        # an ensemble begins right after the writer's last add confirmed, so what is before it is confirmed
+        confirmed = max(known.last_add_confirmed, ledgers[ledger_id].segments[-1].first_entry_id - 1)
+        average = known.length / (known.entry_id + 1) if known.entry_id >= 0 else 0.0
+        found[ledger_id] = Extent(confirmed + 1, False, average)
+    return found
+
+
+def bookies_of(ledgers: Iterable[LedgerMetadata]) -> set[str]:
+    """Every bookie that keeps a part of the ledgers."""
+    return {bookie_id for metadata in ledgers for segment in metadata.segments for bookie_id in segment.bookies}
+
+
+def offset_of(name: str, offsets: object, ledger_id: int, earliest: int, latest: int) -> int:
+    """The entry that an option of offsets says for a ledger.
+
+    :raises ConfigError: the option has ledgers, and this one is not among them.
+    """
+    if isinstance(offsets, str):
+        return earliest if offsets == "earliest" else latest
+    if isinstance(offsets, Mapping):
+        if ledger_id not in offsets:
+            raise ConfigError(f"option {name} has no entry for ledger {ledger_id}")
+        return int(offsets[ledger_id])
+    return earliest

@@ -1,0 +1,128 @@
+"""The sink as Spark calls it: each batch is published once, however often it is written."""
+
+import uuid
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import attrs
+from pyspark import TaskContext
+from pyspark.sql.datasource import DataSourceArrowWriter, DataSourceStreamArrowWriter, WriterCommitMessage
+from pyspark.sql.types import BinaryType, StringType, StructType
+
+from ..errors import ConfigError
+from .cluster import THREAD
+from .ledger_writing import Attempt, client_of, write_partition
+from .manifest import BatchKey, PublishedLedger
+from .messages import plain_errors
+from .options import SinkOptions
+from .publishing import Publisher
+
+_QUERY_ID, _BATCH_ID = "sql.streaming.queryId", "streaming.sql.batchId"
+
+
+@attrs.frozen
+class Written(WriterCommitMessage):
+    """What a task wrote.
+
+    :ivar rows: none, too, where the batch was published before.
+    """
+
+    key: BatchKey
+    rows: Sequence[PublishedLedger]
+
+
+def check_schema(schema: StructType, overwrite: bool) -> None:
+    """:raises ConfigError: the rows cannot be written."""
+    if overwrite:
+        raise ConfigError("mode overwrite is not supported: ledgers are written once; use mode append")
+    types = {field.name: field.dataType for field in schema.fields}
+    if not isinstance(types.get("payload"), BinaryType | StringType):
+        raise ConfigError("column payload of type BINARY or STRING is missing: its values become entries")
+    if "ledger_key" in types and not isinstance(types["ledger_key"], StringType):
+        raise ConfigError("column ledger_key is not of type STRING: cast it, for example CAST(id AS STRING)")
+    if unknown := sorted(types.keys() - {"payload", "ledger_key"}):
+        raise ConfigError(f"columns {', '.join(unknown)} would be lost: select payload and ledger_key only")
+
+
+class _Sink:
+    """What batches and streams share."""
+
+    def __init__(self, options: SinkOptions, schema: StructType, overwrite: bool) -> None:
+        check_schema(schema, overwrite)
+        self._options = options
+
+    def _write(self, key: BatchKey, batches: Iterator[Any]) -> Written:
+        task = TaskContext.get()
+        assert task is not None
+        attempt = Attempt(key, task.partitionId(), task.taskAttemptId())
+        with plain_errors():
+            return Written(key, write_partition(self._options, attempt, batches))
+
+    def _publisher(self) -> Publisher:
+        return Publisher(THREAD.reactor, client_of(self._options), self._options)
+
+    def _commit(self, key: BatchKey, messages: Sequence[WriterCommitMessage | None]) -> None:
+        rows = [row for message in messages if isinstance(message, Written) for row in message.rows]
+        with plain_errors():
+            publisher = self._publisher()
+            THREAD.wait(lambda: publisher.commit(key, rows))
+
+    def _abort(self, key: BatchKey) -> None:
+        with plain_errors():
+            publisher = self._publisher()
+            THREAD.wait(lambda: publisher.abort(key))
+
+
+class BatchSink(_Sink, DataSourceArrowWriter):
+    """Writes one batch; option ``writeId`` makes it repeatable."""
+
+    def __init__(self, options: SinkOptions, schema: StructType, overwrite: bool) -> None:
+        super().__init__(options, schema, overwrite)
+        write_id = options.writing.write_id or str(uuid.uuid4())
+        self._key = BatchKey(options.writing.manifest or write_id, write_id, 0)
+
+    def write(self, iterator: Iterator[Any]) -> Written:
+        """In a task."""
+        return self._write(self._key, iterator)
+
+    def commit(self, messages: list[WriterCommitMessage | None]) -> None:
+        """On the driver, once all tasks have written."""
+        self._commit(self._key, messages)
+        self._end()
+
+    def abort(self, messages: list[WriterCommitMessage | None]) -> None:
+        """On the driver, where tasks have failed for good."""
+        self._abort(self._key)
+        self._end()
+
+    def _end(self) -> None:
+        publisher = self._publisher()
+        THREAD.wait(lambda: publisher.end(self._key))
+
+
+class StreamSink(_Sink, DataSourceStreamArrowWriter):
+    """Writes the batches of a query, each known by the ids of query and batch."""
+
+    def write(self, iterator: Iterator[Any]) -> Written:
+        """In a task."""
+        task = TaskContext.get()
+        assert task is not None
+        query_id, batch_id = task.getLocalProperty(_QUERY_ID), task.getLocalProperty(_BATCH_ID)
+        assert query_id is not None and batch_id is not None, "a streaming task knows its query and batch"
+        manifest = self._options.writing.manifest or query_id
+        return self._write(BatchKey(manifest, query_id, int(batch_id)), iterator)
+
+    def commit(self, messages: list[WriterCommitMessage | None], batchId: int) -> None:
+        """On the driver, once all tasks of a batch have written."""
+        for key in _keys(messages):
+            self._commit(key, messages)
+
+    def abort(self, messages: list[WriterCommitMessage | None], batchId: int) -> None:
+        """On the driver, where tasks of a batch have failed for good."""
+        for key in _keys(messages):
+            self._abort(key)
+
+
+def _keys(messages: Sequence[WriterCommitMessage | None]) -> set[BatchKey]:
+    """The batch that was written: one, or none if no task ended."""
+    return {message.key for message in messages if isinstance(message, Written)}

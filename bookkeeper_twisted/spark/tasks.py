@@ -1,0 +1,107 @@
+"""What runs in a task: reads the pieces of a partition from bookies, over the connections of its process.
+
+A worker process keeps its connections from task to task.  Tasks have no reactor and no connection to the metadata
+store.
+"""
+
+import time
+import warnings
+from collections.abc import Iterator, Sequence
+from functools import lru_cache
+from typing import Any
+
+import attrs
+
+from ..codec.digest import Digester
+from ..errors import NoSuchEntryError
+from ..model import LedgerMetadata
+from ..wire import ConnectionPool, Fragment, FragmentReader, ReadLimits, Timeouts, dial
+from .columns import Columns, joined
+from .options import Secret, SourceOptions
+from .planning import Piece
+from .schemas import columns_of
+
+
+@attrs.frozen
+class Partition:
+    """The work of one task.
+
+    :ivar ledgers: metadata by ledger id, without passwords.
+    """
+
+    pieces: Sequence[Piece]
+    ledgers: dict[int, LedgerMetadata]
+
+    @classmethod
+    def of(cls, pieces: Sequence[Piece], ledgers: dict[int, LedgerMetadata]) -> "Partition":
+        """A partition with what its task has to know, and no more."""
+        ids = {piece.fragment.ledger_id for piece in pieces}
+        return cls(pieces, {ledger_id: _known_to_tasks(ledgers[ledger_id]) for ledger_id in ids})
+
+
+def _known_to_tasks(metadata: LedgerMetadata) -> LedgerMetadata:
+    return attrs.evolve(metadata, segments=(), password=b"")
+
+
+@attrs.frozen
+class TaskSettings:
+    """How tasks read.
+
+    :ivar skip_lost: pass over entries that no replica has.
+    """
+
+    columns: Columns
+    password: Secret
+    timeouts: Timeouts
+    limits: ReadLimits
+    skip_lost: bool
+
+
+def settings_of(options: SourceOptions) -> TaskSettings:
+    """How tasks read."""
+    client = options.client
+    timeouts = Timeouts(client.client_connect_timeout_millis / 1000, options.reading.read_timeout_ms / 1000)
+    wire = 3 if client.wire_protocol == "v3" else 2
+    limits = ReadLimits(wire, max_frame_size=client.netty_max_frame_size_bytes)
+    skip = not options.reading.fail_on_data_loss
+    return TaskSettings(columns_of(options), options.password, timeouts, limits, skip)
+
+
+@lru_cache(maxsize=8)
+def connections(timeouts: Timeouts, max_frame_size: int) -> ConnectionPool:
+    """The connections of this process."""
+    return ConnectionPool(lambda address, wire: dial(address, wire, timeouts, max_frame_size), time.monotonic)
+
+
+def read_partition(partition: Partition, settings: TaskSettings) -> Iterator[Any]:
+    """Record batches with the entries of a partition."""
+    return joined(_batches(partition, settings))
+
+
+def _batches(partition: Partition, settings: TaskSettings) -> Iterator[Any]:
+    columns = settings.columns
+    pool = connections(settings.timeouts, settings.limits.max_frame_size)
+    for piece in partition.pieces:
+        fragment = piece.fragment
+        ledger = partition.ledgers[fragment.ledger_id]
+        if not columns.payload:
+            yield from columns.of_ids(fragment.ledger_id, fragment.first, fragment.last, ledger)
+            continue
+        digester = Digester(ledger.digest_type, settings.password.value)
+        for run in _runs(pool, piece, digester, settings):
+            yield columns.of_run(run, digester.payload_at, ledger)
+
+
+def _runs(pool: ConnectionPool, piece: Piece, digester: Digester, settings: TaskSettings) -> Iterator[Any]:
+    """The entries of a piece; lost ones are passed over where that is wanted."""
+    fragment: Fragment | None = piece.fragment
+    while fragment is not None:
+        try:
+            yield from FragmentReader(pool, fragment, digester, settings.limits, piece.preferred).runs()
+            return
+        except NoSuchEntryError as error:
+            if not settings.skip_lost:
+                raise
+            warnings.warn(f"passed over: {error}", RuntimeWarning, stacklevel=2)
+            following = error.entry_id + 1
+            fragment = attrs.evolve(fragment, first=following) if following <= fragment.last else None

@@ -1,0 +1,52 @@
+"""Bookies in the reactor thread that the driver side uses, and a client."""
+
+from collections.abc import Mapping
+from pathlib import Path
+
+from twisted.trial.unittest import SynchronousTestCase
+
+from bookkeeper_twisted.blocking import BookKeeper
+from bookkeeper_twisted.bookie.lifecycle.service import BookieService
+from bookkeeper_twisted.config.bookie import BookieConfig
+from bookkeeper_twisted.config.client import ClientConfig
+from bookkeeper_twisted.embedding import make_bookie, standalone_configs
+from bookkeeper_twisted.spark.cluster import THREAD, ClusterView, connect
+
+CONFIG = BookieConfig(bookie_port=0, listening_interface="127.0.0.1", journal_pre_alloc_size_mb=1)
+
+
+class ClusterCase(SynchronousTestCase):
+    """Three bookies.
+
+    :ivar uri: of their metadata.
+    :ivar client: a blocking client.
+    """
+
+    def setUp(self) -> None:
+        configs = standalone_configs(CONFIG, 3, str(Path(self.mktemp()).absolute()))
+        self.uri = configs[0].metadata_service_uri
+        self.bookies: list[BookieService] = []
+        for config in configs:
+            self.bookies.append(make_bookie(THREAD.reactor, config))
+            THREAD.wait(self.bookies[-1].start)
+        self.addCleanup(self.stop_bookies)
+        self.client = BookKeeper.connect(self.uri, thread=THREAD)
+        self.addCleanup(self.client.close)
+
+    def stop_bookies(self) -> None:
+        """Stops the bookies that run."""
+        while self.bookies:
+            THREAD.wait(self.bookies.pop().stop)
+
+    def connect(self) -> ClusterView:
+        """What the driver sees."""
+        cluster = connect(self.uri, ClientConfig())
+        self.addCleanup(cluster.close)
+        return cluster
+
+    def ledger(self, payloads: list[bytes], password: bytes = b"", custom: Mapping[str, bytes] | None = None) -> int:
+        """A closed ledger on three bookies; its id."""
+        with self.client.create_ledger(3, 3, 2, password, custom_metadata=custom) as writer:
+            if payloads:
+                writer.append_many(payloads)
+        return writer.ledger_id

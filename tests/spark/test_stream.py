@@ -1,0 +1,145 @@
+"""Planning micro-batches, on real bookies and without Spark."""
+
+import json
+from collections.abc import Iterable
+
+from bookkeeper_twisted.errors import NoSuchLedgerMetadataError
+from bookkeeper_twisted.spark.offsets import Admission, StreamOffset
+from bookkeeper_twisted.spark.options import SourceOptions
+from bookkeeper_twisted.spark.stream import StreamPlanner
+from bookkeeper_twisted.spark.tasks import Partition, read_partition, settings_of
+
+from .cluster_case import ClusterCase
+
+ALL = Admission(None, None)
+
+
+class StreamCase(ClusterCase):
+    """A stream over ledgers of one application."""
+
+    def start(self, **options: str) -> StreamPlanner:
+        """A query."""
+        given = {"metadataserviceuri": self.uri, "startingoffsets": "earliest"} | options
+        if "ledger" not in given:
+            given["ledgerspattern"] = "application=events"
+        self.options = SourceOptions.parse(given)
+        planner = StreamPlanner(self.options)
+        self.addCleanup(planner.close)
+        return planner
+
+    def events(self, count: int, **more: str) -> int:
+        """A closed ledger of the application."""
+        return self.ledger([b"%d" % n for n in range(count)], custom={"application": b"events"})
+
+    def read(self, partitions: Iterable[Partition]) -> list[tuple[int, int]]:
+        """Ledger and entry of everything that tasks give."""
+        batches = [batch for one in partitions for batch in read_partition(one, settings_of(self.options))]
+        return sorted(
+            pair
+            for batch in batches
+            for pair in zip(batch["ledger_id"].to_pylist(), batch["entry_id"].to_pylist(), strict=True)
+        )
+
+    def advance(self, planner: StreamPlanner, start: StreamOffset, admission: Admission = ALL) -> StreamOffset:
+        """The next offset, as it comes back from the checkpoint."""
+        return StreamOffset.from_json(json.loads(json.dumps(planner.latest_offset(start, admission).to_json())))
+
+
+class StreamTests(StreamCase):
+    """Following ledgers."""
+
+    def test_new_ledgers_and_entries(self) -> None:
+        """Closed, growing and new ledgers are followed, each entry once; others are left alone."""
+        first = self.events(5)
+        self.ledger([b"not ours"] * 3)
+        planner = self.start()
+        offset = planner.initial_offset()
+        with self.client.create_ledger(3, 3, 2, custom_metadata={"application": b"events"}) as growing:
+            growing.append_many([b"x"] * 4)
+            end = self.advance(planner, offset)
+            self.assertEqual(
+                self.read(planner.partitions(offset, end)),
+                [(first, n) for n in range(5)]
+                + [(growing.ledger_id, n) for n in range(end.next_entry[growing.ledger_id])],
+            )
+            offset = end
+            growing.append_many([b"x"] * 4)
+            second = self.events(2)
+        end = self.advance(planner, offset)
+        known = offset.position(growing.ledger_id) or 0
+        self.assertEqual(
+            self.read(planner.partitions(offset, end)),
+            [(growing.ledger_id, n) for n in range(known, 8)] + [(second, 0), (second, 1)],
+        )
+        self.assertEqual(self.advance(planner, end), end)
+        self.assertEqual(end.next_entry, {})
+
+    def test_replay(self) -> None:
+        """A query that starts again plans the same entries for the same two offsets."""
+        self.events(5)
+        planner = self.start()
+        offset = planner.initial_offset()
+        end = self.advance(planner, offset, Admission(3, None))
+        once = self.read(planner.partitions(offset, end))
+        self.events(5)
+        again = self.start()
+        self.assertEqual(self.read(again.partitions(offset, end)), once)
+
+    def test_admission(self) -> None:
+        """A micro-batch has at most so many entries, or bytes; what is left comes in the next ones."""
+        ledger = self.events(5)
+        planner = self.start()
+        seen: list[tuple[int, int]] = []
+        offset = planner.initial_offset()
+        sizes = []
+        for admission in (Admission(2, None), Admission(None, 2.5), Admission(None, 0.1), ALL):
+            end = self.advance(planner, offset, admission)
+            found = self.read(planner.partitions(offset, end)) if end != offset else []
+            sizes.append(len(found))
+            seen += found
+            offset = end
+        self.assertEqual((sizes, seen), ([2, 2, 1, 0], [(ledger, n) for n in range(5)]))
+
+    def test_latest(self) -> None:
+        """A query that begins with the latest entries gives none that were there before."""
+        self.events(5)
+        planner = self.start(startingoffsets="latest")
+        offset = planner.initial_offset()
+        new = self.events(1)
+        end = self.advance(planner, offset)
+        self.assertEqual(self.read(planner.partitions(offset, end)), [(new, 0)])
+
+    def test_available_now(self) -> None:
+        """With a target, a query ends with what was there when the target was set."""
+        ledger = self.events(3)
+        planner = self.start()
+        offset = planner.initial_offset()
+        planner.set_target()
+        self.events(3)
+        end = self.advance(planner, offset)
+        self.assertEqual(self.read(planner.partitions(offset, end)), [(ledger, n) for n in range(3)])
+        self.assertEqual(self.advance(planner, end), end)
+
+    def test_deleted_ledger(self) -> None:
+        """A ledger that is deleted before it is read to its end is an error that names it, or is passed over."""
+        ledger = self.events(5)
+        planner = self.start()
+        middle = self.advance(planner, planner.initial_offset(), Admission(2, None))
+        self.client.delete_ledger(ledger)
+        for fresh in (self.start(), self.start(ledger=str(ledger))):
+            error = self.assertRaises(NoSuchLedgerMetadataError, fresh.latest_offset, middle, ALL)
+            self.assertIn(f"ledger {ledger} ", str(error))
+        accepting = self.start(failondataloss="false")
+        self.assertEqual(self.advance(accepting, middle).next_entry, {})
+        self.assertEqual(len(self.flushWarnings()), 1)
+
+    def test_ledger_whose_bookies_are_down(self) -> None:
+        """An open ledger that no bookie answers for waits, and is not taken for done."""
+        with self.client.create_ledger(3, 3, 2, custom_metadata={"application": b"events"}) as growing:
+            growing.append_many([b"x"] * 3)
+            planner = self.start()
+            self.stop_bookies()
+            end = self.advance(planner, planner.initial_offset())
+            self.assertEqual(end.position(growing.ledger_id), 0)
+            self.assertIn(growing.ledger_id, end.next_entry)
+        self.flushWarnings()
