@@ -119,6 +119,23 @@ class RebuildTests(SynchronousTestCase):
         self.assertEqual(rebuilt.kept_states, 2)
         self.assertEqual(rebuilt.index.last_entry(1), 4)
 
+    def test_deleted_ledgers(self) -> None:
+        """A ledger that was deleted here does not come back with the entries that its logs still hold (S8)."""
+        disk = SimDisk()
+        write_log(disk, [run(1, 0, 5), run(2, 0, 5)])
+        known = [LedgerRow(1, b"key", True, forgotten_at=1_700_000_000)]
+        SimIndex.open(disk, "/").commit(IndexBatch(ledgers=known, complete=True))
+        index = rebuild(disk).index
+        self.assertEqual((index.last_entry(1), index.last_entry(2)), (-1, 4))
+        self.assertEqual([*index.ledgers()], [known[0], LedgerRow(2, b"", True)])
+
+    def test_cut_sealed_log(self) -> None:
+        """A sealed log that ends inside a record, its ledgers map gone, has lost entries (S5)."""
+        disk = SimDisk()
+        (made,) = write_log(disk, [run(1, 0, 5)])
+        disk.open("/0.log").truncate(made.offset + 5 * 56 - 1)
+        self.assertIn("runs over its end", str(self.assertRaises(DamageError, rebuild, disk)))
+
     def test_damaged_index(self) -> None:
         """An index that cannot be read is replaced."""
         disk = SimDisk()
