@@ -76,6 +76,16 @@ class ReadTests(BookieTestCase):
         rig.executor.step("flush-0")
         self.assertEqual(self.result(asking), 5)
 
+    def test_last_entry_in_a_cache(self) -> None:
+        """S5: an entry that no flush has written yet is the last one, also of a ledger whose handle was forgotten."""
+        rig = self.on_disk()
+        rig.add(run(1, 5))
+        rig.drain()
+        rig.bookie._handles._handles.clear()
+        asking = rig.bookie.last_entry(1)
+        rig.drain()
+        self.assertEqual(self.successResultOf(asking), 5)
+
     def test_no_last_entry(self) -> None:
         """A ledger that was only fenced has no last entry; an unknown one is unknown."""
         self.result(self.bookie.fence(2, KEY))

@@ -2,6 +2,7 @@
 
 from .plant import Plant
 
+_SESSION = ["tests.bookie.requests.test_session"]
 _ERRORS = ["tests.bookie.test_lane_errors"]
 _GROUPS = ["tests.bookie.test_group_commit"]
 _QUEUE = ["tests.bookie.test_group_commit_interleavings"]
@@ -103,5 +104,14 @@ PLANTS = (
         "a batch waits for a load that failed", "bookie/requests/batch_processor.py",
         "        finally:\n            self._under_way.end(load, entry_size)\n",
         "        except OSError:\n            raise\n        self._under_way.end(load, entry_size)\n", _ERRORS,
+    ),
+    Plant(
+        "a request that waits goes behind later ones", "bookie/requests/session.py",
+        "                    self._backlog.appendleft(item)\n",
+        "                    self._backlog.append(item)\n", _SESSION,
+    ),
+    Plant(
+        "the last entry is looked up in the index alone", "bookie/bookie.py",
+        "max(handle.last_entry, self._storage.last_cached(ledger_id))", "handle.last_entry", _READS,
     ),
 )  # fmt: skip

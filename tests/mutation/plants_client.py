@@ -2,6 +2,8 @@
 
 from .plant import Plant
 
+_COVERAGE = ["tests.client.reading.test_lac_coverage"]
+_VOTES = ["tests.client.recovery.test_recovery_reads"]
 _STEPPED = ["tests.client.writing.test_interleavings"]
 _ORDER = ["tests.client.writing.test_shared_log.OrderTests"]
 _AGAIN = ["tests.client.test_bookkeeper_writers.SentAgainTests"]
@@ -133,5 +135,14 @@ PLANTS = (
         "        last, sealer = pending.last, pending._sealer\n"
         "        ids = sealer.ledger_id, pending.first, self.completed\n"
         "        pending._frames.seal(sealer.shape, sealer._digester, *ids, pending._length)\n", _AGAIN,
+    ),
+    Plant(
+        "explicit LACs are not verified", "client/reading/lac_coverage.py",
+        "self._digester.verify_lac(self._ledger_id, lac_packet)", "int.from_bytes(lac_packet[8:16])", _COVERAGE,
+    ),
+    Plant(
+        "a recovery goes on behind a hole", "client/recovery/recovery_reads.py",
+        "                    self._end = first + len(stored)\n                    break\n",
+        "                    self._end = first + len(stored)\n                    continue\n", _VOTES,
     ),
 )  # fmt: skip

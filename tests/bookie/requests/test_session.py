@@ -5,6 +5,7 @@ from zope.interface.verify import verifyObject
 
 from bookkeeper_twisted.bookie.engine import EngineOptions
 from bookkeeper_twisted.bookie.requests.context import RequestLimits
+from bookkeeper_twisted.codec.operations import RECOVERY_ADD
 from bookkeeper_twisted.errors import Status
 from bookkeeper_twisted.protocol.interfaces import IRequestSession
 from bookkeeper_twisted.protocol.server.connection import ServerLimits
@@ -83,6 +84,17 @@ class AddTests(SessionTestCase):
         rig.drain()
         self.assertEqual([len(peer.replies()) for peer in peers], [28, 28, 28])
         self.assertEqual(rig.engine.context.adds.in_progress, 0)
+
+    def test_order_of_what_waits(self) -> None:
+        """A request that waits for a permit keeps its place in front of those that came behind it."""
+        rig = self.make(max_adds_in_progress=1)
+        rig.connect().send(adds(run(9, 0)))
+        peer = rig.connect()
+        for ledger_id in (1, 2, 3):  # flags differ, so that each is a request of its own
+            peer.send(adds(run(ledger_id, 0), flags=RECOVERY_ADD if ledger_id == 2 else 0))
+        rig.drain()
+        expected = b"".join(add_replies(run(ledger_id, 0), Status.EOK) for ledger_id in (1, 2, 3))
+        self.assertEqual(peer.replies(), expected)
 
     def test_adds_of_a_gone_peer(self) -> None:
         """What was begun is done, and gives its permits back."""

@@ -88,6 +88,14 @@ class LacCoverageTests(SynchronousTestCase):
             self.bookies[name].damage(LEDGER, 4)
         self.failureResultOf(self._read(), ReadError)
 
+    def test_damaged_explicit_lac(self) -> None:
+        """Nor is one whose explicit LAC has a wrong digest: what it says would be believed (S18)."""
+        packet = self.digester.seal_lac(LEDGER, 7)
+        for name in ("b0", "b1"):
+            self._put(name, 4, 3, 50)
+            self.bookies[name].explicit_lacs[LEDGER] = packet[:-1] + bytes((packet[-1] ^ 1,))
+        self.failureResultOf(self._read(), ReadError)
+
     def test_unauthorised(self) -> None:
         """One refusal of the password ends it at once."""
         self.bookies["b1"].fail("read_lac", UnauthorizedAccessError)

@@ -96,6 +96,13 @@ class RecoveryReadsTests(RecoveryTestCase):
         self.bookies["b2"].fail("read_batch", BookieIOError, first=9)
         self.assertEqual(self.all_from(3), list(range(3, 9)))
 
+    def test_hole_among_votes(self) -> None:
+        """So it does where entries behind the hole were put to the vote together with it (S17)."""
+        for name in self.names:
+            del self.bookies[name].entries[LEDGER][12]
+            self.bookies[name].fail("read_batch", BookieIOError, first=9)
+        self.assertEqual(self.all_from(3), list(range(3, 12)))
+
     def test_crash(self) -> None:
         """An error that is none of ours is not swallowed, and hangs nobody."""
         self.bookies["b0"].fail("read", lambda: ZeroDivisionError(), first=3, times=1)
