@@ -8,13 +8,13 @@ from functools import partial
 from types import MappingProxyType
 from typing import Protocol
 
-from prometheus_client import CollectorRegistry
+from prometheus_client import CollectorRegistry, ProcessCollector
 
 from .instruments import Counter, Histogram, Instruments, Summary, render
 
 __all__ = [
     "BookieMetrics", "ConnectionMetrics", "Instruments", "JournalMetrics", "MaintenanceMetrics", "RequestMetrics",
-    "StorageMetrics", "ThrottleMetrics", "directory_labels", "new_registry", "render",
+    "StorageMetrics", "ThrottleMetrics", "directory_labels", "new_registry", "process_registry", "render",
 ]  # fmt: skip
 
 _COUNTS = (1, 2, 5, 10, 20, 50, 100, 200, 500, 1000, 2000, 5000)
@@ -29,6 +29,13 @@ def new_registry(*collectors: Instruments) -> CollectorRegistry:
     registry = CollectorRegistry()
     for collector in collectors:
         registry.register(collector)
+    return registry
+
+
+def process_registry() -> CollectorRegistry:
+    """A registry that exports CPU time, memory and descriptors of this process, ``process_*``; on Linux only."""
+    registry = CollectorRegistry()
+    ProcessCollector(registry=registry)
     return registry
 
 

@@ -7,7 +7,7 @@ environment, are those of a bookie and of a client; the metadata store is the bo
 
 import argparse
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import NoReturn, TypeVar
+from typing import NoReturn
 
 import attrs
 
@@ -18,8 +18,6 @@ from ..errors import BookKeeperError, ConfigError
 from .commands import COMMANDS
 from .shell_command import FAILED, OK, Argument, Command, ShellContext, ShellWorld
 from .shell_text import FORMAT_ENTRY, FORMAT_ID, PARSE_ID
-
-T = TypeVar("T")
 
 USAGE = (
     "Usage: bookkeeper-twisted shell [-localbookie <host:port>] [-ledgeridformat <hex/long/uuid>]"
@@ -84,20 +82,35 @@ def _taken_apart(arguments: Sequence[str]) -> _Invocation:
 
     :raises UsageError: an option is unknown or has no value, or there is no command.
     """
-    options: dict[str, str] = {}
-    rest = list(arguments)
-    while rest and rest[0].startswith("-") and rest[0] not in _HELP:
-        name = rest.pop(0).lstrip("-")
-        if name not in ("conf", "localbookie", "ledgeridformat", "entryformat"):
-            raise UsageError(f"Unknown option -{name}")
-        if name == "localbookie" and (not rest or ":" not in rest[0]):
-            continue  # the bookie of the configuration is meant in any case
-        if not rest:
-            raise UsageError(f"option -{name} needs a value")
-        options[name] = rest.pop(0)
-    if not rest:
+    place = _place_of_command(arguments)
+    found = vars(_global_parser().parse_args(list(arguments[:place])))
+    if place >= len(arguments):
         raise UsageError("no command; try help")
-    return _Invocation(options, rest[0], rest[1:])
+    options = {name: value for name, value in found.items() if value is not None}
+    return _Invocation(options, arguments[place], arguments[place + 1 :])
+
+
+def _place_of_command(arguments: Sequence[str]) -> int:
+    """The index of the first argument that is neither an option nor the value of one.
+
+    ``-localbookie`` may have no value: the bookie of the configuration is meant in any case.
+    """
+    place = 0
+    while place < len(arguments) and arguments[place].startswith("-") and arguments[place] not in _HELP:
+        option, following = arguments[place], arguments[place + 1 : place + 2]
+        alone = option.lstrip("-") == "localbookie" and ":" not in "".join(following)
+        place += 1 if alone or "=" in option else 2
+    return place
+
+
+def _global_parser() -> argparse.ArgumentParser:
+    """Of the options before the command."""
+    parser = _Parser(add_help=False, allow_abbrev=False)
+    parser.add_argument("-conf", "--conf")
+    parser.add_argument("-localbookie", "--localbookie", nargs="?")
+    parser.add_argument("-ledgeridformat", "--ledgeridformat", choices=list(FORMAT_ID))
+    parser.add_argument("-entryformat", "--entryformat", choices=list(FORMAT_ENTRY))
+    return parser
 
 
 # ---- what a command is given -------------------------------------------------------------------------
@@ -115,7 +128,7 @@ def _context(options: Mapping[str, str], world: ShellWorld) -> ShellContext:
 
     return ShellContext(
         world, config, ClientConfig.load(*sources), local_bookie,
-        _choice(FORMAT_ID, options, "ledgeridformat", "long"), _choice(FORMAT_ENTRY, options, "entryformat", "string"),
+        FORMAT_ID[options.get("ledgeridformat", "long")], FORMAT_ENTRY[options.get("entryformat", "string")],
     )  # fmt: skip
 
 
@@ -133,14 +146,7 @@ def _settings(options: Mapping[str, str], world: ShellWorld) -> Iterator[Setting
 
 
 def _parse_id(options: Mapping[str, str]) -> Callable[[str], int]:
-    return _choice(PARSE_ID, options, "ledgeridformat", "long")
-
-
-def _choice(table: Mapping[str, T], options: Mapping[str, str], name: str, default: str) -> T:
-    value = options.get(name, default)
-    if value not in table:
-        raise UsageError(f"-{name} {value}: expected one of {', '.join(table)}")
-    return table[value]
+    return PARSE_ID[options.get("ledgeridformat", "long")]
 
 
 # ---- arguments of a command --------------------------------------------------------------------------

@@ -7,6 +7,7 @@ from twisted.web.resource import IResource, Resource
 from twisted.web.server import Request, Site
 
 from ..bookie.admin import IBookieAdmin
+from ..metrics import process_registry, render
 
 
 class TextPage(Resource):
@@ -28,7 +29,11 @@ class TextPage(Resource):
             request.setHeader(b"Allow", b"GET, HEAD")
             return errorPage(405, "Method Not Allowed", "This page can only be read.").render(request)
         request.setHeader(b"Content-Type", self._content_type.encode())
-        return self._text()
+        text = self._text()
+        if request.method == b"HEAD":  # with a body twisted.web writes a warning
+            request.setHeader(b"Content-Length", b"%d" % len(text))
+            return b""
+        return text
 
 
 class _Root(Resource):
@@ -39,9 +44,11 @@ class _Root(Resource):
 
 
 def make_site(admin: IBookieAdmin) -> Site:
-    """Make the site of one bookie: ``/metrics``, its metrics as text, and ``/heartbeat``."""
+    """Make the site of one bookie: ``/metrics``, its metrics and those of its process as text, and ``/heartbeat``."""
     root = _Root()
-    root.putChild(b"metrics", TextPage(admin.metrics, "text/plain; version=0.0.4; charset=utf-8"))
+    process = process_registry()
+    metrics = TextPage(lambda: admin.metrics() + render(process), "text/plain; version=0.0.4; charset=utf-8")
+    root.putChild(b"metrics", metrics)
     root.putChild(b"heartbeat", TextPage(lambda: b"OK\n"))
     site = Site(root)
     site.noisy = False

@@ -1,7 +1,9 @@
 """The HTTP server of a bookie."""
 
 from twisted.internet.testing import StringTransport
+from twisted.logger import ILogObserver, LogEvent, globalLogPublisher
 from twisted.trial.unittest import SynchronousTestCase
+from zope.interface import implementer
 
 from bookkeeper_twisted.http.site import make_site
 from bookkeeper_twisted.testing.admin import FakeBookieAdmin
@@ -29,8 +31,30 @@ class SiteTests(SynchronousTestCase):
     def test_metrics(self) -> None:
         """``/metrics`` is the text exposition."""
         status, head, body = self.get("/metrics")
-        self.assertEqual((status, body), (200, b"# TYPE bookie_WRITE_BYTES counter\nbookie_WRITE_BYTES 3\n"))
+        self.assertEqual(status, 200)
+        self.assertTrue(body.startswith(b"# TYPE bookie_WRITE_BYTES counter\nbookie_WRITE_BYTES 3\n"))
         self.assertIn(b"text/plain; version=0.0.4", head)
+
+    def test_process(self) -> None:
+        """``/metrics`` has what the process takes, under the names that prometheus_client gives it."""
+        body = self.get("/metrics")[2]
+        for name in (b"process_open_fds", b"process_resident_memory_bytes", b"process_cpu_seconds_total"):
+            self.assertRegex(body, rb"\n# TYPE %s (gauge|counter)\n%s [0-9.e+]+\n" % (name, name))
+
+    def test_head(self) -> None:
+        """HEAD has the head of GET and no body, and is not worth a warning in the log."""
+        messages: list[LogEvent] = []
+
+        @implementer(ILogObserver)
+        def observe(event: LogEvent) -> None:
+            messages.append(event)
+
+        globalLogPublisher.addObserver(observe)
+        self.addCleanup(globalLogPublisher.removeObserver, observe)
+        status, head, body = self.get("/heartbeat", "HEAD")
+        self.assertEqual((status, body), (200, b""))
+        self.assertIn(b"Content-Length: 3", head)
+        self.assertEqual(messages, [])
 
     def test_not_found(self) -> None:
         """Other paths are not found."""
