@@ -183,6 +183,8 @@ class ConnectionMetrics:
         instruments.gauge(prefix + "writes", lambda: replies.count, "counter")
         self.accepted = instruments.counter("bookie_connections_accepted")
         self.refused = instruments.counter("bookie_connections_refused")
+        self.evicted = instruments.counter("bookie_connections_evicted")
+        self.timed_out = instruments.counter("bookie_connections_timed_out")
         self.broken = instruments.counter("bookie_connections_broken")
         self.active = instruments.counter("bookie_connections_active")
         self.pending_bytes = instruments.counter("bookie_connections_pending_bytes")

@@ -1,5 +1,6 @@
 """``twistd bookie``: from the command line to the service that runs.  Only here the global reactor comes in."""
 
+import resource
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -16,12 +17,23 @@ __all__ = ["Options", "makeService"]
 
 _log = Logger()
 
+Limit = Callable[[int], tuple[int, int]]
+SetLimit = Callable[[int, tuple[int, int]], object]
+
 
 def makeService(options: Options) -> IService:
     """The service of the bookies that the options describe, in this process and its reactor."""
     from twisted.internet import reactor
 
+    allow_files()
     return bookies_service(reactor, options, ExitStatus(reactor).fail)
+
+
+def allow_files(limit: Limit = resource.getrlimit, set_limit: SetLimit = resource.setrlimit) -> None:
+    """Raises the limit of open files, which many systems set to 1024, as far as this process may."""
+    soft, hard = limit(resource.RLIMIT_NOFILE)
+    if soft != hard:
+        set_limit(resource.RLIMIT_NOFILE, (hard, hard))
 
 
 def bookies_service(reactor: Any, options: Options, fail: Callable[[], None]) -> Bookies:

@@ -37,6 +37,11 @@ class ServerDecoder:
         self._limit = max_frame_size
         self._buffer = FrameBuffer(max_frame_size)
 
+    @property
+    def incomplete(self) -> bool:
+        """Whether a frame has begun and is not complete."""
+        return len(self._buffer) > 0
+
     def receive(self, chunk: bytes) -> list[object]:
         """:returns: runs, messages and refusals that are complete, in order; none after an error."""
         items: list[object] = []

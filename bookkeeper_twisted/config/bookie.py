@@ -43,7 +43,13 @@ class BookieConfig(MetadataConfig):
         "bookieAuthProviderFactoryClass", "", TEXT, "plugin that authenticates clients; empty: none has to", java="none"
     )
     max_connections: int = setting(
-        "maxConnections", 1000, integer(1), "connections served at a time; further ones are closed", java="none"
+        "maxConnections", 10000, integer(1), "connections served at a time; beyond that the idlest goes for a new one",
+        java="none",
+    )  # fmt: skip
+    frame_timeout_sec: float = setting(
+        "frameTimeoutSec", 60.0, decimal(0.001),
+        "how long a connection may take for its first frame, and for the rest of one that has begun", unit="s",
+        java="none",
     )
 
     # -- directories --

@@ -1,10 +1,12 @@
 """A bookie on the real world: real files, real addresses, the metadata driver that its URI names."""
 
+import resource
 from collections.abc import Callable
 from typing import Any
 
 import attrs
 from twisted.internet.interfaces import IProtocolFactory
+from twisted.logger import Logger
 from twisted.python.failure import Failure
 
 from ..bookie.admin import IBookieAdmin
@@ -13,6 +15,11 @@ from ..config.bookie import BookieConfig
 from ..metadata.drivers import create_driver, options_of
 from ..storage.filesystem import RealFileSystem
 from .local_host import local_host, resolve_addresses
+
+_OTHER_FILES = 512
+"""Open files that are no connections of clients: logs, journals, indexes, metadata, the HTTP server."""
+
+_log = Logger()
 
 
 def make_bookie(
@@ -24,13 +31,26 @@ def make_bookie(
     :raises ConfigError: the address cannot be had.
     :raises bookkeeper_twisted.errors.InvalidMetadataUriError: no driver takes the URI.
     """
-    config = resolve_addresses(config)
+    config = _with_descriptors(resolve_addresses(config))
     options = attrs.evolve(options_of(config), create=True)
     driver = create_driver(reactor, config.metadata_service_uri, options)
     return BookieService(
         reactor, config, driver, RealFileSystem(),
         local_host=local_host(config), make_site=_make_site, on_failure=on_failure,
     )  # fmt: skip
+
+
+def _with_descriptors(config: BookieConfig) -> BookieConfig:
+    """The configuration with no more connections than this process may have files open."""
+    limit = resource.getrlimit(resource.RLIMIT_NOFILE)[0]
+    if limit >= config.max_connections + _OTHER_FILES:
+        return config
+    most = max(1, limit - _OTHER_FILES)
+    _log.warn(
+        "{most} connections at most, not maxConnections = {wanted}: the limit of open files is {limit}",
+        most=most, wanted=config.max_connections, limit=limit,
+    )  # fmt: skip
+    return attrs.evolve(config, max_connections=most)
 
 
 def _make_site(admin: IBookieAdmin) -> IProtocolFactory:

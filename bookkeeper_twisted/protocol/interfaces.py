@@ -43,6 +43,8 @@ class IServerConnection(Interface):
 class IRequestSession(Interface):
     """Answers the requests of one connection."""
 
+    busy: bool = Attribute("Whether requests are under way.")
+
     def received(items: Sequence[Any]) -> None:
         """Takes the runs and messages of one chunk, in order; the outbox is flushed behind it."""
 

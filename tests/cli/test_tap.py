@@ -1,5 +1,6 @@
 """From the command line to the service, and the plugin that names it."""
 
+import resource
 from pathlib import Path
 from typing import Any
 
@@ -33,6 +34,13 @@ class BookiesServiceTests(SynchronousTestCase):
         service = self._service(options)
         self.assertTrue(verifyObject(IService, service))
         self.assertFalse(Path(options["data"]).exists())
+
+    def test_open_files(self) -> None:
+        """The limit of open files is raised to what this process may have, once."""
+        limits: list[tuple[int, tuple[int, int]]] = []
+        tap.allow_files(lambda number: (1024, 4096), lambda number, both: limits.append((number, both)))
+        tap.allow_files(lambda number: (4096, 4096), lambda number, both: limits.append((number, both)))
+        self.assertEqual(limits, [(resource.RLIMIT_NOFILE, (4096, 4096))])
 
     def test_unknown_metadata(self) -> None:
         """A metadata store that no driver takes ends the process with one line."""

@@ -1,6 +1,9 @@
 """A bookie on the real world, as far as it goes without starting one."""
 
+import resource
+
 from twisted.internet.testing import MemoryReactorClock
+from twisted.logger import capturedLogs, formatEvent
 from twisted.trial.unittest import SynchronousTestCase
 
 from bookkeeper_twisted.bookie.lifecycle.service import BookieService
@@ -17,6 +20,14 @@ class MakeBookieTests(SynchronousTestCase):
         bookie = make_bookie(MemoryReactorClock(), BookieConfig(metadata_service_uri="memory:", allow_loopback=True))
         self.assertIsInstance(bookie, BookieService)
         self.assertEqual(bookie.port, 0)
+
+    def test_descriptors(self) -> None:
+        """There are no more connections than files may be open, less some for files."""
+        limit = resource.getrlimit(resource.RLIMIT_NOFILE)[0]
+        with capturedLogs() as events:
+            many = BookieConfig(max_connections=limit, metadata_service_uri="memory:", allow_loopback=True)
+            make_bookie(MemoryReactorClock(), many)
+        self.assertIn(f"{limit - 512} connections at most", formatEvent(events[0]))
 
     def test_unknown_metadata(self) -> None:
         """A URI that no driver takes is refused."""

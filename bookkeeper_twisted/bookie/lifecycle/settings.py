@@ -116,7 +116,11 @@ def engine_options(config: BookieConfig) -> EngineOptions:
             max_adds_in_progress=config.max_adds_in_progress_limit,
             max_reads_in_progress=config.max_reads_in_progress_limit,
         ),
-        server=ServerLimits(max_frame_size=config.netty_max_frame_size_bytes, max_connections=config.max_connections),
+        server=ServerLimits(
+            max_frame_size=config.netty_max_frame_size_bytes,
+            max_connections=config.max_connections,
+            frame_timeout=config.frame_timeout_sec,
+        ),
         tcp_no_delay=config.server_tcp_no_delay,
         authentication=authentication_provider(
             config.bookie_auth_provider_factory_class, "bookieAuthProviderFactoryClass",

@@ -52,6 +52,10 @@ class AuthenticatingSession:
         self._making: Deferred[bytes] | None = None
         connection.enter(ConnectionState.AUTHENTICATING)
 
+    @property
+    def busy(self) -> bool:
+        return self._making is not None or self._session.busy
+
     def received(self, items: Sequence[Any]) -> None:
         if self._making is None and self._exchange.complete:
             self._session.received(items)

@@ -43,6 +43,10 @@ class RequestSession:
 
     # -- the connection's side --
 
+    @property
+    def busy(self) -> bool:
+        return bool(self._backlog or self._adds or self._reads or self.loading)
+
     def received(self, items: Sequence[Any]) -> None:
         self._backlog.extend(items)
         self.pump()

@@ -1,6 +1,7 @@
 """A bookie's side of a connection: chunks to requests, replies to one write a batch."""
 
 from collections.abc import Callable, Sequence
+from operator import itemgetter
 
 import attrs
 from twisted.internet.defer import Deferred
@@ -10,6 +11,7 @@ from twisted.logger import Logger
 from twisted.python.failure import Failure
 from zope.interface import implementer
 
+from ...attended_time import AttendedTime
 from ...codec.connection import ServerDecoder
 from ...metrics import ConnectionMetrics
 from ..connection_state import ConnectionState, following
@@ -19,6 +21,12 @@ from .outbox import Outbox
 SECONDS_TO_CLOSE = 5.0
 """How long a peer that broke the protocol may take to read the replies it has earned."""
 
+SECONDS_IN_USE = 1.0
+"""How long a peer is safe after it was last heard: from newcomers, where there are too many connections."""
+
+_SWEEPS = 4
+"""Looks for late frames in the time that one may take."""
+
 _ENDING = (ConnectionState.CLOSING, ConnectionState.CLOSED)
 
 
@@ -27,7 +35,8 @@ class ServerLimits:
     """Limits of connections (S11).
 
     :ivar max_frame_size: of a request, length field included.
-    :ivar max_connections: further ones are closed at once.
+    :ivar max_connections: beyond this the idlest goes for a new one.
+    :ivar frame_timeout: seconds for the first frame of a connection, and for the rest of one that has begun.
     :ivar unsent_bytes: replies queued beyond this stop the making of replies.
     :ivar pending_bytes: replies of all connections that are being made or that peers have not taken; beyond
         this, replies are small.
@@ -36,7 +45,8 @@ class ServerLimits:
     """
 
     max_frame_size: int = 5 * 1024 * 1024
-    max_connections: int = 1000
+    max_connections: int = 10_000
+    frame_timeout: float = 60.0
     unsent_bytes: int = 512 * 1024
     pending_bytes: int = 64 * 1024 * 1024
     small_reply: int = 64 * 1024
@@ -45,7 +55,11 @@ class ServerLimits:
 
 @implementer(IServerConnection, IPushProducer)
 class ServerConnection(Protocol):
-    """One peer.  The transport sees it as the producer of replies, and pauses it when it is full."""
+    """One peer.  The transport sees it as the producer of replies, and pauses it when it is full.
+
+    :ivar heard_at: when something was received last.
+    :ivar expecting_since: since when its first frame, or the rest of one, is expected; None between frames.
+    """
 
     _log = Logger()
 
@@ -64,6 +78,8 @@ class ServerConnection(Protocol):
         self._paused = False
         self._held = False
         self._closing: IDelayedCall | None = None
+        self.heard_at = factory.clock.seconds()
+        self.expecting_since: float | None = self.heard_at
 
     # -- the transport's side --
 
@@ -83,7 +99,13 @@ class ServerConnection(Protocol):
     def dataReceived(self, data: bytes) -> None:
         if self._session is None or self.state in _ENDING:
             return
+        self.heard_at = self._factory.clock.seconds()
         items = self._decoder.receive(data)
+        if self._decoder.incomplete:
+            if items or self.expecting_since is None:
+                self.expecting_since = self.heard_at
+        elif items and self.state is ConnectionState.READY:  # who authenticates may take no longer than for a frame
+            self.expecting_since = None
         if items:
             self._session.received(items)
             self._factory.outbox.flush()
@@ -155,6 +177,17 @@ class ServerConnection(Protocol):
             self.closed = True
             self.enter(ConnectionState.CLOSED)
 
+    def is_late(self, latest: float) -> bool:
+        """Whether it began before ``latest`` to be expected to send a frame, and could send."""
+        return not self._held and self.expecting_since is not None and self.expecting_since <= latest
+
+    @property
+    def idle_for(self) -> float | None:
+        """Seconds since something was received; None if requests of it are under way."""
+        if self.closed or (self._session is not None and self._session.busy):
+            return None
+        return self._factory.clock.seconds() - self.heard_at
+
     # -- the session's side --
 
     @property
@@ -169,6 +202,8 @@ class ServerConnection(Protocol):
         self._factory.count_pending(n_bytes)
 
     def hold(self, held: bool) -> None:
+        if self._held and not held and self.expecting_since is not None:
+            self.expecting_since = self._factory.clock.seconds()  # it could not send meanwhile
         self._held = held
         if self.state in _ENDING:
             return
@@ -245,14 +280,16 @@ class BookieServerFactory(ServerFactory):
         self.stopping = False
         self._refusing = False
         self._ended: Deferred[None] | None = None
+        self._time = AttendedTime(clock.seconds)
+        self._sweep_call: IDelayedCall | None = None
 
     def buildProtocol(self, addr: IAddress | None) -> ServerConnection:
         host = getattr(addr, "host", None)
         return self.protocol(self, f"{host}:{getattr(addr, 'port', 0)}" if host else str(addr))
 
     def admit(self, connection: ServerConnection) -> bool:
-        """Whether one more connection fits."""
-        if len(self._connections) >= self.limits.max_connections:
+        """Whether one more connection fits; if need be, the idlest goes for it."""
+        if len(self._connections) >= self.limits.max_connections and not self._evict():
             self.metrics.refused.value += 1
             if not self._refusing:  # once per episode: a storm must not fill the log
                 self._refusing = True
@@ -262,11 +299,63 @@ class BookieServerFactory(ServerFactory):
         self._connections[connection] = None
         self.metrics.accepted.value += 1
         self.metrics.active.value += 1
+        if self._sweep_call is None and not self.stopping:
+            self._sweep_later()
         return True
+
+    def _evict(self) -> bool:
+        """Drops the connection that was idle longest, one that never completed a frame before all others.
+
+        :returns: False if all are in use.
+        """
+        idle = [
+            (connection.expecting_since is None, -seconds, connection)
+            for connection in self._connections
+            if (seconds := connection.idle_for) is not None and seconds >= SECONDS_IN_USE
+        ]
+        if not idle:
+            return False
+        self.metrics.evicted.value += 1
+        self._drop(min(idle, key=itemgetter(0, 1))[2])
+        return True
+
+    def _drop(self, connection: ServerConnection) -> None:
+        """Ends a connection that counts no more from now on."""
+        del self._connections[connection]
+        connection.abort()
+
+    def _sweep_later(self) -> None:
+        delay = self.limits.frame_timeout / _SWEEPS
+        self._time.scheduled(delay)
+        self._sweep_call = self.clock.callLater(delay, self._sweep)
+
+    def _sweep(self) -> None:
+        """Drops connections that take too long for a frame; none if it comes late: what they sent is not read yet."""
+        self._sweep_call = None
+        if not self._time.arrived():
+            latest = self.clock.seconds() - self.limits.frame_timeout
+            late = [connection for connection in self._connections if connection.is_late(latest)]
+            for connection in late:
+                self._drop(connection)
+            if late:
+                self.metrics.timed_out.value += len(late)
+                self._log.info(
+                    "{n} connections dropped: no complete frame in {seconds:g} s, {peer} among them",
+                    n=len(late), seconds=self.limits.frame_timeout, peer=late[0].peer,
+                )  # fmt: skip
+        if self._connections and not self.stopping:
+            self._sweep_later()
+
+    def _stop_sweeping(self) -> None:
+        if self._sweep_call is not None:
+            self._sweep_call.cancel()
+            self._sweep_call = None
 
     def left(self, connection: ServerConnection) -> None:
         """A connection is gone."""
-        del self._connections[connection]
+        self._connections.pop(connection, None)
+        if not self._connections:
+            self._stop_sweeping()
         self.metrics.active.value -= 1
         if not self._connections and self._ended is not None and not self._ended.called:
             self._ended.callback(None)
@@ -282,6 +371,7 @@ class BookieServerFactory(ServerFactory):
     def hold_all(self) -> None:
         """Stops taking requests, for good."""
         self.stopping = True
+        self._stop_sweeping()
         for connection in self._connections:
             connection.hold(True)
 

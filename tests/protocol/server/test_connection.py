@@ -18,6 +18,7 @@ from bookkeeper_twisted.instruments import Instruments
 from bookkeeper_twisted.metrics import ConnectionMetrics
 from bookkeeper_twisted.protocol.interfaces import IGatheringTransport, IRequestSession, IServerConnection
 from bookkeeper_twisted.protocol.server.connection import (
+    SECONDS_IN_USE,
     SECONDS_TO_CLOSE,
     BookieServerFactory,
     ServerConnection,
@@ -32,6 +33,7 @@ class _Session:
 
     def __init__(self, connection: IServerConnection) -> None:
         self.connection = connection
+        self.busy = False
         self.items: list[Any] = []
         self.events: list[str] = []
 
@@ -258,10 +260,79 @@ class ReplyTests(ServerTestCase):
 class FactoryTests(ServerTestCase):
     """All connections together."""
 
-    limits = ServerLimits(max_connections=2)
+    limits = ServerLimits(max_connections=2, frame_timeout=20.0)
+
+    def _heard(self, pair: "tuple[ServerConnection, _Transport]") -> None:
+        """A whole frame arrives."""
+        pair[0].dataReceived(v2.encode_reads(1, [0]))
+
+    def test_the_idlest_goes(self) -> None:
+        """S11: where there are too many, one that never completed a frame goes for a newcomer, then the one that was
+        idle longest; not one that was just heard, nor one with requests under way."""
+        talks, herd = self.connect(), self.connect()
+        self._heard(talks)
+        self.clock.advance(SECONDS_IN_USE)
+        third = self.connect()
+        self.assertEqual([t.aborted for _, t in (talks, herd, third)], [False, True, False])
+        self._heard(third)
+        self.clock.advance(SECONDS_IN_USE)
+        fourth = self.connect()
+        self.assertEqual([t.aborted for _, t in (talks, third, fourth)], [True, False, False])
+        self._heard(fourth)
+        self.clock.advance(SECONDS_IN_USE)
+        for session in self.sessions:
+            session.busy = True
+        self.assertTrue(self.connect()[1].aborted)
+        self.assertEqual((self.metrics.evicted.value, self.metrics.refused.value), (2, 1))
+
+    def _wait(self, seconds: int) -> None:
+        self.clock.pump([1.0] * seconds)
+
+    def test_no_frame(self) -> None:
+        """A connection that never completes a frame is dropped in time, and so is one with half a frame; one between
+        frames may be silent."""
+        silent, half = self.connect(), self.connect()
+        self._heard(half)
+        self._wait(15)
+        half[0].dataReceived(v2.encode_reads(1, [0])[:-1])
+        self._wait(10)
+        self.assertEqual([t.aborted for _, t in (silent, half)], [True, False])
+        self._wait(15)
+        self.assertTrue(half[1].aborted)
+        self.assertEqual(self.metrics.timed_out.value, 2)
+        for connection, _ in (silent, half):
+            connection.connectionLost(Failure(ConnectionDone()))
+        idle = self.connect()
+        self._heard(idle)
+        self._wait(100)
+        self.assertFalse(idle[1].aborted)
+
+    def test_slow_frame_that_is_held(self) -> None:
+        """The time in which the bookie does not read a connection is not the peer's."""
+        connection, transport = self.connect()
+        connection.dataReceived(b"\0")
+        connection.hold(True)
+        self._wait(60)
+        connection.hold(False)
+        self._wait(15)
+        self.assertFalse(transport.aborted)
+        self._wait(15)
+        self.assertTrue(transport.aborted)
+
+    def test_held_up(self) -> None:
+        """A look that comes late, because the process was held up, drops nobody: what they sent is not read yet."""
+        transport = self.connect()[1]
+        self.clock.advance(100)
+        self.assertFalse(transport.aborted)
+
+    def test_no_timer(self) -> None:
+        """There is no timer without connections."""
+        connection, _ = self.connect()
+        connection.connectionLost(Failure(ConnectionDone()))
+        self.assertEqual(self.clock.getDelayedCalls(), [])
 
     def test_limit(self) -> None:
-        """S11: connections beyond the limit are dropped, until others have gone."""
+        """S11: connections beyond the limit are dropped while all others are in use, until some have gone."""
         first, _ = self.connect()
         self.connect()
         refused, transport = self.connect()
