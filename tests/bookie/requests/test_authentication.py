@@ -91,9 +91,10 @@ class ExchangeTests(SynchronousTestCase):
         self.assertEqual(self.peer.replies(), add_replies(run(1, 0), Status.EOK))
 
     def test_peer_that_left(self) -> None:
-        """A peer that leaves meanwhile is forgotten, its requests with it."""
+        """A peer that leaves meanwhile is forgotten, its requests with it, and its token is no longer made."""
         self.peer.send(_auth(2, CONTINUE) + adds(run(1, 0)))
         self.peer.leave()
+        self.assertTrue(self.wait.called)
         self.assertIs(self.state(), ConnectionState.CLOSED)
         self.rig.drain()
         self.assertEqual(self.rig.storage.pending_entries(), 0)
