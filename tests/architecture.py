@@ -12,6 +12,7 @@ import sys
 from collections.abc import Iterable, Iterator, Mapping
 from functools import cache
 from pathlib import Path
+from typing import NamedTuple
 
 Tree = Mapping[str, str]
 Circles = frozenset[frozenset[str]]
@@ -125,7 +126,7 @@ def imports_point_down(tree: Tree) -> Iterator[str]:
         if allowed is None:
             yield f"{path}: the import table has no row for it"
             continue
-        for name in _imported(path, module):
+        for name in module.imports:
             if not name.startswith(PACKAGE + "."):
                 continue
             ours = name.removeprefix(PACKAGE + ".")
@@ -158,10 +159,10 @@ def _differences(circles: Iterable[frozenset[str]], known: Circles) -> Iterator[
 def _graph(tree: Tree) -> dict[str, set[str]]:
     """The modules that each module of the package imports; names without the package's."""
     prefix = PACKAGE + "."
-    modules = {_name_of(path).removeprefix(prefix): (path, module) for path, module in _modules(tree)}
+    modules = {_name_of(path).removeprefix(prefix): module for path, module in _modules(tree)}
     graph: dict[str, set[str]] = {}
-    for name, (path, module) in modules.items():
-        imported = (found.removeprefix(prefix) for found in _imported(path, module))
+    for name, module in modules.items():
+        imported = (found.removeprefix(prefix) for found in module.imports)
         named = {found if found in modules else found.rpartition(".")[0] for found in imported}
         graph[name] = (named & modules.keys()) - {name}
     return graph
@@ -204,7 +205,7 @@ def libraries_stay_in_their_layer(tree: Tree) -> Iterator[str]:
     """A package imports of others only what its row allows."""
     for path, module in _modules(tree):
         allowed = OUTSIDE.get(_unit(path), frozenset())
-        for name in _imported(path, module):
+        for name in module.imports:
             top = name.partition(".")[0]
             if top not in allowed and top not in sys.stdlib_module_names and top != PACKAGE:
                 yield f"{path}: imports {name}"
@@ -215,14 +216,12 @@ def the_world_comes_through_doors(tree: Tree) -> Iterator[str]:
     for path, module in _modules(tree):
         here = path.removeprefix(PACKAGE + "/")
         allowed = frozenset().union(*(names for door, names in DOORS.items() if here.startswith(door)))
-        for name in _imported(path, module):
+        for name in module.imports:
             for world in WORLD - allowed:
                 if name == world or name.startswith(world + "."):
                     yield f"{path}: imports {name}"
         if "cli/" not in path:
-            for node in ast.walk(module):
-                if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "open":
-                    yield f"{path}:{node.lineno}: opens a file"
+            yield from (f"{path}:{line}: opens a file" for line in module.opens)
 
 
 def modules_are_short(tree: Tree) -> Iterator[str]:
@@ -236,20 +235,18 @@ def modules_are_short(tree: Tree) -> Iterator[str]:
 def functions_are_short(tree: Tree) -> Iterator[str]:
     """No function is longer than 50 lines."""
     for path, text in tree.items():
-        for node in ast.walk(parsed(text)):
-            if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
-                lines = (node.end_lineno or node.lineno) - node.lineno + 1
-                if lines > MAX_FUNCTION_LINES:
-                    yield f"{path}:{node.lineno}: {node.name} has {lines} lines"
+        for line, name, lines in _facts(path, text).functions:
+            if lines > MAX_FUNCTION_LINES:
+                yield f"{path}:{line}: {name} has {lines} lines"
 
 
 def modules_have_tests(tree: Tree) -> Iterator[str]:
     """Each module is reached, over imports, from a test below ``tests/<room>/``; interfaces have nothing to test."""
-    imports = {_name_of(path): set(_imported(path, module)) for path, module in _modules(tree)}
+    imports = {_name_of(path): set(module.imports) for path, module in _modules(tree)}
     tested: dict[str, set[str]] = {}
     for path, text in tree.items():
         if path.startswith("tests/"):
-            tested.setdefault(_room_of_tests(path), set()).update(_imported(path, parsed(text)))
+            tested.setdefault(_room_of_tests(path), set()).update(_facts(path, text).imports)
     reached = {room: _closure(tested.get(room, set()) | tested.get("", set()), imports) for room in OURS}
     for path, _ in _modules(tree):
         if path.rpartition("/")[2] in ("__init__.py", "__main__.py", "interfaces.py"):
@@ -264,34 +261,59 @@ def public_names_are_documented(tree: Tree) -> Iterator[str]:
     A class that is nothing but fields may leave it to its module.
     """
     for path, text in tree.items():
-        module = parsed(text)
-        if module.body and not ast.get_docstring(module):
-            yield f"{path}: no docstring"
-        for node in _tests(module) if path.startswith("tests/") else _public(path, module):
-            if not ast.get_docstring(node):
-                yield f"{path}:{node.lineno}: {node.name} has no docstring"
+        yield from _facts(path, text).undocumented
 
 
 def package_roots_hold_no_code(tree: Tree) -> Iterator[str]:
     """``__init__.py`` is a docstring, imports and plain names."""
     for path, module in _modules(tree):
         if path.endswith("__init__.py"):
-            for node in module.body:
-                if not isinstance(node, ast.Expr | ast.Import | ast.ImportFrom | ast.Assign | ast.AnnAssign):
-                    yield f"{path}:{node.lineno}: code in a package root"
+            yield from (f"{path}:{line}: code in a package root" for line in module.code)
 
 
-def _modules(tree: Tree) -> Iterator[tuple[str, ast.Module]]:
-    """The modules of the package, generated code left out."""
-    for path, text in tree.items():
-        if path.startswith(PACKAGE + "/") and "/_pb/" not in path:
-            yield path, parsed(text)
+class Facts(NamedTuple):
+    """What the rules ask of a module; syntax trees are not kept, they are millions of objects.
+
+    ``imports`` are absolute names, at any depth; ``functions`` line, name and length of each; ``undocumented``
+    sentences; ``opens`` lines that open a file; ``code`` lines at the top that are neither imports nor plain names.
+    """
+
+    imports: tuple[str, ...]
+    functions: tuple[tuple[int, str, int], ...]
+    undocumented: tuple[str, ...]
+    opens: tuple[int, ...]
+    code: tuple[int, ...]
 
 
 @cache
-def parsed(text: str) -> ast.Module:
-    """The syntax tree of a module, made once for all rules."""
-    return ast.parse(text)
+def _facts(path: str, text: str) -> Facts:
+    module = ast.parse(text)
+    nodes = list(ast.walk(module))
+    functions = [node for node in nodes if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)]
+    calls = [node for node in nodes if isinstance(node, ast.Call)]
+    plain = ast.Expr | ast.Import | ast.ImportFrom | ast.Assign | ast.AnnAssign
+    return Facts(
+        tuple(_imported(path, nodes)),
+        tuple((f.lineno, f.name, (f.end_lineno or f.lineno) - f.lineno + 1) for f in functions),
+        tuple(_undocumented(path, module)),
+        tuple(call.lineno for call in calls if isinstance(call.func, ast.Name) and call.func.id == "open"),
+        tuple(node.lineno for node in module.body if not isinstance(node, plain)),
+    )
+
+
+def _undocumented(path: str, module: ast.Module) -> Iterator[str]:
+    if module.body and not ast.get_docstring(module):
+        yield f"{path}: no docstring"
+    for node in _tests(module) if path.startswith("tests/") else _public(path, module):
+        if not ast.get_docstring(node):
+            yield f"{path}:{node.lineno}: {node.name} has no docstring"
+
+
+def _modules(tree: Tree) -> Iterator[tuple[str, Facts]]:
+    """The modules of the package, generated code left out."""
+    for path, text in tree.items():
+        if path.startswith(PACKAGE + "/") and "/_pb/" not in path:
+            yield path, _facts(path, text)
 
 
 def _name_of(path: str) -> str:
@@ -324,12 +346,12 @@ def _unit(path: str) -> str:
     return first if slash else first.removesuffix(".py").replace("__init__", "")
 
 
-def _imported(path: str, module: ast.Module) -> Iterator[str]:
+def _imported(path: str, nodes: Iterable[ast.AST]) -> Iterator[str]:
     """Absolute names of everything a module imports, at any depth."""
     package = path.removesuffix(".py").removesuffix("/__init__").split("/")
     if not path.endswith("__init__.py"):
         package.pop()
-    for node in ast.walk(module):
+    for node in nodes:
         if isinstance(node, ast.Import):
             yield from (alias.name for alias in node.names)
         elif isinstance(node, ast.ImportFrom):

@@ -21,11 +21,6 @@ class RepositoryTests(SynchronousTestCase):
     longMessage = False
     tree = architecture.read_tree(Path(__file__).parent.parent)
 
-    @classmethod
-    def tearDownClass(cls) -> None:
-        """Free the syntax trees: millions of objects would slow down every collection of garbage that follows."""
-        architecture.parsed.cache_clear()
-
     def _keeps(self, rule: Callable[[Tree], Iterator[str]]) -> None:
         broken = list(rule(self.tree))
         self.assertFalse(broken, "\n".join(["", *broken]))
