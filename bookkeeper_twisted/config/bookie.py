@@ -128,6 +128,10 @@ class BookieConfig(MetadataConfig):
     )
 
     # -- entry logs, caches --
+    ledger_storage_class: str = setting(
+        "ledgerStorageClass", "", TEXT, "plugin that keeps entries; empty, and Apache's three: entry logs and an index",
+        java="org.apache.bookkeeper.bookie.SortedLedgerStorage",
+    )  # fmt: skip
     flush_interval: int = setting("flushInterval", 10000, integer(1), "longest time between checkpoints", unit="ms")
     log_size_limit: int = setting(
         "logSizeLimit", 1 << 30, integer(1, 1 << 30), "size at which an entry log is full", unit="bytes"

@@ -55,7 +55,7 @@ UNUSED_KEYS = frozenset(
     journalAdaptiveGroupWrites journalBufferedEntriesThreshold journalBufferedWritesThreshold
     journalChannelProvider journalFlushWhenQueueEmpty journalFormatVersionToWrite journalRemoveFromPageCache
     journalWriteBufferSizeKB ledgerManagerFactoryClass ledgerManagerType ledgerMetadataVersion
-    ledgerStorageClass limitStatsLogging localConsistencyCheckOnStartup lostBookieRecoveryDelay
+    limitStatsLogging localConsistencyCheckOnStartup lostBookieRecoveryDelay
     maximumNumberOfActiveEntryLogs
     maxOperationNumbersInSingleRocksdbWriteBatch
     minUsableSizeForHighPriorityWrites minUsableSizeForIndexFileCreation

@@ -1,6 +1,7 @@
 """The seams of the engine.  Each has a real and a simulated provider and one contract suite."""
 
 from collections.abc import Callable, Collection, Iterator, Sequence
+from typing import Any
 
 import attrs
 from zope.interface import Attribute, Interface
@@ -291,6 +292,26 @@ class ILedgerStorage(Interface):
 
     A ledger belongs to directory ``ledger_id mod n`` (as in Java's DbLedgerStorage).
     """
+
+    directories: Sequence[Any] = Attribute(
+        "The directories whose entry logs the bookie collects and compacts; empty if the storage does so itself."
+    )
+
+    # -- counts, for metrics; any thread --
+
+    write_cache_hits: int = Attribute("Answers of cached() from the write caches so far.")
+    read_cache_hits: int = Attribute("Answers of cached() from the read cache so far.")
+    cache_misses: int = Attribute("Calls of cached() that found nothing so far.")
+    resident_hits: int = Attribute("Answers of resident() so far.")
+
+    def pending_entries() -> int:
+        """Entries in the active write cache."""
+
+    def read_cache_bytes() -> int:
+        """Bytes in the read cache."""
+
+    def ledger_count() -> int:
+        """How many ledgers are known."""
 
     # -- reactor: memory only --
 

@@ -9,9 +9,20 @@ from collections.abc import Callable, Mapping, Sequence
 import attrs
 from zope.interface import implementer
 
+from ..bookie.lifecycle.storages import ILedgerStorageFactory
 from ..errors import StorageError
 from ..model import EntryRun, MixedRun
-from ..storage.interfaces import ICheckpoint, ILedgerStorage, JournalPosition, LedgerRow, Scattered
+from ..storage.checkpoint import PersistMarks
+from ..storage.interfaces import (
+    ICheckpoint,
+    IFileSystem,
+    ILedgerStorage,
+    IndexFactory,
+    JournalPosition,
+    LedgerRow,
+    Scattered,
+)
+from ..storage.ledger_storage import StorageSettings
 
 Entries = dict[int, dict[int, bytes]]
 """Ledger id to entry id to the bytes of an entry."""
@@ -35,10 +46,17 @@ class MemoryLedgerStorage:
     """See :class:`~bookkeeper_twisted.storage.interfaces.ILedgerStorage`.
 
     :param limit: bytes of the write cache at which it is full.
+    :param persist_marks: called with the marks of each checkpoint that was written.
     :ivar fail_write: called when a checkpoint writes; what it raises fails the write.
     """
 
-    def __init__(self, stored: StoredLedgers | None = None, limit: int = 1 << 20) -> None:
+    directories = ()
+
+    def __init__(
+        self, stored: StoredLedgers | None = None, limit: int = 1 << 20,
+        persist_marks: PersistMarks = lambda marks: None,
+    ) -> None:  # fmt: skip
+        self.write_cache_hits = self.read_cache_hits = self.cache_misses = self.resident_hits = 0
         self.stored = StoredLedgers() if stored is None else stored
         self.fail_write: Callable[[], None] = lambda: None
         self._rows = {row.ledger_id: row for row in self.stored.rows.values() if not row.forgotten_at}
@@ -47,6 +65,7 @@ class MemoryLedgerStorage:
         self._flushing: Entries = {}
         self._deleted: set[int] = set()
         self._limit = limit
+        self.persist_marks = persist_marks
         self._checkpoint: _Checkpoint | None = None
 
     # -- reactor --
@@ -87,7 +106,11 @@ class MemoryLedgerStorage:
             self.add(part)
 
     def cached(self, ledger_id: int, entry_id: int) -> EntryRun | None:
-        return _run({**self._flushing.get(ledger_id, {}), **self._active.get(ledger_id, {})}, ledger_id, entry_id)
+        in_memory = {**self._flushing.get(ledger_id, {}), **self._active.get(ledger_id, {})}
+        found = _run(in_memory, ledger_id, entry_id)
+        self.write_cache_hits += found is not None
+        self.cache_misses += found is None
+        return found
 
     def resident(self, ledger_id: int, entry_id: int, max_count: int, max_bytes: int) -> EntryRun | None:
         return None
@@ -108,6 +131,15 @@ class MemoryLedgerStorage:
 
     def pending_bytes(self) -> int:
         return sum(len(entry) for entries in self._active.values() for entry in entries.values())
+
+    def pending_entries(self) -> int:
+        return sum(map(len, self._active.values()))
+
+    def read_cache_bytes(self) -> int:
+        return 0
+
+    def ledger_count(self) -> int:
+        return len(self._rows)
 
     def is_full(self) -> bool:
         return self.pending_bytes() >= self._limit
@@ -162,6 +194,27 @@ class MemoryLedgerStorage:
         """Nothing to close."""
 
 
+@implementer(ILedgerStorageFactory)
+@attrs.define
+class MemoryStorageFactory:
+    """Opens storages of dictionaries over one :class:`StoredLedgers`.
+
+    :ivar opened: so far.
+    """
+
+    names: frozenset[str] = frozenset({"memory"})
+    stored: StoredLedgers = attrs.field(factory=StoredLedgers)
+    opened: list[MemoryLedgerStorage] = attrs.field(factory=list)
+
+    def open(
+        self, fs: IFileSystem, ledger_dirs: Sequence[str], index_dirs: Sequence[str], settings: StorageSettings,
+        make_index: IndexFactory, persist_marks: PersistMarks,
+    ) -> ILedgerStorage:  # fmt: skip
+        """See :meth:`~bookkeeper_twisted.bookie.lifecycle.storages.ILedgerStorageFactory.open`."""
+        self.opened.append(MemoryLedgerStorage(self.stored, settings.write_cache_bytes, persist_marks))
+        return self.opened[-1]
+
+
 @implementer(ICheckpoint)
 class _Checkpoint:
     n_directories = 1
@@ -178,6 +231,7 @@ class _Checkpoint:
     def persist_marks(self) -> None:
         if not self._written:
             raise StorageError("nothing was written")
+        self._storage.persist_marks(self._marks)
         self._storage.stored.marks = self._marks
 
     def finish(self) -> None:

@@ -34,6 +34,7 @@ from .disk_monitor import DiskMonitor, DiskThresholds
 from .identity import CookieCheck, bookie_id, expected_cookie, listening_address, service_info
 from .registration import BookieRegistration
 from .settings import engine_options, journal_settings, maintenance_options, storage_settings, store_paths
+from .storages import ledger_storage_factory
 from .store import Store
 
 _BACKLOG = 1024
@@ -84,6 +85,7 @@ class BookieService(Service):
         self._reactor = reactor
         self._config = config
         self._options = engine_options(config)
+        self._storages = ledger_storage_factory(config.ledger_storage_class, config.origin("ledger_storage_class"))
         self._metadata = metadata
         self._fs = filesystem
         self._paths = store_paths(config)
@@ -220,6 +222,7 @@ class BookieService(Service):
         self._store = await self._on_flush_lane(
             Store.open, self._fs, self._paths, self._make_index, int(self._reactor.seconds() * 1000) + 1,
             self._random_bytes(16), journal_settings(self._config), storage_settings(self._config),
+            self._storages,
         )  # fmt: skip
         self._then_undo(lambda: self._on_flush_lane(self._store.close))
         await self._on_flush_lane(self._store.recover)

@@ -8,13 +8,14 @@ from collections.abc import Callable, Sequence
 import attrs
 
 from ...errors import StorageError
-from ...storage.interfaces import IFileSystem, IJournal, IndexFactory, JournalPosition
+from ...storage.interfaces import IFileSystem, IJournal, ILedgerStorage, IndexFactory, JournalPosition
 from ...storage.journal.files import JournalSettings
 from ...storage.journal.journal import Journal
 from ...storage.journal.log_mark import LogMark
 from ...storage.ledger_dirs import current, distinct, journal_ids, make_current, mark_name
-from ...storage.ledger_storage import LedgerStorage, StorageSettings
+from ...storage.ledger_storage import StorageSettings
 from .replay import checkpoint_now, replay
+from .storages import ENTRY_LOGS, ILedgerStorageFactory
 
 
 @attrs.frozen
@@ -45,7 +46,7 @@ class Store:
 
     journals: Sequence[IJournal]
     marks: Sequence[LogMark]
-    storage: LedgerStorage
+    storage: ILedgerStorage
     n_replayed: int = 0
     disk_full: bool = False
 
@@ -53,11 +54,13 @@ class Store:
     def open(
         cls, fs: IFileSystem, paths: StorePaths, make_index: IndexFactory, first_journal_id: int, salt: bytes,
         journal_settings: JournalSettings, storage_settings: StorageSettings,
+        storages: ILedgerStorageFactory = ENTRY_LOGS,
     ) -> "Store":  # fmt: skip
         """Opens everything; nothing is replayed yet.
 
         :param first_journal_id: milliseconds since the epoch, plus one.
         :param salt: a few bytes that clients cannot guess.
+        :param storages: opens the ledger storage.
         :raises StorageError: the files cannot be used, or a disk has no space for a first journal file.
         """
         for path in paths.journals:
@@ -65,7 +68,7 @@ class Store:
         count = len(paths.journals)
         ledger_dirs = [current(path) for path in paths.ledgers]
         marks = [LogMark(fs, ledger_dirs, mark_name(index, count)) for index in range(count)]
-        storage = LedgerStorage.open(
+        storage = storages.open(
             fs, ledger_dirs, [current(path) for path in paths.indexes], storage_settings, make_index, _persist(marks)
         )
         journals: list[IJournal] = []

@@ -9,8 +9,7 @@ from twisted.internet.interfaces import IReactorTime
 from ...instruments import Instruments
 from ...metadata.interfaces import ILedgerManager
 from ...metrics import MaintenanceMetrics
-from ...storage.interfaces import IFileSystem
-from ...storage.ledger_storage import LedgerStorage
+from ...storage.interfaces import IFileSystem, ILedgerStorage
 from ...throttle import Rate, Throttles
 from ..engine import Engine
 from ..interfaces import IStorageExecutor
@@ -59,7 +58,7 @@ class Maintenance:
     """
 
     def __init__(
-        self, fs: IFileSystem, storage: LedgerStorage, engine: Engine, executor: IStorageExecutor, clock: IReactorTime,
+        self, fs: IFileSystem, storage: ILedgerStorage, engine: Engine, executor: IStorageExecutor, clock: IReactorTime,
         cluster: Cluster, options: MaintenanceOptions, instruments: Instruments | None = None,
         labels: Mapping[str, str] = MappingProxyType({}),
     ) -> None:  # fmt: skip

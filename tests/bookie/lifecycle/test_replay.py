@@ -1,6 +1,7 @@
 """Replay of journals."""
 
 from collections.abc import Iterator
+from typing import cast
 
 from twisted.trial.unittest import SynchronousTestCase
 
@@ -8,7 +9,7 @@ from bookkeeper_twisted.bookie.lifecycle.replay import checkpoint_now, replay
 from bookkeeper_twisted.bookie.records import explicit_lac_record, fence_record, key_record
 from bookkeeper_twisted.errors import JournalDamageError
 from bookkeeper_twisted.storage.interfaces import JournalPosition, LedgerRow
-from bookkeeper_twisted.storage.ledger_storage import StorageSettings
+from bookkeeper_twisted.storage.ledger_storage import LedgerStorage, StorageSettings
 
 from ..group_commit_case import ListJournal
 from ..rig import KEY, Rig, entry, run
@@ -113,7 +114,7 @@ class ReplayTests(SynchronousTestCase):
         bodies = [key_record(1, KEY)[4:], *(entry(1, i * 2, bytes(2000)) for i in range(50))]
         replay([_Recorded(*bodies)], rig.storage, [JournalPosition()])
         self.assertLess(rig.storage.pending_bytes(), 20_000)
-        self.assertGreater(rig.storage.checkpoints, 2)
+        self.assertGreater(cast(LedgerStorage, rig.storage).checkpoints, 2)
         self.assertEqual(rig.store.marks[0].position, JournalPosition())
         for entry_id in (0, 98):
             held = rig.storage.cached(1, entry_id) or rig.storage.load(1, entry_id, 0)

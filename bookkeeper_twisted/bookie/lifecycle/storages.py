@@ -1,0 +1,69 @@
+"""Ledger storages by plugin, found by the value of ``ledgerStorageClass``."""
+
+from collections.abc import Sequence
+
+from twisted.plugin import IPlugin, getPlugins
+from zope.interface import Attribute, Interface, implementer
+
+from ...errors import ConfigError
+from ...storage.checkpoint import PersistMarks
+from ...storage.interfaces import IFileSystem, ILedgerStorage, IndexFactory
+from ...storage.ledger_storage import LedgerStorage, StorageSettings
+
+_JAVA = "org.apache.bookkeeper.bookie."
+
+
+class ILedgerStorageFactory(Interface):
+    """A plugin that opens ledger storages."""
+
+    names: frozenset[str] = Attribute("Values of ``ledgerStorageClass`` it answers to.")
+
+    def open(
+        fs: IFileSystem, ledger_dirs: Sequence[str], index_dirs: Sequence[str], settings: StorageSettings,
+        make_index: IndexFactory, persist_marks: PersistMarks,
+    ) -> ILedgerStorage:  # fmt: skip
+        """Open a storage over existing directories; blocks.
+
+        :param ledger_dirs: the ``current`` directories of the entry logs.
+        :param index_dirs: directories of the indexes, paired by position.
+        :param make_index: opens the index of a directory, for a storage that has one.
+        :param persist_marks: to be called in the end of each checkpoint with the marks of its beginning.
+        :raises bookkeeper_twisted.errors.StorageError: they cannot be served; the text says why and what to do.
+        """
+
+
+@implementer(IPlugin, ILedgerStorageFactory)
+class EntryLogStorageFactory:
+    """Entry logs and a run index: Apache's entry logs, whichever of its storages has written them."""
+
+    names = frozenset(
+        {
+            "", "entry-log", _JAVA + "SortedLedgerStorage", _JAVA + "InterleavedLedgerStorage",
+            _JAVA + "storage.ldb.DbLedgerStorage",
+        }
+    )  # fmt: skip
+
+    def open(
+        self, fs: IFileSystem, ledger_dirs: Sequence[str], index_dirs: Sequence[str], settings: StorageSettings,
+        make_index: IndexFactory, persist_marks: PersistMarks,
+    ) -> ILedgerStorage:  # fmt: skip
+        """See :meth:`ILedgerStorageFactory.open`."""
+        return LedgerStorage.open(fs, ledger_dirs, index_dirs, settings, make_index, persist_marks)
+
+
+ENTRY_LOGS = EntryLogStorageFactory()
+"""The included factory."""
+
+
+def ledger_storage_factory(name: str, origin: str) -> ILedgerStorageFactory:
+    """Find the factory for a value of ``ledgerStorageClass``.
+
+    :param origin: where the value was given, for the error.
+    :raises bookkeeper_twisted.errors.ConfigError: no plugin answers to it.
+    """
+    factories = list(getPlugins(ILedgerStorageFactory))
+    for factory in factories:
+        if name.strip() in factory.names:
+            return factory
+    known = ", ".join(sorted(known for factory in factories for known in factory.names if known))
+    raise ConfigError(f"ledgerStorageClass = {name!r}, {origin}: no such ledger storage; known are {known}")
