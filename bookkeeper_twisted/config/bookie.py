@@ -208,6 +208,10 @@ class BookieConfig(MetadataConfig):
     gc_metadata_op_rate_limit: int = setting(
         "gcMetadataOpRateLimit", 1000, integer(-1), "metadata reads a second of garbage collections; 0: no limit"
     )
+    gc_overreplicated_ledger_wait_time: int = setting(
+        "gcOverreplicatedLedgerWaitTime", 86_400_000, integer(-1),
+        "time between two searches for ledgers whose replicas here were replaced; 0: none", unit="ms",
+    )  # fmt: skip
     minor_compaction_threshold: float = setting(
         "minorCompactionThreshold", 0.2, decimal(0.0, 1.0),
         "a minor compaction takes entry logs of which less than this share is live; 0: none",

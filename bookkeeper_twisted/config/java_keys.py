@@ -50,7 +50,7 @@ UNUSED_KEYS = frozenset(
     entryLogFilePreallocationEnabled entrylogMapAccessExpiryTimeInSeconds entryLogPerLedgerEnabled
     extraServerComponents fileInfoCacheInitialCapacity fileInfoFormatVersionToWrite fileInfoMaxIdleTime
     flushEntrylogBytes gcEntryLogMetadataCacheEnabled gcEntryLogMetadataCachePath
-    gcOverreplicatedLedgerMaxConcurrentRequests gcOverreplicatedLedgerWaitTime
+    gcOverreplicatedLedgerMaxConcurrentRequests
     httpServerClass ignoreExtraServerComponentsStartupFailures
     journalAdaptiveGroupWrites journalBufferedEntriesThreshold journalBufferedWritesThreshold
     journalChannelProvider journalFlushWhenQueueEmpty journalFormatVersionToWrite journalRemoveFromPageCache

@@ -71,8 +71,10 @@ class Plant:
         return Parts(connect=connect)
 
     def scenario(self, seed: int) -> Scenario:
-        """The seed's scenario, under the conditions."""
-        return attrs.evolve(Scenario.draw(seed), **self.conditions)
+        """The seed's scenario, under the conditions; no bookie collects garbage, as that hides what went wrong."""
+        drawn = Scenario.draw(seed)
+        drawn = attrs.evolve(drawn, bookie=attrs.evolve(drawn.bookie, maintenance=None))
+        return attrs.evolve(drawn, **self.conditions)
 
 
 # ---- rules of recoveries ---------------------------------------------------------------------------------

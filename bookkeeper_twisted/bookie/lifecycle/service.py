@@ -16,7 +16,7 @@ from twisted.python.randbytes import secureRandom
 from ...config.bookie import BookieConfig
 from ...errors import NoWritableDirectoryError
 from ...instruments import Instruments
-from ...metadata.interfaces import ILedgerManager, IMetadataDriver, IRegistration
+from ...metadata.interfaces import ILedgerManager, IMetadataDriver, IRegistration, IUnderreplication
 from ...metrics import StorageMetrics, directory_labels
 from ...protocol.server.connection import BookieServerFactory, ServerConnection
 from ...protocol.server.direct_server import DirectServerEndpoint
@@ -28,7 +28,8 @@ from ..admin import IBookieAdmin, Phase
 from ..engine import Engine
 from ..executor import ThreadExecutor
 from ..interfaces import IStorageExecutor
-from ..maintenance.maintenance import Cluster, Maintenance
+from ..maintenance.ledger_collector import Cluster
+from ..maintenance.maintenance import Maintenance
 from .admin import BookieAdmin
 from .disk_monitor import DiskMonitor, DiskThresholds
 from .identity import CookieCheck, bookie_id, expected_cookie, listening_address, service_info
@@ -292,7 +293,8 @@ class BookieService(Service):
         assert self.engine is not None
         registration: IRegistration = self._metadata.registration  # type: ignore[assignment]
         ledgers: ILedgerManager = self._metadata.ledgers  # type: ignore[assignment]
-        cluster = Cluster(ledgers, registration.instance_id, self._instance_id)
+        locks: IUnderreplication = self._metadata.underreplication  # type: ignore[assignment]
+        cluster = Cluster(self.bookie_id, ledgers, locks, registration.instance_id, self._instance_id)
         self.maintenance = Maintenance(
             self._fs, self._store.storage, self.engine, self._executor, self._reactor, cluster,
             maintenance_options(self._config), self.instruments, self._labels,

@@ -64,7 +64,8 @@ def maintenance_options(config: BookieConfig) -> MaintenanceOptions:
         target_size=config.log_size_limit if config.use_target_entry_log_size_for_gc else 0,
         forced_when_full=config.is_force_gc_allow_when_no_space,
     )
-    return MaintenanceOptions(collector, throttle_rates(config))
+    wait = max(config.gc_overreplicated_ledger_wait_time, 0) / 1000
+    return MaintenanceOptions(collector, throttle_rates(config), wait)
 
 
 def throttle_rates(config: BookieConfig) -> dict[str, Rate]:

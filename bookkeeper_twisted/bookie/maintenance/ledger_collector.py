@@ -4,16 +4,20 @@ Nothing live is deleted (S8).  The local ledgers are noted first, then metadata 
 listing lacks is only a suspect, and is read by itself, behind a sync of the metadata store, so that neither a listing
 that ended early nor a store that lags behind costs an entry.  Before that the store has to name the cluster that the
 bookie belongs to: a store that was emptied or exchanged deletes nothing.
+
+An *over-replicated* ledger is closed, and its metadata names this bookie nowhere, as after a replica was replaced.
+It is deleted under its replication lock, after its metadata was read once more.
 """
 
 from collections.abc import Awaitable, Callable, Sequence
 
+import attrs
 from twisted.internet.defer import Deferred
 from twisted.internet.interfaces import IReactorTime
 from twisted.logger import Logger
 
-from ...errors import MetadataError, NoSuchLedgerMetadataError
-from ...metadata.interfaces import ILedgerManager
+from ...errors import LedgerLockedError, MetadataError, NoSuchLedgerMetadataError
+from ...metadata.interfaces import ILedgerManager, IUnderreplication
 from ...metrics import MaintenanceMetrics
 from ...storage.interfaces import ILedgerStorage
 from ...throttle import Throttle
@@ -25,31 +29,45 @@ REMEMBERED = 7 * 86400
 _PAGE = 1000
 
 
+@attrs.frozen
+class Cluster:
+    """The bookie's cluster, as its metadata store has it.
+
+    :ivar instance_id: asks the store for its id.
+    :ivar expected_id: the id in the bookie's cookie.
+    """
+
+    bookie_id: str
+    ledgers: ILedgerManager
+    locks: IUnderreplication
+    instance_id: Callable[[], Awaitable[str]]
+    expected_id: str
+
+
 class LedgerCollector:
     """See the module docstring.
 
-    :param instance_id: asks the store for the id of its cluster.
-    :param expected_id: of the cluster that the bookie belongs to.
     :param checkpoint: makes durable what was forgotten; fires with whether it succeeded.
     :param operations: limit of metadata reads.
+    :param over_replicated_wait: seconds between two searches for over-replicated ledgers; 0: none.
     """
 
     _log = Logger()
 
     def __init__(
-        self, bookie: Bookie, storage: ILedgerStorage, ledgers: ILedgerManager,
-        instance_id: Callable[[], Awaitable[str]], expected_id: str, checkpoint: "Callable[[], Deferred[bool]]",
-        clock: IReactorTime, operations: Throttle, metrics: MaintenanceMetrics,
+        self, bookie: Bookie, storage: ILedgerStorage, cluster: Cluster, checkpoint: "Callable[[], Deferred[bool]]",
+        clock: IReactorTime, operations: Throttle, metrics: MaintenanceMetrics, over_replicated_wait: float = 0.0,
     ) -> None:  # fmt: skip
         self._bookie = bookie
         self._storage = storage
-        self._ledgers = ledgers
-        self._instance_id = instance_id
-        self._expected_id = expected_id
+        self._cluster = cluster
+        self._ledgers = cluster.ledgers
         self._checkpoint = checkpoint
         self._clock = clock
         self._operations = operations
         self._metrics = metrics
+        self._over_replicated_wait = over_replicated_wait
+        self._last_search = clock.seconds()
 
     async def run(self) -> int:
         """Forget the ledgers that are gone.
@@ -67,6 +85,9 @@ class LedgerCollector:
         forgotten = 0
         for begin in range(0, len(suspects), _PAGE):
             forgotten += await self._forget_missing(suspects[begin : begin + _PAGE])
+        if self._over_replicated_wait and now - self._last_search >= self._over_replicated_wait:
+            forgotten += await self._forget_over_replicated()
+            self._last_search = self._clock.seconds()
         return forgotten
 
     async def _suspects(self) -> list[int]:
@@ -81,19 +102,55 @@ class LedgerCollector:
         return suspects
 
     async def _confirm_cluster(self) -> None:
-        found = await self._instance_id()
-        if found != self._expected_id:
-            raise MetadataError(f"the store is of cluster {found}, the bookie belongs to {self._expected_id}")
+        found, expected = await self._cluster.instance_id(), self._cluster.expected_id
+        if found != expected:
+            raise MetadataError(f"the store is of cluster {found}, the bookie belongs to {expected}")
 
     async def _forget_missing(self, suspects: Sequence[int]) -> int:
         missing = [ledger_id for ledger_id in suspects if not await self._exists(ledger_id)]
-        if not missing:
+        return await self._forget(missing)
+
+    async def _forget(self, ledger_ids: Sequence[int]) -> int:
+        if not ledger_ids:
             return 0
-        forgotten = self._bookie.forget(missing, int(self._clock.seconds()))
+        forgotten = self._bookie.forget(ledger_ids, int(self._clock.seconds()))
         self._metrics.deleted_ledgers.value += len(forgotten)
         self._log.info("{n} ledgers were deleted", n=len(forgotten))
         await self._checkpoint()
         return len(forgotten)
+
+    # -- over-replicated ledgers --
+
+    async def _forget_over_replicated(self) -> int:
+        await self._confirm_cluster()
+        forgotten = 0
+        for ledger_id in self._storage.ledger_ids():
+            if await self._is_over_replicated(ledger_id):
+                forgotten += await self._forget_locked(ledger_id)
+        return forgotten
+
+    async def _is_over_replicated(self, ledger_id: int) -> bool:
+        await self._operations.acquire()
+        try:
+            metadata = (await self._ledgers.read(ledger_id)).value
+        except NoSuchLedgerMetadataError:
+            return False  # the next run deletes it
+        return metadata.closed and not any(self._cluster.bookie_id in segment.bookies for segment in metadata.segments)
+
+    async def _forget_locked(self, ledger_id: int) -> int:
+        """Deletes the ledger unless it is being replicated; the lock keeps a replication from beginning meanwhile."""
+        await self._operations.acquire()
+        try:
+            await self._cluster.locks.lock(ledger_id, self._cluster.bookie_id)
+        except LedgerLockedError:
+            return 0
+        try:
+            await self._ledgers.sync()
+            if not await self._is_over_replicated(ledger_id):
+                return 0
+            return await self._forget([ledger_id])
+        finally:
+            await self._cluster.locks.unlock(ledger_id)
 
     async def _exists(self, ledger_id: int) -> bool:
         await self._operations.acquire()

@@ -1,13 +1,12 @@
 """All background work of a bookie, put together."""
 
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Mapping
 from types import MappingProxyType
 
 import attrs
 from twisted.internet.interfaces import IReactorTime
 
 from ...instruments import Instruments
-from ...metadata.interfaces import ILedgerManager
 from ...metrics import MaintenanceMetrics
 from ...storage.interfaces import IFileSystem, ILedgerStorage
 from ...throttle import Rate, Throttles
@@ -16,7 +15,7 @@ from ..interfaces import IStorageExecutor
 from .compactor import Compactor
 from .garbage_collector import CollectorOptions, GarbageCollector
 from .lanes import MaintainedDirectory
-from .ledger_collector import LedgerCollector
+from .ledger_collector import Cluster, LedgerCollector
 from .log_collector import LogCollector
 
 COMPACTION_READ = "compaction-read"
@@ -30,24 +29,12 @@ class MaintenanceOptions:
     """Settings of all background work.
 
     :ivar rates: speed limits at the start, by name.
+    :ivar over_replicated_wait: seconds between two searches for over-replicated ledgers; 0: none.
     """
 
     collector: CollectorOptions = attrs.field(factory=CollectorOptions)
     rates: Mapping[str, Rate] = attrs.field(factory=dict)
-
-
-@attrs.frozen
-class Cluster:
-    """What the collection of ledgers has to know of the cluster.
-
-    :ivar ledgers: of its metadata store.
-    :ivar instance_id: asks the store for its id.
-    :ivar expected_id: the id in the bookie's cookie.
-    """
-
-    ledgers: ILedgerManager
-    instance_id: Callable[[], Awaitable[str]]
-    expected_id: str
+    over_replicated_wait: float = 0.0
 
 
 class Maintenance:
@@ -69,8 +56,8 @@ class Maintenance:
             MaintainedDirectory(fs, directory, number, executor) for number, directory in enumerate(storage.directories)
         ]
         ledgers = LedgerCollector(
-            engine.bookie, storage, cluster.ledgers, cluster.instance_id, cluster.expected_id,
-            engine.checkpointer.checkpoint, clock, throttles.get(GC_METADATA), metrics,
+            engine.bookie, storage, cluster, engine.checkpointer.checkpoint, clock, throttles.get(GC_METADATA), metrics,
+            options.over_replicated_wait,
         )  # fmt: skip
         logs = [LogCollector(directory, throttles.get(SCAN), metrics) for directory in self.directories]
         reads, writes = throttles.get(COMPACTION_READ), throttles.get(COMPACTION_WRITE)

@@ -13,7 +13,8 @@ from ...bookie.interfaces import IStorageExecutor
 from ...bookie.lifecycle.identity import CookieCheck
 from ...bookie.lifecycle.registration import BookieRegistration
 from ...bookie.lifecycle.store import Store, StorePaths
-from ...bookie.maintenance.maintenance import Cluster, Maintenance, MaintenanceOptions
+from ...bookie.maintenance.ledger_collector import Cluster
+from ...bookie.maintenance.maintenance import Maintenance, MaintenanceOptions
 from ...codec.metadata_formats.cookie import Cookie
 from ...errors import BookKeeperError
 from ...model import BookieServiceInfo, Endpoint
@@ -141,7 +142,10 @@ class BookieProcess:
         options = self._settings.maintenance
         if options is not None:
             assert self.engine is not None
-            cluster = Cluster(self.driver.ledgers, self.driver.registration.instance_id, instance)
+            driver = self.driver
+            cluster = Cluster(
+                self._node.bookie_id, driver.ledgers, driver.underreplication, driver.registration.instance_id, instance
+            )
             self.maintenance = Maintenance(
                 self._node.disk, store.storage, self.engine, self.executor, self.clock, cluster, options
             )

@@ -4,12 +4,17 @@ Beside the facts of :mod:`tests.bookie.crash_life`: ``("deleted", ledger)``, met
 """
 
 from collections.abc import AsyncIterator, Callable, Sequence
+from typing import Any
 
+import attrs
 from twisted.internet.task import Clock
 
 from bookkeeper_twisted.bookie.maintenance.garbage_collector import CollectorOptions, CompactionKind
-from bookkeeper_twisted.bookie.maintenance.maintenance import Cluster, Maintenance, MaintenanceOptions
-from bookkeeper_twisted.errors import LedgerFencedError, NoSuchLedgerMetadataError
+from bookkeeper_twisted.bookie.maintenance.ledger_collector import Cluster
+from bookkeeper_twisted.bookie.maintenance.maintenance import Maintenance, MaintenanceOptions
+from bookkeeper_twisted.errors import LedgerFencedError, LedgerLockedError, NoSuchLedgerMetadataError
+from bookkeeper_twisted.metadata.interfaces import Versioned
+from bookkeeper_twisted.model import LedgerMetadata, Segment
 from bookkeeper_twisted.storage.ledger_dirs import entry_log_ids
 from bookkeeper_twisted.testing.disk.crash import Facts
 from bookkeeper_twisted.testing.disk.sim_disk import SimDisk
@@ -17,6 +22,9 @@ from bookkeeper_twisted.testing.disk.sim_disk import SimDisk
 from ..crash_life import KEY, Life, Parts, check_nothing_foreign, found_entry, run
 
 OPTIONS = MaintenanceOptions(CollectorOptions(major=CompactionKind(0.9, 1e9), minor=CompactionKind(0.2, 1e9)))
+
+
+OPEN = LedgerMetadata(1, 1, 1, (Segment(0, ("b:1",)),))
 
 
 class Ledgers:
@@ -30,18 +38,19 @@ class Ledgers:
         self.listed = listed
         self.read_ids: list[int] = []
         self.calls: list[str] = []
+        self.changes: dict[int, dict[str, Any]] = {}
 
     async def sync(self) -> None:
         """Nothing lags behind."""
         self.calls.append("sync")
 
-    async def read(self, ledger_id: int) -> object:
-        """Anything, if it exists."""
+    async def read(self, ledger_id: int) -> Versioned[LedgerMetadata]:
+        """Metadata of an open ledger here, with changes."""
         self.calls.append("read")
         self.read_ids.append(ledger_id)
         if ledger_id in self.deleted():
             raise NoSuchLedgerMetadataError(str(ledger_id))
-        return object()
+        return Versioned(attrs.evolve(OPEN, **self.changes.get(ledger_id, {})), 0)
 
     async def ledger_ids(self, first: int, last: int) -> AsyncIterator[int]:
         """Ids in a range."""
@@ -49,6 +58,25 @@ class Ledgers:
         ids = [ledger_id for ledger_id in range(first, last + 1) if ledger_id not in self.deleted()]
         for ledger_id in ids[: self.listed]:
             yield ledger_id
+
+
+class Locks:
+    """Replication locks; those of ``held`` are held by others."""
+
+    def __init__(self) -> None:
+        self.held: set[int] = set()
+        self.taken: list[int] = []
+
+    async def lock(self, ledger_id: int, holder: str) -> None:
+        """Take a lock."""
+        if ledger_id in self.held:
+            raise LedgerLockedError(str(ledger_id))
+        self.held.add(ledger_id)
+        self.taken.append(ledger_id)
+
+    async def unlock(self, ledger_id: int) -> None:
+        """Release it."""
+        self.held.discard(ledger_id)
 
 
 def deleted_in(facts: Facts) -> set[int]:
@@ -67,7 +95,8 @@ class MaintainedLife(Life):
         self.disk = disk
         self.ledgers = ledgers or Ledgers(lambda: deleted_in(self.facts))
         self.cluster_id = "instance"
-        cluster = Cluster(self.ledgers, self._instance_id, "instance")  # type: ignore[arg-type]
+        self.locks = Locks()
+        cluster = Cluster("b:1", self.ledgers, self.locks, self._instance_id, "instance")  # type: ignore[arg-type]
         self.clock = Clock()
         self.maintenance = Maintenance(
             disk, self.store.storage, self.engine, self.executor, self.clock, cluster, options

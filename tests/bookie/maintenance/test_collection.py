@@ -1,15 +1,20 @@
 """Deletion of ledgers and removal of logs by a bookie."""
 
 import errno
+from typing import Any
 
 from twisted.trial.unittest import SynchronousTestCase
 
+from bookkeeper_twisted.bookie.maintenance.garbage_collector import CollectorOptions
+from bookkeeper_twisted.bookie.maintenance.maintenance import MaintenanceOptions
 from bookkeeper_twisted.errors import (
     LedgerFencedError,
     MetadataError,
     NoSuchLedgerError,
     StorageError,
 )
+from bookkeeper_twisted.metadata.interfaces import Versioned
+from bookkeeper_twisted.model import LedgerMetadata, LedgerState, Segment
 from bookkeeper_twisted.testing.disk.crash import Facts
 from bookkeeper_twisted.testing.disk.sim_disk import SimDisk
 
@@ -131,7 +136,7 @@ class DeletedLedgerTests(CollectionCase):
 class _Failing(Ledgers):
     """Metadata that cannot be read from some ledger on."""
 
-    async def read(self, ledger_id: int) -> object:
+    async def read(self, ledger_id: int) -> Versioned[LedgerMetadata]:
         if ledger_id >= 3:
             raise MetadataError("lost")
         return await super().read(ledger_id)
@@ -171,6 +176,68 @@ class LiveLedgerTests(CollectionCase):
         self.start(ledgers)
         self.life.collect()
         self.assertEqual(ledgers.calls, ["list", "sync", "read"])
+
+
+class OverReplicatedTests(CollectionCase):
+    """Closed ledgers whose metadata names this bookie nowhere."""
+
+    replaced: dict[str, Any] = {"state": LedgerState.CLOSED, "segments": (Segment(0, ("c:1", "d:1")),)}
+
+    def setUp(self) -> None:
+        super().setUp()
+        self.ledgers = Ledgers(set)
+        self.disk.kill()
+        options = MaintenanceOptions(CollectorOptions(), over_replicated_wait=100)
+        self.life = MaintainedLife(self.disk, self.facts, Parts(), self.ledgers, options)
+        self.storage = self.life.store.storage
+
+    def _search(self) -> list[int]:
+        """The ledgers that are left after a search."""
+        self.life.clock.advance(100)
+        self.life.collect()
+        return self.storage.ledger_ids()
+
+    def test_deleted_under_its_lock(self) -> None:
+        """It is deleted under its replication lock, which is released; the others stay."""
+        self.ledgers.changes[2] = self.replaced
+        self.assertEqual(self._search(), [1, 3, 4])
+        self.assertEqual((self.life.locks.taken, self.life.locks.held), ([2], set()))
+
+    def test_kept(self) -> None:
+        """An open ledger stays, and one that names this bookie in an older segment."""
+        self.ledgers.changes[2] = {"segments": self.replaced["segments"]}
+        both = (Segment(0, ("b:1",)), Segment(5, ("c:1",)))
+        self.ledgers.changes[3] = {"state": LedgerState.CLOSED, "segments": both}
+        self.assertEqual(self._search(), [1, 2, 3, 4])
+        self.assertEqual(self.life.locks.taken, [])
+
+    def test_being_replicated(self) -> None:
+        """A ledger that is being replicated stays."""
+        self.ledgers.changes[2] = self.replaced
+        self.life.locks.held.add(2)
+        self.assertEqual(self._search(), [1, 2, 3, 4])
+
+    def test_changed_meanwhile(self) -> None:
+        """A ledger stays if its metadata names this bookie again by the time the lock is held."""
+        self.ledgers.changes[2] = self.replaced
+        sync = self.ledgers.sync
+
+        async def changed() -> None:
+            self.ledgers.changes.clear()
+            await sync()
+
+        self.ledgers.sync = changed  # type: ignore[method-assign]
+        self.assertEqual(self._search(), [1, 2, 3, 4])
+        self.assertEqual(self.life.locks.held, set())
+
+    def test_interval(self) -> None:
+        """A search costs a read of each ledger's metadata: it is made once in an interval."""
+        self.life.collect()
+        self.assertEqual(self.ledgers.read_ids, [])
+        self._search()
+        self.assertEqual(self.ledgers.read_ids, [1, 2, 3, 4])
+        self.life.collect()
+        self.assertEqual(self.ledgers.read_ids, [1, 2, 3, 4])
 
 
 class RemovalTests(CollectionCase):
