@@ -13,7 +13,7 @@ from bookkeeper_twisted.client.recovery.write_back import WriteBack
 
 from .__main__ import main
 from .case import SimulationTestCase
-from .plants import PLANTS, ReadsDoNotFence
+from .plants import PLANTS, FirstErrorEnds
 from .run import simulate
 from .scenario import FAULTS, Scenario
 
@@ -60,7 +60,7 @@ class RunTests(SimulationTestCase):
             coroutines = [each for each in gc.get_objects() if type(each) is CoroutineType]
             return {id(each): each for each in coroutines if getcoroutinestate(each) == CORO_SUSPENDED}
 
-        (plant,) = [plant for plant in PLANTS if plant.rules is ReadsDoNotFence]
+        (plant,) = [plant for plant in PLANTS if plant.rules is FirstErrorEnds]
         seed = next(i for i in count() if simulate(i, plant.scenario(i), plant.parts).violations)
         before = at_work()
         gc.disable()
