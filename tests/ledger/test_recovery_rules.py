@@ -45,7 +45,8 @@ class RecoveryRulesTests(SynchronousTestCase):
 
     def test_start(self) -> None:
         """What is before the newest ensemble is acknowledged; a higher LAC counts."""
-        for starts, heard, confirmed in (((0,), -1, -1), ((0,), 7, 7), ((0, 10), -1, 9), ((0, 10), 15, 15)):
+        two = (0, 10)
+        for starts, heard, confirmed in (((0,), -1, -1), ((0,), 7, 7), (two, -1, 9), (two, 3, 9), (two, 15, 15)):
             self.assertEqual(rules(starts=starts).confirmed(heard), confirmed)
 
     def test_negatives(self) -> None:
