@@ -1,5 +1,5 @@
 """Ledger storages: entry logs with a run index."""
 
-from bookkeeper_twisted.bookie.lifecycle.storages import ENTRY_LOGS
+from bookkeeper_twisted.bookie.lifecycle.storages import EntryLogStorageFactory
 
-entry_logs = ENTRY_LOGS
+entry_logs = EntryLogStorageFactory()

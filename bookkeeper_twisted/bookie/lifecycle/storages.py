@@ -51,10 +51,6 @@ class EntryLogStorageFactory:
         return LedgerStorage.open(fs, ledger_dirs, index_dirs, settings, make_index, persist_marks)
 
 
-ENTRY_LOGS = EntryLogStorageFactory()
-"""The included factory."""
-
-
 def ledger_storage_factory(name: str, origin: str) -> ILedgerStorageFactory:
     """Find the factory for a value of ``ledgerStorageClass``.
 

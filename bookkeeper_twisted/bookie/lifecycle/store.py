@@ -15,7 +15,7 @@ from ...storage.journal.log_mark import LogMark
 from ...storage.ledger_dirs import current, distinct, journal_ids, make_current, mark_name
 from ...storage.ledger_storage import StorageSettings
 from .replay import checkpoint_now, replay
-from .storages import ENTRY_LOGS, ILedgerStorageFactory
+from .storages import EntryLogStorageFactory, ILedgerStorageFactory
 
 
 @attrs.frozen
@@ -54,7 +54,7 @@ class Store:
     def open(
         cls, fs: IFileSystem, paths: StorePaths, make_index: IndexFactory, first_journal_id: int, salt: bytes,
         journal_settings: JournalSettings, storage_settings: StorageSettings,
-        storages: ILedgerStorageFactory = ENTRY_LOGS,
+        storages: ILedgerStorageFactory = EntryLogStorageFactory(),  # noqa: B008
     ) -> "Store":  # fmt: skip
         """Opens everything; nothing is replayed yet.
 

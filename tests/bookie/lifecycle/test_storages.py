@@ -6,7 +6,7 @@ from zope.interface.verify import verifyObject
 
 from bookkeeper_twisted.bookie.engine import Engine
 from bookkeeper_twisted.bookie.lifecycle.storages import (
-    ENTRY_LOGS,
+    EntryLogStorageFactory,
     ILedgerStorageFactory,
     ledger_storage_factory,
 )
@@ -32,16 +32,17 @@ class FactoryTests(SynchronousTestCase):
         names += ["org.apache.bookkeeper.bookie.InterleavedLedgerStorage"]
         names += ["org.apache.bookkeeper.bookie.storage.ldb.DbLedgerStorage"]
         for name in names:
-            self.assertIs(ledger_storage_factory(name, "default"), ENTRY_LOGS)
+            self.assertIsInstance(ledger_storage_factory(name, "default"), EntryLogStorageFactory)
 
     def test_unknown(self) -> None:
         """A name that no plugin answers to is refused with its origin and the known names."""
         error = self.assertRaises(ConfigError, ledger_storage_factory, "tape", "file x")
         self.assertRegex(str(error), "ledgerStorageClass = 'tape', file x: .*entry-log")
+        self.assertEqual(str(error).count("entry-log"), 1)
 
     def test_interfaces(self) -> None:
         """Both factories have every name of the interface; ours is a plugin, that of tests is none."""
-        for factory, is_plugin in ((ENTRY_LOGS, True), (MemoryStorageFactory(), False)):
+        for factory, is_plugin in ((EntryLogStorageFactory(), True), (MemoryStorageFactory(), False)):
             verifyObject(ILedgerStorageFactory, factory)
             self.assertEqual(IPlugin.providedBy(factory), is_plugin)
 

@@ -1,0 +1,82 @@
+"""What every placement policy must do.
+
+Test modules import this module, not its class, which a test runner would take for a case of theirs.
+"""
+
+from collections.abc import Sequence
+from typing import Any
+
+from twisted.internet.defer import Deferred
+from twisted.trial.unittest import SynchronousTestCase
+from zope.interface.verify import verifyObject
+
+from ...client.interfaces import IPlacementPolicy
+from ...errors import NotEnoughBookiesError
+from ...ledger.placement import Adherence, Candidates
+
+BOOKIES = tuple(f"bookie-{i}:3181" for i in range(6))
+
+
+class PlacementContract(SynchronousTestCase):
+    """Mixed with nothing; a subclass says how a policy is made that is free to choose among :data:`BOOKIES`."""
+
+    def make(self) -> Any:
+        """A policy."""
+        raise NotImplementedError
+
+    def setUp(self) -> None:
+        self.policy = self.make()
+        self.prepare(BOOKIES)
+
+    def prepare(self, bookies: Sequence[str]) -> None:
+        """Let the policy look up what it must know."""
+        preparing: Deferred[None] = Deferred.fromCoroutine(self.policy.prepare(bookies))
+        self.successResultOf(preparing)
+
+    def test_interface(self) -> None:
+        """The policy has every name of the interface."""
+        verifyObject(IPlacementPolicy, self.policy)
+
+    def test_new_ensemble(self) -> None:
+        """An ensemble has the wanted size, and each bookie once; it is judged."""
+        for size in range(1, len(BOOKIES) + 1):
+            ensemble = self.policy.new_ensemble(size, min(2, size), Candidates(BOOKIES))
+            self.assertEqual((len(ensemble), len(set(ensemble))), (size, size))
+            self.assertLessEqual(set(ensemble), set(BOOKIES))
+            self.assertIsInstance(self.policy.adherence(ensemble, min(2, size)), Adherence)
+
+    def test_excluded(self) -> None:
+        """A bookie that is excluded is never chosen."""
+        excluded = BOOKIES[:3]
+        for _ in range(20):
+            ensemble = self.policy.new_ensemble(3, 2, Candidates(BOOKIES, excluded))
+            self.assertEqual(set(ensemble), set(BOOKIES[3:]))
+
+    def test_not_enough(self) -> None:
+        """Too few bookies are an error, not a smaller ensemble."""
+        self.assertRaises(NotEnoughBookiesError, self.policy.new_ensemble, 7, 2, Candidates(BOOKIES))
+        self.assertRaises(NotEnoughBookiesError, self.policy.new_ensemble, 4, 2, Candidates(BOOKIES, BOOKIES[:3]))
+        self.assertRaises(NotEnoughBookiesError, self.policy.new_ensemble, 1, 1, Candidates(()))
+
+    def test_replace(self) -> None:
+        """A substitute is none of the ensemble, and not excluded."""
+        ensemble = BOOKIES[:3]
+        for _ in range(20):
+            for position in range(3):
+                substitute = self.policy.replace_bookie(position, ensemble, 2, Candidates(BOOKIES, BOOKIES[3:4]))
+                self.assertIn(substitute, BOOKIES[4:])
+
+    def test_nobody_to_replace(self) -> None:
+        """An ensemble of all bookies has no substitute."""
+        self.assertRaises(NotEnoughBookiesError, self.policy.replace_bookie, 0, BOOKIES, 2, Candidates(BOOKIES))
+
+    def test_newcomers(self) -> None:
+        """Bookies that were not there before can be chosen once they were prepared."""
+        self.prepare(("new-1:3181", "new-2:3181"))
+        ensemble = self.policy.new_ensemble(2, 2, Candidates(("new-1:3181", "new-2:3181")))
+        self.assertEqual(set(ensemble), {"new-1:3181", "new-2:3181"})
+
+    def test_spread(self) -> None:
+        """Over many ledgers every bookie is chosen."""
+        chosen = {bookie for _ in range(100) for bookie in self.policy.new_ensemble(2, 2, Candidates(BOOKIES))}
+        self.assertEqual(chosen, set(BOOKIES))
