@@ -1,4 +1,4 @@
-"""Sphinx configuration.  The references of configuration keys and of errors are written from the code."""
+"""Sphinx configuration.  The references of keys, errors and metrics are written from the code."""
 
 import sys
 from pathlib import Path
@@ -8,6 +8,7 @@ sys.path[:0] = [str(HERE), str(HERE.parent)]
 
 import configuration_reference  # noqa: E402
 import errors_reference  # noqa: E402
+import metrics_reference  # noqa: E402
 
 project = "bookkeeper-twisted"
 copyright = "the authors of bookkeeper-twisted"
@@ -17,3 +18,5 @@ nitpicky = False
 
 configuration_reference.write_reference(HERE / "_build" / "configuration.inc")
 errors_reference.write_reference(HERE / "_build" / "errors.inc")
+APACHE = HERE.parent / "tests" / "vectors" / "metrics" / "bookie.txt"
+metrics_reference.write_reference(HERE / "_build" / "metrics.inc", APACHE.read_text())

@@ -1,15 +1,18 @@
 """The documentation: what it tells to type exists, and its programs can be compiled."""
 
 import ast
+import asyncio
 import importlib
 import re
 import shlex
 from pathlib import Path
+from types import CodeType
 
 from twisted.python.usage import UsageError
 from twisted.trial.unittest import SynchronousTestCase
 
 from bookkeeper_twisted.cli.options import Options
+from bookkeeper_twisted.testing import aio_cluster, blocking_cluster
 
 from .first_hour.documents import Command, blocks, commands, fits, literals, pages
 
@@ -107,6 +110,56 @@ class ProgramTests(SynchronousTestCase):
                 module = importlib.import_module(node.module or "")
                 for alias in node.names:
                     self.assertTrue(hasattr(module, alias.name), f"{name}: from {node.module} import {alias.name}")
+
+
+class ClientPageTests(SynchronousTestCase):
+    """The programs of ``docs/client.rst``, which are parts of one story, on a cluster in memory."""
+
+    def _parts(self, awaiting: bool) -> list[CodeType]:
+        """The programs that wait with ``await``, or those that do not; without those that connect to a real cluster."""
+        found = []
+        for block in blocks(pages(ROOT)["docs/client.rst"]):
+            awaits = "await " in block.text or "async " in block.text
+            if block.language == "python" and awaits == awaiting and ".connect(" not in block.text:
+                found.append(compile(block.text, "client.rst", "exec", ast.PyCF_ALLOW_TOP_LEVEL_AWAIT))
+        return found
+
+    def test_asyncio(self) -> None:
+        """Those with ``await`` run one after the other in asyncio."""
+        parts = self._parts(True)
+        self.assertGreater(len(parts), 8)
+
+        async def run() -> None:
+            async with aio_cluster() as cluster, await cluster.connect() as bk:
+                names = {"bk": bk, "asyncio": asyncio, "print": lambda *_: None}
+                for part in parts:
+                    waiting = eval(part, names)
+                    if waiting is not None:
+                        await waiting
+
+        asyncio.run(run())
+
+    def test_blocking(self) -> None:
+        """Those without run one after the other in plain Python."""
+        parts = self._parts(False)
+        self.assertGreater(len(parts), 3)
+        with blocking_cluster() as cluster, cluster.connect() as bk:
+            names = {"bk": bk, "print": lambda *_: None}
+            for part in parts:
+                exec(part, names)
+
+
+class MessageTests(SynchronousTestCase):
+    """The messages that the page on troubleshooting is ordered by."""
+
+    def test_exist(self) -> None:
+        """Each is in our sources, as it is quoted, or is one of twistd's."""
+        sources = "".join(path.read_text() for path in (ROOT / "bookkeeper_twisted").rglob("*.py"))
+        page = pages(ROOT)["docs/troubleshooting.rst"]
+        quoted = [text for line in re.findall(r"^\*.*\*$", page, re.M) for text in re.findall(r"\*([^*]+)\*", line)]
+        self.assertGreater(len(quoted), 20)
+        unknown = [text for text in quoted if text not in sources and text != "Another twistd server is running"]
+        self.assertEqual([text for text in unknown if text != ", "], [])
 
 
 class PageTests(SynchronousTestCase):

@@ -116,8 +116,10 @@ class ILedgerManager(Interface):
         """A ledger id that was never given out before, >= 0."""
 
     async def create(ledger_id: int, metadata: LedgerMetadata) -> Versioned[LedgerMetadata]:
-        """:raises bookkeeper_twisted.errors.LedgerExistsError: the id is taken by another writer
-        (a repeated create with the same ``c_token`` succeeds)."""
+        """Store the metadata of a new ledger; a repeated create with the same ``c_token`` succeeds.
+
+        :raises bookkeeper_twisted.errors.LedgerExistsError: the id is taken by another writer.
+        """
 
     async def read(ledger_id: int) -> Versioned[LedgerMetadata]:
         """:raises bookkeeper_twisted.errors.NoSuchLedgerMetadataError: it does not exist."""
