@@ -93,11 +93,13 @@ class EntryTests(LedgerStorageTestCase):
 
     def test_newest_copy(self) -> None:
         """The newest copy of an entry wins, in every place."""
+        self.storage.put_ledger(LedgerRow(1))
         self.storage.add(run(1, 0, 10))
         checkpoint(self.storage)
         kept = self.storage.load(1, 0, 1000)
         assert kept is not None
         self.storage.keep(kept)
+        self.assertGreater(self.storage.read_cache_bytes(), 0)
         begun = self.storage.begin_checkpoint([])
         assert begun is not None
         self.storage.add(run(1, 3, 4, salt=1))
