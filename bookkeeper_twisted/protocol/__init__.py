@@ -7,6 +7,8 @@ end of a batch (a journal group, a chunk of reads) flushes the outbox: **one** `
 each connection that has replies (Apache's change 3837, for V2 and V3 alike).  :mod:`.direct_transport`
 turns that write into one system call, made at once; so it does with the blocks that a client writes.
 
+A connection of either side has one :mod:`state <.connection_state>`; plugins authenticate it (:mod:`.authentication`).
+
 Back-pressure runs both ways.  A connection whose peer does not read stops being read once its
 transport is full, and the requests it had already delivered wait as small objects, not as replies.
 A bookie that is full pauses the connections that add until it has room.
