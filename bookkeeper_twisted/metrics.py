@@ -14,7 +14,8 @@ from .instruments import Counter, Histogram, Instruments, Summary, render
 
 __all__ = [
     "BookieMetrics", "ConnectionMetrics", "Instruments", "JournalMetrics", "MaintenanceMetrics", "RequestMetrics",
-    "StorageMetrics", "ThrottleMetrics", "directory_labels", "new_registry", "process_registry", "render",
+    "ScrubMetrics", "StorageMetrics", "ThrottleMetrics", "directory_labels", "new_registry", "process_registry",
+    "render",
 ]  # fmt: skip
 
 _COUNTS = (1, 2, 5, 10, 20, 50, 100, 200, 500, 1000, 2000, 5000)
@@ -250,3 +251,21 @@ class MaintenanceMetrics:
 
     def _total(self, column: int) -> float:
         return sum(space[column] for space in self._space.values())
+
+
+class ScrubMetrics:
+    """The pass that verifies what is stored.
+
+    :param labels: see :func:`directory_labels`.
+    :ivar damages: found so far in this process.
+    """
+
+    def __init__(self, instruments: Instruments, labels: Mapping[str, str] = MappingProxyType({})) -> None:
+        self.bytes = instruments.counter("bookie_scrubbed_bytes", **labels)
+        self.damages = instruments.counter("bookie_scrub_damages", **labels)
+        self._instruments = instruments
+        self._labels = labels
+
+    def watch(self, findings: Callable[[], float]) -> None:
+        """Export the damage that the last passes found."""
+        self._instruments.gauge("bookie_damaged_runs", findings, **self._labels)

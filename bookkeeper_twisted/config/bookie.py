@@ -275,6 +275,18 @@ class BookieConfig(MetadataConfig):
         "bytes a second that are read of an entry log before it is removed; 0: no limit", unit="bytes", java="none",
     )  # fmt: skip
 
+    scrub_interval: int = setting(
+        "scrubInterval", 604_800, integer(0), "time between two scrubs, which read and verify everything; 0: none",
+        unit="s", java="none",
+    )  # fmt: skip
+    scrub_rate_by_entries: int = setting(
+        "scrubRateByEntries", 0, integer(0), "entries a second that a scrub reads; 0: no limit", java="none"
+    )
+    scrub_rate_by_bytes: int = setting(
+        "scrubRateByBytes", 10_000_000, integer(0), "bytes a second that a scrub reads; 0: no limit", unit="bytes",
+        java="none",
+    )  # fmt: skip
+
     # -- HTTP --
     http_server_enabled: bool = setting("httpServerEnabled", False, BOOLEAN, "serve /metrics and /heartbeat")
     http_server_host: str = setting("httpServerHost", "0.0.0.0", TEXT, "address the HTTP server listens on")

@@ -36,9 +36,14 @@ PLANTS = (
         "if row.log_id not in moved_from:", "if False:", _COPYING,
     ),
     Plant(
-        "damage is copied", "storage/maintenance/copying.py",
+        "damage is copied", "storage/maintenance/row_reader.py",
         "if first_bad_block(row, len(data), 0, data) is not None or not run.ids_match():", "if not run.ids_match():",
         _COPYING,
+    ),
+    Plant(
+        "a scrub takes a deleted ledger for damage", "storage/maintenance/scrub.py",
+        "if self._directory.index.find(row.ledger_id, row.first) == row and len", "if len",
+        ["tests.bookie.maintenance.test_scrubber"],
     ),
     Plant(
         "a log goes although a row refers to it", "storage/maintenance/log_space.py",

@@ -115,7 +115,7 @@ def _maintenance(chance: Random) -> MaintenanceOptions | None:
     rate = Rate(bytes=chance.choice((0, 2000, 50000)))
     kinds = CompactionKind(0.3, every), CompactionKind(chance.choice((0.8, 0.95)), chance.choice((every, 3 * every)))
     rates = {COMPACTION_READ: rate, COMPACTION_WRITE: rate}
-    return MaintenanceOptions(CollectorOptions(every, *kinds), rates, over_replicated_wait=every)
+    return MaintenanceOptions(CollectorOptions(every, *kinds), rates, every, 2 * every)
 
 
 def _client(chance: Random, connections: Random) -> ClientConfig:

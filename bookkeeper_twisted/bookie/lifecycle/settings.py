@@ -10,7 +10,7 @@ from ..bookie import BookieOptions
 from ..engine import EngineOptions
 from ..group_commit import CommitOptions
 from ..maintenance.garbage_collector import CollectorOptions, CompactionKind
-from ..maintenance.maintenance import COMPACTION_READ, COMPACTION_WRITE, GC_METADATA, SCAN, MaintenanceOptions
+from ..maintenance.maintenance import COMPACTION_READ, COMPACTION_WRITE, GC_METADATA, SCAN, SCRUB, MaintenanceOptions
 from ..requests.context import RequestLimits
 from .store import StorePaths
 
@@ -65,7 +65,7 @@ def maintenance_options(config: BookieConfig) -> MaintenanceOptions:
         forced_when_full=config.is_force_gc_allow_when_no_space,
     )
     wait = max(config.gc_overreplicated_ledger_wait_time, 0) / 1000
-    return MaintenanceOptions(collector, throttle_rates(config), wait)
+    return MaintenanceOptions(collector, throttle_rates(config), wait, config.scrub_interval)
 
 
 def throttle_rates(config: BookieConfig) -> dict[str, Rate]:
@@ -82,6 +82,7 @@ def throttle_rates(config: BookieConfig) -> dict[str, Rate]:
         COMPACTION_WRITE: writes,
         GC_METADATA: _rate(config.gc_metadata_op_rate_limit),
         SCAN: _rate(config.scan_rate_by_entries, config.scan_rate_by_bytes),
+        SCRUB: _rate(config.scrub_rate_by_entries, config.scrub_rate_by_bytes),
     }
 
 

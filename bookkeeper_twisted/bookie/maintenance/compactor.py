@@ -9,8 +9,9 @@ from twisted.logger import Logger
 
 from ...errors import LogDamageError
 from ...metrics import MaintenanceMetrics
-from ...storage.maintenance.copying import STEP_BYTES, LogCopy
+from ...storage.maintenance.copying import LogCopy
 from ...storage.maintenance.plan import LogUsage, candidates, groups
+from ...storage.maintenance.row_reader import STEP_BYTES
 from ...throttle import Throttle
 from .lanes import MaintainedDirectory
 

@@ -7,7 +7,7 @@ import attrs
 from twisted.internet.interfaces import IReactorTime
 
 from ...instruments import Instruments
-from ...metrics import MaintenanceMetrics
+from ...metrics import MaintenanceMetrics, ScrubMetrics
 from ...storage.interfaces import IFileSystem, ILedgerStorage
 from ...throttle import Rate, Throttles
 from ..engine import Engine
@@ -17,11 +17,13 @@ from .garbage_collector import CollectorOptions, GarbageCollector
 from .lanes import MaintainedDirectory
 from .ledger_collector import Cluster, LedgerCollector
 from .log_collector import LogCollector
+from .scrubber import Scrubber
 
 COMPACTION_READ = "compaction-read"
 COMPACTION_WRITE = "compaction-write"
 SCAN = "scan"
 GC_METADATA = "gc-metadata"
+SCRUB = "scrub"
 
 
 @attrs.frozen
@@ -30,11 +32,13 @@ class MaintenanceOptions:
 
     :ivar rates: speed limits at the start, by name.
     :ivar over_replicated_wait: seconds between two searches for over-replicated ledgers; 0: none.
+    :ivar scrub_interval: seconds between two scrubs; 0: none.
     """
 
     collector: CollectorOptions = attrs.field(factory=CollectorOptions)
     rates: Mapping[str, Rate] = attrs.field(factory=dict)
     over_replicated_wait: float = 0.0
+    scrub_interval: float = 0.0
 
 
 class Maintenance:
@@ -42,6 +46,7 @@ class Maintenance:
 
     :ivar throttles: their speed limits.
     :ivar collector: garbage collection and compaction.
+    :ivar scrubber: verifies what is stored.
     """
 
     def __init__(
@@ -64,10 +69,16 @@ class Maintenance:
         compactors = [Compactor(directory, clock, reads, writes, metrics) for directory in self.directories]
         self.collector = GarbageCollector(clock, ledgers, logs, compactors, metrics, options.collector)
 
+        self.scrubber = Scrubber(
+            self.directories, clock, throttles.get(SCRUB), ScrubMetrics(instruments, labels), options.scrub_interval
+        )
+
     def start(self) -> None:
         """Begin."""
         self.collector.start()
+        self.scrubber.start()
 
     async def stop(self) -> None:
         """Cancel what is at work and wait for its end."""
         await self.collector.stop()
+        await self.scrubber.stop()

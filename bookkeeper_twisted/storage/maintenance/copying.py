@@ -6,50 +6,23 @@ written, by the row's checksums or, where it has none, by the head of each recor
 """
 
 import posixpath
-import struct
 from collections import deque
 from collections.abc import Sequence
 
-import attrs
-
-from ...errors import LogDamageError
 from ...model import EntryRun
 from ..cache import JOIN_BYTES, JOIN_ENTRIES
 from ..directory_storage import DirectoryStorage
 from ..entry_log.writer import OpenLog, create_log
-from ..index.rows import first_bad_block, record_offsets, row_bytes
-from ..interfaces import IFile, IFileSystem, IndexRow
+from ..index.rows import row_bytes
+from ..interfaces import IFileSystem, IndexRow
 from ..ledger_dirs import entry_log_name
 from .log_space import UNFINISHED_SUFFIX
+from .row_reader import STEP_BYTES, Piece, RowReader, Step
 
-STEP_BYTES = 1024 * 1024
 MOST_ROWS = 50_000
 """Rows of one new log: they are in memory until the index has them."""
 
 _PAGE = 500
-_HEAD = struct.Struct(">iqq")  # size word, ledgerId, entryId
-
-
-@attrs.frozen
-class Piece:
-    """Bytes ``start .. start + size`` of a row."""
-
-    row: IndexRow
-    start: int
-    size: int
-    ends_row: bool
-
-
-@attrs.frozen
-class Step:
-    """What is read by one call.
-
-    :ivar n_entries: of the rows that end in it.
-    """
-
-    pieces: Sequence[Piece]
-    n_bytes: int
-    n_entries: int
 
 
 class LogCopy:
@@ -77,11 +50,10 @@ class LogCopy:
         self._sources = tuple(sources)
         self._path = posixpath.join(directory.path, entry_log_name(log_id))
         self._log: OpenLog | None = create_log(fs, log_id, self._path + UNFINISHED_SUFFIX, directory.log.direct)
-        self._files: dict[int, IFile] = {}
+        self._reader = RowReader(fs, directory)
         self._ahead: deque[IndexRow] = deque()
         self._page_after = after
         self._start = 0
-        self._parts: list[bytes] = []
         self._group: list[EntryRun] = []
         self._group_bytes = self._group_entries = 0
         self._ready: list[list[EntryRun]] = []
@@ -137,31 +109,9 @@ class LogCopy:
         :raises OSError: it cannot be read.
         """
         for piece in step.pieces:
-            row = piece.row
-            data = self._file(row).pread(piece.size, row.offset + piece.start)
-            if len(data) != piece.size:
-                raise self._damage(row, f"the file ends after {len(data)} of {piece.size} bytes")
-            self._parts.append(data)
-            if piece.ends_row:
-                parts, self._parts = self._parts, []
-                self._take(self._verified(row, parts[0] if len(parts) == 1 else b"".join(parts)))
-
-    def _verified(self, row: IndexRow, data: bytes) -> EntryRun:
-        offsets = record_offsets(row)
-        count = row.last - row.first + 1
-        if isinstance(row.sizes, int):
-            run = EntryRun(row.ledger_id, row.first, count, data, row.sizes)
-        else:
-            run = EntryRun(row.ledger_id, row.first, count, data, 0, offsets)
-        if row.checksums:
-            if first_bad_block(row, len(data), 0, data) is not None or not run.ids_match():
-                raise self._damage(row, "a block does not match its checksum")
-        elif any(
-            _HEAD.unpack_from(data, offsets[i]) != (offsets[i + 1] - offsets[i] - 4, row.ledger_id, row.first + i)
-            for i in range(count)
-        ):
-            raise self._damage(row, "a record is not the entry it should be")
-        return run
+            run = self._reader.read(piece)
+            if run is not None:
+                self._take(run)
 
     def _take(self, run: EntryRun) -> None:
         """Puts a run behind the one it follows, or begins another group."""
@@ -199,37 +149,18 @@ class LogCopy:
         """Make the new log durable under its name, before anything refers to it (S8)."""
         assert self._log is not None
         self._log.seal(self._fs)
-        self._close_files()
+        self._log.file.close()
         self._fs.rename(self._path + UNFINISHED_SUFFIX, self._path)
         self._fs.sync_directory(self._directory.path)
         self._log = None
 
     def abandon(self) -> None:
-        """Remove the new log, unless it is finished."""
+        """Close all files, and remove the new log unless it is finished."""
+        self._reader.close()
         log, self._log = self._log, None
-        self._close_files(log)
-        if log is not None and self._fs.exists(self._path + UNFINISHED_SUFFIX):
+        if log is None:
+            return
+        log.file.close()
+        if self._fs.exists(self._path + UNFINISHED_SUFFIX):
             self._fs.unlink(self._path + UNFINISHED_SUFFIX)
             self._fs.sync_directory(self._directory.path)
-
-    def _close_files(self, log: OpenLog | None = None) -> None:
-        for file in (*self._files.values(), *([log.file] if log is not None else [])):
-            file.close()
-        self._files.clear()
-        if self._log is not None:
-            self._log.file.close()
-
-    def _file(self, row: IndexRow) -> IFile:
-        file = self._files.get(row.log_id)
-        if file is None:
-            try:
-                file = self._fs.open(self._directory.reader.path(row.log_id))
-            except FileNotFoundError as e:
-                raise self._damage(row, "the file is missing") from e
-            self._files[row.log_id] = file
-        return file
-
-    def _damage(self, row: IndexRow, what: str) -> LogDamageError:
-        path = self._directory.reader.path(row.log_id)
-        where = f"{path} offset {row.offset}: ledger {row.ledger_id} entries {row.first}..{row.last}"
-        return LogDamageError(f"{where}: {what}", row.log_id)

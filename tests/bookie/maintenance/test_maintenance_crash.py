@@ -54,6 +54,8 @@ def second_life(life: MaintainedLife) -> None:
     life.add(run(4, 40, 2))
     life.drain()
     life.collect()
+    life.maintenance.scrubber.force()
+    life.drain()
 
 
 SCRIPTS = {

@@ -1,0 +1,163 @@
+"""Reads everything a bookie stores, slowly and again and again, and reports damage before a client finds it."""
+
+from collections.abc import Sequence
+
+import attrs
+from twisted.internet.defer import CancelledError, Deferred
+from twisted.internet.interfaces import IDelayedCall, IReactorTime
+from twisted.logger import Logger
+
+from ...errors import StorageError
+from ...metrics import ScrubMetrics
+from ...storage.maintenance.row_reader import STEP_BYTES
+from ...storage.maintenance.scrub import Finding, Scrub, load_findings, save_findings
+from ...throttle import Throttle
+from .compactor import Progress
+from .lanes import MaintainedDirectory
+
+_LEAST_STEP = 64 * 1024
+
+
+@attrs.define
+class ScrubState:
+    """What the scrubber does and has done.
+
+    :ivar passes: over all directories, so far; ``last_pass``: when the last one ended, None for never.
+    :ivar failures: passes that could not be ended.
+    :ivar progress: of the directory at work.
+    """
+
+    passes: int = 0
+    last_pass: float | None = None
+    failures: int = 0
+    progress: Progress | None = None
+
+
+class Scrubber:
+    """One pass at a time, one directory after the other.
+
+    :param interval: seconds from the end of a pass to the next one; 0: only when forced.
+    :ivar findings: of the last pass over each directory, also after a restart.
+    """
+
+    _log = Logger()
+
+    def __init__(
+        self, directories: Sequence[MaintainedDirectory], clock: IReactorTime, reads: Throttle, metrics: ScrubMetrics,
+        interval: float,
+    ) -> None:  # fmt: skip
+        self.state = ScrubState()
+        self.findings: dict[int, list[Finding]] = {}
+        self._directories = directories
+        self._clock = clock
+        self._reads = reads
+        self._metrics = metrics
+        self._interval = interval
+        self._timer: IDelayedCall | None = None
+        self._running: Deferred[None] | None = None
+        self._loading: list[Deferred[None]] = []
+        self._stopped = True
+        metrics.watch(lambda: sum(map(len, self.findings.values())))
+
+    def start(self) -> None:
+        """Load the findings of earlier passes, and begin the next pass after ``interval`` seconds."""
+        self._stopped = False
+        self._loading = [Deferred.fromCoroutine(self._load(directory)) for directory in self._directories]
+        self._wait()
+
+    async def _load(self, directory: MaintainedDirectory) -> None:
+        try:
+            found = await directory.on_lane(load_findings, directory.fs, directory.storage.path)
+        except (CancelledError, OSError, StorageError):
+            return
+        self.findings.setdefault(directory.number, found)
+
+    def _wait(self) -> None:
+        if self._interval and not self._stopped and self._timer is None:
+            self._timer = self._clock.callLater(self._interval, self._timed)
+
+    def _timed(self) -> None:
+        self._timer = None
+        self.force()
+
+    def force(self) -> "Deferred[None]":
+        """Begin a pass now, or join the one at work; fires at its end."""
+        if self._running is None and not self._stopped:
+            self._running = Deferred.fromCoroutine(self._pass())
+            self._running.addBoth(self._ended)
+        result: Deferred[None] = Deferred()
+        if self._running is None:
+            result.callback(None)
+        else:
+            self._running.addBoth(lambda _: None if result.called else result.callback(None))
+        return result
+
+    def _ended(self, _: object) -> None:
+        self._running = None
+        self.state.progress = None
+        self._wait()
+
+    def cancel(self) -> None:
+        """End the pass at work; the findings of the pass before stay."""
+        if self._running is not None:
+            self._running.cancel()
+
+    async def stop(self) -> None:
+        """Cancel the pass at work and wait for its end."""
+        self._stopped = True
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+        for loading in self._loading:
+            loading.cancel()
+        running = self._running
+        if running is not None:
+            ended: Deferred[None] = Deferred()
+            running.addBoth(ended.callback)
+            running.cancel()
+            await ended
+
+    # -- a pass --
+
+    async def _pass(self) -> None:
+        try:
+            for directory in self._directories:
+                await self._scrub(directory)
+            self.state.passes += 1
+            self.state.last_pass = self._clock.seconds()
+        except CancelledError:
+            self._log.info("a scrub was cancelled")
+        except (StorageError, OSError) as error:
+            self.state.failures += 1
+            self._log.critical("DAMAGE: a scrub could not go on: {error}", error=error)
+
+    async def _scrub(self, directory: MaintainedDirectory) -> None:
+        on_lane = directory.on_lane
+        scrub = Scrub(directory.fs, directory.storage, int(self._clock.seconds()))
+        progress = self.state.progress = Progress(self._clock.seconds())
+        progress.left = sum((await on_lane(directory.storage.index.live_bytes)).values())
+        try:
+            while (step := await on_lane(scrub.next_step, self._step_bytes())) is not None:
+                await self._reads.acquire(step.n_bytes, step.n_entries)
+                n_findings = len(scrub.findings)
+                await on_lane(scrub.read, step)
+                self._report(scrub.findings[n_findings:])
+                progress.done += step.n_bytes
+                progress.left = max(progress.left - step.n_bytes, 0)
+                self._metrics.bytes.value += step.n_bytes
+        finally:
+            await on_lane(scrub.close)
+        self.findings[directory.number] = scrub.findings
+        await on_lane(save_findings, directory.fs, directory.storage.path, scrub.findings)
+
+    def _report(self, findings: Sequence[Finding]) -> None:
+        for finding in findings:
+            self._metrics.damages.value += 1
+            self._log.critical(
+                "DAMAGE: {text}", text=finding.text, ledger_id=finding.ledger_id, entry_id=finding.first
+            )
+
+    def _step_bytes(self) -> int:
+        """A quarter of what the limit grants in a second, so that the work is even."""
+        limit = self._reads.rate.bytes
+        return max(_LEAST_STEP, min(STEP_BYTES, int(limit / 4))) if limit else STEP_BYTES

@@ -1,0 +1,132 @@
+"""Verifies everything an index refers to, and keeps a durable list of the damage.
+
+Rows are read in the order of ledger and entry, piece by piece.  A row that fails is looked up again: if it lies
+elsewhere by now, or its ledger was deleted, nothing is damaged.
+"""
+
+import json
+import posixpath
+from collections import deque
+from collections.abc import Sequence
+
+import attrs
+
+from ...errors import DamageError
+from ..directory_storage import DirectoryStorage
+from ..index.rows import row_bytes
+from ..interfaces import IFileSystem, IndexRow
+from ..replace import replace_file
+from .row_reader import STEP_BYTES, Piece, RowReader, Step
+
+FINDINGS = "damage.json"
+MOST_FINDINGS = 10_000
+"""Findings that are kept: a disk that is damaged all over is to be replaced, not to be listed."""
+
+_PAGE = 500
+
+
+@attrs.frozen
+class Finding:
+    """Entries ``first .. last`` of a ledger that cannot be read as they were written.
+
+    :ivar found_at: seconds since the epoch.
+    :ivar text: file, offset and what is wrong.
+    """
+
+    ledger_id: int
+    first: int
+    last: int
+    found_at: int
+    text: str
+
+
+class Scrub:
+    """One pass over a ledger directory.  Maintenance lane.
+
+    :ivar findings: so far.
+    """
+
+    def __init__(self, fs: IFileSystem, directory: DirectoryStorage, now: int) -> None:
+        self.findings: list[Finding] = []
+        self._directory = directory
+        self._reader = RowReader(fs, directory)
+        self._now = now
+        self._ahead: deque[IndexRow] = deque()
+        self._after = (-1, -1)
+        self._start = 0
+
+    def next_step(self, max_bytes: int = STEP_BYTES) -> Step | None:
+        """The next pieces to read; None at the end.
+
+        :raises DamageError: the index itself is damaged.
+        """
+        pieces: list[Piece] = []
+        n_bytes = n_entries = 0
+        while n_bytes < max_bytes and (row := self._next_row()) is not None:
+            size = row_bytes(row)
+            part = min(size - self._start, max_bytes - n_bytes)
+            ends = self._start + part == size
+            pieces.append(Piece(row, self._start, part, ends))
+            n_bytes += part
+            self._start = 0 if ends else self._start + part
+            if ends:
+                n_entries += row.last - row.first + 1
+                self._ahead.popleft()
+        return Step(pieces, n_bytes, n_entries) if pieces else None
+
+    def _next_row(self) -> IndexRow | None:
+        if not self._ahead:
+            self._ahead.extend(self._directory.index.page(self._after, _PAGE))
+            if not self._ahead:
+                return None
+            self._after = self._ahead[-1].ledger_id, self._ahead[-1].first
+        return self._ahead[0]
+
+    def read(self, step: Step) -> None:
+        """Verify the pieces of a step; damage is added to the findings.
+
+        :raises OSError: the disk failed.
+        """
+        failed: IndexRow | None = None
+        for piece in step.pieces:
+            if piece.row is failed:
+                continue
+            try:
+                self._reader.read(piece)
+            except DamageError as error:
+                failed = piece.row
+                self._found(piece.row, str(error))
+                if not piece.ends_row and self._ahead and self._ahead[0] is piece.row:
+                    self._ahead.popleft()
+                    self._start = 0
+
+    def _found(self, row: IndexRow, text: str) -> None:
+        if self._directory.index.find(row.ledger_id, row.first) == row and len(self.findings) < MOST_FINDINGS:
+            self.findings.append(Finding(row.ledger_id, row.first, row.last, self._now, text))
+
+    def close(self) -> None:
+        """Close the logs that were read."""
+        self._reader.close()
+
+
+def load_findings(fs: IFileSystem, directory: str) -> list[Finding]:
+    """The findings of the last pass; none if there was none, or if their file is damaged."""
+    path = posixpath.join(directory, FINDINGS)
+    if not fs.exists(path):
+        return []
+    file = fs.open(path)
+    try:
+        data = file.pread(file.size(), 0)
+    finally:
+        file.close()
+    try:
+        return [Finding(**each) for each in json.loads(data)]
+    except (ValueError, TypeError):
+        return []
+
+
+def save_findings(fs: IFileSystem, directory: str, findings: Sequence[Finding]) -> None:
+    """Replace the findings of a directory, durably; a file is made with the first."""
+    path = posixpath.join(directory, FINDINGS)
+    if findings or fs.exists(path):
+        replace_file(fs, path, json.dumps([attrs.asdict(each) for each in findings], indent=1).encode())

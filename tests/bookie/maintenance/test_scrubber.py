@@ -1,0 +1,141 @@
+"""The pass that verifies what is stored."""
+
+import errno
+
+from twisted.internet.defer import Deferred
+from twisted.trial.unittest import SynchronousTestCase
+
+from bookkeeper_twisted.bookie.maintenance.garbage_collector import CollectorOptions
+from bookkeeper_twisted.bookie.maintenance.maintenance import SCRUB, MaintenanceOptions
+from bookkeeper_twisted.storage.maintenance.scrub import FINDINGS, load_findings
+from bookkeeper_twisted.testing.disk.crash import Facts
+from bookkeeper_twisted.testing.disk.sim_disk import SimDisk
+from bookkeeper_twisted.throttle import Rate
+
+from ..crash_life import Parts
+from .crash_case import MaintainedLife, steps
+
+CURRENT = "/ledgers0/current"
+
+
+class ScrubberTests(SynchronousTestCase):
+    """A bookie with four ledgers in three checkpoints."""
+
+    def setUp(self) -> None:
+        self.disk = SimDisk()
+        self.facts: Facts = []
+        self.start()
+        steps(self.life, range(3))
+
+    def start(self, rate: float = 0.0) -> None:
+        """A new process."""
+        self.disk.kill()
+        collector = CollectorOptions(wait_time=1e9)
+        options = MaintenanceOptions(collector, {SCRUB: Rate(bytes=rate)}, scrub_interval=1000)
+        self.life = MaintainedLife(self.disk, self.facts, Parts(), options=options)
+        self.life.drain()
+        self.scrubber = self.life.maintenance.scrubber
+
+    def flip(self, path: str = f"{CURRENT}/0.log", offset: int = 2200) -> None:
+        """Damages a byte of ledger 3."""
+        file = self.disk.open(path)
+        file.pwrite(bytes([file.pread(1, offset)[0] ^ 1]), offset)
+
+    def scrub(self) -> list[tuple[int, int, int]]:
+        """Ledgers and entries that a forced pass finds damaged."""
+        forced = self.scrubber.force()
+        self.life.drain()
+        self.successResultOf(forced)
+        return [(found.ledger_id, found.first, found.last) for found in self.scrubber.findings[0]]
+
+    def test_good(self) -> None:
+        """A pass over good data finds nothing and writes no file."""
+        self.assertEqual(self.scrub(), [])
+        self.assertEqual(self.scrubber.state.passes, 1)
+        self.assertFalse(self.disk.exists(f"{CURRENT}/{FINDINGS}"))
+
+    def test_damage(self) -> None:
+        """A damaged run is found, no other one, and the finding survives a power cut and a restart."""
+        self.flip()
+        self.assertEqual(self.scrub(), [(3, 0, 2)])
+        self.assertIn("/0.log offset", self.scrubber.findings[0][0].text)
+        self.disk = self.disk.crash(())
+        self.start()
+        self.assertEqual([found.ledger_id for found in self.scrubber.findings[0]], [3])
+
+    def test_repaired(self) -> None:
+        """What is good again leaves the list."""
+        self.flip()
+        self.scrub()
+        self.flip()
+        self.assertEqual(self.scrub(), [])
+        self.assertEqual(load_findings(self.disk, CURRENT), [])
+
+    def test_missing_log(self) -> None:
+        """A log that is gone damages all that lies in it."""
+        self.disk.unlink(f"{CURRENT}/0.log")
+        self.assertEqual({ledger_id for ledger_id, _, _ in self.scrub()}, {1, 2, 3, 4})
+
+    def test_deleted_meanwhile(self) -> None:
+        """A ledger that is deleted, with its log, while it is read is not damaged."""
+        limit = self.life.maintenance.throttles.find(SCRUB)
+        limit.change(Rate(bytes=1))
+        limit.acquire(1000)
+        self.scrubber.force()
+        self.life.drain()
+        self.assertEqual(limit.waiting, 1)
+        self.life.delete(1, 2, 3, 4)
+        self.life.collect()
+        limit.change(Rate())
+        self.life.drain()
+        self.assertEqual((self.scrubber.state.passes, self.scrubber.findings[0]), (1, []))
+
+    def test_interval(self) -> None:
+        """A pass begins an interval after the start, and after the end of the pass before."""
+        for passes in (1, 2):
+            self.life.clock.advance(1000)
+            self.life.drain()
+            self.assertEqual(self.scrubber.state.passes, passes)
+        self.life.clock.advance(999)
+        self.life.drain()
+        self.assertEqual(self.scrubber.state.passes, 2)
+
+    def test_speed_limit(self) -> None:
+        """A pass takes the time that its limit gives it."""
+        self.start(rate=1000)
+        self.scrub()  # one step, which may be larger than the limit, and delays the next one
+        forced = self.scrubber.force()
+        self.life.drain()
+        self.assertNoResult(forced)
+        self.life.clock.advance(7)
+        self.life.drain()
+        self.successResultOf(forced)
+
+    def test_disk_error(self) -> None:
+        """A disk that cannot be read ends the pass with the findings of the pass before."""
+        self.flip()
+        self.scrub()
+        self.disk.fail(errno.EIO, when=lambda op: op.name == "pread", times=100)
+        self.assertEqual(self.scrub(), [(3, 0, 2)])
+        self.assertEqual(self.scrubber.state.failures, 1)
+
+    def test_damaged_list(self) -> None:
+        """A list that cannot be understood is no list."""
+        self.disk.open(f"{CURRENT}/{FINDINGS}", create=True).pwrite(b"{", 0)
+        self.start()
+        self.assertEqual(self.scrubber.findings, {0: []})
+
+    def test_cancel_and_stop(self) -> None:
+        """A pass can be cancelled; a stop leaves no timer."""
+        forced = self.scrubber.force()
+        self.life.executor.step()
+        self.scrubber.cancel()
+        self.life.drain()
+        self.successResultOf(forced)
+        self.assertEqual(self.scrubber.state.passes, 0)
+        self.scrubber.force()
+        stopped = Deferred.fromCoroutine(self.life.maintenance.stop())
+        self.life.drain()
+        self.successResultOf(stopped)
+        self.assertEqual(self.life.clock.getDelayedCalls(), [])
+        self.successResultOf(self.scrubber.force())
