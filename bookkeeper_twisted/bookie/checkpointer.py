@@ -37,6 +37,7 @@ class Checkpointer:
         self._metrics = metrics
         self._on_written = on_written
         self._on_failed = on_failed
+        self._failed_with = ""
         self._waiting: list[Deferred[bool]] | None = None
         self._timer = LoopingCall(self.checkpoint)
         self._timer.clock = clock
@@ -86,10 +87,10 @@ class Checkpointer:
             await self._executor.submit("flush", checkpoint.persist_marks)
         except (StorageError, OSError) as error:
             failure = error
-            self._log.error("a checkpoint failed: {error}", error=error)
         except Exception as error:
             failure = error
             self._log.failure("a checkpoint ended in a way it should not")
+        self._log_change(failure)
         checkpoint.finish()
         series = self._metrics.flush.success if failure is None else self._metrics.flush.failure
         series.record((self._clock.seconds() - began) * 1000)
@@ -103,6 +104,17 @@ class Checkpointer:
             self._on_failed(is_disk_full(failure))
         for result in waiting:
             result.callback(failure is None)
+
+    def _log_change(self, failure: BaseException | None) -> None:
+        """Logs a failure once, not with every attempt, and its end."""
+        text = "" if failure is None else str(failure)
+        if text == self._failed_with:
+            return
+        self._failed_with = text
+        if failure is None:
+            self._log.info("a checkpoint succeeded again")
+        else:
+            self._log.error("a checkpoint failed, and is tried again: {error}", error=failure)
 
     async def _write_directories(self, checkpoint: ICheckpoint) -> None:
         """Write all directories at the same time, each on its own lane; wait for all, also after a failure."""

@@ -140,6 +140,10 @@ class Engine:
         self.bookie.resume_adds()
         self.outbox.flush()
 
+    def disk_is_full(self) -> None:
+        """A start found no space for what it replayed; the next checkpoint that succeeds says otherwise."""
+        self._set_disk_full(True)
+
     def _not_checkpointed(self, disk_full: bool) -> None:
         """Waiting adds wait for a checkpoint that will not come soon."""
         if disk_full:

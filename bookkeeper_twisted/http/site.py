@@ -2,9 +2,12 @@
 
 from collections.abc import Callable
 
+from twisted.internet.interfaces import ILoggingContext
+from twisted.web import http
 from twisted.web.pages import errorPage, notFound
 from twisted.web.resource import IResource, Resource
 from twisted.web.server import Request, Site
+from zope.interface import implementer
 
 from ..bookie.admin import IBookieAdmin
 from ..metrics import process_registry, render
@@ -43,6 +46,19 @@ class _Root(Resource):
         return notFound()
 
 
+@implementer(ILoggingContext)
+class _QuietSite(Site):
+    """Has no line in the log for a connection or a request: scrapes come every few seconds."""
+
+    noisy = False
+
+    def logPrefix(self) -> str:
+        return "the HTTP server"
+
+    def log(self, request: http.Request) -> None:
+        """Writes nothing."""
+
+
 def make_site(admin: IBookieAdmin) -> Site:
     """Make the site of one bookie: ``/metrics``, its metrics and those of its process as text, and ``/heartbeat``."""
     root = _Root()
@@ -50,6 +66,4 @@ def make_site(admin: IBookieAdmin) -> Site:
     metrics = TextPage(lambda: admin.metrics() + render(process), "text/plain; version=0.0.4; charset=utf-8")
     root.putChild(b"metrics", metrics)
     root.putChild(b"heartbeat", TextPage(lambda: b"OK\n"))
-    site = Site(root)
-    site.noisy = False
-    return site
+    return _QuietSite(root)

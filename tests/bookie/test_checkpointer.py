@@ -2,6 +2,7 @@
 
 import errno
 
+from twisted.logger import capturedLogs
 from twisted.trial.unittest import SynchronousTestCase
 
 from bookkeeper_twisted.storage.interfaces import JournalPosition
@@ -84,10 +85,16 @@ class CheckpointTests(SynchronousTestCase):
         """A full disk is told, and told again when there is space; the bookie goes on meanwhile."""
         self.rig.add(run(1, 0))
         self.rig.drain()
-        self.rig.disk.fail(errno.ENOSPC, when=lambda op: op.name == "pwrite" and op.path.startswith("/ledger0/"))
-        self.checkpointer.checkpoint()
-        self.rig.drain()
+        self.rig.disk.fail(
+            errno.ENOSPC, when=lambda op: op.name == "pwrite" and op.path.startswith("/ledger0/"), times=100
+        )
+        with capturedLogs() as events:
+            for _ in range(3):
+                self.checkpointer.checkpoint()
+                self.rig.drain()
         self.assertEqual(self.rig.disk_full, [True])
+        self.assertEqual(len(events), 1, "a state is logged once, not with every attempt")
+        self.rig.disk.heal()
         done = self.rig.add(run(1, 1))
         self.checkpointer.checkpoint()
         self.rig.drain()

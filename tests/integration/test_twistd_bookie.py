@@ -68,6 +68,21 @@ class ServingTests(_ProcessCase):
         self.assertEqual(await process.end(signal.SIGTERM), 0)
         self.assertNotIn("Traceback", process.output.decode())
 
+    async def test_quiet_log(self) -> None:
+        """Connections, scrapes and requests leave no line in the log, and no line names what only the code knows."""
+        process = await self.serve(*_HTTP)
+        before = process.output
+        for _ in range(3):
+            await process.metrics()
+            protocol: Any = await connectProtocol(TCP4ClientEndpoint(_reactor, "127.0.0.1", process.port), Protocol())
+            protocol.transport.abortConnection()
+        client = await BookKeeper.connect(_reactor, f"sqlite:///{self.data}/ledgers/metadata.db")
+        async with client, await client.create_ledger(1, 1, 1) as ledger:
+            await ledger.append(b"x")
+        self.assertEqual(process.output, before)
+        self.assertNotIn("_Gate", before.decode())
+        self.assertIn("the port of the bookie starting on", before.decode())
+
     async def test_sighup(self) -> None:
         """SIGHUP does not end a bookie."""
         process = await self.serve(*_HTTP)

@@ -7,6 +7,7 @@ from twisted.internet.defer import Deferred
 from twisted.internet.interfaces import IReactorTime
 from twisted.internet.task import LoopingCall
 from twisted.logger import Logger
+from twisted.python.failure import Failure
 
 from ...storage.interfaces import IFileSystem
 from ..interfaces import IStorageExecutor
@@ -45,6 +46,7 @@ class DiskMonitor:
         self._thresholds = thresholds
         self._on_change = on_change
         self._full = False
+        self._said: dict[str, str] = {}
         self._timer = LoopingCall(self._check_logged)
         self._timer.clock = clock
 
@@ -69,9 +71,19 @@ class DiskMonitor:
         return [self._fs.usage(directory) for directory in self._directories]
 
     def _check_logged(self) -> "Deferred[None]":
-        return Deferred.fromCoroutine(self.check()).addErrback(
-            lambda failure: self._log.failure("a disk check failed", failure)
-        )
+        return Deferred.fromCoroutine(self.check()).addErrback(self._check_failed)
+
+    def _check_failed(self, failure: Failure) -> None:
+        text = f"failed: {failure.getErrorMessage()}"
+        if failure.check(OSError) is None:
+            self._log.failure("a disk check failed", failure)
+        elif self._is_new("the check of the disks", text):
+            self._log.error("the check of the disks {text}", text=text)
+
+    def _is_new(self, subject: str, text: str) -> bool:
+        """Whether something else was said of a subject before: each state is logged once."""
+        before, self._said[subject] = self._said.get(subject, ""), text
+        return before != text
 
     async def check(self) -> None:
         """Looks once; what was full has to get well below the threshold to be usable again."""
@@ -79,10 +91,25 @@ class DiskMonitor:
         used = max(1 - free / total if total else 1.0 for total, free in usage)
         limit = self._thresholds.low if self._full else self._thresholds.full
         self._full = used > limit
-        if used > self._thresholds.warn:
-            self._log.warn("a disk is used to {used:.1%}", used=used)
+        self._said.pop("the check of the disks", None)
+        for directory, (total, free) in zip(self._directories, usage, strict=True):
+            self._say(directory, total, free)
         has_reserve = min(free for _, free in usage) > self._thresholds.reserve
         self._on_change(self._full, used > self._thresholds.warn, has_reserve)
+
+
+    def _say(self, directory: str, total: int, free: int) -> None:
+        used = 1 - free / total if total else 1.0
+        full, warn = used > self._thresholds.full, used > self._thresholds.warn
+        state = "full" if full else "almost full" if warn else ""
+        if not self._is_new(directory, state):
+            return
+        facts = {"directory": directory, "used": used, "free": free}
+        if state:
+            text = "the disk of {directory} is {state}: {used:.1%} used, {free:,} bytes free"
+            self._log.warn(text, state=state, **facts)
+        else:
+            self._log.info("the disk of {directory} has space: {used:.1%} used, {free:,} bytes free", **facts)
 
 
 def _sum_of_disks(usage: list[tuple[int, int]]) -> tuple[int, int]:

@@ -54,9 +54,10 @@ class BookieRegistration:
         if read_only is self.mode.read_only:
             return
         self.mode.read_only = read_only
-        self._log.info(
-            "the bookie is {state} now: {reason}", state="read-only" if read_only else "writable", reason=reason
-        )
+        if read_only:
+            self._log.warn("the bookie is read-only now: {reason}", reason=reason)
+        else:
+            self._log.info("the bookie is writable again; it was read-only because {reason}", reason=reason)
         if self.registered:
             self._tell_soon()
 

@@ -1,5 +1,6 @@
 """A bookie from its directories to its clients: an ordered start, and the same backwards."""
 
+import re
 from collections.abc import Awaitable, Callable, Iterable
 from contextlib import AsyncExitStack
 from typing import Any
@@ -7,14 +8,15 @@ from typing import Any
 from twisted.application.service import Service
 from twisted.internet.defer import CancelledError, Deferred
 from twisted.internet.endpoints import TCP4ServerEndpoint
-from twisted.internet.interfaces import IAddress, IListeningPort, IProtocolFactory
+from twisted.internet.interfaces import IAddress, IListeningPort, ILoggingContext, IProtocolFactory
 from twisted.internet.protocol import ServerFactory
 from twisted.logger import Logger
 from twisted.python.failure import Failure
 from twisted.python.randbytes import secureRandom
+from zope.interface import implementer
 
 from ...config.bookie import BookieConfig
-from ...errors import NoWritableDirectoryError
+from ...errors import MASK, NoWritableDirectoryError
 from ...instruments import Instruments
 from ...metadata.interfaces import ILedgerManager, IMetadataDriver, IRegistration, IUnderreplication
 from ...metrics import StorageMetrics, directory_labels
@@ -44,6 +46,10 @@ MakeSite = Callable[[IBookieAdmin], IProtocolFactory]
 """Makes the HTTP server of a bookie."""
 
 
+_CREDENTIALS = re.compile(r"(?<=//)[^/@]*(?=@)")
+
+
+@implementer(ILoggingContext)
 class _Gate(ServerFactory):
     """Closes connections until the bookie serves."""
 
@@ -52,6 +58,9 @@ class _Gate(ServerFactory):
 
     def buildProtocol(self, addr: IAddress | None) -> ServerConnection | None:
         return None if self.inner is None else self.inner.buildProtocol(addr)
+
+    def logPrefix(self) -> str:
+        return "the port of the bookie"
 
 
 class BookieService(Service):
@@ -141,6 +150,7 @@ class BookieService(Service):
             for step in (
                 self._open_metadata, self._lock, self._listen_early, self._check_cookies, self._open_store,
                 self._start_engine, self._listen, self._serve_http, self._register, self._maintain,
+                self._log_summary,
             ):  # fmt: skip
                 if self._abandoned:
                     raise CancelledError
@@ -151,7 +161,19 @@ class BookieService(Service):
             await self._undo.aclose()
             raise
         self.admin.enter(Phase.SERVING)
-        self._log.info("bookie {bookie_id} serves on port {port}", bookie_id=self.bookie_id, port=self.port)
+
+    async def _log_summary(self) -> None:
+        """Says what serves: identity, places, sizes, what was replayed."""
+        paths, disks = self._paths, await self._disks.usage()
+        sizes = zip(paths.ledgers, disks, strict=True)
+        ledgers = [f"{path} ({free:,} of {total:,} bytes free)" for path, (total, free) in sizes]
+        self._log.info(
+            "bookie {bookie_id} serves on port {port}: metadata {uri}, journals {journals}, entry logs {ledgers}, "
+            "indexes {indexes}, {n_ledgers} ledgers, {n_replayed} entries replayed",
+            bookie_id=self.bookie_id, port=self.port, uri=_CREDENTIALS.sub(MASK, self._config.metadata_service_uri),
+            journals=", ".join(paths.journals), ledgers=", ".join(ledgers), indexes=", ".join(paths.indexes),
+            n_ledgers=self._store.storage.ledger_count(), n_replayed=self._store.n_replayed,
+        )  # fmt: skip
 
     def stop(self) -> "Deferred[None]":
         """Stops listening, finishes what was begun, checkpoints, closes; fires when all is done."""
@@ -229,7 +251,6 @@ class BookieService(Service):
         await self._on_flush_lane(self._store.recover)
         self._labels = directory_labels(*map(_currents, (self._paths.ledgers, self._paths.indexes)))
         StorageMetrics(self.instruments, self._store.storage, self._labels)
-        self._log.info("{n} entries replayed", n=self._store.n_replayed)
         if self._store.disk_full:
             self._log.warn("a ledger disk has no space for them: they stay in memory and in the journals")
 
@@ -250,7 +271,8 @@ class BookieService(Service):
             self.engine.bookie.mode, registration, self.bookie_id, self._reactor
         )
         self._registration.set_read_only("forceReadOnlyBookie is set", config.force_read_only_bookie)
-        self._flush_seen(self._store.disk_full)
+        if self._store.disk_full:
+            self.engine.disk_is_full()
         self.admin.attach(self._registration, self._disks)
         self.engine.start(config.flush_interval / 1000)
         self._then_undo(self.engine.stop)

@@ -11,12 +11,15 @@ from itertools import count
 
 import attrs
 from twisted.internet.defer import Deferred, gatherResults
+from twisted.logger import Logger
 
 from ...protocol.client.request_ids import RequestIds
 from .bookie_socket import BookieSocket, SocketSettings
 
 FIRST_PAUSE = 0.1
 LONGEST_PAUSE = 3.0
+LOG_PAUSE = 60.0
+"""Seconds in which the log has one line at most for connections of a bookie that were lost or refused."""
 
 _choices = count(1)
 
@@ -55,6 +58,8 @@ class BookiePeer:
     :ivar n_reconnects: attempts made in the place of a lost connection or a failed attempt.
     """
 
+    _log = Logger()
+
     def __init__(self, settings: SocketSettings, bookie_id: str, wire: int, limit: int) -> None:
         """:param limit: most sockets at a time; 0: one for each flow."""
         self.sockets: list[BookieSocket] = []
@@ -64,6 +69,7 @@ class BookiePeer:
         self._clock = settings.clock
         self._limit = limit
         self._pause = 0.0
+        self._silent_until = 0.0
         self._paused_until = 0.0
         self._last_error: Exception | None = None
         self._all: dict[BookieSocket, None] = {}
@@ -110,6 +116,8 @@ class BookiePeer:
 
     def _ended(self, socket: BookieSocket) -> None:
         self.sockets.remove(socket)
+        if not socket.dismissed:
+            self._log_lost(socket)
         if socket.connection is not None:
             self.n_lost += not socket.dismissed
             self._pause, self._last_error = 0.0, None
@@ -120,6 +128,13 @@ class BookiePeer:
         self._pause = min(max(2 * self._pause, FIRST_PAUSE), LONGEST_PAUSE)
         self._paused_until = self._clock.seconds() + self._pause
         self._last_error = socket.error
+
+    def _log_lost(self, socket: BookieSocket) -> None:
+        """One line for a bookie that is lost, however many sockets and ledgers it had, and again if it stays away."""
+        now = self._clock.seconds()
+        if now >= self._silent_until:
+            self._silent_until = now + LOG_PAUSE
+            self._log.warn("bookie {bookie_id}: {error}", bookie_id=self.key[0], error=socket.error)
 
     def leave(self, socket: BookieSocket, ids: RequestIds, error: Exception) -> None:
         """A flow ends.  The socket stays, unless it was that flow's own."""

@@ -48,6 +48,12 @@ class SocketSettings:
     wrote: Callable[[int, int], None] = lambda events, size: None
 
 
+class _QuietFactory(Factory):
+    """Has no line in the log for each socket."""
+
+    noisy = False
+
+
 class BookieSocket:
     """One socket and the flows that are on it, from the moment they chose it.
 
@@ -150,7 +156,7 @@ class BookieSocket:
 
         exchange = settings.authentication.client_exchange(self._bookie_id)
         if exchange.complete:
-            return endpoint.connect(Factory.forProtocol(protocol))
+            return endpoint.connect(_QuietFactory.forProtocol(protocol))
 
         def authenticated() -> AuthenticatedConnection:
             limits, plugin = settings.limits, settings.authentication.plugin
@@ -158,7 +164,7 @@ class BookieSocket:
                 settings.clock, self._wire, plugin, exchange, limits.read_timeout, limits.max_frame_size, protocol
             )
 
-        return endpoint.connect(Factory.forProtocol(authenticated)).addCallback(self._authenticate)
+        return endpoint.connect(_QuietFactory.forProtocol(authenticated)).addCallback(self._authenticate)
 
     def _authenticate(self, protocol: IProtocol) -> "Deferred[IProtocol]":
         self._enter(ConnectionState.AUTHENTICATING)

@@ -2,6 +2,7 @@
 
 from twisted.internet.defer import Deferred
 from twisted.internet.task import Clock
+from twisted.logger import capturedLogs, formatEvent
 from twisted.trial.unittest import SynchronousTestCase
 
 from bookkeeper_twisted.bookie.lifecycle.disk_monitor import DiskMonitor, DiskThresholds
@@ -65,14 +66,35 @@ class MonitorTests(SynchronousTestCase):
         self.assertEqual([self.check(free) for free in (5, 4)], [(False, True, True), (True, True, False)])
 
     def test_unreadable(self) -> None:
-        """A disk that cannot be asked is logged, and asked again."""
+        """A disk that cannot be asked is logged once, in one line, and asked again."""
         self.monitor.start(10)
         self.addCleanup(self.stop)
         self.disks.by_path["a"] = None
-        self.clock.advance(10)
-        self.executor.drain()
-        self.assertEqual(len(self.flushLoggedErrors(OSError)), 1)
+        with capturedLogs() as events:
+            for _ in range(3):
+                self.clock.advance(10)
+                self.executor.drain()
+        self.assertEqual(
+            [formatEvent(event) for event in events],
+            ["the check of the disks failed: [Errno 5] Input/output error"],
+        )
         self.assertEqual(self.check(50), (False, False, True))
+
+    def test_logged_once(self) -> None:
+        """Each state of a directory is logged once, with its path: almost full, full, space again."""
+        self.monitor.start(10)
+        self.addCleanup(self.stop)
+        with capturedLogs() as events:
+            for free in (50, 9, 8, 4, 3, 50, 50):
+                self.check(free)
+        self.assertEqual(
+            [formatEvent(event) for event in events],
+            [
+                "the disk of a is almost full: 91.0% used, 9 bytes free",
+                "the disk of a is full: 96.0% used, 4 bytes free",
+                "the disk of a has space: 50.0% used, 50 bytes free",
+            ],
+        )  # fmt: skip
 
     def test_space(self) -> None:
         """Total and free bytes are summed; two directories on one disk count once."""

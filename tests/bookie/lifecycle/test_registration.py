@@ -2,6 +2,7 @@
 
 from twisted.internet.defer import Deferred, succeed
 from twisted.internet.task import Clock
+from twisted.logger import capturedLogs, formatEvent
 from twisted.trial.unittest import SynchronousTestCase
 
 from bookkeeper_twisted.bookie.bookie import WriteMode
@@ -52,6 +53,20 @@ class RegistrationTests(SynchronousTestCase):
         self.assertEqual(self.store.calls, [])
         self.register()
         self.assertEqual(self.store.calls, [("b1", "read-only")])
+
+    def test_logged(self) -> None:
+        """The log says why the bookie became read-only, and later what is no reason any more; each once."""
+        self.register()
+        with capturedLogs() as events:
+            for holds in (True, True, False, False):
+                self.registration.set_read_only("a checkpoint found no space", holds)
+        self.assertEqual(
+            [formatEvent(event) for event in events],
+            [
+                "the bookie is read-only now: a checkpoint found no space",
+                "the bookie is writable again; it was read-only because a checkpoint found no space",
+            ],
+        )
 
     def test_flag_first(self) -> None:
         """The bookie refuses adds before anybody is told that it does."""

@@ -6,6 +6,7 @@ from typing import Any
 from twisted.internet.defer import Deferred
 from twisted.internet.error import CannotListenError
 from twisted.internet.testing import MemoryReactorClock
+from twisted.logger import capturedLogs, formatEvent
 from twisted.python.failure import Failure
 from twisted.trial.unittest import SynchronousTestCase
 
@@ -172,6 +173,24 @@ class StartTests(StepTestCase):
         self.settle(executor)
         self.assertEqual(len(self.world.reactor.tcpServers), 1)
 
+    def test_summary(self) -> None:
+        """The log says what serves: identity, places, sizes, what was replayed."""
+        with capturedLogs() as events:
+            self.start()
+        (line,) = [formatEvent(event) for event in events if "serves" in formatEvent(event)]
+        self.assertEqual(
+            line, "bookie me:3181 serves on port 3181: metadata memory:x, journals /j, entry logs "
+            "/l (549,755,813,888 of 1,099,511,627,776 bytes free), indexes /l, 0 ledgers, 0 entries replayed",
+        )  # fmt: skip
+
+    def test_summary_without_secrets(self) -> None:
+        """Credentials in a URI are masked."""
+        with capturedLogs() as events:
+            self.start(metadata_service_uri="zk://user:sesame@host/ledgers")
+        text = "\n".join(map(formatEvent, events))
+        self.assertNotIn("sesame", text)
+        self.assertIn("zk://******@host/ledgers", text)
+
     def test_taken_port(self) -> None:
         """A port that is taken is found out before a first start writes an identity; another port then does."""
 
@@ -203,7 +222,7 @@ class StartTests(StepTestCase):
         self.world.disk.kill()
         self.world.reactor = MemoryReactorClock()
         self.world.store.bookies.clear()
-        self.world.disk.fail(errno.ENOSPC, when=lambda op: op.name == "pwrite" and op.path.startswith("/l/"), times=2)
+        self.world.disk.fail(errno.ENOSPC, when=lambda op: op.name == "pwrite" and op.path.startswith("/l/"))
         _, executor = self.start(flush_interval=1000)
         self.assertEqual(self.registered(), (frozenset(), frozenset({"me:3181"})))
         peer = self.connect()

@@ -3,8 +3,14 @@
 from random import Random
 
 from twisted.internet.defer import Deferred
+from twisted.logger import LogLevel, capturedLogs, formatEvent
 
-from bookkeeper_twisted.client.connections.bookie_peer import FIRST_PAUSE, LONGEST_PAUSE, BookiePeer, PeerCounts
+from bookkeeper_twisted.client.connections.bookie_peer import (
+    FIRST_PAUSE,
+    LONGEST_PAUSE,
+    BookiePeer,
+    PeerCounts,
+)
 from bookkeeper_twisted.client.connections.bookie_socket import BookieSocket
 from bookkeeper_twisted.errors import BookieHandleNotAvailableError, ClientClosedError
 
@@ -30,6 +36,21 @@ class BookiePeerTests(SocketCase):
         except BookieHandleNotAvailableError:
             return
         self.failureResultOf(socket.connected(1), BookieHandleNotAvailableError)
+
+    def test_logged_once(self) -> None:
+        """A bookie that is lost has one line in the log, whatever the number of its sockets and of the attempts that
+        follow; one more when it is away for longer."""
+        for _ in range(3):
+            self._choose()
+        with capturedLogs() as events:
+            self.network.break_connections(ADDRESS)
+            self.network.listeners.clear()
+            for _ in range(21):
+                self._fails()
+                self.clock.advance(LONGEST_PAUSE)
+        lines = [formatEvent(event) for event in events if event["log_level"] is LogLevel.warn]
+        self.assertEqual(len(lines), 2, lines)
+        self.assertIn(f"bookie {BOOKIE}: the connection to {BOOKIE} was lost", lines[0])
 
     def test_spread(self) -> None:
         """Flows open sockets up to the limit, then share them evenly."""
