@@ -39,7 +39,10 @@ OURS: dict[str, frozenset[str]] = {
     "bookie": LAYER_0 | {"bookie", "codec", "storage", "metadata", "protocol"},
     "wire": LAYER_0 | {"wire", "codec", "ledger"},
     "client": LAYER_0 | {"client", "codec", "ledger", "metadata", "protocol"},
-    "spark": LAYER_0 | {"spark", "codec", "ledger", "wire", "metadata", "client", "reactor_thread"},
+    # of storage: what entry log files look like, for work on the files of many bookies
+    "spark": LAYER_0
+    | {"spark", "codec", "ledger", "wire", "metadata", "client", "reactor_thread"}
+    | {"storage.entry_log", "storage.filesystem", "storage.ledger_dirs"},
     "http": _DOORS_OURS | {"http"},
     "embedding": _DOORS_OURS | {"http", "embedding"},
     "cli": _DOORS_OURS | {"http", "embedding", "cli"},
@@ -94,6 +97,8 @@ DOORS: dict[str, frozenset[str]] = {
     "metadata/embedded/sqlite_sessions.py": frozenset({"os", "fcntl", "uuid"}),
     "metadata/embedded/sqlite_store.py": frozenset({"sqlite3", "uuid"}),
     "spark/messages.py": frozenset({"os"}),
+    "spark/main.py": frozenset({"os", "pathlib", "time"}),
+    "spark/pipelines/pacing.py": frozenset({"time"}),
     "spark/sink.py": frozenset({"uuid"}),
     "spark/tasks.py": frozenset({"time"}),
     "wire/connection.py": frozenset({"socket"}),

@@ -15,7 +15,7 @@ from ..client.connections.bookie_client import BookieAddresses
 from ..config.client import ClientConfig
 from ..errors import BookieHandleNotAvailableError, NoSuchLedgerMetadataError
 from ..metadata.drivers import create_driver, options_of
-from ..metadata.interfaces import ILedgerManager, IMetadataDriver, IRegistration
+from ..metadata.interfaces import ILedgerManager, IMetadataDriver, IRegistration, IUnderreplication
 from ..model import LedgerMetadata
 from ..reactor_thread import ReactorThread
 from ..wire import Address
@@ -35,6 +35,7 @@ class ClusterView:
 
     def __init__(self, driver: IMetadataDriver) -> None:
         self.ledgers = cast(ILedgerManager, driver.ledgers)
+        self.underreplication = cast(IUnderreplication, driver.underreplication)
         self._registration = cast(IRegistration, driver.registration)
         self._driver = driver
 

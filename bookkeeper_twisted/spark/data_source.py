@@ -28,7 +28,7 @@ from .schemas import schema_of
 from .tasks import read_partition, settings_of
 
 if TYPE_CHECKING:
-    from .sink import BatchSink, StreamSink
+    from .sink import BatchSink, RestoringSink, StreamSink
     from .stream import StreamPlanner
 
 _PUSHDOWN = "pyspark.sql.worker.data_source_pushdown_filters"
@@ -70,12 +70,14 @@ class BookKeeperDataSource(DataSource):
                 raise ConfigError("a stream reads entries: options manifest and view are for batches")
         return StreamReader(options)
 
-    def writer(self, schema: StructType, overwrite: bool) -> "BatchSink":
+    def writer(self, schema: StructType, overwrite: bool) -> "BatchSink | RestoringSink":
         """Writes a batch."""
-        from .sink import BatchSink
+        from .sink import BatchSink, RestoringSink
 
         with plain_errors():
-            return BatchSink(SinkOptions.parse(self.options), schema, overwrite)
+            options = SinkOptions.parse(self.options)
+            kind = RestoringSink if options.writing.restore else BatchSink
+            return kind(options, schema, overwrite)
 
     def streamWriter(self, schema: StructType, overwrite: bool) -> "StreamSink":
         """Writes the batches of a stream."""

@@ -39,7 +39,7 @@ class Planner:
 
     def extents(self, ledgers: Mapping[int, LedgerMetadata]) -> dict[int, Extent | BookKeeperError]:
         """How far ledgers can be read."""
-        return extents(ledgers, self.addresses(ledgers), self._pool, self.options.password.value)
+        return extents(ledgers, self.addresses(ledgers), self._pool)
 
     def partitions(self, ranges: list[EntryRange]) -> list[Partition]:
         """The work of tasks."""

@@ -44,6 +44,8 @@ class Selection:
     """The ledgers that the options choose."""
 
     def __init__(self, cluster: ClusterView, options: SourceOptions) -> None:
+        # views show metadata, whose readers need no password
+        self._checks_password = options.reading.view == "entries"
         self._cluster = cluster
         self._options = options
         reading = options.reading
@@ -79,7 +81,7 @@ class Selection:
             found = {n: metadata for n, metadata in found.items() if n not in self._passed_over}
         elif self._options.reading.fail_on_data_loss and len(found) < len(wanted):
             raise missing_ledger(next(n for n in wanted if n not in found))
-        for ledger_id, metadata in found.items():
+        for ledger_id, metadata in found.items() if self._checks_password else ():
             check_password(ledger_id, metadata, self._options.password.value)
         return found
 
@@ -98,7 +100,7 @@ def check_password(ledger_id: int, metadata: LedgerMetadata, password: bytes) ->
 
 
 def extents(
-    ledgers: Mapping[int, LedgerMetadata], addresses: Mapping[str, Address], pool: ConnectionPool, password: bytes
+    ledgers: Mapping[int, LedgerMetadata], addresses: Mapping[str, Address], pool: ConnectionPool
 ) -> dict[int, Extent | BookKeeperError]:
     """How far ledgers can be read; the bookies of those that are not closed are asked.
 
@@ -112,7 +114,7 @@ def extents(
             found[ledger_id] = Extent(count, True, metadata.length / count if count else 0.0)
             continue
         ensemble = tuple(addresses[bookie_id] for bookie_id in metadata.segments[-1].bookies)
-        digester = Digester(metadata.digest_type, password)
+        digester = Digester(metadata.digest_type, metadata.password)
         quorums = (metadata.write_quorum_size, metadata.ack_quorum_size)
         growing.append(OpenLedger(ledger_id, ensemble, *quorums, digester))
     for ledger_id, known in read_last_add_confirmed(pool, growing).items():

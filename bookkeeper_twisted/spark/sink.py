@@ -16,6 +16,7 @@ from .manifest import BatchKey, PublishedLedger
 from .messages import plain_errors
 from .options import SinkOptions
 from .publishing import Publisher
+from .restoring import restore_partition
 
 _QUERY_ID, _BATCH_ID = "sql.streaming.queryId", "streaming.sql.batchId"
 
@@ -98,6 +99,34 @@ class BatchSink(_Sink, DataSourceArrowWriter):
     def _end(self) -> None:
         publisher = self._publisher()
         THREAD.wait(lambda: publisher.end(self._key))
+
+
+@attrs.frozen
+class Restored(WriterCommitMessage):
+    """The ledgers that a task of an import wrote."""
+
+    ledger_ids: Sequence[int]
+
+
+class RestoringSink(DataSourceArrowWriter):
+    """Writes the ledgers of an archive under their own ids; option ``writeId`` makes it repeatable."""
+
+    def __init__(self, options: SinkOptions, schema: StructType, overwrite: bool) -> None:
+        if overwrite or {field.name for field in schema.fields} != {"ledger_id", "entry_id", "payload"}:
+            raise ConfigError("option restore takes columns ledger_id, entry_id and payload, in mode append")
+        self._options = options
+        self._restored_by = options.writing.write_id or str(uuid.uuid4())
+
+    def write(self, iterator: Iterator[Any]) -> Restored:
+        """In a task."""
+        with plain_errors():
+            return Restored(restore_partition(self._options, self._restored_by, iterator))
+
+    def commit(self, messages: list[WriterCommitMessage | None]) -> None:
+        """Nothing: each ledger is complete when it is closed."""
+
+    def abort(self, messages: list[WriterCommitMessage | None]) -> None:
+        """Nothing: an import with the same ``writeId`` goes on where this one ended."""
 
 
 class StreamSink(_Sink, DataSourceStreamArrowWriter):

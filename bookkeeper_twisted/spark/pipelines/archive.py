@@ -1,0 +1,57 @@
+"""Ledgers to Parquet and back, with their ids, entries, last add confirmed and metadata.
+
+An archive is a directory with two tables: ``ledgers`` (the view of the source) and ``entries``.  Passwords are not in
+it: the option ``bookkeeper.passwd`` is that of the ledgers when they are read, and of the new ones when they are
+written.
+"""
+
+from typing import Any
+
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as f
+
+_ENTRIES = "ledger_id BIGINT, entry_id BIGINT, payload BINARY"
+_FACTS = ("ensemble_size", "write_quorum", "ack_quorum", "digest_type", "last_entry_id", "length")
+
+
+def export(spark: SparkSession, uri: str, path: str, **options: str) -> DataFrame:
+    """Write the closed ledgers that options choose, by default all, to an archive.
+
+    :param options: of the source: which ledgers, their password.
+    :returns: the exported ledgers.
+    """
+
+    def read(**more: str) -> DataFrame:
+        given = {"metadataServiceUri": uri, **options, **more}
+        return spark.read.format("bookkeeper").options(**given).load()
+
+    read(view="ledgers").where("state = 'CLOSED'").write.mode("errorifexists").parquet(f"{path}/ledgers")
+    ledgers = spark.read.parquet(f"{path}/ledgers")
+    ids = [str(row.ledger_id) for row in ledgers.where("last_entry_id >= 0").select("ledger_id").collect()]
+    entries = read(ledgers=",".join(ids)).select("ledger_id", "entry_id", "payload") if ids else None
+    (entries or spark.createDataFrame([], _ENTRIES)).write.mode("errorifexists").parquet(f"{path}/entries")
+    return ledgers
+
+
+def archived(spark: SparkSession, path: str) -> DataFrame:
+    """The rows of an archive as :func:`restore` writes them: what is known of a ledger before its entries.
+
+    That row has entry -1, and the facts as JSON for its payload.
+    """
+    ledgers, entries = spark.read.parquet(f"{path}/ledgers"), spark.read.parquet(f"{path}/entries")
+    custom = f.expr("transform_values(custom_metadata, (k, v) -> base64(v))").alias("custom_metadata")
+    facts = f.to_json(f.struct(*_FACTS, custom)).cast("binary")
+    heads = ledgers.select("ledger_id", f.lit(-1).cast("bigint").alias("entry_id"), facts.alias("payload"))
+    return heads.unionByName(entries.select("ledger_id", "entry_id", "payload"))
+
+
+def restore(rows: DataFrame, uri: str, parallelism: int = 8, **options: str) -> None:
+    """Write the ledgers of an archive under their old ids.
+
+    A ledger that exists is an error, unless this import has written it.
+
+    :param rows: of :func:`archived`.
+    """
+    ordered: Any = rows.repartition(parallelism, "ledger_id").sortWithinPartitions("ledger_id", "entry_id")
+    writer = ordered.write.format("bookkeeper").mode("append").options(**options)
+    writer.options(metadataServiceUri=uri, restore="true").save()

@@ -1,0 +1,95 @@
+"""Which ledgers hold which space in the entry logs of bookies, and what a compaction would win.
+
+What is read are the files: the ledgers map of a sealed log, all records of one that is not.  A path can be a ledger
+directory of a bookie on a disk that the tasks see.
+"""
+
+import posixpath
+from collections import Counter
+from collections.abc import Sequence
+from typing import Any
+
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as f
+
+from ...storage.entry_log.format import HEADER_SIZE, decode_map, parse_header
+from ...storage.entry_log.scan import LogScan
+from ...storage.filesystem import RealFileSystem
+from ...storage.ledger_dirs import current, entry_log_ids, entry_log_name
+
+THRESHOLDS = (0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9)
+
+_USED = "array<struct<ledger_id:bigint,bytes:bigint>>"
+
+
+def entry_logs(spark: SparkSession, directories: Sequence[str]) -> DataFrame:
+    """The entry logs of ledger directories: ``directory``, ``log_id``, ``file_bytes``."""
+    fs = RealFileSystem()
+    rows = []
+    for directory in directories:
+        for log_id in entry_log_ids(fs, current(directory)):
+            file = fs.open(posixpath.join(current(directory), entry_log_name(log_id)))
+            rows.append((directory, log_id, file.size()))
+            file.close()
+    return spark.createDataFrame(rows, "directory STRING, log_id BIGINT, file_bytes BIGINT")
+
+
+def used_in(directory: str, log_id: int) -> dict[int, int]:
+    """Bytes of each ledger in one entry log, size words included."""
+    fs = RealFileSystem()
+    path = posixpath.join(current(directory), entry_log_name(log_id))
+    file = fs.open(path)
+    try:
+        size = file.size()
+        header = parse_header(file.pread(HEADER_SIZE, 0), path) if size >= HEADER_SIZE else None
+        if header is not None and header.map_offset:
+            mapped = decode_map(file.pread(size - header.map_offset, header.map_offset), header.map_ledgers)
+            if mapped is not None:
+                return mapped
+    finally:
+        file.close()
+    used: Counter[int] = Counter()
+    for record in LogScan(fs, current(directory), log_id):
+        if record.ledger_id >= 0:
+            used[record.ledger_id] += record.size
+    return dict(used)
+
+
+def usage(logs: DataFrame, parallelism: int = 8) -> DataFrame:
+    """The space of each ledger in each log: ``directory``, ``log_id``, ``file_bytes``, ``ledger_id``, ``bytes``.
+
+    :param logs: rows of :func:`entry_logs`.
+    """
+
+    def read(row: Any) -> list[tuple[int, int]]:
+        return sorted(used_in(row.directory, row.log_id).items())
+
+    spread = logs.repartition(parallelism, "directory", "log_id")
+    found = f.udf(read, _USED, useArrow=False)(f.struct("directory", "log_id"))
+    return spread.withColumn("used", f.explode(found)).select("directory", "log_id", "file_bytes", "used.*")
+
+
+def by_ledger(used: DataFrame) -> DataFrame:
+    """The space of each ledger in all logs, the largest first."""
+    totals = (f.sum("bytes").alias("bytes"), f.count("*").alias("logs"))
+    return used.groupBy("ledger_id").agg(*totals).orderBy(f.desc("bytes"), "ledger_id")
+
+
+def compaction_plan(used: DataFrame, ledgers: DataFrame, thresholds: Sequence[float] = THRESHOLDS) -> DataFrame:
+    """What a compaction with each threshold would win.
+
+    :param used: as of :func:`usage`.
+    :param ledgers: the ledgers that exist, column ``ledger_id``: the space of others is garbage.
+    :returns: ``threshold``; ``logs`` that would be compacted or removed; ``won`` bytes of their garbage; ``copied``
+        bytes of what lives in them.
+    """
+    alive = ledgers.select("ledger_id").distinct().withColumn("alive", f.lit(1))
+    logs = (
+        used.join(alive, "ledger_id", "left")
+        .groupBy("directory", "log_id")
+        .agg(f.sum("bytes").alias("bytes"), f.sum(f.expr("IF(alive = 1, bytes, 0)")).alias("live"))
+    )
+    each = logs.withColumn("threshold", f.explode(f.array(*[f.lit(float(x)) for x in thresholds])))
+    chosen = each.where("live < threshold * bytes")
+    sums = (f.count("*").alias("logs"), f.sum(f.expr("bytes - live")).alias("won"), f.sum("live").alias("copied"))
+    return chosen.groupBy("threshold").agg(*sums).orderBy("threshold")

@@ -1,0 +1,104 @@
+"""Reading every replica of every fragment, and marking ledgers that lack replicas."""
+
+from collections.abc import Iterable
+from functools import partial
+from typing import Any
+
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as f
+
+from ...codec.digest import Digester
+from ...ledger.schedule import schedule_of
+from ...model import DigestType
+from ...ratelimit import UNLIMITED, Rate
+from ...wire import Address, Timeouts
+from ..options import Secret
+from ..planning import ENTRY_OVERHEAD
+from ..tasks import connections
+from .checking import DAMAGED, MISSING, ReplicaCheck
+from .pacing import pace_of
+
+FINDINGS = "array<struct<first:bigint,last:bigint,status:string,entries:bigint,bytes:bigint,detail:string>>"
+
+PIECE_BYTES = 16 << 20
+
+DEFAULT_TIMEOUTS = Timeouts()
+
+_MAX_FRAME = 5 << 20
+
+
+def fragments(spark: SparkSession, uri: str, **options: str) -> DataFrame:
+    """The replicas of all ledgers, or of those that options of the source choose."""
+    reader = spark.read.format("bookkeeper").option("metadataServiceUri", uri).option("view", "fragments")
+    return reader.options(**options).load()
+
+
+def pieces(replicas: DataFrame, piece_bytes: int = PIECE_BYTES) -> DataFrame:
+    """Replicas cut into parts of about the same size, in columns ``first`` and ``last``."""
+    step = f.greatest(f.lit(1), (piece_bytes / (f.col("entry_bytes") + ENTRY_OVERHEAD)).cast("bigint"))
+    cut = replicas.where("last_entry_id >= first_entry_id").withColumn("step", step)
+    cut = cut.withColumn("first", f.explode(f.expr("sequence(first_entry_id, last_entry_id, step)")))
+    return cut.withColumn("last", f.least(f.col("first") + f.col("step") - 1, f.col("last_entry_id"))).drop("step")
+
+
+def verify(
+    replicas: DataFrame, password: bytes = b"", limit: Rate = UNLIMITED, parallelism: int = 8,
+    timeouts: Timeouts = DEFAULT_TIMEOUTS,
+) -> DataFrame:  # fmt: skip
+    """What is found in replicas, with a row for entries that follow each other and are in the same state.
+
+    :param replicas: rows of the source's view ``fragments``.
+    :param password: of the ledgers, needed for digests of type HMAC.
+    :param limit: entries and bytes a second of the whole cluster.
+    :param parallelism: tasks that run at a time, among which the limit is split.
+    """
+    share = limit * (1 / parallelism) if limit else UNLIMITED
+    secret = Secret(password)
+
+    def check(row: Any) -> list[tuple[object, ...]]:
+        schedule = schedule_of(row.ensemble_size, row.write_quorum, row.ack_quorum)
+        address = Address(row.bookie_id, row.host, row.port)
+        digester = Digester(DigestType[row.digest_type], secret.value)
+        pace = pace_of("verify", share)
+        pool = connections(timeouts, _MAX_FRAME)
+        one = ReplicaCheck(pool, address, row.ledger_id, schedule, row.position, digester, pace.spend)
+        found = one.findings(row.first, row.last)
+        return [(x.first, x.last, x.status, x.entries, x.n_bytes, x.detail) for x in found]
+
+    columns = [f.col(name) for name in _INPUT]
+    # several times as many parts as tasks, so that none has work long after the others
+    work = pieces(replicas).repartition(parallelism * 4, f.rand(seed=1))
+    checked = work.withColumn("found", f.explode(f.udf(check, FINDINGS, useArrow=False)(f.struct(*columns))))
+    return checked.select("ledger_id", "fragment", "position", "bookie_id", "found.*")
+
+
+_INPUT = (
+    "ledger_id", "bookie_id", "host", "port", "position", "ensemble_size", "write_quorum", "ack_quorum",
+    "digest_type", "first", "last",
+)  # fmt: skip
+
+
+def summary(findings: DataFrame) -> DataFrame:
+    """Ranges, entries and bytes for each bookie and state."""
+    totals = (f.count("*").alias("ranges"), f.sum("entries").alias("entries"), f.sum("bytes").alias("bytes"))
+    return findings.groupBy("bookie_id", "status").agg(*totals).orderBy("bookie_id", "status")
+
+
+def lacking(findings: DataFrame) -> list[tuple[int, tuple[str, ...]]]:
+    """Ledgers with replicas that are missing or damaged, and the bookies that should have them."""
+    bad = findings.where(f.col("status").isin(MISSING, DAMAGED))
+    rows = bad.groupBy("ledger_id").agg(f.sort_array(f.collect_set("bookie_id")).alias("bookies")).collect()
+    return sorted((row.ledger_id, tuple(row.bookies)) for row in rows)
+
+
+def mark_underreplicated(uri: str, ledgers: Iterable[tuple[int, tuple[str, ...]]]) -> None:
+    """Mark ledgers as autorecovery expects it, so that their replicas are made anew.
+
+    :param ledgers: ids, and the bookies whose replicas are to be made.
+    """
+    from ...config.client import ClientConfig
+    from ..cluster import connected
+
+    with connected(uri, ClientConfig()) as cluster:
+        for ledger_id, bookies in ledgers:
+            cluster.wait(partial(cluster.underreplication.mark, ledger_id, bookies))

@@ -1,0 +1,126 @@
+"""The pipelines on real bookies and Spark."""
+
+import io
+from contextlib import redirect_stdout
+from pathlib import Path
+
+from twisted.internet.task import Clock
+from twisted.trial.unittest import SynchronousTestCase
+
+from bookkeeper_twisted.errors import NotUnderreplicatedError
+from bookkeeper_twisted.model import DigestType
+from bookkeeper_twisted.ratelimit import Rate
+from bookkeeper_twisted.spark import main
+from bookkeeper_twisted.spark.cluster import THREAD
+from bookkeeper_twisted.spark.pipelines.checking import OK
+from bookkeeper_twisted.spark.pipelines.pacing import Pace
+
+from ..session import SparkCase
+
+PAYLOADS = [b"%d" % n * 20 for n in range(3000)]
+
+
+class PaceTests(SynchronousTestCase):
+    """Speed limits."""
+
+    def test_pace(self) -> None:
+        """Work keeps to its rate within a tenth."""
+        clock = Clock()
+        pace = Pace(Rate(0, 100_000), clock.seconds, clock.advance)
+        for _ in range(1000):
+            pace.spend(1, 5000)
+            clock.advance(0.01)  # the work itself
+        self.assertLess(abs(5_000_000 / clock.seconds() - 100_000), 10_000)
+
+
+class PipelineTests(SparkCase):
+    """Each pipeline once."""
+
+    def run_command(self, *arguments: str) -> str:
+        """What a command prints."""
+        printed = io.StringIO()
+        with redirect_stdout(printed):
+            self.status = main.main(["--parallelism", "2", *arguments])
+        return printed.getvalue()
+
+    def test_verify(self) -> None:
+        """A bookie that is down is reported for its entries and nothing else; the others are whole."""
+        ledger = self.ledger(PAYLOADS)
+        self.assertIn("3,000 entries", self.run_command("verify", self.uri))
+        self.assertEqual(self.status, 0)
+        THREAD.wait(self.bookies.pop().stop)
+        picture = Path(self.mktemp())
+        text = self.run_command("verify", self.uri, "--mark", "--picture", str(picture))
+        self.assertEqual(self.status, 1)
+        self.assertIn(f"ledger {ledger} entries 0-2999 on bookie-2: unreachable", text)
+        self.assertEqual(text.count("unreachable:"), 1)
+        self.assertIn("0 ledgers are marked", text)
+        self.assertIn("unreachable", picture.read_text())
+
+    def test_verify_lost_replica(self) -> None:
+        """What a bookie does not have is missing, and the ledger is marked for it."""
+        from bookkeeper_twisted.spark.pipelines import verify
+
+        with self.client.create_ledger(2, 2, 2) as ledger:
+            ledger.append_many(PAYLOADS)
+        kept = self.client.ledger_metadata(ledger.ledger_id).segments[0].bookies
+        (other,) = {"bookie-0", "bookie-1", "bookie-2"} - set(kept)
+        replicas = verify.fragments(self.spark, self.uri)
+        port = next(bookie.port for n, bookie in enumerate(self.bookies) if f"bookie-{n}" == other)
+        moved = replicas.replace({kept[0]: other}, subset=["bookie_id"])
+        moved = moved.selectExpr(
+            *[c for c in moved.columns if c != "port"], f"IF(bookie_id = '{other}', {port}, port) AS port"
+        )
+        findings = verify.verify(moved, parallelism=2).persist()
+        found = [(r.bookie_id, r.first, r.last) for r in findings.where(f"status != '{OK}'").collect()]
+        self.assertEqual(found, [(other, 0, 2999)])
+        self.assertEqual(verify.lacking(findings), [(ledger.ledger_id, (other,))])
+        verify.mark_underreplicated(self.uri, verify.lacking(findings))
+        marks = self.connect().underreplication
+        mark = THREAD.wait(lambda: marks.read_mark(ledger.ledger_id)).value
+        self.assertEqual(tuple(mark.replicas), (other,))
+        self.assertRaises(NotUnderreplicatedError, THREAD.wait, lambda: marks.read_mark(77))
+
+    def test_usage_and_plan(self) -> None:
+        """The space of each ledger is counted, and that of deleted ones is what a compaction would win."""
+        from bookkeeper_twisted.spark.pipelines import space
+
+        kept, deleted = self.ledger(PAYLOADS), self.ledger(PAYLOADS)
+        directories = [str(path) for path in sorted(Path(self.uri.partition("///")[2]).parent.glob("bookie-*/ledgers"))]
+        self.stop_bookies()  # writes what is in memory
+        self.client.delete_ledger(deleted)
+        used = space.usage(space.entry_logs(self.spark, directories), 2).persist()
+        stored = sum(map(len, PAYLOADS)) + len(PAYLOADS) * 40
+        rows = {row.ledger_id: (row.bytes, row.logs) for row in space.by_ledger(used).collect()}
+        self.assertEqual(rows, {kept: (3 * stored, 3), deleted: (3 * stored, 3)})
+        ledgers = self.spark.createDataFrame([(kept,)], "ledger_id BIGINT")
+        plan = {
+            row.threshold: (row.logs, row.won, row.copied) for row in space.compaction_plan(used, ledgers).collect()
+        }
+        self.assertEqual(plan, dict.fromkeys((0.6, 0.7, 0.8, 0.9), (3, 3 * stored, 3 * stored)))
+
+    def test_export_and_import(self) -> None:
+        """Ledgers that were exported and deleted come back with ids, entries, ends and metadata."""
+        first = self.ledger(PAYLOADS, b"pw", {"application": b"a\xff"})
+        with self.client.create_ledger(2, 2, 2, b"pw", DigestType.HMAC) as empty:
+            pass
+        before = {n: self.client.ledger_metadata(n) for n in (first, empty.ledger_id)}
+        path = str(Path(self.mktemp()).absolute())
+        password = Path(self.mktemp())
+        password.write_text("pw\n")
+        self.run_command("export", self.uri, path, "--password-file", str(password))
+        for ledger_id in before:
+            self.client.delete_ledger(ledger_id)
+        for _ in range(2):  # an import with the same id may be repeated
+            self.run_command("import", self.uri, path, "--password-file", str(password), "--write-id", "once")
+        for ledger_id, metadata in before.items():
+            after = self.client.ledger_metadata(ledger_id)
+            for name in ("last_entry_id", "length", "digest_type", "ensemble_size", "write_quorum_size", "password"):
+                self.assertEqual(getattr(after, name), getattr(metadata, name), name)
+            self.assertLessEqual(metadata.custom_metadata.items(), after.custom_metadata.items())
+        with self.client.open_ledger(first, b"pw") as reader:
+            self.assertEqual([entry.data for entry in reader], PAYLOADS)
+        with self.assertRaisesRegex(Exception, f"ledger {first} exists"):
+            from bookkeeper_twisted.spark.pipelines import archive
+
+            archive.restore(archive.archived(self.spark, path), self.uri, 2)
