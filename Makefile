@@ -5,6 +5,8 @@ VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.installed
 DOCUMENTED := $(VENV)/.documented
+SPARKED := $(VENV)/.spark
+JAVA := $(shell command -v java 2>/dev/null)
 
 .PHONY: help run test check chaos simulate mutate bench floors docs news dist clean
 
@@ -35,10 +37,17 @@ $(READY): setup.cfg pyproject.toml
 		--config-settings editable_mode=compat --editable '.[dev]'
 	@touch $@
 
+# Spark is installed for those who use it: make run stays quick.
+$(SPARKED): $(READY)
+	@echo "installing PySpark into $(VENV) (once)"
+	@if $(BIN)/python -m pip install --quiet --disable-pip-version-check \
+		--config-settings editable_mode=compat --editable '.[spark]'; then touch $@; \
+		else echo "PySpark cannot be installed: what needs it is skipped"; fi
+
 run: $(READY)
 	@$(BIN)/python examples/roundtrip.py $(if $(FILE),"$(FILE)")
 
-test: $(READY)
+test: $(READY) $(if $(JAVA),$(SPARKED))
 	@$(BIN)/python -W error -m tests
 
 check: $(READY)

@@ -1,7 +1,8 @@
 """Runs the tests under trial and ends with one line ``N passed, N failed``.
 
 ``python -W error -m tests [--limit SECONDS] [--exitfirst] [MODULE ...]``; without modules all tests run.  The
-slowest are named with their times.  A skipped test is named with its reason and counts as neither.  An expected
+slowest are named with their times.  A skipped test is named, or counted with others of the
+same reason, and is neither.  An expected
 failure or a "todo" counts as a failure: none is wanted here.  A test that exceeds its bounds fails and is the last
 one (``tests/time_limit.py``).
 """
@@ -72,6 +73,14 @@ def summary(result: TestResult) -> tuple[int, int]:
     return result.successes, failed
 
 
+def skipped(result: TestResult) -> dict[str, list[str]]:
+    """The names of the tests that were skipped, by reason."""
+    names: dict[str, list[str]] = {}
+    for test, reason in result.skips:
+        names.setdefault(str(reason), []).append(test.id())
+    return names
+
+
 def parse(arguments: list[str]) -> argparse.Namespace:
     """The command line."""
     parser = argparse.ArgumentParser(prog="python -m tests")
@@ -101,8 +110,8 @@ def main(arguments: list[str]) -> int:
     (result,) = reporters
     for seconds, name in result.slowest():
         print(f"{seconds:6.1f} s {name}")
-    for test, reason in result.skips:
-        print(f"skipped {test.id()}: {reason}")
+    for reason, names in skipped(result).items():
+        print(f"skipped {names[0]}: {reason}" if len(names) == 1 else f"skipped {len(names)} tests: {reason}")
     passed, failed = summary(result)
     if passed == failed == 0:
         failed = 1  # nothing ran: a wrong name is no success
