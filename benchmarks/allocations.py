@@ -96,11 +96,11 @@ def allocation_rows(
 
 
 def _warm(payloads: Sequence[bytes]) -> Iterator[tuple[str, paths.Offer]]:
-    """Empty logs, by name, that have made what frames of a size share; their code is specialised."""
-    for name, (offer, drain) in (("exclusive", paths.exclusive()), ("shared", paths.shared())):
-        _offer_all(offer, payloads)
-        drain()
-        yield name, offer
+    """An empty log, and its name, that has made what frames of a size share; its code is specialised."""
+    offer, drain = paths.shared()
+    _offer_all(offer, payloads)
+    drain()
+    yield "shared", offer
 
 
 def _offer_all(offer: paths.Offer, payloads: Sequence[bytes]) -> None:

@@ -1,9 +1,8 @@
 """Ways to bring messages from producers to one stream of bytes: claim logs, and what they are measured against.
 
 Each way has ``offer`` for one message and ``drain``, which gives what is to be sent and ends the round.
-Frames are V2 adds up to what sealing puts in later, in all ways: length word, header word, key and ledger id are
-packed, and room is left for the rest of the entry's header and the digest.  Nothing is sealed: which entry a frame
-becomes is known only when it is sent, with a log and without.
+Frames are V2 adds up to what sealing puts in later: a log leaves room for it, the other ways pack header word, key and
+ledger id.  Nothing is sealed: which entry a frame becomes is known only when it is sent, with a log and without.
 """
 
 import struct
@@ -12,9 +11,7 @@ from collections.abc import Callable, Sequence
 
 from twisted.internet.defer import Deferred
 
-from bookkeeper_twisted.client.writing.claim_buffer import ClaimLog
-from bookkeeper_twisted.client.writing.exclusive_log import ExclusiveLog
-from bookkeeper_twisted.client.writing.frame_shape import V2Shape
+from bookkeeper_twisted.client.writing.log_frames import FrameLayout
 from bookkeeper_twisted.client.writing.log_terms import TermPool
 from bookkeeper_twisted.client.writing.shared_log import SharedLog
 from bookkeeper_twisted.client.writing.threads import system_threads
@@ -26,6 +23,9 @@ HEAD = struct.Struct(">iI20sq28x")
 """Length of what follows, header word, key, ledger id; room for the rest of the entry's header and the digest."""
 
 OVERHEAD = HEAD.size
+_DIGEST = 4
+"""Bytes of a digest."""
+
 TERM = 1 << 20
 """Three of these hold a round of the largest messages, so that no offer is refused."""
 
@@ -36,11 +36,6 @@ WORD = header_word(v2.VERSION, V2Op.ADD, 0)
 Offer = Callable[[bytes], object]
 Drain = Callable[[], list[bytes]]
 Path = tuple[Offer, Drain]
-
-
-def shape() -> V2Shape:
-    """Adds of a ledger with CRC32C."""
-    return V2Shape(LEDGER, 4, KEY)
 
 
 def frame(payload: bytes) -> bytes:
@@ -94,12 +89,6 @@ def objects_and_deferreds() -> Path:
     return offer, drain
 
 
-def exclusive() -> Path:
-    """An exclusive log."""
-    log = ExclusiveLog(shape(), TermPool(TERM, prepared=3))
-    return log.offer, lambda: drain_log(log)
-
-
 def shared() -> Path:
     """A shared log, filled by one thread."""
     log = new_shared()
@@ -108,14 +97,13 @@ def shared() -> Path:
 
 def new_shared(wake: Callable[[], None] = lambda: None) -> SharedLog:
     """A shared log with terms that exist."""
-    return SharedLog(shape(), TermPool(TERM, prepared=3), system_threads(None), wake)
+    return SharedLog(FrameLayout(_DIGEST), TermPool(TERM, prepared=3), system_threads(None), wake)
 
 
-def drain_log(log: ClaimLog) -> list[bytes]:
+def drain_log(log: SharedLog) -> list[bytes]:
     """All that is committed, a term at once, acknowledged at once."""
     parts: list[bytes] = []
-    if isinstance(log, SharedLog):
-        log.disarm()
+    log.disarm()
     start = log.taken
     while (frames := log.take(TERM)) is not None:
         parts.append(bytes(frames.view()))

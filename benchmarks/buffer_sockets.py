@@ -18,8 +18,9 @@ from twisted.internet.task import Clock
 from twisted.internet.tcp import Connection
 from twisted.internet.testing import MemoryReactor
 
-from bookkeeper_twisted.client.writing.exclusive_log import ExclusiveLog
-from bookkeeper_twisted.client.writing.log_terms import TermPool
+from bookkeeper_twisted.codec.adds import seal_adds
+from bookkeeper_twisted.codec.digest import Digester, pack_headers
+from bookkeeper_twisted.model import DigestType
 from bookkeeper_twisted.protocol.client.block_writer import BlockWriter
 from bookkeeper_twisted.protocol.client.traffic import Traffic
 from bookkeeper_twisted.protocol.direct_transport import DirectConnection
@@ -69,7 +70,7 @@ def socket_rows(rounds: int, best: Best) -> Iterator[tuple[str, float, float, bo
     wire = Wire()
     payloads = [random.Random(1).randbytes(25)] * 1000
     write = wire.transport.write
-    runs = [paths.writing(*paths.exclusive(), write), paths.write_each(write, False), paths.write_each(write, True)]
+    runs = [paths.writing(*paths.shared(), write), paths.write_each(write, False), paths.write_each(write, True)]
 
     def way(run: Callable[[Sequence[bytes]], None]) -> Callable[[], None]:
         def turns() -> None:
@@ -80,27 +81,27 @@ def socket_rows(rounds: int, best: Best) -> Iterator[tuple[str, float, float, bo
         return turns
 
     log, each, deferred = best(rounds, [way(run) for run in runs])
-    yield "a write for each message / exclusive log", 2.5, each / log, True
-    yield "a Deferred and a write for each / exclusive log", 10, deferred / log, True
+    yield "a write for each message / shared log", 2.5, each / log, True
+    yield "a Deferred and a write for each / shared log", 10, deferred / log, True
     for name, bar, connection, backlog in _COPYING:
         copies = copies_for_a_slow_peer(connection, backlog)
         yield f"user copies of a byte, slow peer: {name}", bar, copies, False
 
 
 _COPYING: tuple[tuple[str, float, type[Connection], bool], ...] = (
-    ("direct, one run a block", 1, DirectConnection, False),
-    ("direct, several runs a block", 1, DirectConnection, True),
+    ("direct, one batch a block", 1, DirectConnection, False),
+    ("direct, several batches a block", 1, DirectConnection, True),
     ("the same, bar of pull", 5, DirectConnection, True),
     ("Twisted's connection", inf, Connection, True),
 )
-"""Name, bar, connection, whether runs pile up.  A direct way, for which the bar of 1 is, sends from the log itself;
+"""Name, bar, connection, whether batches pile up.  A direct way, for which the bar of 1 is, sends the sealed frames;
 that of 5 is for a producer that is pulled, 16 KiB at a time."""
 
 
 class _SlowSocket:
     """Takes a little with every call.
 
-    :ivar copied: bytes of all memory it was shown that is no log's, each piece of memory once.
+    :ivar copied: bytes of all memory it was shown, each piece of memory once.
     """
 
     def __init__(self) -> None:
@@ -114,9 +115,9 @@ class _SlowSocket:
         return -1
 
     def show(self, data: Any) -> None:
-        """Bytes on their way; the memory of a log is a bytearray, that of copies never."""
+        """Bytes on their way."""
         memory: Any = memoryview(data).obj
-        if not isinstance(memory, bytearray) and id(memory) not in self._seen:
+        if id(memory) not in self._seen:
             self._seen[id(memory)] = memory
             self.copied += len(memory)
 
@@ -131,9 +132,9 @@ class _SlowSocket:
 def copies_for_a_slow_peer(connection: type[Connection], backlog: bool) -> float:
     """User copies of each byte from a payload to the kernel, in such a connection of a client.
 
-    The copy into the log is the first.  What sealing copies, to compute digests and to put them in, is not counted.
+    That into the sealed frames of a batch is the first.  What sealing copies to compute digests is not counted.
 
-    :param backlog: whether runs are queued faster than the peer takes them, so that a block has several.
+    :param backlog: whether batches are queued faster than the peer takes them, so that a block has several.
     """
     clock, slow, sent = Clock(), _SlowSocket(), 0
     transport: Any = connection(slow, Protocol(), MemoryReactor())  # type: ignore[arg-type]
@@ -145,23 +146,20 @@ def copies_for_a_slow_peer(connection: type[Connection], backlog: bool) -> float
         while writer.queued or transport.dataBuffer or transport._tempDataBuffer:
             transport.doWrite()
 
-    for data, events in _runs():
+    for data, events in _batches():
         slow.show(data)
         sent += len(data)
-        writer.put(1, data, events)
+        writer.send(1, data, events)
         clock.advance(0)
         if not backlog:
             empty()
     empty()
-    return (sent + slow.copied) / sent
+    return slow.copied / sent
 
 
-def _runs() -> Iterator[tuple[bytes, int]]:
+def _batches() -> Iterator[tuple[bytes, int]]:
     """What a writer hands to a connection, and how many frames each is."""
-    log = ExclusiveLog(paths.shape(), TermPool(paths.TERM, prepared=3))
-    for _ in range(_SLOW_ROUNDS):
-        for _ in range(1000):
-            log.offer(bytes(100))
-        while (frames := log.take(paths.TERM)) is not None:
-            yield frames.data(frames.first, frames.count), frames.count
-            log.acknowledge(frames.end)
+    digester, payloads = Digester(DigestType.CRC32C, b""), [bytes(100)] * 1000
+    for number in range(_SLOW_ROUNDS):
+        headers = pack_headers(1, 1000 * number, -1, 0, [100] * 1000)
+        yield seal_adds(digester, (1,) * 1000, range(1000), headers, payloads).frames, 1000

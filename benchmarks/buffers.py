@@ -79,39 +79,38 @@ def _payloads(kind: str) -> list[bytes]:
 
 def encode_rows(rounds: int) -> Iterator[Row]:
     """One thread, encoding and draining only."""
-    bars = {"25 B": (1.1, 1.25), "variable": (1.3, 1.4), "1000 B": (0.9, 1.0)}
-    for kind, (exclusive_bar, shared_bar) in bars.items():
+    bars = {"25 B": 1.25, "variable": 1.4, "1000 B": 1.0}
+    for kind, bar in bars.items():
         payloads = _payloads(kind)
-        ways = [paths.joined(), paths.exclusive(), paths.shared(), paths.objects_and_deferreds()]
-        join, exclusive, shared, objects = best(rounds, [_way(path, payloads) for path in ways])
-        yield Row(f"exclusive log / join, {kind}", exclusive_bar, exclusive / join)
-        yield Row(f"shared log, one thread / join, {kind}", shared_bar, shared / join)
+        ways = [paths.joined(), paths.shared(), paths.objects_and_deferreds()]
+        join, shared, objects = best(rounds, [_way(path, payloads) for path in ways])
+        yield Row(f"shared log, one thread / join, {kind}", bar, shared / join)
         if kind == "25 B":
-            yield Row("object and Deferred / exclusive log", 6, objects / exclusive, at_least=True)
+            yield Row("object and Deferred / shared log", 6, objects / shared, at_least=True)
 
 
 def memory_rows() -> Iterator[Row]:
     """What is held and what is left behind."""
     payloads = _payloads("25 B")
-    for name, (offer, drain) in (("exclusive", paths.exclusive()), ("shared", paths.shared())):
+    offer, drain = paths.shared()
+    for payload in payloads:
+        offer(payload)
+    drain()
+    gc.collect()
+    before = sys.getallocatedblocks()
+    for payload in payloads:
+        offer(payload)
+    held = (sys.getallocatedblocks() - before) / ROUND
+    drain()
+    gc.collect()
+    before, collections = sys.getallocatedblocks(), gc.get_stats()[0]["collections"]
+    for _ in range(_STEADY // ROUND):
         for payload in payloads:
             offer(payload)
         drain()
-        gc.collect()
-        before = sys.getallocatedblocks()
-        for payload in payloads:
-            offer(payload)
-        held = (sys.getallocatedblocks() - before) / ROUND
-        drain()
-        gc.collect()
-        before, collections = sys.getallocatedblocks(), gc.get_stats()[0]["collections"]
-        for _ in range(_STEADY // ROUND):
-            for payload in payloads:
-                offer(payload)
-            drain()
-        yield Row(f"{name}: gen-0 collections in {_STEADY} messages", 0, gc.get_stats()[0]["collections"] - collections)
-        yield Row(f"{name}: blocks held by a pending message", 0.02, held)
-        yield Row(f"{name}: blocks left by {_STEADY} messages", 50, sys.getallocatedblocks() - before)
+    yield Row(f"shared: gen-0 collections in {_STEADY} messages", 0, gc.get_stats()[0]["collections"] - collections)
+    yield Row("shared: blocks held by a pending message", 0.02, held)
+    yield Row(f"shared: blocks left by {_STEADY} messages", 50, sys.getallocatedblocks() - before)
 
 
 def main(arguments: Sequence[str]) -> int:

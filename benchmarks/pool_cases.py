@@ -1,16 +1,15 @@
 """What the pool promises whatever the load: limits, exact failures, an even spread.  No network, no time."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from random import Random
 
 from bookkeeper_twisted.client.connections.bookie_peer import BookiePeer
 from bookkeeper_twisted.client.connections.bookie_socket import BookieSocket
-from bookkeeper_twisted.client.writing.frame_shape import V2Shape
+from bookkeeper_twisted.codec.adds import stored_adds
 from bookkeeper_twisted.codec.digest import Digester
 from bookkeeper_twisted.errors import BookieHandleNotAvailableError
 from bookkeeper_twisted.model import DigestType
 from bookkeeper_twisted.protocol.client.request_ids import RequestIds
-from bookkeeper_twisted.testing.adds import adds_of
 from tests.client.connections.socket_case import BOOKIE, SilentBookie
 
 MAX_SOCKETS = 2
@@ -55,11 +54,13 @@ def wrong_failures() -> int:
             connection = socket.connection
             assert connection is not None
 
-            def done(bookie: str, first: int, count: int, error: Exception | None, flow_id: int = ids.flow_id) -> None:
-                failed.append((flow_id, first))
+            def done(
+                bookie: str, places: Sequence[int], error: Exception | None, key: tuple[int, int] = (ids.flow_id, entry)
+            ) -> None:  # fmt: skip
+                failed.append(key)
 
             run = digester.seal(ids.flow_id, entry, -1, 0, [b""])
-            connection.add(ids, adds_of(V2Shape(run.ledger_id, 0, digester.master_key), run), done)
+            connection.add(ids, stored_adds(digester.master_key, run), done)
             if socket is lost:
                 expected.append((ids.flow_id, entry))
     peer.clock.advance(0)

@@ -18,12 +18,11 @@ from bookkeeper_twisted.client import BookKeeper, LedgerWriter
 from bookkeeper_twisted.client.connections.bookie_client import BookieAddresses, NetworkBookieClient
 from bookkeeper_twisted.client.interfaces import IBookieClient
 from bookkeeper_twisted.client.production import tcp_endpoints
-from bookkeeper_twisted.client.writing.sealed_adds import SealedAdds
+from bookkeeper_twisted.codec.adds import Adds, stored_adds
 from bookkeeper_twisted.codec.digest import Digester
 from bookkeeper_twisted.config.bookie import ClientConfig
 from bookkeeper_twisted.metadata.embedded.memory import MemoryStore
 from bookkeeper_twisted.model import BookieServiceInfo, DigestType
-from bookkeeper_twisted.testing.adds import adds_of
 
 from .processes import ROOT
 
@@ -76,8 +75,8 @@ class Lockstep:
             self._ask(flow, adds, each)
         return self._end
 
-    def _ask(self, flow: IBookieClient, adds: SealedAdds, left: int) -> None:
-        def done(bookie_id: str, first: int, count: int, error: Exception | None) -> None:
+    def _ask(self, flow: IBookieClient, adds: Adds, left: int) -> None:
+        def done(bookie_id: str, places: Sequence[int], error: Exception | None) -> None:
             nonlocal left
             left -= 1
             if error is not None:
@@ -95,11 +94,10 @@ class Lockstep:
             self._end.callback(None)
 
 
-def entry_of(client: BookKeeper, ledger_id: int) -> SealedAdds:
+def entry_of(client: BookKeeper, ledger_id: int) -> Adds:
     """The add of one entry of a ledger."""
     digester = Digester(DigestType.CRC32C, b"")
-    shape = client.bookie_client.add_shape(ledger_id, 0, digester.master_key)
-    return adds_of(shape, digester.seal(ledger_id, 0, -1, 0, [bytes(SIZE)]))
+    return stored_adds(digester.master_key, digester.seal(ledger_id, 0, -1, 0, [bytes(SIZE)]))
 
 
 @attrs.frozen

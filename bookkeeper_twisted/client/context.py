@@ -12,11 +12,10 @@ from .placement.bookie_watcher import BookieWatcher
 from .reading.bookie_health import BatchSupport, BookieHealth
 from .reading.read_order import ReadOrder
 from .reading.speculation import Patience
+from .writing.batchers import Batchers
 from .writing.budget import ByteBudget
 from .writing.log_terms import TermPool
-from .writing.mixing import Mixings
 from .writing.threads import Threads, system_threads
-from .writing.turn_end import TurnEnd
 
 _MS = 0.001
 _STICKY_BITS = 16
@@ -32,8 +31,7 @@ class ClientContext:
     :ivar health: what was lately seen of bookies.
     :ivar budget: bytes that all writers together may have on their way.
     :ivar terms: memory of their logs.
-    :ivar turn_end: when they send what was appended in a turn.
-    :ivar mixings: where those of many ledgers are sent together.
+    :ivar batchers: where what their ledgers append in a turn becomes one batch.
     :ivar threads: those that append.
     """
 
@@ -48,8 +46,7 @@ class ClientContext:
     health: BookieHealth = attrs.field()
     budget: ByteBudget = attrs.field()
     terms: TermPool = attrs.field(factory=TermPool)
-    turn_end: TurnEnd = attrs.field()
-    mixings: Mixings = attrs.field()
+    batchers: Batchers = attrs.field()
     threads: Threads = attrs.field()
 
     @batch_support.default
@@ -68,13 +65,9 @@ class ClientContext:
     def _budget(self) -> ByteBudget:
         return ByteBudget(self.config.max_client_in_flight_bytes)
 
-    @turn_end.default
-    def _turn_end(self) -> TurnEnd:
-        return TurnEnd(self.clock)
-
-    @mixings.default
-    def _mixings(self) -> Mixings:
-        return Mixings(self.bookies, self.turn_end, self.budget, self.config)
+    @batchers.default
+    def _batchers(self) -> Batchers:
+        return Batchers(self.clock, self.bookies, self.budget, self.config)
 
     @threads.default
     def _threads(self) -> Threads:

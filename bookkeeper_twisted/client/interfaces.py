@@ -5,11 +5,9 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from twisted.internet.defer import Deferred
 from zope.interface import Interface
 
+from ..codec.adds import Adds
 from ..codec.runs import BatchReply, ReadReply
 from ..ledger.placement import Adherence, Candidates
-from ..protocol.client.outstanding_mixed import MixedAdds, MixedDone
-from .writing.frame_shape import FrameShape
-from .writing.sealed_adds import SealedAdds
 
 
 class IBookieClient(Interface):
@@ -20,30 +18,17 @@ class IBookieClient(Interface):
     A cancelled call forgets its reply.  A reply that comes late is dropped.
     """
 
-    def add_shape(
-        ledger_id: int, digest_size: int, master_key: bytes, flags: int = 0, deferred_sync: bool = False
-    ) -> FrameShape:
-        """How adds of a ledger are laid out for :meth:`add`.
-
-        :param flags: of the wire, :data:`~bookkeeper_twisted.codec.operations.RECOVERY_ADD` for instance.
-        :param deferred_sync: whether bookies acknowledge before they sync.
-        """
-
-    def add(bookie_id: str, adds: SealedAdds, done: Callable[[str, int, int, Exception | None], None]) -> None:
-        """Sends adds in one write.
-
-        ``done(bookie_id, first, count, error)`` is called for each range of entries as its replies
-        arrive; together the calls cover the adds exactly once.
-        """
-
-    def can_add_mixed(bookie_id: str, adds: MixedAdds) -> bool:
-        """Whether :meth:`add_mixed` may be called now: there is a connection, and replies could be told from others."""
-
-    def add_mixed(bookie_id: str, adds: MixedAdds, done: MixedDone) -> None:
-        """Sends adds of one entry each of many ledgers, in V2, in one write.
+    def add(
+        bookie_id: str, adds: Adds, done: Callable[[str, Sequence[int], Exception | None], None], fresh: bool = False
+    ) -> None:  # fmt: skip
+        """Sends adds of new or stored entries in one write.
 
         ``done(bookie_id, places, error)`` is called with places in ``adds`` as their replies arrive; together the
         calls cover each of them exactly once.
+
+        :param adds: those of :func:`~bookkeeper_twisted.codec.adds.stored_adds` copy what another bookie keeps.
+        :param fresh: whether no bookie was sent these entries before, so that no other request of this client can be
+            about them.
         """
 
     def read(

@@ -77,6 +77,11 @@ class ClientDecoder:
         self._buffer = FrameBuffer(max_frame_size)
         self._scan = v3_responses.scan if wire == 3 else v2_responses.scan
 
+    @property
+    def pending(self) -> bool:
+        """Whether what is received next is no reply's beginning: after a part of one, or an error."""
+        return self.error is not None or bool(self._buffer)
+
     def receive(self, chunk: bytes) -> list[object]:
         """:returns: replies that are complete, in order; none after an error."""
         items: list[object] = []

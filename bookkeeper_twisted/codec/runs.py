@@ -12,8 +12,7 @@ from . import v2_replies, v3_replies
 from .operations import FENCE, HIGH_PRIORITY, RECOVERY_ADD, Operation, V2Op
 
 __all__ = [
-    "FENCE", "HIGH_PRIORITY", "RECOVERY_ADD", "AddReplies", "AddRun", "BatchRead", "BatchReply", "MixedAddReplies",
-    "ReadReply", "ReadRun",
+    "FENCE", "HIGH_PRIORITY", "RECOVERY_ADD", "AddReplies", "AddRun", "BatchRead", "BatchReply", "ReadReply", "ReadRun",
 ]  # fmt: skip
 
 
@@ -158,46 +157,31 @@ class BatchRead:
 
 
 class AddReplies:
-    """Replies to adds of consecutive entries with one status, as a client receives them.
+    """Replies to adds with one status, as a client receives them.
 
+    :ivar ledger_ids, entry_ids: of each, in order.
     :ivar txn_ids: V3, in order; V2: empty.
     """
 
-    __slots__ = ("status", "ledger_id", "first", "count", "txn_ids")
+    __slots__ = ("status", "ledger_ids", "entry_ids", "txn_ids")
 
-    def __init__(self, status: Status, ledger_id: int, first: int, count: int, txn_ids: Sequence[int] = ()) -> None:
+    def __init__(
+        self, status: Status, ledger_ids: Sequence[int], entry_ids: Sequence[int], txn_ids: Sequence[int] = ()
+    ) -> None:
         self.status = status
-        self.ledger_id = ledger_id
-        self.first = first
-        self.count = count
+        self.ledger_ids = list(ledger_ids)
+        self.entry_ids = list(entry_ids)
         self.txn_ids = list(txn_ids)
 
     def append_to(self, items: list[object]) -> None:
-        """Adds these replies to a list of items, to its last one if they continue it."""
+        """Adds these replies to a list of items, to its last one if that has the same status."""
         last = items[-1] if items else None
-        if (
-            isinstance(last, AddReplies)
-            and last.first + last.count == self.first
-            and last.ledger_id == self.ledger_id
-            and last.status is self.status
-        ):
-            last.count += self.count
+        if isinstance(last, AddReplies) and last.status is self.status:
+            last.ledger_ids += self.ledger_ids
+            last.entry_ids += self.entry_ids
             last.txn_ids += self.txn_ids
         else:
             items.append(self)
-
-
-class MixedAddReplies:
-    """Successful V2 replies to adds of many ledgers, as a client receives them.
-
-    :ivar ledger_ids, entry_ids: of each, in order.
-    """
-
-    __slots__ = ("ledger_ids", "entry_ids")
-
-    def __init__(self, ledger_ids: tuple[int, ...], entry_ids: tuple[int, ...]) -> None:
-        self.ledger_ids = ledger_ids
-        self.entry_ids = entry_ids
 
 
 class ReadReply:

@@ -13,6 +13,7 @@ auth        header (0,4), protobuf ``AuthMessage`` (4, rest), both ways
 
 import struct
 from collections.abc import Sequence
+from functools import lru_cache
 from itertools import repeat
 
 from ..errors import CodecError
@@ -47,20 +48,38 @@ def encode_adds(
     :param first_txn_id: V3's, not sent.
     :raises CodecError: the key is not of 20 bytes, or ``deferred_sync``, which V2 cannot say.
     """
-    if len(master_key) != MASTER_KEY_SIZE:
-        raise CodecError(f"V2 carries a key of {MASTER_KEY_SIZE} bytes, not {len(master_key)}")
     if deferred_sync:
         raise CodecError("V2 has no deferred sync")
-    word = header_word(version, V2Op.ADD, flags)
     bodies = entries.entries()
-    if entries.stride:
-        head = HEAD.pack(entries.stride - 4 + ADD_OVERHEAD, word) + master_key
-        return head + head.join(bodies)
+    fronts = add_fronts(master_key, list(map(len, bodies)), flags, version)
     parts: list[bytes] = [b""] * (2 * entries.count)
-    tail = word.to_bytes(4, "big") + master_key
-    parts[::2] = [(len(body) + ADD_OVERHEAD).to_bytes(4, "big") + tail for body in bodies]
+    parts[::2] = fronts
     parts[1::2] = bodies
     return b"".join(parts)
+
+
+def add_fronts(
+    master_key: bytes, sizes: Sequence[int], flags: int = 0, version: int = VERSION
+) -> Sequence[bytes]:  # fmt: skip
+    """What stands in front of each entry in its add.
+
+    :param sizes: bytes of each entry.
+    :raises CodecError: the key is not of 20 bytes.
+    """
+    if sizes.count(sizes[0]) == len(sizes):
+        return [add_front(master_key, sizes[0], flags, version)] * len(sizes)
+    return [add_front(master_key, size, flags, version) for size in sizes]
+
+
+@lru_cache(maxsize=4096)
+def add_front(master_key: bytes, size: int, flags: int = 0, version: int = VERSION) -> bytes:
+    """What stands in front of an entry of ``size`` bytes in its add.
+
+    :raises CodecError: the key is not of 20 bytes.
+    """
+    if len(master_key) != MASTER_KEY_SIZE:
+        raise CodecError(f"V2 carries a key of {MASTER_KEY_SIZE} bytes, not {len(master_key)}")
+    return HEAD.pack(ADD_OVERHEAD + size, header_word(version, V2Op.ADD, flags)) + master_key
 
 
 def encode_reads(

@@ -7,8 +7,8 @@ from ..model import EntryRun
 from .framing import LENGTH_SIZE, frame_length
 from .messages import AuthResponse, Header
 from .operations import V2Op
-from .runs import AddReplies, BatchReply, MixedAddReplies, ReadReply
-from .strides import row_ahead, same_prefix, stretches
+from .runs import AddReplies, BatchReply, ReadReply
+from .strides import row_ahead, same_prefix
 from .v2_replies import BATCH_REPLY, IDS_REPLY, IDS_REPLY_LENGTH
 from .v2_requests import auth_message, split_header
 
@@ -55,24 +55,17 @@ def _status(code: int) -> Status:
 
 
 def _add_replies(data: bytes, at: int, length: int, items: list[object]) -> int:
-    """A row of add replies: runs, cut where status or ledger change or the ids do not go up by one; or, where most of
-    it would be runs of one, all of it as it is."""
+    """A row of add replies with one status."""
     if length < IDS_REPLY_LENGTH:
         raise CodecError(f"V2 add response of {length} bytes")
-    _, _, code, ledger_id, first = IDS_REPLY.unpack_from(data, at)
+    _, _, code, ledger_id, entry_id = IDS_REPLY.unpack_from(data, at)
     status = _status(code)
     if length != IDS_REPLY_LENGTH or not row_ahead(data, at, IDS_REPLY.size, _ADD_HEAD):
-        AddReplies(status, ledger_id, first, 1).append_to(items)
+        AddReplies(status, (ledger_id,), (entry_id,)).append_to(items)
         return at + LENGTH_SIZE + length
     rows = same_prefix(data, at, IDS_REPLY.size, _ADD_HEAD)
     numbers = struct.unpack(f">{2 * len(rows)}q", b"".join(rows))
-    ledgers, ids = numbers[::2], numbers[1::2]
-    if status is Status.EOK and 2 * len(set(ledgers)) > len(ledgers):
-        items.append(MixedAddReplies(ledgers, ids))
-        return at + len(rows) * IDS_REPLY.size
-    cuts = stretches(ids, ledgers)
-    AddReplies(status, ledger_id, first, cuts[0][1]).append_to(items)
-    items += [AddReplies(status, ledgers[start], ids[start], end - start) for start, end in cuts[1:]]
+    AddReplies(status, numbers[::2], numbers[1::2]).append_to(items)
     return at + len(rows) * IDS_REPLY.size
 
 

@@ -40,31 +40,44 @@ def encode_adds(
     master_key: bytes, entries: EntryRun, flags: int = 0, deferred_sync: bool = False, first_txn_id: int = 0
 ) -> bytes:
     """Adds of all entries of a run, with consecutive txnIds."""
-    txn_ids = range(first_txn_id, first_txn_id + entries.count)
+    return encode_entries(
+        master_key, entries.ledger_id, entries.first, entries.entries(), flags, deferred_sync, first_txn_id
+    )
+
+
+def encode_entries(
+    master_key: bytes, ledger_id: int, first: int, entries: Sequence[bytes], flags: int, deferred_sync: bool,
+    first_txn_id: int,
+) -> bytes:  # fmt: skip
+    """Adds of consecutive entries of one ledger, with consecutive txnIds.
+
+    :param first: id of the first entry.
+    """
+    count, size = len(entries), len(entries[0])
+    txn_ids = range(first_txn_id, first_txn_id + count)
     flag = FLAG_RECOVERY if flags & RECOVERY_ADD else None
-    before_id = number_field(FLAG_KEY, flag) + b"\x08" + varint(entries.ledger_id) + b"\x10"
+    before_id = number_field(FLAG_KEY, flag) + b"\x08" + varint(ledger_id) + b"\x10"
     after_id = bytes_field(b"\x1a", master_key)
     last = b"\x28\x01" if deferred_sync else b""
-    bodies = entries.entries()
-    if not entries.stride or entries.count == 1:
+    if count == 1 or list(map(len, entries)).count(size) < count:
         parts = []
-        for i, body in enumerate(bodies):
-            ids = before_id + varint(entries.first + i) + after_id
+        for i, body in enumerate(entries):
+            ids = before_id + varint(first + i) + after_id
             header = header_field(Operation.ADD, first_txn_id + i, _priority(flags))
             parts.append(frame(header + bytes_field(ADD_KEY, ids + bytes_field(b"\x22", body) + last)))
         return b"".join(parts)
-    after_id += b"\x22" + varint(entries.stride - 4)
+    after_id += b"\x22" + varint(size)
     frames: list[bytes] = []
-    for start, end, txn_size, id_size in equal_widths(txn_ids, entries.first):
-        sub_size = len(before_id) + id_size + len(after_id) + entries.stride - 4 + len(last)
+    for start, end, txn_size, id_size in equal_widths(txn_ids, first):
+        sub_size = len(before_id) + id_size + len(after_id) + size + len(last)
         header = header_field(Operation.ADD, txn_ids[start], _priority(flags))
-        head = header + ADD_KEY + varint(sub_size) + before_id + varint(entries.first + start) + after_id
-        head = (len(head) + entries.stride - 4 + len(last)).to_bytes(4, "big") + head
+        head = header + ADD_KEY + varint(sub_size) + before_id + varint(first + start) + after_id
+        head = (len(head) + size + len(last)).to_bytes(4, "big") + head
         heads = bytearray(head * (end - start))
         id_at = len(head) - len(after_id) - id_size
         fill_column(heads, TXN_AT, len(head), txn_ids[start:end], txn_size)
-        fill_column(heads, id_at, len(head), range(entries.first + start, entries.first + end), id_size)
-        frames += _interleaved(bytes(heads), len(head), bodies[start:end], last)
+        fill_column(heads, id_at, len(head), range(first + start, first + end), id_size)
+        frames += _interleaved(bytes(heads), len(head), entries[start:end], last)
     return b"".join(frames)
 
 

@@ -12,7 +12,7 @@ from .messages import Header
 from .operations import Operation
 from .protobuf import parse, text, wire_pb
 from .runs import AddReplies, BatchReply, ReadReply
-from .strides import row_ahead, stretches
+from .strides import row_ahead
 from .v3_rows import MIN_ROW, OPERATION_AT, SINGLES, add_reply_row
 
 _ADD = int(Operation.ADD)
@@ -58,9 +58,8 @@ def _add_replies(data: bytes, at: int, stride: int, items: list[object]) -> int:
     row = add_reply_row(data, at, stride) if data[at + OPERATION_AT] == _ADD else None
     if row is None:
         return 0
-    for start, end in stretches(row.entry_ids):
-        txn_ids = row.txn_ids[start:end]
-        AddReplies(Status.EOK, row.ledger_id, row.entry_ids[start], end - start, txn_ids).append_to(items)
+    ledger_ids = (row.ledger_id,) * len(row.txn_ids)
+    AddReplies(Status.EOK, ledger_ids, row.entry_ids, row.txn_ids).append_to(items)
     return len(row.txn_ids)
 
 
@@ -100,7 +99,7 @@ def _read(message: wire_pb.ReadResponse, txn_id: int, top: Status) -> ReadReply:
 
 
 def _add(message: wire_pb.AddResponse, txn_id: int, top: Status) -> AddReplies:
-    return AddReplies(_status(top, message), message.ledgerId, message.entryId, 1, (txn_id,))
+    return AddReplies(_status(top, message), (message.ledgerId,), (message.entryId,), (txn_id,))
 
 
 def _batch_read(message: wire_pb.BatchReadResponse, header: Header, top: Status) -> BatchReply:

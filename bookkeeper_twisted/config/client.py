@@ -50,11 +50,6 @@ class ClientConfig(MetadataConfig):
         "how long requests that are under way may take when the client is closed; 0: they fail at once", unit="s",
         java="none",
     )  # fmt: skip
-    append_linger_msec: float = setting(
-        "appendLingerMSec", 0.0, decimal(0, 20),
-        "how long appends may wait to be sent to a bookie with more of them; 0: until the end of the reactor's turn",
-        unit="ms", java="none",
-    )  # fmt: skip
     batch_read_enabled: bool = setting("batchReadEnabled", True, BOOLEAN, "read ranges with batch reads")
     use_v2_wire_protocol: bool = setting("useV2WireProtocol", False, BOOLEAN, "Apache's way to say wireProtocol = v2")
     wire_protocol: str = setting(
@@ -198,5 +193,3 @@ class ClientConfig(MetadataConfig):
         if self.wire_protocol == "v2" and self.max_connections_per_bookie == 1:
             reason = "wireProtocol = v2 takes at least 2, because what V2 does not have goes over V3"
             raise self._error("max_connections_per_bookie", reason)
-        if self.append_linger_msec / 1000 > self.add_entry_timeout_sec / 2:
-            raise self._error("append_linger_msec", "at most half of addEntryTimeoutSec, which it is a part of")

@@ -1,7 +1,7 @@
 """The rules of a ledger, without I/O: no Twisted, no socket, no clock, no randomness of its own.
 
 :mod:`.schedule` says which position of an ensemble keeps which entry, :mod:`.placement` how bookies are drawn for an
-ensemble, :mod:`.ack_set` when an entry has its ack quorum, :mod:`.recovery_rules` what a recovery keeps and where the
+ensemble, :mod:`.tally` when an entry has its ack quorum, :mod:`.recovery_rules` what a recovery keeps and where the
 ledger ends (S17), :mod:`.entry_batch` what a reader hands out once ids and digests were verified.  The client, the
 repair of replicas and Spark tasks stand on these modules alike.
 """

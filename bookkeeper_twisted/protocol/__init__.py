@@ -15,5 +15,5 @@ A bookie that is full pauses the connections that add until it has room.
 
 :mod:`.client.connection` serves many flows over one connection: it matches replies, times out and cancels;
 :mod:`.client.in_flight` keeps what is outstanding, :mod:`.client.write_queue` decides whose requests are written next,
-:mod:`.client.block_writer` and :mod:`.client.lingering_writer` when.
+:mod:`.client.block_writer` when.
 """

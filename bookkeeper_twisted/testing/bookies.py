@@ -2,7 +2,6 @@
 
 from collections.abc import Callable, Iterator, Sequence
 from copy import copy
-from functools import partial
 from itertools import groupby, pairwise
 from typing import Any, TypeVar, cast
 
@@ -11,10 +10,10 @@ from twisted.internet.interfaces import IReactorTime
 from zope.interface import implementer
 
 from ..client.interfaces import IBookieClient
-from ..client.writing.frame_shape import FrameShape, V2Shape, V3Shape
-from ..client.writing.sealed_adds import SealedAdds
+from ..codec.adds import Adds
 from ..codec.operations import FENCE
 from ..codec.runs import BatchReply, ReadReply
+from ..codec.strides import stretches
 from ..errors import (
     BookieError,
     BookieHandleNotAvailableError,
@@ -25,8 +24,7 @@ from ..errors import (
     Status,
 )
 from ..model import INVALID_ENTRY_ID
-from ..protocol.client.outstanding_mixed import MixedAdds, MixedDone
-from .adds import split_frames
+from ..protocol.client.outstanding_adds import AddsDone
 from .memory_bookie import MemoryBookie
 
 T = TypeVar("T")
@@ -55,47 +53,19 @@ class MemoryBookies:
 
     # ---- IBookieClient -------------------------------------------------------------------------------
 
-    def add_shape(
-        self, ledger_id: int, digest_size: int, master_key: bytes, flags: int = 0, deferred_sync: bool = False
-    ) -> FrameShape:
-        """See :meth:`~bookkeeper_twisted.client.interfaces.IBookieClient.add_shape`."""
-        if deferred_sync:
-            return V3Shape(ledger_id, digest_size, master_key, flags, deferred_sync)
-        return V2Shape(ledger_id, digest_size, master_key, flags)
-
-    def add(
-        self, bookie_id: str, adds: SealedAdds, done: Callable[[str, int, int, Exception | None], None]
-    ) -> None:  # fmt: skip
+    def add(self, bookie_id: str, adds: Adds, done: AddsDone, fresh: bool = False) -> None:
         """See :meth:`~bookkeeper_twisted.client.interfaces.IBookieClient.add`."""
 
-        def succeeded(outcomes: list[tuple[int, Exception | None]]) -> None:
-            for _, group in groupby(outcomes, lambda o: type(o[1])):
-                part = list(group)
-                done(bookie_id, part[0][0], len(part), part[0][1])
+        def succeeded(errors: list[Exception | None]) -> None:
+            for _, group in groupby(range(len(errors)), lambda place: type(errors[place])):
+                places = list(group)
+                done(bookie_id, places, errors[places[0]])
 
-        frames = adds.requests(adds.wire, 0)  # a real client, too, is done with the log when it has sent
-        answer = self._answer(
-            bookie_id, "add", adds.ledger_id, adds.first, adds.count, lambda: self[bookie_id].add_all(frames),
-            faults=False,
-        )  # fmt: skip
-        answer.addCallbacks(succeeded, lambda f: done(bookie_id, adds.first, adds.count, f.value))
-
-    def can_add_mixed(self, bookie_id: str, adds: MixedAdds) -> bool:
-        """See :meth:`~bookkeeper_twisted.client.interfaces.IBookieClient.can_add_mixed`."""
-        return self.end is None
-
-    def add_mixed(self, bookie_id: str, adds: MixedAdds, done: MixedDone) -> None:
-        """See :meth:`~bookkeeper_twisted.client.interfaces.IBookieClient.add_mixed`."""
-        frames = split_frames(adds.frames)
-        for place, (ledger_id, entry_id) in enumerate(zip(adds.ledger_ids, adds.entry_ids, strict=True)):
-            self._add_one(bookie_id, ledger_id, entry_id, frames[place], partial(done, bookie_id, (place,)))
-
-    def _add_one(
-        self, bookie_id: str, ledger_id: int, entry_id: int, frame: bytes, done: Callable[[Exception | None], None]
-    ) -> None:  # fmt: skip
-        bookie = self[bookie_id]
-        answer = self._answer(bookie_id, "add", ledger_id, entry_id, 1, lambda: bookie.add_all(frame), faults=False)
-        answer.addCallbacks(lambda outcomes: done(outcomes[0][1]), lambda failure: done(failure.value))
+        frames, bookie = adds.requests(3 if adds.deferred_sync else 2), self[bookie_id]
+        for start, end in stretches(adds.entry_ids, adds.ledger_ids):
+            bookie.requests.append(("add", adds.ledger_ids[start], adds.entry_ids[start], end - start))
+        answer = self._after_delay(bookie_id).addCallback(lambda _: bookie.add_all(frames))
+        answer.addCallbacks(succeeded, lambda f: done(bookie_id, range(len(adds)), f.value))
 
     def read(
         self, bookie_id: str, ledger_id: int, entry_id: int, flags: int = 0, master_key: bytes | None = None
@@ -268,15 +238,19 @@ class MemoryBookies:
                 raise error
             return work()
 
+        self[bookie_id].requests.append((operation, ledger_id, entry_id, count))
+        return self._after_delay(bookie_id).addCallback(act)
+
+    def _after_delay(self, bookie_id: str) -> "Deferred[None]":
+        """Fires when a bookie answers, if it does."""
         bookie = self[bookie_id]
-        bookie.requests.append((operation, ledger_id, entry_id, count))
         if self.end is not None:
             return self._failing(self.end, 0.0)
         if not bookie.up:
             return self._failing(BookieHandleNotAvailableError(f"no connection to {bookie_id}"), 0.0)
         if bookie.silent:
             return self._failing(RequestTimeoutError("no reply in time"), TIMEOUT)
-        return self._after(bookie.delay).addCallback(act)
+        return self._after(bookie.delay)
 
     def _failing(self, error: Exception, delay: float) -> "Deferred[Any]":
         def fail(_: None) -> None:

@@ -84,23 +84,28 @@ class MemoryBookie:
         if not master_key or self.keys.setdefault(ledger_id, master_key) != master_key:
             raise UnauthorizedAccessError(ledger_id)
 
-    def add_all(self, frames: bytes) -> list[tuple[int, Exception | None]]:
-        """Keeps the entries of adds of one wire version, as far as they are in order.
+    def add_all(self, frames: bytes) -> list[Exception | None]:
+        """Keeps the entries of adds of one wire version.
 
-        :returns: ids, and why each was refused, None if it was not.
+        :returns: why each was refused, None if it was not, in the order of the frames.
         """
-        outcomes: list[tuple[int, Exception | None]] = []
+        errors: list[Exception | None] = []
         for item in ServerDecoder().receive(frames):
-            assert isinstance(item, AddRun) and isinstance(item.entries, EntryRun), item
-            for entry_id, stored in enumerate(item.entries.entries(), item.entries.first):
-                error = self.fault("add", entry_id)
-                try:
-                    if error is None:
-                        self.add(item.entries.ledger_id, entry_id, stored, item.master_key, item.flags)
-                except BookieError as refused:
-                    error = refused
-                outcomes.append((entry_id, error))
-        return outcomes
+            assert isinstance(item, AddRun), item
+            runs = [item.entries] if isinstance(item.entries, EntryRun) else item.entries.runs()
+            for run in runs:
+                for entry_id, stored in enumerate(run.entries(), run.first):
+                    errors.append(self._add_one(item, run.ledger_id, entry_id, stored))
+        return errors
+
+    def _add_one(self, adds: AddRun, ledger_id: int, entry_id: int, stored: bytes) -> Exception | None:
+        error = self.fault("add", entry_id)
+        try:
+            if error is None:
+                self.add(ledger_id, entry_id, stored, adds.master_key, adds.flags)
+        except BookieError as refused:
+            error = refused
+        return error
 
     def add(self, ledger_id: int, entry_id: int, stored: bytes, master_key: bytes, flags: int) -> None:
         """Keeps an entry."""

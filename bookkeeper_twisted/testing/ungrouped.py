@@ -3,7 +3,6 @@
 from collections.abc import Sequence
 
 from ..protocol.server.connection import ServerConnection
-from .adds import split_frames
 
 
 class UngroupedConnection(ServerConnection):
@@ -20,3 +19,13 @@ class UngroupedConnection(ServerConnection):
     def reply_pieces(self, pieces: Sequence[bytes | memoryview]) -> None:
         super().reply_pieces(pieces)
         self.flush()
+
+
+def split_frames(frames: bytes) -> list[bytes]:
+    """Frames one by one."""
+    split, at = [], 0
+    while at < len(frames):
+        end = at + 4 + int.from_bytes(frames[at : at + 4], "big")
+        split.append(frames[at:end])
+        at = end
+    return split

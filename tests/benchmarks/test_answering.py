@@ -27,7 +27,7 @@ class ConfirmingTests(SynchronousTestCase):
             bookie.dataReceived(frames[at : at + 1])
         (replies,) = ClientDecoder(2, _LIMIT).receive(transport.value())
         assert isinstance(replies, AddReplies)
-        self.assertEqual((replies.status, replies.ledger_id, replies.first, replies.count), (Status.EOK, 7, 3, 2))
+        self.assertEqual((replies.status, replies.ledger_ids, replies.entry_ids), (Status.EOK, [7, 7], [3, 4]))
 
     def test_rows(self) -> None:
         """Rows of equal frames and frames of other sizes in one chunk are confirmed in their order."""
@@ -43,5 +43,5 @@ class ConfirmingTests(SynchronousTestCase):
         found = list[tuple[int, int]]()
         for replies in ClientDecoder(2, _LIMIT).receive(transport.value()):
             assert isinstance(replies, AddReplies)
-            found += [(replies.ledger_id, replies.first + i) for i in range(replies.count)]
+            found += zip(replies.ledger_ids, replies.entry_ids, strict=True)
         self.assertEqual(found, wanted)

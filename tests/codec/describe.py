@@ -77,7 +77,7 @@ def v2_response(item: object, version: int) -> str:
     """One response; the version is not part of what a client is told."""
     start = f"version {version}"
     if isinstance(item, AddReplies):
-        return _join(start, item.status.name, f"ledger {item.ledger_id}", f"entry {item.first}")
+        return _join(start, item.status.name, f"ledger {item.ledger_ids[0]}", f"entry {item.entry_ids[0]}")
     if isinstance(item, ReadReply):
         ids = (f"ledger {item.ledger_id}", f"entry {item.entry_id}")
         return _join(start, item.status.name, *ids, _entry("entry packet", item.entry))
@@ -150,7 +150,7 @@ def v3_response(item: object) -> str:
     """One response.  Bookies give the outer and the inner status the same value, so one is kept."""
     if isinstance(item, AddReplies):
         status = f"status {item.status.name}"
-        ids = f"ledgerId {item.ledger_id}, entryId {item.first}"
+        ids = f"ledgerId {item.ledger_ids[0]}, entryId {item.entry_ids[0]}"
         return f"txnId {item.txn_ids[0]}, {status}, addResponse{{{status}, {ids}}}"
     if isinstance(item, ReadReply):
         status = f"status {item.status.name}"

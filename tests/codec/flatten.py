@@ -11,7 +11,6 @@ from bookkeeper_twisted.codec.runs import (
     AddRun,
     BatchRead,
     BatchReply,
-    MixedAddReplies,
     ReadReply,
     ReadRun,
 )
@@ -48,12 +47,9 @@ def split(items: Iterable[object]) -> list[object]:
             ]
         elif isinstance(item, AddReplies):
             singles += [
-                AddReplies(item.status, item.ledger_id, item.first + i, 1, item.txn_ids[i : i + 1])
-                for i in range(item.count)
+                AddReplies(item.status, [ledger_id], [item.entry_ids[i]], item.txn_ids[i : i + 1])
+                for i, ledger_id in enumerate(item.ledger_ids)
             ]
-        elif isinstance(item, MixedAddReplies):
-            ids = zip(item.ledger_ids, item.entry_ids, strict=True)
-            singles += [AddReplies(Status.EOK, ledger_id, entry_id, 1) for ledger_id, entry_id in ids]
         else:
             singles.append(item)
     return singles
@@ -100,7 +96,7 @@ def encode_request(item: object) -> bytes:
 def encode_reply(item: object, wire: int, version: int) -> bytes:
     """The bytes of one reply as a bookie would make them for a request of this protocol and version."""
     if isinstance(item, AddReplies):
-        entries = EntryRun.of_entries(item.ledger_id, item.first, [b""] * item.count)
+        entries = EntryRun.of_entries(item.ledger_ids[0], item.entry_ids[0], [b""] * len(item.entry_ids))
         return AddRun(wire, version, 0, False, b"", entries, item.txn_ids).replies(item.status)
     if isinstance(item, ReadReply):
         operation = V2Op.READ if wire == 2 else Operation.READ

@@ -8,7 +8,6 @@ from bookkeeper_twisted.codec.runs import (
     AddRun,
     BatchRead,
     BatchReply,
-    MixedAddReplies,
     ReadReply,
     ReadRun,
 )
@@ -29,7 +28,7 @@ class RoundTripTests(SynchronousTestCase):
                 for status in (Status.EOK, Status.EFENCED):
                     txn_ids = range(60, 60 + count) if wire == 3 else ()
                     adds = AddRun(wire, 2, 0, False, KEY, run(7, 100, [30] * count), txn_ids)
-                    expected = [AddReplies(status, 7, 100, count, txn_ids)]
+                    expected = [AddReplies(status, [7] * count, range(100, 100 + count), txn_ids)]
                     self.assertEqual(flat(ClientDecoder(wire).receive(adds.replies(status))), flat(expected))
 
     def test_mixed_adds(self) -> None:
@@ -41,11 +40,10 @@ class RoundTripTests(SynchronousTestCase):
         adds = AddRun(2, 2, 0, False, KEY, mixed)
         for chosen, step in ((None, slice(None)), (part, slice(1, None, 2))):
             (replies,) = ClientDecoder(2).receive(adds.replies(Status.EOK, chosen))
-            assert isinstance(replies, MixedAddReplies)
-            self.assertEqual((replies.ledger_ids, replies.entry_ids), (ledgers[step], ids[step]))
+            assert isinstance(replies, AddReplies)
+            self.assertEqual((replies.ledger_ids, replies.entry_ids), (list(ledgers[step]), list(ids[step])))
             refused = ClientDecoder(2).receive(adds.replies(Status.EREADONLY, chosen))
-            wanted = zip(ledgers[step], ids[step], strict=True)
-            self.assertEqual(flat(refused), flat([AddReplies(Status.EREADONLY, *pair, 1) for pair in wanted]))
+            self.assertEqual(flat(refused), flat([AddReplies(Status.EREADONLY, ledgers[step], ids[step])]))
 
     def test_reads(self) -> None:
         """Reads are answered one by one or many at once; V2 has no place for the LAC."""
@@ -103,12 +101,12 @@ class RoundTripTests(SynchronousTestCase):
 class AppendTests(SynchronousTestCase):
     """Joining add replies."""
 
-    def test_only_what_follows(self) -> None:
-        """Another status, another ledger and a gap begin a new run."""
+    def test_one_status(self) -> None:
+        """Replies with one status are joined, whatever they name; another status is another item."""
         items: list[object] = []
         for status, ledger_id, first in (
             (Status.EOK, 7, 0), (Status.EOK, 7, 1), (Status.EOK, 7, 3), (Status.EIO, 7, 4), (Status.EIO, 8, 5),
         ):  # fmt: skip
-            AddReplies(status, ledger_id, first, 1, [first]).append_to(items)
-        found = [(item.first, item.count, item.txn_ids) for item in items if isinstance(item, AddReplies)]
-        self.assertEqual(found, [(0, 2, [0, 1]), (3, 1, [3]), (4, 1, [4]), (5, 1, [5])])
+            AddReplies(status, [ledger_id], [first], [first]).append_to(items)
+        found = [(item.ledger_ids, item.entry_ids, item.txn_ids) for item in items if isinstance(item, AddReplies)]
+        self.assertEqual(found, [([7, 7, 7], [0, 1, 3], [0, 1, 3]), ([7, 8], [4, 5], [4, 5])])

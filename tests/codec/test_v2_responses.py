@@ -8,7 +8,7 @@ from twisted.trial.unittest import SynchronousTestCase
 
 from bookkeeper_twisted.codec import v2_replies
 from bookkeeper_twisted.codec.connection import ClientDecoder
-from bookkeeper_twisted.codec.runs import AddReplies, BatchRead, BatchReply, MixedAddReplies
+from bookkeeper_twisted.codec.runs import AddReplies, BatchRead, BatchReply
 from bookkeeper_twisted.codec.v2_responses import records
 from bookkeeper_twisted.errors import CodecError, Status
 
@@ -32,7 +32,12 @@ def replies(parts: list[Part]) -> bytes:
 
 def singles(parts: list[Part]) -> list[object]:
     """What is to be read of them, one by one."""
-    return flat([AddReplies(*part) for part in parts])
+    return flat(
+        [
+            AddReplies(status, [ledger_id] * count, range(first, first + count))
+            for status, ledger_id, first, count in parts
+        ]
+    )
 
 
 class ReplyTests(SynchronousTestCase):
@@ -90,47 +95,27 @@ class ManyLedgersTests(SynchronousTestCase):
         self.assertEqual(flat(items), singles(parts))
         return items
 
-    def test_mostly_different(self) -> None:
-        """Where a row has more than half as many ledgers as replies, it stays one row, as it came."""
-        for counts in ([1] * 100, [1, 2] * 50, [1, 1, 3], [2, 1]):
-            (item,) = self._decoded([(Status.EOK, 2**40 + n, 2**41, count) for n, count in enumerate(counts)])
-            assert isinstance(item, MixedAddReplies)
-            self.assertIsInstance(item.ledger_ids, tuple)
-            self.assertIsInstance(item.entry_ids, tuple)
-
-    def test_several_of_each(self) -> None:
-        """With half as many ledgers, or fewer, there is a run for each, in their order."""
-        for counts in ([2] * 100, [1, 1, 4], [2, 2], [1, 3], [3]):
-            items = self._decoded([(Status.EOK, 2**40 + n, 2**41, count) for n, count in enumerate(counts)])
-            self.assertEqual([item.count for item in items if isinstance(item, AddReplies)], counts)
-
-    def test_errors(self) -> None:
-        """Where they say no, there is a run for each ledger, however many they are."""
-        items = self._decoded([(Status.EFENCED, ledger_id, 5, 1) for ledger_id in range(100)])
-        self.assertEqual([type(item) for item in items], [AddReplies] * 100)
+    def test_one_status(self) -> None:
+        """Replies with one status are one item, however many ledgers they name."""
+        for counts in ([1] * 100, [2] * 100, [1, 1, 4], [3], [1]):
+            for status in (Status.EOK, Status.EFENCED):
+                (item,) = self._decoded([(status, 2**40 + n, 2**41, count) for n, count in enumerate(counts)])
+                assert isinstance(item, AddReplies)
+                self.assertEqual(len(item.ledger_ids), sum(counts))
 
     def test_between_others(self) -> None:
-        """A row of many ledgers continues no run before it, and no run continues it."""
+        """Another status begins another item."""
         refused, mixed = (Status.EFENCED, 7, 0, 3), [(Status.EOK, ledger_id, 3, 1) for ledger_id in range(7, 17)]
         items = self._decoded([refused, *mixed, (Status.EFENCED, 16, 4, 3)])
-        self.assertEqual([type(item) for item in items], [AddReplies, MixedAddReplies, AddReplies])
-
-    def test_two(self) -> None:
-        """Two replies are no row."""
-        items = self._decoded([(Status.EOK, 7, 0, 1), (Status.EOK, 8, 0, 1)])
-        self.assertEqual([type(item) for item in items], [AddReplies] * 2)
+        self.assertEqual([len(item.ledger_ids) for item in items if isinstance(item, AddReplies)], [3, 10, 3])
 
     def test_in_two_chunks(self) -> None:
-        """Wherever the bytes are cut, what is left of a row on either side is one if it has three replies."""
+        """Wherever the bytes are cut, nothing is lost or doubled."""
         parts = [(Status.EOK, ledger_id, ledger_id % 3, 1) for ledger_id in range(8)]
         data = replies(parts)
-        size = len(data) // 8
         for cut in range(len(data) + 1):
             items, _ = decode(data[:cut], data[cut:])
             self.assertEqual(flat(items), singles(parts))
-            before = cut // size
-            rows = [len(item.ledger_ids) for item in items if isinstance(item, MixedAddReplies)]
-            self.assertEqual(rows, [count for count in (before, 8 - before) if count >= 3])
 
 
 class BatchTests(SynchronousTestCase):

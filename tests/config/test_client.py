@@ -29,13 +29,3 @@ class WireTests(SynchronousTestCase):
         """V2 does not do alone, so one socket is refused, with the reason."""
         with self.assertRaisesRegex(ConfigError, "maxConnectionsPerBookie = '1'.*wireProtocol = v2"):
             ClientConfig(wire_protocol="v2", max_connections_per_bookie=1)
-
-
-class AppendLingerTests(SynchronousTestCase):
-    """Appends that may wait for others."""
-
-    def test_time_out(self) -> None:
-        """They keep at least half of the time that an add may take."""
-        ClientConfig(append_linger_msec=20, add_entry_timeout_sec=0.04)
-        with self.assertRaisesRegex(ConfigError, "appendLingerMSec = '20'.*addEntryTimeoutSec"):
-            ClientConfig(append_linger_msec=20, add_entry_timeout_sec=0.039)

@@ -103,7 +103,7 @@ class Bystander:
         while added < self.ENTRIES:
             (replies,) = cast(list[AddReplies], await self.peer.take(1))
             assert replies.status is Status.EOK, replies.status
-            added += replies.count
+            added += len(replies.entry_ids)
         await self.finds(self.acked, self.ENTRIES)
         self.acked += self.ENTRIES
 

@@ -129,7 +129,7 @@ class HostilePeersTests(TestCase):
             writer.send(v2.encode_adds(KEY, entries))
             added = 0
             while added < entries.count:
-                added += sum(reply.count for reply in cast(list[AddReplies], await writer.take(1)))
+                added += sum(len(reply.entry_ids) for reply in cast(list[AddReplies], await writer.take(1)))
             before = resident_bytes(self.process)
             peers = await self._peers(port, 2 * PEERS)
             for peer in peers:
@@ -157,8 +157,8 @@ class HostilePeersTests(TestCase):
                 added = 0
                 while added < 1500:
                     (replies,) = cast(list[AddReplies], await peer.take(1))
-                    self.assertEqual((replies.status, replies.first), (Status.EOK, added))
-                    added += replies.count
+                    self.assertEqual((replies.status, replies.entry_ids[0]), (Status.EOK, added))
+                    added += len(replies.entry_ids)
                 peer.send(v2.encode_reads(VICTIM + number, [0, 700, 1499]))
                 for reply in cast(list[ReadReply], await peer.take(3)):
                     self.assertEqual((reply.status, len(reply.entry or b"")), (Status.EOK, 32 + 64 * 1024))

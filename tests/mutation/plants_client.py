@@ -130,11 +130,11 @@ PLANTS = (
         "                self._blocked.remove(blocked)\n", _ORDER,
     ),
     Plant(
-        "an entry is sealed anew when it is sent again", "client/writing/quorum_writer.py",
-        "        last = pending.last\n",
-        "        last, sealer = pending.last, pending._sealer\n"
-        "        ids = sealer.ledger_id, pending.first, self.completed\n"
-        "        pending._frames.seal(sealer.shape, sealer._digester, *ids, pending._length)\n", _AGAIN,
+        "an entry is sealed anew when it is sent again", "client/writing/batch.py",
+        "        adds, new = self._adds, list[BatchRequest]()\n",
+        "        start = 32 + self._settings.digester.size\n"
+        "        adds, new = self._seal([bytes(e)[start:] for e in self._adds.entries()]), list[BatchRequest]()\n",
+        _AGAIN,
     ),
     Plant(
         "explicit LACs are not verified", "client/reading/lac_coverage.py",

@@ -1,5 +1,6 @@
 """A client's connection and the bookie's end of it, for the tests of connections."""
 
+from collections.abc import Sequence
 from typing import Any
 
 from twisted.internet.error import ConnectionDone
@@ -8,8 +9,7 @@ from twisted.internet.testing import StringTransport
 from twisted.python.failure import Failure
 from twisted.trial.unittest import SynchronousTestCase
 
-from bookkeeper_twisted.client.writing.frame_shape import V2Shape, V3Shape
-from bookkeeper_twisted.client.writing.sealed_adds import SealedAdds
+from bookkeeper_twisted.codec.adds import Adds, stored_adds
 from bookkeeper_twisted.codec.connection import ServerDecoder
 from bookkeeper_twisted.codec.digest import Digester
 from bookkeeper_twisted.model import DigestType, EntryRun
@@ -17,7 +17,6 @@ from bookkeeper_twisted.protocol.client.connection import ClientConnection
 from bookkeeper_twisted.protocol.client.connection_owner import ConnectionOwner, RequestLimits
 from bookkeeper_twisted.protocol.client.request_ids import FlowIds, RequestIds
 from bookkeeper_twisted.protocol.client.traffic import Traffic
-from bookkeeper_twisted.testing.adds import adds_of
 
 LEDGER = 3
 DIGESTER = Digester(DigestType.CRC32C, b"")
@@ -47,13 +46,12 @@ class ConnectedTestCase(SynchronousTestCase):
     """A connection and the bookie's end of it."""
 
     wire = 2
-    append_linger = 0.0
 
     def setUp(self) -> None:
         """Connects."""
         self.clock = Clock()
         self.lost: list[ClientConnection] = []
-        limits = RequestLimits(add_timeout=4.0, read_timeout=8.0, append_linger=self.append_linger)
+        limits = RequestLimits(add_timeout=4.0, read_timeout=8.0)
         self.flow_ids = FlowIds()
         self.ids = RequestIds(self.flow_ids.take())
         self.traffic = Traffic(self.clock.seconds)
@@ -75,15 +73,19 @@ class ConnectedTestCase(SynchronousTestCase):
         self.transport.clear()
         return list(self.server.receive(sent))
 
-    def adds(self, run: EntryRun) -> SealedAdds:
+    def adds(self, run: EntryRun) -> Adds:
         """A run as it is sent."""
-        shape = V2Shape if self.wire == 2 else V3Shape
-        return adds_of(shape(LEDGER, 0, DIGESTER.master_key), run)
+        return stored_adds(DIGESTER.master_key, run)
 
     def add(self, run: EntryRun, answers: Answers | None = None) -> Answers:
-        """Sends adds."""
+        """Sends adds; the answers are first id, count and error."""
         seen: Answers = [] if answers is None else answers
-        self.connection.add(self.ids, self.adds(run), lambda bookie_id, *answer: seen.append(answer))
+
+        def done(bookie_id: str, places: Sequence[int], error: Exception | None) -> None:
+            self.assertEqual(list(places), list(range(places[0], places[0] + len(places))))
+            seen.append((run.first + places[0], len(places), error))
+
+        self.connection.add(self.ids, self.adds(run), done)
         return seen
 
     def lose(self) -> None:

@@ -7,12 +7,11 @@ import attrs
 from twisted.internet.defer import Deferred
 
 from bookkeeper_twisted.client import BookKeeper
-from bookkeeper_twisted.client.writing.sealed_adds import SealedAdds
+from bookkeeper_twisted.codec.adds import Adds
 from bookkeeper_twisted.codec.operations import FENCE
 from bookkeeper_twisted.codec.runs import BatchReply
 from bookkeeper_twisted.config.bookie import ClientConfig
-from bookkeeper_twisted.protocol.client.outstanding import AddsDone
-from bookkeeper_twisted.protocol.client.outstanding_mixed import MixedAdds, MixedDone
+from bookkeeper_twisted.protocol.client.outstanding_adds import AddsDone
 from bookkeeper_twisted.testing.simulation import BookieNode, BookieSettings, ClientNode, World
 from bookkeeper_twisted.testing.simulation.client_node import Connect
 
@@ -30,8 +29,10 @@ class Parts:
 
 
 class CountedBookies:
-    """The bookies as a client calls them.  Batch reads that gave several entries are counted by purpose, and of mixed
-    runs: that they are sent, that entries fail that are not acknowledged, and that entries are sent to a new bookie.
+    """The bookies as a client calls them.
+
+    Batch reads that gave several entries are counted by purpose, and of batches of many ledgers: that they are sent,
+    that entries fail that are not acknowledged, and that entries are sent to a new bookie.
 
     :param client: stands for the client.
     """
@@ -48,26 +49,25 @@ class CountedBookies:
         """See :meth:`~bookkeeper_twisted.client.interfaces.IBookieClient.open_flow`."""
         return CountedBookies(self._inner.open_flow(), self._history, self._client)
 
-    def add(self, bookie_id: str, adds: SealedAdds, done: AddsDone) -> None:
+    def add(self, bookie_id: str, adds: Adds, done: AddsDone, fresh: bool = False) -> None:
         """See :meth:`~bookkeeper_twisted.client.interfaces.IBookieClient.add`."""
-        if self._history.mixed.get((adds.ledger_id, adds.first)) is self._client:
-            self._history.count("ensemble change of a mixed run")
-        self._inner.add(bookie_id, adds, done)
-
-    def add_mixed(self, bookie_id: str, adds: MixedAdds, done: MixedDone) -> None:
-        """See :meth:`~bookkeeper_twisted.client.interfaces.IBookieClient.add_mixed`."""
         keys, history = list(zip(adds.ledger_ids, adds.entry_ids, strict=True)), self._history
-        history.count("mixed run")
-        history.mixed.update(dict.fromkeys(keys, self._client))
+        if not fresh and any(history.shared.get(key) is self._client for key in keys):
+            history.count("ensemble change of a shared batch")
+        if not fresh or len(set(adds.ledger_ids)) == 1:
+            self._inner.add(bookie_id, adds, done, fresh)
+            return
+        history.count("shared batch")
+        history.shared.update(dict.fromkeys(keys, self._client))
 
         def count(bookie_id: str, places: Sequence[int], error: Exception | None) -> None:
             if error is not None:
                 waiting = [place for place in places if history.checker.ledger(keys[place][0]).acked < keys[place][1]]
                 if waiting:
-                    history.count("failure in a mixed run")
+                    history.count("failure in a shared batch")
             done(bookie_id, places, error)
 
-        self._inner.add_mixed(bookie_id, adds, count)
+        self._inner.add(bookie_id, adds, count, fresh)
 
     def read_batch(
         self, bookie_id: str, ledger_id: int, first: int, max_count: int, max_size: int, flags: int = 0,

@@ -40,7 +40,7 @@ class History:
 
     :ivar lines: for people; only kept if asked for.
     :ivar counters: how often each rare path ran.
-    :ivar mixed: ledger and entry of what was sent in mixed runs, and what stands for the client.
+    :ivar shared: ledger and entry of what was sent in batches of many ledgers, and what stands for the client.
     :ivar announced: called with the metadata of a ledger whose recovery begins.
     """
 
@@ -48,7 +48,7 @@ class History:
         self.lines: list[str] = []
         self.calls: list[Call] = []
         self.counters: dict[str, int] = {}
-        self.mixed: dict[tuple[int, int], object] = {}
+        self.shared: dict[tuple[int, int], object] = {}
         self.checker = checker
         self.announced: Callable[[LedgerMetadata], None] = lambda metadata: None
         self._world = world

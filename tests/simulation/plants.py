@@ -4,7 +4,7 @@ A plant replaces one method, or one rule, by one that makes a mistake somebody h
 come the conditions under which the mistake matters, so that it does not take long to meet them.
 """
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Hashable, Iterable, Mapping, Sequence
 from typing import Any
 
 import attrs
@@ -16,27 +16,27 @@ from bookkeeper_twisted.bookie.group_commit import CommitOptions
 from bookkeeper_twisted.client import BookKeeper
 from bookkeeper_twisted.client.reading.lac_coverage import KnownLac, LacCoverage
 from bookkeeper_twisted.client.recovery.write_back import WriteBack
-from bookkeeper_twisted.client.writing import ensemble_change, mixed_run, sealing_writer
+from bookkeeper_twisted.client.writing import base_writer, batch, ensemble_change
+from bookkeeper_twisted.client.writing.batch import Batch, BatchWriter
 from bookkeeper_twisted.client.writing.ensemble_change import (
     StoredEnsembleChange,
     find_substitutes,
     substituted,
     with_segment,
 )
-from bookkeeper_twisted.client.writing.mixed_frames import MixedFrames, seal_mixed
-from bookkeeper_twisted.client.writing.mixed_run import MixedRun
-from bookkeeper_twisted.client.writing.pending_run import PendingRun, RunSealer
 from bookkeeper_twisted.client.writing.quorum_writer import QuorumWriter
+from bookkeeper_twisted.codec.adds import mix_headers, seal_adds
 from bookkeeper_twisted.codec.digest import Digester
 from bookkeeper_twisted.codec.operations import HIGH_PRIORITY
 from bookkeeper_twisted.config.bookie import ClientConfig
 from bookkeeper_twisted.errors import MetadataError, MetadataVersionError
 from bookkeeper_twisted.ledger.recovery_rules import RecoveryRules
 from bookkeeper_twisted.ledger.schedule import Schedule
+from bookkeeper_twisted.ledger.tally import AckTally
 from bookkeeper_twisted.metadata.interfaces import Versioned
 from bookkeeper_twisted.metadata.update_loop import update
-from bookkeeper_twisted.model import EntryRun, LedgerMetadata, LedgerState, Segment
-from bookkeeper_twisted.protocol.client.outstanding_mixed import SentMixed
+from bookkeeper_twisted.model import ENTRY_HEADER_SIZE, EntryRun, LedgerMetadata, LedgerState, Segment
+from bookkeeper_twisted.protocol.client.outstanding_adds import REPLY_SIZE, SentAdds
 from bookkeeper_twisted.testing.simulation import BookieSettings
 
 from .cluster import Parts
@@ -194,36 +194,46 @@ def _newest_is_confirmed(self: LacCoverage, last_entry: bytes) -> KnownLac:
 _TOLD_BY = LacCoverage._told_by
 
 
-def _count_twice(self: MixedRun, bookie_id: str, places: Sequence[int]) -> None:
+def _count_twice(self: AckTally, voter: Hashable, places: int) -> int:
     """One acknowledgement is as good as two."""
-    _ACKNOWLEDGED(self, bookie_id, places)
-    _ACKNOWLEDGED(self, bookie_id, places)
+    return _ACKNOWLEDGE(self, voter, places) | _ACKNOWLEDGE(self, (voter, "again"), places)
 
 
-_ACKNOWLEDGED = MixedRun.acknowledged
+_ACKNOWLEDGE = AckTally.acknowledge
 
 
-def _forget_acks(self: MixedRun, place: int, pending: PendingRun) -> None:
-    """Who is alone begins anew."""
-    self._alone[place] = pending
+def _forget_acks(self: Batch, bookie_id: str, places: int) -> None:
+    """Where one bookie is replaced, all begin anew."""
+    for request in self._requests:
+        self._tally.replace(request.number, places)
 
 
-def _confirm_at_once(digester: Digester, *columns: Sequence[Any]) -> MixedFrames:
+def _confirm_at_once(*columns: Sequence[int]) -> bytes:
     """An entry is as good as confirmed."""
-    ledger_ids, entry_ids, _, *others = columns
-    return seal_mixed(digester, ledger_ids, entry_ids, entry_ids, *others)
+    ledger_ids, entry_ids, _, lengths = columns
+    return mix_headers(ledger_ids, entry_ids, entry_ids, lengths)
 
 
-def _keep_length(self: RunSealer, last: int, length: int) -> None:
-    """The length is what it was."""
-    self.last = last
+def _seal_again(self: Batch, writer: BatchWriter, changes: Iterable[tuple[int, str, str]]) -> None:
+    """What is sent again is sealed again, with a length that is not the same."""
+    adds, digester = self._adds, self._settings.digester
+    if adds is not None and self.sent:
+        columns = adds.ledger_ids, adds.entry_ids, [-1] * len(adds), [length + 1 for length in self._lengths]
+        payloads = [entry[ENTRY_HEADER_SIZE + digester.size :] for entry in adds.entries()]
+        self._adds = seal_adds(digester, adds.ledger_ids, adds.entry_ids, mix_headers(*columns), payloads)
+    _REPLACE(self, writer, changes)
 
 
-def _answer_in_turn(self: SentMixed, ledger_ids: Sequence[int], entry_ids: Sequence[int]) -> range:
+_REPLACE = Batch.replace
+
+
+def _confirmed_in_turn(self: SentAdds, data: bytes, at: int) -> range:
     """Replies come in the order of requests."""
-    at, count = self.count - self.left, min(self.left, len(ledger_ids))
+    first, count, head = self.count - self.left, 0, self.replies[:12]
+    while count < self.left and data.startswith(head, at + count * REPLY_SIZE):
+        count += 1
     self.left -= count
-    return range(at, at + count)
+    return range(first, first + count)
 
 
 # ---- the plants ------------------------------------------------------------------------------------------
@@ -233,16 +243,16 @@ _RECOVERED = {**_QUIET, "n_writers": 3, "n_recoverers": 3, "mean_recovery": 0.5,
 _SPARES = {**_QUIET, "n_bookies": 6, "quorums": [(3, 3, 2), (4, 2, 2)], "mean_fault": 1.0}
 _UNSYNCED = EngineOptions(commit=CommitOptions(sync_data=False, sync_interval=30.0))
 
-_MIXING = ClientConfig(
+_SHARED = ClientConfig(
     max_connections_per_bookie=2, add_entry_timeout_sec=1.0, read_entry_timeout_sec=1.0,
     client_connect_timeout_millis=500,
 )  # fmt: skip
-_MIXED = {**_SPARES, "n_writers": 0, "mixing": _MIXING}
+_MANY = {**_SPARES, "n_writers": 0, "many_ledgers": _SHARED}
 
 PLANTS = (
     Plant(
         "ack counted for a replaced bookie", ("S16",), {**_SPARES, "faults": ["slow link", "pause", "reset"]},
-        [(QuorumWriter, "_is_member", lambda self, member: True)],
+        [(Batch, "_take_back", lambda self, bookie_id, places: None)],
     ),
     Plant(
         "recovery stops at the first error", ("S12", "S14"), {**_RECOVERED, "faults": ["kill", "pause", "partition"]},
@@ -260,7 +270,7 @@ PLANTS = (
     Plant(
         "the LAC moves during an ensemble change", ("S15", "S16"),
         {**_SPARES, "faults": ["kill", "partition", "reset"]},
-        [(QuorumWriter, "_may_complete", lambda self: True)],
+        [(QuorumWriter, "_hold", lambda self, held: None)],
     ),
     Plant(
         "coverage by count", ("S12", "S13", "S14"),
@@ -288,7 +298,7 @@ PLANTS = (
     ),
     Plant(
         "a writer closes over another end", ("S14",), {**_RECOVERED, "faults": ["slow link", "partition"]},
-        [(sealing_writer, "close_ledger", _close_whatever)],
+        [(base_writer, "close_ledger", _close_whatever)],
     ),
     Plant(
         "the last entry of a bookie is taken for confirmed", ("S12", "S13", "S14", "S16"),
@@ -304,29 +314,29 @@ PLANTS = (
         [(Digester, "verify", lambda self, run: None)],
     ),
     Plant(
-        "acks of a mixed run are counted twice", ("S16",), {**_MIXED, "faults": ["slow link", "reset"]},
-        [(MixedRun, "acknowledged", _count_twice)],
+        "acks of a batch are counted twice", ("S16",), {**_MANY, "faults": ["slow link", "reset"]},
+        [(AckTally, "acknowledge", _count_twice)],
     ),
     Plant(
-        "an entry that leaves its mixed run forgets its acks", ("liveness",),
-        {**_MIXED, "quorums": [(3, 3, 3), (4, 2, 2)], "faults": ["slow link"]},
-        [(MixedRun, "stands_alone", _forget_acks)],
+        "an entry that is sent to a new bookie forgets its acks", ("liveness",),
+        {**_MANY, "quorums": [(3, 3, 3), (4, 2, 2)], "faults": ["slow link", "reset"]},
+        [(Batch, "_take_back", _forget_acks)],
     ),
     Plant(
-        "a failed entry stays in its mixed run", ("liveness",), {**_MIXED, "faults": ["kill", "reset"]},
-        [(MixedRun, "failed", lambda self, bookie_id, places, error: None)],
+        "a failed entry stays in its batch", ("liveness",), {**_MANY, "faults": ["kill", "reset"]},
+        [(Batch, "failed", lambda self, request, places, error: None)],
     ),
     Plant(
-        "entries of a mixed run are confirmed by themselves", ("S13", "S16"),
-        {**_MIXED, "n_readers": 3, "faults": ["slow link"]}, [(mixed_run, "seal_mixed", _confirm_at_once)],
+        "entries of a batch are confirmed by themselves", ("S13", "S16"),
+        {**_MANY, "n_readers": 3, "faults": ["slow link"]}, [(batch, "mix_headers", _confirm_at_once)],
     ),
     Plant(
-        "an entry that leaves its mixed run has another length", ("S14",), {**_MIXED, "faults": ["reset"]},
-        [(RunSealer, "go_on", _keep_length)],
+        "an entry that is sent again has another length", ("S14",), {**_MANY, "faults": ["reset"]},
+        [(Batch, "replace", _seal_again)],
     ),
     Plant(
-        "replies to mixed adds are taken to be in order", ("S13", "S16", "S14", "liveness"),
-        {**_MIXED, "faults": ["slow disk"], "bookie": BookieSettings(n_journals=2)},
-        [(SentMixed, "in_turn", _answer_in_turn)],
+        "replies to adds are taken to be in order", ("S13", "S16", "S14", "liveness"),
+        {**_MANY, "faults": ["slow disk"], "bookie": BookieSettings(n_journals=2)},
+        [(SentAdds, "confirmed", _confirmed_in_turn)],
     ),
 )  # fmt: skip

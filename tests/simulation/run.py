@@ -16,7 +16,7 @@ from .chaos import Chaos
 from .checker import Ledger, Violation
 from .cluster import Cluster, Parts
 from .leftovers import cancelled_afterwards
-from .mixed import MixedWriter
+from .many_ledgers import ManyLedgersWriter
 from .scenario import Scenario
 from .threaded import ThreadedWriter
 from .workload import Deleter, Reader, Recoverer, Role, TurnTaker, Writer, read_all, recover
@@ -137,7 +137,7 @@ class _Run:
             roles: list[type[Role]] = [Writer] * scenario.n_writers + [Reader] * scenario.n_readers
             roles += [Recoverer] * scenario.n_recoverers + [Deleter] * scenario.n_deleters
             roles += [TurnTaker] * scenario.n_turn_takers + [ThreadedWriter] * scenario.n_threaded
-            roles += [MixedWriter] * (scenario.mixing is not None)
+            roles += [ManyLedgersWriter] * (scenario.many_ledgers is not None)
             for number, role in enumerate(roles):
                 role(cluster, number).start()
             Chaos(cluster).start()

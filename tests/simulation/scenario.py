@@ -34,7 +34,7 @@ class Scenario:
     :ivar mean_fault: seconds between the strikes of one kind of fault.
     :ivar wires: wire protocol of each client.
     :ivar max_append: entries appended at once.
-    :ivar mixing: configuration of a client that writes several ledgers at once; None if there is none.
+    :ivar many_ledgers: configuration of a client that writes several ledgers at once; None if there is none.
     """
 
     seed: int | str
@@ -57,7 +57,7 @@ class Scenario:
     max_append: int = 4
     n_turn_takers: int = 0
     n_threaded: int = 0
-    mixing: ClientConfig | None = None
+    many_ledgers: ClientConfig | None = None
 
     @classmethod
     def draw(cls, seed: int | str) -> "Scenario":
@@ -80,8 +80,8 @@ class Scenario:
         chance = stream(seed, "maintenance")
         bookie = attrs.evolve(drawn.bookie, maintenance=_maintenance(chance))
         n_deleters = max(drawn.n_deleters, bookie.maintenance is not None and chance.random() < 0.7)
-        mixing = _mixing(stream(seed, "mixing"), drawn.client)
-        return attrs.evolve(drawn, mixing=mixing, bookie=bookie, n_deleters=n_deleters)
+        many_ledgers = _many_ledgers(stream(seed, "mixing"), drawn.client)
+        return attrs.evolve(drawn, many_ledgers=many_ledgers, bookie=bookie, n_deleters=n_deleters)
 
 
 def _quorums(chance: Random, n_bookies: int) -> tuple[int, int, int]:
@@ -126,11 +126,10 @@ def _client(chance: Random, connections: Random) -> ClientConfig:
         batch_read_enabled=chance.random() < 0.7,
         max_connections_per_bookie=connections.choice((0, 0, 0, 1, 2, 4)),
         connection_grace_sec=connections.choice((0.0, 0.0, 0.5)),
-        append_linger_msec=connections.choice((0.0, 0.0, 0.0, 20.0)),
     )
 
 
-def _mixing(chance: Random, client: ClientConfig) -> ClientConfig | None:
+def _many_ledgers(chance: Random, client: ClientConfig) -> ClientConfig | None:
     """Mixed runs are of V2, over sockets that ledgers share; with one socket all is V3."""
     if chance.random() >= 1 / 3:
         return None

@@ -15,7 +15,7 @@ RARE = (
     "ensemble change", "fencing", "recovery", "concurrent recovery", "restart",
     "batch read", "batch in recovery", "batch with news",
     "flush of threads", "compaction", "removal of a log", "deletion of a ledger",
-    "mixed run", "append after a mixed one", "failure in a mixed run", "ensemble change of a mixed run",
+    "shared batch", "append after a shared one", "failure in a shared batch", "ensemble change of a shared batch",
 )  # fmt: skip
 """Paths that have to run in one seed of twenty at least."""
 

@@ -58,8 +58,8 @@ class MemoryBookiesTests(contract.BookieClientContract):
         """A fault fails the entries it names, the others of the run succeed."""
         self.bookie.fail("add", BookieIOError, first=1, last=2)
         answers = self.add(self.run_of(0, [b"a"] * 5))
-        self.assertEqual([(f, n, type(e)) for f, n, e in answers if e], [(1, 2, BookieIOError)])
-        self.assertEqual([(f, n) for f, n, e in answers if e is None], [(0, 1), (3, 2)])
+        self.assertEqual([(f, n, type(e)) for f, n, e in answers if e], [(1, 1, BookieIOError), (2, 1, BookieIOError)])
+        self.assertEqual([(f, n) for f, n, e in answers if e is None], [(0, 1), (3, 1), (4, 1)])
 
     def test_fault_is_spent(self) -> None:
         """A fault applies as often as it was told."""

@@ -81,8 +81,7 @@ class NetworkBookieClient(Flow):
     ) -> None:  # fmt: skip
         metrics = metrics or ClientMetrics(Instruments())
         limits = RequestLimits(
-            config.add_entry_timeout_sec, config.read_entry_timeout_sec, config.netty_max_frame_size_bytes,
-            config.append_linger_msec / 1000,
+            config.add_entry_timeout_sec, config.read_entry_timeout_sec, config.netty_max_frame_size_bytes
         )  # fmt: skip
         settings = SocketSettings(
             clock=clock, resolve=resolve, limits=limits, no_delay=config.client_tcp_no_delay, flow_ids=FlowIds(),

@@ -18,18 +18,16 @@ from twisted.logger import Logger
 from twisted.python.failure import Failure
 from zope.interface import implementer
 
+from ...codec.adds import Adds
 from ...codec.runs import BatchReply, ReadReply
 from ...config.bookie import ClientConfig
 from ...errors import BookKeeperError, ClientClosedError, IllegalOperationError, Status
 from ...protocol.client import cold_calls
 from ...protocol.client.cold_calls import ColdCall
 from ...protocol.client.connection import ClientConnection
-from ...protocol.client.outstanding import AddsDone
-from ...protocol.client.outstanding_mixed import MixedAdds, MixedDone
+from ...protocol.client.outstanding_adds import AddsDone
 from ...protocol.client.reply_errors import error_of
 from ..interfaces import IBookieClient
-from ..writing.frame_shape import FrameShape, V2Shape, V3Shape
-from ..writing.sealed_adds import SealedAdds
 from .bookie_socket import BookieSocket
 from .pool import ConnectionPool
 
@@ -87,37 +85,31 @@ class Flow:
 
     # ---- IBookieClient -------------------------------------------------------------------------------
 
-    def add_shape(
-        self, ledger_id: int, digest_size: int, master_key: bytes, flags: int = 0, deferred_sync: bool = False
-    ) -> FrameShape:
-        """See :meth:`~bookkeeper_twisted.client.interfaces.IBookieClient.add_shape`."""
-        if deferred_sync or self._world.main_wire == 3:
-            return V3Shape(ledger_id, digest_size, master_key, flags, deferred_sync)
-        return V2Shape(ledger_id, digest_size, master_key, flags)
-
-    def add(self, bookie_id: str, adds: SealedAdds, done: AddsDone) -> None:
+    def add(self, bookie_id: str, adds: Adds, done: AddsDone, fresh: bool = False) -> None:
         """See :meth:`~bookkeeper_twisted.client.interfaces.IBookieClient.add`."""
-        wire, world = adds.wire, self._world
+        world = self._world
         if world.answered is not None:
             done = partial(_told, world.answered, done)
+        wire = 3 if adds.deferred_sync else world.main_wire
         if wire == 3 and world.v2_only:
-            done(bookie_id, adds.first, adds.count, IllegalOperationError("V2 has no deferred sync"))
+            done(bookie_id, range(len(adds)), IllegalOperationError("V2 has no deferred sync"))
             return
-        ready = self._ready(bookie_id, wire)
+        socket = self._sockets.get((bookie_id, wire))
+        ready = None if socket is None or self._end is not None else socket.ready
         if ready is None:
-            self._add_later(wire, bookie_id, adds, done)
-        elif not ready.add(self._ids, adds, done):
-            self._add_later(3, bookie_id, adds, done)
+            self._add_later(wire, bookie_id, adds, done, fresh)
+        elif not ready.add(self._ids, adds, done, fresh):
+            self._add_later(3, bookie_id, adds, done, fresh)
 
-    def _add_later(self, wire: int, bookie_id: str, adds: SealedAdds, done: AddsDone) -> None:
+    def _add_later(self, wire: int, bookie_id: str, adds: Adds, done: AddsDone, fresh: bool) -> None:
         """Adds once there is a connection."""
 
         def send(connection: ClientConnection) -> None:
-            if not connection.add(self._ids, adds, done):
-                self._add_later(3, bookie_id, adds, done)
+            if not connection.add(self._ids, adds, done, fresh):
+                self._add_later(3, bookie_id, adds, done, fresh)
 
         def refused(failure: Failure) -> None:
-            done(bookie_id, adds.first, adds.count, cast(Exception, failure.value))
+            done(bookie_id, range(len(adds)), cast(Exception, failure.value))
 
         def ended(result: T) -> T:
             self._ended()
@@ -125,26 +117,6 @@ class Flow:
 
         self._pending += 1
         self._connected(bookie_id, wire).addCallbacks(send, refused).addBoth(ended).addErrback(self._broken)
-
-    def can_add_mixed(self, bookie_id: str, adds: MixedAdds) -> bool:
-        """Connects if need be, for the next time."""
-        if self._world.main_wire == 3:
-            return False
-        ready = self._ready(bookie_id, 2)
-        if ready is not None:
-            return ready.can_add_mixed(adds)
-        socket = self._sockets.get((bookie_id, 2))
-        if socket is None or not socket.usable:
-            self._connected(bookie_id, 2).addErrback(lambda _: None)
-        return False
-
-    def add_mixed(self, bookie_id: str, adds: MixedAdds, done: MixedDone) -> None:
-        """See :meth:`~bookkeeper_twisted.client.interfaces.IBookieClient.add_mixed`."""
-        ready = self._ready(bookie_id, 2)
-        assert ready is not None
-        if self._world.answered is not None:
-            done = partial(_told, self._world.answered, done)
-        ready.add_mixed(self._ids, adds, done)
 
     def read(
         self, bookie_id: str, ledger_id: int, entry_id: int, flags: int = 0, master_key: bytes | None = None

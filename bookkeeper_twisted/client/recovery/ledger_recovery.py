@@ -113,8 +113,8 @@ class LedgerRecovery:
             config.recovery_read_batch_size,
         )  # fmt: skip
         back = WriteBack(
-            context.clock, context.bookies, self._digester, self._ledger_id, rules, changes, confirmed, context.terms,
-            config.max_in_flight_bytes,
+            context.clock, context.bookies, self._digester, self._ledger_id, rules, changes, confirmed,
+            context.batchers, config.max_in_flight_bytes,
         )  # fmt: skip
         try:
             following = confirmed + 1

@@ -12,17 +12,13 @@ from ...errors import LedgerRecoveryError
 from ...ledger.recovery_rules import RecoveryRules
 from ...model import EntryRun
 from ..interfaces import IBookieClient
+from ..writing.batch import Waiter
+from ..writing.batchers import Batchers
 from ..writing.ensemble_change import RememberedEnsembleChange
-from ..writing.exclusive_log import ExclusiveLog
-from ..writing.log_terms import TermPool
-from ..writing.pending_run import RunSealer
-from ..writing.quorum_writer import AddRules, QuorumWriter
+from ..writing.quorum_writer import AddRules, Listener, QuorumWriter
 
 _LENGTH = struct.Struct(">q")
 _LENGTH_AT = 24
-
-_RUN_BYTES = 1 << 20
-"""Of entries that are sent together."""
 
 
 class WriteBack:
@@ -38,19 +34,18 @@ class WriteBack:
 
     def __init__(
         self, clock: IReactorTime, bookies: IBookieClient, digester: Digester, ledger_id: int, rules: RecoveryRules,
-        changes: RememberedEnsembleChange, last_add_confirmed: int, terms: TermPool, max_in_flight: int,
+        changes: RememberedEnsembleChange, last_add_confirmed: int, batchers: Batchers, max_in_flight: int,
     ) -> None:  # fmt: skip
         self._digester = digester
-        self._confirmed = last_add_confirmed
         self._max_in_flight = max_in_flight
-        shape = bookies.add_shape(ledger_id, digester.size, digester.master_key, rules.add_flags())
-        self._sealer = RunSealer(ledger_id, shape, digester, rules.schedule, last_add_confirmed)
-        self._log = ExclusiveLog.unbounded(shape, terms)
+        self._batcher = batchers.batcher(bookies, digester, rules.schedule, rules.add_flags())
         self._waiting: Deferred[None] | None = None
+        self._sent = last_add_confirmed
         self._writer = QuorumWriter(
-            clock, bookies, rules.schedule, rules.metadata.segments[-1].bookies, changes, AddRules(), self._wake,
-            self._ended, last_add_confirmed,
+            clock, ledger_id, rules.schedule, rules.metadata.segments[-1].bookies, changes, AddRules(confirms=False),
+            Listener(self._wake, self._ended), last_add_confirmed,
         )  # fmt: skip
+        self._writer.alert = True
 
     @property
     def last_add_confirmed(self) -> int:
@@ -68,10 +63,9 @@ class WriteBack:
         :raises BookKeeperError: an entry cannot get its ack quorum.
         """
         for payloads, length in _stretches(run, self._digester.payloads(run)):
-            self._log.offer_many(payloads)
-            self._sealer.length = length
-            while (pending := self._sealer.take(self._log, _RUN_BYTES, self._confirmed)) is not None:
-                self._writer.send(pending)
+            self._batcher.cut()
+            self._batcher.join_many(self._writer, self._sent + 1, length, payloads, None)
+            self._sent += len(payloads)
         while self._writer.failure is None and self._writer.in_flight > self._max_in_flight:
             await self._next_news()
         self._check()
@@ -97,14 +91,14 @@ class WriteBack:
         self._waiting = Deferred()
         await self._waiting
 
-    def _ended(self, error: Exception) -> None:
-        self._log.abandon(error)
+    def _ended(self, error: Exception, waiters: Sequence[Waiter]) -> None:
         self._wake()
 
-    def _wake(self) -> None:
+    def _wake(self) -> bool:
         waiting, self._waiting = self._waiting, None
         if waiting is not None and not waiting.called:
             waiting.callback(None)
+        return True
 
 
 def _stretches(run: EntryRun, payloads: Sequence[bytes]) -> Iterator[tuple[Sequence[bytes], int]]:

@@ -4,17 +4,17 @@ import attrs
 from twisted.internet.defer import Deferred, fail
 
 from ...errors import DuplicateEntryIdError, IncorrectParameterError, TooManyRequestsError
+from .base_writer import BaseWriter, as_bytes
 from .open_ledger import OpenLedger
-from .sealing_writer import SealingWriter, as_bytes
 
 
 @attrs.frozen
-class _Held:
+class _Later:
     data: bytes
     waiter: "Deferred[int]"
 
 
-class AdvLedgerWriter(SealingWriter):
+class AdvLedgerWriter(BaseWriter):
     """Writes entries under ids that the caller gives, in any order.
 
     Entries complete without a gap: whoever leaves out an id waits for ever.  An entry is sent once all
@@ -23,13 +23,13 @@ class AdvLedgerWriter(SealingWriter):
     that count in call order make the length of a recovered ledger wrong.)
     """
 
-    __slots__ = ("_held", "_held_size")
+    __slots__ = ("_later", "_later_size")
 
     def __init__(self, ledger: OpenLedger) -> None:
         """:param ledger: one that nobody else writes."""
         super().__init__(ledger)
-        self._held: dict[int, _Held] = {}
-        self._held_size = 0
+        self._later: dict[int, _Later] = {}
+        self._later_size = 0
 
     def write(self, entry_id: int, data: bytes) -> "Deferred[int]":
         """Writes one entry.
@@ -46,8 +46,8 @@ class AdvLedgerWriter(SealingWriter):
             return fail(refusal)
         waiter: Deferred[int] = Deferred()
         if entry_id > self.last_add_pushed + 1:
-            self._held[entry_id] = _Held(data, waiter)
-            self._held_size += len(data) + self._sealer.shape.payload_at
+            self._later[entry_id] = _Later(data, waiter)
+            self._later_size += len(data) + self._overhead
         else:
             self._push(data, waiter)
             self._release()
@@ -56,22 +56,22 @@ class AdvLedgerWriter(SealingWriter):
     def _refusal_of(self, entry_id: int, size: int) -> Exception | None:
         if not 0 <= entry_id < 1 << 63:
             return IncorrectParameterError(f"not an entry id: {entry_id}")
-        if entry_id <= self.last_add_pushed or entry_id in self._held:
+        if entry_id <= self.last_add_pushed or entry_id in self._later:
             return DuplicateEntryIdError(f"ledger {self.ledger_id}: entry {entry_id} was given before")
-        if entry_id > self.last_add_pushed + 1 and self._held_size + size > self._max_in_flight:
-            detail = f"{self._held_size} bytes wait for entry {self.last_add_pushed + 1}"
+        if entry_id > self.last_add_pushed + 1 and self._later_size + size > self._max_in_flight:
+            detail = f"{self._later_size} bytes wait for entry {self.last_add_pushed + 1}"
             return TooManyRequestsError(self.ledger_id, entry_id, detail=detail)
         return None
 
     def _release(self) -> None:
         """Pushes what waited for the entry just pushed."""
-        while (held := self._held.pop(self.last_add_pushed + 1, None)) is not None:
-            self._held_size -= len(held.data) + self._sealer.shape.payload_at
-            self._push(held.data, held.waiter)
+        while (later := self._later.pop(self.last_add_pushed + 1, None)) is not None:
+            self._later_size -= len(later.data) + self._overhead
+            self._push(later.data, later.waiter)
 
-    def _drop_held(self, error: Exception) -> None:
+    def _drop_later(self, error: Exception) -> None:
         """Fails what waits behind a gap."""
-        held, self._held = self._held, {}
-        self._held_size = 0
-        for entry_id in sorted(held):
-            held[entry_id].waiter.errback(error)
+        later, self._later = self._later, {}
+        self._later_size = 0
+        for entry_id in sorted(later):
+            later[entry_id].waiter.errback(error)

@@ -2,7 +2,7 @@
 
 Theory of operation.  A log is a queue of wire frames laid out in *terms* of preallocated memory.  A frame is
 *claimed* (its place is taken; claim order is send order), *committed* or *aborted* (then it is a hole), *taken*
-by the sender in runs of consecutive frames, sealed (:mod:`.frame_sealing`) and *acknowledged* by position:
+by the sender in runs of consecutive frames, sealed (:mod:`.log_frames`) and *acknowledged* by position:
 everything below it.  A position is the number of bytes claimed before it.  The memory of a term serves
 again once everything in it is acknowledged, so what has to be sent again is still there, the same bytes.
 
@@ -12,14 +12,12 @@ care.
 """
 
 from bisect import insort
-from collections.abc import Iterator
 from enum import IntEnum
 
 from twisted.internet.defer import Deferred, fail, succeed
 
 from ...errors import IncorrectParameterError
-from .frame_sealing import Frames, cut_frames
-from .frame_shape import FrameShape, Row
+from .log_frames import FrameLayout, Frames, Row, cut_frames
 from .log_terms import NO_TERM, Term, TermPool
 
 MAX_POSITION = (1 << 63) - 1
@@ -45,16 +43,16 @@ class ClaimLog:
     :ivar acknowledged: position up to which everything is acknowledged.
     :ivar failure: why it takes nothing more, None while it does.
     :ivar lost_from: position from which on nothing will be acknowledged; None while all may be.
-    :ivar rows: see :class:`~.frame_shape.FrameShape`; where there is none, :meth:`row` is asked.
+    :ivar rows: see :class:`~.log_frames.FrameLayout`; where there is none, :meth:`row` is asked.
     """
 
     __slots__ = (
-        "tail", "limit", "term", "taken", "acknowledged", "failure", "lost_from", "rows", "_shape", "_pool", "_window",
+        "tail", "limit", "term", "taken", "acknowledged", "failure", "lost_from", "rows", "_layout", "_pool", "_window",
         "_max_terms", "_terms", "_skipped", "_waiters", "_asked",
     )  # fmt: skip
 
     def __init__(
-        self, shape: FrameShape, pool: TermPool, window: int | None = None, start: int = 0, max_terms: int = MAX_TERMS
+        self, layout: FrameLayout, pool: TermPool, window: int | None = None, start: int = 0, max_terms: int = MAX_TERMS
     ) -> None:
         """
         :param window: bytes that may be claimed and not acknowledged, by default those of three terms.
@@ -66,8 +64,8 @@ class ClaimLog:
         self.term = NO_TERM
         self.failure: Exception | None = None
         self.lost_from: int | None = None
-        self._shape = shape
-        self.rows = shape.rows
+        self._layout = layout
+        self.rows = layout.rows
         self._pool = pool
         self._window = MAX_TERMS * pool.size if window is None else window
         self._max_terms = max_terms
@@ -88,7 +86,7 @@ class ClaimLog:
 
     def row(self, size: int) -> Row:
         """What frames with payloads of ``size`` bytes share."""
-        return self.rows.get(size) or self._shape.row(size)
+        return self.rows.get(size) or self._layout.row(size)
 
     # ---- room, behind the gate -----------------------------------------------------------------------
 
@@ -166,19 +164,6 @@ class ClaimLog:
                 return min(end, hole_start)
         return end
 
-    def slices(self, start: int, limit: int) -> Iterator[memoryview]:
-        """What was taken from a frame's start on, to be sent again; holes are left out.
-
-        :param start: where a frame begins that is not acknowledged.
-        :param limit: bytes of a slice at most, but at least one frame: slices end where frames end.
-        """
-        for term in list(self._terms):
-            for first, end in _solid(term, max(start, term.base), min(self.taken, term.end)):
-                while first < end:
-                    frames = cut_frames(term, first, end, limit)
-                    yield frames.view()
-                    first = frames.end
-
     def acknowledge(self, position: int) -> None:
         """Everything below a position, where a taken frame ends, is acknowledged; its memory may serve again.
 
@@ -248,15 +233,3 @@ class ClaimLog:
         self.trim()
         for _, _, waiter in waiters:
             waiter.errback(why)
-
-
-def _solid(term: Term, start: int, end: int) -> Iterator[tuple[int, int]]:
-    """The parts of a range of positions that are no holes."""
-    for hole_start, hole_end in list(term.holes):
-        if hole_start >= end:
-            break
-        if start < hole_start:
-            yield start, hole_start
-        start = max(start, hole_end)
-    if start < end:
-        yield start, end

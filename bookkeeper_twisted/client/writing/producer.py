@@ -16,7 +16,7 @@ from enum import Enum
 from typing import TYPE_CHECKING
 
 from ...errors import IllegalOperationError
-from .frame_shape import Row
+from .log_frames import Row
 from .log_terms import Term
 
 if TYPE_CHECKING:

@@ -8,7 +8,7 @@ import attrs
 
 from ...errors import IllegalOperationError
 from .claim_buffer import MAX_TERMS, ClaimLog, ClaimResult
-from .frame_shape import FrameShape
+from .log_frames import FrameLayout
 from .log_terms import TermPool
 from .producer import IDLE, Producer, WhenFull
 from .threads import Signal, Threads
@@ -37,13 +37,13 @@ class SharedLog(ClaimLog):
     )  # fmt: skip
 
     def __init__(
-        self, shape: FrameShape, pool: TermPool, threads: Threads, wake: Callable[[], None],
+        self, layout: FrameLayout, pool: TermPool, threads: Threads, wake: Callable[[], None],
         window: int | None = None, start: int = 0, max_terms: int = MAX_TERMS,
     ) -> None:  # fmt: skip
         """
         :param wake: has the sender look for frames; called on any thread, once until it has looked.
         """
-        super().__init__(shape, pool, window, start, max_terms)
+        super().__init__(layout, pool, window, start, max_terms)
         self.armed = False
         self.dropped = 0
         self._lock = threads.lock()  # of those who work behind the gate

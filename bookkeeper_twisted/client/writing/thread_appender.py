@@ -15,9 +15,9 @@ from twisted.internet.interfaces import IReactorTime
 from twisted.python.failure import Failure
 
 from ...errors import IncorrectParameterError
+from .base_writer import as_bytes
 from .claim_buffer import ClaimResult
 from .producer import Producer, WhenFull
-from .sealing_writer import as_bytes
 from .shared_log import SharedLog
 from .threads import Threads
 

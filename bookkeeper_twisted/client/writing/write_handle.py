@@ -5,16 +5,16 @@ from collections.abc import Callable, Sequence
 from twisted.internet.defer import Deferred, fail
 
 from ...errors import IncorrectParameterError, LedgerClosedError
+from .base_writer import BaseWriter, as_bytes
 from .claim_buffer import MAX_TERMS
-from .mixing_writer import MixingWriter
+from .log_frames import layout_of
 from .open_ledger import OpenLedger
 from .producer import WhenFull
-from .sealing_writer import as_bytes
 from .shared_log import SharedLog
 from .thread_appender import ThreadAppender, ThreadAppends
 
 
-class LedgerWriter(MixingWriter):
+class LedgerWriter(BaseWriter):
     """Appends to one ledger.
 
     ``append`` never blocks.  Await what it returns, every now and then, and it is never refused for want
@@ -36,18 +36,11 @@ class LedgerWriter(MixingWriter):
         """
         if type(data) is not bytes:
             data = as_bytes(data)
-        size, quorum, mixing = len(data), self.quorum, self._mixing
+        size = len(data)
+        if size > self._largest or self._quorum.in_flight + self._held_size > self._most_held:
+            return fail(self._refusal(size))
         waiter: Deferred[int] = Deferred()
-        entry_id, length = self.last_add_pushed + 1, self.length + size
-        if mixing is None or size > mixing.largest or entry_id != self._lac + 1 or quorum.troubled:
-            if self._refuses(size):
-                return fail(self._refusal(size))
-            self.leave_mixed()
-            self._push(data, waiter)
-            return waiter
-        self.last_add_pushed, self.length = entry_id, length
-        quorum.mixed = run = mixing.open_run or mixing.begin()
-        run.join(self, entry_id, length, data, waiter)
+        self._push(data, waiter)
         return waiter
 
     def append_many(self, payloads: Sequence[bytes]) -> "Deferred[tuple[int, int]]":
@@ -64,10 +57,9 @@ class LedgerWriter(MixingWriter):
         largest = max(sizes)
         if self._refuses(largest):
             return fail(self._refusal(largest))
-        waiter: Deferred[tuple[int, int]] = Deferred()
-        self.leave_mixed()
+        first, waiter = self.last_add_pushed + 1, Deferred[int]()
         self._push_many(payloads, sum(sizes), waiter)
-        return waiter
+        return waiter.addCallback(lambda last: (first, last))
 
     # ---- threads -------------------------------------------------------------------------------------
 
@@ -86,27 +78,55 @@ class LedgerWriter(MixingWriter):
         if self._closing is not None:
             raise LedgerClosedError(f"ledger {self.ledger_id} is closed")
         if self._appends is None:
-            self.leave_mixed()
-            self._mixing = None
-            self._at_turn_end()
             context = self._ledger.context
             self._appends = ThreadAppends(context.clock, context.threads, self._shared_log, self._drain_appends)
-            self._logs = (self._own, self._appends.log)
+            self._quorum.alert = True
         return self._appends.appender(self._largest, when_full, patience)
 
     def _shared_log(self, wake: Callable[[], None]) -> SharedLog:
         context, window = self._ledger.context, self._max_in_flight
-        max_terms = window // context.terms.size + MAX_TERMS
-        return SharedLog(
-            self._sealer.shape, context.terms, context.threads, wake, max(window, 2 * self._largest), 0, max_terms
-        )
+        max_terms, layout = window // context.terms.size + MAX_TERMS, layout_of(self._ledger.digester.size)
+        return SharedLog(layout, context.terms, context.threads, wake, max(window, 2 * self._largest), 0, max_terms)
 
     def _drain_appends(self) -> None:
-        self._drain()
+        """Sends what threads have committed, behind what was appended here."""
+        self._resume()
         if self._at_rest:  # perhaps all that was claimed was given up
             self._notify_drained()
 
-    def _drop_held(self, error: Exception) -> None:
-        super()._drop_held(error)
+    def _resume(self) -> None:
+        super()._resume()
+        appends = self._appends
+        if appends is None or self._failure is not None:
+            return
+        log = appends.log
+        while log.waiting and not self._held and (room := self._room()) is not None:
+            frames = log.take(room)
+            if frames is None:
+                break
+            adds, lengths = frames.seal(
+                self._ledger.digester, self.ledger_id, self.last_add_pushed + 1, self._quorum.confirmed, self.length,
+                self._ledger.deferred_sync,
+            )  # fmt: skip
+            self.last_add_pushed, self.length = adds.entry_ids[-1], lengths[-1]
+            waiter = Deferred[int]()
+            waiter.addCallbacks(lambda _, end=frames.end: log.acknowledge(end), lambda _: None)
+            self._batcher.put(self._quorum, adds, lengths, waiter)
+
+    @property
+    def _at_rest(self) -> bool:
+        return super()._at_rest and (self._appends is None or not self._appends.log.waiting)
+
+    def _advanced(self) -> bool:
+        if self._appends is None:
+            return super()._advanced()
+        self._resume()
+        super()._advanced()
+        if self._at_rest:
+            self._appends.log.trim()
+        return True
+
+    def _drop_later(self, error: Exception) -> None:
         if self._appends is not None:
-            self._appends.log.shut(error)
+            log = self._appends.log
+            log.abandon(error) if self._failure is not None else log.shut(error)

@@ -1,4 +1,4 @@
-"""From queued frames to the transport: blocks, written at the end of the reactor turn while there is room."""
+"""From frames to the transport, while it has room: batches at once, other requests in blocks at the end of the turn."""
 
 from collections.abc import Callable
 from typing import Any, cast
@@ -49,11 +49,16 @@ class BlockWriter:
         if self._flush_call is None:
             self._flush_call = self._clock.callLater(0, self._flush)
 
-    append = put
-    """The same of appends, which may wait longer where that is wanted (:mod:`.lingering_writer`)."""
-
-    def answered(self) -> None:
-        """Replies were received, and what followed from them was queued."""
+    def send(self, flow_id: int, frames: bytes, events: int) -> None:
+        """Writes the frames of ``events`` requests at once, behind what is queued, while the transport has room."""
+        if self._queue.size or not self.writable or self._transport is None:
+            self.put(flow_id, frames, events)
+            self._write()
+            return
+        size = len(frames)
+        self._traffic.wrote(size)
+        self._wrote(events, size)
+        self._transport.write(frames)
 
     @property
     def queued(self) -> int:

@@ -8,7 +8,7 @@ they were made, after its owner was told, so that an errback which asks again ne
 connection.  A flow that leaves fails its own requests only, and its late replies meet nobody.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any, TypeVar, cast
 
 from twisted.internet.defer import Deferred, fail
@@ -19,20 +19,22 @@ from twisted.python.failure import Failure
 
 from ...attended_time import AttendedTime
 from ...codec import v2, v3
+from ...codec.adds import Adds
 from ...codec.connection import ClientDecoder
 from ...codec.messages import ErrorResponse, Header, ReadRequest
 from ...codec.operations import FENCE, HIGH_PRIORITY, V3_HIGH_PRIORITY, Operation
-from ...codec.runs import AddReplies, BatchRead, BatchReply, MixedAddReplies, ReadReply
+from ...codec.runs import AddReplies, BatchRead, BatchReply, ReadReply
+from ...codec.strides import stretches
 from ...errors import BookieHandleNotAvailableError, RequestTimeoutError, Status, UnexpectedConditionError
 from ...model import INVALID_ENTRY_ID
+from .block_writer import BlockWriter
 from .cold_calls import ColdCall
 from .connection_owner import ConnectionOwner, RequestLimits
 from .in_flight import InFlight, SentRequest
-from .lingering_writer import writer_of
-from .outstanding import Adds, AddsDone, SentAdds, SentCall, SentReads
-from .outstanding_mixed import MixedAdds, MixedDone, MixedPart, SentMixed
+from .outstanding import SentCall, SentReads
+from .outstanding_adds import AddsDone, AddsPart, Answered, SentAdds
 from .reply_errors import bare_error, error_of
-from .request_ids import FLOW_SHIFT, RequestIds
+from .request_ids import RequestIds
 
 T = TypeVar("T")
 
@@ -62,15 +64,17 @@ class ClientConnection(Protocol):
         self.wire = wire
         self.heard = False
         self.disconnected: Deferred[None] = Deferred()
-        self.writer = writer_of(clock, owner.traffic, owner.wrote, limits.append_linger)
+        self.writer = BlockWriter(clock, owner.traffic, owner.wrote)
         self._clock = clock
         self._limits = limits
+        self._traffic = owner.traffic
         self._lost = owner.lost
         self._bookie_id = owner.bookie_id
         self.in_flight = InFlight(wire, owner.flow_ids, owner.traffic)
         self._no_delay = no_delay
         self._codec = v2 if wire == 2 else v3
         self._decoder = ClientDecoder(wire, limits.max_frame_size)
+        self._partial = False  # whether a reply was received in part
         self._n_asked = 0
         self._scan_call: Any = None
         self._time = AttendedTime(clock.seconds)  # of deadlines: a time in which no reply was read is not the bookie's
@@ -78,7 +82,6 @@ class ClientConnection(Protocol):
         self._end: Exception | None = None
         self._receivers: dict[type, Callable[[Any], None]] = {
             AddReplies: self._add_replies,
-            MixedAddReplies: self._mixed_add_replies,
             ReadReply: self._read_reply,
             BatchReply: self._batch_reply,
             ErrorResponse: self._error_response,
@@ -90,35 +93,31 @@ class ClientConnection(Protocol):
         """Whether replies to these reads could be told from others on this connection."""
         return self.in_flight.can_read(ledger_id, entry_ids)
 
-    def add(self, ids: RequestIds, adds: Adds, done: AddsDone) -> bool:
-        """Sends adds.
+    def add(self, ids: RequestIds, adds: Adds, done: AddsDone, fresh: bool = False) -> bool:
+        """Sends adds in one write.
 
+        :param fresh: whether the entries are sent for the first time.
         :returns: False if nothing was done, because V2 replies to them could not be told from others on
             this connection.
         """
-        in_flight, first, count = self.in_flight, adds.first, adds.count
+        in_flight, count = self.in_flight, len(adds.entry_ids)
         if self._end is not None:
-            done(self._bookie_id, first, count, self._end)
+            done(self._bookie_id, range(count), self._end)
             return True
-        if not in_flight.can_add(adds.ledger_id, first, count):
+        if not in_flight.can_add(adds, fresh):
             return False
-        key = self._take_ids(ids, count) if self.wire == 3 else first
-        data = adds.requests(self.wire, key)
+        if self.wire == 2:
+            first, data = None, adds.frames
+        else:
+            first = self._take_ids(ids, count)
+            data = adds.requests(3, first)
         deadline = self._time.seconds() + self._limits.add_timeout
-        flow, order = in_flight.flows.of(ids), self._send(self.writer.append, ids, data, count)
-        in_flight.add(SentAdds(flow, order, deadline, adds.ledger_id, first, key, count, len(data), done))
+        flow, order = in_flight.flows.of(ids), self._asked()
+        in_flight.add(SentAdds(flow, order, deadline, len(data), adds, first, done), fresh)
+        ledger_id = adds.ledger_ids[0]
+        one = ledger_id == adds.ledger_ids[-1]  # a ledger with much to write takes turns with the others
+        self.writer.send(~ledger_id if one else ids.flow_id, data, count)
         return True
-
-    def can_add_mixed(self, adds: MixedAdds) -> bool:
-        """Whether :meth:`add_mixed` may be called: V2, and replies could be told from others."""
-        return self.wire == 2 and self._end is None and self.in_flight.can_add_mixed(adds.ledger_ids, adds.entry_ids)
-
-    def add_mixed(self, ids: RequestIds, adds: MixedAdds, done: MixedDone) -> None:
-        """Sends adds of one entry each of many ledgers."""
-        deadline = self._time.seconds() + self._limits.add_timeout
-        flow = self.in_flight.flows.of(ids)
-        order = self._send(self.writer.append, ids, adds.frames, len(adds.ledger_ids))
-        self.in_flight.add_mixed(SentMixed(flow, order, deadline, adds, done))
 
     def read(self, ids: RequestIds, ledger_id: int, entry_ids: Sequence[int]) -> "Deferred[list[ReadReply]]":
         """Plain reads, at least one; V2: only such that :meth:`can_read`."""
@@ -143,7 +142,7 @@ class ClientConnection(Protocol):
             return fail(self._end)
         deferred: Deferred[list[ReadReply]] = Deferred(lambda _: self.in_flight.give_up(reads))
         deadline = self._time.seconds() + self._limits.read_timeout
-        flow, order = self.in_flight.flows.of(ids), self._send(self.writer.put, ids, frames, len(keys))
+        flow, order = self.in_flight.flows.of(ids), self._put(ids, frames, len(keys))
         reads = SentReads(flow, order, deadline, keys, len(frames), deferred)
         self.in_flight.read(reads)
         return deferred
@@ -197,7 +196,7 @@ class ClientConnection(Protocol):
             return fail(self._end)
         deferred: Deferred[T] = Deferred(lambda _: self.in_flight.give_up_call(number))
         deadline = self._time.seconds() + self._limits.read_timeout + patience
-        flow, order = self.in_flight.flows.of(ids), self._send(self.writer.put, ids, frame, 1)
+        flow, order = self.in_flight.flows.of(ids), self._put(ids, frame, 1)
         sent = SentCall(flow, order, deadline, ledger_id, entry_id, len(frame), expected, result, deferred)
         self.in_flight.call(number, sent)
         return deferred
@@ -214,7 +213,14 @@ class ClientConnection(Protocol):
 
     def dataReceived(self, data: bytes) -> None:
         self.heard = True
-        for item in self._decoder.receive(data):
+        if self.wire == 2 and not self._partial:
+            at = self._confirmed(data)
+            if at == len(data) or self._end is not None:
+                return
+            data = data[at:]
+        items = self._decoder.receive(data)
+        self._partial = self._decoder.pending
+        for item in items:
             if self._end is not None:
                 return  # a callback closed the connection: what was still parsed is not delivered
             receive = self._receivers.get(type(item))
@@ -222,39 +228,43 @@ class ClientConnection(Protocol):
                 self._log.debug("a reply nobody asked for: {item}", item=type(item).__name__)
                 continue
             receive(item)
-        self.writer.answered()
         if self._decoder.error is not None and self._end is None:
             self.abort(BookieHandleNotAvailableError(f"the bookie broke the protocol: {self._decoder.error}"))
 
+    def _confirmed(self, data: bytes) -> int:
+        """Completes the adds that the first bytes confirm, as long as these are the replies expected next.
+
+        :returns: how many bytes that was.
+        """
+        at, end = 0, len(data)
+        while at < end and self._end is None:
+            part, size = self.in_flight.confirmed(data, at)
+            if not size:
+                break
+            at += size
+            if part is not None:
+                self._finish_adds((part,), None)
+        return at
+
     def _add_replies(self, replies: AddReplies) -> None:
-        error = None if replies.status is Status.EOK else error_of(replies.status, replies.ledger_id, replies.first)
-        if self.wire == 2:
-            self._finish_adds(self.in_flight.answered_adds(replies.ledger_id, replies.first, replies.count), error)
-            if self.in_flight.may_be_mixed(replies.ledger_id):
-                ids = tuple(range(replies.first, replies.first + replies.count))
-                parts, _ = self.in_flight.answered_mixed((replies.ledger_id,) * len(ids), ids)
-                self._finish_adds(parts, error)
-            return
-        numbers = replies.txn_ids
-        at = 0
-        for end in range(1, len(numbers) + 1):
-            if end == len(numbers) or numbers[end] != numbers[end - 1] + 1:
-                self._finish_adds(self.in_flight.answered_adds(numbers[at] >> FLOW_SHIFT, numbers[at], end - at), error)
-                self.in_flight.flows.replied(numbers[at], end - at)
-                at = end
+        ledger_ids, entry_ids, numbers = replies.ledger_ids, replies.entry_ids, replies.txn_ids
+        keys: Sequence[Any] = numbers if self.wire == 3 else list(zip(ledger_ids, entry_ids, strict=True))
+        if replies.status is Status.EOK:
+            self._finish_adds(self.in_flight.answered_adds(keys), None)
+        else:
+            for start, end in stretches(entry_ids, ledger_ids):
+                error = error_of(replies.status, ledger_ids[start], entry_ids[start])
+                self._finish_adds(self.in_flight.answered_adds(keys[start:end]), error)
+        for start, end in stretches(numbers) if numbers else ():
+            self.in_flight.flows.replied(numbers[start], end - start)
 
-    def _mixed_add_replies(self, replies: MixedAddReplies) -> None:
-        parts, others = self.in_flight.answered_mixed(replies.ledger_ids, replies.entry_ids)
-        self._finish_adds(parts, None)
-        for ledger_id, entry_id in others:
-            self._finish_adds(self.in_flight.answered_adds(ledger_id, entry_id, 1), None)
-
-    def _finish_adds(self, finished: Sequence[SentAdds | MixedPart], error: Exception | None) -> None:
+    def _finish_adds(self, finished: Iterable[Answered], error: Exception | None) -> None:
         for sent in finished:
             try:
-                sent.finish(self._bookie_id, error)
+                assert sent.done is not None
+                sent.done(self._bookie_id, sent.places, error)
             except Exception:
-                self._log.failure("completing {adds} failed", adds=sent)
+                self._log.failure("completing adds failed")
             flow = sent.flow
             if flow.quiet is not None and not flow.waiting:
                 flow.quiet()
@@ -283,7 +293,7 @@ class ClientConnection(Protocol):
     def _error_response(self, reply: ErrorResponse) -> None:
         number = reply.header.txn_id
         self._finish_call(number, reply.status, reply)
-        self._finish_adds(self.in_flight.answered_adds(number >> FLOW_SHIFT, number, 1), bare_error(reply.status))
+        self._finish_adds(self.in_flight.answered_adds((number,)), bare_error(reply.status))
         self._finish_reads(self.in_flight.answered_read(number, ReadReply(reply.status, -1, -1, number, None)))
         self.in_flight.flows.replied(number)
 
@@ -301,12 +311,19 @@ class ClientConnection(Protocol):
 
     # ---- sending -------------------------------------------------------------------------------------
 
-    def _send(self, put: Callable[[int, bytes, int], None], ids: RequestIds, frames: bytes, count: int) -> int:
+    def _put(self, ids: RequestIds, frames: bytes, count: int) -> int:
         """Queues requests of a flow.
 
         :returns: their place in the order of all requests.
         """
-        put(ids.flow_id, frames, count)
+        self.writer.put(ids.flow_id, frames, count)
+        return self._asked()
+
+    def _asked(self) -> int:
+        """Counts a request, whose deadline is to be watched.
+
+        :returns: its place in the order of all requests.
+        """
         if self._scan_call is None:
             self._scan_later()
         self._n_asked += 1
@@ -321,6 +338,7 @@ class ClientConnection(Protocol):
     def _scan(self) -> None:
         self._scan_call = None
         self._time.arrived()
+        self._traffic.recent()
         overdue = self.in_flight.expire(self._time.seconds())
         if self.in_flight:
             self._scan_later()
@@ -377,7 +395,7 @@ class ClientConnection(Protocol):
 
     def _fail(self, sent: Sequence[SentRequest], error: Exception) -> None:
         for one in sent:
-            if isinstance(one, SentAdds | MixedPart):
+            if isinstance(one, SentAdds | AddsPart):
                 self._finish_adds((one,), error)
             elif not one.deferred.called:  # else an errback before this one has cancelled it
                 one.deferred.errback(error)

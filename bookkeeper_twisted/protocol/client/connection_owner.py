@@ -10,12 +10,11 @@ from .traffic import Traffic
 
 @attrs.frozen
 class RequestLimits:
-    """Times in seconds a bookie may take, the longest frame either way, and how long an append may wait for others."""
+    """Times in seconds a bookie may take, and the longest frame either way."""
 
     add_timeout: float = 5.0
     read_timeout: float = 5.0
     max_frame_size: int = 5 << 20
-    append_linger: float = 0.0
 
 
 @attrs.frozen

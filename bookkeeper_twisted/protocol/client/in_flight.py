@@ -1,15 +1,17 @@
 """Everything outstanding on one connection, with its bytes and its flows in account."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
 
+from ...codec.adds import Adds
 from ...codec.runs import ReadReply
 from .flow_table import FlowTable
-from .outstanding import OutstandingAdds, OutstandingReads, SentAdds, SentCall, SentReads, in_order
-from .outstanding_mixed import MixedPart, OutstandingMixed, SentMixed
-from .request_ids import FLOW_SHIFT, FlowIds, RequestIds
+from .outstanding import OutstandingReads, SentCall, SentReads, in_order
+from .outstanding_adds import Answered, OutstandingAdds, SentAdds
+from .request_ids import FlowIds, RequestIds
 from .traffic import Traffic
 
-SentRequest = SentAdds | SentReads | SentCall | MixedPart
+SentRequest = Answered | SentReads | SentCall
 
 
 class InFlight:
@@ -25,13 +27,12 @@ class InFlight:
         self._by_key = wire == 2  # a V2 reply names ledger and entry: the key of what is given up stays taken
         self._traffic = traffic
         self._adds = OutstandingAdds()
-        self._mixed = OutstandingMixed()
         self._reads = OutstandingReads()
         self._calls: dict[int, SentCall] = {}
         self._emptied: Callable[[], object] | None = None
 
     def __bool__(self) -> bool:
-        return bool(self._adds or self._mixed or self._reads or self._calls)
+        return bool(self._adds or self._reads or self._calls)
 
     def when_empty(self, emptied: Callable[[], object]) -> None:
         """Calls back as soon as nobody waits for anything, before those who waited last hear of it."""
@@ -39,18 +40,12 @@ class InFlight:
 
     # ---- in ------------------------------------------------------------------------------------------
 
-    def can_add(self, ledger_id: int, first: int, count: int) -> bool:
-        """Whether replies to these adds could be told from others."""
-        if not self._by_key:
-            return True
-        highest = self._mixed.highest
-        if ledger_id in highest and highest[ledger_id] >= first:
-            return False
-        return not self._adds.is_taken(ledger_id, first, count)
+    def can_add(self, adds: Adds, fresh: bool) -> bool:
+        """Whether replies to these adds could be told from others.
 
-    def can_add_mixed(self, ledger_ids: Sequence[int], entry_ids: Sequence[int]) -> bool:
-        """The same for adds of one entry each."""
-        return not (self._mixed.is_any_taken(ledger_ids, entry_ids) or self._adds.is_any_taken(ledger_ids, entry_ids))
+        :param fresh: whether the entries are sent for the first time.
+        """
+        return not (self._by_key and self._adds.is_taken(adds, fresh))
 
     def can_read(self, ledger_id: int, entry_ids: Sequence[int]) -> bool:
         """Whether replies to these reads could be told from others."""
@@ -59,22 +54,17 @@ class InFlight:
     def is_pending(self, first: int, count: int) -> bool:
         """Whether one of these request ids is waited for."""
         ids = range(first, first + count)
-        adds_taken = not self._by_key and self._adds.is_taken(first >> FLOW_SHIFT, first, count)
+        adds_taken = not self._by_key and self._adds.is_pending(first, count)
         return adds_taken or self._reads.is_taken(ids) or not self._calls.keys().isdisjoint(ids)
 
-    def add(self, sent: SentAdds) -> None:
+    def add(self, sent: SentAdds, fresh: bool) -> None:
         """Adds were sent."""
-        if self._by_key:
-            self._adds.insert(sent.ledger_id, sent)
-        else:
-            self._adds.insert(sent.flow.ids.flow_id, sent)
-            sent.flow.owed += sent.count
-        self._sent(sent)
-
-    def add_mixed(self, sent: SentMixed) -> None:
-        """Mixed adds were sent."""
-        self._mixed.insert(sent)
-        self._sent(sent)
+        self._adds.insert(sent, fresh)
+        flow, count = sent.flow, sent.count
+        if not self._by_key:
+            flow.owed += count
+        flow.waiting += count
+        self._traffic.unacknowledged += sent.size
 
     def read(self, sent: SentReads) -> None:
         """Reads were sent."""
@@ -89,7 +79,7 @@ class InFlight:
         sent.flow.owed += 1
         self._sent(sent)
 
-    def _sent(self, sent: SentRequest | SentMixed) -> None:
+    def _sent(self, sent: SentReads | SentCall) -> None:
         sent.flow.waiting += sent.count
         self._traffic.unacknowledged += sent.size
 
@@ -103,32 +93,24 @@ class InFlight:
             emptied, self._emptied = self._emptied, None
             emptied()
 
-    def answered_adds(self, lane: int, key: int, count: int) -> Sequence[SentAdds]:
-        """Takes out the adds that a reply answers.
+    def confirmed(self, data: bytes, at: int) -> tuple[Answered | None, int]:
+        """Takes out the adds that the bytes received from ``at`` on confirm first, V2.
 
-        :param lane: V2: the ledger; V3: the flow.
-        :param key: V2: the first entry; V3: its request id.
+        :returns: them, None if they were given up, and how many bytes that was, 0 if they confirm nothing.
         """
-        finished = self._adds.answered(lane, key, count)
-        self._settle(finished)
-        return finished
+        part, size = self._adds.confirmed(data, at)
+        if part is not None:
+            self._settle((part,))
+        return part, size
 
-    def answered_mixed(
-        self, ledger_ids: tuple[int, ...], entry_ids: tuple[int, ...]
-    ) -> tuple[Sequence[MixedPart], Sequence[tuple[int, int]]]:
-        """Takes out the mixed adds that V2 replies answer.
+    def answered_adds(self, keys: Sequence[Any]) -> Iterator[Answered]:
+        """Takes out the adds that replies answer, one request after the other.
 
-        :returns: them, and ledger and entry of replies that answer other adds, if any.
+        :param keys: V2: ledger and entry of each; V3: their request ids.
         """
-        if not self._mixed.highest:
-            return (), list(zip(ledger_ids, entry_ids, strict=True))
-        parts, others = self._mixed.answered(ledger_ids, entry_ids)
-        self._settle(parts)
-        return parts, others
-
-    def may_be_mixed(self, ledger_id: int) -> bool:
-        """Whether a reply to an add of a ledger may answer mixed ones."""
-        return ledger_id in self._mixed.highest
+        for part in self._adds.answered(keys):
+            self._settle((part,))
+            yield part
 
     def answered_read(self, key: int | tuple[int, int], reply: ReadReply) -> SentReads | None:
         """Files the reply to a read; takes out the reads that it completes."""
@@ -157,7 +139,7 @@ class InFlight:
         """Takes out what is overdue, in order."""
         calls = {number: call for number, call in self._calls.items() if call.deadline <= now}
         adds, reads = self._adds.expire(now, self._by_key), self._reads.expire(now, self._by_key)
-        return self._ended(adds, self._mixed.expire(now), reads, calls)
+        return self._ended(adds, reads, calls)
 
     def leave(self, ids: RequestIds) -> Sequence[SentRequest]:
         """A flow ends: takes out what it asked, in order.  Its late replies will meet nobody."""
@@ -168,23 +150,22 @@ class InFlight:
         if flow.waiting:
             calls = {number: call for number, call in self._calls.items() if call.flow is flow}
             adds, reads = self._adds.leave(flow, self._by_key), self._reads.leave(flow, self._by_key)
-            ended = self._ended(adds, self._mixed.leave(flow), reads, calls)
+            ended = self._ended(adds, reads, calls)
         self.flows.leave(flow)
         return ended
 
     def clear(self) -> Sequence[SentRequest]:
         """The connection ends: takes out everything, in order."""
-        ended = self._ended(self._adds.clear(), self._mixed.clear(), self._reads.clear(), dict(self._calls))
+        ended = self._ended(self._adds.clear(), self._reads.clear(), dict(self._calls))
         self.flows.clear()
         return ended
 
     def _ended(
-        self, adds: Sequence[SentAdds], mixed: Sequence[MixedPart], reads: Sequence[SentReads],
-        calls: dict[int, SentCall],
+        self, adds: Sequence[Answered], reads: Sequence[SentReads], calls: dict[int, SentCall]
     ) -> Sequence[SentRequest]:  # fmt: skip
         for number in calls:
             del self._calls[number]
-        everything: list[SentRequest] = [*adds, *mixed, *reads, *calls.values()]
+        everything: list[SentRequest] = [*adds, *reads, *calls.values()]
         ended = in_order(everything)
         self._settle(ended)
         return ended
@@ -203,7 +184,7 @@ class InFlight:
     @property
     def abandoned(self) -> int:
         """V2 keys that stay taken by replies nobody waits for."""
-        return self._adds.abandoned + self._mixed.abandoned + self._reads.abandoned
+        return self._adds.abandoned + self._reads.abandoned
 
     @property
     def orphans(self) -> int:

@@ -13,24 +13,27 @@ class Traffic:
     :ivar unacknowledged: bytes of requests that wait for their replies.
     """
 
-    __slots__ = ("unacknowledged", "_now", "_recent", "_at")
+    __slots__ = ("unacknowledged", "_now", "_recent", "_fresh", "_at")
 
     def __init__(self, now: Callable[[], float]) -> None:
         self.unacknowledged = 0
         self._now = now
         self._recent = 0.0
+        self._fresh = 0.0  # written since the last look
         self._at = now()
 
     def wrote(self, size: float) -> None:
-        """Bytes were written, or are to be expected as if they had been."""
-        self._recent = self.recent() + size
+        """Bytes were written, or are to be expected as if they had been; they count from the next look on."""
+        self._fresh += size
 
     def recent(self) -> float:
-        """Bytes lately written, the older the less they count."""
+        """Looks at the bytes lately written, the older the less they count."""
         now = self._now()
         if now > self._at:
             self._recent *= 0.5 ** ((now - self._at) / _HALF_LIFE)
             self._at = now
+        self._recent += self._fresh
+        self._fresh = 0.0
         return self._recent
 
     def load(self) -> float:

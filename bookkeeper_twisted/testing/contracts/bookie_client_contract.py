@@ -11,7 +11,7 @@ from twisted.trial.unittest import SynchronousTestCase
 from zope.interface.verify import verifyObject
 
 from ...client.interfaces import IBookieClient
-from ...client.writing.sealed_adds import SealedAdds
+from ...codec.adds import Adds, stored_adds
 from ...codec.digest import Digester
 from ...codec.operations import FENCE, HIGH_PRIORITY, RECOVERY_ADD
 from ...errors import (
@@ -24,7 +24,6 @@ from ...errors import (
     UnauthorizedAccessError,
 )
 from ...model import INVALID_ENTRY_ID, DigestType, EntryRun
-from ..adds import adds_of
 
 T = TypeVar("T")
 Answers = list[tuple[int, int, Exception | None]]
@@ -57,20 +56,17 @@ class BookieClientContract(SynchronousTestCase):
         """Sealed entries."""
         return self.digester.seal(LEDGER, first, lac, 0, payloads)
 
-    def adds(
-        self, run: EntryRun, flags: int = 0, key: bytes | None = None, deferred_sync: bool = False
-    ) -> SealedAdds:
+    def adds(self, run: EntryRun, flags: int = 0, key: bytes | None = None, deferred_sync: bool = False) -> Adds:
         """A run as the provider sends it."""
-        shape = self.client.add_shape(LEDGER, 0, key or self.digester.master_key, flags, deferred_sync)
-        return adds_of(shape, run)
+        return stored_adds(key or self.digester.master_key, run, flags, deferred_sync)
 
     def add(self, run: EntryRun, flags: int = 0, key: bytes | None = None) -> Answers:
         """Adds a run and gives the answers."""
         answers: Answers = []
 
-        def done(bookie_id: str, first: int, count: int, error: Exception | None) -> None:
+        def done(bookie_id: str, places: Sequence[int], error: Exception | None) -> None:
             self.assertEqual(bookie_id, self.bookie_id)
-            answers.append((first, count, error))
+            answers.extend([(run.first + place, 1, error) for place in places])
 
         self.client.add(self.bookie_id, self.adds(run, flags, key), done)
         self.settle()
@@ -105,7 +101,7 @@ class BookieClientContract(SynchronousTestCase):
         for name, first in (("one", 0), ("two", 3)):
             self.client.add(
                 self.bookie_id, self.adds(self.run_of(first, [b"x"] * 3)),
-                lambda _, start, count, error, name=name: answers.append((name, start, count)),
+                lambda _, places, error, name=name, first=first: answers.append((name, first + places[0], len(places))),
             )  # fmt: skip
         self.settle()
         ids = {name: [e for n, s, c in answers if n == name for e in range(s, s + c)] for name in ("one", "two")}
@@ -327,7 +323,7 @@ class BookieClientContract(SynchronousTestCase):
         flow, answers = self.client.open_flow(), list[Exception | None]()
         flow.add(
             self.bookie_id, self.adds(self.run_of(0, [b"a"])),
-            lambda bookie_id, first, count, error: answers.append(error),
+            lambda bookie_id, places, error: answers.append(error),
         )  # fmt: skip
         flow.close()
         self.assertEqual([type(error) for error in answers], [ClientClosedError])
@@ -348,7 +344,7 @@ class BookieClientContract(SynchronousTestCase):
         answers: list[Exception | None] = []
         self.client.add(
             self.bookie_id, self.adds(self.run_of(0, [b"a"])),
-            lambda bookie_id, first, count, error: answers.append(error),
+            lambda bookie_id, places, error: answers.append(error),
         )  # fmt: skip
         reading = self.client.read(self.bookie_id, LEDGER, 0)
         closed = self.client.close()

@@ -29,9 +29,7 @@ class AuthenticatedCase(RealBookieCase):
         self.network.listeners[HOST, PORT] = self.rig.engine.factory
         addresses = BookieAddresses(self.driver.registration, self.network.endpoint)
         config = ClientConfig(wire_protocol=self.wire_protocol, max_connections_per_bookie=self.max_connections)
-        self.client = NetworkBookieClient(
-            self.rig.clock, addresses.resolve, config, authentication=self.own_provider
-        )
+        self.client = NetworkBookieClient(self.rig.clock, addresses.resolve, config, authentication=self.own_provider)
 
     def read(self) -> "Deferred[Any]":
         """A read of an entry that is not there."""

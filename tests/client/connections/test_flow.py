@@ -9,18 +9,11 @@ from twisted.internet.interfaces import IStreamClientEndpoint
 
 from bookkeeper_twisted.client.connections.bookie_client import NetworkBookieClient
 from bookkeeper_twisted.client.connections.flow import Flow
-from bookkeeper_twisted.client.writing.exclusive_log import ExclusiveLog
-from bookkeeper_twisted.client.writing.frame_shape import V2Shape
-from bookkeeper_twisted.client.writing.log_terms import TermPool
-from bookkeeper_twisted.client.writing.mixed_frames import MixedFrames, seal_mixed
-from bookkeeper_twisted.client.writing.pending_run import RunSealer
-from bookkeeper_twisted.client.writing.sealed_adds import SealedAdds
+from bookkeeper_twisted.codec.adds import Adds, mix_headers, seal_adds, stored_adds
 from bookkeeper_twisted.codec.digest import Digester
 from bookkeeper_twisted.config.bookie import ClientConfig
 from bookkeeper_twisted.errors import BookieHandleNotAvailableError, ClientClosedError, RequestTimeoutError
-from bookkeeper_twisted.ledger.schedule import Schedule
 from bookkeeper_twisted.model import DigestType
-from bookkeeper_twisted.testing.adds import adds_of
 
 from .test_bookie_client import HOST, PORT, RealBookieCase
 
@@ -28,9 +21,8 @@ BOOKIE = f"{HOST}:{PORT}"
 DIGESTER = Digester(DigestType.CRC32C, b"secret")
 
 
-def _adds(ledger_id: int, first: int) -> SealedAdds:
-    run = DIGESTER.seal(ledger_id, first, -1, 0, [b"%d" % ledger_id])
-    return adds_of(V2Shape(ledger_id, 0, DIGESTER.master_key), run)
+def _adds(ledger_id: int, first: int) -> Adds:
+    return stored_adds(DIGESTER.master_key, DIGESTER.seal(ledger_id, first, -1, 0, [b"%d" % ledger_id]))
 
 
 class FlowTests(RealBookieCase):
@@ -42,8 +34,8 @@ class FlowTests(RealBookieCase):
         self.answers: list[Any] = []
 
     def _add(self, flow: Flow, ledger_id: int, first: int = 0) -> None:
-        def done(bookie_id: str, start: int, count: int, error: Exception | None) -> None:
-            self.answers.append((ledger_id, start, count, error and type(error)))
+        def done(bookie_id: str, places: Sequence[int], error: Exception | None) -> None:
+            self.answers.append((ledger_id, first + places[0], len(places), error and type(error)))
 
         flow.add(BOOKIE, _adds(ledger_id, first), done)
 
@@ -62,21 +54,12 @@ class FlowTests(RealBookieCase):
         self.assertEqual(len(self.network.attempts), 1)
 
     def test_connection_is_late(self) -> None:
-        """What waits for a connection is sent as it was, though the log has used its memory again meanwhile."""
-        shape = self.one.add_shape(1, DIGESTER.size, DIGESTER.master_key)
-        log = ExclusiveLog.unbounded(shape, TermPool(1024, prepared=1))
-        sealer = RunSealer(1, shape, DIGESTER, Schedule(1, 1, 1))
-        log.offer_many([b"first"] * 3)
-        run = sealer.take(log, 1024, -1)
-        assert run is not None
-        self.one.add(BOOKIE, run.adds(0, 3), lambda *answer: self.answers.append(answer))
-        run.complete(3)  # by other bookies
-        log.trim()
-        log.offer_many([b"later"] * 3)
-        sealer.take(log, 1024, -1)
+        """What waits for a connection is sent once it is there."""
+        adds = stored_adds(DIGESTER.master_key, DIGESTER.seal(1, 0, -1, 0, [b"first"] * 3))
+        self.one.add(BOOKIE, adds, lambda *answer: self.answers.append(answer))
         self.assertEqual(self.answers, [])
         self.settle()
-        self.assertEqual(self.answers, [(BOOKIE, 0, 3, None)])
+        self.assertEqual(self.answers, [(BOOKIE, range(3), None)])
         reading = self.one.read_batch(BOOKIE, 1, 0, 3, 1 << 20)
         self.settle()
         entries = self.successResultOf(reading).entries
@@ -209,14 +192,15 @@ class FlowTests(RealBookieCase):
         self.failureResultOf(self.one.read(BOOKIE, 1, 0), ClientClosedError)
 
 
-def _mixed(*keys: tuple[int, int]) -> MixedFrames:
+def _mixed(*keys: tuple[int, int]) -> Adds:
     ledger_ids, entry_ids = zip(*keys, strict=True)
     count = len(keys)
-    return seal_mixed(DIGESTER, ledger_ids, entry_ids, [-1] * count, [1] * count, [b"x"] * count)
+    headers = mix_headers(ledger_ids, entry_ids, [-1] * count, [1] * count)
+    return seal_adds(DIGESTER, ledger_ids, entry_ids, headers, [b"x"] * count)
 
 
-class MixedTests(RealBookieCase):
-    """Mixed adds of a flow, and plain ones of another."""
+class ManyLedgersTests(RealBookieCase):
+    """Adds of many ledgers of a flow, and those of one ledger of another."""
 
     def setUp(self) -> None:
         super().setUp()
@@ -227,74 +211,65 @@ class MixedTests(RealBookieCase):
         self.answers += [(place, error and type(error)) for place in places]
 
     def _add(self, flow: Flow, ledger_id: int, entry_id: int) -> None:
-        def done(bookie_id: str, first: int, count: int, error: Exception | None) -> None:
-            self.answers.append((ledger_id, first, error and type(error)))
+        def done(bookie_id: str, places: Sequence[int], error: Exception | None) -> None:
+            self.answers.append((ledger_id, entry_id, error and type(error)))
 
         flow.add(BOOKIE, _adds(ledger_id, entry_id), done)
 
     def _connect(self, *flows: Flow) -> None:
-        """Both are connected."""
+        """All are connected."""
         for flow in flows:
-            self.assertFalse(flow.can_add_mixed(BOOKIE, _mixed((1, 0), (2, 0))))
-        self.settle()
+            flow.add(BOOKIE, _adds(99, 0), lambda *_: None)
+            self.settle()
 
     def test_connection(self) -> None:
-        """Without a connection nothing can be sent mixed, but one is made for the next time, and only one."""
+        """Without a connection they wait for one, which is the only one that is made."""
         address: Deferred[IStreamClientEndpoint] = Deferred()
         self.client = NetworkBookieClient(self.rig.clock, lambda _: address, ClientConfig())
-        flow, adds = Flow(self.client._world), _mixed((1, 0), (2, 0))
-        for _ in range(3):
-            self.assertFalse(flow.can_add_mixed(BOOKIE, adds))
+        flow = Flow(self.client._world)
+        flow.add(BOOKIE, _mixed((1, 0), (2, 0)), self._note, True)
+        flow.add(BOOKIE, _mixed((1, 1), (2, 1)), self._note, True)
         address.callback(self.network.endpoint(HOST, PORT))
-        self.assertTrue(flow.can_add_mixed(BOOKIE, adds))
-        flow.add_mixed(BOOKIE, adds, self._note)
         self.assertEqual(self.answers, [])
         self.settle()
-        self.assertEqual(self.answers, [(0, None), (1, None)])
+        self.assertEqual(self.answers, [(0, None), (1, None)] * 2)
         self.assertEqual(len(self.network.attempts), 1)
 
     def test_no_bookie(self) -> None:
-        """That there is none is no failure of anything."""
+        """That there is none fails all of them together."""
         self.network.listeners.clear()
-        self._connect(self.one)
-        self.assertFalse(self.one.can_add_mixed(BOOKIE, _mixed((1, 0), (2, 0))))
+        self.one.add(BOOKIE, _mixed((1, 0), (2, 0)), self._note)
         self.settle()
+        self.assertEqual(self.answers, [(place, BookieHandleNotAvailableError) for place in (0, 1)])
 
     def test_taken(self) -> None:
-        """Keys that a plain add has on the connection cannot be mixed until it is answered."""
+        """Adds with one key that is taken on the connection are sent in V3; each is answered by itself."""
         self._connect(self.one, self.two)
+        attempts = len(self.network.attempts)
         self._add(self.two, 2, 0)
-        self.assertFalse(self.one.can_add_mixed(BOOKIE, _mixed((1, 0), (2, 0))))
-        self.assertTrue(self.one.can_add_mixed(BOOKIE, _mixed((1, 0), (2, 1))))
-        self.settle()
-        self.assertTrue(self.one.can_add_mixed(BOOKIE, _mixed((1, 0), (2, 0))))
-
-    def test_taken_by_mixed(self) -> None:
-        """A plain add whose key is among mixed ones is sent in V3; each hears of its own."""
-        self._connect(self.one, self.two)
-        self.one.add_mixed(BOOKIE, _mixed((1, 0), (2, 0)), self._note)
-        self._add(self.two, 2, 0)
+        self.one.add(BOOKIE, _mixed((1, 0), (2, 0)), self._note)
         self._add(self.two, 2, 1)
         self.settle()
         self.assertEqual(sorted(self.answers, key=str), [(0, None), (1, None), (2, 0, None), (2, 1, None)])
-        self.assertEqual(len(self.network.attempts), 2)
+        self.assertEqual(len(self.network.attempts), attempts + 1)
 
     def test_loss(self) -> None:
         """A connection that is lost fails all places at once, in the order of the requests."""
         self._connect(self.one)
         self._add(self.one, 5, 0)
-        self.one.add_mixed(BOOKIE, _mixed((1, 0), (2, 0)), self._note)
+        self.one.add(BOOKIE, _mixed((1, 0), (2, 0)), self._note)
         self._add(self.one, 6, 0)
         self.network.break_connections((HOST, PORT))
         lost = BookieHandleNotAvailableError
         self.assertEqual(self.answers, [(5, 0, lost), (0, lost), (1, lost), (6, 0, lost)])
-        self.assertFalse(self.one.can_add_mixed(BOOKIE, _mixed((1, 1), (2, 1))))
+        self.answers.clear()
+        self.one.add(BOOKIE, _mixed((1, 1), (2, 1)), self._note)
         self.settle()
-        self.assertTrue(self.one.can_add_mixed(BOOKIE, _mixed((1, 0), (2, 0))))
+        self.assertEqual(self.answers, [(0, None), (1, None)])
 
     def test_time_out(self) -> None:
         """A bookie that does not answer fails them when their time is over; their keys stay taken on its connection,
-        and whoever hears of requests hears of it."""
+        and the callback for answers is invoked."""
         told: list[Any] = []
         self.client = NetworkBookieClient(
             self.rig.clock, self.client.pool.settings.resolve, ClientConfig(),
@@ -302,49 +277,53 @@ class MixedTests(RealBookieCase):
         )  # fmt: skip
         flow = Flow(self.client._world)
         self._connect(flow)
-        flow.add_mixed(BOOKIE, _mixed((1, 0), (2, 0)), self._note)
+        told.clear()
+        attempts = len(self.network.attempts)
+        flow.add(BOOKIE, _mixed((1, 0), (2, 0)), self._note)
         self.assertEqual((self.answers, told), ([], []))
         for _ in range(6):
             self.rig.clock.advance(1)
         late = RequestTimeoutError
         self.assertEqual((self.answers, told), ([(0, late), (1, late)], [(BOOKIE, late)]))
-        self.assertFalse(flow.can_add_mixed(BOOKIE, _mixed((3, 0), (2, 0))))
-        self.assertTrue(flow.can_add_mixed(BOOKIE, _mixed((3, 0), (2, 1))))
+        self.answers.clear()
+        flow.add(BOOKIE, _mixed((3, 0), (2, 0)), self._note)
         self.settle()
-        self.assertTrue(flow.can_add_mixed(BOOKIE, _mixed((3, 0), (2, 0))))
-        self.assertEqual(len(self.answers), 2)
+        self.assertEqual((self.answers, len(self.network.attempts)), ([(0, None), (1, None)], attempts + 1))
 
     def test_close(self) -> None:
-        """Closing a flow fails what it sent mixed, and it can send nothing more."""
+        """Closing a flow fails what it sent, and it can send nothing more."""
         self._connect(self.one, self.two)
-        self.one.add_mixed(BOOKIE, _mixed((1, 0), (2, 0)), self._note)
-        self.two.add_mixed(BOOKIE, _mixed((3, 0), (4, 0)), self._note)
+        self.one.add(BOOKIE, _mixed((1, 0), (2, 0)), self._note)
+        self.two.add(BOOKIE, _mixed((3, 0), (4, 0)), self._note)
         self.one.close()
-        self.assertEqual(self.answers, [(0, ClientClosedError), (1, ClientClosedError)])
-        self.assertFalse(self.one.can_add_mixed(BOOKIE, _mixed((1, 1), (2, 1))))
+        closed = [(0, ClientClosedError), (1, ClientClosedError)]
+        self.assertEqual(self.answers, closed)
+        self.one.add(BOOKIE, _mixed((1, 1), (2, 1)), self._note)
+        self.assertEqual(self.answers, closed * 2)
         self.settle()
-        self.assertEqual(self.answers[2:], [(0, None), (1, None)])
+        self.assertEqual(self.answers[4:], [(0, None), (1, None)])
 
     def test_retire(self) -> None:
-        """A flow that retires ends with the answer to what it sent mixed."""
+        """A flow that retires ends with the answer to what it sent."""
         self._connect(self.one)
-        self.one.add_mixed(BOOKIE, _mixed((1, 0), (2, 0)), self._note)
+        self.one.add(BOOKIE, _mixed((1, 0), (2, 0)), self._note)
         self.one.retire()
         (counts,) = self.client.pool.counts().values()
         self.assertEqual(counts.flows, 1)
         self.settle()
         (counts,) = self.client.pool.counts().values()
         self.assertEqual((self.answers, counts.flows), ([(0, None), (1, None)], 0))
-        self.assertFalse(self.one.can_add_mixed(BOOKIE, _mixed((1, 1), (2, 1))))
 
 
-class MixedV3Tests(RealBookieCase):
+class ManyLedgersV3Tests(RealBookieCase):
     """Where V3 is spoken."""
 
     wire_protocol = "v3"
 
-    def test_refused(self) -> None:
-        """Nothing can be sent mixed, and no connection is made for it."""
-        self.assertFalse(Flow(self.client._world).can_add_mixed(BOOKIE, _mixed((1, 0), (2, 0))))
+    def test_sent(self) -> None:
+        """They are sent together, too, over the one connection."""
+        answers: list[Any] = []
+        flow = Flow(self.client._world)
+        flow.add(BOOKIE, _mixed((1, 0), (2, 0)), lambda _, places, error: answers.extend([(p, error) for p in places]))
         self.settle()
-        self.assertEqual(self.network.attempts, [])
+        self.assertEqual((sorted(answers), len(self.network.attempts)), ([(0, None), (1, None)], 1))

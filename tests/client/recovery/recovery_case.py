@@ -49,9 +49,7 @@ class RecoveryTestCase(SynchronousTestCase):
         for i in range(self.quorums[0] + self.spares):
             self.do(self.driver.registration.register_bookie(f"b{i}", False, BookieServiceInfo()))
         watcher = BookieWatcher(self.driver.registration, RandomPlacement(Random(1)))
-        self.context = ClientContext(
-            self.clock, self.bookies, self.driver.ledgers, watcher, Random(1), self.config
-        )
+        self.context = ClientContext(self.clock, self.bookies, self.driver.ledgers, watcher, Random(1), self.config)
         self.create((Segment(0, self.names),))
 
     # ---- what the writer left ------------------------------------------------------------------------

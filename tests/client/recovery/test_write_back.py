@@ -27,7 +27,7 @@ class WriteBackTests(RecoveryTestCase):
         changes = RememberedEnsembleChange(metadata, self.context.watcher)
         rules = RecoveryRules(metadata)
         return WriteBack(
-            self.clock, self.bookies, self.digester, LEDGER, rules, changes, 4, self.context.terms, max_in_flight
+            self.clock, self.bookies, self.digester, LEDGER, rules, changes, 4, self.context.batchers, max_in_flight
         )
 
     def found(self, first: int, last: int, shift: int = 0) -> EntryRun:
@@ -79,6 +79,7 @@ class WriteBackTests(RecoveryTestCase):
             self.bookies[name].delay = 1.0
         self.back = self.make(100)
         adding = self.add(self.found(5, 9))
+        self.clock.advance(0)
         self.assertNoResult(adding)
         self.clock.advance(1.0)
         self.successResultOf(adding)

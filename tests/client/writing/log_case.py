@@ -7,8 +7,7 @@ from functools import partial
 from twisted.trial.unittest import SynchronousTestCase
 
 from bookkeeper_twisted.client.writing.claim_buffer import ClaimLog
-from bookkeeper_twisted.client.writing.exclusive_log import ExclusiveLog
-from bookkeeper_twisted.client.writing.frame_shape import V2Shape
+from bookkeeper_twisted.client.writing.log_frames import FrameLayout
 from bookkeeper_twisted.client.writing.log_terms import TermPool
 from bookkeeper_twisted.client.writing.producer import WhenFull
 from bookkeeper_twisted.client.writing.shared_log import SharedLog
@@ -24,9 +23,9 @@ OVERHEAD = 64
 """Bytes of a frame beside the payload."""
 
 
-def shape() -> V2Shape:
-    """Adds of the ledger."""
-    return V2Shape(LEDGER, DIGESTER.size, DIGESTER.master_key)
+def layout() -> FrameLayout:
+    """Frames of the ledger."""
+    return FrameLayout(DIGESTER.size)
 
 
 def switch_often(test: SynchronousTestCase) -> None:
@@ -34,11 +33,6 @@ def switch_often(test: SynchronousTestCase) -> None:
     interval = sys.getswitchinterval()
     sys.setswitchinterval(1e-6)
     test.addCleanup(sys.setswitchinterval, interval)
-
-
-def exclusive_log(term: int = 1024, window: int | None = None, start: int = 0) -> ExclusiveLog:
-    """A log over small terms."""
-    return ExclusiveLog(shape(), TermPool(term), window, start)
 
 
 def threads(alive: bool = True, on_reactor: bool = False) -> Threads:
@@ -53,14 +47,30 @@ class Shared:
 
     def __init__(
         self, term: int = 1024, when_full: WhenFull = WhenFull.CODE, window: int | None = None,
-        seen: Threads | None = None, patience: float | None = None,
+        seen: Threads | None = None, patience: float | None = None, start: int = 0,
     ) -> None:  # fmt: skip
         self.wakes = 0
-        self.log = SharedLog(shape(), TermPool(term), seen or threads(), self._wake, window)
+        self.log = SharedLog(layout(), TermPool(term), seen or threads(), self._wake, window, start)
         self.producer = partial(self.log.producer, when_full, patience)
 
     def _wake(self) -> None:
         self.wakes += 1
+
+
+class OneThread(SharedLog):
+    """A shared log that is filled by one thread."""
+
+    def __init__(self, term: int = 1024, window: int | None = None, start: int = 0) -> None:
+        super().__init__(layout(), TermPool(term), threads(), lambda: None, window, start)
+        self._one = self.producer()
+
+    def offer(self, payload: bytes) -> int:
+        """See :meth:`~bookkeeper_twisted.client.writing.producer.Producer.offer`."""
+        return self._one.offer(payload)
+
+    def offer_many(self, payloads: list[bytes]) -> int:
+        """Offers one after the other, and says how many found room."""
+        return sum(self.offer(payload) > 0 for payload in payloads)
 
 
 class Sender:
@@ -75,9 +85,10 @@ class Sender:
     def send(self, limit: int = 1 << 20) -> int:
         """Sends what is there; returns the position up to which that was."""
         while (frames := self.log.take(limit)) is not None:
-            self.length = frames.seal(shape(), DIGESTER, LEDGER, self.entries, -1, self.length)
-            self.sent += frames.data(self.entries, frames.count)
-            self.entries += frames.count
+            adds, lengths = frames.seal(DIGESTER, LEDGER, self.entries, -1, self.length)
+            self.sent += adds.frames
+            self.entries += len(adds)
+            self.length = lengths[-1]
         return self.log.taken
 
     def acknowledge(self) -> None:

@@ -18,7 +18,7 @@ from bookkeeper_twisted.client.writing.shared_log import SharedLog
 from bookkeeper_twisted.client.writing.threads import system_threads
 
 from ...bounds import in_thread, join, until
-from .log_case import DIGESTER, LEDGER, payloads, shape
+from .log_case import DIGESTER, LEDGER, layout, payloads
 
 _HEAD = struct.Struct(">II")
 _LARGEST = 60
@@ -98,6 +98,10 @@ class Producers:
             assert received[i] == expected, f"producer {i}"
 
 
+Unacknowledged = deque[tuple[int, int, bytes]]
+"""Of what was taken together: the end in the log, the entries up to there, the sealed frames."""
+
+
 class Stress:
     """Producers and a sender whose connections break, in the middle of frames too."""
 
@@ -107,7 +111,7 @@ class Stress:
         self._chance = chance
         self._producers = Producers(chance, threads, offers)
         self._looks = threading.Semaphore(0)
-        self.log = SharedLog(shape(), TermPool(4096), system_threads(None), self._looks.release)
+        self.log = SharedLog(layout(), TermPool(4096), system_threads(None), self._looks.release)
         if locked:
             self.log.use_lock()
 
@@ -115,14 +119,14 @@ class Stress:
         """:raises AssertionError: something was lost, torn, doubled or out of order."""
         self._producers.start(self.log, self._looks.release)
         entries = length = 0
-        unacknowledged: deque[tuple[int, int]] = deque()  # end, entries up to there
+        unacknowledged: Unacknowledged = deque()
         for _ in until(lambda: False, _MOST_LOOKS):
             over = not self._producers.alive
             self.log.disarm()
             while (frames := self.log.take(self._chance.randrange(100, 3000))) is not None:
-                length = frames.seal(shape(), DIGESTER, LEDGER, entries, -1, length)
-                entries += frames.count
-                unacknowledged.append((frames.end, entries))
+                adds, lengths = frames.seal(DIGESTER, LEDGER, entries, -1, length)
+                entries, length = entries + len(adds), lengths[-1]
+                unacknowledged.append((frames.end, entries, adds.frames))
                 if self._chance.random() < 0.3:
                     self._deliver(unacknowledged)
             self._deliver(unacknowledged)
@@ -134,11 +138,11 @@ class Stress:
         self._producers.check(self._stored)
         assert length == sum(map(len, self._stored))
 
-    def _deliver(self, unacknowledged: "deque[tuple[int, int]]") -> None:
+    def _deliver(self, unacknowledged: "Unacknowledged") -> None:
         """Sends what is not acknowledged, again and again: connections break, in the middle of frames too."""
         for _ in until(lambda: not unacknowledged):
-            end, _ = unacknowledged[-1]
-            data = b"".join(map(bytes, self.log.slices(self.log.acknowledged, 2000)))
+            end, _, _ = unacknowledged[-1]
+            data = b"".join([frames for _, _, frames in unacknowledged])
             broken = self._chance.random() < 0.2
             delivered = self._receive(data[: self._chance.randrange(len(data))] if broken else data)
             if not broken:
@@ -146,7 +150,7 @@ class Stress:
                 self.log.acknowledge(end)
             elif self._chance.random() < 0.5:  # else the acknowledgements were lost with the connection
                 while unacknowledged and unacknowledged[0][1] <= delivered:
-                    position, self._acknowledged = unacknowledged.popleft()
+                    position, self._acknowledged, _ = unacknowledged.popleft()
                     self.log.acknowledge(position)
         self._acknowledged = len(self._stored)
 

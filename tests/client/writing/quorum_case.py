@@ -11,14 +11,13 @@ from twisted.trial.unittest import SynchronousTestCase
 
 from bookkeeper_twisted.client.placement.bookie_watcher import BookieWatcher
 from bookkeeper_twisted.client.placement.random_placement import RandomPlacement
+from bookkeeper_twisted.client.writing.batchers import Batchers
+from bookkeeper_twisted.client.writing.budget import ByteBudget
 from bookkeeper_twisted.client.writing.ensemble_change import StoredEnsembleChange
-from bookkeeper_twisted.client.writing.exclusive_log import ExclusiveLog
-from bookkeeper_twisted.client.writing.frame_shape import V2Shape
-from bookkeeper_twisted.client.writing.log_terms import TermPool
-from bookkeeper_twisted.client.writing.pending_run import RunSealer
-from bookkeeper_twisted.client.writing.quorum_writer import AddRules, QuorumWriter
-from bookkeeper_twisted.client.writing.sealed_adds import SealedAdds
+from bookkeeper_twisted.client.writing.quorum_writer import AddRules, Listener, QuorumWriter
+from bookkeeper_twisted.codec.adds import Adds
 from bookkeeper_twisted.codec.digest import Digester
+from bookkeeper_twisted.config.client import ClientConfig
 from bookkeeper_twisted.ledger.schedule import Schedule
 from bookkeeper_twisted.metadata.embedded.memory import MemoryStore
 from bookkeeper_twisted.metadata.interfaces import Versioned
@@ -26,7 +25,7 @@ from bookkeeper_twisted.model import BookieServiceInfo, DigestType, LedgerMetada
 
 LEDGER = 7
 
-Done = Callable[[str, int, int, Exception | None], None]
+Done = Callable[[str, Sequence[int], Exception | None], None]
 
 
 @attrs.define(eq=False)
@@ -34,12 +33,17 @@ class Request:
     """Adds that a bookie has not answered."""
 
     bookie_id: str
-    adds: SealedAdds
+    adds: Adds
     done: Done
 
     def answer(self, error: Exception | None = None) -> None:
         """Answers all of it."""
-        self.done(self.bookie_id, self.adds.first, self.adds.count, error)
+        self.done(self.bookie_id, range(len(self.adds)), error)
+
+    @property
+    def first(self) -> int:
+        """Id of the first entry."""
+        return self.adds.entry_ids[0]
 
 
 class PuppetBookies:
@@ -50,10 +54,10 @@ class PuppetBookies:
         self.sent: list[bytes] = []
         self.at_once: dict[str, Callable[[], Exception | None]] = {}
 
-    def add(self, bookie_id: str, adds: SealedAdds, done: Done) -> None:
+    def add(self, bookie_id: str, adds: Adds, done: Done, fresh: bool = False) -> None:
         """See :meth:`~bookkeeper_twisted.client.interfaces.IBookieClient.add`."""
         request = Request(bookie_id, adds, done)
-        self.sent.append(adds.requests(2, 0))
+        self.sent.append(adds.frames)
         outcome = self.at_once.get(bookie_id)
         if outcome is not None:
             request.answer(outcome())
@@ -73,7 +77,7 @@ class PuppetBookies:
 
     def asked(self, bookie_id: str) -> list[tuple[int, int]]:
         """First id and count of what a bookie was asked and has not answered."""
-        return [(request.adds.first, request.adds.count) for request in self.requests if request.bookie_id == bookie_id]
+        return [(request.first, len(request.adds)) for request in self.requests if request.bookie_id == bookie_id]
 
 
 class GatedLedgers:
@@ -139,18 +143,32 @@ class QuorumTestCase(SynchronousTestCase):
         self.digester = Digester(DigestType.CRC32C, b"")
         self.completed: list[int] = []
         self.ends: list[Exception] = []
-        shape = V2Shape(LEDGER, self.digester.size, self.digester.master_key)
-        self.sealer = RunSealer(LEDGER, shape, self.digester, self.schedule)
-        self.log = ExclusiveLog.unbounded(shape, TermPool(1024))
         self.writer = self.make()
 
-    def make(self, kind: type[QuorumWriter] = QuorumWriter) -> QuorumWriter:
-        """The writer under test."""
+    def make_batcher(self) -> None:
+        """The batcher, from which nothing was sent yet."""
         bookies: Any = self.bookies
-        return kind(
-            self.clock, bookies, self.schedule, self.names, self.changes, self.rules,
-            lambda: self.completed.append(self.writer.completed), self.ends.append,
+        self.budget = ByteBudget(1 << 30)
+        limit = -1.0 if self.rules.quorum_timeout is None else self.rules.quorum_timeout
+        config = ClientConfig(max_connections_per_bookie=0, add_entry_quorum_timeout_sec=limit)
+        self.batcher = Batchers(self.clock, bookies, self.budget, config).batcher(bookies, self.digester, self.schedule)
+        self.last_sent, self.length_sent = -1, 0
+
+    def make(self, kind: type[QuorumWriter] = QuorumWriter) -> QuorumWriter:
+        """The writer under test, on a batcher of its own."""
+        self.make_batcher()
+        writer = kind(
+            self.clock, LEDGER, self.schedule, self.names, self.changes, self.rules,
+            Listener(self.advanced, lambda error, waiters: self.ends.append(error)),
         )  # fmt: skip
+        writer.alert = True
+        return writer
+
+    def advanced(self) -> bool:
+        """Notes what has completed."""
+        if not self.completed or self.completed[-1] != self.writer.completed:
+            self.completed.append(self.writer.completed)
+        return True
 
     def do(self, work: Any) -> Any:
         """The result of a coroutine."""
@@ -165,10 +183,14 @@ class QuorumTestCase(SynchronousTestCase):
         self.do(self.driver.registration.unregister_bookie(name))
 
     def send(self, count: int = 1, payloads: Sequence[bytes] | None = None) -> None:
-        """Sends entries, as one run unless they fill a term."""
-        self.log.offer_many(list(payloads or [b"x"] * count))
-        while (run := self.sealer.take(self.log, 1 << 20, self.writer.completed)) is not None:
-            self.writer.send(run)
+        """Sends entries, as one batch, unless the writer has ended."""
+        if self.writer.failure is not None:
+            return
+        payloads = list(payloads or [b"x"] * count)
+        self.batcher.join_many(self.writer, self.last_sent + 1, self.length_sent, payloads, None)
+        self.last_sent += len(payloads)
+        self.length_sent += sum(map(len, payloads))
+        self.clock.advance(0)
 
     def stored(self) -> LedgerMetadata:
         """The metadata as stored."""

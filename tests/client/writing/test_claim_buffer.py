@@ -1,13 +1,15 @@
 """Positions, terms, acknowledgement and the end of a claim log."""
 
+import sys
+
 from twisted.trial.unittest import SynchronousTestCase
 
 from bookkeeper_twisted.client.writing.claim_buffer import MAX_POSITION, MAX_TERMS, ClaimResult
-from bookkeeper_twisted.client.writing.exclusive_log import ExclusiveLog
 from bookkeeper_twisted.client.writing.log_terms import TermPool
+from bookkeeper_twisted.client.writing.shared_log import SharedLog
 from bookkeeper_twisted.errors import IncorrectParameterError, LedgerFencedError
 
-from .log_case import OVERHEAD, Sender, Shared, exclusive_log, payloads, shape
+from .log_case import OVERHEAD, OneThread, Sender, Shared, layout, threads
 
 _SIZE = 256 - OVERHEAD
 """Payload of a frame of which four fill a term."""
@@ -18,7 +20,7 @@ class RoomTests(SynchronousTestCase):
 
     def test_three_terms(self) -> None:
         """A log holds three terms and not a frame more; nothing is claimed then."""
-        log = exclusive_log()
+        log = OneThread()
         for i in range(4 * MAX_TERMS):
             self.assertEqual(log.offer(bytes(_SIZE)), 256 * (i + 1))
         self.assertEqual(log.offer(b""), ClaimResult.BACK_PRESSURED)
@@ -26,7 +28,7 @@ class RoomTests(SynchronousTestCase):
 
     def test_room_again(self) -> None:
         """A term serves again once everything in it is acknowledged, not before."""
-        log = exclusive_log()
+        log = OneThread()
         log.offer_many([bytes(_SIZE)] * 12)
         sender = Sender(log)
         sender.send()
@@ -37,7 +39,7 @@ class RoomTests(SynchronousTestCase):
 
     def test_window(self) -> None:
         """Fewer bytes than the terms hold may be unacknowledged, if that is asked for."""
-        log = exclusive_log(window=600)
+        log = OneThread(window=600)
         self.assertEqual([log.offer(bytes(_SIZE)) for _ in range(3)], [256, 512, ClaimResult.BACK_PRESSURED])
         log.take(1)
         log.acknowledge(256)
@@ -45,7 +47,7 @@ class RoomTests(SynchronousTestCase):
 
     def test_rotation(self) -> None:
         """A frame that does not fit the rest of a term goes to the next one; positions have no gap."""
-        log = exclusive_log()
+        log = OneThread()
         sender = Sender(log)
         expected = [bytes([i]) * 400 for i in range(6)]
         for payload in expected:
@@ -56,7 +58,7 @@ class RoomTests(SynchronousTestCase):
 
     def test_larger_than_a_term(self) -> None:
         """A frame larger than a term has one of its own."""
-        log = exclusive_log()
+        log = OneThread()
         expected = [b"a" * 10, b"b" * 2000, b"c" * 10]
         for payload in expected:
             self.assertGreater(log.offer(payload), 0)
@@ -67,13 +69,13 @@ class RoomTests(SynchronousTestCase):
     def test_larger_than_the_log(self) -> None:
         """A frame there can never be room for is refused for good."""
         with self.assertRaises(IncorrectParameterError):
-            exclusive_log().offer(bytes(4000))
+            OneThread().offer(bytes(4000))
         with self.assertRaises(IncorrectParameterError):
             Shared().log.producer().offer(bytes(4000))
 
     def test_steady_state(self) -> None:
         """In a steady state no memory is made."""
-        log = exclusive_log()
+        log = OneThread()
         sender = Sender(log)
         for i in range(1000):
             self.assertGreater(log.offer(bytes(100)), 0)
@@ -83,7 +85,7 @@ class RoomTests(SynchronousTestCase):
 
     def test_idle(self) -> None:
         """An idle log gives its last term back, and takes one when there is something to do."""
-        log = exclusive_log()
+        log = OneThread()
         sender = Sender(log)
         log.offer(b"a")
         log.trim()
@@ -97,34 +99,30 @@ class RoomTests(SynchronousTestCase):
         self.assertEqual(log._pool.made, 1)
 
     def test_small_first(self) -> None:
-        """A log begins with little memory, goes on with more, and starts with more if it is offered that at once."""
+        """A log begins with little memory, and goes on with more."""
         pool = TermPool()
-        log = ExclusiveLog(shape(), pool)
+        log = SharedLog(layout(), pool, threads(), lambda: None)
+        producer = log.producer()
         sender = Sender(log)
         for _ in range(2):
-            self.assertGreater(log.offer(b"x"), 0)
+            self.assertGreater(producer.offer(b"x"), 0)
             self.assertEqual(len(log.term.buffer), pool.small)
-            self.assertGreater(log.offer(bytes(pool.small - OVERHEAD)), 0)
+            self.assertGreater(producer.offer(bytes(pool.small - OVERHEAD)), 0)
             self.assertEqual(len(log.term.buffer), pool.size)
-            sender.acknowledge()
-            log.trim()
-        for many in ([bytes(100)] * 100, [*[bytes(100)] * 100, b""]):
-            log.offer_many(many)
-            self.assertEqual((len(log._terms), len(log.term.buffer)), (1, pool.size))
             sender.acknowledge()
             log.trim()
 
     def test_edges(self) -> None:
         """Positions pass 2**31 and 2**32, and stop at 2**63 - 1, for good, with the last frame whole."""
         for edge in (1 << 31, 1 << 32):
-            log = exclusive_log(start=edge - 300)
+            log = OneThread(start=edge - 300)
             sender = Sender(log)
             for i in range(10):
                 log.offer(bytes([i]) * 100)
             sender.acknowledge()
             self.assertEqual(sender.payloads(), [bytes([i]) * 100 for i in range(10)])
             self.assertEqual(log.acknowledged, edge - 300 + 1640)
-        log = exclusive_log(start=MAX_POSITION - 2 * OVERHEAD)
+        log = OneThread(start=MAX_POSITION - 2 * OVERHEAD)
         exceeded = ClaimResult.MAX_POSITION_EXCEEDED
         self.assertEqual(
             [log.offer(b"") for _ in range(4)], [MAX_POSITION - OVERHEAD, MAX_POSITION, exceeded, exceeded]
@@ -136,7 +134,7 @@ class AcknowledgementTests(SynchronousTestCase):
 
     def test_waiters(self) -> None:
         """Waiters are told in the order of their positions, whatever the order they asked in."""
-        log = exclusive_log()
+        log = OneThread()
         log.offer_many([b""] * 4)
         told: list[int] = []
         for index in (3, 1, 2, 2):
@@ -150,7 +148,7 @@ class AcknowledgementTests(SynchronousTestCase):
 
     def test_backwards(self) -> None:
         """What is acknowledged stays so."""
-        log = exclusive_log()
+        log = OneThread()
         log.offer_many([b""] * 2)
         log.take(1 << 20)
         log.acknowledge(2 * OVERHEAD)
@@ -159,7 +157,7 @@ class AcknowledgementTests(SynchronousTestCase):
 
     def test_shut(self) -> None:
         """A log that is shut takes nothing; what it has is still sent and acknowledged."""
-        log = exclusive_log()
+        log = OneThread()
         end = log.offer(b"x")
         waiter = log.when_acknowledged(end)
         log.shut(LedgerFencedError(7))
@@ -171,7 +169,7 @@ class AcknowledgementTests(SynchronousTestCase):
 
     def test_abandon(self) -> None:
         """Who waits on a log that is given up is told why, then and later; what was acknowledged before stays so."""
-        log = exclusive_log()
+        log = OneThread()
         first, second = log.offer(b"x"), log.offer(b"y")
         log.take(1)
         log.acknowledge(first)
@@ -185,32 +183,11 @@ class AcknowledgementTests(SynchronousTestCase):
         self.assertEqual(self.successResultOf(log.when_acknowledged(first)), first)
 
 
-class ResendTests(SynchronousTestCase):
-    """What a lost connection had not delivered goes out again."""
-
-    def test_half_sent(self) -> None:
-        """After a loss in the middle of a frame sending goes on at a frame's beginning, the same bytes."""
-        for cut in range(0, 20 * (OVERHEAD + 30), 7):
-            log = exclusive_log()
-            expected = [bytes([i]) * (i % 30) for i in range(20)]
-            for payload in expected:
-                log.offer(payload)
-            sender = Sender(log)
-            sender.send()
-            got = payloads(sender.sent[:cut])
-            log.acknowledge(sum(len(payload) + OVERHEAD for payload in got))
-            again = b"".join(map(bytes, log.slices(log.acknowledged, 200)))
-            self.assertEqual(payloads(again, len(got)), expected[len(got) :])
-
-    def test_slices(self) -> None:
-        """Slices end where frames end and are as long as asked for; what was not taken is not among them."""
-        log = exclusive_log()
-        log.offer_many([b"x" * 36] * 9)
-        log.take(800)
-        self.assertEqual([len(piece) for piece in log.slices(100, 399)], [300, 300, 100])
+class HoleTests(SynchronousTestCase):
+    """What was given up."""
 
     def test_holes(self) -> None:
-        """What was given up is not sent again either, across terms."""
+        """It is not sent, across terms, and holds no room once what is around it is acknowledged."""
         shared = Shared()
         producer = shared.log.producer()
         for i in range(20):
@@ -219,8 +196,25 @@ class ResendTests(SynchronousTestCase):
             producer.abort() if i % 3 == 0 else producer.commit()
         sender = Sender(shared.log)
         sender.send()
-        expected = [bytes([i]) * 30 for i in range(20) if i % 3]
-        self.assertEqual(sender.payloads(), expected)
-        self.assertEqual(payloads(b"".join(map(bytes, shared.log.slices(0, 300)))), expected)
+        self.assertEqual(sender.payloads(), [bytes([i]) * 30 for i in range(20) if i % 3])
         sender.acknowledge()
         self.assertEqual(shared.log.in_flight, 0)
+
+    def test_memory_of_an_idle_log(self) -> None:
+        """A log that is idle keeps no memory that its pool does not."""
+        log = SharedLog(layout(), TermPool(1024, kept=0), threads(), lambda: None)
+        log.producer().offer(b"x")
+        buffer = log.term.buffer
+        Sender(log).acknowledge()
+        log.trim()
+        self.assertEqual(sys.getrefcount(buffer), 3)  # this test's, that of the call, and of the producer's last term
+
+    def test_abandoned(self) -> None:
+        """A log that is given up has nothing to send any more, and holds no memory."""
+        log = OneThread()
+        log.offer_many([b"x" * 36] * 20)
+        self.assertIsNotNone(log.take(500))
+        log.abandon(KeyError("why"))
+        self.assertIsNone(log.take(500))
+        self.assertEqual((log.offer(b"x"), log.in_flight, log.waiting), (ClaimResult.CLOSED, 0, False))
+        self.assertEqual(log._terms, [])

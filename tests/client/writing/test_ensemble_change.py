@@ -221,9 +221,7 @@ class RememberedTests(ChangeCase):
         """What is stored at the end has them: the newest segment replaced where the start is equal."""
         one = self._replace({0: "a"}, 0)
         two = self._replace({1: "b"}, 3)
-        self.assertEqual(
-            self.change.applied_to(self.created.value).segments, (Segment(0, one), Segment(3, two))
-        )
+        self.assertEqual(self.change.applied_to(self.created.value).segments, (Segment(0, one), Segment(3, two)))
 
     def test_nobody(self) -> None:
         """With nobody left it fails as the other does."""

@@ -20,7 +20,7 @@ from bookkeeper_twisted.errors import LedgerFencedError
 
 from ...bounds import until
 from ...interleaving import Turns, explore
-from .log_case import OVERHEAD, Sender, shape, threads
+from .log_case import OVERHEAD, Sender, layout, threads
 
 _WINDOW = 300
 _FILLING = bytes(_WINDOW - 2 * OVERHEAD)
@@ -47,7 +47,7 @@ class Meeting:
             threads(), call=self._calls.append, lock=self.turns.lock, signal=self.turns.signal, local=lambda: local
         )
         self.appends = ThreadAppends(
-            Clock(), seen, lambda wake: SharedLog(shape(), TermPool(256), seen, wake, _WINDOW), self._drain
+            Clock(), seen, lambda wake: SharedLog(layout(), TermPool(256), seen, wake, _WINDOW), self._drain
         )
         self.log = self.appends.log
         self.appender = self.appends.appender(_WINDOW - OVERHEAD, when_full, None)

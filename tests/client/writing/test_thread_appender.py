@@ -16,7 +16,7 @@ from bookkeeper_twisted.client.writing.thread_appender import Flushes, ThreadApp
 from bookkeeper_twisted.errors import IncorrectParameterError, LedgerFencedError
 
 from ...bounds import in_thread, join
-from .log_case import OVERHEAD, Sender, Shared, shape, threads
+from .log_case import OVERHEAD, Sender, Shared, layout, threads
 
 
 class ThreadAppenderTests(SynchronousTestCase):
@@ -116,7 +116,7 @@ class ThreadAppendsTests(SynchronousTestCase):
         seen = attrs.evolve(threads(), call=self.calls.append)
 
         def new_log(wake: Callable[[], None]) -> SharedLog:
-            return SharedLog(shape(), TermPool(1024), seen, wake)
+            return SharedLog(layout(), TermPool(1024), seen, wake)
 
         self.appends = ThreadAppends(self.clock, seen, new_log, self._drain)
         self.sender = Sender(self.appends.log)

@@ -6,7 +6,7 @@ from typing import Any
 import attrs
 from twisted.trial.unittest import SynchronousTestCase
 
-from bookkeeper_twisted.client.writing.pending_run import PendingRun
+from bookkeeper_twisted.client.writing.batch import Batch
 from bookkeeper_twisted.client.writing.producer import WhenFull
 from bookkeeper_twisted.client.writing.quorum_writer import QuorumWriter
 from bookkeeper_twisted.client.writing.write_handle import LedgerWriter
@@ -28,13 +28,13 @@ def in_a_thread(work: Callable[[], object]) -> Any:
 
 
 class SendsThen(QuorumWriter):
-    """Does something after the first run it sends."""
+    """Does something after the first batch that its entries join."""
 
     once: Callable[[], object] | None = None
 
-    def send(self, pending: PendingRun) -> None:
-        """Sends a run."""
-        super().send(pending)
+    def follow(self, batch: Batch) -> None:
+        """Entries join a batch."""
+        super().follow(batch)
         then, SendsThen.once = SendsThen.once, None
         if then is not None:
             then()
@@ -133,14 +133,15 @@ class AppenderTests(WriterTestCase):
 
     def test_lazy(self) -> None:
         """A ledger no thread appends to has no log for threads."""
-        self.assertEqual(len(self.writer._logs), 1)
+        self.assertIsNone(self.writer._appends)
 
     def test_idle(self) -> None:
         """A ledger at rest holds no memory for threads either."""
         appender = self.writer.appender()
         in_a_thread(lambda: appender.offer(b"t0"))
         self.settle()
-        self.assertEqual([log._terms for log in self.writer._logs], [[], []])
+        assert self.writer._appends is not None
+        self.assertEqual(self.writer._appends.log._terms, [])
 
 
 class RoomTests(WriterTestCase):

@@ -54,6 +54,29 @@ class BlockWriterTests(SynchronousTestCase):
         self.clock.advance(0)
         self.assertEqual((transport.value(), self.blocks, self.traffic.recent()), (b"ab", [(4, 2)], 2))
 
+    def test_at_once(self) -> None:
+        """A batch is written when it is sent, behind what is queued; nothing is left for the end of the turn."""
+        transport = StringTransport()
+        self.writer.start(transport)
+        self.writer.send(1, b"a", 1)
+        self.assertEqual((transport.value(), self.clock.getDelayedCalls()), (b"a", []))
+        self.writer.put(2, b"b", 1)
+        self.writer.send(1, b"cd", 2)
+        self.assertEqual((transport.value(), self.writer.queued), (b"abcd", 0))
+        self.clock.advance(0)
+        self.assertEqual((self.blocks, self.traffic.recent()), ([(1, 1), (3, 3)], 4))
+
+    def test_waits_for_room(self) -> None:
+        """A batch for a transport that is full, or not there yet, waits for it."""
+        self.writer.send(1, b"a", 1)
+        transport = _Filling()
+        self.writer.start(transport)
+        self.clock.advance(0)
+        self.writer.send(1, b"b", 1)
+        self.assertEqual((transport.value(), self.writer.queued), (b"a", 1))
+        self.writer.resumeProducing()
+        self.assertEqual((transport.value(), self.writer.queued), (b"ab", 0))
+
     def test_full(self) -> None:
         """A transport that is full gets no more than one block until it has room."""
         transport = _Filling()

@@ -1,5 +1,6 @@
 """One connection of a client: matching, time-outs, order, loss, in both wire versions."""
 
+from collections.abc import Sequence
 from typing import Any
 
 from twisted.internet.defer import CancelledError, Deferred
@@ -53,13 +54,20 @@ class ConnectionTests(ConnectedTestCase):
         self.assertEqual((error.ledger_id, error.entry_id), (LEDGER, 4))
 
     def test_one_write_a_turn(self) -> None:
-        """Requests of one turn leave in one write."""
-        self.add(run_of(0, 5))
-        self.add(run_of(5, 5))
+        """Requests of one turn leave in one write at its end; adds, which are a batch already, leave at once, with all
+        that was asked before them."""
         self.connection.read(self.ids, LEDGER, [0, 1])
+        self.connection.read(self.ids, LEDGER, [2, 3])
         self.assertEqual(self.transport.writes, 0)
         self.clock.advance(0)
         self.assertEqual(self.transport.writes, 1)
+        self.add(run_of(0, 5))
+        self.assertEqual(self.transport.writes, 2)
+        self.connection.read(self.ids, LEDGER, [4])
+        self.add(run_of(5, 5))
+        self.assertEqual(self.transport.writes, 3)
+        self.clock.advance(0)
+        self.assertEqual((self.transport.writes, self.blocks), (3, [4, 5, 6]))
 
     def test_full_transport(self) -> None:
         """While the transport is full nothing is written; then everything is, at once."""
@@ -198,7 +206,7 @@ class ConnectionTests(ConnectedTestCase):
         self.connection.add(
             self.ids,
             self.adds(run_of(0, 1)),
-            lambda bookie_id, first, count, failed: order.append(f"add {type(failed).__name__} {len(self.lost)}"),
+            lambda bookie_id, places, failed: order.append(f"add {type(failed).__name__} {len(self.lost)}"),
         )  # fmt: skip
         self.connection.read_batch(self.ids, LEDGER, 0, 1, 1).addErrback(note("batch"))
         self.connection.read(self.ids, LEDGER, [1]).addErrback(note("read"))
@@ -280,8 +288,8 @@ class ConnectionTests(ConnectedTestCase):
         """Replies that were received with the one whose callback closes are not delivered."""
         answers: Answers = []
 
-        def close(bookie_id: str, first: int, count: int, error: Exception | None) -> None:
-            answers.append((first, count, error))
+        def close(bookie_id: str, places: Sequence[int], error: Exception | None) -> None:
+            answers.append((places[0], len(places), error))
             self.connection.close(ClientClosedError())
 
         self.connection.add(self.ids, self.adds(run_of(0, 1)), close)

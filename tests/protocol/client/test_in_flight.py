@@ -1,5 +1,6 @@
 """The account of one connection: bytes, waiting flows, orphans; every way out settles once."""
 
+from collections.abc import Sequence
 from typing import Any
 
 from twisted.internet.defer import Deferred
@@ -9,12 +10,12 @@ from twisted.trial.unittest import SynchronousTestCase
 from bookkeeper_twisted.codec.runs import ReadReply
 from bookkeeper_twisted.errors import Status
 from bookkeeper_twisted.protocol.client.in_flight import InFlight
-from bookkeeper_twisted.protocol.client.outstanding import SentAdds, SentCall, SentReads
-from bookkeeper_twisted.protocol.client.outstanding_mixed import SentMixed
+from bookkeeper_twisted.protocol.client.outstanding import SentCall, SentReads
+from bookkeeper_twisted.protocol.client.outstanding_adds import SentAdds
 from bookkeeper_twisted.protocol.client.request_ids import FlowIds, RequestIds
 from bookkeeper_twisted.protocol.client.traffic import Traffic
 
-from .test_outstanding_mixed import FewAdds
+from .test_outstanding_adds import few_adds
 
 
 class InFlightTests(SynchronousTestCase):
@@ -30,8 +31,8 @@ class InFlightTests(SynchronousTestCase):
         self.flight = InFlight(self.wire, self.flow_ids, self.traffic)
         self.base = self.ids.flow_id << 32
         flow = self.flow = self.flight.flows.of(self.ids)
-        key = self.base if self.wire == 3 else 0
-        self.flight.add(SentAdds(flow, 1, 5.0, 7, 0, key, 10, 1000, lambda *_: None))
+        number = self.base if self.wire == 3 else None
+        self.flight.add(SentAdds(flow, 1, 5.0, 1000, few_adds([7] * 10, range(10)), number, lambda *_: None), True)
         keys: Any = (self.base + 10, self.base + 11) if self.wire == 3 else ((7, 0), (7, 1))
         self.reads = SentReads(flow, 2, 5.0, keys, 60, Deferred())
         self.flight.read(self.reads)
@@ -44,7 +45,7 @@ class InFlightTests(SynchronousTestCase):
     def test_answered(self) -> None:
         """Answers settle what they answer."""
         self.assertEqual(self._account(), (1100, 13))
-        self.flight.answered_adds(self.ids.flow_id, self.base, 5)
+        list(self.flight.answered_adds(range(self.base, self.base + 5)))
         self.assertEqual(self._account(), (600, 8))
         for key in self.reads.keys:
             self.flight.answered_read(key, ReadReply(Status.EOK, 7, 0, None, b""))
@@ -109,44 +110,49 @@ class KeyedInFlightTests(SynchronousTestCase):
         ids = RequestIds(flow_ids.take())
         flight = InFlight(2, flow_ids, Traffic(Clock().seconds))
         flow = flight.flows.of(ids)
-        flight.add(SentAdds(flow, 1, 5.0, 7, 0, 0, 10, 1000, lambda *_: None))
+        flight.add(SentAdds(flow, 1, 5.0, 1000, few_adds([7] * 10, range(10)), None, lambda *_: None), True)
+        one = few_adds((7,), (5,))
         flight.read(SentReads(flow, 2, 5.0, [(7, 3)], 30, Deferred()))
-        self.assertFalse(flight.can_add(7, 5, 1) or flight.can_read(7, (3,)))
+        self.assertFalse(flight.can_add(one, False) or flight.can_read(7, (3,)))
         self.assertEqual(len(flight.leave(ids)), 2)
-        self.assertEqual((flight.can_add(7, 5, 1), flight.can_read(7, (3,))), (False, False))
+        self.assertEqual((flight.can_add(one, False), flight.can_read(7, (3,))), (False, False))
         self.assertEqual((flight.orphans, flight.abandoned), (11, 11))
         flow_ids.release(ids.flow_id)
         self.assertEqual(len(flow_ids), 0)
-        self.assertEqual(list(flight.answered_adds(7, 0, 10)), [])
-        self.assertTrue(flight.can_add(7, 5, 1))
+        self.assertEqual(list(flight.answered_adds([(7, n) for n in range(10)])), [])
+        self.assertTrue(flight.can_add(one, False))
 
 
-class MixedInFlightTests(SynchronousTestCase):
-    """V2: mixed adds of the ledgers 7, 8 and 9 among other requests of one flow."""
+class AmongOthersTests(SynchronousTestCase):
+    """V2: adds of the ledgers 7, 8 and 9 among other requests of one flow."""
 
     def setUp(self) -> None:
-        """Five adds, three mixed ones, two reads, one call, and two mixed adds again."""
+        """Five adds of one ledger, three of many, two reads, one call, and two adds again."""
         flow_ids = FlowIds()
         self.ids = RequestIds(flow_ids.take())
         self.traffic = Traffic(Clock().seconds)
         self.flight = InFlight(2, flow_ids, self.traffic)
         flow = self.flow = self.flight.flows.of(self.ids)
-        self.flight.add(SentAdds(flow, 1, 5.0, 7, 0, 0, 5, 500, lambda *_: None))
-        self._mixed(2, (7, 8, 9), (5, 0, 0), 100)
+        self._adds(1, (7,) * 5, range(5), 500)
+        self._adds(2, (7, 8, 9), (5, 0, 0), 100)
         self.reads = SentReads(flow, 3, 5.0, [(7, 0), (7, 1)], 60, Deferred())
         self.flight.read(self.reads)
         self.flight.call(1, SentCall(flow, 4, 5.0, 7, 0, 40, int, int, Deferred()))
-        self._mixed(5, (8, 10), (1, 0), 77)
+        self._adds(5, (8, 10), (1, 0), 77)
 
-    def _mixed(self, order: int, ledger_ids: tuple[int, ...], entry_ids: tuple[int, ...], size: int) -> None:
-        adds = FewAdds(ledger_ids, entry_ids, bytes(size))
-        self.flight.add_mixed(SentMixed(self.flow, order, 5.0, adds, lambda *_: None))
+    def _adds(self, order: int, ledger_ids: Sequence[int], entry_ids: Sequence[int], size: int) -> None:
+        sent = SentAdds(self.flow, order, 5.0, size, few_adds(ledger_ids, entry_ids, size), None, lambda *_: None)
+        self.flight.add(sent, False)
+
+    def _answer(self, ledger_ids: Sequence[int], entry_ids: Sequence[int]) -> list[tuple[int, list[int]]]:
+        parts = self.flight.answered_adds(list(zip(ledger_ids, entry_ids, strict=True)))
+        return [(part.order, list(part.places)) for part in parts]
 
     def _account(self) -> tuple[int, int]:
         return self.traffic.unacknowledged, self.flow.waiting
 
     def _answer_others(self) -> None:
-        self.flight.answered_adds(7, 0, 5)
+        self._answer((7,) * 5, range(5))
         for entry_id in range(2):
             self.flight.answered_read((7, entry_id), ReadReply(Status.EOK, 7, entry_id, None, b""))
         self.flight.take_call(1)
@@ -154,33 +160,38 @@ class MixedInFlightTests(SynchronousTestCase):
     def test_answered(self) -> None:
         """Answers settle what they answer, in turn and out of turn, once, until nothing is left."""
         self.assertEqual(self._account(), (777, 13))
-        parts, others = self.flight.answered_mixed((7, 8), (5, 0))
-        self.assertEqual(([list(part.places) for part in parts], list(others)), ([[0, 1]], []))
+        self.assertEqual(self._answer((7, 8), (5, 0)), [(2, [0, 1])])
         self.assertEqual(self._account(), (710, 11))
-        parts, others = self.flight.answered_mixed((10, 9, 8), (0, 0, 0))
-        self.assertEqual([(part.order, list(part.places)) for part in parts], [(2, [2]), (5, [1])])
-        self.assertEqual((list(others), self._account()), ([(8, 0)], (638, 9)))
+        self.assertEqual(self._answer((10, 9, 8), (0, 0, 0)), [(2, [2]), (5, [1])])
+        self.assertEqual(self._account(), (638, 9))
         self._answer_others()
         self.assertEqual((self._account(), bool(self.flight)), ((38, 1), True))
-        self.flight.answered_mixed((8,), (1,))
+        self._answer((8,), (1,))
         self.assertEqual((self._account(), bool(self.flight)), ((0, 0), False))
 
+    def test_confirmed(self) -> None:
+        """The bytes of replies settle what they confirm."""
+        data = few_adds((7,) * 5, range(5)).replies + few_adds((7, 8), (5, 0)).replies
+        confirmed, at = list[tuple[int, list[int]]](), 0
+        while size := (found := self.flight.confirmed(data + b"rest", at))[1]:
+            assert found[0] is not None
+            confirmed.append((found[0].order, list(found[0].places)))
+            at += size
+        self.assertEqual(confirmed, [(1, [*range(5)]), (2, [0, 1])])
+        self.assertEqual((at, self._account()), (len(data), (210, 6)))
+
     def test_others(self) -> None:
-        """Replies that answer no mixed adds are given back, also where there are none, and settle nothing."""
-        for _ in range(2):
-            parts, others = self.flight.answered_mixed((7, 6), (3, 0))
-            self.assertEqual((list(parts), list(others)), ([], [(7, 3), (6, 0)]))
-            self.assertEqual(self._account()[0] % 777, 0)
-            self.flight.clear()
+        """Replies to what was not asked settle nothing."""
+        self.assertEqual((self._answer((7, 6), (30, 0)), self._account()), ([], (777, 13)))
 
     def test_when_empty(self) -> None:
         """Who wants to know is told with the last of the mixed adds, once the rest is answered."""
         told: list[tuple[int, int]] = []
         self.flight.when_empty(lambda: told.append(self._account()))
         self._answer_others()
-        self.flight.answered_mixed((7, 8, 9, 8), (5, 0, 0, 1))
+        self._answer((7, 8, 9, 8), (5, 0, 0, 1))
         self.assertEqual(told, [])
-        self.flight.answered_mixed((10,), (0,))
+        self._answer((10,), (0,))
         self.assertEqual(told, [(0, 0)])
 
     def test_everything_ends_in_order(self) -> None:
@@ -191,7 +202,7 @@ class MixedInFlightTests(SynchronousTestCase):
             self.setUp()
             told: list[tuple[int, int]] = []
             self.flight.when_empty(lambda told=told: told.append(self._account()))  # type: ignore[misc]
-            self.flight.answered_mixed((7,), (5,))
+            self._answer((7,), (5,))
             ended = [(sent.order, sent.count) for sent in end(self.flight)]
             self.assertEqual(ended, [(1, 5), (2, 2), (3, 2), (4, 1), (5, 2)])
             self.assertEqual((self._account(), bool(self.flight), told), ((0, 0), False, [(0, 0)]))
@@ -206,35 +217,20 @@ class MixedInFlightTests(SynchronousTestCase):
         """Mixed adds that were given up are orphans until their replies, which settle nothing."""
         self.flight.expire(5.0)
         self.assertEqual((self.flight.abandoned, self.flight.orphans), (12, 12))
-        parts, others = self.flight.answered_mixed((7, 8, 9), (5, 0, 0))
-        self.assertEqual((list(parts), list(others), self._account()), ([], [], (0, 0)))
+        self.assertEqual((self._answer((7, 8, 9), (5, 0, 0)), self._account()), ([], (0, 0)))
         self.assertEqual((self.flight.abandoned, self.flight.orphans), (9, 9))
 
     def test_can_add(self) -> None:
-        """Plain adds are refused up to a mixed one of their ledger, and not above it."""
-        self.flight.answered_adds(7, 0, 5)
-        refused = [(7, 5, 1), (7, 3, 3), (7, 0, 1), (8, 1, 4), (10, 0, 2)]
-        self.assertEqual([self.flight.can_add(*adds) for adds in refused], [False] * 5)
-        self.assertEqual([self.flight.can_add(*adds) for adds in ((7, 6, 9), (8, 2, 1), (11, 0, 1))], [True] * 3)
-        self.flight.answered_mixed((7, 8, 9), (5, 0, 0))
-        self.assertEqual([self.flight.can_add(*adds) for adds in refused], [True, True, True, False, False])
+        """Adds are refused for one entry that is outstanding, or was given up without an answer."""
 
-    def test_can_add_mixed(self) -> None:
-        """Mixed adds are refused for one entry that plain or mixed adds have taken; else they are not."""
-        can_add = [self.flight.can_add_mixed((7, 11), (entry_id, 0)) for entry_id in (4, 5, 6)]
-        self.assertEqual(can_add, [False, False, True])
-        self.assertFalse(self.flight.can_add_mixed((11, 10), (0, 0)))
-        self.flight.answered_mixed((7, 8, 9), (5, 0, 0))
-        self.assertFalse(self.flight.can_add_mixed((11, 7), (0, 4)))
+        def can_add(ledger_ids: Sequence[int], entry_ids: Sequence[int]) -> bool:
+            return self.flight.can_add(few_adds(ledger_ids, entry_ids), False)
+
+        self.assertEqual([can_add((7, 11), (entry_id, 0)) for entry_id in (4, 5, 6)], [False, False, True])
+        self.assertFalse(can_add((11, 10), (0, 0)))
+        self._answer((7, 8, 9), (5, 0, 0))
+        self.assertEqual((can_add((7,), (5,)), can_add((11, 7), (0, 4))), (True, False))
         self.flight.expire(5.0)
-        self.assertFalse(self.flight.can_add_mixed((11, 7), (0, 4)))
-        self.flight.answered_adds(7, 4, 1)
-        self.assertTrue(self.flight.can_add_mixed((11, 7), (0, 4)))
-
-    def test_may_be_mixed(self) -> None:
-        """A ledger may have mixed adds from the first until the last is answered, in whatever order they are."""
-        self.assertEqual([self.flight.may_be_mixed(n) for n in (6, 7, 8, 10)], [False, True, True, True])
-        self.flight.answered_mixed((8, 10), (1, 0))
-        self.assertEqual([self.flight.may_be_mixed(n) for n in (7, 8, 10)], [True, True, False])
-        self.flight.answered_mixed((7, 8, 9), (5, 0, 0))
-        self.assertEqual([self.flight.may_be_mixed(n) for n in (7, 8, 10)], [False] * 3)
+        self.assertFalse(can_add((11, 7), (0, 4)))
+        self._answer((7,), (4,))
+        self.assertTrue(can_add((11, 7), (0, 4)))

@@ -20,6 +20,7 @@ class TrafficTests(SynchronousTestCase):
         clock.advance(10)
         self.assertAlmostEqual(traffic.load(), 1000)
         traffic.wrote(500)
+        self.assertAlmostEqual(traffic.recent(), 1000)
         clock.advance(10)
         traffic.unacknowledged -= 500
         self.assertAlmostEqual(traffic.load(), 500)

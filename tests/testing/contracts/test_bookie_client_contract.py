@@ -12,16 +12,16 @@ from bookkeeper_twisted.testing.contracts import bookie_client_contract as contr
 class _Forgetful(MemoryBookies):
     """Answers the first entry of each run only."""
 
-    def add(self, bookie_id, adds, done):
-        super().add(bookie_id, adds, lambda name, first, count, error: done(name, first, 1, error))
+    def add(self, bookie_id, adds, done, fresh=False):
+        super().add(bookie_id, adds, lambda name, places, error: done(name, places[:1], error))
 
 
 class _Careless(MemoryBookies):
     """Knows no fences."""
 
-    def add(self, bookie_id, adds, done):
+    def add(self, bookie_id, adds, done, fresh=False):
         self[bookie_id].fenced.clear()
-        super().add(bookie_id, adds, done)
+        super().add(bookie_id, adds, done, fresh)
 
 
 class SuiteTests(SynchronousTestCase):

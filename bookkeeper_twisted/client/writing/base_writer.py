@@ -1,0 +1,352 @@
+"""What the writers of a ledger share: ids and lengths, limits, completion, the end of the ledger.
+
+An entry gets its id when it is appended, and joins the batch of the turn (:mod:`.batch`) if there is room for it in
+what this writer and its client may have in flight.  Otherwise it is held back, in order, until entries complete.
+A writer that ended says why to every later call, and closes the ledger after its last confirmed entry (S12-S16).
+"""
+
+from bisect import bisect_right
+from collections.abc import Sequence
+from functools import lru_cache
+from itertools import accumulate
+from types import TracebackType
+from typing import Self
+
+import attrs
+from twisted.internet.defer import Deferred, fail, succeed
+from twisted.logger import Logger
+
+from ...codec.adds import largest_payload
+from ...errors import (
+    BookKeeperError,
+    ClientClosedError,
+    IncorrectParameterError,
+    LedgerClosedError,
+    TooManyRequestsError,
+)
+from ...model import INVALID_ENTRY_ID, LedgerMetadata, LedgerState
+from ..shared_result import SharedResult
+from .batch import Waiter
+from .closing import close_ledger
+from .ensemble_change import NoEnsembleChange, StoredEnsembleChange
+from .explicit_lac import ExplicitLac
+from .forced_sync import force_ensemble
+from .open_ledger import OpenLedger
+from .quorum_writer import AddRules, Listener, QuorumWriter
+
+_rules = lru_cache(maxsize=64)(AddRules)
+"""Writers of one client share theirs."""
+
+_NOTHING = -1
+"""Bytes of the largest payload that is taken by a writer that takes none."""
+
+
+@attrs.define(eq=False)
+class _HeldBack:
+    """Entries with ids that wait for room.
+
+    :ivar first: id of the first one.
+    :ivar length: of the ledger without them.
+    :ivar waiter: of the last one.
+    """
+
+    first: int
+    length: int
+    payloads: Sequence[bytes]
+    waiter: Waiter
+
+
+class BaseWriter:
+    """The only writer of one ledger.
+
+    It keeps a bounded amount of memory: ``max_in_flight_bytes`` of frames are in flight, the same
+    again may wait for their turn (in order, with their ids given), and beyond that more fail with
+    TooManyRequestsError.  Cancelling a Deferred stops the notification only; the entry is written.
+
+    :ivar ledger_id: of the ledger.
+    :ivar last_add_pushed: the last id given out, -1 if none; of entries that the caller numbers, the last
+        one before the first gap.
+    :ivar length: bytes of all payloads up to there; once closed, of the confirmed ones.
+    """
+
+    _log = Logger()
+
+    __slots__ = (
+        "_quorum", "_batcher", "last_add_pushed", "length", "_largest", "_held_size", "_held", "_max_in_flight",
+        "_overhead", "_budget", "_most_held", "ledger_id", "_ledger", "_stored", "_share", "_synced_length",
+        "_explicit_lac", "_seen_lac", "_drained", "_failure", "_closing", "__weakref__",
+    )  # fmt: skip
+    # thousands of open ledgers: what each append of theirs needs lies together
+
+    def __init__(self, ledger: OpenLedger) -> None:
+        """:param ledger: one that nobody else writes."""
+        self.ledger_id = ledger.ledger_id
+        self.last_add_pushed = INVALID_ENTRY_ID
+        self.length = 0
+        context, config = ledger.context, ledger.context.config
+        self._ledger = ledger
+        self._largest = largest_payload(config.netty_max_frame_size_bytes, ledger.digester.size)
+        self._max_in_flight = config.max_in_flight_bytes
+        self._most_held = 2 * self._max_in_flight
+        self._stored = StoredEnsembleChange(
+            self.ledger_id, context.ledgers, ledger.metadata, context.watcher, config.max_num_ensemble_changes
+        )
+        self._quorum = self._quorum_writer(ledger)
+        self._batcher = context.batchers.batcher(
+            ledger.bookies, ledger.digester, ledger.schedule, deferred_sync=ledger.deferred_sync
+        )  # fmt: skip
+        self._overhead = self._batcher.overhead
+        self._held: list[_HeldBack] = []
+        self._held_size = 0  # bytes of the frames that are held back
+        self._budget = context.budget
+        self._share = context.budget.share(self._resume)
+        self._synced_length = 0
+        self._seen_lac = INVALID_ENTRY_ID
+        self._explicit_lac: ExplicitLac | None = None
+        if config.explicit_lac_interval > 0:
+            self._explicit_lac = ExplicitLac(ledger, lambda: self.last_add_confirmed, lambda: self._quorum.ensemble)
+            self._quorum.alert = True
+        self._failure: Exception | None = None
+        self._closing: SharedResult[None] | None = None
+        self._drained: Deferred[None] | None = None
+
+    def _quorum_writer(self, ledger: OpenLedger) -> QuorumWriter:
+        context, config = ledger.context, ledger.context.config
+        rules = _rules(
+            confirms=not ledger.deferred_sync, delay_change=config.delay_ensemble_change,
+            quorum_timeout=config.add_entry_quorum_timeout_sec if config.add_entry_quorum_timeout_sec >= 0 else None,
+        )  # fmt: skip
+        return ledger.quorum_writer(
+            context.clock, self.ledger_id, ledger.schedule, ledger.metadata.value.segments[-1].bookies,
+            NoEnsembleChange() if ledger.deferred_sync else self._stored, rules, Listener(self._advanced, self._ended),
+        )  # fmt: skip
+
+    @property
+    def last_add_confirmed(self) -> int:
+        """The highest id up to which every entry is acknowledged and synced, -1 if none."""
+        return self._quorum.confirmed
+
+    @property
+    def metadata(self) -> LedgerMetadata:
+        """The metadata as last seen by this writer."""
+        return self._stored.metadata.value
+
+    # ---- sending -------------------------------------------------------------------------------------
+
+    def _refuses(self, size: int) -> bool:
+        """Whether a payload of ``size`` bytes cannot be taken now, for the reason :meth:`_refusal` gives."""
+        return size > self._largest or self._quorum.in_flight + self._held_size > self._most_held
+
+    def _refusal(self, size: int) -> Exception:
+        """Why a payload of ``size`` bytes cannot be taken now."""
+        if self._failure is not None:
+            return self._failure
+        if self._closing is not None:
+            return LedgerClosedError(f"ledger {self.ledger_id} is closed")
+        if size > self._largest:
+            return IncorrectParameterError(f"an entry of {size} bytes; at most {self._largest} fit a frame")
+        detail = f"{self._held_size} bytes wait for {self._quorum.in_flight} in flight"
+        return TooManyRequestsError(self.ledger_id, detail=detail)
+
+    def _push(self, payload: bytes, waiter: Waiter) -> None:
+        """Gives a payload the next id; the waiter gets it once the entry is acknowledged."""
+        quorum, size = self._quorum, len(payload)
+        frame = size + self._overhead
+        self.last_add_pushed = entry_id = self.last_add_pushed + 1
+        self.length = length = self.length + size
+        if self._held or (
+            (in_flight := quorum.in_flight)
+            and (in_flight >= self._max_in_flight or self._budget.used >= self._budget.limit)
+        ):
+            self._hold(_HeldBack(entry_id, length - size, (payload,), waiter), frame)
+        else:
+            self._batcher.join(quorum, entry_id, length, frame, payload, waiter)
+
+    def _push_many(self, payloads: Sequence[bytes], size: int, waiter: Waiter) -> None:
+        """Gives payloads of ``size`` bytes together the next ids; the waiter gets the last one."""
+        held = _HeldBack(self.last_add_pushed + 1, self.length, payloads, waiter)
+        self.last_add_pushed += len(payloads)
+        self.length += size
+        self._hold(held, size + len(payloads) * self._overhead)
+
+    def _hold(self, held: _HeldBack, size: int) -> None:
+        """Sends entries as far as there is room, and holds the others back.
+
+        :param size: bytes of their frames.
+        """
+        self._held.append(held)
+        self._held_size += size
+        self._resume()
+
+    def _resume(self) -> None:
+        """Sends what is held back, while there is room."""
+        held = self._held
+        while held and (room := self._room()) is not None:
+            head, payloads = held[0], held[0].payloads
+            overhead = self._overhead
+            some = payloads[: max(room // overhead, 1)]  # there is no room for more
+            ends = list(accumulate([len(payload) + overhead for payload in some], initial=0))
+            count = max(bisect_right(ends, room) - 1, 1)
+            self._held_size -= ends[count]
+            if count == len(payloads):
+                del held[0]
+                self._batcher.join_many(self._quorum, head.first, head.length, payloads, head.waiter)
+            else:
+                self._batcher.join_many(self._quorum, head.first, head.length, payloads[:count], None)
+                head.first, head.length = head.first + count, head.length + ends[count] - count * overhead
+                head.payloads = payloads[count:]
+        if held:
+            self._quorum.alert = True
+
+    def _room(self) -> int | None:
+        """Bytes that may be sent, at least one entry; None while neither this writer nor its client has room."""
+        room = min(self._max_in_flight - self._quorum.in_flight, self._share.room())
+        return room if room > 0 or self._quorum.idle else None
+
+    @property
+    def _at_rest(self) -> bool:
+        """Whether nothing is to be sent or to complete."""
+        return self._quorum.idle and not self._held
+
+    # ---- completing ----------------------------------------------------------------------------------
+
+    def _advanced(self) -> bool:
+        """Looks at what waits for the completion of entries.
+
+        :returns: whether something still does.
+        """
+        explicit, lac = self._explicit_lac, self._quorum.confirmed
+        if explicit is not None and lac > self._seen_lac:
+            explicit.piggybacked, self._seen_lac = self._seen_lac, lac
+            explicit.moved()
+        if self._held:
+            self._resume()
+        if self._at_rest:
+            self._notify_drained()
+        return explicit is not None or bool(self._held) or self._drained is not None
+
+    def _ended(self, error: Exception, waiters: Sequence[Waiter]) -> None:
+        """Nothing succeeds after this."""
+        self._failure, self._largest = error, _NOTHING
+        held, self._held, self._held_size = self._held, [], 0
+        for waiter in (*waiters, *[each.waiter for each in held]):
+            if waiter is not None:
+                waiter.errback(error)
+        self._drop_later(error)
+        self._notify_drained()
+        self.close().addErrback(lambda _: None)  # whoever calls close() gets this result
+
+    def _drop_later(self, error: Exception) -> None:
+        """Takes nothing more, and fails what has no id yet, for writers that have such entries."""
+
+    def force(self) -> "Deferred[None]":
+        """Syncs every entry that is acknowledged; needed with deferred sync only.
+
+        The last add confirmed is at least the last entry that was acknowledged when this was called.
+
+        :raises bookkeeper_twisted.errors.BookKeeperError: a bookie of the ensemble did not sync.
+        """
+        if self._failure is not None:
+            return fail(self._failure)
+        if self._closing is not None:
+            return fail(LedgerClosedError(f"ledger {self.ledger_id} is closed"))
+        if self._quorum.completed == INVALID_ENTRY_ID:
+            return succeed(None)
+        return Deferred.fromCoroutine(self._force())
+
+    async def _force(self) -> None:
+        quorum = self._quorum
+        completed, length = quorum.completed, quorum.length
+        await force_ensemble(self._ledger.bookies, self.ledger_id, quorum.ensemble)
+        if self._failure is not None:
+            raise self._failure  # the ledger may be closed before these entries
+        if completed > quorum.confirmed:
+            quorum.confirmed, self._synced_length = completed, length
+            if self._explicit_lac is not None:
+                self._explicit_lac.moved()
+
+    @property
+    def _confirmed_length(self) -> int:
+        """Bytes of all payloads up to the last add confirmed."""
+        return self._quorum.length if self._quorum.confirms else self._synced_length
+
+    # ---- closing -------------------------------------------------------------------------------------
+
+    def close(self) -> "Deferred[None]":
+        """Closes the ledger after its last confirmed entry; later calls share the result.
+
+        Appends made before are completed (and synced) first, later ones fail with LedgerClosedError.
+
+        :raises bookkeeper_twisted.errors.BookKeeperError: an append failed (the ledger is closed at the
+            last confirmed entry all the same, unless the client was closed or somebody recovers it), or
+            the metadata could not be written.  So a close that succeeds means that every append is in
+            the ledger.
+        """
+        if self._closing is None:
+            if self._explicit_lac is not None:
+                self._explicit_lac.stop()
+            self._closing, self._largest = SharedResult(), _NOTHING
+            self._drop_later(LedgerClosedError(f"ledger {self.ledger_id} is closed"))
+            self._drained, self._quorum.alert = Deferred(), True
+            if self._failure is not None or self._at_rest:
+                self._notify_drained()
+            self._closing.run(self._close(self._drained))
+            self._closing.wait().addBoth(lambda _: self._ledger.bookies.retire())
+        return self._closing.wait()
+
+    def _notify_drained(self) -> None:
+        if self._drained is not None and not self._drained.called:
+            self._drained.callback(None)
+
+    async def _close(self, drained: "Deferred[None]") -> None:
+        await drained
+        self._quorum.close()
+        del self._batcher  # nothing more is sent, and its flow may end
+        await self._sync_all()
+        if self._may_store_end():
+            end = self._quorum.confirmed, self._confirmed_length
+            self.last_add_pushed, self.length = end
+            try:
+                ledgers, known = self._ledger.context.ledgers, self._stored.metadata
+                self._stored.metadata = await close_ledger(ledgers, self.ledger_id, known, *end)
+            except Exception as error:
+                if self._failure is None:
+                    self._failure = error
+                self._log.warn("ledger {ledger_id} was not closed: {error}", ledger_id=self.ledger_id, error=error)
+        if self._failure is not None:
+            raise self._failure
+
+    async def _sync_all(self) -> None:
+        """With deferred sync the ledger ends at the last synced entry, which is to be the last one."""
+        if self._failure is None and self._quorum.completed > self._quorum.confirmed:
+            try:
+                await self._force()
+            except BookKeeperError as error:
+                self._failure = error
+
+    def _may_store_end(self) -> bool:
+        """A closed client writes nothing, and who knows of a recovery leaves the end to it."""
+        recovered = self.metadata.state is LedgerState.IN_RECOVERY
+        return not recovered and not isinstance(self._failure, ClientClosedError)
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        """Closes; an error of the body is not hidden by one of the close."""
+        closed = self.close()
+        if error is not None:
+            closed.addErrback(lambda _: None)
+        await closed
+
+
+def as_bytes(data: object) -> bytes:
+    """A payload that its caller may change afterwards.
+
+    :raises TypeError: it is not made of bytes.
+    """
+    if isinstance(data, bytes | bytearray | memoryview):
+        return bytes(data)
+    raise TypeError(f"an entry is bytes, not {type(data).__name__}")

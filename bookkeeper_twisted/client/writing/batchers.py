@@ -1,0 +1,184 @@
+"""Batchers: where the appends of writers that can share batches come together, and are sent at the end of the turn."""
+
+from bisect import bisect_right
+from collections.abc import Sequence
+from itertools import accumulate, count
+from typing import Any
+from weakref import WeakValueDictionary, finalize
+
+from twisted.internet.interfaces import IReactorTime
+from twisted.logger import Logger
+
+from ...codec.adds import FRAME_OVERHEAD, Adds, lengths_of
+from ...codec.digest import Digester
+from ...config.client import ClientConfig
+from ...errors import WriteError
+from ...ledger.schedule import Schedule
+from ..interfaces import IBookieClient
+from .batch import COLUMNS, Batch, BatchSettings, Waiter
+from .budget import ByteBudget
+from .quorum_writer import QuorumWriter
+
+MAX_ENTRIES = 1000
+MAX_BYTES = 256 << 10
+"""What a batch has at most, but for one entry that is larger: nothing is gained beyond."""
+
+_FULL = COLUMNS * MAX_ENTRIES
+
+
+class Batcher:
+    """The batches of writers with the same digest type, password, quorums and flags, over one flow.
+
+    :ivar settings: of the batches.
+    :ivar overhead: bytes of a frame beside the payload.
+    """
+
+    __slots__ = ("settings", "overhead", "_open", "_batches", "_scheduled", "__weakref__")
+    _log = Logger()
+
+    def __init__(self, settings: BatchSettings) -> None:
+        self.settings = settings
+        self.overhead = FRAME_OVERHEAD + settings.digester.size
+        self._open: Batch | None = None
+        self._batches: list[Batch] = []
+        self._scheduled = False
+
+    def join(
+        self, writer: QuorumWriter, entry_id: int, length: int, size: int, payload: bytes, waiter: Waiter
+    ) -> None:  # fmt: skip
+        """Adds an entry to the batch of this turn.
+
+        :param length: of the ledger with it.
+        :param size: bytes of its frame.
+        """
+        batch = self._open or self._begin()
+        joined = batch.joined
+        joined += (writer, entry_id, length, payload, waiter)
+        batch.size = batch_size = batch.size + size
+        self.settings.budget.used += size
+        writer.in_flight += size
+        batches = writer.batches
+        if not batches:
+            batches.append(batch)
+        elif batches[-1] is not batch:
+            writer.follow(batch)
+        if batch_size >= MAX_BYTES or len(joined) >= _FULL:
+            self._open = None
+
+    def join_many(
+        self, writer: QuorumWriter, first: int, length: int, payloads: Sequence[bytes], waiter: Waiter
+    ) -> None:  # fmt: skip
+        """Adds entries with consecutive ids to batches of this turn.
+
+        :param length: of the ledger without them.
+        :param waiter: of the last one.
+        """
+        sizes, total, done = list(map(len, payloads)), len(payloads), 0
+        lengths, overhead = lengths_of(sizes, length), self.overhead
+        ends = list(accumulate([size + overhead for size in sizes], initial=0))
+        while done < total:
+            batch = self._open or self._begin()
+            fitting = bisect_right(ends, ends[done] + MAX_BYTES - batch.size) - 1
+            end = min(max(fitting, done + (not batch.size)), done + MAX_ENTRIES - len(batch.joined) // COLUMNS)
+            if end > done:
+                last = waiter if end == total else None
+                batch.join_many(writer, first + done, lengths[done:end], payloads[done:end], last)
+                self._joined(writer, batch, ends[end] - ends[done])
+                done = end
+            if done < total:
+                self._open = None
+
+    def cut(self) -> None:
+        """Begins another batch: the length of what a writer adds next does not follow from what it has added."""
+        self._open = None
+
+    def put(self, writer: QuorumWriter, adds: Adds, lengths: Sequence[int], waiter: Waiter) -> None:
+        """Sends entries that are sealed already, behind what has joined.
+
+        :param lengths: of the ledger with each of them.
+        :param waiter: of the last one.
+        """
+        batch, self._open = self._begin(), None
+        batch.fill(writer, adds, lengths, waiter)
+        size, batch.size = batch.size, 0
+        self._joined(writer, batch, size)
+
+    def _joined(self, writer: QuorumWriter, batch: Batch, size: int) -> None:
+        batch.size += size
+        self.settings.budget.used += size
+        writer.in_flight += size
+        if not writer.batches or writer.batches[-1] is not batch:
+            writer.follow(batch)
+
+    def _begin(self) -> Batch:
+        """Opens a batch that is sent at the end of the turn."""
+        self._open = batch = Batch(self.settings)
+        self._batches.append(batch)
+        if not self._scheduled:
+            self._scheduled = True
+            self.settings.clock.callLater(0, self._send)
+        return batch
+
+    def _send(self) -> None:
+        self._scheduled, self._open = False, None
+        batches, self._batches = self._batches, []
+        for batch in batches:
+            writers: list[Any] = batch.joined[::COLUMNS]
+            try:
+                batch.send()
+            except Exception as error:
+                self._log.failure("a batch was not sent")
+                for writer in dict.fromkeys(writers):
+                    writer.stop(WriteError(f"a batch was not sent: {error!r}"))
+
+
+class Batchers:
+    """The batchers of one client.
+
+    Each batcher is a flow, so that there are as many for writers of one kind as there may be sockets that carry
+    entries to a bookie.  Where each handle has sockets of its own, each has a batcher of its own, too.
+    """
+
+    def __init__(
+        self, clock: IReactorTime, bookies: IBookieClient, budget: ByteBudget, config: ClientConfig
+    ) -> None:  # fmt: skip
+        self._clock = clock
+        self._bookies = bookies
+        self._budget = budget
+        limit = config.max_connections_per_bookie
+        self._shared = bool(limit)
+        self._spread = max(1, limit if config.main_wire == 3 else limit - 1)
+        self._watches_time = config.add_entry_quorum_timeout_sec >= 0
+        self._turns = count()
+        self._batchers: WeakValueDictionary[object, Batcher] = WeakValueDictionary()
+
+    def batcher(
+        self, own: IBookieClient, digester: Digester, schedule: Schedule, flags: int = 0, deferred_sync: bool = False
+    ) -> Batcher:  # fmt: skip
+        """The batcher of a writer.
+
+        :param own: the flow of its handle, for where nothing is shared.
+        """
+        kind = (
+            digester.digest_type, digester.master_key, schedule.write_quorum, schedule.ack_quorum, flags, deferred_sync
+        )  # fmt: skip
+        if not self._shared:
+            return self._new(own, digester, schedule, flags, deferred_sync)
+        key = (kind, next(self._turns) % self._spread)
+        batcher = self._batchers.get(key)
+        if batcher is None:
+            flow = self._bookies.open_flow()
+            batcher = self._batchers[key] = self._new(flow, digester, schedule, flags, deferred_sync)
+            finalize(batcher, flow.retire).atexit = False  # sockets that no writer needs are free to go
+        return batcher
+
+    def _new(
+        self, bookies: IBookieClient, digester: Digester, schedule: Schedule, flags: int, deferred_sync: bool
+    ) -> Batcher:  # fmt: skip
+        watches_time = self._watches_time and not flags
+        return Batcher(
+            BatchSettings(
+                self._clock, bookies, self._budget, digester, schedule.write_quorum, schedule.ack_quorum, flags,
+                deferred_sync, watches_time,
+            )
+        )  # fmt: skip

@@ -1,0 +1,165 @@
+"""Frames in claim logs: room for what stands in front of a payload on the wire, and the payload.
+
+Producers store a frame with one call: its length word and the payload.  What lies between is known only when the
+frame's turn has come, and is put in when frames are sealed, a column at a time (:mod:`~bookkeeper_twisted.codec.adds`).
+So a frame that is given up leaves no gap in the ids, the LAC is that of the moment it is sent, and positions count the
+bytes that are sent.
+
+====  ==========================================================================
+0     length word: bytes of what follows
+4     room for header word, key, the entry's header and its digest
+..    payload, to the end of the frame
+====  ==========================================================================
+"""
+
+import struct
+from array import array
+from collections.abc import Callable, Iterator, Sequence
+from functools import lru_cache
+from itertools import pairwise
+from typing import Any
+
+from ...codec.adds import FRAME_OVERHEAD, Adds, lengths_of, seal_adds
+from ...codec.digest import Digester, pack_headers
+from ...model import column
+from .log_terms import Term
+
+STORED_BY_SLICE = 4096
+"""Payloads from this size on are stored as a slice: a compiled layout for each size would not pay."""
+
+_LENGTH = struct.Struct(">i")
+
+Store = Callable[[bytearray, int, bytes, Any], None]
+"""``store(buffer, at, length_word, payload)``: lays out a frame in one step."""
+
+Row = tuple[Store, int, bytes]
+"""What all frames of one payload size share: how to store them, their size, their length word."""
+
+
+class FrameLayout:
+    """Frames of ledgers with digests of one size.
+
+    :ivar payload_at: where the payload begins.
+    :ivar rows: by payload size, those that are kept; any thread may look there first.
+    """
+
+    __slots__ = ("payload_at", "rows")
+
+    def __init__(self, digest_size: int) -> None:
+        self.payload_at = FRAME_OVERHEAD + digest_size
+        self.rows: dict[int, Row] = {}
+
+    def row(self, size: int) -> Row:
+        """Makes the row of payloads of ``size`` bytes, and keeps it if that pays."""
+        payload_at = self.payload_at
+        word = _LENGTH.pack(payload_at - 4 + size)
+        if size >= STORED_BY_SLICE:
+            return _stored_by_slice(payload_at), payload_at + size, word
+        row = self.rows[size] = _layout(payload_at, size).pack_into, payload_at + size, word
+        return row
+
+
+@lru_cache(maxsize=8)
+def layout_of(digest_size: int) -> FrameLayout:
+    """The layout that all ledgers with digests of this size share."""
+    return FrameLayout(digest_size)
+
+
+@lru_cache(maxsize=STORED_BY_SLICE)
+def _layout(payload_at: int, size: int) -> struct.Struct:
+    return struct.Struct(f"4s{payload_at - 4}x{size}s")
+
+
+def _stored_by_slice(payload_at: int) -> Store:
+    def store(buffer: bytearray, at: int, word: bytes, payload: Any) -> None:
+        with memoryview(buffer) as view:
+            view[at : at + 4] = word
+            view[at + payload_at : at + payload_at + len(payload)] = payload
+
+    return store
+
+
+class Frames:
+    """Consecutive frames of one term, without holes, at least one.
+
+    :ivar start: position of the first byte.
+    :ivar end: position behind the last frame.
+    """
+
+    __slots__ = ("start", "end", "_term")
+
+    def __init__(self, term: Term, start: int, end: int) -> None:
+        self.start = start
+        self.end = end
+        self._term = term
+
+    def view(self) -> memoryview:
+        """All of them.  Memory somebody holds a view of is lost for the pool: not to be kept."""
+        base = self._term.base
+        return self._term.view[self.start - base : self.end - base]
+
+    def payloads(self, payload_at: int) -> Sequence[bytes]:
+        """The payloads.
+
+        :param payload_at: where frames have them.
+        """
+        at, size, buffer = self.start - self._term.base, self.end - self.start, self._term.buffer
+        stride = _common_stride(buffer, at, size)
+        data = bytes(self.view())
+        if stride:
+            return column(data, stride, size // stride, payload_at, stride)
+        offsets = array("I", (0, *_frame_ends(buffer, at, size)))
+        return [data[start + payload_at : end] for start, end in pairwise(offsets)]
+
+    def seal(
+        self, digester: Digester, ledger_id: int, first: int, last_add_confirmed: int, length: int,
+        deferred_sync: bool = False,
+    ) -> tuple[Adds, Sequence[int]]:  # fmt: skip
+        """The adds of entries from ``first`` on.
+
+        :param length: bytes of all payloads of the ledger before the first one.
+        :returns: them, and the length with each of them.
+        """
+        payloads = self.payloads(FRAME_OVERHEAD + digester.size)
+        count, sizes = len(payloads), list(map(len, payloads))
+        headers = pack_headers(ledger_id, first, last_add_confirmed, length, sizes)
+        ids = (ledger_id,) * count, range(first, first + count)
+        return seal_adds(digester, *ids, headers, payloads, 0, deferred_sync), lengths_of(sizes, length)
+
+
+def cut_frames(term: Term, start: int, end: int, limit: int) -> Frames:
+    """The first frames of a range of positions: ``limit`` bytes at most, but at least one frame.
+
+    :param end: where a frame ends; greater than ``start``.
+    """
+    if end - start > limit:
+        at, buffer = start - term.base, term.buffer
+        stride: int = _LENGTH.unpack_from(buffer, at)[0] + 4
+        size = max(limit // stride, 1) * stride
+        if not _common_stride(buffer, at, size):
+            ends = [*_frame_ends(buffer, at, limit)]
+            size = ends[-1] if ends[-1] <= limit else ends[-2]
+        end = start + size
+    return Frames(term, start, end)
+
+
+def _common_stride(buffer: bytearray, at: int, size: int) -> int:
+    """Bytes of each of the frames that fill ``size`` bytes, 0 if they differ."""
+    stride: int = _LENGTH.unpack_from(buffer, at)[0] + 4
+    if stride == size:
+        return stride
+    count, rest = divmod(size, stride)
+    if rest:
+        return 0
+    for i in range(at + 3, at - 1, -1):  # the bytes that differ most come first
+        if buffer[i : at + size : stride].count(buffer[i]) != count:
+            return 0
+    return stride
+
+
+def _frame_ends(buffer: bytearray, at: int, size: int) -> Iterator[int]:
+    """Where frames end, counted from ``at``, up to the first that ends ``size`` bytes behind it or later."""
+    unpack, end = _LENGTH.unpack_from, 0
+    while end < size:
+        end += unpack(buffer, at + end)[0] + 4
+        yield end

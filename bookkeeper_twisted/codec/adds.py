@@ -1,0 +1,196 @@
+"""Add requests by columns: payloads sealed, or stored entries wrapped, as the frames that carry them to bookies.
+
+A batch is one :class:`Adds`, whether its entries are of one ledger or of thousands; one ledger is the case of a
+constant column.  V2 frames are laid out once and shared by all bookies; V3 frames, whose numbers belong to one
+connection and one attempt, are made of them.
+
+======  ====  ==========================================================================
+0       28    length word, header word, key (20)
+28      32    entry header: ledgerId, entryId, LAC, length, see :mod:`.digest`
+60      D     digest
+60 + D        payload, to the end of the frame
+======  ====  ==========================================================================
+"""
+
+from collections.abc import Iterable, Sequence
+from itertools import accumulate, pairwise
+
+from ..errors import CodecError, Status
+from ..model import ENTRY_HEADER_SIZE, EntryRun, column
+from . import v2, v2_replies, v3
+from .digest import Digester
+from .operations import MASTER_KEY_SIZE, V2Op
+from .strides import big_endian, stretches
+
+ENTRY_AT = 4 + v2.ADD_OVERHEAD
+"""Where a frame has its entry."""
+
+FRAME_OVERHEAD = ENTRY_AT + ENTRY_HEADER_SIZE
+"""Bytes of a frame beside digest and payload."""
+
+_FLAGS = 0xFFFF
+_IDS_SIZE = 16
+_REPLY_HEAD = v2_replies.ids_reply(v2.VERSION, V2Op.ADD, Status.EOK, 0, 0)[:-_IDS_SIZE]
+_RESERVE = 128
+"""Bytes that a frame of any operation in either wire version needs beside the entry, rounded up."""
+
+_WORDS = ENTRY_HEADER_SIZE // 8
+
+
+class Adds:
+    """Add requests with one key and the same flags, never empty.  Nothing changes them.
+
+    :ivar ledger_ids: one for each entry, in the order of the frames.
+    :ivar entry_ids: one for each entry.
+    :ivar frames: the V2 frames, one after the other.
+    :ivar offsets: where each frame begins; the last one is their end.
+    :ivar deferred_sync: whether bookies acknowledge before they sync, which V3 alone can say.
+    """
+
+    __slots__ = ("ledger_ids", "entry_ids", "frames", "offsets", "deferred_sync", "_replies")
+
+    def __init__(
+        self, ledger_ids: Sequence[int], entry_ids: Sequence[int], frames: bytes, offsets: Sequence[int],
+        deferred_sync: bool = False,
+    ) -> None:  # fmt: skip
+        self.ledger_ids = ledger_ids
+        self.entry_ids = entry_ids
+        self.frames = frames
+        self.offsets = offsets
+        self.deferred_sync = deferred_sync
+        self._replies = b""
+
+    def __len__(self) -> int:
+        return len(self.entry_ids)
+
+    @property
+    def replies(self) -> bytes:
+        """The V2 replies of a bookie that has done all of them in order, made once for all bookies."""
+        if not self._replies:
+            if len(self.entry_ids) == 1:  # what the frame names
+                self._replies = _REPLY_HEAD + self.frames[ENTRY_AT : ENTRY_AT + _IDS_SIZE]
+            else:
+                ids = self.ledger_ids, self.entry_ids
+                self._replies = v2_replies.mixed_replies(v2.VERSION, V2Op.ADD, Status.EOK, *ids)
+        return self._replies
+
+    def some(self, places: Sequence[int]) -> "Adds":
+        """The requests at some places, in order."""
+        count, offsets, frames = len(places), self.offsets, self.frames
+        if count == len(self.entry_ids):
+            return self
+        first, last = places[0], places[-1]
+        if last - first + 1 == count:
+            part = slice(first, last + 1)
+            start, ids = offsets[first], (self.ledger_ids[part], self.entry_ids[part])
+            if isinstance(offsets, range):
+                bounds: Sequence[int] = offsets[: count + 1]
+            else:
+                bounds = [offset - start for offset in offsets[first : last + 2]]
+            return Adds(*ids, frames[start : offsets[last + 1]], bounds, self.deferred_sync)
+        parts = [frames[offsets[place] : offsets[place + 1]] for place in places]
+        ids = tuple([self.ledger_ids[p] for p in places]), tuple([self.entry_ids[p] for p in places])
+        sizes = [len(part) - ENTRY_AT for part in parts]
+        return Adds(*ids, b"".join(parts), _offsets(sizes), self.deferred_sync)
+
+    def entries(self) -> Sequence[bytes]:
+        """The bytes that a bookie keeps, of each entry."""
+        frames, offsets = self.frames, self.offsets
+        if isinstance(offsets, range):
+            return column(frames, offsets.step, len(self), ENTRY_AT, offsets.step)
+        return [frames[start + ENTRY_AT : end] for start, end in pairwise(offsets)]
+
+    def requests(self, wire: int, first_txn_id: int = 0) -> bytes:
+        """What a connection sends.
+
+        :param wire: its version.
+        :param first_txn_id: V3: the numbers count up from there.
+        :raises CodecError: V2 cannot say deferred sync.
+        """
+        if wire == 2:
+            if self.deferred_sync:
+                raise CodecError("V2 has no deferred sync")
+            return self.frames
+        key, entries = self.frames[8 : 8 + MASTER_KEY_SIZE], self.entries()
+        flags = int.from_bytes(self.frames[4:8], "big") & _FLAGS
+        return b"".join([
+            v3.encode_entries(
+                key, self.ledger_ids[start], self.entry_ids[start], entries[start:end], flags, self.deferred_sync,
+                first_txn_id + start,
+            )
+            for start, end in stretches(self.entry_ids, self.ledger_ids)
+        ])  # fmt: skip
+
+
+def largest_payload(max_frame_size: int, digest_size: int) -> int:
+    """Bytes of the largest payload whose entry fits a frame of any operation."""
+    return max_frame_size - _RESERVE - 4 - ENTRY_HEADER_SIZE - digest_size
+
+
+def seal_adds(
+    digester: Digester, ledger_ids: Sequence[int], entry_ids: Sequence[int], headers: bytes,
+    payloads: Sequence[bytes], flags: int = 0, deferred_sync: bool = False,
+) -> Adds:  # fmt: skip
+    """Adds of new entries of ledgers that have digest type and password in common.
+
+    :param headers: their headers side by side (:func:`~.digest.pack_headers` of one ledger, :func:`mix_headers`).
+    """
+    key, fixed = digester.master_key, ENTRY_HEADER_SIZE + digester.size
+    if len(payloads) == 1:  # a quarter of what setting up the columns costs
+        (payload,) = payloads
+        front = v2.add_front(key, fixed + len(payload), flags)
+        frame = front + headers + digester.digest(headers + payload) + payload
+        return Adds(ledger_ids, entry_ids, frame, (0, len(frame)), deferred_sync)
+    count, sizes = len(payloads), [fixed + size for size in map(len, payloads)]
+    cut = column(headers, ENTRY_HEADER_SIZE, count, 0, ENTRY_HEADER_SIZE)
+    parts: list[bytes] = [b""] * (4 * count)
+    parts[::4] = v2.add_fronts(key, sizes, flags)
+    parts[1::4] = cut
+    if digester.size:
+        parts[2::4] = column(digester.digests(cut, payloads), digester.size, count, 0, digester.size)
+    parts[3::4] = payloads
+    return Adds(ledger_ids, entry_ids, b"".join(parts), _offsets(sizes), deferred_sync)
+
+
+def stored_adds(master_key: bytes, run: EntryRun, flags: int = 0, deferred_sync: bool = False) -> Adds:
+    """Adds of entries as they are stored, digests and all: for copies of what another bookie keeps.
+
+    :raises CodecError: the key is not of 20 bytes.
+    """
+    ids = (run.ledger_id,) * run.count, range(run.first, run.first + run.count)
+    return Adds(
+        *ids, v2.encode_adds(master_key, run, flags), _offsets(list(map(len, run.entries()))), deferred_sync
+    )  # fmt: skip
+
+
+def mix_headers(*fields: Sequence[int]) -> bytes:
+    """The headers of entries of many ledgers, side by side.
+
+    :param fields: ledger ids, entry ids, LACs and lengths, the entry's own payload included.
+    """
+    words = [0] * (_WORDS * len(fields[0]))
+    for number, field in enumerate(fields):
+        words[number::_WORDS] = field
+    return big_endian(words)
+
+
+def lengths_of(sizes: Iterable[int], length: int) -> list[int]:
+    """The length of a ledger with each of some payloads.
+
+    :param length: without them.
+    """
+    lengths = list(accumulate(sizes, initial=length))
+    del lengths[0]
+    return lengths
+
+
+def _offsets(sizes: Sequence[int]) -> Sequence[int]:
+    """Where frames begin, and the end of the last one.
+
+    :param sizes: bytes of their entries.
+    """
+    size, count = sizes[0], len(sizes)
+    if sizes.count(size) == count:
+        stride = ENTRY_AT + size
+        return range(0, count * stride + 1, stride)
+    return list(accumulate([ENTRY_AT + size for size in sizes], initial=0))

@@ -1,0 +1,137 @@
+"""Which entries of a batch have their ack quorum, and which can no longer reach it.
+
+Entries have places in a batch, and a set of places is an integer with a bit for each.  A *level* is the set of places
+for which more than so many bookies have answered, so that an answer for a thousand entries is a few operations on
+integers, whatever the quorums, the striping and the order of the answers.
+"""
+
+from collections.abc import Hashable, Sequence
+
+
+class Tally:
+    """Counts the voters of each place, up to a threshold."""
+
+    __slots__ = ("_levels", "_votes")
+
+    def __init__(self, threshold: int) -> None:
+        """:param threshold: how many voters a place needs, at least one."""
+        self._levels = [0] * threshold
+        self._votes: dict[Hashable, int] = {}
+
+    @property
+    def reached(self) -> int:
+        """The places that have enough voters."""
+        return self._levels[-1]
+
+    def add(self, voter: Hashable, places: int) -> int:
+        """Counts a voter for some places; again for the same place has no effect.
+
+        :returns: the places that have enough voters by this.
+        """
+        votes, levels = self._votes, self._levels
+        if voter in votes:
+            places &= ~votes[voter]
+            votes[voter] |= places
+        else:
+            votes[voter] = places
+        for number, level in enumerate(levels):
+            levels[number] = level | places
+            below, places = places, places & level
+        return below & ~level
+
+    def take_back(self, voter: Hashable, places: int) -> None:
+        """Counts a voter no more for some places."""
+        if self._votes.get(voter, 0) & places:
+            self._votes[voter] &= ~places
+            votes, self._votes, self._levels = self._votes, {}, [0] * len(self._levels)
+            for each, seen in votes.items():
+                self.add(each, seen)
+
+    def of(self, voter: Hashable) -> int:
+        """The places a voter is counted for."""
+        return self._votes.get(voter, 0)
+
+
+class AckTally(Tally):
+    """The answers of bookies to the adds of one batch.
+
+    A voter is one request to one bookie: what is asked again of another bookie, or of the same one later, is another
+    voter.  Answers of a voter that was replaced do not count (S16).
+
+    :ivar replaced: the places for which voters were replaced, by voter.
+    """
+
+    __slots__ = ("_failures", "_spare", "replaced")
+
+    def __init__(self, write_quorum: int, ack_quorum: int) -> None:
+        super().__init__(ack_quorum)
+        self._failures: Tally | None = None
+        self._spare = write_quorum - ack_quorum
+        self.replaced: dict[Hashable, int] | None = None
+
+    def acknowledge(self, voter: Hashable, places: int) -> int:
+        """Counts acknowledgements.
+
+        :returns: the places that have their ack quorum by this.
+        """
+        if self.replaced is not None:
+            places &= ~self.replaced.get(voter, 0)
+        return self.add(voter, places)
+
+    def fail(self, voter: Hashable, places: int) -> int:
+        """Counts failures.
+
+        :returns: the places that count, those of a voter that was not replaced.
+        """
+        if self.replaced is not None:
+            places &= ~self.replaced.get(voter, 0)
+        if self._failures is None:
+            self._failures = Tally(self._spare + 1)
+        self._failures.add(voter, places)
+        return places
+
+    def replace(self, voter: Hashable, places: int) -> None:
+        """Another bookie is to keep the entries at some places: what this one said of them counts no more."""
+        if self.replaced is None:
+            self.replaced = {}
+        self.replaced[voter] = self.replaced.get(voter, 0) | places
+        self.take_back(voter, places)
+        if self._failures is not None:
+            self._failures.take_back(voter, places)
+
+    def is_replaced(self, voter: Hashable, places: int) -> bool:
+        """Whether a voter was replaced for all of these places."""
+        return self.replaced is not None and not places & ~self.replaced.get(voter, 0)
+
+    def failed(self, voter: Hashable, places: int) -> bool:
+        """Whether a voter failed some of these places."""
+        return self._failures is not None and bool(self._failures.of(voter) & places)
+
+    @property
+    def unreachable(self) -> int:
+        """The places for which the bookies that did not fail are too few."""
+        return 0 if self._failures is None else self._failures.reached
+
+
+def places_of(bits: int) -> Sequence[int]:
+    """The places of a set, in ascending order."""
+    low = (bits & -bits).bit_length() - 1
+    if not bits & (bits + (1 << low)):  # without a gap
+        return range(low, bits.bit_length())
+    return [place for place, bit in enumerate(bin(bits)[:1:-1]) if bit == "1"]
+
+
+def set_of(places: Sequence[int]) -> int:
+    """The set with these places, at least one."""
+    if isinstance(places, range) and places.step == 1:
+        return ((1 << len(places)) - 1) << places.start
+    bits = bytearray(-(-(max(places) + 1) // 8))
+    for place in places:
+        bits[place >> 3] |= 1 << (place & 7)
+    return int.from_bytes(bits, "little")
+
+
+def leading(bits: int, first: int) -> int:
+    """How many places from ``first`` on are in a set without a gap."""
+    rest = bits >> first
+    return (~rest & (rest + 1)).bit_length() - 1

@@ -1,0 +1,246 @@
+"""The adds that one connection has sent and that are not answered: of one ledger or of many, V2 or V3.
+
+What was sent together is one :class:`SentAdds`, and there is no object for an entry of it.  A bookie with one journal
+confirms adds in their order, so the replies that are next are compared with what was sent, in V2 byte by byte, before
+anything of them is decoded.  What comes in another order is looked up by key: in V2 ledger and entry, in V3 the number
+of the request.
+
+A V2 key is *taken* while an add is outstanding, and also after it was given up (timed out, its flow left): a late reply
+must meet the request that caused it, never a newer one.  The connection refuses a taken key, and the caller uses V3,
+where every request has a number of its own.  An entry that is sent for the first time (*fresh*) can only meet adds that
+are not.
+"""
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+from ...codec.adds import Adds
+from .outstanding import SendingFlow
+
+AddsDone = Callable[[str, Sequence[int], Exception | None], None]
+"""``done(bookie_id, places, error)``: the outcome of the adds at some places; together exactly once for each."""
+
+Key = Any
+"""Ledger and entry, or a number."""
+
+REPLY_SIZE = 28
+_FEW = 4
+
+
+class SentAdds:
+    """Adds that were sent together.
+
+    :ivar order: number of the request on its connection.
+    :ivar size: bytes of the frames.
+    :ivar left: how many are not answered.
+    :ivar places: of all of them.
+    :ivar done: None once they were given up.
+    """
+
+    __slots__ = (
+        "flow", "order", "deadline", "size", "count", "left", "places", "done", "replies", "_ledger_ids", "_entry_ids",
+        "_first", "_places",
+    )  # fmt: skip
+
+    def __init__(
+        self, flow: SendingFlow, order: int, deadline: float, size: int, adds: Adds, first: int | None, done: AddsDone
+    ) -> None:
+        """:param first: V3: the number of the first one."""
+        self.flow = flow
+        self.order = order
+        self.deadline = deadline
+        self.size = size
+        self.count = self.left = count = len(adds.entry_ids)
+        self.places = range(count)
+        self.done: AddsDone | None = done
+        self.replies = adds.replies if first is None else b""  # the frames are for the connection to hold, not for this
+        self._ledger_ids = adds.ledger_ids
+        self._entry_ids = adds.entry_ids
+        self._first = first
+        self._places: dict[Key, int] | None = None  # of what is not answered, once that is not the rest
+
+    def keys(self) -> Sequence[Key]:
+        """The keys of all that was not answered in turn, in order."""
+        at = self.count - self.left
+        if self._first is not None:
+            return range(self._first + at, self._first + self.count)
+        return list(zip(self._ledger_ids[at:], self._entry_ids[at:], strict=True))
+
+    def holds(self, keys: "set[Key]") -> bool:
+        """Whether some of these keys are not answered."""
+        return not keys.isdisjoint(self.keys() if self._places is None else self._places)
+
+    def confirmed(self, data: bytes, at: int) -> range:
+        """Takes out the places that the bytes from ``at`` on confirm, if they answer what is next."""
+        if self._places is not None:
+            return range(0)
+        first, count = self.count - self.left, self.left
+        start = first * REPLY_SIZE
+        if not data.startswith(self.replies[start:] if start else self.replies, at):
+            count = (len(data) - at) // REPLY_SIZE
+            if not 0 < count < self.left:
+                return range(0)
+            end = at + count * REPLY_SIZE
+            if data[at:end] != self.replies[start : start + end - at]:
+                return range(0)
+        self.left -= count
+        return range(first, first + count)
+
+    def take(self, keys: Sequence[Key]) -> tuple[Sequence[int], Sequence[Key]]:
+        """Takes out the places of keys, and says which keys are not here, or were answered before."""
+        if self._places is None:
+            at, wanted = self.count - self.left, self.keys()
+            count = min(self.left, len(keys))
+            if list(wanted[:count]) == list(keys[:count]):
+                self.left -= count
+                return range(at, at + count), keys[count:]
+            if len(keys) < _FEW and not any(key in wanted for key in keys):
+                return (), keys  # an odd reply does not end the comparing
+            self._places = dict(zip(wanted, range(at, self.count), strict=True))
+        found, others, take = list[int](), list[Key](), self._places.pop
+        for key in keys:
+            place = take(key, None)
+            if place is None:
+                others.append(key)
+            else:
+                found.append(place)
+        self.left -= len(found)
+        return found, others
+
+    def part(self, places: Sequence[int]) -> "AddsPart":
+        """Places that were just taken out; the sizes of all parts add up to what was sent."""
+        size = self.size * (self.left + len(places)) // self.count - self.size * self.left // self.count
+        return AddsPart(self, places, size)
+
+    def give_up(self) -> "AddsPart":
+        """All that was not answered: it is waited for no more, and V2 keys stay taken."""
+        places = range(self.count - self.left, self.count) if self._places is None else list(self._places.values())
+        part = AddsPart(self, places, self.size * self.left // self.count)
+        self.done = None
+        return part
+
+
+class AddsPart:
+    """Adds at some places that are outstanding no more.
+
+    :ivar count: how many.
+    :ivar size: bytes of their frames.
+    """
+
+    __slots__ = ("flow", "order", "places", "count", "size", "done")
+
+    def __init__(self, sent: SentAdds, places: Sequence[int], size: int) -> None:
+        assert sent.done is not None
+        self.flow = sent.flow
+        self.order = sent.order
+        self.places = places
+        self.count = len(places)
+        self.size = size
+        self.done = sent.done
+
+
+Answered = SentAdds | AddsPart
+"""What was answered at once, or a part of it."""
+
+
+class OutstandingAdds:
+    """Sent adds, oldest first.
+
+    :ivar abandoned: how many were given up and hold their V2 keys.
+    """
+
+    __slots__ = ("_sent", "_again", "abandoned")
+
+    def __init__(self) -> None:
+        self._sent: list[SentAdds] = []
+        self._again: list[SentAdds] = []  # those that are not fresh
+        self.abandoned = 0
+
+    def __bool__(self) -> bool:
+        return any(sent.done is not None for sent in self._sent)
+
+    def is_taken(self, adds: Adds, fresh: bool) -> bool:
+        """Whether a V2 reply to one of these could be mistaken for another request's.
+
+        :param fresh: whether the entries are sent for the first time.
+        """
+        others = self._again if fresh else self._sent
+        if not others:
+            return False
+        keys = set(zip(adds.ledger_ids, adds.entry_ids, strict=True))
+        return any(sent.holds(keys) for sent in others)
+
+    def is_pending(self, first: int, count: int) -> bool:
+        """Whether a V3 reply to one of these numbers is to come."""
+        keys = set(range(first, first + count))
+        return any(sent.holds(keys) for sent in self._sent)
+
+    def insert(self, sent: SentAdds, fresh: bool) -> None:
+        """Remembers adds whose keys are not taken."""
+        self._sent.append(sent)
+        if not fresh:
+            self._again.append(sent)
+
+    def confirmed(self, data: bytes, at: int) -> tuple[Answered | None, int]:
+        """Takes out what the bytes received from ``at`` on confirm first, V2.
+
+        :returns: it, None if it was given up, and how many bytes that was, 0 if they confirm nothing.
+        """
+        if len(data) - at < REPLY_SIZE or not self._sent:
+            return None, 0
+        head = self._sent[0]
+        if head.left == head.count and head.done is not None and data.startswith(head.replies, at):
+            del self._sent[0]  # all of what was sent first: the usual case
+            if self._again and head in self._again:
+                self._again.remove(head)
+            return head, len(head.replies)
+        for sent in self._sent:
+            places = sent.confirmed(data, at)
+            if places:
+                return self._answered(sent, places), len(places) * REPLY_SIZE
+        return None, 0
+
+    def answered(self, keys: Sequence[Key]) -> Iterator[Answered]:
+        """Takes out what replies answer, one request after the other; keys that are not here are ignored."""
+        for sent in list(self._sent):
+            if keys and sent in self._sent:  # else what was answered before has ended it
+                places, keys = sent.take(keys)
+                part = self._answered(sent, places) if places else None
+                if part is not None:
+                    yield part
+
+    def _answered(self, sent: SentAdds, places: Sequence[int]) -> Answered | None:
+        if not sent.left:
+            self._sent.remove(sent)
+            if self._again and sent in self._again:
+                self._again.remove(sent)
+        if sent.done is None:
+            self.abandoned -= len(places)
+            return None
+        return sent.part(places)
+
+    def expire(self, now: float, keep_taken: bool) -> list[Answered]:
+        """Gives up what is overdue; ``keep_taken``: the keys stay taken (V2)."""
+        return self._give_up(lambda sent: sent.deadline <= now, keep_taken)
+
+    def leave(self, flow: SendingFlow, keep_taken: bool) -> list[Answered]:
+        """Gives up what a flow asked."""
+        return self._give_up(lambda sent: sent.flow is flow, keep_taken)
+
+    def _give_up(self, whether: Callable[[SentAdds], bool], keep_taken: bool) -> list[Answered]:
+        ended = [sent for sent in self._sent if sent.done is not None and whether(sent)]
+        parts: list[Answered] = [sent.give_up() for sent in ended]
+        if keep_taken:
+            self.abandoned += sum([part.count for part in parts])
+        else:
+            self._sent = [sent for sent in self._sent if sent not in ended]
+            self._again = [sent for sent in self._again if sent not in ended]
+        return parts
+
+    def clear(self) -> list[Answered]:
+        """Takes out everything that is waited for."""
+        parts = self._give_up(lambda sent: True, False)
+        self._sent.clear()
+        self._again.clear()
+        self.abandoned = 0
+        return parts

@@ -1,0 +1,444 @@
+"""Adds that a connection waits for: answers in turn and out of turn, keys that are taken, ends."""
+
+from collections.abc import Sequence
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from twisted.trial.unittest import SynchronousTestCase
+
+from bookkeeper_twisted.codec.adds import Adds
+from bookkeeper_twisted.protocol.client.outstanding import SendingFlow
+from bookkeeper_twisted.protocol.client.outstanding_adds import Answered, OutstandingAdds, SentAdds
+from bookkeeper_twisted.protocol.client.request_ids import RequestIds
+
+FLOW = SendingFlow(RequestIds(1))
+
+FIRST = [(10, 0), (11, 0), (12, 0), (13, 0)]
+SECOND = [(20, 5), (21, 5), (22, 5)]
+
+
+Key = tuple[int, int]
+
+
+def few_adds(ledger_ids: Sequence[int], entry_ids: Sequence[int], size: int = 1000) -> Adds:
+    """Adds, and any bytes as their frames."""
+    return Adds(ledger_ids, entry_ids, bytes(size), ())
+
+
+def _columns(keys: Sequence[Key]) -> tuple[tuple[int, ...], tuple[int, ...]]:
+    return tuple([key[0] for key in keys]), tuple([key[1] for key in keys])
+
+
+def _adds(*keys: Key) -> Adds:
+    return few_adds(*_columns(keys))
+
+
+def _sent(
+    order: int, keys: Sequence[Key], deadline: float = 5.0, size: int = 1000, number: int | None = None
+) -> SentAdds:
+    """:param number: V3: of the first one."""
+    return SentAdds(FLOW, order, deadline, size, _adds(*keys), number, lambda *_: None)
+
+
+def _places(parts: Sequence[Answered]) -> list[tuple[int, list[int]]]:
+    """What was answered, or given up: number of the request, places."""
+    return [(part.order, list(part.places)) for part in parts]
+
+
+class AddsCase(SynchronousTestCase):
+    """Adds and replies to them, by ledger and entry."""
+
+    def setUp(self) -> None:
+        """Nothing was sent."""
+        self.outstanding = OutstandingAdds()
+
+    def send(self, order: int, keys: Sequence[Key], deadline: float = 5.0) -> SentAdds:
+        """Sends adds."""
+        sent = _sent(order, keys, deadline)
+        self.outstanding.insert(sent, False)
+        return sent
+
+    def answer(self, keys: Sequence[Key]) -> list[tuple[int, list[int]]]:
+        """What a row of replies answers."""
+        return _places(list(self.outstanding.answered(keys)))
+
+    def taken(self, *keys: Key) -> list[bool]:
+        """Whether they are taken, each of them."""
+        return [self.outstanding.is_taken(_adds(key), False) for key in keys]
+
+
+class AnswerTests(AddsCase):
+    """Two were sent: four entries and three."""
+
+    def setUp(self) -> None:
+        """Sends them."""
+        super().setUp()
+        self.first, self.second = self.send(1, FIRST), self.send(2, SECOND)
+
+    def test_in_turn(self) -> None:
+        """A row for all of one takes it out."""
+        self.assertEqual(self.answer(FIRST), [(1, [0, 1, 2, 3])])
+        self.assertEqual(self.answer(SECOND), [(2, [0, 1, 2])])
+        self.assertFalse(self.outstanding)
+
+    def test_in_parts(self) -> None:
+        """A row that ends before takes out what it names, the next one goes on there."""
+        self.assertEqual(self.answer(FIRST[:1]), [(1, [0])])
+        self.assertEqual(self.answer(FIRST[1:3]), [(1, [1, 2])])
+        self.assertEqual((self.first.count, self.first.left), (4, 1))
+        self.assertEqual(self.answer(FIRST[3:]), [(1, [3])])
+        self.assertEqual(self.first.left, 0)
+        self.assertTrue(self.outstanding)
+
+    def test_several_in_one_row(self) -> None:
+        """A row may end one and begin the next."""
+        self.assertEqual(self.answer(FIRST[:2]), [(1, [0, 1])])
+        self.assertEqual(self.answer([*FIRST[2:], *SECOND[:1]]), [(1, [2, 3]), (2, [0])])
+        self.assertEqual(self.answer(SECOND[1:]), [(2, [1, 2])])
+        self.assertFalse(self.outstanding)
+
+    def test_later_one_first(self) -> None:
+        """What was sent later may be answered first, each in turn."""
+        self.assertEqual(self.answer([*SECOND, *FIRST[:2]]), [(1, [0, 1]), (2, [0, 1, 2])])
+        self.assertEqual(self.answer(FIRST[2:]), [(1, [2, 3])])
+        self.assertFalse(self.outstanding)
+
+    def test_out_of_turn(self) -> None:
+        """Once a reply came out of turn each of the others is found wherever it is, once."""
+        self.assertEqual(self.answer([FIRST[2]]), [(1, [2])])
+        self.assertEqual(self.answer([FIRST[1]]), [(1, [1])])
+        parts = list(self.outstanding.answered(FIRST[1:3]))
+        self.assertEqual(parts, [])
+        self.assertEqual(self.answer([FIRST[3], SECOND[0], FIRST[0]]), [(1, [3, 0]), (2, [0])])
+        self.assertEqual(self.answer(SECOND[1:]), [(2, [1, 2])])
+        self.assertFalse(self.outstanding)
+
+    def test_other_order(self) -> None:
+        """A row that begins in turn and goes on out of turn answers what it names."""
+        self.assertEqual(self.answer([FIRST[0], FIRST[2], FIRST[1]]), [(1, [0, 2, 1])])
+        self.assertEqual(self.answer(FIRST[3:]), [(1, [3])])
+
+    def test_out_of_turn_after_a_part(self) -> None:
+        """What was answered in turn before is not found any more."""
+        self.answer(FIRST[:2])
+        parts = list(self.outstanding.answered([FIRST[3], FIRST[1]]))
+        self.assertEqual(_places(parts), [(1, [3])])
+        self.assertEqual(self.answer(FIRST[2:3]), [(1, [2])])
+
+    def test_other_entry(self) -> None:
+        """A reply is not taken for that to another entry of the ledger."""
+        for wrong in (1, 3):
+            row = [(ledger_id, 1 if n == wrong else entry_id) for n, (ledger_id, entry_id) in enumerate(FIRST)]
+            outstanding = OutstandingAdds()
+            outstanding.insert(_sent(1, FIRST), False)
+            parts = list(outstanding.answered(row))
+            self.assertEqual(_places(parts), [(1, [n for n in range(4) if n != wrong])])
+
+    def test_unknown(self) -> None:
+        """Replies to what was not asked, or was answered before, are ignored."""
+        row = [(99, 0), FIRST[0], (10, 7), FIRST[0], SECOND[0], (98, 0)]
+        parts = list(self.outstanding.answered(row))
+        self.assertEqual(_places(parts), [(1, [0]), (2, [0])])
+
+    def test_again(self) -> None:
+        """A row that comes twice answers once, also where something else is outstanding."""
+        self.answer(FIRST)
+        parts = list(self.outstanding.answered(FIRST))
+        self.assertEqual(parts, [])
+        self.assertEqual(self.answer(SECOND), [(2, [0, 1, 2])])
+
+    def test_whose(self) -> None:
+        """A part knows who asked and whom to tell, and how many it is."""
+        (part,) = self.outstanding.answered(FIRST[:3])
+        self.assertIs(part.flow, FLOW)
+        self.assertIs(part.done, self.first.done)
+        self.assertEqual((part.count, part.size), (3, 750))
+
+
+class TakenTests(AddsCase):
+    """Keys whose replies could not be told from others."""
+
+    def test_before_and_after(self) -> None:
+        """A key is taken from when it is sent until it is answered."""
+        self.assertEqual(self.taken((10, 3)), [False])
+        self.send(1, [(10, 3), (11, 0)])
+        self.assertEqual(self.taken((10, 2), (10, 3), (10, 4), (11, 0), (12, 0)), [False, True, False, True, False])
+        self.answer([(10, 3)])
+        self.assertEqual(self.taken((10, 3), (11, 0)), [False, True])
+        self.answer([(11, 0)])
+        self.assertEqual(self.taken((10, 0), (10, 3), (11, 0)), [False] * 3)
+
+    def test_any(self) -> None:
+        """One of many that is taken is enough, and each is compared with its own ledger."""
+        self.send(1, [(10, 3), (11, 8)])
+        self.assertTrue(self.outstanding.is_taken(_adds((9, 0), (10, 3), (12, 0)), False))
+        self.assertFalse(self.outstanding.is_taken(_adds((9, 0), (10, 8), (11, 3)), False))
+
+    def test_out_of_turn(self) -> None:
+        """What was answered out of turn is free, what was sent with it is not."""
+        self.send(1, [(10, 3), (11, 0), (12, 0)])
+        self.answer([(11, 0)])
+        self.assertEqual(self.taken((10, 3), (11, 0), (12, 0)), [True, False, True])
+
+    def test_fresh(self) -> None:
+        """An entry that is sent for the first time meets only what was sent again."""
+        self.outstanding.insert(_sent(1, [(10, 3)]), True)
+        self.assertFalse(self.outstanding.is_taken(_adds((10, 3)), True))
+        self.assertTrue(self.outstanding.is_taken(_adds((10, 3)), False))
+        self.send(2, [(11, 0)])
+        self.assertTrue(self.outstanding.is_taken(_adds((11, 0)), True))
+        self.answer([(11, 0)])
+        self.assertFalse(self.outstanding.is_taken(_adds((11, 0)), True))
+
+    def test_fresh_in_turn(self) -> None:
+        """What was sent again and is confirmed by bytes is forgotten, too."""
+        sent = self.send(1, [(10, 3)])
+        self.assertIs(self.outstanding.confirmed(sent.replies, 0)[0], sent)
+        self.assertFalse(self.outstanding.is_taken(_adds((10, 3)), True))
+
+
+class ConfirmedTests(AddsCase):
+    """The bytes of V2 replies are compared with those that are expected next."""
+
+    def setUp(self) -> None:
+        """Four entries and three."""
+        super().setUp()
+        self.data = self.send(1, FIRST).replies + self.send(2, SECOND).replies
+
+    def confirm(self, data: bytes) -> tuple[list[tuple[int, list[int]]], int]:
+        """What bytes confirm, and how many they were."""
+        parts, at = list[Answered](), 0
+        while size := (found := self.outstanding.confirmed(data, at))[1]:
+            at += size
+            if found[0] is not None:
+                parts.append(found[0])
+        return _places(parts), at
+
+    def test_all(self) -> None:
+        """Everything at once."""
+        self.assertEqual(self.confirm(self.data), ([(1, [0, 1, 2, 3]), (2, [0, 1, 2])], len(self.data)))
+        self.assertFalse(self.outstanding)
+
+    def test_cut_anywhere(self) -> None:
+        """Wherever the bytes are cut, whole replies count, and a part of one is left."""
+        for cut in range(len(self.data) + 1):
+            self.setUp()
+            before, size = self.confirm(self.data[:cut])
+            self.assertEqual(size, cut // 28 * 28)
+            after, rest = self.confirm(self.data[size:])
+            self.assertEqual(size + rest, len(self.data))
+            places = [(order, place) for order, some in before + after for place in some]
+            self.assertEqual(places, [(1, n) for n in range(4)] + [(2, n) for n in range(3)])
+            self.assertFalse(self.outstanding)
+
+    def test_others(self) -> None:
+        """Bytes of any other reply end it: another entry, an error, what was confirmed before."""
+        for other in (self.data[28:56], self.data[:11] + b"\x01" + self.data[12:28], bytes(28), self.data[:27]):
+            self.assertEqual(self.confirm(other), ([], 0))
+        self.assertEqual(self.confirm(self.data[:56] + bytes(28)), ([], 0))
+        self.assertEqual(self.answer(FIRST[:2]), [(1, [0, 1])])
+        self.assertEqual(self.confirm(self.data[:56]), ([], 0))
+        self.assertEqual(self.confirm(self.data[56:112])[0], [(1, [2, 3])])
+
+    def test_later_one_first(self) -> None:
+        """What was sent later may be confirmed first."""
+        self.assertEqual(self.confirm(self.data[112:])[0], [(2, [0, 1, 2])])
+        self.assertEqual(self.confirm(self.data[:112])[0], [(1, [0, 1, 2, 3])])
+
+    def test_given_up(self) -> None:
+        """What was given up is settled by its late reply, which answers nobody."""
+        self.outstanding.expire(5.0, keep_taken=True)
+        self.assertEqual((self.confirm(self.data), self.outstanding.abandoned), (([], len(self.data)), 0))
+
+
+class NumberTests(AddsCase):
+    """V3: keys are numbers."""
+
+    def setUp(self) -> None:
+        """Three runs of ten: numbers 0, 10, 20."""
+        super().setUp()
+        for order in range(3):
+            keys = [(7, 10 * order + n) for n in range(10)]
+            self.outstanding.insert(_sent(order, keys, number=10 * order), True)
+
+    def numbers(self, numbers: Sequence[int]) -> list[tuple[int, list[int]]]:
+        """What replies with these numbers answer."""
+        return _places(list(self.outstanding.answered(list(numbers))))
+
+    def test_across_runs(self) -> None:
+        """Replies may cover several runs, the last one in part."""
+        self.assertEqual(self.numbers(range(25)), [(0, [*range(10)]), (1, [*range(10)]), (2, [*range(5)])])
+        self.assertEqual([self.outstanding.is_pending(n, 1) for n in (24, 25, 29, 30)], [False, True, True, False])
+
+    def test_out_of_order(self) -> None:
+        """A reply that overtakes others takes out what it answers, once."""
+        self.assertEqual(self.numbers((14, 15)), [(1, [4, 5])])
+        self.assertEqual(self.numbers((14, 40)), [])
+        self.assertEqual([self.outstanding.is_pending(n, 1) for n in (13, 14, 16)], [True, False, True])
+
+    def test_given_up(self) -> None:
+        """What has numbers of its own is forgotten once it is given up."""
+        self.assertEqual([part.order for part in self.outstanding.expire(5.0, keep_taken=False)], [0, 1, 2])
+        self.assertEqual(
+            (self.outstanding.is_pending(0, 30), self.outstanding.abandoned, self.numbers(range(30))), (False, 0, [])
+        )
+
+
+class EndTests(AddsCase):
+    """Adds that are given up."""
+
+    def setUp(self) -> None:
+        """Two were sent, the first of them was answered in part."""
+        super().setUp()
+        self.first, self.second = self.send(1, FIRST, 5.0), self.send(2, SECOND, 6.0)
+        self.answer(FIRST[:1])
+
+    def test_expire(self) -> None:
+        """What is overdue is given up once, with what was not answered; the rest goes on."""
+        self.assertEqual(self.outstanding.expire(4.9, keep_taken=True), [])
+        (part,) = self.outstanding.expire(5.0, keep_taken=True)
+        self.assertEqual((part.order, list(part.places), part.count, part.size), (1, [1, 2, 3], 3, 750))
+        self.assertIsNotNone(part.done)
+        self.assertEqual((self.outstanding.expire(5.0, keep_taken=True), self.outstanding.abandoned), ([], 3))
+        self.assertTrue(self.outstanding)
+        self.assertEqual(_places(self.outstanding.expire(6.0, keep_taken=True)), [(2, [0, 1, 2])])
+        self.assertEqual((bool(self.outstanding), self.outstanding.abandoned), (False, 6))
+
+    def test_late_replies(self) -> None:
+        """Keys that were given up stay taken until their late replies, which are nobody's."""
+        self.outstanding.expire(5.0, keep_taken=True)
+        self.assertEqual(self.answer([*FIRST[1:3], SECOND[0]]), [(2, [0])])
+        self.assertEqual((self.outstanding.abandoned, self.taken(FIRST[3])), (1, [True]))
+        self.assertEqual(self.answer(FIRST[3:]), [])
+        self.assertEqual((self.outstanding.abandoned, self.taken(*FIRST)), (0, [False] * 4))
+
+    def test_late_replies_out_of_turn(self) -> None:
+        """Late replies in any order count once each."""
+        self.outstanding.expire(5.0, keep_taken=True)
+        self.assertEqual(self.answer([FIRST[3]]), [])
+        parts = list(self.outstanding.answered([FIRST[3], FIRST[1]]))
+        self.assertEqual((parts, self.outstanding.abandoned), ([], 1))
+        self.assertEqual((self.answer([FIRST[2]]), self.outstanding.abandoned), ([], 0))
+        self.assertEqual(self.taken(*FIRST), [False] * 4)
+
+    def test_expire_out_of_turn(self) -> None:
+        """What is left of one that was answered out of turn is given up."""
+        self.answer([FIRST[2]])
+        (part,) = self.outstanding.expire(5.0, keep_taken=True)
+        self.assertEqual((sorted(part.places), part.size, self.outstanding.abandoned), ([1, 3], 500, 2))
+
+    def test_leave(self) -> None:
+        """A flow that leaves gives up its own; those of others stay, and can be answered."""
+        other = SendingFlow(RequestIds(2))
+        self.outstanding.insert(SentAdds(other, 3, 5.0, 5, few_adds((30,), (0,), 5), None, lambda *_: None), True)
+        self.assertEqual(self.outstanding.leave(SendingFlow(RequestIds(3)), keep_taken=True), [])
+        self.assertEqual(_places(self.outstanding.leave(FLOW, keep_taken=True)), [(1, [1, 2, 3]), (2, [0, 1, 2])])
+        self.assertEqual((self.outstanding.leave(FLOW, keep_taken=True), self.outstanding.abandoned), ([], 6))
+        self.assertEqual(self.taken(FIRST[1], SECOND[0], (30, 0)), [True] * 3)
+        self.assertTrue(self.outstanding)
+        self.assertEqual(self.answer([(30, 0)]), [(3, [0])])
+        self.assertFalse(self.outstanding)
+
+    def test_clear(self) -> None:
+        """At the end all that somebody waits for is taken out, once, and no key is taken."""
+        self.outstanding.expire(5.0, keep_taken=True)
+        self.assertEqual(_places(self.outstanding.clear()), [(2, [0, 1, 2])])
+        self.assertEqual((self.outstanding.clear(), self.outstanding.abandoned, bool(self.outstanding)), ([], 0, False))
+        self.assertEqual(self.taken(FIRST[1], SECOND[0]), [False, False])
+        parts = list(self.outstanding.answered(SECOND))
+        self.assertEqual(parts, [])
+
+
+class Model:
+    """The same by a dict, one key after the other; every step is compared."""
+
+    def __init__(self, case: SynchronousTestCase) -> None:
+        self._case = case
+        self._outstanding = OutstandingAdds()
+        self._next: dict[int, int] = {}  # entry by ledger
+        self._waiting: dict[Key, tuple[int, int]] = {}  # order and place
+        self._abandoned: set[Key] = set()
+        self._sizes: list[int] = []
+        self._settled: list[int] = []
+
+    def send(self, ledger_ids: Sequence[int]) -> None:
+        """Sends the next entry of each ledger."""
+        order = len(self._sizes)
+        keys = [(ledger_id, self._next.get(ledger_id, 0)) for ledger_id in ledger_ids]
+        self._case.assertFalse(self._outstanding.is_taken(_adds(*keys), False))
+        self._sizes.append(100 * len(keys) + 13 * order)
+        self._settled.append(0)
+        self._outstanding.insert(_sent(order, keys, deadline=order, size=self._sizes[order]), False)
+        self._waiting.update({key: (order, place) for place, key in enumerate(keys)})
+        self._next.update({ledger_id: entry_id + 1 for ledger_id, entry_id in keys})
+
+    def row(self, skipped: int, count: int) -> None:
+        """Some of what is not answered is, in the order sent."""
+        self.reply(sorted([*self._waiting, *self._abandoned], key=self._turn)[skipped:][:count])
+
+    def _turn(self, key: Key) -> tuple[int, int]:
+        return self._waiting.get(key, (-1, key[0]))
+
+    def reply(self, keys: Sequence[Key]) -> None:
+        """Replies come, to anything."""
+        parts = list(self._outstanding.answered(keys))
+        answered = list[tuple[int, int]]()
+        for key in keys:
+            if key in self._waiting:
+                answered.append(self._waiting.pop(key))
+            else:
+                self._abandoned.discard(key)
+        self._check(parts, answered)
+
+    def expire(self, now: int) -> None:
+        """All that was sent up to one is given up."""
+        overdue = {key: where for key, where in self._waiting.items() if where[0] <= now}
+        parts = self._outstanding.expire(now, keep_taken=True)
+        self._abandoned.update(overdue)
+        for key in overdue:
+            del self._waiting[key]
+        self._check(parts, list(overdue.values()))
+
+    def _check(self, parts: Sequence[Answered], wanted: Sequence[tuple[int, int]]) -> None:
+        assert_equal, outstanding = self._case.assertEqual, self._outstanding
+        assert_equal(sorted((part.order, place) for part in parts for place in part.places), sorted(wanted))
+        assert_equal((bool(outstanding), outstanding.abandoned), (bool(self._waiting), len(self._abandoned)))
+        for key in (*self._waiting, *self._abandoned):
+            assert_equal((key, outstanding.is_taken(_adds(key), False)), (key, True))
+        assert_equal(bool(self._next) and outstanding.is_taken(_adds(*self._next.items()), False), False)
+        for part in parts:
+            self._settled[part.order] += part.size
+        owing = {order for order, _ in self._waiting.values()}
+        for order, size in enumerate(self._sizes):
+            assert_equal(self._settled[order] == size, order not in owing)
+
+    def end(self) -> None:
+        """Everything is answered; nothing is taken."""
+        self.row(0, len(self._waiting) + len(self._abandoned))
+        self._case.assertFalse(
+            self._next and self._outstanding.is_taken(few_adds(list(self._next), [0] * len(self._next)), False)
+        )
+
+
+STEPS = st.one_of(
+    st.tuples(st.just(Model.send), st.tuples(st.lists(st.integers(0, 7), min_size=1, unique=True))),
+    st.tuples(st.just(Model.row), st.tuples(st.sampled_from([0, 0, 0, 1, 5]), st.integers(1, 12))),
+    st.tuples(
+        st.just(Model.reply),
+        st.tuples(st.lists(st.tuples(st.integers(0, 8), st.integers(0, 4)), min_size=1, max_size=12)),
+    ),
+    st.tuples(st.just(Model.expire), st.tuples(st.integers(0, 6))),
+)
+
+
+class ModelTests(SynchronousTestCase):
+    """Any course of things."""
+
+    @settings(max_examples=200, deadline=None, derandomize=True, database=None)
+    @given(st.lists(STEPS, max_size=25))
+    def test_any_course(self, steps: list[tuple[object, tuple[object, ...]]]) -> None:
+        """Whatever is sent, answered in any order and rows, and given up: each add has one end, and bytes add up."""
+        model = Model(self)
+        for step, arguments in steps:
+            step(model, *arguments)  # type: ignore[operator]
+        model.end()
