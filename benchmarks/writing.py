@@ -41,6 +41,11 @@ class Client:
             "p99": found["p99"] * 1e6,
         }  # fmt: skip
 
+    def walk(self, case: str, count: int) -> dict[str, Any]:
+        """The modules through which one case goes."""
+        found: dict[str, Any] = json.loads(self._ask({"case": case, "count": count, "walk": True}))
+        return found
+
     def _ask(self, request: dict[str, Any]) -> str:
         assert self._process.stdin is not None
         self._process.stdin.write(json.dumps(request) + "\n")

@@ -1,7 +1,8 @@
 """The appends that ``python -m benchmarks writing`` measures: a process that does on request what a line asks for.
 
 It runs with the source tree named by ``PYTHONPATH``, this one or an older one: it uses public names and what it
-finds.  ``{"case": name, "count": n}`` on the standard input is answered by seconds of time and CPU, and percentiles.
+finds.  ``{"case": name, "count": n}`` on the standard input is answered by seconds of time and CPU, and percentiles;
+with ``"walk": true`` by the modules of the functions that were called.
 """
 
 import gc
@@ -23,6 +24,8 @@ _reactor: Any = reactor
 _PAYLOAD = bytes(100)
 _LEDGERS = 1000
 _GROUP = 1000
+_PACKAGE = "bookkeeper_twisted."
+_SENDS = ("send", "sendmsg", "write", "writev")
 
 
 def _found(*names: str) -> Any:
@@ -103,15 +106,52 @@ class Appends:
         await end
         return []
 
-    async def measure(self, case: str, count: int) -> dict[str, float]:
-        """Does one case."""
+    def _way(self, case: str) -> tuple[Callable[[str, int], Any], str]:
         kind, _, name = case.partition(" ")
         ways: dict[str, Callable[[str, int], Any]] = {
             "lone": self.lone, "append_many": self.groups, "ledgers": self.ledgers, "overlapping": self.overlapping,
         }  # fmt: skip
+        return ways[kind], name
+
+    async def answer(self, case: str, count: int, walk: bool = False) -> dict[str, Any]:
+        """Does one case."""
+        return await (self.walk if walk else self.measure)(case, count)
+
+    async def walk(self, case: str, count: int) -> dict[str, Any]:
+        """Does one case under a profiler.
+
+        :returns: by ``calls``, the modules of this package whose functions were called, in order; by ``sent``, how
+            many of these came before the first bytes went to a socket; by ``functions``, how many Python functions
+            were called at all.
+        """
+        way, name = self._way(case)
+        calls, sent, functions = list[str](), -1, 0
+
+        def called(frame: Any, event: str, argument: Any) -> None:
+            nonlocal sent, functions
+            if event == "call":
+                functions += 1
+                module = frame.f_globals.get("__name__", "")
+                if module.startswith(_PACKAGE):
+                    calls.append(module[len(_PACKAGE) :])
+            elif event == "c_call" and sent < 0 and argument.__name__ in _SENDS:
+                sent = len(calls)
+
+        for _ in range(3):
+            await way(name, count)
+        sys.setprofile(called)
+        try:
+            await way(name, count)
+        finally:
+            sys.setprofile(None)
+        return {"calls": calls, "sent": sent, "functions": functions}
+
+    async def measure(self, case: str, count: int) -> dict[str, float]:
+        """Does one case."""
+        way, name = self._way(case)
         gc.collect()
         wall, cpu = time.perf_counter(), time.process_time()
-        times = await ways[kind](name, count)
+        times = await way(name, count)
         wall, cpu = time.perf_counter() - wall, time.process_time() - cpu
         times.sort()
         p50, p99 = (times[len(times) // 2], times[len(times) * 99 // 100]) if times else (0.0, 0.0)
@@ -128,10 +168,10 @@ class Requests(LineOnlyReceiver):
 
     def lineReceived(self, line: bytes) -> None:
         """Measures."""
-        work = Deferred.fromCoroutine(self._appends.measure(**json.loads(line)))
+        work = Deferred.fromCoroutine(self._appends.answer(**json.loads(line)))
         work.addCallbacks(self._answer, self._broken)
 
-    def _answer(self, figures: dict[str, float]) -> None:
+    def _answer(self, figures: dict[str, Any]) -> None:
         self.sendLine(json.dumps(figures).encode())
 
     def _broken(self, failure: Failure) -> None:
