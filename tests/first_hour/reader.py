@@ -52,6 +52,10 @@ class Server:
                     status = self.end(signal.SIGKILL)
                     raise Unexpected(f"ended with status {status}: {self.command}\n{self.output}")
 
+    def send(self, number: int) -> None:
+        """Send a signal that is not to end it."""
+        self._process.send_signal(number)
+
     def end(self, number: int = signal.SIGTERM) -> int:
         """Send a signal and wait for the end; return the status, negative for a signal."""
         if self._process.poll() is None:

@@ -6,6 +6,14 @@ import attrs
 
 _BOOKIE = "twistd -n --pidfile= bookie --data data --allowLoopback=true --listeningInterface=127.0.0.1 --bookiePort=0"
 
+_TAKEN = (
+    "python -c 'import socket, subprocess, sys; s = socket.socket(); s.bind((\"127.0.0.1\", 0)); s.listen(); "
+    "sys.exit(subprocess.call([*sys.argv[1:], \"--bookiePort=%d\" % s.getsockname()[1]]))' "
+)
+"""Runs a bookie on a port that another process has."""
+
+_JAVA_COOKIE = '4\nbookieHost: "127.0.0.1:3181"\njournalDir: "data/journal"\nledgerDirs: "1\\tdata/ledgers"\n'
+
 
 @attrs.frozen
 class Refusal:
@@ -13,6 +21,7 @@ class Refusal:
 
     :ivar says: what its output has to contain.
     :ivar files: what is in its directory before.
+    :ivar locked: whether it got as far as making directories and locking them, which stay.
     """
 
     name: str
@@ -20,6 +29,7 @@ class Refusal:
     says: str
     status: int = 1
     files: Mapping[str, str] = attrs.field(factory=dict)
+    locked: bool = False
 
 
 def _key(key: str, value: str, says: str) -> Refusal:
@@ -33,6 +43,18 @@ REFUSALS = (
     _key("bookiePort", "99999", "bookiePort"),
     _key("flushInterval", "many", "flushInterval"),
     _key("metadataServiceUri", "nothing://x", "nothing://x"),
+    _key("authorizedRoles", "admin", "authorizedRoles"),
+    _key("clientAuthProviderFactoryClass", "org.example.Auth", "clientAuthProviderFactoryClass"),
+    Refusal("a loopback address", _BOOKIE.replace("--allowLoopback=true", ""), "allowLoopback=true"),
+    Refusal("a port that is taken", _TAKEN + _BOOKIE, "Address already in use", locked=True),
+    Refusal(
+        "directories of a Java bookie", f"{_BOOKIE} --bookieId=127.0.0.1:3181", "rebuildIndex=true", locked=True,
+        files={f"data/{kind}/current/VERSION": _JAVA_COOKIE for kind in ("journal", "ledgers")},
+    ),
+    Refusal(
+        "a client of a store that is not there",
+        "BK_metadataServiceUri=sqlite:///typo.db bookkeeper-twisted shell listledgers", "typo.db does not exist", 255,
+    ),
     Refusal("a file that is not there", f"{_BOOKIE} --conf none.conf", "none.conf: No such file or directory"),
     Refusal(
         "a key that is set twice", f"{_BOOKIE} --conf twice.conf", "bookiePort",

@@ -127,6 +127,16 @@ def process_1(place: Place) -> str:
     return "killed and started again"
 
 
+def hangup(place: Place) -> str:
+    """Send SIGHUP to a bookie, which goes on."""
+    server = place.reader.serve(f"twistd -n --pidfile= bookie --data hangup {_LOCAL} --bookieId=h --bookiePort=0")
+    server.send(signal.SIGHUP)
+    uri = "sqlite:///hangup/ledgers/metadata.db"
+    place.reader.run(f"BK_metadataServiceUri={uri} bookkeeper-twisted shell simpletest -e 1 -w 1 -a 1 -n 10")
+    place.reader.leave()
+    return "still serves"
+
+
 def java_files(place: Place) -> str:
     """Start with the files that Java's BookKeeper and Pulsar ship, metadata and addresses apart."""
     lines = []
@@ -153,6 +163,7 @@ def _refused(place: Place, refusal: Refusal) -> str:
     directory = place.base / "refusals" / refusal.name.replace(" ", "-")
     directory.mkdir(parents=True)
     for name, text in refusal.files.items():
+        (directory / name).parent.mkdir(parents=True, exist_ok=True)
         (directory / name).write_text(text)
     before = sorted(directory.rglob("*"))
     done = subprocess.run(
@@ -164,6 +175,8 @@ def _refused(place: Place, refusal: Refusal) -> str:
     if "Traceback" in done.stdout:
         return f"{refusal.name}: a traceback\n{done.stdout}"
     left = sorted(set(directory.rglob("*")) - set(before))
+    if refusal.locked:
+        left = [path for path in left if path.is_file() and path.name != "LOCK"]
     return f"{refusal.name}: left behind {left}" if left else ""
 
 
@@ -192,6 +205,7 @@ STEPS: Mapping[str, Step] = {
     "README programs": readme,
     "docs/testing": testing,
     "process 1, SIGKILL, rerun": process_1,
+    "SIGHUP": hangup,
     "Java's shipped files": java_files,
     "refusals": refusals,
     "its tests with the wheel": tests_of_the_distribution,
