@@ -291,6 +291,11 @@ class BookieConfig(MetadataConfig):
     http_server_enabled: bool = setting("httpServerEnabled", False, BOOLEAN, "serve /metrics and /heartbeat")
     http_server_host: str = setting("httpServerHost", "0.0.0.0", TEXT, "address the HTTP server listens on")
     http_server_port: int = setting("httpServerPort", 8080, _PORT, "HTTP port; 0 lets the system choose one")
+    http_server_endpoint: str = setting(
+        "httpServerEndpoint", "", TEXT,
+        "endpoint string of Twisted in the place of host and port, as unix:/run/bookie.sock",
+        java="none",
+    )  # fmt: skip
 
     def _default_metadata_uri(self) -> str:
         if self.zk_servers:

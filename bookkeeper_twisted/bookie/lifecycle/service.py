@@ -7,8 +7,14 @@ from typing import Any
 
 from twisted.application.service import Service
 from twisted.internet.defer import CancelledError, Deferred
-from twisted.internet.endpoints import TCP4ServerEndpoint
-from twisted.internet.interfaces import IAddress, IListeningPort, ILoggingContext, IProtocolFactory
+from twisted.internet.endpoints import TCP4ServerEndpoint, serverFromString
+from twisted.internet.interfaces import (
+    IAddress,
+    IListeningPort,
+    ILoggingContext,
+    IProtocolFactory,
+    IStreamServerEndpoint,
+)
 from twisted.internet.protocol import ServerFactory
 from twisted.logger import Logger
 from twisted.python.failure import Failure
@@ -16,7 +22,7 @@ from twisted.python.randbytes import secureRandom
 from zope.interface import implementer
 
 from ...config.bookie import BookieConfig
-from ...errors import MASK, NoWritableDirectoryError
+from ...errors import MASK, ConfigError, NoWritableDirectoryError
 from ...instruments import Instruments
 from ...metadata.interfaces import ILedgerManager, IMetadataDriver, IRegistration, IUnderreplication
 from ...metrics import StorageMetrics, directory_labels
@@ -101,6 +107,7 @@ class BookieService(Service):
         self._paths = store_paths(config)
         self._local_host = local_host
         self._make_site = make_site
+        self._http_endpoint = _http_endpoint(reactor, config)
         self._report = on_failure
         self._make_index = make_index
         self._random_bytes = random_bytes
@@ -292,13 +299,11 @@ class BookieService(Service):
         self._then_undo(lambda: _stop_listening(listening))
 
     async def _serve_http(self) -> None:
-        config = self._config
-        if not config.http_server_enabled or self._make_site is None:
+        if not self._config.http_server_enabled or self._make_site is None:
             return
         site = self._make_site(self.admin)
-        endpoint = TCP4ServerEndpoint(self._reactor, config.http_server_port, interface=config.http_server_host)
-        listening = await endpoint.listen(site)
-        self.http_port = listening.getHost().port
+        listening = await self._http_endpoint.listen(site)
+        self.http_port = getattr(listening.getHost(), "port", 0)  # a socket of the file system has none
         self._then_undo(lambda: _stop_listening(listening))
 
     async def _register(self) -> None:
@@ -347,6 +352,19 @@ class BookieService(Service):
 
 def _currents(paths: Iterable[str]) -> list[str]:
     return [current(path) for path in paths]
+
+
+def _http_endpoint(reactor: Any, config: BookieConfig) -> IStreamServerEndpoint:
+    """:raises ConfigError: the endpoint string makes no sense."""
+    text = config.http_server_endpoint
+    if not text:
+        return TCP4ServerEndpoint(reactor, config.http_server_port, interface=config.http_server_host)
+    try:
+        endpoint: IStreamServerEndpoint = serverFromString(reactor, text)
+    except (ValueError, TypeError, OSError) as error:
+        origin = config.origin("http_server_endpoint")
+        raise ConfigError(f"httpServerEndpoint = {text!r}, {origin}: {error}") from None
+    return endpoint
 
 
 def _end_of(running: "Deferred[None]") -> "Deferred[None]":

@@ -250,6 +250,22 @@ class StartTests(StepTestCase):
         port, _, _, interface = self.world.reactor.tcpServers[1]
         self.assertEqual((port, interface), (8000, "127.0.0.1"))
 
+    def test_http_endpoint(self) -> None:
+        """An endpoint string takes the place of host and port."""
+        self.start(http_server_enabled=True, http_server_endpoint="tcp:8001:interface=127.0.0.1")
+        port, _, _, interface = self.world.reactor.tcpServers[1]
+        self.assertEqual((port, interface), (8001, "127.0.0.1"))
+
+    def test_http_socket(self) -> None:
+        """A socket in the file system has no port."""
+        service, _ = self.start(http_server_enabled=True, http_server_endpoint="unix:http.sock:lockfile=0")
+        self.assertEqual((self.world.reactor.unixServers[0][0], service.http_port), ("http.sock", 0))
+
+    def test_no_endpoint(self) -> None:
+        """A string that is no endpoint is refused before anything is opened."""
+        error = self.assertRaises(ConfigError, self.world.service, http_server_endpoint="carrier:pigeon")
+        self.assertIn("httpServerEndpoint = 'carrier:pigeon'", str(error))
+
     def test_forced_read_only(self) -> None:
         """``forceReadOnlyBookie`` registers as read-only."""
         service, _ = self.start(force_read_only_bookie=True)
