@@ -12,10 +12,10 @@ from .test_bookie_crash import rotation, second_start
 class FailedSyncTests(SynchronousTestCase):
     """After a failed sync pages count as clean that never reached the disk (S10)."""
 
-    def _survives(self, suffix: str, least: int) -> None:
+    def _survives(self, suffix: str, least: int, name: str = "sync") -> None:
         intact = SimDisk()
         workload(rotation, Parts())(intact, [])
-        syncs = [op.number for op in intact.operations if op.name == "sync" and op.path.endswith(suffix)]
+        syncs = [op.number for op in intact.operations if op.name == name and op.path.endswith(suffix)]
         self.assertGreaterEqual(len(syncs), least)
         for number in syncs:
             self._survives_failure(number)
@@ -35,3 +35,7 @@ class FailedSyncTests(SynchronousTestCase):
     def test_journal_files(self) -> None:
         """Of a group of records: what the start reads again is vouched for only once it is durable (S1-S5)."""
         self._survives(".txn", 10)
+
+    def test_names(self) -> None:
+        """Of the name of a journal file: no mark begins to refer to a file that the power cut may take (S7)."""
+        self._survives("/journal0/current", 5, "sync_directory")

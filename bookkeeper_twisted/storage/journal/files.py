@@ -146,6 +146,12 @@ class JournalFiles:
             self._fs.sync_directory(self._directory)
             self._spares.extend(freed)
 
+    def drop(self, file_id: int) -> None:
+        """Removes a file that never held a group; its id is not used again."""
+        self._fs.unlink(self.path(file_id))
+        self._fs.sync_directory(self._directory)
+        self.ids.remove(file_id)
+
     def close(self) -> None:
         """Closes what was prepared; it is found again as a spare."""
         for blank in (*self._ready, self._filling):

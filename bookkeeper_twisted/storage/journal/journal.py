@@ -76,9 +76,18 @@ class Journal:
         except Exception as error:
             self._failure = error
             raise
+        if replay.unused is not None:
+            self._drop(replay.unused)
         self.cuts = replay.cuts
         self.position = self.durable = replay.end
         self._replayed = True
+
+    def _drop(self, file_id: int) -> None:
+        try:
+            self._files.drop(file_id)
+        except Exception as error:
+            self._failure = error
+            raise
 
     def write_group(self, records: Sequence[bytes], sync: bool = True) -> JournalPosition:
         self._check()

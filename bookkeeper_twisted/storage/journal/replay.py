@@ -9,6 +9,9 @@ by a group that says "the file ends here", synced before anything new is written
 What was read may exist in memory only: the process before may have ended because a sync failed, and after
 that the kernel calls pages clean that never reached the disk.  The groups that nothing says were durable
 are therefore written and synced once more, before that last group declares them durable.
+
+The same holds for names.  A newest file without any group may have its name in memory only: the sync of the directory
+failed, and the process ended.  Nothing refers to such a file, and nothing may begin to, so it is left out.
 """
 
 import posixpath
@@ -36,6 +39,7 @@ class JournalReplay:
 
     :ivar end: where the journal ends; valid once :meth:`records` is exhausted.
     :ivar cuts: torn tails that were cut off.
+    :ivar unused: the newest file, if it never held a group and the mark is not in it; to be removed.
     """
 
     def __init__(self, fs: IFileSystem, directory: str, file_ids: Sequence[int], alignment: int) -> None:
@@ -45,6 +49,7 @@ class JournalReplay:
         """
         self.end = JournalPosition()
         self.cuts: list[Cut] = []
+        self.unused: int | None = None
         self._fs = fs
         self._directory = directory
         self._ids = file_ids
@@ -59,6 +64,8 @@ class JournalReplay:
         ids = [file_id for file_id in self._ids if file_id >= mark.file_id]
         if mark.file_id > 0 and (not ids or ids[0] != mark.file_id):
             raise JournalDamageError(f"{self._path(mark.file_id)} is missing: the mark is in it, at {mark.offset}")
+        if ids and ids[-1] > mark.file_id and self._is_empty(ids[-1]):
+            self.unused = ids.pop()
         for index, file_id in enumerate(ids):
             start = mark.offset if file_id == mark.file_id else 0
             file = self._fs.open(self._path(file_id))
@@ -71,6 +78,14 @@ class JournalReplay:
                 self._judge(file, reader, ids[index + 1 :])
             finally:
                 file.close()
+
+    def _is_empty(self, file_id: int) -> bool:
+        file = self._fs.open(self._path(file_id))
+        try:
+            reader = JournalReader(file, file_id)
+            return reader.mark is not None and reader.first_durable() is None and not reader.tail().torn
+        finally:
+            file.close()
 
     def _check_predecessor(self, reader: JournalReader, ids: Sequence[int]) -> None:
         """The first group of a file names the file in which the journal ended when it was written."""
