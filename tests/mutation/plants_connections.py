@@ -1,0 +1,86 @@
+"""Plants in transports, in the authentication of connections, and in the administration of a bookie."""
+
+from .plant import Plant
+
+_GATE, _HANDSHAKE = "bookie/requests/authentication.py", "protocol/client/authentication.py"
+_GATED, _SHAKEN = ["tests.bookie.requests.test_authentication"], ["tests.client.connections.test_authentication"]
+_TRANSPORT, _SENT = "protocol/direct_transport.py", ["tests.protocol.test_direct_transport"]
+_ADMIN, _ASKED = "bookie/lifecycle/admin.py", ["tests.bookie.lifecycle.test_admin"]
+
+PLANTS = (
+    Plant(
+        "requests pass before their peer is authenticated",
+        _GATE,
+        "        if self._making is None and self._exchange.complete:\n",
+        "        if True:\n",
+        _GATED,
+    ),
+    Plant("a peer is read while its token is made", _GATE, "        self._connection.hold(True)\n", "", _GATED),
+    Plant("a token that was made late is not sent", _GATE, "        self._connection.flush()\n", "", _GATED),
+    Plant(
+        "a token is made for a peer that left",
+        _GATE,
+        "            self._making.cancel()\n",
+        "            pass\n",
+        _GATED,
+    ),
+    Plant("any plugin will do", _GATE, "        if request.plugin != self._plugin:\n", "        if False:\n", _GATED),
+    Plant(
+        "a client waits for more from a bookie that asks for nothing",
+        _HANDSHAKE,
+        "        elif response.plugin == AUTH_DISABLED_PLUGIN:",
+        "        elif False:",
+        _SHAKEN,
+    ),
+    Plant(
+        "a time limit outlives the exchange",
+        _HANDSHAKE,
+        "                timer.cancel()\n",
+        "                pass\n",
+        _SHAKEN,
+    ),
+    Plant(
+        "an authenticated connection is not told of its loss",
+        _HANDSHAKE,
+        "            self._connection.connectionLost(reason)\n",
+        "            pass\n",
+        _SHAKEN,
+    ),
+    Plant("a write overtakes what is queued", _TRANSPORT, "        if not self._queued and (", "        if (", _SENT),
+    Plant(
+        "a half-closed connection takes writes",
+        _TRANSPORT,
+        " or self._aborted or self._writeDisconnected:",
+        " or self._aborted:",
+        _SENT,
+    ),
+    Plant(
+        "an aborted connection takes writes",
+        _TRANSPORT,
+        " or self._aborted or self._writeDisconnected:",
+        " or self._writeDisconnected:",
+        _SENT,
+    ),
+    Plant(
+        "a lost connection keeps its queue",
+        _TRANSPORT,
+        "        self._pieces.clear()\n        self._queued = 0\n",
+        "",
+        _SENT,
+    ),
+    Plant(
+        "a pull producer is asked from inside its write",
+        _TRANSPORT,
+        " and (self.producer is None or self.streamingProducer)",
+        "",
+        _SENT,
+    ),
+    Plant(
+        "a read-only setting made before the start is lost",
+        _ADMIN,
+        "        registration.set_read_only(ADMINISTRATOR, self._read_only)\n",
+        "",
+        _ASKED,
+    ),
+    Plant("disks are measured after the stop", _ADMIN, " or self._phase is not Phase.SERVING", "", _ASKED),
+)
