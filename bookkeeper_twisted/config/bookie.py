@@ -196,6 +196,15 @@ class BookieConfig(MetadataConfig):
         "minUsableSizeForEntryLogCreation", derived(lambda self: self.log_size_limit), integer(0),
         "free space a new entry log needs", unit="bytes", default_text="as logSizeLimit",
     )  # fmt: skip
+    min_usable_size_for_high_priority_writes: int = setting(
+        "minUsableSizeForHighPriorityWrites", derived(lambda self: self.min_usable_size_for_entry_log_creation),
+        integer(0), "free space up to which a read-only bookie takes recovery adds", unit="bytes",
+        default_text="as minUsableSizeForEntryLogCreation",
+    )  # fmt: skip
+    read_only_mode_on_any_disk_full_enabled: bool = setting(
+        "readOnlyModeOnAnyDiskFullEnabled", True, BOOLEAN,
+        "go read-only when one disk is full; false: when all are, or a checkpoint finds no space",
+    )  # fmt: skip
     read_only_mode_enabled: bool = setting(
         "readOnlyModeEnabled", True, BOOLEAN, "go read-only when disks are full; false: stop"
     )

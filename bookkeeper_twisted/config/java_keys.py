@@ -58,11 +58,11 @@ UNUSED_KEYS = frozenset(
     limitStatsLogging localConsistencyCheckOnStartup lostBookieRecoveryDelay
     maximumNumberOfActiveEntryLogs
     maxOperationNumbersInSingleRocksdbWriteBatch
-    minUsableSizeForHighPriorityWrites minUsableSizeForIndexFileCreation
+    minUsableSizeForIndexFileCreation
     networkTopologyScriptFileName numAddWorkerThreads numHighPriorityWorkerThreads numJournalCallbackThreads
     numLongPollWorkerThreads numOfMemtableFlushThreads openFileLimit openLedgerRereplicationGracePeriod
     pageLimit pageSize persistBookieStatusEnabled readBufferSizeBytes
-    readOnlyModeOnAnyDiskFullEnabled readWorkerThreadsThrottlingEnabled registrationManagerClass
+    readWorkerThreadsThrottlingEnabled registrationManagerClass
     reorderReadSequenceEnabled reppDnsResolverClass rereplicationEntryBatchSize rwRereplicateBackoffMs
     sanityCheckMetricsEnabled serverNumIOThreads serverSockKeepalive serverSockLinger serverWriteBufferHighWaterMark
     serverWriteBufferLowWaterMark skipListArenaChunkSize skipListArenaMaxAllocSize skipListSizeLimit

@@ -19,33 +19,53 @@ class DiskThresholds:
     :ivar low: a full disk is usable again when it is used less than this.
     :ivar warn: from here on the log warns.
     :ivar reserve: free bytes that let adds of high priority go on.
+    :ivar any_full: one full disk is enough to call the disks full; else all of them have to be.
     """
 
     full: float = 0.95
     low: float = 0.95
     warn: float = 0.90
     reserve: int = 1 << 30
+    any_full: bool = True
+
+
+@attrs.frozen
+class DiskState:
+    """What one check of the disks found.
+
+    :ivar full, almost_full: of the ledger directories' disks.
+    :ivar has_reserve: whether each of them still has the reserve.
+    :ivar unusable: ledger directories that are gone or cannot be read, each with what is wrong.
+    :ivar lost_journals: the same of journal directories: what is written there reaches no file that a start finds.
+    """
+
+    full: bool = False
+    almost_full: bool = False
+    has_reserve: bool = True
+    unusable: tuple[str, ...] = ()
+    lost_journals: tuple[str, ...] = ()
 
 
 class DiskMonitor:
     """Looks at the disks now and then.
 
-    :param on_change: called after each check with whether any disk is full, whether any is almost full, and whether
-        each still has the reserve.
+    :param directories: of the ledgers; ``journals`` those of the journals.
+    :param on_check: called after each check with what it found.
     """
 
     _log = Logger()
 
     def __init__(
         self, fs: IFileSystem, directories: Sequence[str], executor: IStorageExecutor, clock: IReactorTime,
-        thresholds: DiskThresholds, on_change: Callable[[bool, bool, bool], None],
+        thresholds: DiskThresholds, on_check: Callable[[DiskState], None], journals: Sequence[str] = (),
     ) -> None:  # fmt: skip
         self._fs = fs
         self._directories = directories
         self._executor = executor
         self._thresholds = thresholds
-        self._on_change = on_change
-        self._full = False
+        self._on_check = on_check
+        self._journals = journals
+        self._full = [False] * len(directories)
         self._said: dict[str, str] = {}
         self._timer = LoopingCall(self._check_logged)
         self._timer.clock = clock
@@ -87,16 +107,49 @@ class DiskMonitor:
 
     async def check(self) -> None:
         """Looks once; what was full has to get well below the threshold to be usable again."""
-        usage = await self.usage()
-        used = max(1 - free / total if total else 1.0 for total, free in usage)
-        limit = self._thresholds.low if self._full else self._thresholds.full
-        self._full = used > limit
+        wrong, lost, usage = await self._executor.submit("read", self._survey)
         self._said.pop("the check of the disks", None)
-        for directory, (total, free) in zip(self._directories, usage, strict=True):
-            self._say(directory, total, free)
-        has_reserve = min(free for _, free in usage) > self._thresholds.reserve
-        self._on_change(self._full, used > self._thresholds.warn, has_reserve)
+        for number, (directory, (total, free)) in enumerate(zip(self._directories, usage, strict=True)):
+            used = 1 - free / total if total else 1.0
+            limit = self._thresholds.low if self._full[number] else self._thresholds.full
+            self._full[number] = used > limit
+            if not wrong[number]:
+                self._say(directory, total, free)
+        for directory, text in zip((*self._directories, *self._journals), (*wrong, *lost), strict=True):
+            if self._is_new(f"{directory} is usable", text) and text:
+                self._log.critical("{directory} cannot be used: {text}", directory=directory, text=text)
+        almost_full = any((1 - free / total if total else 1.0) > self._thresholds.warn for total, free in usage)
+        self._on_check(
+            DiskState(
+                any(self._full) if self._thresholds.any_full else all(self._full),
+                almost_full,
+                all(free > self._thresholds.reserve for _, free in usage) and not any(wrong),
+                tuple(f"{d}: {text}" for d, text in zip(self._directories, wrong, strict=True) if text),
+                tuple(f"{d}: {text}" for d, text in zip(self._journals, lost, strict=True) if text),
+            )
+        )
 
+    def _survey(self) -> tuple[list[str], list[str], list[tuple[int, int]]]:
+        """What is wrong with each ledger and each journal directory, and the space of the former; read lane."""
+        wrong, usage = [], []
+        for directory in self._directories:
+            text = self._what_is_wrong(directory)
+            space = (1, 1)
+            if not text:
+                try:
+                    space = self._fs.usage(directory)
+                except OSError as error:
+                    text = str(error)
+            wrong.append(text)
+            usage.append(space)
+        return wrong, [self._what_is_wrong(directory) for directory in self._journals], usage
+
+    def _what_is_wrong(self, directory: str) -> str:
+        """Empty if the directory is there: every one of ours has files, an empty mount point has none."""
+        try:
+            return "" if self._fs.list(directory) else "it is empty: was its disk unmounted?"
+        except OSError as error:
+            return str(error)
 
     def _say(self, directory: str, total: int, free: int) -> None:
         used = 1 - free / total if total else 1.0

@@ -22,7 +22,7 @@ from twisted.python.randbytes import secureRandom
 from zope.interface import implementer
 
 from ...config.bookie import BookieConfig
-from ...errors import MASK, ConfigError, NoWritableDirectoryError
+from ...errors import MASK, ConfigError, NoWritableDirectoryError, StorageFailedError
 from ...instruments import Instruments
 from ...metadata.interfaces import ILedgerManager, IMetadataDriver, IRegistration, IUnderreplication
 from ...metrics import StorageMetrics, directory_labels
@@ -39,7 +39,7 @@ from ..interfaces import IStorageExecutor
 from ..maintenance.ledger_collector import Cluster
 from ..maintenance.maintenance import Maintenance
 from .admin import BookieAdmin
-from .disk_monitor import DiskMonitor, DiskThresholds
+from .disk_monitor import DiskMonitor, DiskState, DiskThresholds
 from .identity import CookieCheck, bookie_id, expected_cookie, listening_address, service_info
 from .registration import BookieRegistration
 from .settings import engine_options, journal_settings, maintenance_options, storage_settings, store_paths
@@ -265,10 +265,13 @@ class BookieService(Service):
         config = self._config
         thresholds = DiskThresholds(
             config.disk_usage_threshold, config.disk_usage_lwm_threshold, config.disk_usage_warn_threshold,
-            config.min_usable_size_for_entry_log_creation,
+            config.min_usable_size_for_high_priority_writes, config.read_only_mode_on_any_disk_full_enabled,
         )  # fmt: skip
         directories = _currents(self._paths.ledgers)
-        self._disks = DiskMonitor(self._fs, directories, self._executor, self._reactor, thresholds, self._disks_seen)
+        self._disks = DiskMonitor(
+            self._fs, directories, self._executor, self._reactor, thresholds, self._disks_seen,
+            _currents(self._paths.journals),
+        )  # fmt: skip
         self.engine = Engine(
             self._store.storage, self._store.journals, self._executor, self._reactor, self._disks.space,
             self._fail, self._flush_seen, self._options, self.instruments, self._labels,
@@ -331,12 +334,16 @@ class BookieService(Service):
 
     # -- what the disks say --
 
-    def _disks_seen(self, full: bool, almost_full: bool, has_reserve: bool) -> None:
+    def _disks_seen(self, disks: DiskState) -> None:
         assert self.engine is not None
-        self.engine.bookie.mode.high_priority = has_reserve
+        self.engine.bookie.mode.high_priority = disks.has_reserve
+        if disks.lost_journals:  # what is acknowledged from now on would be lost (S1)
+            self._fail(Failure(StorageFailedError(f"a journal directory is lost: {disks.lost_journals[0]}")))
+            return
         if self.maintenance is not None:
-            self.maintenance.collector.disk_changed(almost_full, full)
-        self._set_read_only("a disk is full", full)
+            self.maintenance.collector.disk_changed(disks.almost_full, disks.full)
+        self._set_read_only("a disk is full", disks.full)
+        self._set_read_only("a ledger directory cannot be used", bool(disks.unusable))
 
     def _flush_seen(self, disk_full: bool) -> None:
         self._set_read_only("a checkpoint found no space", disk_full)

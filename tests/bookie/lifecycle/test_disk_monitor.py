@@ -5,7 +5,7 @@ from twisted.internet.task import Clock
 from twisted.logger import capturedLogs, formatEvent
 from twisted.trial.unittest import SynchronousTestCase
 
-from bookkeeper_twisted.bookie.lifecycle.disk_monitor import DiskMonitor, DiskThresholds
+from bookkeeper_twisted.bookie.lifecycle.disk_monitor import DiskMonitor, DiskState, DiskThresholds
 from bookkeeper_twisted.testing.disk.sim_disk import SimDisk
 from bookkeeper_twisted.testing.executor import StepExecutor
 
@@ -16,12 +16,16 @@ class _Disks(SimDisk):
     def __init__(self, **usage: tuple[int, int] | None) -> None:
         super().__init__()
         self.by_path = usage
+        self.names: dict[str, list[str]] = {}
 
     def usage(self, path: str) -> tuple[int, int]:
         found = self.by_path[path]
         if found is None:
             raise OSError(5, "Input/output error")
         return found
+
+    def list(self, path: str) -> list[str]:
+        return self.names.get(path, ["VERSION"])
 
 
 class MonitorTests(SynchronousTestCase):
@@ -30,16 +34,16 @@ class MonitorTests(SynchronousTestCase):
     def setUp(self) -> None:
         self.disks = _Disks(a=(100, 50), b=(1000, 700))
         self.clock, self.executor = Clock(), StepExecutor()
-        self.told: list[tuple[bool, bool, bool]] = []
+        self.told: list[DiskState] = []
         thresholds = DiskThresholds(full=0.95, low=0.80, warn=0.90, reserve=4)
         self.monitor = DiskMonitor(
-            self.disks, ["a", "b"], self.executor, self.clock, thresholds, lambda *told: self.told.append(told)
+            self.disks, ["a", "b"], self.executor, self.clock, thresholds, self.told.append, ["j"]
         )
 
     def stop(self) -> None:
         self.successResultOf(Deferred.fromCoroutine(self.monitor.stop()))
 
-    def check(self, free: int) -> tuple[bool, bool, bool]:
+    def check(self, free: int) -> DiskState:
         """What is told when a disk of 100 has so much free."""
         self.disks.by_path["a"] = (100, free)
         self.clock.advance(10)
@@ -50,23 +54,34 @@ class MonitorTests(SynchronousTestCase):
         """A disk is full above one threshold, and usable again below a lower one."""
         self.monitor.start(10)
         self.addCleanup(self.stop)
-        full = [self.check(free)[0] for free in (50, 6, 4, 6, 19, 21, 6)]
+        full = [self.check(free).full for free in (50, 6, 4, 6, 19, 21, 6)]
         self.assertEqual(full, [False, False, True, True, True, False, False])
 
     def test_almost_full(self) -> None:
         """A disk is almost full above the threshold for warnings."""
         self.monitor.start(10)
         self.addCleanup(self.stop)
-        self.assertEqual([self.check(free)[1] for free in (11, 9, 4)], [False, True, True])
+        self.assertEqual([self.check(free).almost_full for free in (11, 9, 4)], [False, True, True])
 
     def test_reserve(self) -> None:
         """High priority goes on as long as there is a reserve."""
         self.monitor.start(10)
         self.addCleanup(self.stop)
-        self.assertEqual([self.check(free) for free in (5, 4)], [(False, True, True), (True, True, False)])
+        self.assertEqual([self.check(free).has_reserve for free in (5, 4)], [True, False])
+
+    def test_all_full(self) -> None:
+        """With the rule for all disks, one full disk does not count."""
+        thresholds = DiskThresholds(full=0.95, low=0.80, any_full=False)
+        self.monitor = DiskMonitor(self.disks, ["a", "b"], self.executor, self.clock, thresholds, self.told.append)
+        self.monitor.start(10)
+        self.addCleanup(self.stop)
+        self.assertFalse(self.check(1).full)
+        self.disks.by_path["b"] = (1000, 1)
+        self.assertTrue(self.check(1).full)
+        self.assertFalse(self.check(50).full)
 
     def test_unreadable(self) -> None:
-        """A disk that cannot be asked is logged once, in one line, and asked again."""
+        """A directory that cannot be read is logged once and makes adds of all kinds impossible until it can be."""
         self.monitor.start(10)
         self.addCleanup(self.stop)
         self.disks.by_path["a"] = None
@@ -75,10 +90,20 @@ class MonitorTests(SynchronousTestCase):
                 self.clock.advance(10)
                 self.executor.drain()
         self.assertEqual(
-            [formatEvent(event) for event in events],
-            ["the check of the disks failed: [Errno 5] Input/output error"],
+            [formatEvent(event) for event in events], ["a cannot be used: [Errno 5] Input/output error"]
         )
-        self.assertEqual(self.check(50), (False, False, True))
+        self.assertEqual(self.told[-1].unusable, ("a: [Errno 5] Input/output error",))
+        self.assertEqual((self.told[-1].has_reserve, self.told[-1].full), (False, False))
+        self.assertEqual(self.check(50), DiskState())
+
+    def test_vanished(self) -> None:
+        """A directory without any file is a mount point whose disk is gone, of ledgers or of a journal."""
+        self.monitor.start(10)
+        self.addCleanup(self.stop)
+        self.disks.names = {"b": [], "j": []}
+        state = self.check(50)
+        self.assertEqual(state.unusable, ("b: it is empty: was its disk unmounted?",))
+        self.assertEqual(state.lost_journals, ("j: it is empty: was its disk unmounted?",))
 
     def test_logged_once(self) -> None:
         """Each state of a directory is logged once, with its path: almost full, full, space again."""
