@@ -63,7 +63,7 @@ class Lockstep:
 
     def __init__(self, client: BookKeeper, bookie_id: str, count: int) -> None:
         self._bookie_id = bookie_id
-        self._asking = [(client.bookie_client.open_flow(), entry_of(client, i)) for i in range(count)]
+        self._asking = [(client._bookie_client.open_flow(), entry_of(client, i)) for i in range(count)]
         self._running = 0
         self._end: Deferred[None] = Deferred()
 
@@ -145,7 +145,7 @@ async def memory_rows(reactor: Any, bookie_id: str, scale: float) -> list[Row]:
         await Lockstep(client, bookie_id, 1).run(1)
         gc.collect()
         tracemalloc.start()
-        flows = [client.bookie_client.open_flow() for _ in range(count)]
+        flows = [client._bookie_client.open_flow() for _ in range(count)]
         adds = entry_of(client, 1 << 40)
         for flow in flows:
             answered: Deferred[None] = Deferred()

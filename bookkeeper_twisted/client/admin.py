@@ -73,7 +73,7 @@ class BookKeeperAdmin:
         driver: IMetadataDriver = client.metadata
         self._registration = cast(IRegistration, driver.registration)
         self._ledgers = cast(ILedgerManager, driver.ledgers)
-        self._bookie_client: IBookieClient = client.bookie_client
+        self._bookie_client: IBookieClient = client._bookie_client
 
     @classmethod
     def connect(cls, reactor: Any, uri: str, config: ClientConfig | None = None) -> "Deferred[BookKeeperAdmin]":

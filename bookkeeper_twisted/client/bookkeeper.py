@@ -52,11 +52,7 @@ class BookKeeper:
     good for ends with :meth:`close`, which closes them.  Every call after that fails with
     ClientClosedError, and so do the adds and reads that are under way.
 
-    :ivar bookies: the bookies that are there.
     :ivar metadata: the open driver.
-    :ivar bookie_client: the connections.
-    :cvar _recovery_rules: what decides in recoveries.
-    :cvar _quorum_writer: what decides in writers about answers and failures of bookies.
     """
 
     _recovery_rules = RecoveryRules
@@ -74,15 +70,15 @@ class BookKeeper:
         self._clock = clock
         self.metadata = driver
         self._ledgers = cast(ILedgerManager, driver.ledgers)
-        self.bookie_client = bookie_client
+        self._bookie_client = bookie_client
         self._chance = chance
         self._config = config or ClientConfig()
         registration = cast(IRegistration, driver.registration)
         weighted = self._config.disk_weight_based_placement_enabled
         free_space = FreeSpace(clock, bookie_client, self._config) if weighted else None
-        self.bookies = BookieWatcher(registration, placement or RandomPlacement(chance), quarantine, free_space)
+        self._watcher = BookieWatcher(registration, placement or RandomPlacement(chance), quarantine, free_space)
         self._context = ClientContext(
-            clock, bookie_client, self._ledgers, self.bookies, chance, self._config,
+            clock, bookie_client, self._ledgers, self._watcher, chance, self._config,
             threads=threads or system_threads(clock),
         )  # fmt: skip
         self._closing: SharedResult[None] | None = None
@@ -176,7 +172,7 @@ class BookKeeper:
 
     async def _create(self, make: Callable[[], NewLedger]) -> OpenLedger:
         wanted = make()
-        ensemble = await choose_ensemble(wanted, self.bookies, self._config.opportunistic_striping)
+        ensemble = await choose_ensemble(wanted, self._watcher, self._config.opportunistic_striping)
         metadata = wanted.metadata(ensemble, self._chance.getrandbits(_TOKEN_BITS))
         ledger_id, stored = await store_ledger(wanted, self._ledgers, metadata)
         return OpenLedger(
@@ -249,9 +245,9 @@ class BookKeeper:
         return self._closing.wait()
 
     async def _close(self) -> None:
-        self.bookies.stop()
+        self._watcher.stop()
         try:
-            await self.bookie_client.close()
+            await self._bookie_client.close()
         finally:
             await self.metadata.close()
 
@@ -263,7 +259,7 @@ class BookKeeper:
 
     def __repr__(self) -> str:
         state = "open" if self._closing is None else "closed"
-        return f"<BookKeeper {state}, {len(self.bookies.writable)} writable bookies>"
+        return f"<BookKeeper {state}, {len(self._watcher.writable)} writable bookies>"
 
 
 def _new_ledger(*, password: bytes, digest_type: DigestType | str, **wanted: Any) -> NewLedger:

@@ -29,7 +29,7 @@ async def open_reader(
         except Exception:
             await reader.close()
             raise
-        reader.follow()
+        reader._follow()
     return reader
 
 

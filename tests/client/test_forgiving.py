@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from bookkeeper_twisted.errors import IncorrectParameterError
+from bookkeeper_twisted.errors import IncorrectParameterError, LedgerFencedError
 from bookkeeper_twisted.model import DigestType, digest_type_of
 
 from .cluster_case import ClusterCase
@@ -44,6 +44,18 @@ class ReprTests(ClusterCase):
         self.assertEqual(repr(self.bk), "<BookKeeper open, 4 writable bookies>")
         self.do(self.bk.close())
         self.assertTrue(repr(self.bk).startswith("<BookKeeper closed"))
+
+    def test_writer(self) -> None:
+        """A writer says which ledger it writes, its state and how far it came; never the password."""
+        ledger = self.do(self.bk.create_ledger(password=b"secret"))
+        self.do(ledger.append(b"a"))
+        self.assertEqual(repr(ledger), "<LedgerWriter ledger 0 open, LAC 0>")
+        self.do(ledger.close())
+        self.assertEqual(repr(ledger), "<LedgerWriter ledger 0 closed, LAC 0>")
+        fenced = self.do(self.bk.create_ledger_adv(7))
+        self.do(self.bk.open_ledger(7))
+        self.error(fenced.write(0, b"x"), LedgerFencedError)
+        self.assertEqual(repr(fenced), "<AdvLedgerWriter ledger 7 failed, LAC -1>")
 
     def test_reader(self) -> None:
         """A reader says which ledger it reads, its state and how far it came."""

@@ -17,9 +17,6 @@ from .suite import Awaitable, DoorSuite
 Body = Callable[[Any], Coroutine[Any, Any, None]]
 
 BOOKIES = 4
-INTERNAL = {"leave_mixed", "send_alone", "complete_mixed", "follow"}
-"""Not for applications."""
-
 TURN = 0.01
 TURNS = 10_000
 
@@ -72,7 +69,7 @@ class ParityTests(SynchronousTestCase):
     def _public(self, kind: type) -> dict[str, list[str]]:
         """Names of what an object can do, and of the parameters of each."""
         found = {}
-        for name in {n for n in dir(kind) if n[0] != "_"} - INTERNAL:
+        for name in {n for n in dir(kind) if n[0] != "_"}:
             value = getattr(kind, name)
             if callable(value) and not isinstance(value, type):
                 parameters = [p for p in inspect.signature(value).parameters if p != "self"]
@@ -94,6 +91,17 @@ class ParityTests(SynchronousTestCase):
                 more = [] if name == "appender" or "timeout" in parameters else ["timeout"]
                 found = [p for p in ours.get(name, ()) if p != "thread"]
                 self.assertEqual(found, parameters + more, f"{kind}.{name}")
+
+    def test_nothing_internal(self) -> None:
+        """Public objects have nothing that is not for applications."""
+        names = {kind: set(self._public(getattr(client, kind))) for kind in self.KINDS}
+        shared = {"close", "force"}
+        self.assertEqual(names["LedgerWriter"], shared | {"append", "append_many", "appender"})
+        self.assertEqual(names["AdvLedgerWriter"], shared | {"write"})
+        whole = {"close", "connect", "create_ledger", "create_ledger_adv", "open_ledger", "delete_ledger"}
+        self.assertEqual(names["BookKeeper"], whole | {"list_ledgers", "ledger_metadata"})
+        for name in names["LedgerReader"] - {"close"}:
+            self.assertRegex(name, "read|entries|batches|tail")
 
     def test_properties(self) -> None:
         """The attributes of handles are the same."""

@@ -64,7 +64,7 @@ class LedgerReader:
         """Whether the *ledger* is closed, so that nothing will ever be added to it."""
         return self._view.closed
 
-    def follow(self) -> None:
+    def _follow(self) -> None:
         """Follows the metadata from now on, until the ledger is closed or deleted, or the handle is closed."""
         self._view.follow(self._ledgers)
 

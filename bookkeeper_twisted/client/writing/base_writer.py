@@ -329,6 +329,10 @@ class BaseWriter:
         recovered = self.metadata.state is LedgerState.IN_RECOVERY
         return not recovered and not isinstance(self._failure, ClientClosedError)
 
+    def __repr__(self) -> str:
+        state = self.metadata.state.name.lower() if self._failure is None else "failed"
+        return f"<{type(self).__name__} ledger {self.ledger_id} {state}, LAC {self.last_add_confirmed}>"
+
     async def __aenter__(self) -> Self:
         return self
 
