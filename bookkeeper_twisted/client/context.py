@@ -27,12 +27,12 @@ class ClientContext:
 
     :ivar bookies: of the whole client, or the flow of one handle.
     :ivar batch_support: which bookies do not know batch reads.
-    :ivar poll_support: which do not know those that wait, which are V3's.
+    :ivar poll_support: bookies that do not know batch reads that wait, which are V3's.
     :ivar health: what was lately seen of bookies.
     :ivar budget: bytes that all writers together may have on their way.
     :ivar terms: memory of their logs.
     :ivar batchers: where what their ledgers append in a turn becomes one batch.
-    :ivar threads: those that append.
+    :ivar threads: the door to threads that append.
     """
 
     clock: IReactorTime
@@ -74,7 +74,7 @@ class ClientContext:
         return system_threads(self.clock)
 
     def with_flow(self) -> "ClientContext":
-        """The same for one handle, whose calls are a flow of their own; the handle ends it."""
+        """The same context for one handle, with a flow of its own; the handle ends the flow."""
         return attrs.evolve(self, bookies=self.bookies.open_flow())
 
     def read_order(self, schedule: Schedule) -> ReadOrder:

@@ -123,7 +123,7 @@ class Adds:
 
 
 def largest_payload(max_frame_size: int, digest_size: int) -> int:
-    """Bytes of the largest payload whose entry fits a frame of any operation."""
+    """Bytes of the largest payload that fits a frame of any operation with its entry's overhead."""
     return max_frame_size - _RESERVE - 4 - ENTRY_HEADER_SIZE - digest_size
 
 

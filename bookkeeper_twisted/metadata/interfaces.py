@@ -234,8 +234,8 @@ class IClusterAdmin(Interface):
 
     async def format() -> None:
         """Removes ledgers, cookies and marks of under-replication, and gives the cluster a new instance
-        id (``metaformat``).  Makes the cluster if there is none.  Registrations stay, and nobody
-        looks whether bookies run."""
+        id (``metaformat``).  Makes the cluster if there is none.  Registrations stay; whether
+        bookies run is not checked."""
 
     async def nuke(instance_id: str | None) -> None:
         """Removes the whole cluster (``nukeexistingcluster``).

@@ -8,5 +8,5 @@ the ordinary client in one reactor thread for each worker process (:mod:`.ledger
 one record that can be created only once (:mod:`.manifest`, :mod:`.publishing`). :mod:`.pipelines` are functions from
 DataFrame to DataFrame that check, measure and move ledgers, each with a command.
 
-Spark finds the source through the module ``pyspark_bookkeeper``, without being told.
+Spark finds the source through the module ``pyspark_bookkeeper`` by itself.
 """

@@ -18,7 +18,7 @@ PIECE_COST = 32 << 10
 """What a piece costs beside its bytes, in bytes: a round trip to its bookie."""
 
 MAX_PIECES = 2000
-"""Pieces of a partition: what a task is told stays small."""
+"""Pieces of a partition: what is sent to a task stays small."""
 
 ENTRY_OVERHEAD = 40
 

@@ -1,4 +1,4 @@
-"""The range of ledger ids in which the sink keeps its records, apart from the ledgers of everybody else."""
+"""The range of ledger ids in which the sink keeps its records, apart from all other ledgers."""
 
 import hashlib
 

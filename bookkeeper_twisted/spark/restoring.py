@@ -1,6 +1,6 @@
 """Writing ledgers of an archive under their own ids, in a task.
 
-Rows come by ledger and entry; the first of a ledger has entry -1 and tells how the ledger is to be made.  An attempt
+Rows come by ledger and entry; the first of a ledger has entry -1 and holds how the ledger is to be made.  An attempt
 that comes after one that failed finds its unfinished ledger and begins anew; one that is closed with the expected end
 is done.
 """

@@ -44,7 +44,7 @@ class Selection:
     """The ledgers that the options choose."""
 
     def __init__(self, cluster: ClusterView, options: SourceOptions) -> None:
-        # views show metadata, whose readers need no password
+        # views show metadata, which are read without a password
         self._checks_password = options.reading.view == "entries"
         self._cluster = cluster
         self._options = options
@@ -68,7 +68,7 @@ class Selection:
         return [n for n in self._cluster.ledger_ids(first) if n not in self._passed_over]
 
     def metadata(self, ledger_ids: Iterable[int]) -> dict[int, LedgerMetadata]:
-        """The metadata of those that belong to the selection.
+        """The metadata of the ledgers that belong to the selection.
 
         :raises NoSuchLedgerMetadataError: a ledger that an option names does not exist; where losses are accepted it is
             left out.
@@ -102,7 +102,7 @@ def check_password(ledger_id: int, metadata: LedgerMetadata, password: bytes) ->
 def extents(
     ledgers: Mapping[int, LedgerMetadata], addresses: Mapping[str, Address], pool: ConnectionPool
 ) -> dict[int, Extent | BookKeeperError]:
-    """How far ledgers can be read; the bookies of those that are not closed are asked.
+    """How far ledgers can be read; for ledgers that are not closed their bookies are asked.
 
     :returns: by ledger id; an error where too few bookies answered.
     """

@@ -127,7 +127,7 @@ class LedgerRecovery:
         return back.last_add_confirmed, back.length
 
     async def _length_of(self, metadata: LedgerMetadata, last: int, told: dict[int, int]) -> int:
-        """Length up to an entry.  That of another entry, heard with the LAC, would not do: it may be one
+        """Length up to an entry.  The length of another entry, read with the LAC, would not do: it may be one
         that was never acknowledged."""
         if last == INVALID_ENTRY_ID:
             return 0

@@ -104,7 +104,7 @@ class WriteBack:
 def _stretches(run: EntryRun, payloads: Sequence[bytes]) -> Iterator[tuple[Sequence[bytes], int]]:
     """Payloads and length before them, of the stretches in which lengths add up.
 
-    They always do, except where the writer was told the ids: it counts in the order of its calls.
+    They always do, except where the writer was given the ids: it counts in the order of its calls.
     """
     ends = [_LENGTH.unpack_from(stored, _LENGTH_AT)[0] for stored in run.entries()]
     starts = [end - len(payload) for end, payload in zip(ends, payloads, strict=True)]

@@ -1,4 +1,4 @@
-"""The writer of a ledger whose entries are numbered by the caller."""
+"""The writer of a ledger; its entries are numbered by the caller."""
 
 import attrs
 from twisted.internet.defer import Deferred, fail
@@ -17,8 +17,8 @@ class _Later:
 class AdvLedgerWriter(BaseWriter):
     """Writes entries under ids that the caller gives, in any order.
 
-    Entries complete without a gap: whoever leaves out an id waits for ever.  An entry is sent once all
-    before it were given, and not at once as by Apache's client: nobody could be told of it earlier, and
+    Entries complete without a gap: while an id is left out, later ones wait.  An entry is sent once all
+    before it were given, and not at once as by Apache's client: it could not complete earlier, and
     so the length in each entry's header counts exactly the payloads up to it, in id order.  (Headers
     that count in call order make the length of a recovered ledger wrong.)
     """
@@ -26,7 +26,7 @@ class AdvLedgerWriter(BaseWriter):
     __slots__ = ("_later", "_later_size")
 
     def __init__(self, ledger: OpenLedger) -> None:
-        """:param ledger: one that nobody else writes."""
+        """:param ledger: has no other writer."""
         super().__init__(ledger)
         self._later: dict[int, _Later] = {}
         self._later_size = 0

@@ -79,7 +79,7 @@ class BaseWriter:
     # thousands of open ledgers: what each append of theirs needs lies together
 
     def __init__(self, ledger: OpenLedger) -> None:
-        """:param ledger: one that nobody else writes."""
+        """:param ledger: has no other writer."""
         self.ledger_id = ledger.ledger_id
         self.last_add_pushed = INVALID_ENTRY_ID
         self.length = 0
@@ -234,7 +234,7 @@ class BaseWriter:
                 waiter.errback(error)
         self._drop_later(error)
         self._notify_drained()
-        self.close().addErrback(lambda _: None)  # whoever calls close() gets this result
+        self.close().addErrback(lambda _: None)  # a caller of close() gets this result
 
     def _drop_later(self, error: Exception) -> None:
         """Takes nothing more, and fails what has no id yet, for writers that have such entries."""
@@ -278,7 +278,7 @@ class BaseWriter:
         Appends made before are completed (and synced) first, later ones fail with LedgerClosedError.
 
         :raises bookkeeper_twisted.errors.BookKeeperError: an append failed (the ledger is closed at the
-            last confirmed entry all the same, unless the client was closed or somebody recovers it), or
+            last confirmed entry all the same, unless the client was closed or the ledger is being recovered), or
             the metadata could not be written.  So a close that succeeds means that every append is in
             the ledger.
         """
@@ -325,7 +325,7 @@ class BaseWriter:
                 self._failure = error
 
     def _may_store_end(self) -> bool:
-        """A closed client writes nothing, and who knows of a recovery leaves the end to it."""
+        """A closed client writes nothing, and a writer that knows of a recovery leaves the end to it."""
         recovered = self.metadata.state is LedgerState.IN_RECOVERY
         return not recovered and not isinstance(self._failure, ClientClosedError)
 

@@ -64,12 +64,12 @@ class BatchWriter(Protocol):
     :ivar confirmed: the last add confirmed.
     :ivar confirms: whether an entry that completes is confirmed by that.
     :ivar in_flight: bytes of the frames of entries that have joined a batch and not ended.
-    :ivar batches: those with entries in flight, in order.
+    :ivar batches: batches with entries in flight, in order.
     :ivar ensemble: the current ensemble.
     :ivar held: whether nothing may complete: an ensemble change is under way (S16), or the writer has ended.
     :ivar ahead: whether entries are acknowledged before their turn.
     :ivar alert: whether :meth:`advanced` is to be called when an entry completes.
-    :ivar failed_late: bookies of the ensemble that failed entries after those had their ack quorum.
+    :ivar failed_late: bookies of the ensemble that failed entries after these had their ack quorum.
     :ivar failure: why the writer ended, None while it lives.
     """
 
@@ -157,7 +157,7 @@ class Batch:
         self._adds: Adds | None = None
         self._requests: list[BatchRequest] = []
         self._next = 0  # where all are of one writer: the place of the first that has not completed
-        self._ended = 0  # else: the places of those that have ended
+        self._ended = 0  # else: the places of entries that have ended
 
     # ---- joining -------------------------------------------------------------------------------------
 
@@ -245,7 +245,7 @@ class Batch:
         return seal_adds(digester, ledger_ids, ids, header, payloads, *traits)
 
     def _send_to_bookies(self, adds: Adds) -> None:
-        """Hands each bookie what it is to keep; those that answer within the call find all requests made."""
+        """Send each bookie what it is to keep; a bookie that answers within the call finds all requests made."""
         writers, first = self._writers, self._writers[0]
         places, ensemble = range(len(writers)), first.ensemble
         bits = (1 << len(writers)) - 1
@@ -261,7 +261,7 @@ class Batch:
                 BatchRequest(self, number, bookie_id, places, bits) for number, bookie_id in enumerate(ensemble)
             ]
         self._requests, tally, bookies = requests, self._tally, self._settings.bookies
-        for request in requests[:]:  # who replaces a bookie meanwhile makes more of them
+        for request in requests[:]:  # a bookie that is replaced meanwhile adds more of them
             if tally.replaced is None or not tally.is_replaced(request.number, request.bits):
                 some = adds if request.bits == bits else adds.some(request.places)
                 bookies.add(request.bookie_id, some, request, True)

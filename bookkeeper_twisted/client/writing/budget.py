@@ -25,7 +25,7 @@ class ByteBudget:
         return BudgetShare(self, resume)
 
     def room(self, share: "BudgetShare") -> int:
-        """Bytes that are left; a share that finds none will be told when there are."""
+        """Bytes that are left; a share that finds none is called when there are."""
         left = self.limit - self.used
         if left <= 0:
             self._waiting[share] = None

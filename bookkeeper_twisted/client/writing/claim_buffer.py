@@ -7,7 +7,7 @@ everything below it.  A position is the number of bytes claimed before it.  The 
 again once everything in it is acknowledged, so what has to be sent again is still there, the same bytes.
 
 :attr:`ClaimLog.limit` is the gate: a claim that would end above it goes the slow way, which rotates terms and
-finds out why there is no room.  A gate of 0 lets nobody pass, so whoever works behind it needs no further
+finds out why there is no room.  A gate of 0 lets no claim pass, so code that works behind it needs no further
 care.
 """
 
@@ -55,7 +55,7 @@ class ClaimLog:
         self, layout: FrameLayout, pool: TermPool, window: int | None = None, start: int = 0, max_terms: int = MAX_TERMS
     ) -> None:
         """
-        :param window: bytes that may be claimed and not acknowledged, by default those of three terms.
+        :param window: bytes that may be claimed and not acknowledged, by default the size of three terms.
         :param start: the first position.
         :param max_terms: how many it may hold.
         """
@@ -99,7 +99,7 @@ class ClaimLog:
         """Sees to it that the active term has room; the gate is shut.
 
         :param size: bytes of the frame that comes next.
-        :param wanted: bytes of those that come at once.
+        :param wanted: bytes of the frames that come at once.
         :returns: 0, or a :class:`ClaimResult`.
         """
         if self.failure is not None:
@@ -167,7 +167,7 @@ class ClaimLog:
     def acknowledge(self, position: int) -> None:
         """Everything below a position, where a taken frame ends, is acknowledged; its memory may serve again.
 
-        Those who wait for it are told, in the order of their positions.
+        The callbacks of its claims are invoked in the order of their positions.
         """
         self._settle(position)
         while self._waiters and self._waiters[0][0] <= self.acknowledged:
@@ -175,7 +175,7 @@ class ClaimLog:
             waiter.callback(at)
 
     def _settle(self, position: int) -> None:
-        """Moves the acknowledged position, and what follows from that for terms and those who wait for room."""
+        """Move the acknowledged position, and what follows from that for terms and for claims that wait for room."""
         skipped, terms = self._skipped, self._terms
         while skipped and skipped[0][0] <= position:
             position = max(position, skipped.pop(0)[1])
@@ -187,7 +187,7 @@ class ClaimLog:
         self._open_gate()
 
     def _serve(self) -> None:
-        """Gives room to those who wait for it."""
+        """Give room to claims that wait for it."""
 
     def trim(self) -> None:
         """Gives back the last term too, if everything is acknowledged: for logs that are idle."""
@@ -213,7 +213,7 @@ class ClaimLog:
         return waiter
 
     def shut(self, why: Exception) -> None:
-        """Lets nobody claim any more; what is claimed can be taken and acknowledged."""
+        """Refuse further claims; what is claimed can be taken and acknowledged."""
         if self.failure is None:
             self.failure = why
         self.limit = 0
@@ -222,7 +222,7 @@ class ClaimLog:
     def abandon(self, why: Exception) -> None:
         """Gives the log up and its memory back: what is claimed will not be sent, nor sent again.
 
-        All who wait are told why.  To be called again if threads had claims open.
+        All waiting claims fail with the reason.  To be called again if threads had claims open.
         """
         if self.lost_from is None:
             self.lost_from, self.failure = self.acknowledged, why

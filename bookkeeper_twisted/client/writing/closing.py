@@ -11,7 +11,7 @@ from ...model import LedgerMetadata, LedgerState
 async def close_ledger(
     ledgers: ILedgerManager, ledger_id: int, known: Versioned[LedgerMetadata], last_entry_id: int, length: int
 ) -> Versioned[LedgerMetadata]:
-    """Closes a ledger whose writer ends at an entry.
+    """Close a ledger at the last entry of its writer.
 
     A ledger in recovery is closed too: the writer's last entry covers everything it acknowledged, and
     the recovery adopts what it finds stored.

@@ -1,7 +1,7 @@
-"""What becomes of an ensemble some of whose bookies failed (S15, S16).
+"""Ensemble changes: the bookies of an ensemble that failed are replaced (S15, S16).
 
-A writer changes the stored metadata before anything more completes; a recovery, whose ledger is not
-written by anybody else, remembers the change and stores it when it closes the ledger; a writer of
+A writer changes the stored metadata before anything more completes; a recovery, which is alone in
+writing its ledger, remembers the change and stores it when it closes the ledger; a writer of
 entries that are not synced cannot change bookies at all.
 """
 
@@ -19,7 +19,7 @@ from ..placement.bookie_watcher import BookieWatcher
 
 
 def with_segment(segments: tuple[Segment, ...], change: Segment) -> tuple[Segment, ...]:
-    """Segments of a ledger whose entries from ``change.first_entry_id`` on are kept by other bookies.
+    """The segments of a ledger with its entries from ``change.first_entry_id`` on at other bookies.
 
     The newest segment is replaced where the change begins with it: none of its entries was completed.
 
@@ -88,8 +88,8 @@ class StoredEnsembleChange:
         """See :meth:`~bookkeeper_twisted.client.interfaces.IEnsembleChange.replace`.
 
         :raises bookkeeper_twisted.errors.WriteError: it was changed too often.
-        :raises bookkeeper_twisted.errors.LedgerFencedError: somebody recovers the ledger.
-        :raises bookkeeper_twisted.errors.LedgerClosedError: somebody closed it.
+        :raises bookkeeper_twisted.errors.LedgerFencedError: the ledger is being recovered.
+        :raises bookkeeper_twisted.errors.LedgerClosedError: it was closed by another client.
         """
         if self._changes_left <= 0:
             raise WriteError(f"ledger {self._ledger_id}: maxNumEnsembleChanges is reached")
@@ -109,7 +109,7 @@ class StoredEnsembleChange:
         return self.metadata.value.segments[-1].bookies
 
     def _check_stored(self, first_entry_id: int) -> None:
-        """Whoever finds his ledger in other hands has written his last entry (S15)."""
+        """Raise if the ledger is not open any more: its writer has written its last entry (S15)."""
         state, newest = self.metadata.value.state, self.metadata.value.segments[-1]
         if state is LedgerState.IN_RECOVERY:
             raise LedgerFencedError(self._ledger_id, detail="it is being recovered")

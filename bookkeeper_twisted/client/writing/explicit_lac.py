@@ -1,4 +1,4 @@
-"""Tells bookies the last add confirmed when no entry comes along that would carry it (BP-7's explicit LAC)."""
+"""Sends bookies the last add confirmed when no entry follows that would carry it (BP-7's explicit LAC)."""
 
 from collections.abc import Callable, Sequence
 

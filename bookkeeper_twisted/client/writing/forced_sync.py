@@ -9,7 +9,7 @@ from ..interfaces import IBookieClient
 
 
 async def force_ensemble(bookies: IBookieClient, ledger_id: int, ensemble: Sequence[str]) -> None:
-    """Asks all bookies of an ensemble to sync: any of them may be the one whose copy is needed.
+    """Ask all bookies of an ensemble to sync: the copy of any of them may be needed.
 
     :raises bookkeeper_twisted.errors.BookKeeperError: of the first that did not.
     """

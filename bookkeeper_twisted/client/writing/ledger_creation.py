@@ -36,7 +36,7 @@ class NewLedger:
     def metadata(self, ensemble: tuple[str, ...], token: int) -> LedgerMetadata:
         """What is stored of it.
 
-        :param token: tells a repeated create from another one.
+        :param token: marks repetitions of the same create.
         """
         return LedgerMetadata(
             len(ensemble), self.write_quorum, self.ack_quorum, (Segment(0, ensemble),), digest_type=self.digest_type,
@@ -75,4 +75,4 @@ async def store_ledger(
         try:
             return ledger_id, await ledgers.create(ledger_id, metadata)
         except LedgerExistsError:
-            continue  # somebody chose this id himself
+            continue  # another client chose this id

@@ -40,7 +40,7 @@ class FrameLayout:
     """Frames of ledgers with digests of one size.
 
     :ivar payload_at: where the payload begins.
-    :ivar rows: by payload size, those that are kept; any thread may look there first.
+    :ivar rows: rows that are kept, by payload size; any thread may look there first.
     """
 
     __slots__ = ("payload_at", "rows")
@@ -94,7 +94,7 @@ class Frames:
         self._term = term
 
     def view(self) -> memoryview:
-        """All of them.  Memory somebody holds a view of is lost for the pool: not to be kept."""
+        """All of them.  Memory with a view on it is lost for the pool: views are not to be kept."""
         base = self._term.base
         return self._term.view[self.start - base : self.end - base]
 

@@ -40,7 +40,7 @@ NO_TERM = Term(0, bytearray())
 
 
 class TermPool:
-    """Gives terms to the logs that share it, and keeps the memory of those that come back.
+    """Gives terms to the logs that share it, and keeps the memory of terms that come back.
 
     A log without frames on their way holds no term, so thousands of idle ledgers cost nothing.  Any
     thread may take and give.
@@ -74,7 +74,7 @@ class TermPool:
         return Term(base, buffer)
 
     def give(self, term: Term) -> None:
-        """Takes a term back; its memory serves again unless somebody still holds a slice of it."""
+        """Take a term back; its memory serves again unless a slice of it is still held."""
         buffer = term.buffer
         term.view.release()
         free = self._free.get(len(buffer))

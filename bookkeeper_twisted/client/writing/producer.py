@@ -4,7 +4,7 @@ Theory of operation.  CPython lets another thread run only at a call, a return o
 run of loads, additions, comparisons, forward branches and stores cannot be split, and *is* the atomic
 fetch-and-add: it takes the place and publishes, in this handle, that it is taken.  A call or a loop in there
 breaks everything, which a test of the byte code prevents.  Trace functions run in between too, but where a line
-begins: so what must not be split is one line.  Against those that trace every instruction, a log has its handles
+begins: so what must not be split is one line.  Against debuggers that trace every instruction, a log has its handles
 use its lock if a trace function is set when they are made, and so it does in an interpreter without a global lock.
 
 A commit is one store; the sender's frontier is the least place that is still open in any handle.
@@ -45,7 +45,7 @@ class Producer:
     """A handle for one thread; its frames keep their order.
 
     :ivar start: the position claimed, :data:`IDLE` without a claim, :data:`REVOKED` if the log gave it up.
-    :ivar size: bytes of the last claim; stored before it is made, so that whoever sees the one sees the other.
+    :ivar size: bytes of the last claim; stored before it is made, so that a thread that sees the one sees the other.
     :ivar term: where the last claim lies that was made behind the gate; for the others the log finds it.
     :ivar alive: whether the thread is.
     :ivar when_full: what its claims do that find no room.
@@ -149,7 +149,7 @@ class Producer:
         self._log.wake()
 
     def revoke(self, start: int, term: Term) -> bool:
-        """Gives up a claim whose thread is gone or stuck; only the log's.
+        """Give up the claim of a thread that is gone or stuck; called by the log only.
 
         :param start: its position.
         :param term: where it lies.

@@ -16,7 +16,7 @@ class QuorumTimeout:
     The clock must be monotonic: no wall clock, which may jump.
 
     :param oldest: what :meth:`start` returned for it, None if nothing waits.
-    :param expired: called when it waited ``seconds``, those not counted in which the process was held up.
+    :param expired: called when it waited ``seconds``, without the time in which the process was held up.
     """
 
     def __init__(

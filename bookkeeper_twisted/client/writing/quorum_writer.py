@@ -70,7 +70,7 @@ class Listener:
 
 @lru_cache(maxsize=1024)
 def _shared(ensemble: tuple[str, ...]) -> tuple[str, ...]:
-    """The same object for equal ensembles, which are told apart quickly then."""
+    """Return one object for equal ensembles, so that comparing them is quick."""
     return ensemble
 
 
@@ -128,7 +128,7 @@ class QuorumWriter:
     # ---- sending -------------------------------------------------------------------------------------
 
     def follow(self, batch: Batch) -> None:
-        """Entries join another batch than those before."""
+        """Record that entries join another batch than the entries before."""
         batches = self.batches
         while batches and batches[0].sent and not batches[0].left:
             del batches[0]
@@ -141,7 +141,7 @@ class QuorumWriter:
             self._times[batch] = self._timeout.start()
 
     def replace_late(self) -> None:
-        """Replaces the bookies that failed entries after those had their ack quorum."""
+        """Replace the bookies that failed entries after these had their ack quorum."""
         self._replace(())
 
     # ---- answers -------------------------------------------------------------------------------------
@@ -219,7 +219,7 @@ class QuorumWriter:
     # ---- ensemble changes ----------------------------------------------------------------------------
 
     def _replace(self, failed: Iterable[str]) -> None:
-        """Replaces bookies, and those that failed late; now, or with the next round of a change under way."""
+        """Replace bookies, also the ones that failed late; now, or with the next round of a change in progress."""
         self._failed = {**self._failed, **dict.fromkeys(failed)}
         if not self._changing:
             self._changing = True
@@ -267,7 +267,7 @@ class QuorumWriter:
                 batch.replace(self, changes)
 
     def _out_of_reach(self) -> Exception | None:
-        """Why some entry can have no ack quorum although the change is over: nobody replaced who failed it."""
+        """Why some entry can have no ack quorum although the change is over: bookies that failed it are still there."""
         for batch in self.batches:
             entry_id = batch.unreachable(self)
             if entry_id is not None:

@@ -14,7 +14,7 @@ from .producer import IDLE, Producer, WhenFull
 from .threads import Signal, Threads
 
 STUCK_SECONDS = 15.0
-"""How long a claim may hold up those behind it."""
+"""Seconds for which a claim may hold up the claims behind it."""
 
 
 @attrs.define(eq=False)
@@ -46,7 +46,7 @@ class SharedLog(ClaimLog):
         super().__init__(layout, pool, window, start, max_terms)
         self.armed = False
         self.dropped = 0
-        self._lock = threads.lock()  # of those who work behind the gate
+        self._lock = threads.lock()  # of code that works behind the gate
         self._threads = threads
         self._wake = wake
         self._blocked: deque[_Blocked] = deque()
@@ -143,7 +143,7 @@ class SharedLog(ClaimLog):
         self.armed = False
 
     def _committed(self) -> int:
-        """See :meth:`ClaimLog._committed`: the tail is read first, then who was in front of it."""
+        """See :meth:`ClaimLog._committed`: the tail is read first, then the claims in front of it."""
         committed = self.tail
         for producer in self._producers:
             start = producer.start
@@ -192,12 +192,12 @@ class SharedLog(ClaimLog):
         return True
 
     def _open_gate(self) -> None:
-        """See :meth:`ClaimLog._open_gate`; not past those who wait, nor where the lock is to be used."""
+        """See :meth:`ClaimLog._open_gate`; not past claims that wait, nor where the lock is to be used."""
         if not self._blocked and not self._locked:
             super()._open_gate()
 
     def _serve(self) -> None:
-        """Room goes to who waited longest until it is satisfied: the claim is made for it."""
+        """Give room to the oldest waiter until it is satisfied: the claim is made for it."""
         while self._blocked:
             blocked = self._blocked[0]
             result = self._claim(blocked.producer)

@@ -1,8 +1,8 @@
-"""Appending from any thread: a log that threads fill, futures for those who want to know, and the look at both.
+"""Appending from any thread: a log that threads fill, futures for the outcome, and the drain of both.
 
 Theory of operation.  A thread lays out its entry in the ledger's shared log (:mod:`.shared_log`) and, if
-nobody has yet, wakes the reactor: one call from a thread for all that is offered until the reactor looks.  The
-look drains the log into runs, whose entries get the ids that are next, and takes up the futures.  While a
+no other thread has yet, wakes the reactor: one call from a thread for all that is offered until the reactor looks.  The
+drain turns the log into runs, gives their entries the next ids, and takes up the futures.  While a
 claim that is neither committed nor given up holds up others, the look is repeated.
 """
 

@@ -25,7 +25,7 @@ class Threads:
     :ivar on_reactor: whether the caller runs on the reactor's thread, which must never wait.
     :ivar is_alive: makes the question whether the thread that calls this is alive.
     :ivar call: has the reactor's thread call something soon; for any thread.
-    :ivar local: an object whose attributes every thread has for itself.
+    :ivar local: an object with attributes of each thread's own.
     """
 
     on_reactor: Callable[[], bool]

@@ -24,7 +24,7 @@ class LedgerWriter(BaseWriter):
     __slots__ = ("_appends",)
 
     def __init__(self, ledger: OpenLedger) -> None:
-        """:param ledger: one that nobody else writes."""
+        """:param ledger: has no other writer."""
         super().__init__(ledger)
         self._appends: ThreadAppends | None = None
 

@@ -40,7 +40,7 @@ def sqlite_driver(
     """A driver for a ``sqlite:`` URI; the file is touched when it is opened.
 
     :param worker: where the file is used; it belongs to the driver from now on.
-    :param creation: what becomes of a file that does not exist.
+    :param creation: what is done where the file does not exist.
     :raises InvalidMetadataUriError: the URI has no path.
     """
     return EmbeddedDriver(clock, uri, _store(uri, creation), worker, POLL_INTERVAL)

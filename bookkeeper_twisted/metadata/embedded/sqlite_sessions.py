@@ -115,7 +115,7 @@ class SessionFiles:
 
 
 def _make_folder(path: str) -> None:
-    """Make a folder and those above it; the name of each is durable before anything is in it (safety 3.2)."""
+    """Make a folder and the folders above it; the name of each is durable before anything is in it (safety 3.2)."""
     if os.path.isdir(path):
         return
     parent = os.path.dirname(path) or os.curdir

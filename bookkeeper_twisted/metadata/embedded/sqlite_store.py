@@ -47,7 +47,7 @@ _OF_USERS = ("cookies", "ledgers", "replication_marks")
 
 
 class Creation(Enum):
-    """What becomes of a store that does not exist: it is an error, it is made and removed again by the end of a session
+    """What is done where the store does not exist: it is an error, it is made and removed again by the end of a session
     in which nothing was stored, or it is made."""
 
     NEVER = "never"
@@ -59,7 +59,7 @@ class Creation(Enum):
 class SqliteStore:
     """One session on a SQLite file.
 
-    A registration names its session; it counts as long as the session's process lives, and whoever
+    A registration names its session; it counts as long as the session's process lives, and a session that
     finds it dead deletes it.
 
     :param path: of the file; its folder is made with it.

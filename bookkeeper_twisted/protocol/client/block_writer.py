@@ -18,7 +18,7 @@ class BlockWriter:
     """
 
     def __init__(self, clock: IReactorTime, traffic: Traffic, wrote: Callable[[int, int], None]) -> None:
-        """:param wrote: told how many requests and bytes each write had."""
+        """:param wrote: called with the number of requests and bytes of each write."""
         self.writable = True
         self._clock = clock
         self._traffic = traffic

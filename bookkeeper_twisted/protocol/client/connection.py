@@ -1,11 +1,11 @@
 """One connection to a bookie, seen from the client: requests out, replies matched, time-outs.
 
-Every request is one of a flow, whose id is in its request id (:mod:`.request_ids`); many flows share a
+Every request is one of a flow, and has the flow's id in its request id (:mod:`.request_ids`); many flows share a
 connection.  Requests of one reactor turn leave in one ``transport.write`` (:mod:`.block_writer`); while the
 transport is full they are kept here.  One timer scans what is outstanding, oldest first; there is no
 delayed call for a request.  A connection that is lost fails each outstanding request once, in the order
-they were made, after its owner was told, so that an errback which asks again never meets the dead
-connection.  A flow that leaves fails its own requests only, and its late replies meet nobody.
+they were made, after its owner was called, so that an errback which asks again never meets the dead
+connection.  A flow that leaves fails its own requests only, and its late replies are dropped.
 """
 
 from collections.abc import Callable, Iterable, Sequence
@@ -43,7 +43,7 @@ _NO_LEDGER = (1 << 63) - 1
 """A ledger that no bookie has: reading it is how a bookie is asked for a sign of life, in both wires."""
 
 _MAX_ABANDONED = 10_000
-"""V2 keys that may stay taken by replies nobody waits for; a bookie that owes more is not well."""
+"""V2 keys that may stay taken by replies to requests that were given up; beyond it the bookie is not well."""
 
 
 class ClientConnection(Protocol):
@@ -52,7 +52,7 @@ class ClientConnection(Protocol):
     :ivar wire: 2 or 3.
     :ivar in_flight: what is outstanding.
     :ivar writer: what is asked while the transport is full is kept there.
-    :ivar heard: whether anything was received; whoever looks may reset it.
+    :ivar heard: whether anything was received; a reader of it may reset it.
     :ivar disconnected: fires once the socket is gone.
     """
 
@@ -90,14 +90,14 @@ class ClientConnection(Protocol):
     # ---- requests ------------------------------------------------------------------------------------
 
     def can_read(self, ledger_id: int, entry_ids: Sequence[int]) -> bool:
-        """Whether replies to these reads could be told from others on this connection."""
+        """Whether replies to these reads could be distinguished from others on this connection."""
         return self.in_flight.can_read(ledger_id, entry_ids)
 
     def add(self, ids: RequestIds, adds: Adds, done: AddsDone, fresh: bool = False) -> bool:
         """Sends adds in one write.
 
         :param fresh: whether the entries are sent for the first time.
-        :returns: False if nothing was done, because V2 replies to them could not be told from others on
+        :returns: False if nothing was done, because V2 replies to them could not be distinguished from others on
             this connection.
         """
         in_flight, count = self.in_flight, len(adds.entry_ids)
@@ -148,7 +148,7 @@ class ClientConnection(Protocol):
         return deferred
 
     def ask_for_life(self) -> None:
-        """Asks for any reply; what matters is that something is heard."""
+        """Ask for any reply: it shows that the bookie is alive."""
         if self.can_read(_NO_LEDGER, (0,)):
             self.read(self.in_flight.flows.own, _NO_LEDGER, (0,)).addErrback(lambda _: None)
 
@@ -320,7 +320,7 @@ class ClientConnection(Protocol):
         return self._asked()
 
     def _asked(self) -> int:
-        """Counts a request, whose deadline is to be watched.
+        """Count a request and watch its deadline.
 
         :returns: its place in the order of all requests.
         """

@@ -1,4 +1,4 @@
-"""What a connection of a client is given: its limits, and who made it."""
+"""What a connection of a client is given: its limits and its owner."""
 
 from collections.abc import Callable
 
@@ -19,13 +19,13 @@ class RequestLimits:
 
 @attrs.frozen
 class ConnectionOwner:
-    """What a connection needs of those who made it.
+    """The owner of a connection, as the connection needs it.
 
-    :ivar bookie_id: who is at the other end.
+    :ivar bookie_id: the bookie at the other end.
     :ivar flow_ids: of the client.
-    :ivar traffic: told what is written and acknowledged.
+    :ivar traffic: counts what is written and acknowledged.
     :ivar lost: called once, as soon as the connection is of no more use.
-    :ivar wrote: told how many requests and bytes each write had.
+    :ivar wrote: called with the number of requests and bytes of each write.
     """
 
     bookie_id: str

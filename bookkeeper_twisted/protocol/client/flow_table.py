@@ -1,4 +1,4 @@
-"""The flows that one connection serves, and what it still owes those that left."""
+"""The flows that one connection serves, and the replies still to come for flows that left."""
 
 from .outstanding import SendingFlow
 from .request_ids import CONNECTION_FLOW, FLOW_SHIFT, FlowIds, RequestIds
@@ -11,7 +11,7 @@ class FlowTable:
     """
 
     def __init__(self, flow_ids: FlowIds) -> None:
-        """:param flow_ids: those of the client; an id is held here while its flow is, or is owed replies."""
+        """:param flow_ids: of the client; an id is held here while its flow is here, or replies to it are to come."""
         self._flow_ids = flow_ids
         self.own = RequestIds(CONNECTION_FLOW)
         self._flows: dict[int, SendingFlow] = {CONNECTION_FLOW: SendingFlow(self.own)}
@@ -41,7 +41,7 @@ class FlowTable:
             self._end_if_quiet(flow)
 
     def leave(self, flow: SendingFlow) -> None:
-        """A flow ends; its id stays held until nothing is owed."""
+        """End a flow; its id stays held until no reply is to come."""
         flow.closed = True
         self._end_if_quiet(flow)
 
@@ -56,7 +56,7 @@ class FlowTable:
         return sum(flow.owed for flow in self._flows.values() if flow.closed)
 
     def clear(self) -> None:
-        """The connection is gone: nothing is owed any more."""
+        """Release everything, since the connection is gone: no reply will come."""
         del self._flows[CONNECTION_FLOW]
         for flow_id in self._flows:
             self._flow_ids.release(flow_id)

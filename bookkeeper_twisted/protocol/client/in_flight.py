@@ -19,7 +19,7 @@ class InFlight:
 
     What a method takes out is settled: its bytes are no load any more, and its flow does not wait for it.
 
-    :ivar flows: who asked.
+    :ivar flows: the flows with requests here.
     """
 
     def __init__(self, wire: int, flow_ids: FlowIds, traffic: Traffic) -> None:
@@ -35,20 +35,20 @@ class InFlight:
         return bool(self._adds or self._reads or self._calls)
 
     def when_empty(self, emptied: Callable[[], object]) -> None:
-        """Calls back as soon as nobody waits for anything, before those who waited last hear of it."""
+        """Call back as soon as no request waits, before the callbacks of the last ones."""
         self._emptied = emptied
 
     # ---- in ------------------------------------------------------------------------------------------
 
     def can_add(self, adds: Adds, fresh: bool) -> bool:
-        """Whether replies to these adds could be told from others.
+        """Whether replies to these adds could be distinguished from others.
 
         :param fresh: whether the entries are sent for the first time.
         """
         return not (self._by_key and self._adds.is_taken(adds, fresh))
 
     def can_read(self, ledger_id: int, entry_ids: Sequence[int]) -> bool:
-        """Whether replies to these reads could be told from others."""
+        """Whether replies to these reads could be distinguished from others."""
         return not (self._by_key and self._reads.is_taken([(ledger_id, e) for e in entry_ids]))
 
     def is_pending(self, first: int, count: int) -> bool:
@@ -127,12 +127,12 @@ class InFlight:
         return call
 
     def give_up(self, reads: SentReads) -> None:
-        """Nobody waits for these reads any more, if anybody still did."""
+        """Give up these reads, as far as they still wait."""
         if self._reads.give_up(reads, self._by_key):
             self._settle((reads,))
 
     def give_up_call(self, number: int) -> None:
-        """Nobody waits for this request any more."""
+        """Give up this request."""
         self.take_call(number)
 
     def expire(self, now: float) -> Sequence[SentRequest]:
@@ -142,7 +142,7 @@ class InFlight:
         return self._ended(adds, reads, calls)
 
     def leave(self, ids: RequestIds) -> Sequence[SentRequest]:
-        """A flow ends: takes out what it asked, in order.  Its late replies will meet nobody."""
+        """End a flow: take out its requests, in order.  Its late replies will be dropped."""
         flow = self.flows.known(ids)
         if flow is None:
             return ()
@@ -171,22 +171,22 @@ class InFlight:
         return ended
 
     def waits(self, ids: RequestIds, quiet: Callable[[], None]) -> bool:
-        """Whether somebody waits for what a flow asked; if so, ``quiet`` is called when the last of its adds has
-        been answered for and nobody does."""
+        """Whether requests of a flow wait; if so, ``quiet`` is called when the last of its adds has
+        been answered and none waits."""
         flow = self.flows.known(ids)
         if flow is None or not flow.waiting:
             return False
         flow.quiet = quiet
         return True
 
-    # ---- what nobody waits for -----------------------------------------------------------------------
+    # ---- replies to requests that were given up ---------------------------------------------------------------
 
     @property
     def abandoned(self) -> int:
-        """V2 keys that stay taken by replies nobody waits for."""
+        """V2 keys that stay taken by replies to requests that were given up."""
         return self._adds.abandoned + self._reads.abandoned
 
     @property
     def orphans(self) -> int:
-        """Replies to come that nobody waits for: of flows that left, and of V2 requests that were given up."""
+        """Replies to come that no request waits for: of flows that left, and of V2 requests that were given up."""
         return self.flows.orphans + self.abandoned

@@ -1,8 +1,8 @@
 """What one connection of a client waits for but adds: reads by key, other calls by number.
 
 Everything sent knows its :class:`SendingFlow` and how many bytes it was.  A V2 reply names ledger and entry only.
-While a request is outstanding, and also after it was given up (timed out, cancelled), its key is *taken*, as those of
-adds are (:mod:`.outstanding_adds`).
+While a request is outstanding, and also after it was given up (timed out, cancelled), its key is *taken*, as the keys
+of adds are (:mod:`.outstanding_adds`).
 """
 
 from collections.abc import Callable, Sequence
@@ -21,10 +21,10 @@ ReadKey = int | tuple[int, int]
 class SendingFlow:
     """What one connection has to do for one flow.
 
-    :ivar waiting: entries and requests that somebody waits for.
-    :ivar owed: replies to come that carry a request id of this flow, waited for or not.
-    :ivar closed: whether the flow left, so that what is owed are orphans.
-    :ivar quiet: called when nobody waits any more, for flows that are to leave then.
+    :ivar waiting: entries and requests that wait for replies.
+    :ivar owed: replies to come that carry a request id of this flow, given up or not.
+    :ivar closed: whether the flow left, so that replies to come are orphans.
+    :ivar quiet: called when no request waits any more, for flows that are to leave then.
     """
 
     __slots__ = ("ids", "waiting", "owed", "closed", "quiet")
@@ -81,7 +81,7 @@ class OutstandingReads:
         return not self._slots.keys().isdisjoint(keys) or len(set(keys)) != len(keys)
 
     def insert(self, reads: SentReads) -> None:
-        """Remembers reads whose keys are not taken."""
+        """Remember reads; their keys are not taken yet."""
         for index, key in enumerate(reads.keys):
             self._slots[key] = (reads, index)
 
@@ -102,7 +102,7 @@ class OutstandingReads:
         return None if reads.missing else reads
 
     def give_up(self, reads: SentReads, keep_taken: bool) -> bool:
-        """Nobody waits for these any more; ``keep_taken``: their keys stay taken (V2).
+        """Give these up; ``keep_taken``: their keys stay taken (V2).
 
         :returns: whether they were outstanding.
         """
@@ -140,7 +140,7 @@ class OutstandingReads:
         return list(asked)
 
     def clear(self) -> list[SentReads]:
-        """Takes out everything somebody waits for."""
+        """Take out everything that waits for a reply."""
         rest = dict.fromkeys(slot[0] for slot in self._slots.values() if slot is not None)
         self._slots.clear()
         return list(rest)

@@ -153,7 +153,7 @@ class OutstandingAdds:
 
     def __init__(self) -> None:
         self._sent: list[SentAdds] = []
-        self._again: list[SentAdds] = []  # those that are not fresh
+        self._again: list[SentAdds] = []  # adds that are not fresh
         self.abandoned = 0
 
     def __bool__(self) -> bool:
@@ -176,7 +176,7 @@ class OutstandingAdds:
         return any(sent.holds(keys) for sent in self._sent)
 
     def insert(self, sent: SentAdds, fresh: bool) -> None:
-        """Remembers adds whose keys are not taken."""
+        """Remember adds; their keys are not taken yet."""
         self._sent.append(sent)
         if not fresh:
             self._again.append(sent)

@@ -14,9 +14,9 @@ CONNECTION_FLOW = 0
 
 
 class FlowIds:
-    """The flow ids of one client: never 0, never one that somebody still holds.
+    """The flow ids of one client: never 0, never one that is still held.
 
-    The flow itself holds its id, and so does every connection that the flow was on and that still owes
+    The flow itself holds its id, and so does every connection that the flow was on and that still expects
     it replies: a late reply must not meet the next flow of the same id.
     """
 
@@ -29,7 +29,7 @@ class FlowIds:
         return len(self._holders)
 
     def take(self) -> int:
-        """An id that nobody holds, held by the caller."""
+        """Return an id that was free, now held by the caller."""
         while self._following in self._holders:
             self._advance()
         flow_id = self._following

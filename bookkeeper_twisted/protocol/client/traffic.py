@@ -1,4 +1,4 @@
-"""How much a connection has to do: bytes nobody acknowledged yet, and bytes lately written."""
+"""How much a connection has to do: bytes not acknowledged yet, and bytes written a short time ago."""
 
 from collections.abc import Callable
 

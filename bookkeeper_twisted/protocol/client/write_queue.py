@@ -48,7 +48,7 @@ class WriteQueue:
 
     def block(self) -> tuple[bytes, int]:
         """Takes out the next block, and how many requests it has."""
-        if self.size <= MAX_TURN_BYTES and self.events <= MAX_TURN_EVENTS:  # nobody has more than one turn
+        if self.size <= MAX_TURN_BYTES and self.events <= MAX_TURN_EVENTS:  # no flow has more than one turn
             frames, events = b"".join(list(chain.from_iterable(self._queues.values()))[::2]), self.events
             self.clear()
             return frames, events

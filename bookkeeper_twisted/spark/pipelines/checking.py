@@ -1,9 +1,9 @@
 """Checking one replica of a range of entries, over blocking reads.
 
 Every entry that the bookie should have is read and verified: ids, digest, and that the length of the ledger in its
-header goes up by its payload.  What is wrong is told apart: *missing* (the bookie says that it does not have the
-entry), *damaged* (what it gives is not what was written, or it cannot read its disk), *unreachable* (nothing can be
-said), *length* (the entry is whole, but its length contradicts the entry before it).
+header goes up by its payload.  Three kinds of damage are distinguished: *missing* (the bookie says that it does not
+have the entry), *damaged* (what it gives is not what was written, or it cannot read its disk), *unreachable* (nothing
+can be said), *length* (the entry is whole, but its length contradicts the entry before it).
 """
 
 from collections.abc import Callable, Iterator
@@ -169,7 +169,7 @@ class ReplicaCheck:
         detail = f"entry {entry_id}: length {lengths[at]}, not {expected[at]}"
         yield Finding(entry_id, entry_id, LENGTH, 1, sizes[at], detail)
         if at + 1 < run.count:
-            self._length = None  # which of the two is wrong cannot be told
+            self._length = None  # which of the two is wrong is not known
             yield from self._sound(run.slice(entry_id + 1, run.count - at - 1))
 
 

@@ -35,6 +35,6 @@ class Pace:
 def pace_of(work: str, rate: Rate) -> Pace:
     """The pace of this process for some work.
 
-    :param work: tells runs apart.
+    :param work: distinguishes runs.
     """
     return Pace(rate, time.monotonic, time.sleep)

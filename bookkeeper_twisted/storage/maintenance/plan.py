@@ -30,7 +30,7 @@ class LogUsage:
 
 
 def candidates(logs: Iterable[LogUsage], threshold: float, target_size: int = 0) -> list[LogUsage]:
-    """The logs with a live share below a threshold, those that win the most space for a copied byte first.
+    """The logs with a live share below a threshold, first the ones that win the most space for a copied byte.
 
     A log without live bytes is not copied: it is removed.
     """
