@@ -3,11 +3,9 @@
 import uuid
 from base64 import b64encode
 from collections.abc import Callable, Iterable
-from decimal import ROUND_DOWN, Decimal
 
 from ..model import DigestType, Endpoint, LedgerMetadata
 
-_UNITS = ("", "KB", "MB", "GB", "TB")
 _DIGESTS = {DigestType.HMAC: "MAC"}
 _UNKNOWN = "UNKNOWN"
 
@@ -17,17 +15,6 @@ def line(message: str, **fields: object) -> str:
     if not fields:
         return message
     return f"{message} {{{', '.join(f'{name}={value}' for name, value in fields.items())}}}"
-
-
-def readable(size: int) -> str:
-    """A number of bytes in thousands, cut to three digits: ``(71.628GB)``; empty below a thousand."""
-    value, unit = Decimal(size), 0
-    while value >= 1000 and unit < len(_UNITS) - 1:
-        value, unit = value / 1000, unit + 1
-    if unit == 0:
-        return ""
-    cut = value.quantize(Decimal("0.001"), ROUND_DOWN).normalize()
-    return f"({cut:f}{_UNITS[unit]})"
 
 
 def bookie_text(bookie_id: str, endpoint: Endpoint | None, address: str, name: str) -> str:

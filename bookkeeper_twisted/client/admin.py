@@ -5,6 +5,7 @@ Ledgers are opened with the password in their metadata: access to the metadata i
 
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
+from decimal import ROUND_DOWN, Decimal
 from typing import Any, cast
 
 import attrs
@@ -23,6 +24,8 @@ from .interfaces import IBookieClient
 from .reading.read_handle import LedgerReader
 from .shared_result import SharedResult
 
+_UNITS = ("", "KB", "MB", "GB", "TB")
+
 
 @attrs.frozen
 class DiskSpace:
@@ -30,6 +33,17 @@ class DiskSpace:
 
     total: int
     free: int
+
+
+def readable(size: int) -> str:
+    """A number of bytes in thousands, cut to three digits: ``(71.628GB)``; empty below a thousand."""
+    value, unit = Decimal(size), 0
+    while value >= 1000 and unit < len(_UNITS) - 1:
+        value, unit = value / 1000, unit + 1
+    if unit == 0:
+        return ""
+    cut = value.quantize(Decimal("0.001"), ROUND_DOWN).normalize()
+    return f"({cut:f}{_UNITS[unit]})"
 
 
 @attrs.frozen

@@ -5,6 +5,7 @@ from collections.abc import Callable
 from typing import Any
 
 import attrs
+from twisted.internet.defer import Deferred
 from twisted.internet.interfaces import IProtocolFactory
 from twisted.logger import Logger
 from twisted.python.failure import Failure
@@ -12,6 +13,8 @@ from twisted.python.failure import Failure
 from ..bookie.admin import IBookieAdmin
 from ..bookie.lifecycle.service import BookieService
 from ..config.bookie import BookieConfig
+from ..config.fields import fields_of
+from ..config.metadata import MetadataConfig
 from ..metadata.drivers import create_driver, options_of
 from ..storage.filesystem import RealFileSystem
 from .local_host import local_host, resolve_addresses
@@ -34,9 +37,13 @@ def make_bookie(
     config = _with_descriptors(resolve_addresses(config))
     options = attrs.evolve(options_of(config), create=True)
     driver = create_driver(reactor, config.metadata_service_uri, options)
+
+    def make_site(admin: IBookieAdmin) -> IProtocolFactory:
+        return _make_site(reactor, config, admin)
+
     return BookieService(
         reactor, config, driver, RealFileSystem(),
-        local_host=local_host(config), make_site=_make_site, on_failure=on_failure,
+        local_host=local_host(config), make_site=make_site, on_failure=on_failure,
     )  # fmt: skip
 
 
@@ -53,8 +60,16 @@ def _with_descriptors(config: BookieConfig) -> BookieConfig:
     return attrs.evolve(config, max_connections=most)
 
 
-def _make_site(admin: IBookieAdmin) -> IProtocolFactory:
+def _make_site(reactor: Any, config: BookieConfig, admin: IBookieAdmin) -> IProtocolFactory:
     # Loaded when it is wanted: a bookie without an HTTP server should not pay for one.
+    from ..client.admin import BookKeeperAdmin
+    from ..config.client import ClientConfig
+    from ..http.cluster_api import SharedClient
     from ..http.site import make_site
 
-    return make_site(admin)
+    shared = {name: getattr(config, name) for name in fields_of(MetadataConfig)}
+
+    def connect() -> "Deferred[BookKeeperAdmin]":
+        return BookKeeperAdmin.connect(reactor, config.metadata_service_uri, ClientConfig(**shared))
+
+    return make_site(admin, SharedClient(connect))

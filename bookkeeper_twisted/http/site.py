@@ -1,6 +1,6 @@
-"""The small HTTP server of a bookie: metrics and a heartbeat."""
+"""The HTTP server of a bookie: metrics, a heartbeat, and the paths of Apache's bookie that exist here."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 
 from twisted.internet.interfaces import ILoggingContext
 from twisted.web import http
@@ -11,6 +11,8 @@ from zope.interface import implementer
 
 from ..bookie.admin import IBookieAdmin
 from ..metrics import process_registry, render
+from .bookie_api import BookieApi
+from .cluster_api import ClusterApi, SharedClient
 
 
 class TextPage(Resource):
@@ -39,11 +41,18 @@ class TextPage(Resource):
         return text
 
 
-class _Root(Resource):
-    """What is not there is not found."""
+class _Paths(Resource):
+    """Finds a page by its whole path; what is not there is not found."""
 
-    def getChild(self, path: bytes, request: Request) -> IResource:
-        return notFound()
+    isLeaf = True
+
+    def __init__(self, pages: Mapping[str, Resource]) -> None:
+        super().__init__()
+        self._pages = pages
+
+    def render(self, request: Request) -> object:
+        path = request.path.decode("ascii", "replace").strip("/")
+        return self._pages.get(path, notFound()).render(request)
 
 
 @implementer(ILoggingContext)
@@ -51,6 +60,12 @@ class _QuietSite(Site):
     """Has no line in the log for a connection or a request: scrapes come every few seconds."""
 
     noisy = False
+    client: SharedClient | None = None
+
+    def stopFactory(self) -> None:
+        super().stopFactory()
+        if self.client is not None:
+            self.client.close()
 
     def logPrefix(self) -> str:
         return "the HTTP server"
@@ -59,11 +74,26 @@ class _QuietSite(Site):
         """Writes nothing."""
 
 
-def make_site(admin: IBookieAdmin) -> Site:
-    """Make the site of one bookie: ``/metrics``, its metrics and those of its process as text, and ``/heartbeat``."""
-    root = _Root()
+def make_site(admin: IBookieAdmin, client: SharedClient | None = None) -> Site:
+    """Make the site of one bookie: ``/metrics``, its metrics and those of its process as text, ``/heartbeat``, and
+    what is below ``/api/v1``.
+
+    :param client: of the cluster, closed with the site; without it there are no paths that show the cluster.
+    """
     process = process_registry()
-    metrics = TextPage(lambda: admin.metrics() + render(process), "text/plain; version=0.0.4; charset=utf-8")
-    root.putChild(b"metrics", metrics)
-    root.putChild(b"heartbeat", TextPage(lambda: b"OK\n"))
-    return _QuietSite(root)
+    bookie = BookieApi(admin)
+    pages: dict[str, Resource] = {
+        "metrics": TextPage(lambda: admin.metrics() + render(process), "text/plain; version=0.0.4; charset=utf-8"),
+        "heartbeat": bookie.heartbeat(),
+        **_below("api/v1/bookie", bookie.pages()),
+    }
+    if client is not None:
+        cluster = ClusterApi(client)
+        pages |= _below("api/v1/bookie", cluster.bookie_pages()) | _below("api/v1/ledger", cluster.ledger_pages())
+    site = _QuietSite(_Paths(pages))
+    site.client = client
+    return site
+
+
+def _below(root: str, pages: Mapping[str, Resource]) -> dict[str, Resource]:
+    return {f"{root}/{path}": page for path, page in pages.items()}

@@ -9,8 +9,8 @@ from bookkeeper_twisted.cli.shell_text import (
     bookie_text,
     line,
     metadata_text,
-    readable,
 )
+from bookkeeper_twisted.client.admin import readable
 from bookkeeper_twisted.model import DigestType, Endpoint, LedgerMetadata, LedgerState, Segment
 
 A, B, C, D = "127.0.0.1:3281", "127.0.0.1:3282", "127.0.0.1:3283", "bookie-four"

@@ -1,5 +1,6 @@
 """``twistd bookie`` as a real process: it serves, it ends, it refuses."""
 
+import json
 import signal
 from pathlib import Path
 from typing import Any
@@ -67,6 +68,18 @@ class ServingTests(_ProcessCase):
         process = await self.serve()
         self.assertEqual(await process.end(signal.SIGTERM), 0)
         self.assertNotIn("Traceback", process.output.decode())
+
+    async def test_http_paths(self) -> None:
+        """What HTTP says of the bookie, its cluster and its ledgers is what a client sees."""
+        process = await self.serve(*_HTTP)
+        self.assertTrue(json.loads(await process.get("/api/v1/bookie/state"))["running"])
+        self.assertEqual(list(json.loads(await process.get("/api/v1/bookie/list_bookies?type=rw"))), ["b"])
+        async with await BookKeeper.connect(_reactor, f"sqlite:///{self.data}/ledgers/metadata.db") as client:
+            async with await client.create_ledger(1, 1, 1, b"secret") as ledger:
+                await ledger.append(b"x")
+            path = f"/api/v1/ledger/read?ledger_id={ledger.ledger_id}"
+            self.assertEqual(json.loads(await process.get(path)), {"0": "x"})
+        self.assertEqual(await process.end(signal.SIGTERM), 0)
 
     async def test_quiet_log(self) -> None:
         """Connections, scrapes and requests leave no line in the log, and no line names what only the code knows."""

@@ -2,11 +2,11 @@
 
 from argparse import Namespace
 
-from ...client.admin import BookKeeperAdmin, DiskSpace
+from ...client.admin import BookKeeperAdmin, DiskSpace, readable
 from ...errors import MetadataError
 from ...model import Endpoint
 from ..shell_command import FAILED, OK, REFUSED, Argument, Command, ShellContext
-from ..shell_text import bookie_text, line, readable
+from ..shell_text import bookie_text, line
 
 
 async def listbookies(shell: ShellContext, options: Namespace) -> int:

@@ -1,0 +1,132 @@
+"""What the paths below ``/api/v1`` have in common: methods, parameters, JSON as Apache's bookie writes it, failures."""
+
+import json
+from collections.abc import Callable, Coroutine, Mapping
+from typing import Any
+
+import attrs
+from twisted.internet.defer import CancelledError, Deferred
+from twisted.logger import Logger
+from twisted.python.failure import Failure
+from twisted.web.pages import notFound
+from twisted.web.resource import IResource, Resource
+from twisted.web.server import NOT_DONE_YET, Request
+
+from ..errors import BookKeeperError, IncorrectParameterError
+
+_MAX_BODY = 64 * 1024
+
+
+@attrs.frozen
+class Answer:
+    """What a request is answered with."""
+
+    body: str
+    status: int = 200
+    content_type: str = "text/plain; charset=utf-8"
+
+
+@attrs.frozen
+class Question:
+    """A request, as far as an answer depends on it.
+
+    :ivar parameters: of the query, the last value of each.
+    """
+
+    parameters: Mapping[str, str]
+    body: bytes = b""
+
+    def flag(self, name: str) -> bool:
+        """Whether a parameter is ``true``."""
+        return self.parameters.get(name) == "true"
+
+    def number(self, name: str, default: int) -> int:
+        """:raises IncorrectParameterError: the parameter is no whole number."""
+        text = self.parameters.get(name)
+        try:
+            return default if text is None else int(text)
+        except ValueError:
+            raise IncorrectParameterError(f"{name} = {text!r} is not a number") from None
+
+
+Handler = Callable[[Question], Coroutine[Deferred[Any], Any, Answer]]
+
+
+def json_answer(value: object, status: int = 200) -> Answer:
+    """JSON in the layout of Apache's bookie: objects over several lines, lists within one."""
+    return Answer(_json(value, 0), status, "application/json; charset=utf-8")
+
+
+def _json(value: object, depth: int) -> str:
+    if isinstance(value, Mapping):
+        if not value:
+            return "{ }"
+        space = "  " * (depth + 1)
+        lines = [f"{space}{json.dumps(str(key))} : {_json(item, depth + 1)}" for key, item in value.items()]
+        return "{\n" + ",\n".join(lines) + "\n" + "  " * depth + "}"
+    if isinstance(value, list | tuple):
+        return "[ " + ", ".join([_json(item, depth) for item in value]) + " ]" if value else "[ ]"
+    return json.dumps(value, ensure_ascii=False)
+
+
+class ApiPage(Resource):
+    """One path: a handler for each method; another method is not found, as with Apache's bookie."""
+
+    isLeaf = True
+    _log = Logger()
+
+    def __init__(self, get: Handler | None = None, put: Handler | None = None, delete: Handler | None = None) -> None:
+        super().__init__()
+        handlers = {b"GET": get, b"HEAD": get, b"PUT": put, b"DELETE": delete}
+        self._handlers = {method: handler for method, handler in handlers.items() if handler is not None}
+
+    def getChild(self, path: bytes, request: Request) -> IResource:
+        return notFound()
+
+    def render(self, request: Request) -> object:
+        handler = self._handlers.get(request.method)
+        if handler is None:
+            methods = " or ".join(method.decode() for method in self._handlers if method != b"HEAD")
+            return _write(request, Answer(f"Not found method. Should be {methods} method", 404))
+        answering = Deferred.fromCoroutine(handler(_question(request)))
+        gone = request.notifyFinish()
+        gone.addErrback(lambda _: answering.cancel())
+        answering.addErrback(self._failed).addCallback(self._finish, request)
+        answering.addErrback(lambda failure: failure.trap(CancelledError))
+        return NOT_DONE_YET
+
+    def _failed(self, failure: Failure) -> Answer:
+        failure.trap(Exception)
+        if failure.check(CancelledError):
+            failure.raiseException()
+        if failure.check(IncorrectParameterError):
+            return Answer(failure.getErrorMessage(), 400)
+        if failure.check(BookKeeperError):
+            return Answer(f"Internal Server Error\n{failure.getErrorMessage()}", 500)
+        self._log.failure("a request of the HTTP server failed", failure)
+        return Answer("Internal Server Error", 500)
+
+    def _finish(self, answer: Answer, request: Request) -> None:
+        request.write(_write(request, answer))
+        request.finish()
+
+
+def _question(request: Request) -> Question:
+    parameters = {
+        name.decode("utf-8", "replace"): values[-1].decode("utf-8", "replace")
+        for name, values in (request.args or {}).items()
+    }
+    body = request.content.read(_MAX_BODY) if request.content is not None else b""
+    return Question(parameters, body)
+
+
+def _write(request: Request, answer: Answer) -> bytes:
+    """Sets status and headers.
+
+    :returns: the body, empty for HEAD.
+    """
+    body = answer.body.encode()
+    request.setResponseCode(answer.status)
+    request.setHeader(b"Content-Type", answer.content_type.encode())
+    request.setHeader(b"Content-Length", b"%d" % len(body))
+    return b"" if request.method == b"HEAD" else body

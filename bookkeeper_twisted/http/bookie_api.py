@@ -1,0 +1,82 @@
+"""The state of the bookie itself: ``/heartbeat``, ``/api/v1/bookie/state`` and its kind, over :class:`IBookieAdmin`."""
+
+import json
+from collections.abc import Mapping
+
+from twisted.web.resource import Resource
+
+from ..bookie.admin import BookieState, IBookieAdmin, Phase
+from .api import Answer, ApiPage, Question, json_answer
+
+_UNAVAILABLE = 503
+
+
+class BookieApi:
+    """What a bookie is asked about itself."""
+
+    def __init__(self, admin: IBookieAdmin) -> None:
+        self._admin = admin
+
+    def pages(self) -> Mapping[str, Resource]:
+        """The resources by their path below ``/api/v1/bookie``."""
+        return {
+            "state": ApiPage(self._state),
+            "state/readonly": ApiPage(self._read_only, put=self._set_read_only),
+            "is_ready": ApiPage(self._is_ready),
+            "info": ApiPage(self._info),
+        }
+
+    def heartbeat(self) -> ApiPage:
+        """``/heartbeat``: OK while the bookie serves, else what it does instead."""
+        return ApiPage(self._heartbeat)
+
+    def _serves(self) -> bool:
+        return self._admin.state().phase is Phase.SERVING
+
+    async def _heartbeat(self, question: Question) -> Answer:
+        state = self._admin.state()
+        return Answer("OK\n") if state.phase is Phase.SERVING else Answer(_describe(state), _UNAVAILABLE)
+
+    async def _is_ready(self, question: Question) -> Answer:
+        return Answer("OK") if self._serves() else Answer("Bookie is not fully started yet", _UNAVAILABLE)
+
+    async def _state(self, question: Question) -> Answer:
+        state = self._admin.state()
+        return json_answer(
+            {
+                "running": state.phase is Phase.SERVING,
+                "readOnly": state.read_only,
+                "shuttingDown": state.phase in (Phase.STOPPING, Phase.STOPPED, Phase.FAILED),
+                "availableForHighPriorityWrites": state.high_priority_writes,
+            }
+        )
+
+    async def _read_only(self, question: Question) -> Answer:
+        return json_answer({"readOnly": self._admin.state().read_only})
+
+    async def _set_read_only(self, question: Question) -> Answer:
+        """What the body asks for; refused where another reason keeps the bookie from it."""
+        try:
+            wanted = json.loads(question.body)["readOnly"]
+        except (ValueError, KeyError, TypeError):
+            wanted = None
+        if not isinstance(wanted, bool):
+            return Answer('The body should be {"readOnly" : true} or {"readOnly" : false}', 400)
+        if wanted and self._admin.configuration().get("readOnlyModeEnabled") == "false":
+            return Answer("Bookie is disabled ReadOnly mode, cannot transit to readOnly mode", 400)
+        self._admin.set_read_only(wanted)
+        state = self._admin.state()
+        if state.read_only is not wanted:
+            return Answer(f"Bookie stays read-only: {'; '.join(state.reasons)}", 400)
+        return json_answer({"readOnly": state.read_only})
+
+    async def _info(self, question: Question) -> Answer:
+        """The space of all disks; directories on one disk see the same numbers and count once."""
+        disks = dict.fromkeys((disk.total, disk.free) for disk in await self._admin.disks())
+        free, total = sum(free for _, free in disks), sum(total for total, _ in disks)
+        return json_answer({"freeSpace": free, "totalSpace": total})
+
+
+def _describe(state: BookieState) -> str:
+    reasons = f": {'; '.join(state.reasons)}" if state.reasons else ""
+    return f"the bookie is {state.phase.value}{reasons}\n"

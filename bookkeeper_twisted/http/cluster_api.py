@@ -1,0 +1,223 @@
+"""The cluster as any bookie's HTTP server shows it: bookies, their space, ledgers; over a client of its own."""
+
+from base64 import b64encode
+from collections.abc import Awaitable, Callable, Mapping
+from itertools import islice
+
+import attrs
+from twisted.internet.defer import Deferred, succeed
+from twisted.python.failure import Failure
+from twisted.web.resource import Resource
+
+from ..client.admin import BookKeeperAdmin, DiskSpace, readable
+from ..codec.metadata_formats import encode_ledger_metadata
+from ..errors import MetadataError, NoSuchLedgerMetadataError
+from ..model import DigestType, LedgerMetadata
+from .api import Answer, ApiPage, Question, json_answer
+
+LEDGERS_A_PAGE = 100
+ENTRIES_A_PAGE = 1000
+MAX_BYTES = 32 * 1024 * 1024
+"""Of the entries in one answer."""
+
+_AT_ONCE = 100
+_NOT_FOUND = 404
+
+Connect = Callable[[], Awaitable[BookKeeperAdmin]]
+"""Gives the client, which is made when it is wanted first."""
+
+
+class SharedClient:
+    """The client of an HTTP server: made when it is wanted first, made again if that failed, closed with the server.
+
+    :param make: connects.
+    """
+
+    def __init__(self, make: Callable[[], "Deferred[BookKeeperAdmin]"]) -> None:
+        self._make = make
+        self._client: BookKeeperAdmin | None = None
+        self._making: list[Deferred[BookKeeperAdmin]] | None = None
+
+    def __call__(self) -> "Deferred[BookKeeperAdmin]":
+        """Gives the client."""
+        if self._client is not None:
+            return succeed(self._client)
+        waiting: Deferred[BookKeeperAdmin] = Deferred()
+        if self._making is not None:
+            self._making.append(waiting)
+            return waiting
+        self._making = [waiting]
+        self._make().addBoth(self._made)
+        return waiting
+
+    def _made(self, outcome: "BookKeeperAdmin | Failure") -> None:
+        waiting, self._making = self._making or [], None
+        if not isinstance(outcome, Failure):
+            self._client = outcome
+        for one in waiting:
+            if not one.called:
+                one.callback(outcome)
+
+    def close(self) -> None:
+        """Ends it, if there is one."""
+        client, self._client = self._client, None
+        if client is not None:
+            client.close().addErrback(lambda failure: None)
+
+
+class ClusterApi:
+    """What is asked of the cluster."""
+
+    def __init__(self, connect: Connect) -> None:
+        self._connect = connect
+
+    def bookie_pages(self) -> Mapping[str, Resource]:
+        """The resources by their path below ``/api/v1/bookie``."""
+        return {
+            "list_bookies": ApiPage(self._list_bookies),
+            "list_bookie_info": ApiPage(self._list_bookie_info),
+            "cluster_info": ApiPage(self._cluster_info),
+        }
+
+    def ledger_pages(self) -> Mapping[str, Resource]:
+        """The resources by their path below ``/api/v1/ledger``."""
+        return {
+            "list": ApiPage(self._list_ledgers),
+            "metadata": ApiPage(self._ledger_metadata),
+            "read": ApiPage(self._read_ledger),
+            "delete": ApiPage(delete=self._delete_ledger),
+        }
+
+    # -- bookies --
+
+    async def _list_bookies(self, question: Question) -> Answer:
+        client = await self._connect()
+        read_only = question.parameters.get("type") == "ro"
+        found = await (client.read_only_bookies() if read_only else client.writable_bookies())
+        names: dict[str, str | None] = dict.fromkeys(sorted(found))
+        if question.flag("print_hostnames"):
+            for bookie_id in names:
+                names[bookie_id] = await _host(client, bookie_id)
+        return json_answer(names)
+
+    async def _list_bookie_info(self, question: Question) -> Answer:
+        client = await self._connect()
+        spaces = {b: space for b, space in (await client.disk_space()).items() if isinstance(space, DiskSpace)}
+        lines = {bookie_id: f": {_space(space)}," for bookie_id, space in spaces.items()}
+        whole = DiskSpace(sum(s.total for s in spaces.values()), sum(s.free for s in spaces.values()))
+        return json_answer({**lines, "ClusterInfo: ": _space(whole)})
+
+    async def _cluster_info(self, question: Question) -> Answer:
+        client = await self._connect()
+        writable, read_only = await client.writable_bookies(), await client.read_only_bookies()
+        known = await client.all_bookies() | writable | read_only
+        return json_answer(
+            {
+                "totalBookiesCount": len(known),
+                "writableBookiesCount": len(writable),
+                "readonlyBookiesCount": len(read_only),
+                "unavailableBookiesCount": len(known - writable - read_only),
+            }
+        )
+
+    # -- ledgers --
+
+    async def _list_ledgers(self, question: Question) -> Answer:
+        """All ids, or with ``print_metadata`` a page of them with their metadata."""
+        client = await self._connect()
+        if not question.flag("print_metadata"):
+            return json_answer({str(ledger_id): None async for ledger_id in client.client.list_ledgers()})
+        page, found, number = max(1, question.number("page", 1)), dict[str, object](), 0
+        async for ledger_id in client.client.list_ledgers():
+            number += 1
+            if (page - 1) * LEDGERS_A_PAGE < number <= page * LEDGERS_A_PAGE:
+                try:
+                    metadata = (await client.client.ledger_metadata(ledger_id)).value
+                except NoSuchLedgerMetadataError:
+                    continue
+                found[str(ledger_id)] = (
+                    _as_json(ledger_id, metadata) if question.flag("decode_meta") else _as_stored(metadata)
+                )
+            elif found:
+                break
+        return json_answer(found)
+
+    async def _ledger_metadata(self, question: Question) -> Answer:
+        ledger_id = question.number("ledger_id", -1)
+        if ledger_id < 0:
+            return Answer("Not found method. Should be GET method, with ledger_id provided", _NOT_FOUND)
+        metadata = (await (await self._connect()).client.ledger_metadata(ledger_id)).value
+        return json_answer({str(ledger_id): _as_json(ledger_id, metadata)})
+
+    async def _read_ledger(self, question: Question) -> Answer:
+        """At most a page of entries, as text; bytes that are no ASCII are shown as such."""
+        ledger_id, first = question.number("ledger_id", -1), question.number("start_entry_id", 0)
+        last, page = question.number("end_entry_id", -1), question.number("page", -1)
+        if ledger_id < 0:
+            return Answer("Not found method. Should be GET method, with ledger_id provided", _NOT_FOUND)
+        found: dict[str, str] = {}
+        if page > 0:
+            first = max(first, (page - 1) * ENTRIES_A_PAGE)
+            last = page * ENTRIES_A_PAGE - 1 if last < 0 else min(last, page * ENTRIES_A_PAGE - 1)
+            found["Entries for page: "] = str(page)
+        if first > last >= 0:
+            text = f"parameter for start_entry_id: {first} and end_entry_id: {last} conflict with page={page}"
+            return Answer(text, 500)
+        async with await (await self._connect()).open_ledger(ledger_id) as reader:
+            end = reader.last_add_confirmed if last < 0 else min(last, reader.last_add_confirmed)
+            end, size = min(end, first + ENTRIES_A_PAGE - 1), 0
+            while first <= end and size < MAX_BYTES:
+                for entry in await reader.read(first, min(end, first + _AT_ONCE - 1)):
+                    found[str(entry.entry_id)] = bytes(entry.data).decode("ascii", "replace")
+                    size += len(entry.data)
+                first += _AT_ONCE
+        return json_answer(found)
+
+    async def _delete_ledger(self, question: Question) -> Answer:
+        ledger_id = question.number("ledger_id", -1)
+        if ledger_id < 0:
+            return Answer("Not ledger found. Should provide ledger_id=<id>", _NOT_FOUND)
+        await (await self._connect()).delete_ledger(ledger_id)
+        return json_answer(f"Deleted ledger: {ledger_id}")
+
+
+async def _host(client: BookKeeperAdmin, bookie_id: str) -> str | None:
+    try:
+        endpoints = (await client.service_info(bookie_id)).endpoints
+    except MetadataError:  # it has gone since
+        return None
+    return next(islice((endpoint.host for endpoint in endpoints if endpoint.protocol == "bookie-rpc"), 1), None)
+
+
+def _space(space: DiskSpace) -> str:
+    return f"{{Free: {space.free}{readable(space.free)}, Total: {space.total}{readable(space.total)}}}"
+
+
+def _as_stored(metadata: LedgerMetadata) -> str:
+    """The stored bytes as text, the password left out."""
+    return encode_ledger_metadata(attrs.evolve(metadata, password=b"")).decode("utf-8", "replace")
+
+
+def _as_json(ledger_id: int, metadata: LedgerMetadata) -> Mapping[str, object]:
+    """The fields under the names of Apache's bookie; the password is never shown."""
+    digest_type = "MAC" if metadata.digest_type is DigestType.HMAC else metadata.digest_type.name
+    return {
+        "ledgerId": ledger_id,
+        "metadataFormatVersion": metadata.format_version,
+        "ensembleSize": metadata.ensemble_size,
+        "writeQuorumSize": metadata.write_quorum_size,
+        "ackQuorumSize": metadata.ack_quorum_size,
+        "state": metadata.state.name,
+        "length": metadata.length,
+        "lastEntryId": metadata.last_entry_id,
+        "ctime": metadata.ctime if metadata.ctime is not None else -1,
+        "digestType": digest_type,
+        "password": "",
+        "customMetadata": {key: b64encode(value).decode() for key, value in metadata.custom_metadata.items()},
+        "closed": metadata.closed,
+        "allEnsembles": {
+            str(segment.first_entry_id): [{"id": bookie_id} for bookie_id in segment.bookies]
+            for segment in metadata.segments
+        },
+        "ctoken": metadata.c_token,
+    }

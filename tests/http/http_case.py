@@ -1,0 +1,50 @@
+"""Requests to a site in memory."""
+
+from pathlib import Path
+from typing import Any
+
+import attrs
+from twisted.internet.testing import StringTransport
+from twisted.trial.unittest import SynchronousTestCase
+
+_VECTORS = Path(__file__).parent.parent / "vectors" / "http"
+
+
+def captured(name: str) -> tuple[int, str]:
+    """Status and body that Apache's bookie gave."""
+    head, _, body = (_VECTORS / f"{name}.txt").read_text().partition("\n\n")
+    return int(head.split()[-1]), body.rstrip("\n")
+
+
+@attrs.frozen
+class Answered:
+    """An answer as it was sent."""
+
+    status: int
+    head: str
+    body: str
+
+
+class HttpCase(SynchronousTestCase):
+    """Sends requests as a client does.
+
+    :ivar site: that answers.
+    """
+
+    site: Any
+
+    def ask(self, path: str, method: str = "GET", body: str = "") -> Answered:
+        """An answer that comes without waiting, or after :meth:`settle`."""
+        channel = self.site.buildProtocol(None)
+        transport = StringTransport()
+        channel.makeConnection(transport)
+        data = body.encode()
+        channel.dataReceived(f"{method} {path} HTTP/1.0\r\nContent-Length: {len(data)}\r\n\r\n".encode() + data)
+        self.settle()
+        head, _, content = transport.value().partition(b"\r\n\r\n")
+        channel.timeOut = None
+        channel.connectionLost(None)
+        return Answered(int(head.split()[1]), head.decode(), content.decode())
+
+    def settle(self) -> None:
+        """Lets what takes turns come to its end."""

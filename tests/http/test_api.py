@@ -1,0 +1,76 @@
+"""The layout of JSON, methods and failures."""
+
+import json
+from typing import Any
+
+from twisted.internet.defer import Deferred
+from twisted.internet.error import ConnectionDone
+from twisted.internet.testing import StringTransport
+from twisted.python.failure import Failure
+from twisted.trial.unittest import SynchronousTestCase
+from twisted.web.server import Site
+
+from bookkeeper_twisted.errors import MetadataError
+from bookkeeper_twisted.http.api import Answer, ApiPage, Question, json_answer
+
+from .http_case import HttpCase, captured
+
+
+class JsonTests(SynchronousTestCase):
+    """:func:`json_answer`."""
+
+    def test_layout(self) -> None:
+        """It is laid out as by Apache's bookie, byte for byte."""
+        for name in ("state", "ledger-metadata", "bookie-info", "list_bookie_info", "ledger-list", "list_bookies-ro"):
+            with self.subTest(name):
+                body = captured(name)[1]
+                self.assertEqual(json_answer(json.loads(body)).body, body)
+
+
+class PageTests(HttpCase):
+    """One path."""
+
+    def setUp(self) -> None:
+        self.gone: list[str] = []
+        self.site = Site(ApiPage(self._get, delete=self._fail))
+
+    async def _get(self, question: Question) -> Answer:
+        return Answer(f"{question.number('n', 7)} {question.flag('f')}")
+
+    async def _fail(self, question: Question) -> Answer:
+        raise MetadataError("the store is away") if question.flag("known") else ValueError("a defect")
+
+    def test_parameters(self) -> None:
+        """Numbers and flags of the query; a text that is no number is refused."""
+        self.assertEqual(self.ask("/").body, "7 False")
+        self.assertEqual(self.ask("/?n=1&n=2&f=true").body, "2 True")
+        self.assertEqual(self.ask("/?n=x").status, 400)
+
+    def test_methods(self) -> None:
+        """HEAD is GET without a body; a method without a handler is not found, as with Apache's bookie."""
+        head = self.ask("/", "HEAD")
+        self.assertEqual((head.status, head.body), (200, ""))
+        self.assertIn("Content-Length: 7", head.head)
+        self.assertEqual((self.ask("/", "PUT").status, self.ask("/", "PUT").body[:16]), (404, "Not found method"))
+
+    def test_failures(self) -> None:
+        """A failure is 500: with its text where it is one of ours, else logged."""
+        known = self.ask("/?known=true", "DELETE")
+        self.assertEqual((known.status, known.body), (500, "Internal Server Error\nthe store is away"))
+        self.assertEqual(self.ask("/", "DELETE").status, 500)
+        self.assertEqual(len(self.flushLoggedErrors(ValueError)), 1)
+
+    def test_gone(self) -> None:
+        """A client that goes takes its question with it."""
+        waiting: Deferred[Any] = Deferred(lambda _: self.gone.append("cancelled"))
+
+        async def wait(question: Question) -> Answer:
+            await waiting
+            return Answer("")
+
+        channel = Site(ApiPage(wait)).buildProtocol(None)
+        channel.makeConnection(StringTransport())
+        channel.dataReceived(b"GET / HTTP/1.0\r\n\r\n")
+        channel.timeOut = None
+        channel.connectionLost(Failure(ConnectionDone()))
+        self.assertEqual(self.gone, ["cancelled"])

@@ -1,0 +1,68 @@
+"""A bookie's own state over HTTP."""
+
+import json
+
+from bookkeeper_twisted.bookie.admin import DirectoryUsage, Phase
+from bookkeeper_twisted.http.site import make_site
+from bookkeeper_twisted.testing.admin import FakeBookieAdmin
+
+from .http_case import HttpCase, captured
+
+
+class BookieApiTests(HttpCase):
+    """Over a fake administration."""
+
+    def setUp(self) -> None:
+        self.admin = FakeBookieAdmin()
+        self.site = make_site(self.admin)  # type: ignore[arg-type]
+
+    def test_heartbeat(self) -> None:
+        """It is OK while the bookie serves; else 503 and what it does instead."""
+        self.assertEqual((self.ask("/heartbeat").status, self.ask("/heartbeat").body), (200, "OK\n"))
+        for phase in (Phase.STARTING, Phase.STOPPING, Phase.STOPPED, Phase.FAILED):
+            self.admin.phase = phase
+            answer = self.ask("/heartbeat")
+            self.assertEqual((answer.status, answer.body), (503, f"the bookie is {phase.value}\n"))
+        self.admin.other_reasons = ("journal-0 failed",)
+        self.assertEqual(self.ask("/heartbeat").body, "the bookie is failed: journal-0 failed\n")
+
+    def test_state(self) -> None:
+        """The state of a bookie that serves is what Apache's says, byte for byte; others differ as they should."""
+        self.assertEqual(self.ask("/api/v1/bookie/state").body, captured("state")[1])
+        self.admin.phase, self.admin.by_administrator, self.admin.high_priority_writes = Phase.STOPPING, True, False
+        self.assertEqual(
+            json.loads(self.ask("/api/v1/bookie/state").body),
+            {"running": False, "readOnly": True, "shuttingDown": True, "availableForHighPriorityWrites": False},
+        )
+
+    def test_read_only(self) -> None:
+        """Asked, and changed by a PUT."""
+        path = "/api/v1/bookie/state/readonly"
+        self.assertEqual(self.ask(path).body, captured("state-readonly")[1])
+        self.assertEqual(json.loads(self.ask(path, "PUT", '{"readOnly" : true}').body), {"readOnly": True})
+        self.assertTrue(self.admin.by_administrator)
+        self.assertEqual(json.loads(self.ask(path, "PUT", '{"readOnly" : false}').body), {"readOnly": False})
+        self.assertFalse(self.admin.by_administrator)
+
+    def test_read_only_refused(self) -> None:
+        """A body of something else, a bookie without that mode, and one with other reasons."""
+        path = "/api/v1/bookie/state/readonly"
+        for body in ("", "{}", '{"readOnly" : 1}', "[]"):
+            self.assertEqual(self.ask(path, "PUT", body).status, 400)
+        self.admin.other_reasons = ("a disk is full",)
+        answer = self.ask(path, "PUT", '{"readOnly" : false}')
+        self.assertEqual((answer.status, answer.body), (400, "Bookie stays read-only: a disk is full"))
+        self.admin.values = {"readOnlyModeEnabled": "false"}
+        self.assertEqual(self.ask(path, "PUT", '{"readOnly" : true}').status, 400)
+
+    def test_is_ready(self) -> None:
+        """As Apache's: 503 until it serves."""
+        answer = self.ask("/api/v1/bookie/is_ready")
+        self.assertEqual((answer.status, answer.body), (200, "OK"))
+        self.admin.phase = Phase.STARTING
+        self.assertEqual(self.ask("/api/v1/bookie/is_ready").status, 503)
+
+    def test_info(self) -> None:
+        """Bytes of all disks, a disk with two directories counted once."""
+        self.admin.usage = (DirectoryUsage("/a", 100, 40), DirectoryUsage("/b", 100, 40), DirectoryUsage("/c", 10, 1))
+        self.assertEqual(json.loads(self.ask("/api/v1/bookie/info").body), {"freeSpace": 41, "totalSpace": 110})
