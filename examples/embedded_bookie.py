@@ -9,9 +9,7 @@ from pathlib import Path
 from twisted.internet.defer import Deferred
 from twisted.internet.task import react
 
-from bookkeeper_twisted.client import BookKeeper
-from bookkeeper_twisted.config.bookie import BookieConfig
-from bookkeeper_twisted.embedding import make_bookie
+from bookkeeper_twisted import BookieConfig, BookKeeper, make_bookie
 
 
 async def main(reactor: object, directory: str) -> None:

@@ -14,7 +14,7 @@ from bookie_process import BookieProcess
 from twisted.internet.defer import Deferred, DeferredSemaphore, gatherResults
 from twisted.internet.task import react
 
-from bookkeeper_twisted.client import BookKeeper, ClientMetrics, LedgerWriter
+from bookkeeper_twisted import BookKeeper, ClientMetrics, LedgerWriter
 from bookkeeper_twisted.metrics import Instruments, new_registry, render
 
 CREATIONS = 50

@@ -21,7 +21,7 @@ from bookie_process import BookieProcess
 from twisted.internet.defer import CancelledError, Deferred
 from twisted.internet.task import react
 
-from bookkeeper_twisted.client import BookKeeper, LedgerWriter
+from bookkeeper_twisted import BookKeeper, LedgerWriter
 from bookkeeper_twisted.errors import BookKeeperError
 
 ENTRY_SIZE = 1024

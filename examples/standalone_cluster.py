@@ -10,9 +10,7 @@ from pathlib import Path
 from twisted.internet.defer import Deferred
 from twisted.internet.task import react
 
-from bookkeeper_twisted.client import BookKeeper
-from bookkeeper_twisted.config.bookie import BookieConfig
-from bookkeeper_twisted.embedding import make_bookie, standalone_configs
+from bookkeeper_twisted import BookieConfig, BookKeeper, make_bookie, standalone_configs
 
 
 async def main(reactor: object, directory: str) -> None:

@@ -8,7 +8,7 @@ import sys
 from twisted.internet.defer import Deferred
 from twisted.internet.task import deferLater, react
 
-from bookkeeper_twisted.client import BookKeeper, LedgerWriter
+from bookkeeper_twisted import BookKeeper, LedgerWriter
 
 
 async def write(reactor: object, ledger: LedgerWriter) -> None:

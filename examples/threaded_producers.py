@@ -15,7 +15,7 @@ from twisted.internet.defer import Deferred, gatherResults
 from twisted.internet.task import react
 from twisted.internet.threads import deferToThreadPool
 
-from bookkeeper_twisted.client import BookKeeper, ThreadAppender
+from bookkeeper_twisted import BookKeeper, ThreadAppender
 
 THREADS = 4
 FLUSH_EVERY = 5000

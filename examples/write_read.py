@@ -8,7 +8,7 @@ import sys
 from twisted.internet.defer import Deferred
 from twisted.internet.task import react
 
-from bookkeeper_twisted.client import BookKeeper
+from bookkeeper_twisted import BookKeeper
 
 
 async def main(reactor: object, uri: str) -> None:

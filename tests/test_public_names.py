@@ -8,7 +8,7 @@ from pathlib import Path
 from twisted.trial.unittest import SynchronousTestCase
 
 import bookkeeper_twisted
-from bookkeeper_twisted import _public
+from bookkeeper_twisted import BookKeeper, ClientConfig, DigestType, _public
 
 STUB = Path(bookkeeper_twisted.__file__).with_suffix(".pyi")
 
@@ -26,6 +26,14 @@ class PublicNamesTests(SynchronousTestCase):
         for name, home in told.items():
             found = getattr(bookkeeper_twisted, str(name))
             self.assertIs(getattr(sys.modules[home], str(name)), found)
+
+    def test_typed(self) -> None:
+        """A type checker knows what a name from the top is: this would not pass it otherwise."""
+        config: ClientConfig = ClientConfig(read_ahead_bytes=1)
+        size: int = config.read_ahead_bytes
+        digest: DigestType = DigestType.HMAC
+        client: type[BookKeeper] = BookKeeper
+        self.assertEqual((size, digest, client.__name__), (1, DigestType.HMAC, "BookKeeper"))
 
     def test_dir(self) -> None:
         """The names can be listed without loading them."""

@@ -5,6 +5,7 @@ import signal
 import subprocess
 import sys
 import tarfile
+import zipfile
 from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -71,6 +72,10 @@ def wheel(place: Place) -> str:
     """Build from the source distribution."""
     _build("build_wheel", _unpacked(place), place.dist)
     (found,) = place.dist.glob("*.whl")
+    names = zipfile.ZipFile(found).namelist()
+    wanted = {f"bookkeeper_twisted/{name}" for name in ("py.typed", "__init__.pyi")}
+    if missing := {*wanted, "twisted/plugins/bookkeeper_twisted_bookie.py"} - set(names):
+        raise Unexpected(f"without {missing}")
     return f"{found.stat().st_size >> 10} KiB"
 
 
