@@ -24,8 +24,10 @@ from ..client.bookkeeper import BookKeeper
 from ..client.interfaces import IPlacementPolicy
 from ..config.bookie import ClientConfig
 from ..embedding.local_host import address_and_name, own_host
+from ..storage.filesystem import RealFileSystem
+from ..storage.index.run_index import SqliteRunIndex
 from .shell import run_shell
-from .shell_command import FAILED, ShellWorld
+from .shell_command import FAILED, ShellWorld, StoreAccess
 
 
 class DiskFiles:
@@ -73,6 +75,7 @@ def real_world(reactor: Any) -> ShellWorld:
     return ShellWorld(
         reactor, os.environ, lambda text: print(text, flush=True), lambda text: print(text, file=sys.stderr), ask,
         DiskFiles(), connect, addresses, own_host,
+        StoreAccess(RealFileSystem(read_only=True), SqliteRunIndex.open_to_read),
     )  # fmt: skip
 
 

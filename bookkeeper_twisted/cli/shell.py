@@ -16,7 +16,7 @@ from ..config.bookie import BookieConfig, ClientConfig
 from ..config.fields import Setting, from_environment, from_file
 from ..errors import BookKeeperError, ConfigError
 from .commands import COMMANDS
-from .shell_command import FAILED, OK, Argument, Command, ShellContext, ShellWorld
+from .shell_command import FAILED, OK, Argument, Command, OperandError, ShellContext, ShellWorld
 from .shell_text import FORMAT_ENTRY, FORMAT_ID, PARSE_ID
 
 USAGE = (
@@ -72,7 +72,7 @@ async def run_shell(arguments: Sequence[str], world: ShellWorld) -> int:
 async def _run(command: Command, context: ShellContext, options: argparse.Namespace) -> int:
     try:
         return await command.run(context, options)
-    except (BookKeeperError, OSError) as error:
+    except (BookKeeperError, OperandError, OSError) as error:
         context.world.complain(f"{command.name}: {str(error) or type(error).__name__}")
         return FAILED
 
@@ -160,7 +160,7 @@ def _parser(command: Command, parse_id: Callable[[str], int]) -> argparse.Argume
     for argument in command.arguments:
         kind = ledger_id if argument.kind == "ledger id" else argument.kind
         if not argument.names[0].startswith("-"):
-            parser.add_argument(argument.names[0], nargs="?")
+            parser.add_argument(argument.names[0], nargs="?", type=kind)  # type: ignore[arg-type]
         elif argument.kind is bool:
             parser.add_argument(*_spellings(argument), dest=_attribute(argument), action="store_true")
         else:

@@ -9,11 +9,17 @@ import attrs
 from ..client.admin import BookKeeperAdmin
 from ..client.interfaces import IPlacementPolicy
 from ..config.bookie import BookieConfig, ClientConfig
+from ..storage.inspection import OpenIndex
+from ..storage.interfaces import IFileSystem
 
 OK = 0
 REFUSED = 1
 FAILED = 255
 """Exit status of Apache's shell where a command fails (-1); some say 1 where they refuse."""
+
+
+class OperandError(Exception):
+    """What a command was given names nothing, or more than one thing; the text says why."""
 
 
 class Connect(Protocol):
@@ -32,6 +38,18 @@ class Files(Protocol):
 
     def write(self, name: str, data: bytes) -> None:
         """:raises OSError: it cannot be written."""
+
+
+@attrs.frozen
+class StoreAccess:
+    """How a shell reaches the directories of the bookie it stands beside, which may be running.
+
+    :ivar disk: opens files for reading only.
+    :ivar open_index: opens an index for look-ups.
+    """
+
+    disk: IFileSystem
+    open_index: OpenIndex
 
 
 @attrs.frozen
@@ -54,6 +72,7 @@ class ShellWorld:
     connect: Connect
     addresses: Callable[[str], Awaitable[tuple[str, str]]]
     own_host: Callable[[BookieConfig], str]
+    store: StoreAccess
 
 
 @attrs.frozen

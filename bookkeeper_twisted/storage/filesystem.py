@@ -234,11 +234,15 @@ class FileLock:
 class RealFileSystem:
     """The file system of the machine."""
 
-    def __init__(self) -> None:
+    def __init__(self, read_only: bool = False) -> None:
+        """
+        :param read_only: open files for reading only, for tools that look at the files of a bookie.
+        """
         self._rooms = _Rooms()
+        self._access = os.O_RDONLY if read_only else os.O_RDWR
 
     def open(self, path: str, create: bool = False, direct: bool = False) -> IFile:
-        flags = os.O_RDWR | os.O_CLOEXEC | (os.O_CREAT | os.O_EXCL if create else 0)
+        flags = self._access | os.O_CLOEXEC | (os.O_CREAT | os.O_EXCL if create else 0)
         fd = os.open(path, flags, 0o644)
         return DirectFile(path, fd, self._rooms) if direct and _made_direct(fd) else RealFile(path, fd)
 

@@ -97,7 +97,7 @@ def _take_log(
 ) -> None:
     sizes: dict[int, int] = {}
     batch = IndexBatch()
-    for row in rows_of(_counted(scan, sizes), log_id):
+    for row in rows_of(counted(scan, sizes), log_id):
         if row.ledger_id in deleted:
             continue
         batch.runs.append(row)
@@ -108,7 +108,7 @@ def _take_log(
         if len(batch.runs) >= BATCH_ROWS:
             rebuilt.index.commit(batch)
             batch = IndexBatch()
-    _check_whole(scan, sizes)
+    check_sealed(scan, sizes)
     if batch:
         rebuilt.index.commit(batch)
     rebuilt.logs += 1
@@ -116,14 +116,20 @@ def _take_log(
         rebuilt.torn.append(f"{scan.path} offset {scan.torn_at}")
 
 
-def _counted(scan: LogScan, sizes: dict[int, int]) -> Iterator[Record]:
+def counted(scan: LogScan, sizes: dict[int, int]) -> Iterator[Record]:
+    """The records of a log; their bytes are added up by ledger."""
     for record in scan:
         sizes[record.ledger_id] = sizes.get(record.ledger_id, 0) + record.size
         yield record
 
 
-def _check_whole(scan: LogScan, sizes: dict[int, int]) -> None:
-    """A log that was sealed cannot have a torn tail, and its map counts every record (S5)."""
+def check_sealed(scan: LogScan, sizes: dict[int, int]) -> None:
+    """Check that a log that was sealed has no torn tail, and that its map counts every record (S5).
+
+    :param scan: exhausted.
+    :param sizes: what :func:`counted` made.
+    :raises DamageError: it is not so.
+    """
     if not scan.sealed:
         return
     if scan.torn_at is not None:

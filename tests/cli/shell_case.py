@@ -1,5 +1,6 @@
 """A shell on a cluster in memory, for the tests of its commands."""
 
+import posixpath
 from random import Random
 from typing import Any
 
@@ -9,7 +10,7 @@ from twisted.plugin import getPlugins
 from twisted.trial.unittest import SynchronousTestCase
 
 from bookkeeper_twisted.cli.shell import run_shell
-from bookkeeper_twisted.cli.shell_command import ShellWorld
+from bookkeeper_twisted.cli.shell_command import ShellWorld, StoreAccess
 from bookkeeper_twisted.client import BookKeeper
 from bookkeeper_twisted.client.admin import BookKeeperAdmin
 from bookkeeper_twisted.client.interfaces import IPlacementPolicy
@@ -17,9 +18,17 @@ from bookkeeper_twisted.config.bookie import ClientConfig
 from bookkeeper_twisted.metadata.drivers import create_driver
 from bookkeeper_twisted.metadata.interfaces import IMetadataDriverFactory
 from bookkeeper_twisted.model import BookieServiceInfo, Endpoint
+from bookkeeper_twisted.storage.interfaces import IFileSystem
 from bookkeeper_twisted.testing.bookies import MemoryBookies
+from bookkeeper_twisted.testing.disk.sim_disk import SimDisk
+from bookkeeper_twisted.testing.disk.sim_index import FILE_NAME, SimIndex
 
 BOOKIES = ("127.0.0.1:3281", "127.0.0.1:3282", "127.0.0.1:3283", "bookie-four")
+
+
+def sim_index(fs: IFileSystem, directory: str) -> SimIndex | None:
+    """The index of a directory, if there is one."""
+    return SimIndex.open(fs, directory) if fs.exists(posixpath.join(directory, FILE_NAME)) else None
 
 
 class _Files(dict[str, bytes]):
@@ -41,6 +50,8 @@ class ShellCase(SynchronousTestCase):
 
     :ivar printed: lines of the last command.
     :ivar complaints: and those where errors go.
+    :ivar disk: with the directories of the local bookie.
+    :ivar connect: makes the client of a command.
     :ivar answers: what is answered to questions; each that is asked takes one.
     """
 
@@ -53,6 +64,8 @@ class ShellCase(SynchronousTestCase):
         self.environ = {"BK_metadataServiceUri": self.uri, **own}
         self.bookies = MemoryBookies(self.clock)
         self.files = _Files()
+        self.disk = SimDisk()
+        self.store = StoreAccess(self.disk, sim_index)
         self.answers: list[bool] = []
         self.questions: list[str] = []
         self.cluster: Any = create_driver(self.clock, self.uri)
@@ -61,6 +74,7 @@ class ShellCase(SynchronousTestCase):
         for port, bookie_id in enumerate(BOOKIES, 3281):
             info = BookieServiceInfo((Endpoint("bookie", "127.0.0.1", port, "bookie-rpc"),))
             self.do(registration.register_bookie(bookie_id, False, info))
+        self.connect: Any = self._connect
         self.client = self.do(self._connect(self.uri, ClientConfig())).client
 
     def _forget_store(self) -> None:
@@ -102,7 +116,7 @@ class ShellCase(SynchronousTestCase):
         self.complaints: list[str] = []
         world = ShellWorld(
             self.clock, self.environ, self.printed.append, self.complaints.append, self._ask, self.files,
-            self._connect, lambda host: succeed((host, "localhost")), lambda config: "127.0.0.1",
+            self.connect, lambda host: succeed((host, "localhost")), lambda config: "127.0.0.1", self.store,
         )  # fmt: skip
         status: int = self.do(run_shell(arguments, world))
         return status

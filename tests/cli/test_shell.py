@@ -108,6 +108,7 @@ class HelpTests(ShellCase):
         """The commands are these."""
         expected = (
             "metaformat initnewcluster listbookies bookieinfo ledgermetadata listledgers readledger deleteledger"
-            " simpletest bookiesanity whatisinstanceid recover"
+            " simpletest bookiesanity whatisinstanceid recover lastmark listfilesondisc readlog readlogmetadata"
+            " readjournal ledger activeledgers localconsistencycheck"
         )
         self.assertEqual(set(COMMANDS), set(expected.split()))

@@ -183,7 +183,7 @@ PLANTS = (
     ),
     Plant(
         "an index of a later release is opened", "storage/index/run_index.py",
-        "    elif version != SCHEMA_VERSION:\n", "    elif version < SCHEMA_VERSION:\n", _INDEX,
+        "    if version != SCHEMA_VERSION:\n", "    if version < SCHEMA_VERSION:\n", _INDEX,
     ),
     Plant(
         "logs are indexed before they are synced", "storage/directory_storage.py",

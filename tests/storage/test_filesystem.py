@@ -24,6 +24,15 @@ class RealFileSystemTests(make_filesystem_tests(_make)):  # type: ignore[misc]
 class RelativePathTests(SynchronousTestCase):
     """Paths below the working directory, as in the file that Pulsar ships."""
 
+    def test_read_only(self) -> None:
+        """A file system for reading only gives files that cannot be written."""
+        path = self.mktemp()
+        RealFileSystem().open(path, create=True).pwrite(b"abc", 0)
+        file = RealFileSystem(read_only=True).open(path)
+        self.addCleanup(file.close)
+        self.assertEqual(file.pread(3, 0), b"abc")
+        self.assertRaises(OSError, file.pwrite, b"x", 0)
+
     def test_directories(self) -> None:
         """They are made, parents and all, below the working directory."""
         path = os.path.relpath(os.path.join(self.mktemp(), "ledgers", "current"))

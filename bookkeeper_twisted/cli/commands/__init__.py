@@ -5,13 +5,15 @@ through the first, and returns an exit status.  Names, flags and texts are those
 go up as they are: the shell prints them in one line.
 """
 
-from . import bookies, checks, clusters, entries, ledgers, recovery
+from . import bookies, checks, clusters, entries, ledgers, recovery, stored_files, stored_ledgers, stored_records
 
 COMMANDS = {
     command.name: command
-    for module in (clusters, bookies, ledgers, entries, checks, recovery)
+    for module in (
+        clusters, bookies, ledgers, entries, checks, recovery, stored_files, stored_records, stored_ledgers,
+    )
     for command in module.COMMANDS
-}
+}  # fmt: skip
 """By name."""
 
 __all__ = ["COMMANDS"]

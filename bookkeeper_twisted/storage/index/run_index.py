@@ -19,6 +19,7 @@ import struct
 from collections.abc import Collection, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
+from urllib.parse import quote
 
 from zope.interface import implementer
 
@@ -80,8 +81,9 @@ class SqliteRunIndex:
     :ivar unsettled: commits that stayed in the write-ahead log, because moving it failed.
     """
 
-    def __init__(self, path: str, writer: sqlite3.Connection, complete: bool) -> None:
+    def __init__(self, path: str, writer: sqlite3.Connection, complete: bool, read_only: bool = False) -> None:
         self.path = path
+        self._read_only = read_only
         self.complete = complete
         self.lookups = 0
         self.unsettled = 0
@@ -106,6 +108,26 @@ class SqliteRunIndex:
                 return cls(path, writer, _prepare(writer, path))
             except BaseException:
                 writer.close()
+                raise
+
+    @classmethod
+    def open_to_read(cls, fs: IFileSystem, directory: str) -> "SqliteRunIndex | None":
+        """Open the index of a directory for look-ups; another process may be committing to it.
+
+        :returns: None if there is no index.
+        :raises DamageError: the file is damaged.
+        :raises StorageError: another release wrote it.
+        """
+        path = posixpath.join(directory, FILE_NAME)
+        if not fs.exists(path):
+            return None
+        with _errors(path):
+            connection = _connect(path, read_only=True)
+            try:
+                _check_version(connection, path)
+                return cls(path, connection, _is_complete(connection), read_only=True)
+            except BaseException:
+                connection.close()
                 raise
 
     # -- commit --
@@ -228,7 +250,7 @@ class SqliteRunIndex:
         try:
             connection = self._readers.pop()
         except IndexError:
-            connection = _connect(self.path)
+            connection = _connect(self.path, self._read_only)
             connection.execute("PRAGMA query_only = ON")
             connection.create_function("sum_of_sizes", 1, sum_of_sizes, deterministic=True)
         try:
@@ -295,8 +317,9 @@ def _ledger(values: _Values) -> LedgerRow:
 # ---- connections -------------------------------------------------------------------------------------
 
 
-def _connect(path: str) -> sqlite3.Connection:
-    connection = sqlite3.connect(path, check_same_thread=False, isolation_level=None, timeout=60)
+def _connect(path: str, read_only: bool = False) -> sqlite3.Connection:
+    uri = f"file:{quote(path)}?mode={'ro' if read_only else 'rwc'}"
+    connection = sqlite3.connect(uri, uri=True, check_same_thread=False, isolation_level=None, timeout=60)
     for pragma in ("synchronous = FULL", "cell_size_check = ON", "wal_autocheckpoint = 0"):
         connection.execute(f"PRAGMA {pragma}")
     return connection
@@ -310,14 +333,22 @@ def _prepare(writer: sqlite3.Connection, path: str) -> bool:
     (mode,) = writer.execute("PRAGMA journal_mode = WAL").fetchone()
     if mode != "wal":
         raise StorageError(f"{path}: its file system does not allow a write-ahead log")
-    (version,) = writer.execute("PRAGMA user_version").fetchone()
-    if version == 0 and not writer.execute("SELECT count(*) FROM sqlite_master").fetchone()[0]:
+    if not writer.execute("SELECT count(*) FROM sqlite_master").fetchone()[0]:
         for statement in ("BEGIN IMMEDIATE", *_SCHEMA, "COMMIT"):
             writer.execute(statement)
-    elif version != SCHEMA_VERSION:
-        raise StorageError(f"{path}: index schema version {version}, this release knows {SCHEMA_VERSION}")
+    _check_version(writer, path)
     _check_whole(writer, path)
-    (complete,) = writer.execute("SELECT complete FROM state").fetchone()
+    return _is_complete(writer)
+
+
+def _check_version(connection: sqlite3.Connection, path: str) -> None:
+    (version,) = connection.execute("PRAGMA user_version").fetchone()
+    if version != SCHEMA_VERSION:
+        raise StorageError(f"{path}: index schema version {version}, this release knows {SCHEMA_VERSION}")
+
+
+def _is_complete(connection: sqlite3.Connection) -> bool:
+    (complete,) = connection.execute("SELECT complete FROM state").fetchone()
     return bool(complete)
 
 

@@ -60,7 +60,10 @@ class JournalReader:
     """One file.
 
     :ivar mark: None if others wrote it.
+    :ivar version: of the file format.
     :ivar start: where records begin.
+    :ivar at: while :meth:`records` runs: where the first record of the list it gave last begins.  The others follow
+        it without a gap.
     :ivar durable: after :meth:`records`: the end of what was durable when the last of them were written, in our files.
     :ivar end: after :meth:`records`: where they ended.
     :ivar finished: after :meth:`records`: the writer said that nothing follows.
@@ -77,9 +80,9 @@ class JournalReader:
         if header.mark is not None and header.mark.file_id != file_id:
             raise JournalDamageError(f"{file.path} holds the journal file {header.mark.file_id:x}")
         self.mark = header.mark
-        self.start = self.durable = self.end = header.size
+        self.start = self.at = self.durable = self.end = header.size
         self.finished = False
-        self._version = header.version
+        self.version = header.version
         self._file = file
         self._size = file.size()
         self._chunk = chunk
@@ -127,6 +130,7 @@ class JournalReader:
             bodies = group.bodies()
             self._check_bodies(bodies, at)
             if bodies:
+                self.at = at
                 yield bodies
             self.end = at = group.end
             if group.trailer.durable.file_id == self.file_id:
@@ -176,7 +180,7 @@ class JournalReader:
         self.end = at
         while at + 4 <= self._size:
             length = self._length(at)
-            if length == PADDING and self._version >= 5:
+            if length == PADDING and self.version >= 5:
                 if at + 8 > self._size:
                     break
                 filler = self._length(at + 4)
@@ -192,10 +196,11 @@ class JournalReader:
             else:
                 body = self._read(length, at + 4)
                 self._check_bodies([body], at)
+                self.at = at
                 yield [body]
                 at += 4 + length
             self.end = at
-        if self._version == 1 and self.end == first == 0:
+        if self.version == 1 and self.end == first == 0:
             self._check_empty()
 
     def _check_empty(self) -> None:

@@ -123,6 +123,44 @@ class SqliteRunIndexTests(_InADirectory):
         self.assertFalse(index.complete)
         self.assertTrue(os.path.exists(self.path + ".replaced"))
 
+    def test_open_to_read(self) -> None:
+        """An index is read while another process commits to it, and after; nothing is written to it."""
+        index = self.new()
+        index.commit(IndexBatch(runs=[row(1, 0, 4)]))
+        reader = SqliteRunIndex.open_to_read(RealFileSystem(read_only=True), self.directory)
+        assert reader is not None
+        self.addCleanup(reader.close)
+        self.assertEqual((list(reader.rows(1)), reader.complete), ([row(1, 0, 4)], False))
+        index.commit(IndexBatch(runs=[row(1, 5, 9)]))
+        self.assertEqual(list(reader.rows(1)), [row(1, 0, 4), row(1, 5, 9)])
+        self.assertRaises(StorageError, reader.commit, IndexBatch(runs=[row(1, 10, 11)]))
+        index.commit(IndexBatch(complete=True))
+        index.close()
+        again = SqliteRunIndex.open_to_read(RealFileSystem(read_only=True), self.directory)
+        assert again is not None
+        self.addCleanup(again.close)
+        self.assertEqual((list(again.rows(1)), again.complete), ([row(1, 0, 4), row(1, 5, 9)], True))
+
+    def test_open_to_read_strange_names(self) -> None:
+        """Characters that mean something in a URI may be in the name of a directory."""
+        self.directory = os.path.join(self.mktemp(), "a b%20?mode=rw#c")
+        os.makedirs(self.directory)
+        self.open().commit(IndexBatch(runs=[row(1, 0, 4)]))
+        self.assertEqual(os.listdir(os.path.dirname(self.directory)), [os.path.basename(self.directory)])
+        reader = SqliteRunIndex.open_to_read(RealFileSystem(), self.directory)
+        assert reader is not None
+        self.addCleanup(reader.close)
+        self.assertEqual(list(reader.rows(1)), [row(1, 0, 4)])
+
+    def test_open_to_read_nothing(self) -> None:
+        """Where there is no index, none is made; one of another release is refused."""
+        directory = self.mktemp()
+        os.makedirs(directory)
+        self.assertIs(SqliteRunIndex.open_to_read(RealFileSystem(), directory), None)
+        self.assertEqual(os.listdir(directory), [])
+        sqlite3.connect(os.path.join(directory, FILE_NAME)).close()
+        self.assertRaises(StorageError, SqliteRunIndex.open_to_read, RealFileSystem(), directory)
+
     def test_no_directory(self) -> None:
         """A directory that is not there is an error."""
         self.directory = "/nonexistent/index"

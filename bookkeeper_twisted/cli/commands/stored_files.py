@@ -1,0 +1,136 @@
+"""``lastmark``, ``listfilesondisc``, ``readlogmetadata``: files of the bookie that this shell stands beside.
+
+They only read, so it does not matter whether the bookie runs.
+"""
+
+import posixpath
+from argparse import Namespace
+from collections.abc import Callable, Iterator, Sequence
+
+from ...storage.entry_log.scan import ledger_sizes
+from ...storage.index.run_index import FILE_NAME
+from ...storage.inspection import logs_of_id
+from ...storage.interfaces import IFileSystem
+from ...storage.journal.log_mark import read_mark
+from ...storage.ledger_dirs import (
+    ENTRY_LOG_SUFFIX,
+    JOURNAL_SUFFIX,
+    current,
+    distinct,
+    entry_log_name,
+    journal_name,
+    mark_name,
+)
+from ..shell_command import FAILED, OK, Argument, Command, OperandError, ShellContext
+from ..shell_text import line
+
+_INDEX_SUFFIX = ".idx"
+
+
+async def lastmark(shell: ShellContext, options: Namespace) -> int:
+    """Prints from where each journal would be replayed."""
+    config = shell.config
+    directories = [current(path) for path in config.ledger_directories]
+    count = len(config.journal_directories)
+    for number in range(count):
+        mark = read_mark(shell.world.store.disk, directories, mark_name(number, count))
+        name = journal_name(mark.file_id)
+        shell.out(f"LastLogMark : Journal Id - {mark.file_id}({name}), Pos - {mark.offset}")
+    return OK
+
+
+# ---- listfilesondisc ---------------------------------------------------------------------------------
+
+
+async def listfilesondisc(shell: ShellContext, options: Namespace) -> int:
+    """Prints the paths of files, of all kinds or of some."""
+    config, everything = shell.config, not (options.journal or options.entrylog or options.index)
+    if options.journal or everything:
+        shell.out("--------- Printing the list of Journal Files ---------")
+        _list(shell, config.journal_directories, lambda name: name.endswith(JOURNAL_SUFFIX))
+    if options.entrylog or everything:
+        shell.out("--------- Printing the list of EntryLog/Ledger Files ---------")
+        _list(shell, config.ledger_directories, lambda name: name.endswith(ENTRY_LOG_SUFFIX))
+    if options.index or everything:
+        shell.out("--------- Printing the list of Index Files ---------")
+        _list(shell, config.index_directories, lambda name: name.endswith(_INDEX_SUFFIX) or name == FILE_NAME)
+    return OK
+
+
+def _list(shell: ShellContext, directories: Sequence[str], wanted: Callable[[str], bool]) -> None:
+    for directory in distinct(directories):
+        for path in _files_below(shell.world.store.disk, current(directory)):
+            if wanted(posixpath.basename(path)):
+                shell.out(line("log entry", canonicalPath=path))
+    shell.out("")
+
+
+def _files_below(fs: IFileSystem, directory: str) -> Iterator[str]:
+    for name in fs.list(directory):
+        path = posixpath.join(directory, name)
+        if fs.is_directory(path):
+            yield from _files_below(fs, path)
+        else:
+            yield path
+
+
+# ---- entry logs --------------------------------------------------------------------------------------
+
+
+def file_id(operand: str, suffix: str) -> tuple[str, int]:
+    """The directory, empty if there is none, and the id in an operand: a decimal id, a file name, or a path.
+
+    :raises OperandError: it is none of these.
+    """
+    directory, name = posixpath.split(operand)
+    digits, base = (name.removesuffix(suffix), 16) if name.endswith(suffix) else (name, 10)
+    try:
+        return directory, int(digits, base)
+    except ValueError:
+        raise OperandError(f"{operand} is neither an id nor the name of a {suffix} file") from None
+
+
+def entry_log(shell: ShellContext, operand: str) -> tuple[str, int]:
+    """The directory and the id of an entry log.
+
+    :raises OperandError: there is none, or several directories hold one of that id.
+    """
+    directory, log_id = file_id(operand, ENTRY_LOG_SUFFIX)
+    searched = [directory] if directory else [current(path) for path in shell.config.ledger_directories]
+    found = logs_of_id(shell.world.store.disk, searched, log_id)
+    if len(found) == 1:
+        return found[0], log_id
+    name = entry_log_name(log_id)
+    if not found:
+        raise OperandError(f"no {name} in {', '.join(searched)}")
+    raise OperandError(f"{name} is in {' and in '.join(found)}: give the path of one of them")
+
+
+async def readlogmetadata(shell: ShellContext, options: Namespace) -> int:
+    """Prints how many bytes of which ledgers an entry log holds."""
+    if options.entry_log is None:
+        shell.out("Must specify an entry log, by its id or its file name")
+        return FAILED
+    directory, log_id = entry_log(shell, options.entry_log)
+    shell.out(line("Print entryLogMetadata of entrylog", file=entry_log_name(log_id), logId=log_id))
+    sizes = ledger_sizes(shell.world.store.disk, directory, log_id)
+    shell.out(line("EntryLog metadata", entryLogId=log_id, totalSize=sum(sizes.values())))
+    for ledger_id, size in sorted(sizes.items()):
+        shell.out(line("Size of ledger's entries", ledgerId=shell.format_id(ledger_id), size=size))
+    return OK
+
+
+LOG_OPERAND = Argument(("entry_log",), "id of an entry log, decimal, or its file name or path")
+
+COMMANDS = (
+    Command("lastmark", "Print from where the journals are replayed", lastmark),
+    Command(
+        "listfilesondisc", "List the files in the directories of journals, ledgers and indexes", listfilesondisc,
+        (
+            Argument(("-txn", "journal"), "list journals", bool),
+            Argument(("-log", "entrylog"), "list entry logs", bool),
+            Argument(("-idx", "index"), "list indexes", bool),
+        ),
+    ),
+    Command("readlogmetadata", "Print the ledgers of an entry log and their sizes", readlogmetadata, (LOG_OPERAND,)),
+)  # fmt: skip

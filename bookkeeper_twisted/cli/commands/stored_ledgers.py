@@ -1,0 +1,158 @@
+"""``ledger``, ``activeledgers``, ``localconsistencycheck``: what the bookie beside this shell holds of ledgers.
+
+They only read, so it does not matter whether the bookie runs.  What a running bookie has not written to its entry
+logs yet is in its journal only: ``readjournal`` shows it.
+"""
+
+from argparse import Namespace
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from twisted.internet.defer import Deferred
+from twisted.internet.defer import TimeoutError as DeferredTimeoutError
+
+from ...errors import NoSuchLedgerMetadataError
+from ...storage.entry_log.scan import ledger_sizes
+from ...storage.index.rows import record_offsets, row_bytes
+from ...storage.inspection import Inconsistency, StoredDirectory
+from ...storage.interfaces import LedgerRow
+from ...storage.ledger_dirs import current
+from ..shell_command import FAILED, OK, REFUSED, Argument, Command, ShellContext
+from ..shell_text import line
+from .stored_files import entry_log
+
+_LENGTH = 4  # the size word of a record
+
+
+@contextmanager
+def stored(shell: ShellContext) -> Iterator[list[StoredDirectory]]:
+    """The ledger directories of the bookie, with the indexes that there are."""
+    config, store = shell.config, shell.world.store
+    directories: list[StoredDirectory] = []
+    try:
+        for path, index_path in zip(config.ledger_directories, config.index_directories, strict=True):
+            places = current(path), current(index_path)
+            directories.append(StoredDirectory.open(store.disk, *places, store.open_index))
+        yield directories
+    finally:
+        for directory in directories:
+            directory.close()
+
+
+# ---- ledger ------------------------------------------------------------------------------------------
+
+
+async def ledger(shell: ShellContext, options: Namespace) -> int:
+    """Prints where each entry of a ledger lies."""
+    if options.ledger_id is None:
+        shell.out("Must specify a ledger id")
+        return FAILED
+    with stored(shell) as directories:
+        if options.meta:
+            _print_meta(shell, directories, options.ledger_id)
+        for directory in directories:
+            for row in directory.rows(options.ledger_id):
+                start = row.offset + _LENGTH
+                for entry_id, offset in zip(range(row.first, row.last + 1), record_offsets(row), strict=False):
+                    shell.out(f"entry {entry_id}\t:\t(log: {row.log_id}, pos: {start + offset})")
+    return OK
+
+
+def _print_meta(shell: ShellContext, directories: list[StoredDirectory], ledger_id: int) -> None:
+    rows = [row for directory in directories for row in directory.rows(ledger_id)]
+    found = [state for directory in directories if (state := directory.state(ledger_id)) is not None]
+    state = found[0] if found else LedgerRow(ledger_id)
+    title = f"===== LEDGER: {shell.format_id(ledger_id)} ====="
+    shell.out(title)
+    shell.out(f"master key  : {state.master_key.hex() or 'NULL'}")
+    shell.out(f"size         : {sum(map(row_bytes, rows))}")
+    shell.out(f"entries      : {sum(row.last - row.first + 1 for row in rows)}")
+    shell.out(f"isFenced     : {str(state.fenced).lower() if found else 'unknown'}")
+    shell.out(title)
+
+
+# ---- activeledgers -----------------------------------------------------------------------------------
+
+
+async def activeledgers(shell: ShellContext, options: Namespace) -> int:
+    """Prints the ledgers of an entry log that the metadata store knows."""
+    if options.logId is None:
+        shell.out("Must specify an entry log with -l")
+        return FAILED
+    directory, log_id = entry_log(shell, options.logId)
+    ledger_ids = sorted(ledger_sizes(shell.world.store.disk, directory, log_id))
+    looking = Deferred.fromCoroutine(_known(shell, ledger_ids))
+    if options.timeout is not None:
+        looking.addTimeout(options.timeout / 1000, shell.world.reactor)
+    try:
+        active = await looking
+    except DeferredTimeoutError:
+        shell.out("Read active ledgers id from metadata store timeout")
+        return FAILED
+    if active:
+        shell.out(f"Active ledgers on entry log {log_id} as follow:")
+    else:
+        shell.out(f"No active ledgers on log file {log_id}")
+    for ledger_id in active:
+        shell.out(shell.format_id(ledger_id))
+    return OK
+
+
+async def _known(shell: ShellContext, ledger_ids: list[int]) -> list[int]:
+    known = []
+    async with await shell.admin() as admin:
+        for ledger_id in ledger_ids:
+            try:
+                await admin.client.ledger_metadata(ledger_id)
+            except NoSuchLedgerMetadataError:
+                continue
+            known.append(ledger_id)
+    return known
+
+
+# ---- localconsistencycheck ---------------------------------------------------------------------------
+
+
+async def localconsistencycheck(shell: ShellContext, options: Namespace) -> int:
+    """Reads every entry that the indexes name and checks that it is the one that was written."""
+    shell.out("=== Performing local consistency check ===")
+    n_found = 0
+    with stored(shell) as directories:
+        for directory in directories:
+            for inconsistency in directory.inconsistencies():
+                if not n_found:
+                    shell.out("=== Check returned errors: ===")
+                n_found += 1
+                shell.out(_described(shell, inconsistency))
+    if n_found:
+        return REFUSED
+    shell.out("=== Check passed ===")
+    return OK
+
+
+def _described(shell: ShellContext, found: Inconsistency) -> str:
+    if found.ledger_id is None:
+        return line("Inconsistency detected for entry log", error=found.reason)
+    ledger_id = shell.format_id(found.ledger_id)
+    return line(
+        "Inconsistency detected for ledger entry", entryId=found.entry_id, ledgerId=ledger_id, error=found.reason
+    )
+
+
+COMMANDS = (
+    Command(
+        "ledger", "Print where each entry of a ledger lies", ledger,
+        (
+            Argument(("-m", "meta"), "print master key, size, number of entries and fence, too", bool),
+            Argument(("ledger_id",), "ledger id", "ledger id"),
+        ),
+    ),
+    Command(
+        "activeledgers", "List the ledgers of an entry log that the metadata store knows", activeledgers,
+        (
+            Argument(("-l", "logId"), "id of an entry log, decimal, or its file name or path"),
+            Argument(("-t", "timeout"), "milliseconds to wait for the metadata store", int),
+        ),
+    ),
+    Command("localconsistencycheck", "Read and check every entry that is stored", localconsistencycheck),
+)  # fmt: skip

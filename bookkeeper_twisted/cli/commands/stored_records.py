@@ -1,0 +1,176 @@
+"""``readlog`` and ``readjournal``: the records of one file of the bookie that this shell stands beside.
+
+They only read, so it does not matter whether the bookie runs.
+"""
+
+import posixpath
+import struct
+from argparse import Namespace
+from collections.abc import Iterator
+
+from ...storage.entry_log.scan import LogScan, Record
+from ...storage.journal.reader import JournalReader
+from ...storage.ledger_dirs import JOURNAL_SUFFIX, current, entry_log_name, journal_name
+from ..shell_command import FAILED, OK, Argument, Command, OperandError, ShellContext
+from ..shell_text import line
+from .stored_files import LOG_OPERAND, entry_log, file_id
+
+_IDS = struct.Struct(">qq")
+_NUMBER = struct.Struct(">q")
+_LENGTH = struct.Struct(">i")
+_MASTER_KEY = -0x1000
+_FENCE = -0x2000
+_DATA = 32
+"""Ledger id, entry id, last add confirmed, length: after them comes what the client calls its data, and its digest."""
+
+
+# ---- readlog -----------------------------------------------------------------------------------------
+
+
+async def readlog(shell: ShellContext, options: Namespace) -> int:
+    """Prints the entries of an entry log: all, those of a ledger, one of them, or those in a range of offsets."""
+    if options.entry_log is None:
+        shell.out("Must specify an entry log, by its id or its file name")
+        return FAILED
+    directory, log_id = entry_log(shell, options.entry_log)
+    scan = LogScan(shell.world.store.disk, directory, log_id)
+    shell.out(_title(shell, options, log_id))
+    found = False
+    for record in _wanted(scan, options):
+        _print_record(shell, scan.path, record, options.msg)
+        found = True
+    if not found:
+        shell.out("The entry log holds no such entry")
+    return OK
+
+
+def _title(shell: ShellContext, options: Namespace, log_id: int) -> str:
+    fields = {"file": entry_log_name(log_id)}
+    if options.ledgerid is not None:
+        entry = {} if options.entryid is None else {"entryId": options.entryid}
+        fields |= {"ledgerId": shell.format_id(options.ledgerid), "logId": str(log_id)}
+        return line("Scan entry log for LedgerId", **entry, **fields)
+    ends = {}
+    if options.startpos is not None or options.endpos is not None:
+        ends = {"rangeEndPos": _number(options.endpos, -1), "rangeStartPos": _number(options.startpos, -1)}
+    return line("Scan entry log", **fields, logId=log_id, **ends)
+
+
+def _wanted(scan: LogScan, options: Namespace) -> Iterator[Record]:
+    """The records of a ledger or, where no ledger is named, those that a range of offsets touches."""
+    start, end = _number(options.startpos, 0), _number(options.endpos, scan.file_size)
+    for record in scan:
+        if options.ledgerid is None:
+            if end != -1 and record.offset > end:
+                return
+            chosen = record.offset + record.size > start
+        else:
+            chosen = record.ledger_id == options.ledgerid and options.entryid in (None, record.entry_id)
+        if chosen:
+            yield record
+
+
+def _number(value: int | None, default: int) -> int:
+    return default if value is None else value
+
+
+def _print_record(shell: ShellContext, path: str, record: Record, with_data: bool) -> None:
+    size = record.size - _LENGTH.size
+    file = shell.world.store.disk.open(path)
+    try:
+        body = file.pread(size if with_data else min(size, _DATA), record.offset + _LENGTH.size)
+    finally:
+        file.close()
+    _print(shell, body, size, record.offset, with_data)
+
+
+def _print(shell: ShellContext, body: bytes, size: int, position: int, with_data: bool) -> None:
+    """A record, after what it says of itself.
+
+    :param body: without its length; its first bytes at least.
+    :param size: of the whole body.
+    """
+    number, entry_id = _IDS.unpack_from(body)
+    ledger_id = shell.format_id(number)
+    shell.out(line("Entry", entryId=entry_id, entrySize=size, ledgerId=ledger_id, position=position))
+    if entry_id == _MASTER_KEY:
+        shell.out(line("MasterKey", entryId=entry_id, ledgerId=ledger_id, masterKey=_key(body), type="META"))
+    elif entry_id == _FENCE:
+        shell.out(line("Fenced", entryId=entry_id, ledgerId=ledger_id, type="META"))
+    elif len(body) >= _DATA:
+        (confirmed,) = _NUMBER.unpack_from(body, _IDS.size)
+        shell.out(line("Entry", entryId=entry_id, lastAddConfirmed=confirmed, ledgerId=ledger_id, type="DATA"))
+        if with_data:
+            shell.out(shell.format_entry(body[_DATA:]))
+
+
+def _key(body: bytes) -> str:
+    """The master key in a record: its length and its bytes follow the ids."""
+    start = _IDS.size + _LENGTH.size
+    (length,) = _LENGTH.unpack(body[_IDS.size : start].ljust(_LENGTH.size, b"\0"))
+    return body[start : start + max(length, 0)].hex()
+
+
+# ---- readjournal -------------------------------------------------------------------------------------
+
+
+async def readjournal(shell: ShellContext, options: Namespace) -> int:
+    """Prints the records of a journal file."""
+    if options.journal_file is None:
+        shell.out("Must specify a journal file, by its id or its name")
+        return FAILED
+    directory, journal_id = _journal(shell, options)
+    name = journal_name(journal_id)
+    file = shell.world.store.disk.open(posixpath.join(directory, name))
+    try:
+        reader = JournalReader(file, journal_id)
+        shell.out(line("Scan journal", file=name, journalId=journal_id))
+        shell.out(line("Journal Version", journalVersion=reader.version))
+        for bodies in reader.records(0):
+            position = reader.at
+            for body in bodies:
+                _print(shell, body, len(body), position, options.msg)
+                position += _LENGTH.size + len(body)
+    finally:
+        file.close()
+    return OK
+
+
+def _journal(shell: ShellContext, options: Namespace) -> tuple[str, int]:
+    """:raises OperandError: it is not clear which file is meant."""
+    directory, journal_id = file_id(options.journal_file, JOURNAL_SUFFIX)
+    if directory:
+        return directory, journal_id
+    configured = shell.config.journal_directories
+    if options.dir is not None:
+        if options.dir not in configured:
+            raise OperandError(f"{options.dir} is not a journal directory: {', '.join(configured)}")
+        return current(options.dir), journal_id
+    if len(configured) > 1:
+        raise OperandError(f"several journal directories: name one with -dir: {', '.join(configured)}")
+    return current(configured[0]), journal_id
+
+
+_MESSAGE = Argument(("-m", "msg"), "print their data, see -entryformat", bool)
+
+COMMANDS = (
+    Command(
+        "readlog", "Print the entries of an entry log", readlog,
+        (
+            _MESSAGE,
+            Argument(("-l", "ledgerid"), "only entries of this ledger", "ledger id"),
+            Argument(("-e", "entryid"), "with -ledgerid: only this entry", int),
+            Argument(("-sp", "startpos"), "entries that end behind this offset", int),
+            Argument(("-ep", "endpos"), "entries that begin up to this offset; -1: up to the end", int),
+            LOG_OPERAND,
+        ),
+    ),
+    Command(
+        "readjournal", "Print the records of a journal file", readjournal,
+        (
+            Argument(("-dir",), "journal directory, needed where there are several"),
+            _MESSAGE,
+            Argument(("journal_file",), "id of a journal file, decimal, or its name or path"),
+        ),
+    ),
+)  # fmt: skip

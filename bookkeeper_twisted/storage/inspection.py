@@ -1,0 +1,151 @@
+"""Looks at the files of a ledger directory, and changes none: a bookie may be serving it.
+
+What an index names may have moved to another log, or may have been deleted, by the time it is read: it is looked
+up again before anything is reported.  A directory that has no index yet, because Apache's bookie wrote it, is read
+through its entry logs; the later copy of an entry counts, as in a rebuild.
+"""
+
+import posixpath
+from bisect import bisect_right
+from collections.abc import Callable, Iterator, Sequence
+from operator import attrgetter
+
+import attrs
+
+from ..errors import DamageError, StorageError
+from .entry_log.reader import EntryLogReader
+from .entry_log.scan import LogScan
+from .index.rows import without
+from .interfaces import IFileSystem, IndexRow, IRunIndex, LedgerRow
+from .ledger_dirs import entry_log_ids, entry_log_name
+from .rebuild import check_sealed, counted, rows_of
+
+PAGE = 500
+_WHOLE_ROW = 1 << 40
+_first = attrgetter("first")
+
+
+@attrs.frozen
+class Inconsistency:
+    """Something that is not what it has to be.
+
+    :ivar ledger_id, entry_id: None where it is a whole entry log.
+    """
+
+    reason: str
+    ledger_id: int | None = None
+    entry_id: int | None = None
+
+
+OpenIndex = Callable[[IFileSystem, str], IRunIndex | None]
+"""Opens the index of a directory for look-ups; None if there is none."""
+
+
+@attrs.frozen
+class StoredDirectory:
+    """One ledger directory.
+
+    :ivar path: ``current`` included.
+    :ivar index: None if there is none, or one that does not speak for every entry log.
+    """
+
+    fs: IFileSystem
+    path: str
+    index: IRunIndex | None
+
+    @classmethod
+    def open(cls, fs: IFileSystem, path: str, index_path: str, open_index: OpenIndex) -> "StoredDirectory":
+        """
+        :param path: of the entry logs, ``current`` included.
+        :param index_path: of the index, likewise.
+        :raises StorageError: there is an index, and it cannot be opened.
+        """
+        index = open_index(fs, index_path)
+        if index is not None and not index.complete:
+            index.close()
+            index = None
+        return cls(fs, path, index)
+
+    def close(self) -> None:
+        """Closes the index."""
+        if self.index is not None:
+            self.index.close()
+
+    def state(self, ledger_id: int) -> LedgerRow | None:
+        """What the index keeps of a ledger beside its entries."""
+        if self.index is None:
+            return None
+        return next((row for row in self.index.ledgers() if row.ledger_id == ledger_id), None)
+
+    def rows(self, ledger_id: int) -> Iterator[IndexRow]:
+        """Where the entries of a ledger lie, ascending.
+
+        :raises DamageError: the index, or an entry log where there is no index, cannot be understood.
+        """
+        if self.index is not None:
+            return self.index.rows(ledger_id)
+        return iter(self._scanned_rows(ledger_id))
+
+    def _scanned_rows(self, ledger_id: int) -> list[IndexRow]:
+        held: list[IndexRow] = []
+        for log_id in entry_log_ids(self.fs, self.path):
+            for row in rows_of(iter(LogScan(self.fs, self.path, log_id)), log_id):
+                if row.ledger_id == ledger_id:
+                    _put(held, row)
+        return held
+
+    def inconsistencies(self) -> Iterator[Inconsistency]:
+        """Read every entry that the index names, with the checksums of its block; without an index, every log."""
+        return self._of_logs() if self.index is None else self._of_rows(self.index)
+
+    def _of_logs(self) -> Iterator[Inconsistency]:
+        for log_id in entry_log_ids(self.fs, self.path):
+            sizes: dict[int, int] = {}
+            try:
+                scan = LogScan(self.fs, self.path, log_id)
+                for _ in counted(scan, sizes):
+                    pass
+                check_sealed(scan, sizes)
+            except (StorageError, OSError) as error:
+                yield Inconsistency(str(error))
+
+    def _of_rows(self, index: IRunIndex) -> Iterator[Inconsistency]:
+        reader = EntryLogReader(self.fs, self.path)
+        try:
+            after = (-1, -1)
+            while page := index.page(after, PAGE):
+                for row in page:
+                    reason = _damage(index, reader, row)
+                    if reason is not None:
+                        yield Inconsistency(reason, row.ledger_id, row.first)
+                after = page[-1].ledger_id, page[-1].first
+        finally:
+            reader.close()
+
+
+def _damage(index: IRunIndex, reader: EntryLogReader, row: IndexRow) -> str | None:
+    """What is wrong with the entries of a row, wherever the index says that they lie now."""
+    while True:
+        try:
+            reader.read(row, row.first, _WHOLE_ROW)
+            return None
+        except (DamageError, OSError) as error:
+            now = index.find(row.ledger_id, row.first)
+            if now is None:
+                return None  # the ledger was deleted
+            if now == row:
+                return str(error)
+            row = now
+
+
+def _put(held: list[IndexRow], row: IndexRow) -> None:
+    """Adds a row to ascending ones; it takes the place of what it overlaps."""
+    low = max(bisect_right(held, row.first, key=_first) - 1, 0)
+    high = bisect_right(held, row.last, key=_first)
+    kept = [part for old in held[low:high] for part in without(old, row.first, row.last)]
+    held[low:high] = sorted([*kept, row], key=_first)
+
+
+def logs_of_id(fs: IFileSystem, directories: Sequence[str], log_id: int) -> list[str]:
+    """The directories that hold an entry log of this id: each of ours counts for itself."""
+    return [path for path in directories if fs.exists(posixpath.join(path, entry_log_name(log_id)))]
