@@ -8,6 +8,7 @@ from bookkeeper_twisted.bookie.group_commit import CommitOptions
 from bookkeeper_twisted.errors import (
     BadRequestError,
     BookieIOError,
+    LedgerFencedError,
     NoSuchEntryError,
     NoSuchLedgerError,
     StorageFailedError,
@@ -175,6 +176,14 @@ class LacTests(BookieTestCase):
         self.bookie.mode.read_only = True
         packet = self.lac_packet(1, 1)
         self.failureResultOf(self.bookie.set_explicit_lac(1, KEY, packet), WriteOnReadOnlyBookieError)
+
+    def test_deleted_when_fenced(self) -> None:
+        """S3: no explicit LAC makes a ledger known again that was deleted when it was fenced."""
+        self.stored(run(1, 0))
+        self.result(self.bookie.fence(1, KEY))
+        self.assertEqual(self.bookie.forget([1], 1), [1])
+        self.failureResultOf(self.bookie.set_explicit_lac(1, KEY, self.lac_packet(1, 3)), LedgerFencedError)
+        self.assertEqual((self.bookie.explicit_lac(1), self.rig.storage.ledger(1)), (b"", None))
 
     def test_wait(self) -> None:
         """A wait ends when the LAC passes what the waiter knows, with the time of that."""

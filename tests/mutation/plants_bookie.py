@@ -114,4 +114,26 @@ PLANTS = (
         "the last entry is looked up in the index alone", "bookie/bookie.py",
         "max(handle.last_entry, self._storage.last_cached(ledger_id))", "handle.last_entry", _READS,
     ),
+    Plant(
+        "an explicit LAC brings a deleted, fenced ledger back", "bookie/bookie.py",
+        "            if self._storage.was_fenced(ledger_id):\n                raise LedgerFencedError(ledger_id)\n", "",
+        _READS,
+    ),
+    Plant(
+        "a request is put back after its connection is lost", "bookie/requests/session.py",
+        "        if not self.connection.closed:\n            self._backlog", "        if True:\n            self._backlog",
+        _SESSION,
+    ),
+    Plant(
+        "a connection that is being closed is still read", "protocol/server/connection.py",
+        "if self._session is None or self.state in _ENDING:", "if self._session is None:",
+        ["tests.protocol.server.test_connection"],
+    ),
+    Plant(
+        "what was gathered counts for ever where a load fails", "bookie/requests/batch_processor.py",
+        "        try:\n            more = await self._load(session, gathering)\n        finally:\n"
+        "            session.expect(-gathered)\n",
+        "        more = await self._load(session, gathering)\n        session.expect(-gathered)\n",
+        ["tests.bookie.requests.test_batch_processor.DiskTests"],
+    ),
 )  # fmt: skip

@@ -145,4 +145,29 @@ PLANTS = (
         "                    self._end = first + len(stored)\n                    break\n",
         "                    self._end = first + len(stored)\n                    continue\n", _VOTES,
     ),
+    Plant(
+        "an error behind found votes loses the entries before it", "client/recovery/recovery_reads.py",
+        "            if not stored:\n                raise\n", "            raise\n", _VOTES,
+    ),
+    Plant(
+        "a recovery forgets that a bookie refused batch reads", "client/recovery/recovery_reads.py",
+        "self._support.refused(source)", "pass", _VOTES,
+    ),
+    Plant(
+        "a reader forgets that a bookie refused batch reads", "client/reading/replica_reads.py",
+        "            self._support.refused(bookie_id)\n", "", ["tests.client.reading.test_replica_reads.SupportTests"],
+    ),
+    Plant(
+        "a tail forgets that a bookie refused batch reads", "client/reading/lac_reads.py",
+        "            self._support.refused(bookie_id)\n", "", ["tests.client.reading.test_lac_reads"],
+    ),
+    Plant(
+        "a recovery leaves its flow open", "client/recovery/ledger_recovery.py",
+        "self._context.bookies.retire()", "pass", ["tests.client.recovery.test_ledger_recovery_failures"],
+    ),
+    Plant(
+        "news leaves the pause of a tail long", "client/reading/tailing.py",
+        "            self._pause = FIRST_PAUSE\n        elif", "            pass\n        elif",
+        ["tests.client.reading.test_tailing.PatienceTests"],
+    ),
 )  # fmt: skip

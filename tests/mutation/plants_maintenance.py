@@ -59,7 +59,7 @@ PLANTS = (
     ),
     Plant(
         "the journal brings a deleted, fenced ledger back", "bookie/lifecycle/replay.py",
-        "if self._storage.was_fenced(ledger_id):", "if False:", _COLLECTION,
+        "if self._storage.was_fenced(ledger_id):", "if False:", ["tests.bookie.lifecycle.test_replay"],
     ),
     Plant(
         "a deletion that failed is not done again", "storage/ledger_states.py",

@@ -85,6 +85,16 @@ class ReplayTests(SynchronousTestCase):
         self.assertEqual(self.replay(entry(1, 0), entry(1, 1), explicit_lac_record(1, packet(1, 5))[4:]), 0)
         self.assertIsNone(self.storage.ledger(1))
 
+    def test_deleted_when_fenced(self) -> None:
+        """S3: neither a key nor a fence nor a LAC brings a ledger back that was deleted when it was fenced."""
+        self.replay(self.key(), fence_record(1)[4:], entry(1, 0))
+        self.storage.forget([1], 100)
+        checkpoint_now(self.storage, [JournalPosition()])
+        lac = explicit_lac_record(1, packet(1, 5))[4:]
+        self.assertEqual(self.replay(self.key(), entry(1, 0), fence_record(1)[4:], lac, entry(1, 1)), 0)
+        self.assertIsNone(self.storage.ledger(1))
+        self.assertTrue(self.storage.was_fenced(1))
+
     def test_another_key(self) -> None:
         """A stored key stays."""
         self.replay(self.key(), self.key(key=b"x" * 20))

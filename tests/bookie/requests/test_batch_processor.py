@@ -7,6 +7,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from twisted.trial.unittest import SynchronousTestCase
 
+from bookkeeper_twisted.bookie.bookie import BookieOptions
+from bookkeeper_twisted.bookie.engine import EngineOptions
 from bookkeeper_twisted.codec import v2, v3
 from bookkeeper_twisted.codec.connection import ClientDecoder
 from bookkeeper_twisted.codec.runs import FENCE, BatchRead, BatchReply
@@ -194,6 +196,20 @@ class DiskTests(BatchTestCase):
         """S5: an error on the first entry is the answer."""
         self.rig.fail("pread", "/ledger0/")
         self.assertEqual(self.ask(request(2, 0, 100, 1 << 20)).status, Status.EIO)
+
+    def test_refused_behind_memory(self) -> None:
+        """A load that is refused when entries from memory are gathered leaves nothing counted."""
+        self.rig.add(run(2, 10, 10, bytes(18)))
+        self.rig.engine.checkpointer.checkpoint()
+        self.rig.drain()
+        rig = Rig(self.rig.disk.crash(), options=EngineOptions(bookie=BookieOptions(max_waiting_reads=1)))
+        rig.add(run(2, 0, 10, bytes(18)))
+        rig.drain()
+        rig.bookie.load([(1, 0, 0)])
+        peer = rig.connect()
+        send(peer, request(2, 0, 20, 1 << 20, ledger_id=2))
+        self.assertIs(reply_of(peer, 2)[0].status, Status.ETOOMANYREQUESTS)
+        self.assertEqual(rig.engine.factory.metrics.pending_bytes.value, 0)
 
     def test_gone_peer(self) -> None:
         """A peer that leaves while the disk is read costs nothing more."""

@@ -9,6 +9,7 @@ from bookkeeper_twisted.codec.operations import RECOVERY_ADD
 from bookkeeper_twisted.errors import Status
 from bookkeeper_twisted.protocol.interfaces import IRequestSession
 from bookkeeper_twisted.protocol.server.connection import ServerLimits
+from bookkeeper_twisted.storage.ledger_storage import LedgerStorage
 
 from ...bounds import until
 from ..rig import KEY, Peer, Rig, add_replies, adds, batch, entry, mixed, reads, run
@@ -153,6 +154,23 @@ class ReadTests(SessionTestCase):
         rig.drain()
         self.assertEqual([len(peer.replies()) for peer in peers], [28 + 10_032, 0, 28 + 10_032])
         self.assertEqual(rig.engine.context.reads.in_progress, 0)
+
+    def test_gone_peer(self) -> None:
+        """What one load did not bring is not asked for again when the peer has left meanwhile."""
+        self.rig.engine.checkpointer.checkpoint()
+        self.rig.drain()
+        loads = list[int]()
+        for leaves in (False, True):
+            rig = Rig(self.rig.disk.crash())
+            storage, peer = rig.storage, rig.connect()
+            assert isinstance(storage, LedgerStorage)
+            peer.send(reads(1, range(100)))
+            if leaves:
+                peer.leave()
+            rig.drain()
+            loads.append(storage.loads)
+        self.assertGreater(loads[0], 1)
+        self.assertEqual(loads[1], 1)
 
     def test_limit_of_loads(self) -> None:
         """A connection that has asked the disk for much waits for that first."""

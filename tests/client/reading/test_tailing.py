@@ -228,6 +228,29 @@ class PatienceTests(TailCase):
         self.clock.advance(FIRST_PAUSE)
         self.assertGreater(self.requests(), before)
 
+    def test_pause_after_news(self) -> None:
+        """Each piece of news makes the next pause short again."""
+        self.append(3)
+        self.tail()
+        self._fence(True)
+        self.clock.pump([0.05] * 200)
+        self._fence(False)
+        self.append()
+        self.clock.pump([0.05] * 50)
+        self.assertEqual(self.ids(), [0, 1, 2])
+        before = self.requests()
+        self._fence(True)
+        self.clock.pump([FIRST_PAUSE] * 4)
+        polls = (self.requests() - before) / len(NAMES)
+        self.assertGreaterEqual(polls, 1)
+
+    def _fence(self, fenced: bool) -> None:
+        """Makes all bookies answer polls at once, or wait for news."""
+        for name in NAMES:
+            holders = self.bookies[name].fenced
+            holders.add(self.ledger_id) if fenced else holders.discard(self.ledger_id)
+            self.bookies[name].wake()
+
     def test_slow_bookie(self) -> None:
         """A bookie that hangs does not hold it up longer than its patience."""
         self.append(3)

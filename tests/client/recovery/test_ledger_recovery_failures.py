@@ -60,6 +60,21 @@ class FailureTests(RecoveryTestCase):
 class DeathTests(RecoveryTestCase):
     """Recoveries that die."""
 
+    def test_flow(self) -> None:
+        """The flow of a recovery ends with it, whatever its outcome."""
+        for outcome in ("cancelled", "failed", "recovered"):
+            for name in self.names:
+                self.bookies[name].up = outcome != "failed"
+            recovery = self.recovery()
+            flow = self.bookies.flows[-1]
+            running = self.start(recovery)
+            self.assertIsNone(flow.end)
+            if outcome == "cancelled":
+                running.cancel()
+            running.addErrback(lambda _: None)
+            self.finished(running)
+            self.assertIsInstance(flow.end, ClientClosedError, outcome)
+
     def test_at_every_step(self) -> None:
         """A recovery that dies, whenever it does, leaves nothing that another one cannot finish."""
         steps = (number for number in range(1000) if self._dies_after(number))

@@ -131,10 +131,13 @@ class RecoveryReadsTests(RecoveryTestCase):
         """Bookies that refuse batch reads are not asked again; a batch that fails says nothing about the end."""
         for error in (BadRequestError, NoSuchEntryError, RequestTimeoutError):
             for name in self.names:
+                self.bookies[name].requests.clear()
                 self.bookies[name].faults.clear()
                 self.bookies[name].fail("read_batch", error)
             self.reads = self.make()
             self.assertEqual(self.all_from(3), list(range(3, 20)))
+            if error is BadRequestError:
+                self.assertLessEqual(self.count("read_batch"), len(self.names))
 
 
 class VotesTests(RecoveryReadsTests):
@@ -151,3 +154,12 @@ class VotesTests(RecoveryReadsTests):
         self.assertEqual(self.successResultOf(self.finished(self.read(15))).count, 5)
         self.assertIsNone(self.successResultOf(self.read(20)))
         self.assertEqual(self.count("read_batch"), 0)
+
+    def test_error_behind_entries(self) -> None:
+        """Entries found before one whose vote is undecided are given; the error comes with the next read."""
+        self.assertEqual(self.all_from(17), [17, 18, 19])  # by now, four at a time
+        for name in self.names:
+            self.bookies[name].fail("read", BookieIOError, first=5)
+        run = self.successResultOf(self.finished(self.read(3)))
+        self.assertEqual((run.first, run.last), (3, 4))
+        self.failureResultOf(self.finished(self.read(5)), BookieIOError)

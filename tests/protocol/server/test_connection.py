@@ -362,6 +362,13 @@ class FactoryTests(ServerTestCase):
         self.successResultOf(ended)
         self.assertEqual(self.clock.getDelayedCalls(), [])
 
+    def test_ended(self) -> None:
+        """What arrives at a connection that is being closed is not read."""
+        connection, _ = self.connect()
+        self.factory.end_all()
+        connection.dataReceived(v2.encode_reads(1, [0]))
+        self.assertEqual(self.sessions[0].items, [])
+
     def test_end_without_connections(self) -> None:
         """Without connections there is nothing to wait for."""
         self.successResultOf(self.factory.end_all())
