@@ -18,7 +18,7 @@ from ...errors import (
 )
 from ...ledger.entry_batch import EntryBatch
 from ...model import INVALID_ENTRY_ID, Entry, EntryRun
-from ..context import ClientContext
+from .context import ReadingContext
 from .lac_coverage import LacCoverage
 from .ledger_view import LedgerView
 from .read_order import ReadOrder
@@ -64,7 +64,7 @@ class _Poll:
 class LacReads:
     """LAC requests for one ledger; every answer updates the view, which keeps the highest (S13)."""
 
-    def __init__(self, context: ClientContext, digester: Digester, view: LedgerView, order: ReadOrder) -> None:
+    def __init__(self, context: ReadingContext, digester: Digester, view: LedgerView, order: ReadOrder) -> None:
         self._clock = context.clock
         self._bookies = context.bookies
         self._patience = context.poll_patience

@@ -9,7 +9,7 @@ from ...errors import BookKeeperError, ClientClosedError, IncorrectParameterErro
 from ...ledger.entry_batch import EntryBatch
 from ...metadata.interfaces import Versioned
 from ...model import Entry, LedgerMetadata
-from ..context import ClientContext
+from .context import ReadingContext
 from .lac_reads import Confirmed, LacReads
 from .ledger_view import LedgerView
 from .read_ahead import ReadAhead
@@ -31,7 +31,7 @@ class LedgerReader:
     """
 
     def __init__(
-        self, context: ClientContext, ledger_id: int, stored: Versioned[LedgerMetadata], digester: Digester
+        self, context: ReadingContext, ledger_id: int, stored: Versioned[LedgerMetadata], digester: Digester
     ) -> None:
         self.ledger_id = ledger_id
         self._view = LedgerView(ledger_id, stored)

@@ -28,7 +28,7 @@ from ...errors import (
 from ...ledger.schedule import Schedule
 from ...model import EntryRun, LedgerMetadata
 from ...protocol.client.reply_errors import error_of
-from ..context import ClientContext
+from .context import ReadingContext
 from .speculation import Speculation
 
 MAX_SINGLE_READS = 256
@@ -138,7 +138,7 @@ class ReplicaReader:
     """
 
     def __init__(
-        self, context: ClientContext, digester: Digester, ledger_id: int, metadata: LedgerMetadata,
+        self, context: ReadingContext, digester: Digester, ledger_id: int, metadata: LedgerMetadata,
         heard_lac: Callable[[int], None] = lambda lac: None,
     ) -> None:  # fmt: skip
         """:param heard_lac: called with each LAC that comes with a reply."""

@@ -6,8 +6,8 @@ from ...codec.digest import Digester
 from ...ledger.schedule import Schedule, schedule_of
 from ...metadata.interfaces import Versioned
 from ...model import LedgerMetadata, WriteFlag
-from ..context import ClientContext
 from ..interfaces import IBookieClient
+from .context import WritingContext
 from .quorum_writer import QuorumWriter
 
 
@@ -22,7 +22,7 @@ class OpenLedger:
     :ivar quorum_writer: what decides about answers and failures.
     """
 
-    context: ClientContext
+    context: WritingContext
     digester: Digester
     ledger_id: int
     metadata: Versioned[LedgerMetadata]

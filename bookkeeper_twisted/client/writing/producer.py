@@ -13,14 +13,11 @@ A commit is one store; the sender's frontier is the least place that is still op
 
 from collections.abc import Callable
 from enum import Enum
-from typing import TYPE_CHECKING
+from typing import Protocol
 
 from ...errors import IllegalOperationError
 from .log_frames import Row
 from .log_terms import Term
-
-if TYPE_CHECKING:
-    from .shared_log import SharedLog
 
 IDLE = -1
 REVOKED = -2
@@ -41,6 +38,32 @@ class WhenFull(Enum):
     """Waits, in turn; on the reactor's thread it raises."""
 
 
+class ProducersLog(Protocol):
+    """The log of a producer (:class:`~.shared_log.SharedLog`), as the producer needs it.
+
+    :ivar tail: the position behind the last claim.
+    :ivar limit: up to where claims need no lock.
+    :ivar term: the memory that claims below the limit lie in.
+    :ivar rows: layouts by payload size.
+    :ivar armed: whether the sender has been woken and has not looked yet.
+    """
+
+    tail: int
+    limit: int
+    term: Term
+    rows: dict[int, Row]
+    armed: bool
+
+    def claim_slowly(self, producer: "Producer") -> int:
+        """Claim behind the gate: another term is needed, or there is no room."""
+
+    def row(self, size: int) -> Row:
+        """The layout for a payload size."""
+
+    def wake(self) -> None:
+        """Wake the reactor, unless that was done since it last looked."""
+
+
 class Producer:
     """A handle for one thread; its frames keep their order.
 
@@ -55,7 +78,7 @@ class Producer:
     __slots__ = ("start", "size", "term", "alive", "when_full", "patience", "_log", "_rows", "_payload")
 
     def __init__(
-        self, log: "SharedLog", alive: Callable[[], bool], when_full: WhenFull, patience: float | None
+        self, log: ProducersLog, alive: Callable[[], bool], when_full: WhenFull, patience: float | None
     ) -> None:
         self.start = IDLE
         self.size = 0

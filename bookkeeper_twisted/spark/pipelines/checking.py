@@ -1,7 +1,7 @@
 """Checking one replica of a range of entries, over blocking reads.
 
 Every entry that the bookie should have is read and verified: ids, digest, and that the length of the ledger in its
-header goes up by its payload.  Three kinds of damage are distinguished: *missing* (the bookie says that it does not
+header goes up by its payload.  Four kinds of findings are distinguished: *missing* (the bookie says that it does not
 have the entry), *damaged* (what it gives is not what was written, or it cannot read its disk), *unreachable* (nothing
 can be said), *length* (the entry is whole, but its length contradicts the entry before it).
 """

@@ -1,0 +1,31 @@
+"""What every operation of a client works with, whether it reads or writes."""
+
+from typing import Self
+
+import attrs
+from twisted.internet.interfaces import IReactorTime
+
+from ..config.client import ClientConfig
+from ..ledger.placement import Chance
+from ..metadata.interfaces import ILedgerManager
+from .interfaces import IBookieClient
+from .placement.bookie_watcher import BookieWatcher
+
+
+@attrs.frozen(eq=False, slots=False)
+class OperationContext:
+    """The parts that reading and writing share.
+
+    :ivar bookies: of the whole client, or the flow of one handle.
+    """
+
+    clock: IReactorTime
+    bookies: IBookieClient
+    ledgers: ILedgerManager
+    watcher: BookieWatcher
+    chance: Chance
+    config: ClientConfig
+
+    def with_flow(self) -> Self:
+        """Return the same context for one handle, with a flow of its own; the handle ends the flow."""
+        return attrs.evolve(self, bookies=self.bookies.open_flow())

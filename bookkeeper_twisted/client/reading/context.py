@@ -1,0 +1,63 @@
+"""What readers of one client share."""
+
+import attrs
+
+from ...ledger.schedule import Schedule
+from ..operation import OperationContext
+from .bookie_health import BatchSupport, BookieHealth
+from .read_order import ReadOrder
+from .speculation import Patience
+
+_MS = 0.001
+_STICKY_BITS = 16
+
+
+@attrs.frozen(eq=False, slots=False)
+class ReadingContext(OperationContext):
+    """An operation's context with what the client has learnt of bookies by reading.
+
+    :ivar batch_support: which bookies do not know batch reads.
+    :ivar poll_support: which bookies do not know batch reads that wait, which are V3's.
+    :ivar health: recent failures and slowness of bookies.
+    """
+
+    batch_support: BatchSupport = attrs.field(kw_only=True)
+    poll_support: BatchSupport = attrs.field(kw_only=True)
+    health: BookieHealth = attrs.field(kw_only=True)
+
+    @batch_support.default
+    def _batch_support(self) -> BatchSupport:
+        return BatchSupport(self.clock)
+
+    @poll_support.default
+    def _poll_support(self) -> BatchSupport:
+        return BatchSupport(self.clock)
+
+    @health.default
+    def _health(self) -> BookieHealth:
+        return BookieHealth(self.clock, self.config.bookie_failure_history_expiration_msec * _MS)
+
+    def read_order(self, schedule: Schedule) -> ReadOrder:
+        """Return the order of bookies for a new reader."""
+        config, sticky = self.config, None
+        if config.sticky_reads_enabled:
+            sticky = self.chance.getrandbits(_STICKY_BITS) % schedule.ensemble_size
+        return ReadOrder(schedule, self.watcher, self.health, config.reorder_read_sequence_enabled, sticky)
+
+    @property
+    def read_patience(self) -> Patience:
+        """How long a read waits before another bookie is asked."""
+        config = self.config
+        return Patience(
+            config.first_speculative_read_timeout * _MS, config.max_speculative_read_timeout * _MS,
+            config.speculative_read_timeout_backoff_multiplier,
+        )  # fmt: skip
+
+    @property
+    def poll_patience(self) -> Patience:
+        """How long a long poll waits before another bookie is asked."""
+        config = self.config
+        return Patience(
+            config.first_speculative_read_lac_timeout * _MS, config.max_speculative_read_lac_timeout * _MS,
+            config.speculative_read_lac_timeout_backoff_multiplier,
+        )  # fmt: skip
