@@ -119,6 +119,11 @@ class ClientConfig(MetadataConfig):
         "addEntryQuorumTimeoutSec", -1.0, decimal(-1.0),
         "how long an entry may wait for its ack quorum before its writer ends; below 0: for ever", unit="s",
     )  # fmt: skip
+    wait_for_bookies_sec: float = setting(
+        "waitForBookiesSec", 0.0, decimal(0.0),
+        "how long bookies that failed are tried again where none can take their place; 0: the ledger ends at once",
+        unit="s", java="none",
+    )  # fmt: skip
     explicit_lac_interval: int = setting(
         "explicitLacInterval", 0, integer(0),
         "time between notices of the last add confirmed to bookies that had it with no entry; 0: none", unit="ms",

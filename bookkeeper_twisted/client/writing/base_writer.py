@@ -115,6 +115,7 @@ class BaseWriter:
         rules = _rules(
             confirms=not ledger.deferred_sync, delay_change=config.delay_ensemble_change,
             quorum_timeout=config.add_entry_quorum_timeout_sec if config.add_entry_quorum_timeout_sec >= 0 else None,
+            patience=config.wait_for_bookies_sec,
         )  # fmt: skip
         return ledger.quorum_writer(
             context.clock, self.ledger_id, ledger.schedule, ledger.metadata.value.segments[-1].bookies,

@@ -93,8 +93,8 @@ class StoredEnsembleChange:
         """
         if self._changes_left <= 0:
             raise WriteError(f"ledger {self._ledger_id}: maxNumEnsembleChanges is reached")
-        self._changes_left -= 1
         substitutes = await find_substitutes(self._bookies, self.metadata.value, failed, excluded)
+        self._changes_left -= 1
 
         def needs_change(stored: LedgerMetadata) -> bool:
             newest = stored.segments[-1].bookies

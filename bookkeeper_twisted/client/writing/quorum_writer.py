@@ -14,18 +14,21 @@ from functools import lru_cache
 from typing import Any
 
 import attrs
-from twisted.internet.defer import Deferred
+from twisted.internet.defer import CancelledError, Deferred
 from twisted.internet.interfaces import IReactorTime
-from twisted.logger import Logger
+from twisted.internet.task import deferLater
+from twisted.logger import Logger, LogLevel
 from twisted.python.failure import Failure
 
 from ...errors import (
     AddEntryQuorumTimeoutError,
+    BookieHandleNotAvailableError,
     BookKeeperError,
     ClientClosedError,
     IllegalOperationError,
     LedgerFencedError,
     NotEnoughBookiesError,
+    RequestTimeoutError,
     UnauthorizedAccessError,
     WriteError,
     WriteOnReadOnlyBookieError,
@@ -38,7 +41,12 @@ from .quorum_timeout import QuorumTimeout
 _FATAL = (LedgerFencedError, UnauthorizedAccessError, IllegalOperationError, ClientClosedError)
 """Answers that end a writer: another bookie would say the same, or ought to."""
 
-_NONE: dict[Any, None] = {}
+_OF_CONNECTIONS = (BookieHandleNotAvailableError, RequestTimeoutError)
+
+RETRY_SECONDS = 0.5
+"""Between two tries of bookies that none can take the place of."""
+
+_NONE: dict[Any, Any] = {}
 """What has not failed; never changed."""
 
 
@@ -49,11 +57,13 @@ class AddRules:
     :ivar confirms: whether an entry that completes is confirmed by that (not with deferred sync, not in a recovery).
     :ivar delay_change: replace bookies only where entries cannot reach their ack quorum without.
     :ivar quorum_timeout: seconds until the ack quorum of an entry, None to wait for ever.
+    :ivar patience: seconds in which bookies that failed, and that none can take the place of, are tried again.
     """
 
     confirms: bool = True
     delay_change: bool = False
     quorum_timeout: float | None = None
+    patience: float = 0.0
 
 
 @attrs.frozen
@@ -86,6 +96,7 @@ class QuorumWriter:
         "ledger_id", "schedule", "striped", "completed", "length", "confirmed", "confirms", "in_flight", "batches",
         "ensemble", "held", "ahead", "alert", "failed_late", "failure", "_clock", "_changes", "_rules", "_listener",
         "_deaf", "_changing", "_failed", "_useless", "_warned", "_timeout", "_times",
+        "_deadline", "_pause",
     )  # fmt: skip
 
     def __init__(
@@ -113,7 +124,9 @@ class QuorumWriter:
         self._changing = False
         self._failed: dict[str, None] = _NONE
         self._useless: dict[str, None] = _NONE  # failed since an entry completed: not to be chosen again and again
-        self._warned: dict[str, None] = _NONE
+        self._warned: dict[str, Exception] = _NONE  # what each failed with first
+        self._deadline: float | None = None  # of the tries of bookies that none can take the place of
+        self._pause: Deferred[None] | None = None
         self._times: dict[Batch, float] = _NONE  # type: ignore[assignment]
         self._timeout: QuorumTimeout | None = None
         if rules.quorum_timeout is not None:
@@ -176,9 +189,11 @@ class QuorumWriter:
     def _warn(self, bookie_id: str, error: Exception) -> None:
         self.alert = True
         if bookie_id not in self._warned:  # once in its time as a member
-            self._warned = {**self._warned, bookie_id: None}
-            self._log.warn(
-                "{bookie_id} does not take entries of ledger {ledger_id}: {error}",
+            self._warned = {**self._warned, bookie_id: error}
+            # A lost or late bookie is logged by its connections, once for all ledgers.
+            level = LogLevel.debug if isinstance(error, _OF_CONNECTIONS) else LogLevel.warn
+            self._log.emit(
+                level, "{bookie_id} does not take entries of ledger {ledger_id}: {error}",
                 bookie_id=bookie_id, ledger_id=self.ledger_id, error=error,
             )  # fmt: skip
 
@@ -213,7 +228,7 @@ class QuorumWriter:
         if self.ahead:  # until nothing is in flight: others may be acknowledged before their turn, too
             self.advance()
             self.ahead = bool(self.in_flight)
-        self._useless = _NONE
+        self._useless, self._deadline = _NONE, None
         self.alert = self._listener.advanced() or self.ahead
 
     # ---- ensemble changes ----------------------------------------------------------------------------
@@ -232,6 +247,21 @@ class QuorumWriter:
         self.held = held
 
     async def _change(self) -> None:
+        while not self._deaf:
+            error = await self._replace_failed()
+            if error is None or not await self._may_try_again():
+                self._end_change(error)
+                return
+            self._send_again()
+            if not self._failed:  # else some have failed already
+                self._end_change(None)
+                return
+
+    async def _replace_failed(self) -> Exception | None:
+        """Replaces bookies, round by round, until none has failed any more.
+
+        :returns: why some entries can have no ack quorum all the same.
+        """
         tried: set[tuple[int, str]] = set()
         try:
             while failed := self._take_failed(tried):
@@ -239,12 +269,43 @@ class QuorumWriter:
                 self._useless = {**self._useless, **dict.fromkeys(failed.values())}
                 ensemble = await self._changes.replace(failed, self._change_start(), list(self._useless))
                 if self._deaf:
-                    return
+                    return None
                 self._adopt(ensemble)
         except NotEnoughBookiesError as error:
-            self._end_change(error)
-        else:
-            self._end_change(self._out_of_reach())
+            return self._explained(error)
+        return self._out_of_reach()
+
+    def _explained(self, shortage: NotEnoughBookiesError) -> NotEnoughBookiesError:
+        """The shortage with what the bookies failed with; the first of these is its cause."""
+        failures = {bookie_id: self._warned[bookie_id] for bookie_id in self.ensemble if bookie_id in self._warned}
+        said = "".join(f"; {bookie_id}: {error}" for bookie_id, error in failures.items())
+        explained = NotEnoughBookiesError(f"{shortage}{said}")
+        explained.__cause__ = next(iter(failures.values()), shortage.__cause__)
+        return explained
+
+    async def _may_try_again(self) -> bool:
+        """Waits a little, within the time since an entry completed in which that is wanted."""
+        now = self._clock.seconds()
+        if self._deadline is None:
+            self._deadline = now + self._rules.patience
+        if self._deaf or now >= self._deadline:
+            return False
+        self._pause = deferLater(self._clock, min(RETRY_SECONDS, self._deadline - now), lambda: None)
+        try:
+            await self._pause
+        except CancelledError:
+            pass  # it is closed
+        self._pause = None
+        return True
+
+    def _send_again(self) -> None:
+        """Sends what bookies of the ensemble failed to them once more: they may be back, with all they had."""
+        self._failed = self._useless = _NONE
+        failed = {bookie_id for batch in self.batches for bookie_id in batch.failed_bookies(self)}
+        again = [(position, member, member) for position, member in enumerate(self.ensemble) if member in failed]
+        for batch in list(self.batches):
+            if self.failure is None:
+                batch.replace(self, again)
 
     def _take_failed(self, tried: set[tuple[int, str]]) -> dict[int, str]:
         """Positions and bookies to be replaced in the next round."""
@@ -260,8 +321,8 @@ class QuorumWriter:
         """Makes an ensemble the current one of all that has not completed, and sends that to its new bookies."""
         before, self.ensemble = self.ensemble, _shared(tuple(ensemble))
         changes = [(n, *pair) for n, pair in enumerate(zip(before, ensemble, strict=True)) if pair[0] != pair[1]]
-        self._warned = {bookie_id: None for bookie_id in self._warned if bookie_id in ensemble}
-        self._log.info("entries from {first} on go to {ensemble}", first=self._change_start(), ensemble=ensemble)
+        self._warned = {bookie_id: error for bookie_id, error in self._warned.items() if bookie_id in ensemble}
+        self._log.debug("entries from {first} on go to {ensemble}", first=self._change_start(), ensemble=ensemble)
         for batch in list(self.batches):
             if self.failure is None:
                 batch.replace(self, changes)
@@ -271,7 +332,7 @@ class QuorumWriter:
         for batch in self.batches:
             entry_id = batch.unreachable(self)
             if entry_id is not None:
-                return NotEnoughBookiesError(f"entry {entry_id} cannot reach its ack quorum: {batch.error}")
+                return self._explained(NotEnoughBookiesError(f"entry {entry_id} cannot reach its ack quorum"))
         return None
 
     def _end_change(self, error: Exception | None) -> None:
@@ -315,5 +376,7 @@ class QuorumWriter:
     def close(self) -> None:
         """Ignores answers from now on; nothing more will be sent."""
         self._deaf = self.held = True
+        if self._pause is not None:
+            self._pause.cancel()
         if self._timeout is not None:
             self._timeout.stop()

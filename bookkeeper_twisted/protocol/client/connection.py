@@ -342,6 +342,9 @@ class ClientConnection(Protocol):
         overdue = self.in_flight.expire(self._time.seconds())
         if self.in_flight:
             self._scan_later()
+        if overdue:
+            n = sum(sent.count for sent in overdue)
+            self._log.warn("bookie {bookie_id}: {n} requests had no reply in time", bookie_id=self._bookie_id, n=n)
         self._fail(overdue, RequestTimeoutError("no reply in time"))
         if self.in_flight.abandoned > _MAX_ABANDONED:
             self.abort(BookieHandleNotAvailableError("too many replies are overdue"))

@@ -4,9 +4,10 @@ from typing import Any
 
 import attrs
 
-from bookkeeper_twisted.client.writing.quorum_writer import AddRules
+from bookkeeper_twisted.client.writing.quorum_writer import RETRY_SECONDS, AddRules
 from bookkeeper_twisted.errors import (
     AddEntryQuorumTimeoutError,
+    BookieHandleNotAvailableError,
     BookieIOError,
     LedgerClosedError,
     LedgerFencedError,
@@ -18,7 +19,7 @@ from bookkeeper_twisted.errors import (
 from bookkeeper_twisted.model import LedgerState
 
 from ...bounds import until
-from .quorum_case import QuorumTestCase
+from .quorum_case import LEDGER, QuorumTestCase
 
 
 class DuringAChangeTests(QuorumTestCase):
@@ -240,6 +241,128 @@ class ShortageTests(QuorumTestCase):
         self.bookies.answer("b0", BookieIOError())
         self.bookies.answer("b1", BookieIOError())
         self.assertEqual([type(e) for e in self.ends], [WriteError])
+
+
+class CauseTests(QuorumTestCase):
+    """What a shortage of bookies says."""
+
+    quorums = (2, 2, 2)
+    spares = 0
+
+    def test_cause(self) -> None:
+        """It names each bookie that failed and with what; the first failure is its cause."""
+        self.send()
+        failure = BookieHandleNotAvailableError("the connection was lost")
+        self.bookies.answer("b1", failure)
+        (error,) = self.ends
+        self.assertEqual(str(error), "no bookie can take the place of b1; b1: the connection was lost")
+        self.assertIs(error.__cause__, failure)
+
+    def test_out_of_reach(self) -> None:
+        """The same of an entry that cannot reach its ack quorum with the bookies that were found."""
+        self.spares = 1
+        self.setUp()
+        self.ledgers.closed = True
+        self.send()
+        failures = [BookieIOError(detail="one"), BookieIOError(detail="two")]
+        for name, failure in zip(self.names, failures, strict=True):
+            self.bookies.answer(name, failure)
+        self.ledgers.open()
+        (error,) = self.ends
+        self.assertIn(str(failures[1]), str(error))
+        self.assertIs(error.__cause__, failures[1])
+
+
+class PatienceTests(QuorumTestCase):
+    """``waitForBookiesSec``: a ledger of one bookie, which restarts."""
+
+    quorums = (1, 1, 1)
+    spares = 0
+    rules = AddRules(patience=5.0)
+
+    def _fail(self) -> None:
+        self.bookies.answer("b0", BookieHandleNotAvailableError("away"))
+
+    def test_back(self) -> None:
+        """A bookie that is back in time gets again all that it failed, the same bytes; nothing completes before."""
+        self.send()
+        self.send(2)
+        before = list(self.bookies.sent)
+        self._fail()
+        self.assertEqual((self.completed, self.ends, self.bookies.asked("b0")), ([], [], []))
+        self.clock.advance(RETRY_SECONDS)
+        self.assertEqual(self.bookies.asked("b0"), [(0, 1), (1, 2)])
+        self.assertEqual(self.bookies.sent, before * 2)
+        self.bookies.answer("b0")
+        self.assertEqual((self.completed[-1], self.ends, self.segments()), (2, [], [(0, ("b0",))]))
+
+    def test_each_outage(self) -> None:
+        """The time begins anew once an entry has completed."""
+        for number in range(3):
+            self.send()
+            for _ in range(8):
+                self._fail()
+                self.clock.advance(RETRY_SECONDS)
+            self.bookies.answer("b0")
+            self.assertEqual((self.completed[-1], self.ends), (number, []))
+
+    def test_away_for_good(self) -> None:
+        """When the time is over the writer ends, with the cause."""
+        self.send()
+        for _ in range(10):
+            self._fail()
+            self.assertEqual(self.ends, [])
+            self.clock.advance(RETRY_SECONDS)
+        self._fail()
+        self.assertEqual([type(error) for error in self.ends], [NotEnoughBookiesError])
+        self.assertIn("b0: away", str(self.ends[0]))
+        self.assertEqual(self.clock.getDelayedCalls(), [])
+
+    def test_fails_within_the_call(self) -> None:
+        """A bookie that fails at once, each time, is tried again as well."""
+        self.bookies.at_once["b0"] = lambda: BookieHandleNotAvailableError("refused")
+        self.send()
+        self.clock.advance(RETRY_SECONDS)
+        self.assertEqual(self.ends, [])
+        del self.bookies.at_once["b0"]
+        self.clock.advance(RETRY_SECONDS)
+        self.bookies.answer("b0")
+        self.assertEqual((self.completed, self.ends), ([0], []))
+
+    def test_late_answer(self) -> None:
+        """What a bookie says of the first try does not count once there is a second (S16)."""
+        self.send()
+        (first,) = self.bookies.take("b0")
+        first.answer(BookieHandleNotAvailableError("away"))
+        self.clock.advance(RETRY_SECONDS)
+        first.answer()
+        self.assertEqual(self.completed, [])
+
+    def test_another_comes(self) -> None:
+        """A bookie that is registered meanwhile takes the place."""
+        self.send()
+        self._fail()
+        self.register("s0")
+        self.clock.advance(RETRY_SECONDS)
+        self._fail()
+        self.assertEqual(self.writer.ensemble, ("s0",))
+        self.bookies.answer("s0")
+        self.assertEqual((self.completed, self.segments()), ([0], [(0, ("s0",))]))
+
+    def test_fenced_meanwhile(self) -> None:
+        """A recovery ends it (S3)."""
+        self.send()
+        self._fail()
+        self.clock.advance(RETRY_SECONDS)
+        self.bookies.answer("b0", LedgerFencedError(LEDGER))
+        self.assertEqual([type(error) for error in self.ends], [LedgerFencedError])
+
+    def test_closed_meanwhile(self) -> None:
+        """A writer that is closed waits no more."""
+        self.send()
+        self._fail()
+        self.writer.close()
+        self.assertEqual(self.clock.getDelayedCalls(), [])
 
 
 class DelayedChangeTests(QuorumTestCase):
