@@ -124,6 +124,10 @@ class RealFile:
         if hasattr(os, "posix_fadvise"):
             os.posix_fadvise(self._fd, offset, size, os.POSIX_FADV_WILLNEED)
 
+    def will_not_read_on(self) -> None:
+        if hasattr(os, "posix_fadvise"):
+            os.posix_fadvise(self._fd, 0, 0, os.POSIX_FADV_RANDOM)
+
     def close(self) -> None:
         fd, self._fd = self._fd, -1
         if fd >= 0:

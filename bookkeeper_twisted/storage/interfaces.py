@@ -74,6 +74,9 @@ class IFile(Interface):
     def will_read(offset: int, size: int) -> None:
         """Asks the kernel to bring a range into memory; a hint, returns at once, promises nothing."""
 
+    def will_not_read_on() -> None:
+        """Asks the kernel to read no more than what is asked for; a hint, promises nothing."""
+
     def close() -> None:
         """Closes without syncing; may raise.  Closing twice is harmless."""
 

@@ -144,7 +144,7 @@ class Compactor:
     async def _copy(self, copy: LogCopy) -> None:
         on_lane = self._directory.on_lane
         while (step := await on_lane(copy.next_step, self._step_bytes())) is not None:
-            await self._reads.acquire(step.n_bytes, step.n_entries)
+            await self._reads.acquire(step.n_disk_bytes, step.n_entries)
             await self._pause()
             await on_lane(copy.read, step)
             if copy.waiting_bytes:

@@ -138,7 +138,7 @@ class Scrubber:
         progress.left = sum((await on_lane(directory.storage.index.live_bytes)).values())
         try:
             while (step := await on_lane(scrub.next_step, self._step_bytes())) is not None:
-                await self._reads.acquire(step.n_bytes, step.n_entries)
+                await self._reads.acquire(step.n_disk_bytes, step.n_entries)
                 n_findings = len(scrub.findings)
                 await on_lane(scrub.read, step)
                 self._report(scrub.findings[n_findings:])

@@ -14,6 +14,8 @@ from ..interfaces import IFile, IFileSystem, IndexRow
 STEP_BYTES = 1024 * 1024
 """Bytes that one step reads, at most."""
 
+PAGE = 4096
+
 _HEAD = struct.Struct(">iqq")  # size word, ledgerId, entryId
 
 
@@ -31,12 +33,22 @@ class Piece:
 class Step:
     """What is read by one call.
 
+    :ivar n_bytes: of the pieces.
     :ivar n_entries: of the rows that end in it.
     """
 
     pieces: Sequence[Piece]
     n_bytes: int
     n_entries: int
+
+    @property
+    def n_disk_bytes(self) -> int:
+        """Bytes that a disk reads for it: whole pages."""
+        total = 0
+        for piece in self.pieces:
+            start = piece.row.offset + piece.start
+            total += (start + piece.size + PAGE - 1) // PAGE * PAGE - start // PAGE * PAGE
+        return total
 
 
 class RowReader:
@@ -90,6 +102,7 @@ class RowReader:
                 file = self._fs.open(self._directory.reader.path(row.log_id))
             except FileNotFoundError as e:
                 raise self._damage(row, "the file is missing") from e
+            file.will_not_read_on()  # what follows in the log is another ledger's, or dead
             self._files[row.log_id] = file
         return file
 

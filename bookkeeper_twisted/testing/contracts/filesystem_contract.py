@@ -194,6 +194,7 @@ class _FileSystemContract(SynchronousTestCase):
         file.start_writeback(0, 10000)
         file.sync()
         file.will_read(4096, 1 << 20)
+        file.will_not_read_on()
         self.assertEqual(file.pread(20000, 0), b"x" * 10000)
 
     def test_write_parts(self) -> None:

@@ -375,6 +375,9 @@ class SimFile:
     def will_read(self, offset: int, size: int) -> None:
         self._check()
 
+    def will_not_read_on(self) -> None:
+        self._check()
+
     def close(self) -> None:
         if not self._closed:
             self._closed = True

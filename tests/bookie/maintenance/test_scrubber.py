@@ -107,7 +107,7 @@ class ScrubberTests(SynchronousTestCase):
         forced = self.scrubber.force()
         self.life.drain()
         self.assertNoResult(forced)
-        self.life.clock.advance(7)
+        self.life.clock.advance(100)
         self.life.drain()
         self.successResultOf(forced)
 

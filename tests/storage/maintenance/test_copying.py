@@ -155,6 +155,15 @@ class LogCopyTests(CopyCase):
         self.assertEqual((copy.waiting_bytes, copy.waiting_entries), (13_600, 100))
         copy.abandon()
 
+    def test_disk_bytes(self) -> None:
+        """A disk reads whole pages."""
+        self.log_of(run(1, 0, 100, size=100))
+        copy = LogCopy(self.disk, self.directory, [0], 9)
+        step = copy.next_step(4000)
+        assert step is not None
+        self.assertEqual((step.n_bytes, step.n_disk_bytes), (4000, 8192))  # from offset 1024 on
+        copy.abandon()
+
     def test_abandoned(self) -> None:
         """An abandoned copy leaves no file."""
         self.log_of(run(1, 0, 5))
