@@ -74,7 +74,7 @@ OUTSIDE: dict[str, frozenset[str]] = {
     **dict.fromkeys(("aio", "aio_reactor", "blocking", "reactor_thread"), _TWISTED),
     "spark": _TWISTED | {"pyspark", "pyarrow"},
     **dict.fromkeys(("http", "embedding"), _TWISTED | {"prometheus_client"}),
-    "cli": _TWISTED | {"prometheus_client"},
+    "cli": _TWISTED | {"prometheus_client", "tqdm"},
     "testing": _TWISTED | {"hypothesis"},
     "": frozenset(),
 }

@@ -5,7 +5,8 @@ The only command is ``shell``; everything after it is for :mod:`.shell`.
 
 import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -61,6 +62,18 @@ def ask(question: str) -> bool:
         print(f"Invalid input: {answer.strip()}")
 
 
+@contextmanager
+def progress_bar(title: str, total: int) -> Iterator[Callable[[int], object]]:
+    """A bar on a terminal, if ``tqdm`` is there (extra ``tools``); else nothing is shown."""
+    try:
+        from tqdm import tqdm  # type: ignore[import-untyped]
+    except ImportError:
+        yield int
+        return
+    with tqdm(desc=title, total=total, unit="B", unit_scale=True, disable=None, leave=False) as bar:
+        yield bar.update
+
+
 def real_world(reactor: Any) -> ShellWorld:
     """This process, this machine, TCP."""
 
@@ -75,7 +88,10 @@ def real_world(reactor: Any) -> ShellWorld:
     return ShellWorld(
         reactor, os.environ, lambda text: print(text, flush=True), lambda text: print(text, file=sys.stderr), ask,
         DiskFiles(), connect, addresses, own_host,
-        StoreAccess(RealFileSystem(read_only=True), SqliteRunIndex.open_to_read),
+        StoreAccess(
+            RealFileSystem(read_only=True), SqliteRunIndex.open_to_read, RealFileSystem(), SqliteRunIndex.open
+        ),
+        progress_bar,
     )  # fmt: skip
 
 

@@ -2,6 +2,7 @@
 
 from argparse import Namespace
 from collections.abc import Awaitable, Callable, Mapping
+from contextlib import AbstractContextManager
 from typing import Any, Protocol
 
 import attrs
@@ -10,7 +11,7 @@ from ..client.admin import BookKeeperAdmin
 from ..client.interfaces import IPlacementPolicy
 from ..config.bookie import BookieConfig, ClientConfig
 from ..storage.inspection import OpenIndex
-from ..storage.interfaces import IFileSystem
+from ..storage.interfaces import IFileSystem, IndexFactory
 
 OK = 0
 REFUSED = 1
@@ -30,6 +31,16 @@ class Connect(Protocol):
     ) -> "Awaitable[BookKeeperAdmin]": ...
 
 
+class ShowProgress(Protocol):
+    """Shows how far a long command is."""
+
+    def __call__(self, title: str, total: int) -> AbstractContextManager[Callable[[int], object]]:
+        """
+        :param total: bytes to be read.
+        :returns: gives the function to call with numbers of bytes that were read.
+        """
+
+
 class Files(Protocol):
     """Files that a command writes or reads."""
 
@@ -46,10 +57,14 @@ class StoreAccess:
 
     :ivar disk: opens files for reading only.
     :ivar open_index: opens an index for look-ups.
+    :ivar writable_disk: opens files for writing too; for commands that hold the locks of the directories.
+    :ivar make_index: opens an index to commit to it, or begins a new one; likewise.
     """
 
     disk: IFileSystem
     open_index: OpenIndex
+    writable_disk: IFileSystem
+    make_index: IndexFactory
 
 
 @attrs.frozen
@@ -73,6 +88,7 @@ class ShellWorld:
     addresses: Callable[[str], Awaitable[tuple[str, str]]]
     own_host: Callable[[BookieConfig], str]
     store: StoreAccess
+    progress: ShowProgress
 
 
 @attrs.frozen

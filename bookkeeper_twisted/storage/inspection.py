@@ -15,7 +15,7 @@ import attrs
 from ..errors import DamageError, StorageError
 from .entry_log.reader import EntryLogReader
 from .entry_log.scan import LogScan
-from .index.rows import without
+from .index.rows import row_bytes, without
 from .interfaces import IFileSystem, IndexRow, IRunIndex, LedgerRow
 from .ledger_dirs import entry_log_ids, entry_log_name
 from .rebuild import check_sealed, counted, rows_of
@@ -94,11 +94,18 @@ class StoredDirectory:
                     _put(held, row)
         return held
 
-    def inconsistencies(self) -> Iterator[Inconsistency]:
-        """Read every entry that the index names, with the checksums of its block; without an index, every log."""
-        return self._of_logs() if self.index is None else self._of_rows(self.index)
+    def bytes_to_read(self) -> int:
+        """Bytes that :meth:`inconsistencies` has before it."""
+        return log_bytes(self.fs, self.path) if self.index is None else sum(self.index.live_bytes().values())
 
-    def _of_logs(self) -> Iterator[Inconsistency]:
+    def inconsistencies(self, advance: Callable[[int], object] = int) -> Iterator[Inconsistency]:
+        """Read every entry that the index names, with the checksums of its block; without an index, every log.
+
+        :param advance: called with numbers of bytes that were read.
+        """
+        return self._of_logs(advance) if self.index is None else self._of_rows(self.index, advance)
+
+    def _of_logs(self, advance: Callable[[int], object]) -> Iterator[Inconsistency]:
         for log_id in entry_log_ids(self.fs, self.path):
             sizes: dict[int, int] = {}
             try:
@@ -106,10 +113,11 @@ class StoredDirectory:
                 for _ in counted(scan, sizes):
                     pass
                 check_sealed(scan, sizes)
+                advance(scan.file_size)
             except (StorageError, OSError) as error:
                 yield Inconsistency(str(error))
 
-    def _of_rows(self, index: IRunIndex) -> Iterator[Inconsistency]:
+    def _of_rows(self, index: IRunIndex, advance: Callable[[int], object]) -> Iterator[Inconsistency]:
         reader = EntryLogReader(self.fs, self.path)
         try:
             after = (-1, -1)
@@ -118,6 +126,7 @@ class StoredDirectory:
                     reason = _damage(index, reader, row)
                     if reason is not None:
                         yield Inconsistency(reason, row.ledger_id, row.first)
+                    advance(row_bytes(row))
                 after = page[-1].ledger_id, page[-1].first
         finally:
             reader.close()
@@ -144,6 +153,18 @@ def _put(held: list[IndexRow], row: IndexRow) -> None:
     high = bisect_right(held, row.last, key=_first)
     kept = [part for old in held[low:high] for part in without(old, row.first, row.last)]
     held[low:high] = sorted([*kept, row], key=_first)
+
+
+def log_bytes(fs: IFileSystem, directory: str) -> int:
+    """Bytes of all entry logs of a directory."""
+    total = 0
+    for log_id in entry_log_ids(fs, directory):
+        file = fs.open(posixpath.join(directory, entry_log_name(log_id)))
+        try:
+            total += file.size()
+        finally:
+            file.close()
+    return total
 
 
 def logs_of_id(fs: IFileSystem, directories: Sequence[str], log_id: int) -> list[str]:

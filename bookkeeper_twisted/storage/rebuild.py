@@ -9,7 +9,7 @@ refused once must not succeed now (S3).  Fences of ledgers without any entry are
 """
 
 import posixpath
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 import attrs
 
@@ -54,12 +54,18 @@ def logs_with_data(fs: IFileSystem, directory: str) -> list[int]:
 
 
 def rebuild_index(
-    fs: IFileSystem, directory: str, index_directory: str, make_index: IndexFactory, unfenced_because: str = ""
+    fs: IFileSystem,
+    directory: str,
+    index_directory: str,
+    make_index: IndexFactory,
+    unfenced_because: str = "",
+    advance: Callable[[int], object] = int,
 ) -> Rebuilt:
     """Replaces the index of a directory by what its entry logs hold.
 
     :param unfenced_because: the reason why ledgers the old index does not know are left unfenced, for
         instance that their fences are imported next; empty: they are fenced.
+    :param advance: called with the size of each entry log that was read.
     :raises DamageError: a sealed log does not hold what its ledgers map says.
     """
     kept = _known_states(fs, index_directory, make_index)
@@ -70,7 +76,9 @@ def rebuild_index(
         known = {row.ledger_id for row in kept}
         deleted = {row.ledger_id for row in kept if row.forgotten_at}
         for log_id in entry_log_ids(fs, directory):
-            _take_log(rebuilt, LogScan(fs, directory, log_id), log_id, known, deleted, not unfenced_because)
+            scan = LogScan(fs, directory, log_id)
+            _take_log(rebuilt, scan, log_id, known, deleted, not unfenced_because)
+            advance(scan.file_size)
         rebuilt.index.commit(IndexBatch(complete=True))
     except BaseException:
         rebuilt.index.close()

@@ -1,6 +1,8 @@
 """A shell on a cluster in memory, for the tests of its commands."""
 
 import posixpath
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from random import Random
 from typing import Any
 
@@ -52,6 +54,7 @@ class ShellCase(SynchronousTestCase):
     :ivar complaints: and those where errors go.
     :ivar disk: with the directories of the local bookie.
     :ivar connect: makes the client of a command.
+    :ivar progress: title, total and sum of what was shown by the last command.
     :ivar answers: what is answered to questions; each that is asked takes one.
     """
 
@@ -65,7 +68,7 @@ class ShellCase(SynchronousTestCase):
         self.bookies = MemoryBookies(self.clock)
         self.files = _Files()
         self.disk = SimDisk()
-        self.store = StoreAccess(self.disk, sim_index)
+        self.store = StoreAccess(self.disk, sim_index, self.disk, SimIndex.open)
         self.answers: list[bool] = []
         self.questions: list[str] = []
         self.cluster: Any = create_driver(self.clock, self.uri)
@@ -99,6 +102,12 @@ class ShellCase(SynchronousTestCase):
         self.questions.append(question)
         return self.answers.pop(0)
 
+    @contextmanager
+    def _progress(self, title: str, total: int) -> Iterator[Callable[[int], object]]:
+        done: list[int] = []
+        yield done.append
+        self.progress.append((title, total, sum(done)))
+
     def settle(self) -> None:
         """Everything goes its way."""
         for _ in range(40):
@@ -113,10 +122,12 @@ class ShellCase(SynchronousTestCase):
     def shell(self, *arguments: str) -> int:
         """Runs a command; gives its exit status."""
         self.printed: list[str] = []
+        self.progress: list[tuple[str, int, int]] = []
         self.complaints: list[str] = []
         world = ShellWorld(
             self.clock, self.environ, self.printed.append, self.complaints.append, self._ask, self.files,
             self.connect, lambda host: succeed((host, "localhost")), lambda config: "127.0.0.1", self.store,
+            self._progress,
         )  # fmt: skip
         status: int = self.do(run_shell(arguments, world))
         return status

@@ -110,5 +110,6 @@ class HelpTests(ShellCase):
             "metaformat initnewcluster listbookies bookieinfo ledgermetadata listledgers readledger deleteledger"
             " simpletest bookiesanity whatisinstanceid recover lastmark listfilesondisc readlog readlogmetadata"
             " readjournal ledger activeledgers localconsistencycheck"
+            " rebuild-db-ledger-locations-index check-db-ledgers-index"
         )
         self.assertEqual(set(COMMANDS), set(expected.split()))

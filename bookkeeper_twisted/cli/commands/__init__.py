@@ -5,12 +5,24 @@ through the first, and returns an exit status.  Names, flags and texts are those
 go up as they are: the shell prints them in one line.
 """
 
-from . import bookies, checks, clusters, entries, ledgers, recovery, stored_files, stored_ledgers, stored_records
+from . import (
+    bookies,
+    checks,
+    clusters,
+    entries,
+    indexes,
+    ledgers,
+    recovery,
+    stored_files,
+    stored_ledgers,
+    stored_records,
+)
 
 COMMANDS = {
     command.name: command
     for module in (
         clusters, bookies, ledgers, entries, checks, recovery, stored_files, stored_records, stored_ledgers,
+        indexes,
     )
     for command in module.COMMANDS
 }  # fmt: skip

@@ -119,11 +119,12 @@ async def localconsistencycheck(shell: ShellContext, options: Namespace) -> int:
     n_found = 0
     with stored(shell) as directories:
         for directory in directories:
-            for inconsistency in directory.inconsistencies():
-                if not n_found:
-                    shell.out("=== Check returned errors: ===")
-                n_found += 1
-                shell.out(_described(shell, inconsistency))
+            with shell.world.progress(directory.path, directory.bytes_to_read()) as advance:
+                for inconsistency in directory.inconsistencies(advance):
+                    if not n_found:
+                        shell.out("=== Check returned errors: ===")
+                    n_found += 1
+                    shell.out(_described(shell, inconsistency))
     if n_found:
         return REFUSED
     shell.out("=== Check passed ===")

@@ -1,5 +1,8 @@
 """``ledger``, ``activeledgers``, ``localconsistencycheck``."""
 
+from typing import Any
+
+import attrs
 from twisted.internet.defer import Deferred
 
 from bookkeeper_twisted.errors import DamageError
@@ -90,6 +93,7 @@ class LocalConsistencyCheckTests(StoredCase):
         """Every row that is not what was written is reported, and the others are checked all the same."""
         self.stored([run(1, 0, 3), run(2, 0, 2), run(3, 0, 2)])
         self.assertEqual(self.shell("localconsistencycheck"), 0)
+        self.assertEqual(self.progress, [("/ledgers/current", 7 * 56, 7 * 56)])
         log = self.disk.open("/ledgers/current/0.log")
         log.pwrite(b"?", 1024 + 50)  # a payload of ledger 1
         log.pwrite(b"?", 1024 + 5 * 56 + 10)  # an id of ledger 3
@@ -111,6 +115,8 @@ class LocalConsistencyCheckTests(StoredCase):
         self.stored([run(1, 0, 3)])
         self.disk.unlink("/ledgers/current/index.sim")
         self.assertEqual(self.shell("localconsistencycheck"), 0)
+        ((title, total, done),) = self.progress
+        self.assertEqual((title, total), ("/ledgers/current", done))
         self.disk.open("/ledgers/current/0.log").pwrite((9).to_bytes(8, "big"), 1024 + 4)
         self.assertEqual(self.shell("localconsistencycheck"), 1)
         self.assertTrue(
@@ -125,12 +131,16 @@ class LocalConsistencyCheckTests(StoredCase):
         class Damaged:
             complete = True
 
+            def live_bytes(self) -> dict[int, int]:
+                return {}
+
             def page(self, after: tuple[int, int], limit: int) -> list[object]:
                 raise DamageError("row 5 is damaged")
 
             def close(self) -> None:
                 closed.append(True)
 
-        self.store = type(self.store)(self.disk, lambda fs, path: Damaged())  # type: ignore[arg-type, return-value]
+        damaged: Any = Damaged()
+        self.store = attrs.evolve(self.store, open_index=lambda fs, path: damaged)
         self.assertEqual(self.shell("localconsistencycheck"), 255)
         self.assertEqual((closed, self.complaints), ([True], ["localconsistencycheck: row 5 is damaged"]))

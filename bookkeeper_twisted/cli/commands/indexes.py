@@ -1,0 +1,83 @@
+"""``rebuild-db-ledger-locations-index`` and ``check-db-ledgers-index``: the indexes of the bookie beside this shell.
+
+What rebuilds holds the locks of all directories, so it refuses where the bookie runs; what checks only reads.
+"""
+
+import posixpath
+from argparse import Namespace
+
+from ...bookie.lifecycle.settings import store_paths
+from ...storage.cookies import APACHE_COOKIE_NAME, DirectoryLocks
+from ...storage.inspection import PAGE, StoredDirectory, log_bytes
+from ...storage.ledger_dirs import current
+from ...storage.rebuild import Rebuilt, rebuild_index
+from ..shell_command import FAILED, OK, REFUSED, Argument, Command, ShellContext
+from ..shell_text import line
+from .stored_ledgers import stored
+
+
+async def rebuild_locations(shell: ShellContext, options: Namespace) -> int:
+    """Replaces the index of each directory by what its entry logs hold."""
+    config, store = shell.config, shell.world.store
+    disk = store.writable_disk
+    for directory in config.ledger_directories:
+        if disk.exists(posixpath.join(current(directory), APACHE_COOKIE_NAME)):
+            shell.out(f"{directory} belongs to a bookie of Apache: start once with rebuildIndex=true to take it over")
+            return REFUSED
+    locks = DirectoryLocks(disk, store_paths(config).all())
+    try:
+        shell.out("=== Rebuilding bookie index ===")
+        for pair in zip(config.ledger_directories, config.index_directories, strict=True):
+            path, index_path = map(current, pair)
+            with shell.world.progress(path, log_bytes(disk, path)) as advance:
+                rebuilt = rebuild_index(disk, path, index_path, store.make_index, advance=advance)
+            rebuilt.index.close()
+            _report(shell, path, rebuilt)
+        shell.out("-- Done rebuilding bookie index --")
+    finally:
+        locks.release()
+    return OK
+
+
+def _report(shell: ShellContext, path: str, rebuilt: Rebuilt) -> None:
+    fields = {"directory": path, "entries": rebuilt.entries, "logs": rebuilt.logs, "statesKept": rebuilt.kept_states}
+    shell.out(line("Index rebuilt", **fields))
+    for torn in rebuilt.torn:
+        shell.out(line("Entry log ends in the middle of a record", at=torn))
+
+
+async def check_ledgers(shell: ShellContext, options: Namespace) -> int:
+    """Reads the indexes from begin to end, so that a damaged row is found."""
+    shell.out("=== Checking DBStorage ledgers index by running a read scan ===")
+    with stored(shell) as directories:
+        for directory in directories:
+            if directory.index is None:
+                shell.out(f"{directory.path} has no complete index")
+                return FAILED
+            _scan(shell, directory, options.verbose)
+    shell.out("-- Done checking DBStorage ledgers index --")
+    return OK
+
+
+def _scan(shell: ShellContext, directory: StoredDirectory, verbose: bool) -> None:
+    """:raises DamageError: a row is damaged."""
+    assert directory.index is not None
+    for state in directory.index.ledgers():
+        if verbose:
+            fields = {"fenced": str(state.fenced).lower(), "ledgerId": shell.format_id(state.ledger_id)}
+            shell.out(line("Scanned ledger", directory=directory.path, **fields))
+    after = (-1, -1)
+    while page := directory.index.page(after, PAGE):
+        after = page[-1].ledger_id, page[-1].first
+
+
+COMMANDS = (
+    Command(
+        "rebuild-db-ledger-locations-index", "Make the indexes anew from the entry logs; the bookie must not run",
+        rebuild_locations,
+    ),
+    Command(
+        "check-db-ledgers-index", "Read the indexes from begin to end", check_ledgers,
+        (Argument(("-v", "verbose"), "print the ledgers", bool),),
+    ),
+)  # fmt: skip
