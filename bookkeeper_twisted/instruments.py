@@ -158,6 +158,10 @@ class Instruments(Collector):
         self._add(name, "summary", summary, labels)
         return summary
 
+    def share(self, name: str, summary: Summary, **labels: str) -> None:
+        """Exports a summary under one more name."""
+        self._add(name, "summary", summary, labels)
+
     def histogram(self, name: str, bounds: Sequence[float], **labels: str) -> Histogram:
         histogram = Histogram(bounds)
         self._add(name, "histogram", histogram, labels)

@@ -3,6 +3,7 @@
 Recording is per run or per group, never per entry: ``summary.success.record(ms, count)``.
 """
 
+import re
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from types import MappingProxyType
@@ -13,9 +14,9 @@ from prometheus_client import CollectorRegistry, ProcessCollector
 from .instruments import Counter, Histogram, Instruments, Summary, render
 
 __all__ = [
-    "BookieMetrics", "ConnectionMetrics", "Instruments", "JournalMetrics", "MaintenanceMetrics", "RequestMetrics",
-    "ScrubMetrics", "StorageMetrics", "ThrottleMetrics", "directory_labels", "new_registry", "process_registry",
-    "render",
+    "BookieMetrics", "ConnectionMetrics", "DiskMetrics", "Instruments", "JournalMetrics",
+    "MaintenanceMetrics", "RequestMetrics", "ScrubMetrics", "StorageMetrics", "ThrottleMetrics",
+    "directory_labels", "new_registry", "process_registry", "render",
 ]  # fmt: skip
 
 _COUNTS = (1, 2, 5, 10, 20, 50, 100, 200, 500, 1000, 2000, 5000)
@@ -38,6 +39,10 @@ def process_registry() -> CollectorRegistry:
     registry = CollectorRegistry()
     ProcessCollector(registry=registry)
     return registry
+
+
+_NO_NAME = re.compile("[^A-Za-z0-9_]")
+"""What the name of a metric has no place for."""
 
 
 def directory_labels(ledger_dirs: Sequence[str], index_dirs: Sequence[str]) -> Mapping[str, str]:
@@ -66,12 +71,20 @@ class JournalMetrics:
         self._instruments = instruments
         self._label = label
 
-    def watch_queue(self, length: Callable[[], float], used: Callable[[], float], limit: int) -> None:
-        """Exports the numbers of the queue in front of the journal."""
+    def watch_queue(
+        self, length: Callable[[], float], used: Callable[[], float], limit: int, groups: Callable[[], float]
+    ) -> None:
+        """Exports the numbers of the queue in front of the journal.
+
+        :param groups: how many groups are being written and synced.
+        """
         prefix, label = "bookie_journal_JOURNAL_", self._label
         self._instruments.gauge(prefix + "QUEUE_SIZE", length, "counter", journalIndex=label)
         self._instruments.gauge(prefix + "MEMORY_USED", used, journalIndex=label)
         self._instruments.gauge(prefix + "MEMORY_MAX", lambda: limit, journalIndex=label)
+        self._instruments.gauge(prefix + "FORCE_WRITE_QUEUE_SIZE", groups, "counter", journalIndex=label)
+        # A group is handed over whole, by one call: nothing waits between its sync and its callbacks.
+        self._instruments.gauge(prefix + "CB_QUEUE_SIZE", lambda: 0, "counter", journalIndex=label)
 
 
 class StorageCounts(Protocol):
@@ -120,6 +133,8 @@ class BookieMetrics:
         self.force_ledger = instruments.counter("bookie_BOOKIE_FORCE_LEDGER")
         self.add_entry_bytes = instruments.summary("bookie_BOOKIE_ADD_ENTRY_BYTES")
         self.flush = instruments.summary("bookie_flush", **labels)
+        self.readahead_batch_count = instruments.summary("bookie_readahead_batch_count", **labels)
+        self.readahead_batch_size = instruments.summary("bookie_readahead_batch_size", **labels)
         self.throttled_write = instruments.summary("bookie_throttled_write", **labels)
         self.rejected_write_requests = instruments.counter("bookie_rejected_write_requests", **labels)
         self._instruments = instruments
@@ -131,6 +146,28 @@ class BookieMetrics:
         """
         self._instruments.gauge("bookie_SERVER_STATUS", server_status)
         self._instruments.gauge("bookie_JOURNAL_DIRS", lambda: n_journals)
+
+
+class DiskMetrics:
+    """Ledger directories.
+
+    :param used: the share of the disk that is in use, by directory, as last checked.
+    :param writable: how many of the directories take data.
+    """
+
+    def __init__(
+        self, instruments: Instruments, directories: Sequence[str], used: Callable[[str], float],
+        writable: Callable[[], float],
+    ) -> None:  # fmt: skip
+        instruments.gauge("bookie_ledger_writable_dirs", writable)
+        for directory in directories:
+            percent = partial(_percent, used, directory)
+            instruments.gauge(f"bookie_ledger_dir_{_NO_NAME.sub('_', directory)}_usage", percent)
+            instruments.gauge("bookie_ledger_dir_usage", percent, ledgerDir=directory)
+
+
+def _percent(used: Callable[[str], float], directory: str) -> float:
+    return 100 * used(directory)
 
 
 class BatchReadMetrics:
@@ -151,10 +188,14 @@ class BatchReadMetrics:
 class RequestMetrics:
     """Requests from their decoding to their reply, by operation."""
 
-    def __init__(self, instruments: Instruments) -> None:
+    def __init__(self, instruments: Instruments, labels: Mapping[str, str] = MappingProxyType({})) -> None:
+        """:param labels: of what concerns the storage, see :func:`directory_labels`."""
         prefix = "bookkeeper_server_"
         self.add = instruments.summary(prefix + "ADD_ENTRY_REQUEST")
         self.read = instruments.summary(prefix + "READ_ENTRY_REQUEST")
+        instruments.share(prefix + "ADD_ENTRY", self.add)
+        instruments.share(prefix + "READ_ENTRY", self.read)
+        instruments.share("bookie_read_entry", self.read, **labels)
         self.batch_read = BatchReadMetrics(instruments)
         self.fence_read = instruments.summary(prefix + "READ_ENTRY_FENCE_REQUEST")
         self.long_poll = instruments.summary(prefix + "READ_ENTRY_LONG_POLL_REQUEST")
@@ -164,6 +205,10 @@ class RequestMetrics:
         self.bookie_info = instruments.summary(prefix + "GET_BOOKIE_INFO_REQUEST")
         self.list_entries = instruments.summary(prefix + "GET_LIST_OF_ENTRIES_OF_LEDGER_REQUEST")
         self._instruments = instruments
+
+    def watch_lane(self, lane: str, waiting: Callable[[], float]) -> None:
+        """Exports how much waits for the threads of a lane."""
+        self._instruments.gauge("bookkeeper_server_thread_executor_queue", waiting, thread=lane)
 
     def watch_permits(self, name: str, in_progress: Callable[[], float], blocked: Callable[[], float]) -> None:
         """:param name: ``ADD_ENTRY`` or ``READ_ENTRY``."""

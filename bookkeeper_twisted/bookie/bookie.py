@@ -285,6 +285,11 @@ class Bookie:
 
     # -- reads --
 
+    @property
+    def waiting_reads(self) -> int:
+        """How many reads wait for the disk."""
+        return self._reads.waiting
+
     def cached(self, ledger_id: int, entry_id: int) -> EntryRun | None:
         return self._storage.cached(ledger_id, entry_id)
 

@@ -41,6 +41,11 @@ class DiskReads:
         self._limit = limit
         self._waiting = 0
 
+    @property
+    def waiting(self) -> int:
+        """How many reads wait for the disk, or are being read."""
+        return self._waiting
+
     def load(self, wanted: Sequence[tuple[int, int, int]]) -> "Deferred[list[Loaded]]":
         """As :meth:`~.interfaces.IBookie.load`."""
         if self._waiting + len(wanted) > self._limit:
@@ -75,6 +80,8 @@ class DiskReads:
             if isinstance(run, EntryRun):
                 self._storage.keep(run)
                 self._metrics.read_bytes.value += run.size
+                self._metrics.readahead_batch_count.success.record(run.count)
+                self._metrics.readahead_batch_size.success.record(run.size)
         return loaded
 
     # -- read lane --

@@ -84,8 +84,10 @@ class Engine:
             storage, self.commits, executor, clock, self.outbox.flush, metrics, self.checkpointer.make_room,
             options.bookie,
         )  # fmt: skip
+        requests = RequestMetrics(self.instruments, labels)
+        requests.watch_lane("read", lambda: self.bookie.waiting_reads)
         self.context = RequestContext(
-            self.bookie, clock, RequestMetrics(self.instruments), partial(self._flushed, disk_usage), options.requests
+            self.bookie, clock, requests, partial(self._flushed, disk_usage), options.requests
         )
         processor = RequestProcessor(self.context, options.authentication)
         self.factory = BookieServerFactory(

@@ -102,7 +102,9 @@ class GroupCommit:
         self._idle: deque[None] = deque((None,))
         self._start: IDelayedCall | None = None
         self._sync_due: IDelayedCall | None = None
-        metrics.watch_queue(lambda: len(self._queue), lambda: self.queued_bytes, options.max_queued_bytes)
+        metrics.watch_queue(
+            lambda: len(self._queue), lambda: self.queued_bytes, options.max_queued_bytes, lambda: 1 - len(self._idle)
+        )
 
     @property
     def is_full(self) -> bool:

@@ -67,6 +67,7 @@ class DiskMonitor:
         self._journals = journals
         self._full = [False] * len(directories)
         self._said: dict[str, str] = {}
+        self._used: dict[str, float] = {}
         self._timer = LoopingCall(self._check_logged)
         self._timer.clock = clock
 
@@ -78,6 +79,15 @@ class DiskMonitor:
         """Ends the checks."""
         if self._timer.running:
             self._timer.stop()
+
+    def used(self, directory: str) -> float:
+        """The share of a directory's disk that was in use when it was looked at last; 0 before."""
+        return self._used.get(directory, 0.0)
+
+    @property
+    def n_writable(self) -> int:
+        """How many directories take data, as far as their disks were looked at."""
+        return sum(self.used(directory) <= self._thresholds.full for directory in self._directories)
 
     def usage(self) -> "Deferred[list[tuple[int, int]]]":
         """Total and free bytes of each directory's disk."""
@@ -152,7 +162,7 @@ class DiskMonitor:
             return str(error)
 
     def _say(self, directory: str, total: int, free: int) -> None:
-        used = 1 - free / total if total else 1.0
+        used = self._used[directory] = 1 - free / total if total else 1.0
         full, warn = used > self._thresholds.full, used > self._thresholds.warn
         state = "full" if full else "almost full" if warn else ""
         if not self._is_new(directory, state):

@@ -25,7 +25,7 @@ from ...config.bookie import BookieConfig
 from ...errors import MASK, ConfigError, NoWritableDirectoryError, StorageFailedError
 from ...instruments import Instruments
 from ...metadata.interfaces import ILedgerManager, IMetadataDriver, IRegistration, IUnderreplication
-from ...metrics import StorageMetrics, directory_labels
+from ...metrics import DiskMetrics, StorageMetrics, directory_labels
 from ...protocol.server.connection import BookieServerFactory, ServerConnection
 from ...protocol.server.direct_server import DirectServerEndpoint
 from ...storage.cookies import DirectoryLocks
@@ -271,6 +271,10 @@ class BookieService(Service):
         self._disks = DiskMonitor(
             self._fs, directories, self._executor, self._reactor, thresholds, self._disks_seen,
             _currents(self._paths.journals),
+        )  # fmt: skip
+        DiskMetrics(
+            self.instruments, self._paths.ledgers, lambda path: self._disks.used(current(path)),
+            lambda: self._disks.n_writable,
         )  # fmt: skip
         self.engine = Engine(
             self._store.storage, self._store.journals, self._executor, self._reactor, self._disks.space,
