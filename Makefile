@@ -77,7 +77,7 @@ $(DOCUMENTED): $(READY)
 
 docs: $(DOCUMENTED)
 	$(BIN)/python -m sphinx -q -W -b html docs docs/_build/html
-	$(BIN)/pydoctor --quiet bookkeeper_twisted
+	$(BIN)/pydoctor --quiet --quiet bookkeeper_twisted
 
 news: $(DOCUMENTED)
 	@test -n "$(VERSION)" || { echo "make news VERSION=x.y.z"; exit 1; }

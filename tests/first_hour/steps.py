@@ -187,7 +187,7 @@ def _refused(place: Place, refusal: Refusal) -> str:
 
 def tests_of_the_distribution(place: Place) -> str:
     """Run tests that came with the source distribution against the wheel."""
-    place.reader.run("pip install --quiet --disable-pip-version-check hypothesis pyarrow")
+    place.reader.run("pip install --quiet --disable-pip-version-check hypothesis")
     apart = place.base / "apart"
     apart.mkdir()
     for name in ("tests", "examples", "setup.cfg", "README.rst"):

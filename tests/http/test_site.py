@@ -51,9 +51,10 @@ class SiteTests(SynchronousTestCase):
 
         globalLogPublisher.addObserver(observe)
         self.addCleanup(globalLogPublisher.removeObserver, observe)
-        status, head, body = self.get("/heartbeat", "HEAD")
-        self.assertEqual((status, body), (200, b""))
-        self.assertIn(b"Content-Length: 3", head)
+        for path in ("/heartbeat", "/metrics"):
+            status, head, body = self.get(path, "HEAD")
+            self.assertEqual((status, body), (200, b""))
+            self.assertRegex(head, rb"Content-Length: [1-9]")
         self.assertEqual(messages, [])
 
     def test_not_found(self) -> None:
