@@ -65,7 +65,8 @@ class IBookieAdmin(Interface):
     def set_read_only(read_only: bool) -> None:
         """Add (True) or withdraw (False) the administrator's reason to refuse adds.
 
-        The bookie is read-only while any reason holds.  This one is forgotten when the process ends.
+        The bookie is read-only while any reason holds.  This one is forgotten when the process ends,
+        unless ``persistBookieStatusEnabled`` is set.
         """
 
     def disks() -> "Deferred[Sequence[DirectoryUsage]]":

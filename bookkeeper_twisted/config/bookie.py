@@ -201,6 +201,10 @@ class BookieConfig(MetadataConfig):
         integer(0), "free space up to which a read-only bookie takes recovery adds", unit="bytes",
         default_text="as minUsableSizeForEntryLogCreation",
     )  # fmt: skip
+    persist_bookie_status_enabled: bool = setting(
+        "persistBookieStatusEnabled", False, BOOLEAN,
+        "keep the status in BOOKIE_STATUS files, so that a bookie set read-only by hand starts so",
+    )  # fmt: skip
     read_only_mode_on_any_disk_full_enabled: bool = setting(
         "readOnlyModeOnAnyDiskFullEnabled", True, BOOLEAN,
         "go read-only when one disk is full; false: when all are, or a checkpoint finds no space",

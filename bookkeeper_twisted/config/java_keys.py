@@ -61,7 +61,7 @@ UNUSED_KEYS = frozenset(
     minUsableSizeForIndexFileCreation
     networkTopologyScriptFileName numAddWorkerThreads numHighPriorityWorkerThreads numJournalCallbackThreads
     numLongPollWorkerThreads numOfMemtableFlushThreads openFileLimit openLedgerRereplicationGracePeriod
-    pageLimit pageSize persistBookieStatusEnabled readBufferSizeBytes
+    pageLimit pageSize readBufferSizeBytes
     readWorkerThreadsThrottlingEnabled registrationManagerClass
     reorderReadSequenceEnabled reppDnsResolverClass rereplicationEntryBatchSize rwRereplicateBackoffMs
     sanityCheckMetricsEnabled serverNumIOThreads serverSockKeepalive serverSockLinger serverWriteBufferHighWaterMark

@@ -1,5 +1,7 @@
 """Whether a bookie is writable, and its registration as such."""
 
+from collections.abc import Callable
+
 from twisted.internet.defer import Deferred
 from twisted.internet.interfaces import IDelayedCall, IReactorTime
 from twisted.logger import Logger
@@ -19,6 +21,7 @@ class BookieRegistration:
     adds refuses them before it is registered as read-only, and one that can is writable before it is registered so.
 
     :ivar mode: the flag.
+    :ivar on_change: called when the reasons have changed.
     :ivar registered: whether the metadata store knows the bookie.
     """
 
@@ -28,6 +31,7 @@ class BookieRegistration:
         self, mode: WriteMode, registration: IRegistration, bookie_id: str, clock: IReactorTime
     ) -> None:
         self.registered = False
+        self.on_change: Callable[[], None] | None = None
         self.mode = mode
         self._registration = registration
         self._bookie_id = bookie_id
@@ -46,10 +50,13 @@ class BookieRegistration:
 
     def set_read_only(self, reason: str, holds: bool) -> None:
         """A reason to be read-only begins or ends to hold; the bookie is writable when there is none."""
+        before = self.reasons
         if holds:
             self._reasons[reason] = None
         else:
             self._reasons.pop(reason, None)
+        if self.on_change is not None and self.reasons != before:
+            self.on_change()
         read_only = bool(self._reasons)
         if read_only is self.mode.read_only:
             return

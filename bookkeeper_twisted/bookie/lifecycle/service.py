@@ -28,11 +28,12 @@ from ...metadata.interfaces import ILedgerManager, IMetadataDriver, IRegistratio
 from ...metrics import DiskMetrics, StorageMetrics, directory_labels
 from ...protocol.server.connection import BookieServerFactory, ServerConnection
 from ...protocol.server.direct_server import DirectServerEndpoint
+from ...storage.bookie_status import BookieStatus, load_status, save_status
 from ...storage.cookies import DirectoryLocks
 from ...storage.index.run_index import SqliteRunIndex
 from ...storage.interfaces import IFileSystem, IndexFactory
 from ...storage.ledger_dirs import current
-from ..admin import IBookieAdmin, Phase
+from ..admin import ADMINISTRATOR, IBookieAdmin, Phase
 from ..engine import Engine
 from ..executor import ThreadExecutor
 from ..interfaces import IStorageExecutor
@@ -287,10 +288,28 @@ class BookieService(Service):
         self._registration.set_read_only("forceReadOnlyBookie is set", config.force_read_only_bookie)
         if self._store.disk_full:
             self.engine.disk_is_full()
+        await self._remember_status()
         self.admin.attach(self._registration, self._disks)
         self.engine.start(config.flush_interval / 1000)
         self._then_undo(self.engine.stop)
         self._then_undo(self._disks.stop)
+
+    async def _remember_status(self) -> None:
+        """Takes over an administrator's decision from the life before; saves each change from now on."""
+        if not self._config.persist_bookie_status_enabled:
+            return
+        assert self._registration is not None
+        status = await self._on_flush_lane(load_status, self._fs, _currents(self._paths.ledgers))
+        if status.read_only and status.manual:
+            self.admin.set_read_only(True)
+        self._registration.on_change = self._save_status
+
+    def _save_status(self) -> None:
+        assert self._registration is not None
+        reasons, millis = self._registration.reasons, int(self._reactor.seconds() * 1000)
+        status = BookieStatus(bool(reasons), millis, ADMINISTRATOR in reasons, reasons)
+        saving = self._on_flush_lane(save_status, self._fs, _currents(self._paths.ledgers), status)
+        saving.addErrback(lambda failure: self._log.failure("the status could not be saved", failure))
 
     async def _listen(self) -> None:
         if not self.port:

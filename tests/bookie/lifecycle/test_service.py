@@ -21,7 +21,6 @@ from bookkeeper_twisted.errors import (
     NoWritableDirectoryError,
     Status,
     StorageError,
-    StorageFailedError,
 )
 from bookkeeper_twisted.http.site import make_site
 from bookkeeper_twisted.metadata.embedded.memory import MemoryStore
@@ -429,31 +428,6 @@ class FailureTests(StepTestCase):
         self.world.reactor.advance(1)
         self.settle(executor)
         self.assertEqual((self.registered()[0], self.world.failures), (frozenset({"me:3181"}), []))
-
-    def test_vanished_ledger_directory(self) -> None:
-        """A ledger directory that is gone makes the bookie read-only, for recovery adds too, until it is back."""
-        service, executor = self.start(disk_check_interval=1000)
-        self.world.disk.fail(errno.ENOENT, when=lambda op: op.name == "list" and op.path.startswith("/l/"), times=3)
-        self.world.reactor.advance(1)
-        self.settle(executor)
-        self.assertEqual(self.registered(), (frozenset(), frozenset({"me:3181"})))
-        assert service.engine is not None
-        self.assertFalse(service.engine.bookie.mode.high_priority)
-        self.assertEqual(service.admin.state().reasons, ("a ledger directory cannot be used",))
-        self.world.disk.heal()
-        self.world.reactor.advance(1)
-        self.settle(executor)
-        self.assertEqual((self.registered()[0], self.world.failures), (frozenset({"me:3181"}), []))
-        self.assertTrue(service.engine.bookie.mode.high_priority)
-
-    def test_lost_journal_directory(self) -> None:
-        """S1: a bookie whose journal directory is gone stops: what it writes there no start would find."""
-        _, executor = self.start(disk_check_interval=1000)
-        self.world.disk.fail(errno.ENOENT, when=lambda op: op.name == "list" and op.path.startswith("/j/"))
-        self.world.reactor.advance(1)
-        self.settle(executor)
-        self.assertEqual([failure.type for failure in self.world.failures], [StorageFailedError])
-        self.assertEqual(self.registered(), (frozenset(), frozenset()))
 
     def test_no_read_only_mode(self) -> None:
         """Where read-only mode is not wanted a full disk stops the bookie."""

@@ -1,0 +1,80 @@
+"""Whether a bookie was writable, in the ``BOOKIE_STATUS`` file of each ledger directory.
+
+The first line is Apache's: ``1,<READ_ONLY|READ_WRITE>,<milliseconds since the epoch>,<true|false>``, the last field
+telling whether an administrator set it.  Apache's bookie reads no further; here a line follows for each reason.
+The newest of all directories counts.
+"""
+
+import posixpath
+from collections.abc import Sequence
+
+import attrs
+
+from .interfaces import IFileSystem
+from .replace import replace_file
+
+FILE_NAME = "BOOKIE_STATUS"
+_MOST_BYTES = 16 * 1024
+
+
+@attrs.frozen
+class BookieStatus:
+    """The status at one moment.
+
+    :ivar manual: whether an administrator set the bookie read-only.
+    :ivar reasons: why it is read-only, a text each.
+    """
+
+    read_only: bool = False
+    millis: int = 0
+    manual: bool = False
+    reasons: tuple[str, ...] = ()
+
+    def encode(self) -> bytes:
+        """The content of the file."""
+        state, manual = "READ_ONLY" if self.read_only else "READ_WRITE", "true" if self.manual else "false"
+        return "".join(f"{line}\n" for line in (f"1,{state},{self.millis},{manual}", *self.reasons)).encode()
+
+    @classmethod
+    def parse(cls, data: bytes) -> "BookieStatus | None":
+        """The status in a file; None if it is none.  Three fields, of an older release, count as set by hand."""
+        first, *reasons = data.decode(errors="replace").splitlines() or [""]
+        fields = first.strip().split(",")
+        if len(fields) not in (3, 4) or fields[0] != "1" or not fields[2].isdecimal():
+            return None
+        if fields[1] not in ("READ_ONLY", "READ_WRITE"):
+            return None
+        manual = len(fields) == 3 or fields[3] == "true"
+        return cls(fields[1] == "READ_ONLY", int(fields[2]), manual, tuple(reasons))
+
+
+def load_status(fs: IFileSystem, directories: Sequence[str]) -> BookieStatus:
+    """The newest status in the ledger directories; writable if there is none."""
+    newest = BookieStatus()
+    for directory in directories:
+        path = posixpath.join(directory, FILE_NAME)
+        if not fs.exists(path):
+            continue
+        file = fs.open(path)
+        try:
+            found = BookieStatus.parse(file.pread(_MOST_BYTES, 0))
+        finally:
+            file.close()
+        if found is not None and found.millis >= newest.millis:
+            newest = found
+    return newest
+
+
+def save_status(fs: IFileSystem, directories: Sequence[str], status: BookieStatus) -> None:
+    """Write the status into every ledger directory that takes it.
+
+    :raises OSError: none did.
+    """
+    failures: list[OSError] = []
+    for directory in directories:
+        try:
+            replace_file(fs, posixpath.join(directory, FILE_NAME), status.encode())
+        except OSError as error:  # a full disk is why the status changes
+            failures.append(error)
+    if failures and len(failures) == len(directories):
+        raise failures[0]

@@ -1,0 +1,55 @@
+"""A bookie and its directories: status files, directories that vanish."""
+
+import errno
+
+from bookkeeper_twisted.errors import StorageFailedError
+
+from .test_service import StepTestCase
+
+
+class DirectoryTests(StepTestCase):
+    """Files and directories beside what is stored."""
+
+    def test_persisted_status(self) -> None:
+        """A bookie that an administrator set read-only starts so, its reasons are in the file; else it forgets."""
+        for persisted in (True, False):
+            service, executor = self.start(persist_bookie_status_enabled=persisted)
+            service.admin.set_read_only(True)
+            self.settle(executor)
+            stopping = service.stop()
+            self.settle(executor)
+            self.successResultOf(stopping)
+            if persisted:
+                text = self.world.disk.open("/l/current/BOOKIE_STATUS").pread(200, 0).decode()
+                self.assertRegex(text, r"1,READ_ONLY,\d+,true\nan administrator has set it read-only\n")
+            again, executor = self.start(persist_bookie_status_enabled=persisted)
+            self.assertEqual(again.admin.state().read_only, persisted)
+            again.admin.set_read_only(False)
+            stopping = again.stop()
+            self.settle(executor)
+            self.successResultOf(stopping)
+
+    def test_vanished_ledger_directory(self) -> None:
+        """A ledger directory that is gone makes the bookie read-only, for recovery adds too, until it is back."""
+        service, executor = self.start(disk_check_interval=1000)
+        self.world.disk.fail(errno.ENOENT, when=lambda op: op.name == "list" and op.path.startswith("/l/"), times=3)
+        self.world.reactor.advance(1)
+        self.settle(executor)
+        self.assertEqual(self.registered(), (frozenset(), frozenset({"me:3181"})))
+        assert service.engine is not None
+        self.assertFalse(service.engine.bookie.mode.high_priority)
+        self.assertEqual(service.admin.state().reasons, ("a ledger directory cannot be used",))
+        self.world.disk.heal()
+        self.world.reactor.advance(1)
+        self.settle(executor)
+        self.assertEqual((self.registered()[0], self.world.failures), (frozenset({"me:3181"}), []))
+        self.assertTrue(service.engine.bookie.mode.high_priority)
+
+    def test_lost_journal_directory(self) -> None:
+        """S1: a bookie whose journal directory is gone stops: what it writes there no start would find."""
+        _, executor = self.start(disk_check_interval=1000)
+        self.world.disk.fail(errno.ENOENT, when=lambda op: op.name == "list" and op.path.startswith("/j/"))
+        self.world.reactor.advance(1)
+        self.settle(executor)
+        self.assertEqual([failure.type for failure in self.world.failures], [StorageFailedError])
+        self.assertEqual(self.registered(), (frozenset(), frozenset()))
