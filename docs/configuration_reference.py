@@ -1,47 +1,18 @@
 """Writes the lists of configuration keys, in the groups that the sources have them in."""
 
-import inspect
-import re
 from collections.abc import Iterator
 from pathlib import Path
 
 from bookkeeper_twisted.config.bookie import BookieConfig
 from bookkeeper_twisted.config.client import ClientConfig
-from bookkeeper_twisted.config.fields import Field, fields_of
-from bookkeeper_twisted.config.metadata import MetadataConfig
-
-_ELSE = "general"
-_ZOOKEEPER = "ZooKeeper"
+from bookkeeper_twisted.config.fields import Field
+from bookkeeper_twisted.config.groups import groups
 
 
 def write_reference(path: Path) -> None:
     """One definition list for each group, of bookies and of clients."""
     path.parent.mkdir(exist_ok=True)
     path.write_text("\n".join(_lines()))
-
-
-def groups(config: type) -> dict[str, list[tuple[str, Field]]]:
-    """The fields of a configuration by group: a comment ``# -- name --`` begins one."""
-    found: dict[str, list[tuple[str, Field]]] = {}
-    places = _places(config)
-    shared = fields_of(MetadataConfig)
-    for attribute, field in fields_of(config).items():
-        group = _ZOOKEEPER if attribute in shared else places[attribute]
-        found.setdefault(group, []).append((attribute, field))
-    if _ZOOKEEPER in found:  # declared first, wanted last
-        found[_ZOOKEEPER] = found.pop(_ZOOKEEPER)
-    return found
-
-
-def _places(config: type) -> dict[str, str]:
-    """Attribute to the group it is declared in."""
-    group, places = _ELSE, {}
-    for line in inspect.getsource(config).splitlines():
-        if heading := re.match(r"\s+# -- (.*) --$", line):
-            group = heading[1]
-        elif declared := re.match(r"    (\w+): ", line):
-            places[declared[1]] = group
-    return places
 
 
 def _lines() -> Iterator[str]:

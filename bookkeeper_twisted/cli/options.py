@@ -1,6 +1,7 @@
 """The command line of ``twistd bookie``: text to configurations.  It opens the ``--conf`` file, nothing else."""
 
 import os
+import textwrap
 from collections.abc import Mapping, Sequence
 from typing import NoReturn
 
@@ -8,15 +9,26 @@ from twisted.python import usage
 
 from ..config.bookie import BookieConfig
 from ..config.fields import Field, Setting, fields_of, from_environment, from_file, from_options
+from ..config.groups import groups
 from ..embedding.standalone import DATA_OPTION, standalone_configs
 from ..errors import ConfigError
 
 _FIELDS = fields_of(BookieConfig)
+_OWN = 3
+"""Options that are no keys come first."""
+
+_INDENT = " " * 8
+_WIDTH = 100
 
 
 def _describe(field: Field) -> str:
     default = " ".join(part for part in (field.default, field.unit) if part)
     return f"{field.help} [default: {default}]" if default else field.help
+
+
+def _option(key: str, text: str, width: int) -> list[str]:
+    wrapped = textwrap.wrap(text, width, initial_indent=_INDENT, subsequent_indent=_INDENT, break_on_hyphens=False)
+    return [f"  --{key}=", *wrapped]
 
 
 class Options(usage.Options):
@@ -50,6 +62,18 @@ class Options(usage.Options):
             super().parseOptions(options)
         except usage.UsageError as error:
             _refuse(error)
+
+    def getUsage(self, width: int | None = None) -> str:
+        """The options by subject."""
+        width = width or _WIDTH
+        lines = [*textwrap.wrap(self.longdesc, width), "", "Options:"]
+        for key, _, _, text in self.optParameters[:_OWN]:
+            lines += _option(str(key), str(text), width)
+        for group, fields in groups(BookieConfig).items():
+            lines += ["", f"{group[0].upper()}{group[1:]}:"]
+            for _, field in fields:
+                lines += _option(field.key, _describe(field), width)
+        return "\n".join(lines) + "\n"
 
     def postOptions(self) -> None:
         """Builds :attr:`configs`."""

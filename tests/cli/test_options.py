@@ -102,6 +102,15 @@ class OptionsTests(SynchronousTestCase):
         path = self._file(b"bookiePort=\xff\xfe\n")
         self.assertEqual(self._refusal("--conf", path), f"bookie: option --conf: {path}: not a text file")
 
+    def test_help_is_grouped(self) -> None:
+        """``--help`` has the keys by subject, none wider than a terminal."""
+        text = Options().getUsage(80)
+        headings = [line for line in text.splitlines() if line and line[0].isupper() and line.endswith(":")]
+        self.assertEqual(headings[:4], ["Options:", "Address and identity:", "Directories:", "Metadata:"])
+        self.assertLess(text.index("Journal:"), text.index("--journalSyncData="))
+        self.assertLess(text.index("--journalSyncData="), text.index("Entry logs, caches:"))
+        self.assertLessEqual(max(map(len, text.splitlines())), 80)
+
     def test_help_names_every_key(self) -> None:
         """Each key of the table is in ``--help`` with its default."""
         text = " ".join(str(Options()).split())

@@ -1,0 +1,36 @@
+"""Keys by subject, for ``--help`` and the documentation; comments ``# -- name --`` of the classes are the groups."""
+
+import inspect
+import re
+
+from .fields import Field, fields_of
+from .metadata import MetadataConfig
+from .settings import Config
+
+ELSE = "general"
+PROTECTION = "protection"
+ZOOKEEPER = "ZooKeeper"
+
+
+def groups(config: type) -> dict[str, list[tuple[str, Field]]]:
+    """Return attributes and fields of a configuration class by group, what all configurations share last."""
+    found: dict[str, list[tuple[str, Field]]] = {}
+    common, shared, places = fields_of(Config), fields_of(MetadataConfig), _places(config)
+    for attribute, field in fields_of(config).items():
+        group = PROTECTION if attribute in common else ZOOKEEPER if attribute in shared else places[attribute]
+        found.setdefault(group, []).append((attribute, field))
+    for group in (PROTECTION, ZOOKEEPER):  # declared first
+        if group in found:
+            found[group] = found.pop(group)
+    return found
+
+
+def _places(config: type) -> dict[str, str]:
+    """Attribute to the group it is declared in."""
+    group, places = ELSE, {}
+    for line in inspect.getsource(config).splitlines():
+        if heading := re.match(r"\s+# -- (.*) --$", line):
+            group = heading[1]
+        elif declared := re.match(r"    (\w+): ", line):
+            places[declared[1]] = group
+    return places
