@@ -126,6 +126,14 @@ class SomeTests(SynchronousTestCase):
         self.check(items_of(b"a", b"b", b"c", b"d", b"e"))
         self.check(items_of(b"a", b"bc", b"", b"defg", b""))
 
+    def test_deferred_sync(self) -> None:
+        """Bookies acknowledge some as they acknowledge all."""
+        for deferred_sync in (False, True):
+            run = DIGESTER.seal(1, 0, -1, 0, [b"a", b"b", b"c", b"d"])
+            adds = stored_adds(DIGESTER.master_key, run, 0, deferred_sync)
+            for places in ([0], [1, 2], [0, 2], [0, 1, 2, 3]):
+                self.assertIs(adds.some(places).deferred_sync, deferred_sync)
+
     def test_all(self) -> None:
         """All of them are what was sealed, and nothing is joined again."""
         adds = sealed(DIGESTER, items_of(b"a", b"b"))

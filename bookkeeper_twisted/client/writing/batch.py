@@ -261,10 +261,11 @@ class Batch:
                 BatchRequest(self, number, bookie_id, places, bits) for number, bookie_id in enumerate(ensemble)
             ]
         self._requests, tally, bookies = requests, self._tally, self._settings.bookies
+        fresh = not self._settings.flags  # what a recovery sends, a writer of this client may have sent before
         for request in requests[:]:  # a bookie that is replaced meanwhile adds more of them
             if tally.replaced is None or not tally.is_replaced(request.number, request.bits):
                 some = adds if request.bits == bits else adds.some(request.places)
-                bookies.add(request.bookie_id, some, request, True)
+                bookies.add(request.bookie_id, some, request, fresh)
 
     def _places_by_bookie(self) -> Mapping[str, Sequence[int]]:
         """The places of the entries that each bookie is to keep."""

@@ -57,11 +57,12 @@ class WriteBackTests(RecoveryTestCase):
 
     def test_not_confirmed_yet(self) -> None:
         """What is in place is not told to be confirmed: the ledger may yet be closed before it (S13, S14)."""
-        for entry_id in (5, 6):
-            self.do(self.add(self.found(entry_id, entry_id)))
+        for first, last in ((5, 5), (6, 6), (7, 8), (9, 10)):
+            self.do(self.add(self.found(first, last)))
             self.do(self.back.finish())
-        entry = self.digester.entry(LEDGER, 6, self.bookies["b0"].entries[LEDGER][6])
-        self.assertEqual(entry.last_add_confirmed, 4)
+        stored = self.bookies["b0"].entries[LEDGER]
+        lacs = {self.digester.entry(LEDGER, n, stored[n]).last_add_confirmed for n in range(5, 11)}
+        self.assertEqual(lacs, {4})
 
     def test_lengths_that_do_not_add_up(self) -> None:
         """Where the writer was told the ids, each entry keeps the length it has."""

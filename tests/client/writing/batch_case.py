@@ -84,6 +84,13 @@ class Request:
             some = list(group)
             done([place for place, _ in some], some[0][1])
 
+    def answer_places(self, *places: int, error: Exception | None = None) -> None:
+        """The bookie keeps, or fails, the entries at some places."""
+        self.left = [place for place in self.left if place not in places]
+        for place in places if error is None else ():
+            self._bookie.add_all(self.frames[place])
+        self._done(list(places), error)
+
 
 def _nobody(places: list[int], error: Exception | None) -> None:
     assert not places, "answered twice"

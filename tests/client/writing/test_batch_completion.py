@@ -346,6 +346,23 @@ class MemoryTests(BatchCase):
         self.settle()
         self.assertEqual([waiter() for waiter in waiters], [None] * 3)
 
+    def test_others_wait(self) -> None:
+        """A waiter is gone with its entry, though others of the batch wait; so are batches in front of the last ones
+        of a writer that always has entries on their way."""
+        self.hold("b1", "b2")
+        waiters = self._append()
+        self.settle()
+        self.bookies.answer("b1", 1, 2)
+        self.assertEqual([waiter() is None for waiter in waiters], [True, True, False])
+        writer = self.writers[0]
+        for _ in range(5):
+            writer.append(b"x")
+            self.settle()
+            (*before, _) = self.bookies.requests("b1")
+            for request in before:
+                request.answer(1)
+            self.assertLessEqual(len(writer._quorum.batches), 2)
+
     def test_left(self) -> None:
         """Nothing is left of entries that left their run, unsent or sent, nor of those that a bookie failed."""
         self.hold()

@@ -101,6 +101,18 @@ class NoSpareTests(HeldCase):
         self._fenced_late(True)
         self.assertIn(1, self.bookies["b0"].entries[2])
 
+    def test_order(self) -> None:
+        """All entries of a writer that ends fail in their order, whatever batches they are in."""
+        failed: list[Deferred[int]] = []
+        waiters: list[Deferred[int]] = []
+        for entry_id in range(6):
+            waiters.append(self.writers[0].append(b"x"))
+            waiters[-1].addErrback(lambda _: failed.extend([w for w in waiters if w.called and w not in failed]))
+            if entry_id % 2:
+                self.turn()
+        self.fail_with("b0", 1, error=LedgerFencedError(1))
+        self.assertEqual(failed, waiters)
+
     def test_append_in_errback(self) -> None:
         """Who appends again to a writer whose end it is told is refused for the same reason."""
         again: list[Deferred[int]] = []

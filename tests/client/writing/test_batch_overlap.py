@@ -72,6 +72,18 @@ class AnotherAppendTests(HeldCase):
             self.bookies.requests(name)[0].answer()
         self.assertEqual(self.results([*waiters, again]), [0, 0, 0, 1])
 
+    def test_order_of_many(self) -> None:
+        """Nor do later entries that are a batch of their own; they complete with the one they wait for."""
+        waiters = self.sent()
+        again = self.writers[0].append_many([b"y", b"z"])
+        self.turn()
+        for name in self.names:
+            self.bookies.requests(name)[1].answer()
+        self.assertFalse(again.called)
+        for name in self.names:
+            self.bookies.requests(name)[0].answer()
+        self.assertEqual(self.results([waiters[0], again]), [0, (1, 2)])
+
     def test_cancelled(self) -> None:
         """Also if nobody waits for the first one any more."""
         waiters = self.sent()

@@ -112,6 +112,14 @@ class LimitTests(BatchCase):
         self.settle()
         self.assertEqual(self.successResultOf(many), (0, 7))
 
+    def test_large_behind_another(self) -> None:
+        """What has joined before takes its part of the bytes."""
+        self.writers[0].append(bytes(MAX_BYTES // 2))
+        self.writers[1].append_many([bytes(MAX_BYTES // 3)] * 3)
+        self.turn()
+        self.assertEqual([len(keys) for keys in self.asked("b0")], [2, 2])
+        self.assertLess(max(sum(map(len, request.frames)) for request in self.bookies.requests("b0")), MAX_BYTES)
+
 
 class SecondEntryTests(BatchCase):
     """A writer that appends again in the turn."""

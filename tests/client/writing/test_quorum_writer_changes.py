@@ -121,6 +121,27 @@ class DuringAChangeTests(QuorumTestCase):
         """Nor is one that was closed."""
         self.assertEqual(self._end(state=LedgerState.CLOSED, last_entry_id=-1), [LedgerClosedError])
 
+    def test_ended_before(self) -> None:
+        """A change that fails after the writer has ended is nothing new to its owner."""
+        self.writer.stop(WriteError("another reason"))
+        self.ledgers.losing = [(False, ZeroDivisionError())]
+        self.ledgers.open()
+        self.assertEqual([type(error) for error in self.ends], [WriteError])
+        self.assertIn("another reason", str(self.writer.failure))
+        self.flushLoggedErrors(ZeroDivisionError)
+
+    def test_shortage_behind_a_quorum(self) -> None:
+        """What has its ack quorum completes before the change that finds too few bookies ends the writer."""
+        for n in range(1, self.spares):
+            self.unregister(f"s{n}")
+        self.clock.advance(0)
+        self.bookies.answer("b1")
+        for request in self.bookies.take("b2"):
+            request.answer(None if request.first == 0 else BookieIOError())
+        self.assertEqual(self.completed, [])
+        self.ledgers.open()
+        self.assertEqual((self.completed, [type(e) for e in self.ends]), ([0], [NotEnoughBookiesError]))
+
     def test_metadata_fails(self) -> None:
         """If the store fails again and again the writer ends with its error, and nothing completes."""
         self.ledgers.losing = [(False, MetadataError("down"))] * 10
@@ -389,6 +410,16 @@ class DelayedChangeTests(QuorumTestCase):
         self.bookies.answer("s0")
         self.assertEqual(self.completed, [0])
 
+    def test_two_new_bookies(self) -> None:
+        """Those that replace others together are counted apart: an ack quorum of new bookies is one."""
+        self.send()
+        self.bookies.answer("b0", BookieIOError())
+        self.bookies.answer("b2", BookieIOError())
+        self.bookies.answer("s0")
+        self.assertEqual(self.completed, [])
+        self.bookies.answer("s1")
+        self.assertEqual(self.completed, [0])
+
     def test_read_only(self) -> None:
         """A bookie that is read-only is replaced at once: it will not take entries again soon."""
         self.send()
@@ -426,6 +457,16 @@ class QuorumTimeoutTests(QuorumTestCase):
         self.assertEqual((self.ends, self.completed), ([], [0, 1]))
         self.clock.advance(100.0)
         self.assertEqual(self.clock.getDelayedCalls(), [])
+
+    def test_times(self) -> None:
+        """The time of a batch is forgotten with it, though there are always entries on their way."""
+        self.send()
+        for _ in range(10):
+            self.send()
+            for request in self.bookies.requests[:3]:
+                request.answer()
+            del self.bookies.requests[:3]
+        self.assertLessEqual(len(self.writer._times), 3)
 
     def test_close(self) -> None:
         """A writer that is closed leaves no timer."""

@@ -1,0 +1,162 @@
+"""Plants in ``client/writing`` and in the columns it sends: batches, their writers, completion, changes of bookies."""
+
+from .plant import Plant
+
+_SHARING = ["tests.client.writing.test_batch_sharing"]
+_LACS = ["tests.client.recovery.test_write_back"]
+_OVERLAP = ["tests.client.writing.test_batch_overlap"]
+_COMPLETION = ["tests.client.writing.test_batch_completion.MemoryTests"]
+_BATCHERS = ["tests.client.writing.test_batchers.LimitTests"]
+_FAILURES = ["tests.client.writing.test_batch_failures"]
+_CHANGES = ["tests.client.writing.test_quorum_writer_changes"]
+_ADDS = ["tests.codec.test_adds"]
+
+PLANTS = (
+    Plant(
+        "the bytes of an entry that is not sent any more return in part", "client/writing/batch.py",
+        "size += overhead + len(row[3])", "size += len(row[3])", _SHARING,
+    ),
+    Plant(
+        "sealed entries that are not sent any more return too few bytes", "client/writing/batch.py",
+        "        size = size if self._adds is None else self.size\n", "", _SHARING,
+    ),
+    Plant(
+        "a batch counts entries that its writer took out", "client/writing/batch.py",
+        "        self.size -= size\n" "        self._settings",
+        "        self._settings", _FAILURES,
+    ),
+    Plant(
+        "entries of one ledger carry a LAC that was not synced", "client/writing/batch.py",
+        "header = pack_headers(first.ledger_id, ids[0], first.confirmed, lengths[0] - sizes[0], sizes)",
+        "header = pack_headers(first.ledger_id, ids[0], first.completed, lengths[0] - sizes[0], sizes)", _LACS,
+    ),
+    Plant(
+        "entries of many ledgers carry a LAC that was not synced", "client/writing/batch.py",
+        "[writer.confirmed for writer in self._writers], lengths",
+        "[writer.completed for writer in self._writers], lengths", _SHARING,
+    ),
+    Plant(
+        "what another bookie gets counts as sent for the first time", "client/writing/batch.py",
+        "adds.some(request.places), request, False)", "adds.some(request.places), request, True)", _SHARING,
+    ),
+    Plant(
+        "a batch that is acknowledged before its turn is forgotten", "client/writing/batch.py",
+        "                    only.ahead = only.alert = True", "                    pass", _OVERLAP,
+    ),
+    Plant(
+        "a late failure counts as one in time beside another writer's", "client/writing/batch.py",
+        "writer.failed(self, request.bookie_id, some, error)",
+        "writer.failed(self, request.bookie_id, places, error)", _SHARING,
+    ),
+    Plant(
+        "a ledger has the length of another in its batch", "client/writing/batch.py",
+        "            writer.length = lengths[place]", "            writer.length = lengths[place - 1]", _SHARING,
+    ),
+    Plant(
+        "waiters stay until their batch ends", "client/writing/batch.py",
+        "            for place in places:\n" "                waiters[place] = None\n",
+        "", _COMPLETION,
+    ),
+    Plant(
+        "entries that completed are sent to another bookie", "client/writing/batch.py",
+        "            self._ended |= set_of(places)\n", "", _SHARING,
+    ),
+    Plant(
+        "an entry completes before the one in front of it", "client/writing/batch.py",
+        "                break\n" "            places.append(place)",
+        "                continue\n" "            places.append(place)", _SHARING,
+    ),
+    Plant(
+        "two bookies that replace others count as one", "client/writing/batch.py",
+        "number = len(self._requests) + len(new)", "number = len(self._requests)", _CHANGES,
+    ),
+    Plant(
+        "entries of one batch fail in reverse", "client/writing/batch.py",
+        "        waiters = self._take_waiters(places)\n" "        waiters.reverse()\n" "        return waiters",
+        "        return self._take_waiters(places)", _SHARING,
+    ),
+    Plant(
+        "the lost entry of another writer ends a writer", "client/writing/batch.py",
+        "for p in self.open_places(writer) if lost >> p & 1",
+        "for p in range(len(self._writers)) if lost >> p & 1", _SHARING,
+    ),
+    Plant(
+        "a bookie that failed an entry before is replaced for another", "client/writing/batch.py",
+        "places = set_of(self.open_places(writer))", "places = set_of(range(len(self._writers)))", _SHARING,
+    ),
+    Plant(
+        "sealed entries count with too few bytes", "client/writing/batch.py",
+        "self.size = adds.offsets[count]", "self.size = adds.offsets[count - 1]", _SHARING,
+    ),
+    Plant(
+        "only the first writer of a batch watches its time", "client/writing/batch.py",
+        "for writer in dict.fromkeys(writers):\n" "                writer.watch",
+        "for writer in writers[:1]:\n" "                writer.watch", _SHARING,
+    ),
+    Plant(
+        "what has joined a batch takes no part of its bytes", "client/writing/batchers.py",
+        "ends[done] + MAX_BYTES - batch.size", "ends[done] + MAX_BYTES", _BATCHERS,
+    ),
+    Plant(
+        "entries join a batch that is sealed", "client/writing/batchers.py",
+        "batch, self._open = self._begin(), None", "batch = self._begin()", _SHARING,
+    ),
+    Plant(
+        "sealed entries count twice", "client/writing/batchers.py",
+        "size, batch.size = batch.size, 0", "size = batch.size", _SHARING,
+    ),
+    Plant(
+        "the writers of a batch that was not sent wait for ever", "client/writing/batchers.py",
+        "for writer in dict.fromkeys(writers):\n"
+        "                    writer.stop(WriteError(f\"a batch was not sent: {error!r}\"))",
+        "pass", _SHARING,
+    ),
+    Plant(
+        "adds with and without flags share a batch", "client/writing/batchers.py",
+        "schedule.ack_quorum, flags, deferred_sync\n" "        )  # fmt: skip\n" "        if",
+        "schedule.ack_quorum, deferred_sync\n" "        )  # fmt: skip\n" "        if", _SHARING,
+    ),
+    Plant(
+        "a writer keeps its batches for ever", "client/writing/quorum_writer.py",
+        "        while batches and batches[0].sent and not batches[0].left:\n" "            del batches[0]\n",
+        "", _COMPLETION,
+    ),
+    Plant(
+        "the answer of a replaced bookie ends a writer", "client/writing/quorum_writer.py",
+        "if self._deaf or bookie_id not in self.ensemble:", "if self._deaf:", _SHARING,
+    ),
+    Plant(
+        "what has its ack quorum fails with the writer", "client/writing/quorum_writer.py",
+        "            self.advance()\n" "            if error is not None:\n" "                self.stop(error)",
+        "            if error is not None:\n" "                self.stop(error)\n" "            self.advance()",
+        _CHANGES,
+    ),
+    Plant(
+        "batches of a writer fail in reverse", "client/writing/quorum_writer.py",
+        "for batch in batches for waiter in batch.abandon(self)]",
+        "for batch in batches[::-1] for waiter in batch.abandon(self)]", _FAILURES,
+    ),
+    Plant(
+        "a writer ends twice", "client/writing/quorum_writer.py",
+        "        if self._deaf:\n" "            return\n" "        self.failure = error",
+        "        self.failure = error", _CHANGES,
+    ),
+    Plant(
+        "a writer keeps the times of its batches for ever", "client/writing/quorum_writer.py",
+        "for each, time in self._times.items() if each in self.batches}",
+        "for each, time in self._times.items()}", _CHANGES,
+    ),
+    Plant(
+        "neighbouring adds lose deferred sync", "codec/adds.py",
+        "offsets[last + 1]], bounds, self.deferred_sync)", "offsets[last + 1]], bounds)", _ADDS,
+    ),
+    Plant(
+        "adds at some places lose deferred sync", "codec/adds.py",
+        "_offsets(sizes), self.deferred_sync)\n" "\n" "    def entries",
+        "_offsets(sizes))\n" "\n" "    def entries", _ADDS,
+    ),
+    Plant(
+        "what a recovery sends counts as sent for the first time", "client/writing/batch.py",
+        "fresh = not self._settings.flags", "fresh = True", _SHARING,
+    ),
+)  # fmt: skip
