@@ -247,6 +247,7 @@ class JavaStoreTests(SynchronousTestCase):
             real = [os.path.abspath(self.mktemp()) for _ in paths]
             for path in real:
                 os.makedirs(path)
+                disk.make_directories(path)
             storage = LedgerStorage.open(
                 disk, paths, real, REBUILD, lambda _, path, fresh: SqliteRunIndex.open(RealFileSystem(), path, fresh),
                 lambda marks: None,

@@ -1,0 +1,94 @@
+"""Index files of Apache's interleaved and sorted storage: what they know of ledgers beside the places of entries.
+
+One file for each ledger, ``current/<g>/<p>/<ledger id>.idx``, ids in hexadecimal.  Its head, 1024 bytes::
+
+    0     4s   "BKLE"
+    4     i32  version, 0 or 1
+    8     i32  length of the master key
+    12         master key
+          i32  state; bit 0 = fenced
+          i32  length of the explicit LAC, 0 = none   \\  version 1
+               explicit LAC, as the client sent it    /
+
+A file that is being moved to another disk has the suffix ``.idx.rloc``; it counts where there is no ``.idx``.  The
+places of entries are not read: a rebuild finds the entries in the entry logs.
+
+Once a directory is ours, these files speak of the past: a ledger that was fenced since would be open again after the
+next rebuild (S3).  So they count only until there is a complete index of ours, and are removed then.
+"""
+
+import posixpath
+import re
+import struct
+from collections.abc import Iterable, Iterator
+
+from .interfaces import IFileSystem, LedgerRow
+
+HEAD_SIZE = 1024
+_NAME = re.compile(r"([0-9a-fA-F]{1,16})\.idx(\.rloc)?")
+_START = struct.Struct(">4sii")
+_NUMBER = struct.Struct(">i")
+_MAGIC = b"BKLE"
+_FENCED = 1
+_DEPTH = 2
+
+
+def index_files(fs: IFileSystem, directory: str) -> list[str]:
+    """The paths of all index files below a directory, those that count twice included.
+
+    :param directory: ``current`` included.
+    """
+    return list(_below(fs, directory, _DEPTH))
+
+
+def _below(fs: IFileSystem, directory: str, depth: int) -> Iterator[str]:
+    for name in fs.list(directory):
+        path = posixpath.join(directory, name)
+        if depth and fs.is_directory(path):
+            yield from _below(fs, path, depth - 1)
+        elif not depth and _NAME.fullmatch(name):
+            yield path
+
+
+def states_of(fs: IFileSystem, paths: Iterable[str]) -> list[LedgerRow]:
+    """The states of ledgers by their index files; a ledger whose file is damaged is fenced, its key unknown."""
+    chosen: dict[int, str] = {}
+    for path in sorted(paths):  # .idx comes before .idx.rloc
+        chosen.setdefault(int(posixpath.basename(path).partition(".")[0], 16), path)
+    return [_state(fs, ledger_id, path) for ledger_id, path in sorted(chosen.items())]
+
+
+def _state(fs: IFileSystem, ledger_id: int, path: str) -> LedgerRow:
+    file = fs.open(path)
+    try:
+        head = file.pread(HEAD_SIZE, 0)
+    finally:
+        file.close()
+    return parse_head(ledger_id, head) or LedgerRow(ledger_id, fenced=True)
+
+
+def parse_head(ledger_id: int, head: bytes) -> LedgerRow | None:
+    """The state of a ledger in the head of its file; None if it is damaged."""
+    if len(head) != HEAD_SIZE:
+        return None
+    magic, version, key_size = _START.unpack_from(head)
+    state_at = _START.size + key_size
+    if magic != _MAGIC or version not in (0, 1) or not 0 <= key_size <= HEAD_SIZE - _START.size - 2 * _NUMBER.size:
+        return None
+    (state,) = _NUMBER.unpack_from(head, state_at)
+    (lac_size,) = _NUMBER.unpack_from(head, state_at + _NUMBER.size) if version else (0,)
+    lac_at = state_at + 2 * _NUMBER.size
+    if not 0 <= lac_size <= HEAD_SIZE - lac_at:
+        return None
+    key, explicit_lac = head[_START.size : state_at], head[lac_at : lac_at + lac_size]
+    return LedgerRow(ledger_id, key, bool(state & _FENCED), explicit_lac)
+
+
+def remove(fs: IFileSystem, paths: Iterable[str]) -> None:
+    """Remove files; durable when it returns."""
+    directories = set()
+    for path in paths:
+        fs.unlink(path)
+        directories.add(posixpath.dirname(path))
+    for directory in sorted(directories):
+        fs.sync_directory(directory)
