@@ -45,7 +45,7 @@ OURS: dict[str, frozenset[str]] = {
     | {"storage.entry_log", "storage.filesystem", "storage.ledger_dirs"},
     "http": _DOORS_OURS | {"http"},
     "embedding": _DOORS_OURS | {"http", "embedding"},
-    "cli": _DOORS_OURS | {"http", "embedding", "cli"},
+    "cli": _DOORS_OURS | {"http", "embedding", "cli", "__version__"},
     "testing": _DOORS_OURS | {"http", "testing", "aio", "aio_reactor", "blocking"},
     "aio": LAYER_0 | {"aio_reactor", "client", "ledger"},
     "aio_reactor": LAYER_0,

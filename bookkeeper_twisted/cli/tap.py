@@ -8,6 +8,7 @@ from twisted.application.service import IService
 from twisted.logger import Logger
 from twisted.python.failure import Failure
 
+from .. import __version__
 from ..errors import BookKeeperError
 from .bookies import Bookies, Startable
 from .exit_status import ExitStatus
@@ -49,6 +50,7 @@ def bookies_service(reactor: Any, options: Options, fail: Callable[[], None]) ->
         for config in options.configs:
             yield make_bookie(reactor, config, on_failure)
 
+    _log.info("bookkeeper-twisted {version}", version=__version__)
     # The bookies of a standalone cluster come from one configuration.
     for text in options.configs[0].warnings:
         _log.warn("{text}", text=text)

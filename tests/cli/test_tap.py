@@ -11,6 +11,7 @@ from twisted.plugin import getPlugins
 from twisted.trial.unittest import SynchronousTestCase
 from zope.interface.verify import verifyObject
 
+from bookkeeper_twisted import __version__
 from bookkeeper_twisted.cli import tap
 from bookkeeper_twisted.cli.bookies import Bookies
 
@@ -49,7 +50,7 @@ class BookiesServiceTests(SynchronousTestCase):
         self.assertRegex(str(refused.code), "^bookie: .*carrier-pigeon")
 
     def test_unknown_keys_are_logged(self) -> None:
-        """What the configuration has to say about its keys goes to the log."""
+        """The version, and what the configuration has to say about its keys, go to the log."""
         path = Path(self.mktemp())
         path.write_text("bookiePrt=1\npageSize=1\n")
         options = self._options("--conf", str(path), "--standalone=2")
@@ -59,6 +60,7 @@ class BookiesServiceTests(SynchronousTestCase):
         self.assertEqual(
             said,
             [
+                (LogLevel.info, f"bookkeeper-twisted {__version__}"),
                 (LogLevel.warn, f"bookiePrt, {path}:1: unknown key, ignored"),
                 (LogLevel.info, f"pageSize, {path}:2: has no effect here"),
             ],
