@@ -72,6 +72,8 @@ async def run_shell(arguments: Sequence[str], world: ShellWorld) -> int:
 async def _run(command: Command, context: ShellContext, options: argparse.Namespace) -> int:
     try:
         return await command.run(context, options)
+    except BrokenPipeError:
+        return FAILED  # the program that the lines go to has seen enough of them, as head has
     except (BookKeeperError, OperandError, OSError) as error:
         context.world.complain(f"{command.name}: {str(error) or type(error).__name__}")
         return FAILED

@@ -54,6 +54,7 @@ class ShellCase(SynchronousTestCase):
     :ivar complaints: and those where errors go.
     :ivar disk: with the directories of the local bookie.
     :ivar connect: makes the client of a command.
+    :ivar out: takes the lines instead of :attr:`printed`.
     :ivar progress: title, total and sum of what was shown by the last command.
     :ivar answers: what is answered to questions; each that is asked takes one.
     """
@@ -78,6 +79,7 @@ class ShellCase(SynchronousTestCase):
             info = BookieServiceInfo((Endpoint("bookie", "127.0.0.1", port, "bookie-rpc"),))
             self.do(registration.register_bookie(bookie_id, False, info))
         self.connect: Any = self._connect
+        self.out: Callable[[str], None] | None = None
         self.client = self.do(self._connect(self.uri, ClientConfig())).client
 
     def _forget_store(self) -> None:
@@ -125,7 +127,7 @@ class ShellCase(SynchronousTestCase):
         self.progress: list[tuple[str, int, int]] = []
         self.complaints: list[str] = []
         world = ShellWorld(
-            self.clock, self.environ, self.printed.append, self.complaints.append, self._ask, self.files,
+            self.clock, self.environ, self.out or self.printed.append, self.complaints.append, self._ask, self.files,
             self.connect, lambda host: succeed((host, "localhost")), lambda config: "127.0.0.1", self.store,
             self._progress,
         )  # fmt: skip

@@ -83,6 +83,18 @@ class ArgumentsTests(ShellCase):
         self.assertRegex(complaint, "^ledgermetadata: .*4242")
 
 
+    def test_closed_pipe(self) -> None:
+        """A command whose lines nobody reads any more ends, and does not complain."""
+
+        def closed(text: str) -> None:
+            raise BrokenPipeError(32, "Broken pipe")
+
+        self.written(1)
+        self.out = closed
+        self.assertEqual(self.shell("listledgers"), 255)
+        self.assertEqual(self.complaints, [])
+
+
 class HelpTests(ShellCase):
     """What commands there are."""
 
