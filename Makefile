@@ -8,10 +8,11 @@ DOCUMENTED := $(VENV)/.documented
 SPARKED := $(VENV)/.spark
 JAVA := $(shell command -v java 2>/dev/null)
 
-.PHONY: help run test check chaos simulate mutate bench floors docs news dist clean
+.PHONY: help run test check chaos simulate mutate bench floors docs news dist clean pipeline
 
 help:
 	@echo "make run [FILE=path]  write a file to a bookie, kill it, restart it, read the file back"
+	@echo "make pipeline [DIRECTORY=path]  a real corpus in ledgers, on Spark: read, query, follow, check, export"
 	@echo "make test             run all tests"
 	@echo "make check            ruff, mypy, architecture"
 	@echo "make chaos [BOOKIES=3] [SECONDS=120] [SEED=1]"
@@ -46,6 +47,9 @@ $(SPARKED): $(READY)
 
 run: $(READY)
 	@$(BIN)/python examples/roundtrip.py $(if $(FILE),"$(FILE)")
+
+pipeline: $(READY) $(SPARKED)
+	@$(BIN)/python examples/spark_pipeline.py $(DIRECTORY)
 
 test: $(READY) $(if $(JAVA),$(SPARKED))
 	@$(BIN)/python -W error -m tests

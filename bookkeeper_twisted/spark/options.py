@@ -174,7 +174,12 @@ class WriteOptions(Config):
         "writeId", "", TEXT, "makes a batch write repeatable: what was published under the same id is not written again"
     )
     ensemble_size: int = setting("ensembleSize", 3, integer(1), "bookies of a ledger")
-    write_quorum: int = setting("writeQuorum", 2, integer(1), "bookies that get each entry")
+    write_quorum: int = setting(
+        "writeQuorum",
+        3,
+        integer(1),
+        "bookies that get each entry; fewer than ensembleSize are slower to read",
+    )
     ack_quorum: int = setting(
         "ackQuorum", 2, integer(1), "bookies that have an entry on disk when it counts as written"
     )

@@ -28,6 +28,7 @@ def export(spark: SparkSession, uri: str, path: str, **options: str) -> DataFram
     read(view="ledgers").where("state = 'CLOSED'").write.mode("errorifexists").parquet(f"{path}/ledgers")
     ledgers = spark.read.parquet(f"{path}/ledgers")
     ids = [str(row.ledger_id) for row in ledgers.where("last_entry_id >= 0").select("ledger_id").collect()]
+    options = {key: value for key, value in options.items() if not key.startswith("ledger")}  # these ledgers, no others
     entries = read(ledgers=",".join(ids)).select("ledger_id", "entry_id", "payload") if ids else None
     (entries or spark.createDataFrame([], _ENTRIES)).write.mode("errorifexists").parquet(f"{path}/entries")
     return ledgers

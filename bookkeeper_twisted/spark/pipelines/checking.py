@@ -6,8 +6,8 @@ have the entry), *damaged* (what it gives is not what was written, or it cannot 
 can be said), *length* (the entry is whole, but its length contradicts the entry before it).
 """
 
-from collections.abc import Callable, Iterator
-from itertools import accumulate, pairwise
+from collections.abc import Callable, Iterator, Sequence
+from itertools import accumulate, chain, islice, pairwise
 
 import attrs
 
@@ -77,20 +77,34 @@ class ReplicaCheck:
         return found
 
     def _all(self, first: int, last: int) -> Iterator[Finding]:
-        for start, count in self._schedule.stretches(self._position, first, last):
-            at, end = start, start + count
-            if start != first:
-                self._length = None if self._schedule.striped else self._length
-            while at < end:
-                try:
-                    found = list(self._some(at, end - 1))
-                except NoSuchLedgerError as error:
-                    found = [Finding(at, end - 1, MISSING, detail=str(error))]
-                except BookKeeperError as error:
-                    yield Finding(at, last, UNREACHABLE, detail=str(error))
-                    return
-                yield from found
-                at = found[-1].last + 1
+        if self._schedule.striped:
+            yield from self._striped(first, last)
+            return
+        at = first
+        while at <= last:
+            try:
+                found = list(self._some(at, last))
+            except NoSuchLedgerError as error:
+                found = [Finding(at, last, MISSING, detail=str(error))]
+            except BookKeeperError as error:
+                found = [Finding(at, last, UNREACHABLE, detail=str(error))]
+            yield from found
+            at = found[-1].last + 1
+
+    def _striped(self, first: int, last: int) -> Iterator[Finding]:
+        """Entries with gaps between them, each read by itself, many at a time."""
+        expected = chain.from_iterable(
+            range(start, start + count) for start, count in self._schedule.stretches(self._position, first, last)
+        )
+        while wanted := list(islice(expected, _SINGLES)):
+            try:
+                yield from list(self._singles(wanted))
+            except NoSuchLedgerError as error:
+                yield Finding(wanted[0], last, MISSING, detail=str(error))
+                return
+            except BookKeeperError as error:
+                yield Finding(wanted[0], last, UNREACHABLE, detail=str(error))
+                return
 
     def _some(self, at: int, last: int) -> Iterator[Finding]:
         """The state of some entries from one on."""
@@ -100,7 +114,7 @@ class ReplicaCheck:
             raise
         except (BookieError, DigestMatchError):
             self._length = None
-            yield from self._singles(at, min(last, at + _SINGLES - 1))
+            yield from self._singles(range(at, min(last, at + _SINGLES - 1) + 1))
             return
         self._spend(run.count, run.size)
         try:
@@ -126,12 +140,9 @@ class ReplicaCheck:
                 failure = error
         raise failure
 
-    def _singles(self, first: int, last: int) -> Iterator[Finding]:
-        """Entry by entry, where a batch stopped at its first one."""
-        wanted = range(first, last + 1)
-        with self._pool.use(self._address, self._wire, fresh=True) as connection:
-            requests.send_reads(connection, self._ledger_id, wanted)
-            answers = requests.receive_entries(connection, self._ledger_id, wanted)
+    def _singles(self, wanted: Sequence[int]) -> Iterator[Finding]:
+        """Entry by entry: where a batch stopped at its first one, and in striped ledgers."""
+        answers = self._answers(wanted)
         n_bytes = sum(len(answer) for answer in answers.values() if isinstance(answer, bytes))
         self._spend(len(wanted), n_bytes)
         for entry_id in wanted:
@@ -143,6 +154,16 @@ class ReplicaCheck:
             else:
                 status = MISSING if isinstance(answer, NoSuchEntryError) else DAMAGED
                 yield Finding(entry_id, entry_id, status, 1, 0, str(answer))
+
+    def _answers(self, wanted: Sequence[int]) -> dict[int, bytes | Exception]:
+        for fresh in (False, True):  # an idle connection may have been closed by the bookie
+            try:
+                with self._pool.use(self._address, self._wire, fresh) as connection:
+                    requests.send_reads(connection, self._ledger_id, wanted)
+                    return requests.receive_entries(connection, self._ledger_id, wanted)
+            except BookKeeperError as error:
+                failure = error
+        raise failure
 
     def _single(self, entry_id: int, stored: bytes) -> Finding:
         try:
@@ -156,7 +177,7 @@ class ReplicaCheck:
         lengths = integers(run, LENGTH_AT).tolist()
         head = self._digester.payload_at
         sizes = [b - a - head for a, b in pairwise(run.record_offsets())]
-        before = lengths[0] - sizes[0] if self._length is None or self._schedule.striped else self._length
+        before = lengths[0] - sizes[0] if self._length is None else self._length
         expected = list(accumulate(sizes, initial=before))[1:]
         self._length = lengths[-1]
         if lengths == expected:
