@@ -165,10 +165,14 @@ class BaseWriter:
 
     def _push_many(self, payloads: Sequence[bytes], size: int, waiter: Waiter) -> None:
         """Gives payloads of ``size`` bytes together the next ids; the waiter gets the last one."""
-        held = _HeldBack(self.last_add_pushed + 1, self.length, payloads, waiter)
+        quorum, budget, first, length = self._quorum, self._budget, self.last_add_pushed + 1, self.length
         self.last_add_pushed += len(payloads)
         self.length += size
-        self._hold(held, size + len(payloads) * self._overhead)
+        size += len(payloads) * self._overhead
+        if self._held or quorum.in_flight + size > self._max_in_flight or budget.used + size > budget.limit:
+            self._hold(_HeldBack(first, length, payloads, waiter), size)
+        else:
+            self._batcher.join_many(quorum, first, length, payloads, waiter)
 
     def _hold(self, held: _HeldBack, size: int) -> None:
         """Sends entries as far as there is room, and holds the others back.

@@ -257,9 +257,7 @@ class Batch:
                 for number, (bookie_id, some) in enumerate(self._places_by_bookie().items())
             ]
         else:
-            requests = [
-                BatchRequest(self, number, bookie_id, places, bits) for number, bookie_id in enumerate(ensemble)
-            ]
+            requests = [BatchRequest(self, n, bookie_id, places, bits) for n, bookie_id in enumerate(ensemble)]
         self._requests, tally, bookies = requests, self._tally, self._settings.bookies
         fresh = not self._settings.flags  # what a recovery sends, a writer of this client may have sent before
         for request in requests[:]:  # a bookie that is replaced meanwhile adds more of them
@@ -271,9 +269,11 @@ class Batch:
         """The places of the entries that each bookie is to keep."""
         places: dict[str, list[int]] = {}
         for place, (writer, entry_id) in enumerate(zip(self._writers, self._entry_ids, strict=True)):
-            ensemble = writer.ensemble
-            for position in writer.schedule.write_set(entry_id):
-                places.setdefault(ensemble[position], []).append(place)
+            kept: Sequence[str] = writer.ensemble
+            if writer.striped:
+                kept = [kept[position] for position in writer.schedule.write_set(entry_id)]
+            for bookie_id in kept:
+                places.setdefault(bookie_id, []).append(place)
         return places
 
     # ---- answers -------------------------------------------------------------------------------------
@@ -459,8 +459,7 @@ class Batch:
         :returns: their waiters, in order.
         """
         if not self.sent:
-            waiters = self.drop(writer)
-            return waiters
+            return self.drop(writer)
         places = self.open_places(writer) if self.left else ()
         if not places:
             return []
@@ -474,12 +473,15 @@ class Batch:
         return waiters
 
 
-def call_back(entry_ids: Iterable[int], waiters: list[Waiter]) -> None:
+def call_back(entry_ids: Sequence[int], waiters: list[Waiter]) -> None:
     """Invokes the callbacks of completed entries.
 
-    :param waiters: the first one last; emptied, so that each is gone before the next is called: what its callback
-        appends takes its place in memory.
+    :param waiters: the first one last; emptied, so that what a callback appends takes the place of its own in memory.
     """
+    if (last := waiters[0]) and waiters.count(None) == len(waiters) - 1:  # those of one ``append_many``
+        del waiters[:]
+        last.callback(entry_ids[-1])
+        return
     for entry_id in entry_ids:
         waiter = waiters.pop()
         if waiter is not None:

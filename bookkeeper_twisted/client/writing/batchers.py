@@ -75,6 +75,12 @@ class Batcher:
         """
         sizes, total, done = list(map(len, payloads)), len(payloads), 0
         lengths, overhead = lengths_of(sizes, length), self.overhead
+        batch = self._open or self._begin()
+        size = lengths[-1] - length + total * overhead
+        if batch.size + size <= MAX_BYTES and len(batch.joined) + total * COLUMNS <= _FULL:
+            batch.join_many(writer, first, lengths, payloads, waiter)
+            self._joined(writer, batch, size)
+            return
         ends = list(accumulate([size + overhead for size in sizes], initial=0))
         while done < total:
             batch = self._open or self._begin()

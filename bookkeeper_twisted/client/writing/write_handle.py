@@ -55,7 +55,7 @@ class LedgerWriter(BaseWriter):
             payloads = list(map(as_bytes, payloads))
         sizes = list(map(len, payloads))
         largest = max(sizes)
-        if self._refuses(largest):
+        if largest > self._largest or self._quorum.in_flight + self._held_size > self._most_held:
             return fail(self._refusal(largest))
         first, waiter = self.last_add_pushed + 1, Deferred[int]()
         self._push_many(payloads, sum(sizes), waiter)

@@ -15,11 +15,13 @@ class BlockWriter:
     """Writes what the flows of one connection queue.
 
     :ivar writable: whether the transport takes more; what is queued meanwhile is written later.
+    :ivar gathering: whether replies are taken: what their callbacks send is written in blocks behind the last one.
     """
 
     def __init__(self, clock: IReactorTime, traffic: Traffic, wrote: Callable[[int, int], None]) -> None:
         """:param wrote: called with the number of requests and bytes of each write."""
         self.writable = True
+        self.gathering = False
         self._clock = clock
         self._traffic = traffic
         self._wrote = wrote
@@ -51,6 +53,9 @@ class BlockWriter:
 
     def send(self, flow_id: int, frames: bytes, events: int) -> None:
         """Writes the frames of ``events`` requests at once, behind what is queued, while the transport has room."""
+        if self.gathering:
+            self._queue.put(flow_id, frames, events)
+            return
         if self._queue.size or not self.writable or self._transport is None:
             self.put(flow_id, frames, events)
             self._write()
@@ -59,6 +64,12 @@ class BlockWriter:
         self._traffic.wrote(size)
         self._wrote(events, size)
         self._transport.write(frames)
+
+    def gathered(self) -> None:
+        """Writes what was sent while replies were taken."""
+        self.gathering = False
+        if self._queue.size:
+            self._write()
 
     @property
     def queued(self) -> int:

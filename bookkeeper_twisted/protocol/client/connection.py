@@ -212,7 +212,11 @@ class ClientConnection(Protocol):
     # ---- replies -------------------------------------------------------------------------------------
 
     def dataReceived(self, data: bytes) -> None:
-        self.heard = True
+        self.heard = self.writer.gathering = True
+        self._receive(data)
+        self.writer.gathered()
+
+    def _receive(self, data: bytes) -> None:
         if self.wire == 2 and not self._partial:
             at = self._confirmed(data)
             if at == len(data) or self._end is not None:

@@ -35,11 +35,12 @@ class SentAdds:
     :ivar left: how many are not answered.
     :ivar places: of all of them.
     :ivar done: None once they were given up.
+    :ivar again: whether entries were perhaps sent before, V2.
     """
 
     __slots__ = (
-        "flow", "order", "deadline", "size", "count", "left", "places", "done", "replies", "_ledger_ids", "_entry_ids",
-        "_first", "_places",
+        "flow", "order", "deadline", "size", "count", "left", "places", "done", "replies", "again", "_ledger_ids",
+        "_entry_ids", "_first", "_places",
     )  # fmt: skip
 
     def __init__(
@@ -54,6 +55,7 @@ class SentAdds:
         self.places = range(count)
         self.done: AddsDone | None = done
         self.replies = adds.replies if first is None else b""  # the frames are for the connection to hold, not for this
+        self.again = False
         self._ledger_ids = adds.ledger_ids
         self._entry_ids = adds.entry_ids
         self._first = first
@@ -62,6 +64,8 @@ class SentAdds:
     def keys(self) -> Sequence[Key]:
         """The keys of all that was not answered in turn, in order."""
         at = self.count - self.left
+        if not at and self.count == 1 and self._first is None:
+            return ((self._ledger_ids[0], self._entry_ids[0]),)
         if self._first is not None:
             return range(self._first + at, self._first + self.count)
         return list(zip(self._ledger_ids[at:], self._entry_ids[at:], strict=True))
@@ -69,6 +73,10 @@ class SentAdds:
     def holds(self, keys: "set[Key]") -> bool:
         """Whether some of these keys are not answered."""
         return not keys.isdisjoint(self.keys() if self._places is None else self._places)
+
+    def keys_at(self, places: Sequence[int]) -> list[Key]:
+        """The V2 keys of some places."""
+        return [(self._ledger_ids[place], self._entry_ids[place]) for place in places]
 
     def confirmed(self, data: bytes, at: int) -> range:
         """Takes out the places that the bytes from ``at`` on confirm, if they answer what is next."""
@@ -149,11 +157,12 @@ class OutstandingAdds:
     :ivar abandoned: how many were given up and hold their V2 keys.
     """
 
-    __slots__ = ("_sent", "_again", "abandoned")
+    __slots__ = ("_sent", "_keys", "_n_again", "abandoned")
 
     def __init__(self) -> None:
         self._sent: list[SentAdds] = []
-        self._again: list[SentAdds] = []  # adds that are not fresh
+        self._keys: set[Key] = set()  # of entries that were perhaps sent before, V2
+        self._n_again = 0  # requests that have such entries
         self.abandoned = 0
 
     def __bool__(self) -> bool:
@@ -164,11 +173,17 @@ class OutstandingAdds:
 
         :param fresh: whether the entries are sent for the first time.
         """
-        others = self._again if fresh else self._sent
-        if not others:
+        if not self._sent or (fresh and not self._keys):
             return False
-        keys = set(zip(adds.ledger_ids, adds.entry_ids, strict=True))
-        return any(sent.holds(keys) for sent in others)
+        if len(adds.entry_ids) == 1:
+            keys = {(adds.ledger_ids[0], adds.entry_ids[0])}
+        else:
+            keys = set(zip(adds.ledger_ids, adds.entry_ids, strict=True))
+        if not keys.isdisjoint(self._keys):
+            return True
+        if fresh or self._n_again == len(self._sent):
+            return False
+        return any(sent.holds(keys) for sent in self._sent if not sent.again)
 
     def is_pending(self, first: int, count: int) -> bool:
         """Whether a V3 reply to one of these numbers is to come."""
@@ -178,8 +193,10 @@ class OutstandingAdds:
     def insert(self, sent: SentAdds, fresh: bool) -> None:
         """Remember adds; their keys are not taken yet."""
         self._sent.append(sent)
-        if not fresh:
-            self._again.append(sent)
+        if not fresh and sent.replies:
+            sent.again = True
+            self._n_again += 1
+            self._keys.update(sent.keys())
 
     def confirmed(self, data: bytes, at: int) -> tuple[Answered | None, int]:
         """Takes out what the bytes received from ``at`` on confirm first, V2.
@@ -191,8 +208,9 @@ class OutstandingAdds:
         head = self._sent[0]
         if head.left == head.count and head.done is not None and data.startswith(head.replies, at):
             del self._sent[0]  # all of what was sent first: the usual case
-            if self._again and head in self._again:
-                self._again.remove(head)
+            if head.again:
+                self._n_again -= 1
+                self._keys.difference_update(head.keys())
             return head, len(head.replies)
         for sent in self._sent:
             places = sent.confirmed(data, at)
@@ -212,8 +230,9 @@ class OutstandingAdds:
     def _answered(self, sent: SentAdds, places: Sequence[int]) -> Answered | None:
         if not sent.left:
             self._sent.remove(sent)
-            if self._again and sent in self._again:
-                self._again.remove(sent)
+            self._n_again -= sent.again
+        if sent.again:
+            self._keys.difference_update(sent.keys_at(places))
         if sent.done is None:
             self.abandoned -= len(places)
             return None
@@ -234,13 +253,13 @@ class OutstandingAdds:
             self.abandoned += sum([part.count for part in parts])
         else:
             self._sent = [sent for sent in self._sent if sent not in ended]
-            self._again = [sent for sent in self._again if sent not in ended]
         return parts
 
     def clear(self) -> list[Answered]:
         """Takes out everything that is waited for."""
         parts = self._give_up(lambda sent: True, False)
         self._sent.clear()
-        self._again.clear()
+        self._keys.clear()
+        self._n_again = 0
         self.abandoned = 0
         return parts

@@ -70,6 +70,39 @@ class MixedCase(ConnectedTestCase):
         self.assertEqual(self.traffic.unacknowledged, 0)
 
 
+class GatheredTests(MixedCase):
+    """Adds that are sent by the callbacks of replies."""
+
+    def test_one_write(self) -> None:
+        """What callbacks add while replies are taken leaves in one write, behind the last reply."""
+        ready, keys = self.connection, KEYS[1:]
+        again: list[int] = []
+
+        def done(bookie_id: str, places: Sequence[int], error: Exception | None) -> None:
+            if len(again) < len(keys):
+                again.append(len(again))
+                ready.add(self.ids, _adds([keys[again[-1]]]), done)
+
+        for key in keys:
+            self.assertTrue(ready.add(self.ids, _adds([key]), done))
+        self.transport.clear()
+        writes: list[bytes] = []
+        self.patch(self.transport, "write", writes.append)
+        self.reply(keys)
+        self.assertEqual([len(data) for data in writes], [len(_adds(keys).frames)])
+        self.assertEqual(again, [0, 1, 2])
+        self.reply(keys)
+        self.assert_nothing_is_left()
+
+    def test_at_once(self) -> None:
+        """Behind that an add is written within the call."""
+        self.mix(KEYS)
+        self.reply(KEYS)
+        self.transport.clear()
+        self.mix(KEYS)
+        self.assertEqual(self.transport.value(), _adds(KEYS).frames)
+
+
 class AnswerTests(MixedCase):
     """What a bookie answers."""
 
