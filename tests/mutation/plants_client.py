@@ -170,4 +170,31 @@ PLANTS = (
         "            self._pause = FIRST_PAUSE\n        elif", "            pass\n        elif",
         ["tests.client.reading.test_tailing.PatienceTests"],
     ),
+    Plant(
+        "a recovery that ends leaves its adds in flight", "client/recovery/ledger_recovery.py",
+        "        finally:\n" "            back.abandon()\n",
+        "        finally:\n" "            pass\n", ["tests.client.recovery.test_ledger_recovery_failures"],
+    ),
+    Plant(
+        "a recovery reads batches where they are off", "client/recovery/ledger_recovery.py",
+        "batch_size = config.netty_max_frame_size_bytes if config.batch_read_enabled else 0",
+        "batch_size = config.netty_max_frame_size_bytes", ["tests.client.recovery.test_ledger_recovery"],
+    ),
+    Plant(
+        "a recovery reads batches of striped ledgers", "client/recovery/recovery_reads.py",
+        "0 if rules.schedule.striped else batch_size", "batch_size", ["tests.client.recovery.test_ledger_recovery"],
+    ),
+    Plant(
+        "votes go on when a recovery is cancelled", "client/recovery/recovery_reads.py",
+        "                vote.addErrback(lambda _: None)\n" "                vote.cancel()",
+        "                vote.addErrback(lambda _: None)", _VOTES,
+    ),
+    Plant(
+        "more entries are put to the vote than allowed", "client/recovery/recovery_reads.py",
+        "min(2 * self._window, self._max_votes)", "2 * self._window", _VOTES,
+    ),
+    Plant(
+        "a failing batch read puts many entries to the vote", "client/recovery/recovery_reads.py",
+        "if len(stored) == self._window and not self._batch_size:", "if len(stored) == self._window:", _VOTES,
+    ),
 )  # fmt: skip

@@ -10,6 +10,7 @@ _BATCHERS = ["tests.client.writing.test_batchers.LimitTests"]
 _FAILURES = ["tests.client.writing.test_batch_failures"]
 _CHANGES = ["tests.client.writing.test_quorum_writer_changes"]
 _ADDS = ["tests.codec.test_adds"]
+_ROOM = ["tests.client.writing.test_room"]
 
 PLANTS = (
     Plant(
@@ -154,6 +155,79 @@ PLANTS = (
         "adds at some places lose deferred sync", "codec/adds.py",
         "_offsets(sizes), self.deferred_sync)\n" "\n" "    def entries",
         "_offsets(sizes))\n" "\n" "    def entries", _ADDS,
+    ),
+    Plant(
+        "what is held back is not limited for appends together", "client/writing/base_writer.py",
+        "size > self._largest or self._quorum.in_flight + self._held_size > self._most_held",
+        "size > self._largest or self._quorum.in_flight > self._most_held", _ROOM,
+    ),
+    Plant(
+        "a busy writer appends when its client has no room", "client/writing/base_writer.py",
+        "in_flight >= self._max_in_flight or self._budget.used >= self._budget.limit",
+        "in_flight >= self._max_in_flight", _ROOM,
+    ),
+    Plant(
+        "what is held back counts without the rest of its frames", "client/writing/base_writer.py",
+        "self._hold(held, size + len(payloads) * self._overhead)", "self._hold(held, size)", _ROOM,
+    ),
+    Plant(
+        "what was held back counts for ever", "client/writing/base_writer.py",
+        "            self._held_size -= ends[count]\n", "", _ROOM,
+    ),
+    Plant(
+        "the rest of what was held back has another length", "client/writing/base_writer.py",
+        "head.length + ends[count] - count * overhead", "head.length + ends[count]", _ROOM,
+    ),
+    Plant(
+        "a writer with nothing in flight gets no room", "client/writing/base_writer.py",
+        "return room if room > 0 or self._quorum.idle else None", "return room if room > 0 else None", _ROOM,
+    ),
+    Plant(
+        "a close waits for ever behind several batches", "client/writing/base_writer.py",
+        "return explicit is not None or bool(self._held) or self._drained is not None",
+        "return explicit is not None or bool(self._held)", _ROOM,
+    ),
+    Plant(
+        "what is held back fails first", "client/writing/base_writer.py",
+        "for waiter in (*waiters, *[each.waiter for each in held]):",
+        "for waiter in (*[each.waiter for each in held], *waiters):", _ROOM,
+    ),
+    Plant(
+        "a force confirms what is acknowledged meanwhile", "client/writing/base_writer.py",
+        "            quorum.confirmed, self._synced_length = completed, length",
+        "            quorum.confirmed, self._synced_length = quorum.completed, length", _ROOM,
+    ),
+    Plant(
+        "a force counts the length of what is acknowledged meanwhile", "client/writing/base_writer.py",
+        "            quorum.confirmed, self._synced_length = completed, length",
+        "            quorum.confirmed, self._synced_length = completed, quorum.length", _ROOM,
+    ),
+    Plant(
+        "a force takes back what a later one has confirmed", "client/writing/base_writer.py",
+        "        if completed > quorum.confirmed:", "        if True:", _ROOM,
+    ),
+    Plant(
+        "bookies are not told of the LAC that a force has moved", "client/writing/base_writer.py",
+        "            if self._explicit_lac is not None:\n" "                self._explicit_lac.moved()\n" "\n"
+        "    @property",
+        "\n" "    @property", _ROOM,
+    ),
+    Plant(
+        "a closed writer keeps its flow", "client/writing/base_writer.py",
+        "            self._closing.wait().addBoth(lambda _: self._ledger.bookies.retire())\n", "", _ROOM,
+    ),
+    Plant(
+        "entries behind a gap fail in the order of their calls", "client/writing/adv_write_handle.py",
+        "for entry_id in sorted(later):", "for entry_id in later:", _ROOM,
+    ),
+    Plant(
+        "a reply that comes once more confirms the next entry", "protocol/client/outstanding_adds.py",
+        "data[at:end] != self.replies[start : start + end - at]",
+        "data[at:end] != self.replies[: end - at]", ["tests.protocol.client.test_outstanding_adds.ConfirmedTests"],
+    ),
+    Plant(
+        "the data of an entry confirm an add", "protocol/client/connection.py",
+        "if self.wire == 2 and not self._partial:", "if self.wire == 2:", ["tests.protocol.client.test_connection"],
     ),
     Plant(
         "what a recovery sends counts as sent for the first time", "client/writing/batch.py",

@@ -78,6 +78,16 @@ class EndTests(RecoveryTestCase):
             self.bookies[name].fail("read_batch", partial(BookieHandleNotAvailableError, "closed"))
         self.ends(299)
 
+    def test_no_batches(self) -> None:
+        """Where batch reads are off, or a bookie has just some of the entries, none is asked for."""
+        if self.quorums[0] == self.quorums[1]:
+            self.context = attrs.evolve(self.context, config=ClientConfig(batch_read_enabled=False))
+        for entry_id in range(10):
+            self.leave(entry_id, -1)
+        self.ends(9)
+        asked = {operation for name in self.names for operation, *_ in self.bookies[name].requests}
+        self.assertNotIn("read_batch", asked)
+
     def test_nothing_beyond_the_lac(self) -> None:
         """The length is that of the last entry, not of one that somebody mentioned and nobody acknowledged."""
         self.leave_range(0, 4)

@@ -95,6 +95,7 @@ class DeathTests(RecoveryTestCase):
         dying.cancel()
         if not over:
             self.failureResultOf(dying, CancelledError)
+        self.assertEqual(self.context.budget.used, 0)
         self.clock.pump([1.0] * 10)
         self.assertEqual(self.clock.getDelayedCalls(), [])
         closed = self.recover()

@@ -127,6 +127,13 @@ class RecoveryReadsTests(RecoveryTestCase):
         self.all_from(3)
         self.assertEqual(self.count("read_batch"), 2)
 
+    def test_window(self) -> None:
+        """Where batch reads fail now and then, one entry is put to the vote at a time."""
+        for name in self.names:
+            self.bookies[name].fail("read_batch", RequestTimeoutError)
+        for first in range(3, 7):
+            self.assertEqual(self.successResultOf(self.finished(self.read(first))).count, 1)
+
     def test_batches_unknown(self) -> None:
         """Bookies that refuse batch reads are not asked again; a batch that fails says nothing about the end."""
         for error in (BadRequestError, NoSuchEntryError, RequestTimeoutError):
@@ -163,3 +170,24 @@ class VotesTests(RecoveryReadsTests):
         run = self.successResultOf(self.finished(self.read(3)))
         self.assertEqual((run.first, run.last), (3, 4))
         self.failureResultOf(self.finished(self.read(5)), BookieIOError)
+
+    def test_window(self) -> None:
+        """No more entries are put to the vote at a time than allowed."""
+        self.leave_range(20, 39)
+        counts = list[int]()
+        first = 0
+        while (run := self.successResultOf(self.finished(self.read(first)))) is not None:
+            counts.append(run.count)
+            first = run.last + 1
+        self.assertEqual(counts, [1, 2, 4, 8, 8, 8, 8, 1])
+
+    def test_cancel_several(self) -> None:
+        """Cancelling ends the votes on all entries."""
+        self.all_from(16)
+        for name in self.names:
+            self.bookies[name].delay = 1.0
+        reading = self.read(3)
+        self.assertGreater(len(self.clock.getDelayedCalls()), len(self.names))
+        reading.cancel()
+        self.failureResultOf(reading, CancelledError)
+        self.assertEqual(self.clock.getDelayedCalls(), [])

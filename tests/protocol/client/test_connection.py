@@ -300,6 +300,19 @@ class ConnectionTests(ConnectedTestCase):
         self.connection.dataReceived(run.replies(Status.EOK) + asked.reply(0, Status.EOK, run_of(0, 1).entry(0)))
         self.failureResultOf(reading, ClientClosedError)
 
+    def test_data_like_replies(self) -> None:
+        """An entry that is read confirms no add, though its bytes are those of a reply and received by themselves."""
+        answers = self.add(run_of(0, 2))
+        (run,) = self.asked()
+        replies = run.replies(Status.EOK)
+        reading = self.connection.read(self.ids, LEDGER, [7])
+        (asked,) = self.asked()
+        reply = asked.reply(0, Status.EOK, replies)
+        cut = reply.index(replies)
+        for part in (reply[:cut], reply[cut:]):
+            self.connection.dataReceived(part)
+        self.assertEqual((answers, self.successResultOf(reading)[0].entry), ([], replies))
+
     def test_failing_callback(self) -> None:
         """A completion that raises is logged and does not disturb the connection."""
 

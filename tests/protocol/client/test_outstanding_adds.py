@@ -240,6 +240,11 @@ class ConfirmedTests(AddsCase):
         self.assertEqual(self.confirm(self.data[:56]), ([], 0))
         self.assertEqual(self.confirm(self.data[56:112])[0], [(1, [2, 3])])
 
+    def test_again_after_a_part(self) -> None:
+        """A reply that comes once more does not confirm the next entry."""
+        self.assertEqual(self.confirm(self.data[:28]), ([(1, [0])], 28))
+        self.assertEqual(self.confirm(self.data[:28]), ([], 0))
+
     def test_later_one_first(self) -> None:
         """What was sent later may be confirmed first."""
         self.assertEqual(self.confirm(self.data[112:])[0], [(2, [0, 1, 2])])
