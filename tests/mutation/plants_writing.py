@@ -168,7 +168,7 @@ PLANTS = (
     ),
     Plant(
         "what is held back counts without the rest of its frames", "client/writing/base_writer.py",
-        "self._hold(held, size + len(payloads) * self._overhead)", "self._hold(held, size)", _ROOM,
+        "        size += len(payloads) * self._overhead\n", "", _ROOM,
     ),
     Plant(
         "what was held back counts for ever", "client/writing/base_writer.py",
