@@ -46,7 +46,7 @@ class SparkCase(ClusterCase):
     """Three bookies and a Spark session."""
 
     skip = missing() or None
-    timeout = 240
+    timeout = 900  # the first test of a run starts Spark: seconds on an idle machine, minutes on a busy one
 
     def setUp(self) -> None:
         super().setUp()
