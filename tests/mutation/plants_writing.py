@@ -233,4 +233,18 @@ PLANTS = (
         "what a recovery sends counts as sent for the first time", "client/writing/batch.py",
         "fresh = not self._settings.flags", "fresh = True", _SHARING,
     ),
+    Plant(
+        "a recovery chooses a bookie that has failed again", "client/writing/ensemble_change.py",
+        "{*excluded, *self._failed})", "{*excluded})", ["tests.client.writing.test_ensemble_change"],
+    ),
+    Plant(
+        "a flow that was answered has replies to come for ever", "protocol/client/connection.py",
+        "        for start, end in stretches(numbers) if numbers else ():\n"
+        "            self.in_flight.flows.replied(numbers[start], end - start)\n",
+        "", ["tests.protocol.client.test_connection"],
+    ),
+    Plant(
+        "any number of replies may be overdue", "protocol/client/connection.py",
+        "if self.in_flight.abandoned > _MAX_ABANDONED:", "if False:", ["tests.protocol.client.test_connection"],
+    ),
 )  # fmt: skip

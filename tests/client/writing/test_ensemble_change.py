@@ -217,6 +217,14 @@ class RememberedTests(ChangeCase):
         two = self._replace({1: "b"}, 5)
         self.assertEqual(self.change.changes, (Segment(5, two),))
 
+    def test_failed_before(self) -> None:
+        """A bookie that failed is not chosen again, so that a recovery ends when all have failed."""
+        ensemble: tuple[str, ...] = OLD
+        for first in (5, 7):
+            ensemble = self._replace({0: ensemble[0]}, first)
+        self.assertEqual({change.bookies[0] for change in self.change.changes}, {"d", "e"})
+        self.failureResultOf(Deferred.fromCoroutine(self.change.replace({0: ensemble[0]}, 9)), NotEnoughBookiesError)
+
     def test_applied(self) -> None:
         """What is stored at the end has them: the newest segment replaced where the start is equal."""
         one = self._replace({0: "a"}, 0)

@@ -300,6 +300,14 @@ class ConnectionTests(ConnectedTestCase):
         self.connection.dataReceived(run.replies(Status.EOK) + asked.reply(0, Status.EOK, run_of(0, 1).entry(0)))
         self.failureResultOf(reading, ClientClosedError)
 
+    def test_flow_that_was_answered(self) -> None:
+        """A flow that leaves when its adds are answered has no reply to come."""
+        self.add(run_of(0, 3))
+        for run in self.asked():
+            self.connection.dataReceived(run.replies(Status.EOK))
+        self.connection.leave(self.ids, ClientClosedError())
+        self.assertEqual(self.connection.in_flight.orphans, 0)
+
     def test_data_like_replies(self) -> None:
         """An entry that is read confirms no add, though its bytes are those of a reply and received by themselves."""
         answers = self.add(run_of(0, 2))
@@ -325,6 +333,17 @@ class ConnectionTests(ConnectedTestCase):
             self.connection.dataReceived(run.replies(Status.EOK))
         self.assertEqual(answers, [(1, 1, None)])
         self.assertEqual(len(self.flushLoggedErrors(ValueError)), 1)
+
+
+class OverdueTests(ConnectedTestCase):
+    """Version 2: keys stay taken by replies that are overdue."""
+
+    def test_limit(self) -> None:
+        """The connection to a bookie with too many of them ends (S11)."""
+        for first, ends in ((0, False), (6000, True)):
+            self.add(run_of(first, 6000))
+            self.clock.pump([1.0] * 5)
+            self.assertIs(getattr(self.transport, "aborting", False), ends)
 
 
 class ConnectionV3Tests(ConnectionTests):
