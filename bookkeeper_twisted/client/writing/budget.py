@@ -42,18 +42,11 @@ class ByteBudget:
 
 @attrs.define(eq=False)
 class BudgetShare:
-    """What one writer holds of a budget."""
+    """The part of one writer in a budget."""
 
     _budget: ByteBudget
     resume: Callable[[], None]
-    held: int = 0
 
     def room(self) -> int:
         """See :meth:`ByteBudget.room`."""
         return self._budget.room(self)
-
-    def update(self, in_flight: int) -> None:
-        """Says how many bytes of this writer are on their way now."""
-        difference, self.held = in_flight - self.held, in_flight
-        if difference:
-            self._budget.changed(difference)

@@ -15,15 +15,15 @@ class BudgetTests(ClusterCase):
         told: list[str] = []
         budget = ByteBudget(100)
         one, two = budget.share(lambda: told.append("one")), budget.share(lambda: told.append("two"))
-        one.update(60)
+        budget.changed(60)
         self.assertEqual(two.room(), 40)
-        two.update(70)
+        budget.changed(70)
         self.assertEqual((two.room(), one.room()), (-30, -30))
-        one.update(50)
+        budget.changed(-10)
         self.assertEqual(told, [])
-        one.update(0)
+        budget.changed(-50)
         self.assertEqual((told, budget.used), (["two", "one"], 70))
-        two.update(0)
+        budget.changed(-70)
         self.assertEqual((told, budget.used), (["two", "one"], 0))
 
     def _pushed(self, *writers: LedgerWriter) -> list[int]:
