@@ -157,9 +157,9 @@ PLANTS = (
         "_offsets(sizes))\n" "\n" "    def entries", _ADDS,
     ),
     Plant(
-        "what is held back is not limited for appends together", "client/writing/base_writer.py",
-        "size > self._largest or self._quorum.in_flight + self._held_size > self._most_held",
-        "size > self._largest or self._quorum.in_flight > self._most_held", _ROOM,
+        "what is held back is not limited for appends together", "client/writing/write_handle.py",
+        "largest > self._largest or self._quorum.in_flight + self._held_size > self._most_held",
+        "largest > self._largest or self._quorum.in_flight > self._most_held", _ROOM,
     ),
     Plant(
         "a busy writer appends when its client has no room", "client/writing/base_writer.py",
