@@ -1,4 +1,4 @@
-"""A comparison nobody made."""
+"""A comparison with invented figures."""
 
 from benchmarks.comparison import Runs
 from benchmarks.loads import Figures

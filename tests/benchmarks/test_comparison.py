@@ -9,7 +9,7 @@ from .made_up import RUNS
 
 
 class ComparisonTests(SynchronousTestCase):
-    """Figures of a comparison nobody made."""
+    """Invented figures of a comparison."""
 
     def test_ratios(self) -> None:
         """A ratio is the median over the rounds of the ratios within a round, with its extremes."""

@@ -219,7 +219,7 @@ def _check_denied(life: Life, ledger_id: int, entry_id: int) -> None:
 
 
 def check_nothing_foreign(life: Life, begun: dict[tuple[int, int], bytes]) -> None:
-    """Nothing is half there, and nothing that nobody wrote (S9)."""
+    """Nothing is half there, and nothing is there that was not written (S9)."""
     for ledger_id in sorted({ledger for ledger, _ in begun}):
         for first, last in life.store.storage.entry_ranges(ledger_id):
             for entry_id in range(first, last + 1):

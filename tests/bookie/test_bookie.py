@@ -218,7 +218,7 @@ class MixedTests(BookieTestCase):
         self.assertEqual(done, [None] * 6)
 
     def test_keys_first(self) -> None:
-        """Ledgers nobody wrote to get their key records, in front of their entries (S2)."""
+        """Ledgers that are new get their key records, in front of their entries (S2)."""
         done = self.rig.add(mixed(*[entry(ledger_id, 0) for ledger_id in (7, 8, 9)]))
         self.rig.drain()
         self.assertEqual(done, [None] * 3)
@@ -368,7 +368,7 @@ class FenceTests(BookieTestCase):
         self.assertEqual(after.executor.lanes(), [])
 
     def test_wrong_key(self) -> None:
-        """Nobody fences with a wrong key."""
+        """A wrong key does not fence."""
         self.stored(run(1, 0))
         self.failureResultOf(self.bookie.fence(1, b"x" * 20), UnauthorizedAccessError)
         self.stored(run(1, 1))

@@ -198,7 +198,7 @@ class CrashTests(SynchronousTestCase):
         self._survives(append, 100)
 
     def test_fences_and_lacs(self) -> None:
-        """Fences and LACs are durable with their keys, also of ledgers nobody wrote to (S2-S4)."""
+        """Fences and LACs are durable with their keys, also of ledgers without entries (S2-S4)."""
         self._survives(fences, 90)
 
     def test_rotation(self) -> None:
@@ -238,7 +238,7 @@ class CrashTests(SynchronousTestCase):
         self._survives(deferred_sync, 200)
 
     def test_seeded_scripts(self) -> None:
-        """Mixtures nobody thought of: 20,000 disks, and a start on each."""
+        """Mixtures drawn by chance: 20,000 disks, and a start on each."""
         states = seed = 0
         while states < 20_000:
             seed += 1

@@ -17,7 +17,7 @@ KIB = 1024
 
 
 def stuck(rig: Rig) -> Peer:
-    """A peer whose transport keeps what is written to it, and says so, as when nobody reads at its other end."""
+    """A peer whose transport keeps what is written to it, and says so, as when its other end does not read."""
     peer = rig.connect()
     write = peer.transport.write
 
@@ -73,7 +73,7 @@ class ReaderTests(SynchronousTestCase):
         self.assertEqual(self.metrics.pending_bytes.value, held)
 
     def test_others_are_served(self) -> None:
-        """Somebody who reads is answered meanwhile: single reads as ever, batches in small portions."""
+        """A peer that reads is answered meanwhile: single reads as ever, batches in small portions."""
         self.attack()
         peer = self.rig.connect()
         peer.send(reads(1, range(5)))

@@ -155,7 +155,7 @@ class SyncedTests(GroupTestCase):
         self.assertEqual((writes, list(map(type, replies))), (1, [ReadReply]))
 
     def test_deferred_alone(self) -> None:
-        """A group without anybody who waits for the sync is one write, before there is a sync."""
+        """A group without a waiter for the sync is one write, before there is a sync."""
         connection = self.connections[1]
         connection.add(0, 3, deferred=True)
         connection.add(3, 2, deferred=True)

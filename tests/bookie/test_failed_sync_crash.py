@@ -33,7 +33,7 @@ class FailedSyncTests(SynchronousTestCase):
         self._survives(".spare", 6)
 
     def test_journal_files(self) -> None:
-        """Of a group of records: what the start reads again is vouched for only once it is durable (S1-S5)."""
+        """Of a group of records: what the start reads again counts as durable only once it is (S1-S5)."""
         self._survives(".txn", 10)
 
     def test_names(self) -> None:

@@ -133,7 +133,7 @@ class DeferredSyncTests(GroupCommitTestCase):
     """Items that do not wait for the sync."""
 
     def test_alone(self) -> None:
-        """A group without anybody who wants a sync is not synced, until the interval has passed."""
+        """A group without adds to be synced is not synced, until the interval has passed."""
         self.append(b"a", sync=False)
         self.executor.drain()
         self.assertEqual(self.journal.calls, [(b"a", False)])
@@ -186,7 +186,7 @@ class DeferredSyncTests(GroupCommitTestCase):
         self.assertEqual(self.events, [(b"b", None), "flush", (b"a", None), "flush"])
 
     def test_mixed_write_fails(self) -> None:
-        """A mixed group that cannot be written acknowledges nobody."""
+        """A mixed group that cannot be written acknowledges nothing."""
         self.journal.error = OSError(5, "Input/output error")
         self.append(b"a")
         self.append(b"b", sync=False)

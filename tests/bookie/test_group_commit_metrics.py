@@ -48,7 +48,7 @@ class MetricsTests(GroupCommitTestCase):
         self.assertEqual(self.sums(), [0, 2000, 5000, 2000 + 7000])
 
     def test_unsynced(self) -> None:
-        """A group that nobody wants synced has no time of a sync."""
+        """A group without adds to be synced has no time of a sync."""
         self.append(b"a", sync=False)
         self.executor.drain()
         self.assertEqual(self.sums(), [0, 2000, 0, 2000])

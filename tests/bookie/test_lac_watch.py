@@ -38,7 +38,7 @@ class WatchTests(SynchronousTestCase):
         self.assertEqual(self.flushes, [])
 
     def test_timeout_ends_a_batch(self) -> None:
-        """A timeout has nobody else who flushes its reply."""
+        """A timeout flushes its own reply."""
         waiting = self.watches.wait(self.handle, 3, 10)
         self.clock.advance(10)
         self.assertIsNone(self.successResultOf(waiting))

@@ -64,7 +64,7 @@ class HandlesTests(SynchronousTestCase):
         self.assertIsNone(self.handles.find(1))
 
     def test_oldest_idle_goes(self) -> None:
-        """S11: beyond the limit the handle used longest ago goes, unless somebody depends on it."""
+        """S11: beyond the limit the handle used longest ago goes, unless something depends on it."""
         for ledger_id in (1, 2, 3):
             self.handles.get(ledger_id)
         self.handles.get(2).fencing = []

@@ -84,7 +84,7 @@ class ArgumentsTests(ShellCase):
 
 
     def test_closed_pipe(self) -> None:
-        """A command whose lines nobody reads any more ends, and does not complain."""
+        """A command ends, and does not complain, when its output is not read any more."""
 
         def closed(text: str) -> None:
             raise BrokenPipeError(32, "Broken pipe")

@@ -56,7 +56,7 @@ class LedgerTests(ClusterCase):
         self.assertEqual(self.do(self.listed()), [])
 
     def test_taken_id(self) -> None:
-        """An id that somebody took is not used again."""
+        """An id that is taken is not used again."""
         first = self.do(self.bk.create_ledger(1, 1, 1))
         self.store.next_ledger_id = first.ledger_id
         second = self.do(self.bk.create_ledger(1, 1, 1))
@@ -105,7 +105,7 @@ class LedgerTests(ClusterCase):
         self.do(writer.append(b"more"))
 
     def test_open_during_recovery(self) -> None:
-        """So can one that somebody is recovering, and it can be recovered by somebody else."""
+        """So can one that is being recovered, and another client can recover it, too."""
         writer = self.do(self.bk.create_ledger(1, 1, 1))
         stored = self.do(self.cluster.ledgers.read(writer.ledger_id))
         recovering = attrs.evolve(stored.value, state=LedgerState.IN_RECOVERY)

@@ -1,4 +1,4 @@
-"""Ledgers through the whole client while bookies fail, and while somebody else opens them."""
+"""Ledgers through the whole client while bookies fail, and while another client opens them."""
 
 from collections.abc import Callable
 
@@ -76,7 +76,7 @@ class FailureTests(ClusterCase):
         self.assertEqual([e.data for e in self.do(reader.read(0, 11))], [b"entry %d" % n for n in range(12)])
 
     def test_recovered_meanwhile(self) -> None:
-        """A ledger that somebody opens takes no more entries, and keeps those that were acknowledged (S12, S14)."""
+        """A ledger that another client opens takes no more entries, and keeps all acknowledged ones (S12, S14)."""
         writer = self.do(self.bk.create_ledger(3, 3, 2))
         self.do(writer.append_many([b"a", b"b"]))
         reader = self.do(self.client().open_ledger(writer.ledger_id))

@@ -1,4 +1,4 @@
-"""One outcome for everybody who asks."""
+"""One outcome for several callers."""
 
 from typing import Any
 
@@ -29,7 +29,7 @@ class SharedResultTests(SynchronousTestCase):
         self.assertEqual([self.successResultOf(w) for w in (*early, late)], [5, 5, 5])
 
     def test_failure(self) -> None:
-        """Early and late waiters get the same failure; one nobody waits for is not an unhandled error."""
+        """Early and late waiters get the same failure; one without a waiter is not an unhandled error."""
         early = self.shared.wait()
         self.gate.errback(ValueError("no"))
         self.failureResultOf(early, ValueError)

@@ -62,7 +62,7 @@ class BadInputTests(SynchronousTestCase):
         self.assertIsInstance(item, AddRun)
 
     def test_reserved_ids(self) -> None:
-        """Entry ids below 0 are the journal's own, ledger ids below 0 nobody's: EBADREQ, nothing is journaled."""
+        """Entry ids below 0 are the journal's own, ledger ids below 0 invalid: EBADREQ, nothing is journaled."""
         for ledger_id, first in ((7, -1), (7, -0x8000), (-1, 5), (-1, -1)):
             for count in (1, 2, 40):
                 if first < 0 and first + count > 0:
@@ -169,7 +169,7 @@ class FormTests(SynchronousTestCase):
         self.assertEqual((item.version, item.flags), (0, 0))
 
     def test_trailing_bytes(self) -> None:
-        """A key nobody asked for is kept with the request, other trailing bytes are dropped."""
+        """An unneeded key is kept with the request, other trailing bytes are dropped."""
         (item,), _ = decode(frame(2, 2, 0, ids(7, 3) + KEY))
         assert isinstance(item, ReadRequest)
         self.assertEqual((item.fence, item.master_key), (False, KEY))

@@ -91,7 +91,7 @@ class V3Tests(SynchronousTestCase):
         self.assertEqual(data.hex(), text.replace(" ", ""))
 
     def test_add(self) -> None:
-        """An add, its reply, and the refusal of somebody who has not authenticated."""
+        """An add, its reply, and the refusal of a peer that has not authenticated."""
         run = BOTH.slice(0, 1)
         self.check(
             v3.encode_adds(KEY, run, 0, False, 1),

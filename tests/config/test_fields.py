@@ -155,7 +155,7 @@ class ResolveTests(SynchronousTestCase):
         self.assertEqual(self._resolve(*reversed(sources))[0], {"size_mb": 3})
 
     def test_twice_in_one_source(self) -> None:
-        """Two settings of one field in one source are refused: nobody can know which is meant."""
+        """Two settings of one field in one source are refused: it is not known which is meant."""
         source = [Setting("size", "3", "f:1"), Setting("sizeMB", "3", "f:2")]
         self.assertEqual(self._error(source), "sizeMB, f:2: set before, size, f:1")
 

@@ -1,4 +1,4 @@
-"""Wrong input on a live bookie: an error code or a closed connection, and nobody else is harmed (safety, "Wire")."""
+"""Wrong input on a live bookie: an error code or a closed connection, and no other is harmed (safety, "Wire")."""
 
 import signal
 from pathlib import Path

@@ -22,7 +22,7 @@ class ClusterChaosTests(TestCase):
         self.assertEqual(outcome.problems, (), outcome.figures)
 
     async def test_three_bookies(self) -> None:
-        """Nobody can be replaced: writers go on with two of three, or with a new ledger."""
+        """There is no spare bookie: writers go on with two of three, or with a new ledger."""
         await self._survives(3)
 
     async def test_five_bookies(self) -> None:

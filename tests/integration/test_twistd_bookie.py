@@ -148,7 +148,7 @@ class RefusalTests(_ProcessCase):
         self.assertRefused(process, "flushInterval = 'soon', option --flushInterval: expected an integer")
 
     async def test_bad_metadata_uri(self) -> None:
-        """A metadata store that nobody knows is named."""
+        """An unknown metadata store is named."""
         process = self.start("--metadataServiceUri=carrier-pigeon://loft")
         await process.ended()
         self.assertRefused(process, "carrier-pigeon")

@@ -26,7 +26,7 @@ class ZooKeeperServerTests(SynchronousTestCase):
             self.assertEqual(server.pid, 0)
 
     def test_roots(self) -> None:
-        """Every test gets a root of its own, below which nobody else works."""
+        """Every test gets a root of its own."""
         server = ZooKeeperServer(Path(self.mktemp()))
         first, second = server.new_root(), server.new_root()
         self.assertNotEqual(first, second)

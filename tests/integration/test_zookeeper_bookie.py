@@ -75,7 +75,7 @@ class ZooKeeperBookieTests(TestCase):
             await client.close()
 
     async def test_no_cluster(self) -> None:
-        """Where nobody has made a cluster the bookie says so, and makes nothing."""
+        """Without a cluster the bookie says so, and makes nothing."""
         process = self.start()
         await process.ended()
         self.assertEqual(process.status, 1)

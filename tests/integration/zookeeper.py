@@ -114,7 +114,7 @@ def _line_within(output: IO[bytes], pid: int) -> bool:
 
 
 def free_port() -> int:
-    """A port of 127.0.0.1 that nobody uses at the moment."""
+    """A port of 127.0.0.1 that is free at the moment."""
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         return int(probe.getsockname()[1])

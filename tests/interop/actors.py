@@ -95,7 +95,7 @@ class Actor(Protocol):
         """Closes the writer."""
 
     async def forget(self, ledger_id: int) -> None:
-        """The writer is not heard of again."""
+        """The writer ends without a word."""
 
     async def read(self, dialect: Dialect, ledger_id: int, recover: bool = False, batch: int = 0) -> Seen:
         """Opens, reads and verifies all there is.

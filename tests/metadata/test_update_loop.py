@@ -127,7 +127,7 @@ class UpdateTests(SynchronousTestCase):
         self.assertEqual(written, Versioned(_recovering(other), 2))
 
     def test_done_by_another(self) -> None:
-        """After a lost race to somebody who made the same change, nothing is written."""
+        """After a lost race to a client that made the same change, nothing is written."""
         others = self._result(self.ledgers.write(1, _recovering(OPEN), 0))
         self.assertEqual(self.successResultOf(self._update(self.created, _recovering)), others)
 

@@ -137,7 +137,7 @@ class WatchesTests(SynchronousTestCase):
         self.assertEqual(self.clock.getDelayedCalls(), [])
 
     def test_stop_during_a_round(self) -> None:
-        """A round under way when the watches are stopped tells nobody and logs nothing."""
+        """A round in progress when the watches are stopped calls no listener and logs nothing."""
         told: list[object] = []
         self.watches.watch_bookies(lambda *news: told.append(news))
         self.hold = Deferred()

@@ -32,7 +32,7 @@ _NOT_COPIED = shutil.ignore_patterns(".git", ".venv", "_trial_temp*", ".*_cache"
 
 
 class Verdict(Enum):
-    """What became of a plant."""
+    """The outcome of a plant."""
 
     NOTICED = "noticed"
     MISSED = "NOT NOTICED"

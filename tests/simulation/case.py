@@ -9,7 +9,7 @@ from bookkeeper_twisted.errors import BookKeeperError
 
 
 class SimulationTestCase(SynchronousTestCase):
-    """A run ends in the middle of things, some of which are failures that nobody will hear of.
+    """A run ends in the middle of things, some of which are failures without a handler.
 
     They are logged when they are collected; that is made to happen here, not within the next test.  So is
     that something was cancelled, by those who cannot know that the run is over.

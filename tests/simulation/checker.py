@@ -28,7 +28,7 @@ class Ledger:
 
     :ivar payloads: what its writer appended, by entry id.
     :ivar acked: the highest acknowledged id.
-    :ivar confirmed: the highest id anybody was told of as confirmed: a writer or a reader.
+    :ivar confirmed: the highest id that a writer or a reader got as confirmed.
     :ivar holders: bookies that acknowledged an entry.
     :ivar lacs: the LAC that an entry carries.
     :ivar added: the bytes of an entry as its writer sent it.

@@ -116,7 +116,7 @@ class PublishingTests(SinkCase):
         self.assertEqual(len(self.published()), 3)
 
     def test_ledgers_of_others(self) -> None:
-        """Ledgers that were written by another query, or by anybody, are never removed."""
+        """Ledgers that were written by another query, or otherwise, are never removed."""
         mine = self.ledger([b"x"])
         other = PartitionWriter(self.inner, self.options, Attempt(BatchKey("events", "other", 0), 0, 9))
         THREAD.wait(lambda: other.append([(None, [b"theirs"])]))

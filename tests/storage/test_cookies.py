@@ -69,7 +69,7 @@ class CookieTests(SynchronousTestCase):
         self.assertTrue(self.decide(None))
 
     def test_data_without_a_cookie(self) -> None:
-        """A directory with data and no cookie belongs to nobody known."""
+        """A directory with data and no cookie belongs to no known bookie."""
         self.data_in("/l1")
         self.assertIn("/l1", self.refused(None))
 

@@ -157,7 +157,7 @@ class DirectoryTests(SynchronousTestCase):
         self.assertIsNone(directory.looked_up.find(1, 5))
 
     def test_looked_up_rows_are_bounded(self) -> None:
-        """What the lane looks up while nobody learns of it is bounded, and so is what was learned (S11)."""
+        """What the lane looks up and is not taken over yet is bounded, and so is what was taken over (S11)."""
         self.directory.add(run(1, 0, 10))
         self.flush()
         directory = self.reopened()

@@ -239,7 +239,7 @@ class OpenTests(LedgerStorageTestCase):
         self.check(1, range(100))
 
     def test_directories_changed(self) -> None:
-        """Ledgers that lie where nobody would look for them are noticed (S5)."""
+        """Ledgers in a directory where they would not be looked for are noticed (S5)."""
         self.storage.put_ledger(LedgerRow(1, b"key"))
         self.storage.add(run(1, 0, 5))
         checkpoint(self.storage)

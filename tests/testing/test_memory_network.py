@@ -62,7 +62,7 @@ class MemoryNetworkTests(SynchronousTestCase):
         self.assertFalse(self.network.move())
 
     def test_refused(self) -> None:
-        """Nobody listens: refused."""
+        """Without a listener a connection is refused."""
         connecting = self.network.endpoint("h", 2).connect(Factory.forProtocol(_Recorder))
         self.failureResultOf(connecting, ConnectionRefusedError)
         self.assertEqual(self.network.attempts, [ADDRESS, ("h", 2)])

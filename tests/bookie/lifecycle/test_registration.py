@@ -69,7 +69,7 @@ class RegistrationTests(SynchronousTestCase):
         )
 
     def test_flag_first(self) -> None:
-        """The bookie refuses adds before anybody is told that it does."""
+        """The bookie refuses adds before it is registered as read-only."""
         self.register()
         self.store.gate = Deferred()
         self.registration.set_read_only("full", True)

@@ -162,7 +162,7 @@ class StartTests(StepTestCase):
         self._check_stores(executor, bytes(3 << 20))
 
     def test_listens_last(self) -> None:
-        """Nobody connects before the journals are replayed and the engine stands."""
+        """No client connects before the journals are replayed and the engine stands."""
         self.stop(*self.start())
         self.world.reactor.tcpServers.clear()
         service, executor = self.world.service()

@@ -126,7 +126,7 @@ class LimitTests(BatchTestCase):
         self.assertEqual(entries_of(reply), [entry(1, i, bytes(18), 50 if i == 99 else 3) for i in (99, 0, 1)])
 
     def test_v3_tells_the_lac(self) -> None:
-        """A V3 reply has the highest LAC heard of."""
+        """A V3 reply has the highest LAC received."""
         self.assertEqual(self.ask(request(3, 0, 1, 100)).max_lac, 50)
 
     @settings(max_examples=60, deadline=None, derandomize=True)

@@ -130,7 +130,7 @@ class LongPollTests(V3TestCase):
         self.assertEqual((reply.status, reply.entry_id, reply.entry, reply.max_lac), (Status.EOK, -1, None, 3))
 
     def test_no_time_to_wait(self) -> None:
-        """Without a time limit, or with a negative one, nobody waits."""
+        """Without a time limit, or with a negative one, no request waits."""
         self.assertEqual(self.ask(self.poll(3, timeout_ms=None)).status, Status.EOK)
         self.send(self.poll(3, timeout_ms=-1))
         self.rig.clock.advance(0)

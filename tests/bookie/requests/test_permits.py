@@ -15,7 +15,7 @@ class PermitTests(SynchronousTestCase):
         self.assertEqual(permits.in_progress, 2000)
 
     def test_overshoot(self) -> None:
-        """A run may take more than are left, and nobody gets any until they are back."""
+        """A run may take more than are left, and no other gets any until they are back."""
         permits = Permits(10)
         self.assertTrue(permits.take(9))
         self.assertTrue(permits.take(5))

@@ -31,7 +31,7 @@ class ListBookiesTests(ShellCase):
         self.assertEqual(self.printed, ["Readonly Bookies :", _LINES[0]])
 
     def test_all(self) -> None:
-        """Everybody with a cookie, also who is not there."""
+        """Every bookie with a cookie, also those that are down."""
         for bookie_id in BOOKIES:
             self.do(self.cluster.registration.write_cookie(bookie_id, b"5\n", None))
         for bookie_id in BOOKIES[2:]:

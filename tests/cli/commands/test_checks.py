@@ -42,7 +42,7 @@ class BookieSanityTests(ShellCase):
         self.environ["BK_bookiePort"] = "3282"
 
     def test_success(self) -> None:
-        """The bookie of the configuration gets the entries, nobody else."""
+        """The bookie of the configuration gets the entries, no other."""
         self.assertEqual(self.shell("bookiesanity"), 0)
         self.assertEqual(
             self.printed, ["Read entries from ledger {entries=10, ledgerId=0}", "Bookie sanity test succeeded"]

@@ -84,7 +84,7 @@ class OneSocketTests(_OnRealBookie, contract.BookieClientContract):
 
 
 class AnsweredTests(_OnRealBookie, contract.BookieClientContract):
-    """With somebody who wants to know what came of each request."""
+    """With a callback for the outcome of each request."""
 
     def setUp(self) -> None:
         """Writes down what it is told."""

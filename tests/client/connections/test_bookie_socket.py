@@ -1,4 +1,4 @@
-"""One socket: who gets it, in which order, and what its flows hear of its end."""
+"""One socket: which flows get it, in which order, and how they learn of its end."""
 
 from typing import cast
 
@@ -112,7 +112,7 @@ class BookieSocketTests(SocketCase):
         self.failureResultOf(self._time_out_after(16, 16), BookieHandleNotAvailableError)
 
     def test_waiter_cancelled_by_another(self) -> None:
-        """Who hears of the failure first may cancel those behind."""
+        """The first errback may cancel the requests behind it."""
         self.hold()
         self.socket.connect()
         first, second = self.socket.connected(1), self.socket.connected(1)
@@ -268,7 +268,7 @@ class BookieSocketTests(SocketCase):
         self.assertEqual(len(self.ended), 1)
 
     def test_alive(self) -> None:
-        """Whoever is heard of is not asked, and one answer is life enough."""
+        """A bookie that sends is not asked, and one answer is enough."""
         self.socket.connect()
         connection = self.successResultOf(self.socket.connected(1))
         for _ in range(4):

@@ -171,7 +171,7 @@ class FlowTests(RealBookieCase):
         self.assertEqual(self._flows(), [0])
 
     def test_ids(self) -> None:
-        """The id of a flow is free once it ended and nothing is owed."""
+        """The id of a flow is free once it ended and no reply is to come."""
         before = len(self.client.pool.settings.flow_ids)
         flow = Flow(self.client._world)
         info = flow.bookie_info(BOOKIE)

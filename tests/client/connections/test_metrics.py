@@ -56,7 +56,7 @@ class ClientMetricsTests(RealBookieCase):
         self.assertEqual({name: samples[name, LABELS] for name in PER_BOOKIE}, PER_BOOKIE)
 
     def test_waiting(self) -> None:
-        """What nobody answered yet is exported as bytes, and as orphans once nobody waits for it."""
+        """Requests without an answer are exported as bytes, and as orphans once they were given up."""
         flow = self.client.open_flow()
         answer = flow.read_many(self.bookie_id, 1, (0, 1))
         answer.addErrback(lambda _: None)

@@ -55,7 +55,7 @@ class ConnectionPoolTests(SocketCase):
         self.assertEqual(self.clock.getDelayedCalls(), [])
 
     def test_held_up(self) -> None:
-        """A tick that comes late judges nobody: what bookies have sent meanwhile is not read yet."""
+        """A tick that comes late blames no bookie: what they have sent meanwhile is not read yet."""
         pool = self._pool(2, connection_keepalive_sec=10.0)
         socket = pool.socket(BOOKIE, 2, pool.new_flow())
         self.clock.advance(10)

@@ -55,7 +55,7 @@ class FreeSpaceTests(SynchronousTestCase):
         self.assertEqual(self._asked("a"), 2)
 
     def test_broken(self) -> None:
-        """An error that nobody foresaw is logged."""
+        """An unforeseen error is logged."""
         self.bookies["a"].fail("bookie_info", lambda: ZeroDivisionError())
         self.space.bookies_changed({"a"})
         self.clock.advance(0)

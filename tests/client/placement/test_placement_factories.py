@@ -48,6 +48,6 @@ class CreatePlacementTests(SynchronousTestCase):
             self.assertIsInstance(self._created(name), policy)
 
     def test_unknown(self) -> None:
-        """A name that nobody answers to is refused, with those that are known."""
+        """An unknown name is refused, with the names that are known."""
         error = self.assertRaises(ConfigError, self._created, "astrology")
         self.assertRegex(str(error), "'astrology'.*rack-aware, random")

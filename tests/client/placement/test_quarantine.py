@@ -24,7 +24,7 @@ class QuarantineTests(SynchronousTestCase):
     """Three failures in ten seconds are too many; a quarantine is a minute."""
 
     def setUp(self) -> None:
-        """Nobody is avoided."""
+        """No bookie is avoided."""
         self.clock = Clock()
         self.quarantine = self._made()
         self.addCleanup(self.quarantine.stop)

@@ -90,7 +90,7 @@ class RackScriptTests(SynchronousTestCase):
         self.failureResultOf(answer, ConfigError)
 
     def test_cancel(self) -> None:
-        """So is one that nobody waits for, unless it has ended by itself."""
+        """So is one that was cancelled, unless it has ended by itself."""
         answer = self.script.run(["a"])
         answer.cancel()
         self.assertEqual(self.processes.signals, ["KILL"])

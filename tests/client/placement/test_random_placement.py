@@ -78,6 +78,6 @@ class RandomPlacementTests(SynchronousTestCase):
         self.assertEqual(set(drawn), {"c"})
 
     def test_all_full(self) -> None:
-        """Where nobody has free space all are equal."""
+        """Where no bookie has free space all are equal."""
         drawn = RandomPlacement(Random(1)).new_ensemble(2, 2, Candidates(("a", "b"), (), {"a": 0, "b": 0}))
         self.assertEqual(set(drawn), {"a", "b"})

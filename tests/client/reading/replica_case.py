@@ -1,4 +1,4 @@
-"""Replicas of a ledger, and somebody who reads them."""
+"""Replicas of a ledger, and a reader."""
 
 from twisted.internet.defer import Deferred
 from twisted.internet.task import Clock

@@ -22,7 +22,7 @@ LEDGER = 2
 
 
 class LacCoverageTests(SynchronousTestCase):
-    """Three bookies, of which two must be heard."""
+    """Three bookies, of which two must answer."""
 
     def setUp(self) -> None:
         """Bookies that know nothing yet."""
@@ -46,7 +46,7 @@ class LacCoverageTests(SynchronousTestCase):
         self.assertEqual(self.successResultOf(self._read()), KnownLac(-1, 0))
 
     def test_highest(self) -> None:
-        """The highest LAC heard counts, with the length that came with it."""
+        """The highest LAC in the answers counts, with the length that came with it."""
         self._put("b0", 4, 3, 50)
         self._put("b1", 9, 8, 100)
         self.bookies["b2"].delay = 1.0
@@ -70,7 +70,7 @@ class LacCoverageTests(SynchronousTestCase):
         self.failureResultOf(reading, RequestTimeoutError)
 
     def test_all_are_needed(self) -> None:
-        """Where one bookie alone could have acknowledged, all must be heard."""
+        """Where one bookie alone could have acknowledged, all must answer."""
         self.bookies["b2"].up = False
         self.failureResultOf(self._read((3, 3, 1)), ReadError)
 
@@ -112,7 +112,7 @@ class LacCoverageTests(SynchronousTestCase):
         self.assertEqual(self.clock.getDelayedCalls(), [])
 
     def test_down(self) -> None:
-        """Bookies that are down do not count as heard."""
+        """Bookies that are down do not count as answers."""
         for name in ("b0", "b1"):
             self.bookies[name].fail("read_lac", BookieHandleNotAvailableError)
         self.failureResultOf(self._read(), ReadError)

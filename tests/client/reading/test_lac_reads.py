@@ -54,7 +54,7 @@ class LacCase(SynchronousTestCase):
             self.put(name, lac)
 
     def put(self, name: str, lac: int) -> None:
-        """A bookie hears of a LAC."""
+        """Give a bookie a LAC."""
         for entry_id in range(lac + 2):
             entry = self.digester.seal(LEDGER, entry_id, entry_id - 1, entry_id, [b"x"]).entry(entry_id)
             self.bookies[name].entries.setdefault(LEDGER, {})[entry_id] = entry
@@ -96,7 +96,7 @@ class CoverageTests(LacCase):
         self.assertIn(self.result(self.reads.read_any()), (3, 4))
 
     def test_any_without_news(self) -> None:
-        """If nobody knows more all are heard, and what is known stands; one answer is enough for that."""
+        """If no bookie has more, all are waited for, and what is known stands; one answer is enough for that."""
         self.view.confirmed(8)
         self.assertEqual(self.result(self.reads.read_any()), 8)
         self.bookies["b1"].up = False
@@ -106,13 +106,13 @@ class CoverageTests(LacCase):
         self.failureResultOf(self.settled(self.reads.read_any()), LedgerRecoveryError)
 
     def test_any_of_nothing(self) -> None:
-        """That nobody has anything is an answer."""
+        """That no bookie has an entry is an answer."""
         for name in NAMES:
             del self.bookies[name].entries[LEDGER]
         self.assertEqual(self.result(self.reads.read_any()), -1)
 
     def test_closed_ledger(self) -> None:
-        """Nobody is asked about a ledger that is closed."""
+        """No bookie is asked about a ledger that is closed."""
         self.view.stored(Versioned(CLOSED, 2))
         self.assertEqual(self.result(self.reads.read()), 9)
         self.assertEqual(self.result(self.reads.read_any()), 9)
@@ -150,7 +150,7 @@ class WaitTests(LacCase):
         self.assertEqual([self.bookies[name].waiting for name in NAMES], [{}, {}, {}])
 
     def test_slow_company(self) -> None:
-        """A bookie that says nothing for a while has company, which hears of the news."""
+        """When a bookie does not answer for a while, another one is asked as well and gives the LAC."""
         for name in NAMES:
             self.bookies[name].silent = name != "b2"
         waiting = self.wait(5)
@@ -160,7 +160,7 @@ class WaitTests(LacCase):
         self.assertEqual(self.successResultOf(waiting).last_add_confirmed, 5)
 
     def test_entry_elsewhere(self) -> None:
-        """A bookie that hears of the LAC without having the entry tells of the LAC."""
+        """A bookie that learns the LAC without having the entry answers with the LAC."""
         for name in NAMES:
             self.bookies[name].entries[LEDGER].pop(6, None)
             self.bookies[name].up = name == "b1"

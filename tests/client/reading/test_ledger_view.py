@@ -94,7 +94,7 @@ class LedgerViewTests(SynchronousTestCase):
         self.assertEqual(self.news, 1)
 
     def test_stop_listening(self) -> None:
-        """A listener that went hears no more; going twice is harmless."""
+        """A listener that was removed is not called any more; removing it twice is harmless."""
         self.stop()
         self.stop()
         self.view.confirmed(5)
@@ -156,7 +156,7 @@ class FollowTests(SynchronousTestCase):
         return self.ledgers.watches > 0
 
     def test_until_closed(self) -> None:
-        """New ensembles and the end are heard of; then the watch is removed."""
+        """New ensembles and the end arrive; then the watch is removed."""
         self.write(attrs.evolve(OPEN, segments=(*OPEN.segments, Segment(6, ("b1",)))))
         self.assertEqual(self.view.last_add_confirmed, 5)
         self.assertTrue(self.watched())
@@ -165,7 +165,7 @@ class FollowTests(SynchronousTestCase):
         self.assertFalse(self.watched())
 
     def test_deleted(self) -> None:
-        """A deletion is heard of, and ends it."""
+        """A deletion arrives, and ends it."""
         self.do(self.driver.ledgers.remove(3))
         self.clock.pump([0] * 5)
         self.assertTrue(self.view.ended)

@@ -114,7 +114,7 @@ class OrderTests(AheadCase):
         self.assertEqual([step(1000, 1) for _ in range(8)][-1], 14)
 
     def test_nothing_before_the_first_step(self) -> None:
-        """Nothing is fetched for an iterator nobody uses; an empty range ends at once."""
+        """Nothing is fetched for an iterator that is not used; an empty range ends at once."""
         ReadAhead(self.fetch, 0, 9, 4000)
         self.failureResultOf(self.next(ReadAhead(self.fetch, 5, 4, 4000)), StopAsyncIteration)
         self.assertEqual(self.asked, [])

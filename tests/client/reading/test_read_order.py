@@ -78,5 +78,5 @@ class ReadOrderTests(SynchronousTestCase):
         self.assertEqual(order.of(ENSEMBLE, 0)[0], "b2")
 
     def test_sticky_and_striped(self) -> None:
-        """Where bookies lack entries nobody is sticky."""
+        """Where bookies lack entries no reader is sticky."""
         self.assertEqual(self.order((5, 3, 2), sticky=1).of(ENSEMBLE, 3), ["b3", "b4", "b0"])

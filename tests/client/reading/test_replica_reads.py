@@ -109,7 +109,7 @@ class BatchTests(ReplicaCase):
         self.failureResultOf(self.fetch(20), BookieHandleNotAvailableError)
 
     def test_cancel(self) -> None:
-        """Cancelling a read ends it and asks nobody else."""
+        """Cancelling a read ends it and asks no other bookie."""
         self.bookies["b0"].delay = 1.0
         fetched = self.fetch(0)
         fetched.cancel()

@@ -195,7 +195,7 @@ class PatienceTests(TailCase):
         self.assertNoResult(following)
 
     def test_no_busy_loop_on_nothing(self) -> None:
-        """Nor does a ledger nobody wrote to, whose bookies answer at once that they have nothing."""
+        """Nor does an empty ledger: its bookies answer at once that they have nothing."""
         following = self.tail()
         before = self.requests()
         self.clock.pump([0.05] * 600)

@@ -13,7 +13,7 @@ from .recovery_case import LEDGER, RecoveryTestCase
 
 
 class FencingCoverageTests(RecoveryTestCase):
-    """Three bookies, of which two must be heard (S17)."""
+    """Three bookies, of which two must answer (S17)."""
 
     def fence(self) -> "Deferred[Any]":
         """Fences; with all the time it takes."""
@@ -21,7 +21,7 @@ class FencingCoverageTests(RecoveryTestCase):
         return self.finished(Deferred.fromCoroutine(self.fencing.read()))
 
     def test_nothing(self) -> None:
-        """Bookies that know nothing are heard, and fenced."""
+        """Answers of bookies without the ledger count, and they are fenced."""
         self.assertEqual(self.successResultOf(self.fence()), KnownLac())
         self.assertGreaterEqual(sum(LEDGER in self.bookies[name].fenced for name in self.names), 2)
 
@@ -34,7 +34,7 @@ class FencingCoverageTests(RecoveryTestCase):
         self.assertEqual(self.fencing.lengths, {3: 40, 6: 70})
 
     def test_damaged(self) -> None:
-        """A bookie is heard once its answer verifies, not before (S18)."""
+        """An answer counts once it verifies, not before (S18)."""
         self.leave_range(0, 4)
         for name in ("b0", "b1"):
             self.bookies[name].damage(LEDGER, 4)

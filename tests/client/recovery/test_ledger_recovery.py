@@ -89,7 +89,7 @@ class EndTests(RecoveryTestCase):
         self.assertNotIn("read_batch", asked)
 
     def test_nothing_beyond_the_lac(self) -> None:
-        """The length is that of the last entry, not of one that somebody mentioned and nobody acknowledged."""
+        """The length is that of the last entry, not of one that was reported and never acknowledged."""
         self.leave_range(0, 4)
         self.leave(5, 4, [0])
         self.bookies["b0"].fail("read", BookieHandleNotAvailableError, first=5, last=5)
@@ -226,7 +226,7 @@ class EnsembleChangeTests(RecoveryTestCase):
         self.assertIn(segment.bookies[1], ("b2", "b3"))
 
     def test_none_left(self) -> None:
-        """Without anybody to replace it the recovery fails, and the metadata is as before."""
+        """Without a bookie to replace it the recovery fails, and the metadata is as before."""
         self.leave_range(0, 4)
         before = self.stored().segments
         for name in ("b1", "b2", "b3"):
@@ -294,7 +294,7 @@ class MetadataTests(RecoveryTestCase):
         self.assertIsInstance(failure.value.__cause__, MetadataError)
 
     def test_reopened(self) -> None:
-        """A ledger that is OPEN again is not closed: somebody broke the rules (S15)."""
+        """A ledger that is OPEN again is not closed: another client broke the rules (S15)."""
         recovering = self.start()
         stored = self.do(self.driver.ledgers.read(LEDGER))
         opened = attrs.evolve(stored.value, state=LedgerState.OPEN)

@@ -51,7 +51,7 @@ class FailureTests(RecoveryTestCase):
         self.assertIn("gone", str(error))
 
     def test_write_back(self) -> None:
-        """An entry that nobody takes back ends the recovery."""
+        """An entry that no bookie takes back ends the recovery."""
         self.bookies["b3"].fail("add", WriteOnReadOnlyBookieError)
         self._fails(WriteOnReadOnlyBookieError, LedgerRecoveryError, "add")
         self.assertIs(self.stored().state, LedgerState.IN_RECOVERY)

@@ -104,7 +104,7 @@ class RecoveryReadsTests(RecoveryTestCase):
         self.assertEqual(self.all_from(3), list(range(3, 12)))
 
     def test_crash(self) -> None:
-        """An error that is none of ours is not swallowed, and hangs nobody."""
+        """An error that is none of ours is not swallowed, and nothing hangs."""
         self.bookies["b0"].fail("read", lambda: ZeroDivisionError(), first=3, times=1)
         self.bookies["b1"].delay = self.bookies["b2"].delay = 0.1
         self.failureResultOf(self.finished(self.read(3)), ZeroDivisionError)

@@ -65,7 +65,7 @@ class PuppetBookies:
             self.requests.append(request)
 
     def take(self, bookie_id: str) -> list[Request]:
-        """What a bookie was asked, which nobody else will get."""
+        """Take the requests to a bookie; no other caller gets them."""
         taken = [request for request in self.requests if request.bookie_id == bookie_id]
         self.requests = [request for request in self.requests if request.bookie_id != bookie_id]
         return taken

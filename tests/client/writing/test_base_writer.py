@@ -56,7 +56,7 @@ class DeferredSyncTests(WriterTestCase):
         self.assertEqual(self.writer.last_add_confirmed, 0)
 
     def test_nothing_to_force(self) -> None:
-        """A force of nothing succeeds and asks nobody."""
+        """A force of nothing succeeds and asks no bookie."""
         self.successResultOf(self.writer.force())
         self.assertEqual(self.bookies["b0"].requests, [])
 
@@ -258,7 +258,7 @@ class LateAnswerTests(WriterTestCase):
 
 
 class CloseAgainstRecoveryTests(WriterTestCase):
-    """Somebody recovers the ledger while it is closed (S14)."""
+    """Another client recovers the ledger while it is closed (S14)."""
 
     def setUp(self) -> None:
         """Two entries are acknowledged."""

@@ -136,7 +136,7 @@ class WireTests(RealBatchCase):
             self.assertEqual([entry.data for entry in self.do(reader.read(0, 3))], [b"0", b"1", b"2", b"3"])
 
     def test_recovered_meanwhile(self) -> None:
-        """Whoever opens one of the ledgers ends its writer, and no other (S12)."""
+        """Opening one of the ledgers ends its writer, and no other (S12)."""
         first, *others = self._writers()
         reader = self.do(self.client().open_ledger(first.ledger_id))
         self.assertEqual(reader.last_add_confirmed, 1)

@@ -30,7 +30,7 @@ class CompletionTests(BatchCase):
     """When enough bookies have them."""
 
     def test_ack_quorum(self) -> None:
-        """Nobody is told before the ack quorum, everybody with it, in the order of the calls; once."""
+        """No callback comes before the ack quorum, all come with it, in the order of the calls; once."""
         self.hold()
         order: Told = []
         for writer in self.writers:
@@ -121,7 +121,7 @@ class CompletionTests(BatchCase):
         self.assert_quiet()
 
     def test_cancel(self) -> None:
-        """Who cancels hears no more; the entry is written, and the others are told."""
+        """A cancelled append has no further callback; the entry is written, and the others complete."""
         self.hold()
         waiters = self.append()
         waiters[0].cancel()
@@ -204,7 +204,7 @@ class CallbackTests(BatchCase):
         self.failureResultOf(third.append(b"y"), LedgerClosedError)
 
     def test_raise(self) -> None:
-        """A callback that fails concerns nobody else."""
+        """A callback that fails does not affect the others."""
         waiters = self.append()
         waiters[0].addCallback(lambda _: 1 // 0)
         self.settle()
@@ -340,7 +340,7 @@ class MemoryTests(BatchCase):
         self.assertEqual([places.count(True) for places in alive], [3, 2, 1])
 
     def test_owed(self) -> None:
-        """The waiters are gone with the ack quorum, whoever still owes an answer."""
+        """The waiters are gone with the ack quorum, though answers are still to come."""
         self.hold("b2")
         waiters = self._append()
         self.settle()

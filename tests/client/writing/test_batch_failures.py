@@ -16,7 +16,7 @@ from .batch_case import HeldCase
 
 
 class NoSpareTests(HeldCase):
-    """Nobody can take the place of a bookie."""
+    """No bookie can take the place of another."""
 
     def test_before_the_quorum(self) -> None:
         """The writers of the entries that a bookie failed end; the others complete, and go on."""
@@ -131,7 +131,7 @@ class DelayedChangeTests(HeldCase):
     config = ClientConfig(delay_ensemble_change=True)
 
     def test_one_fails(self) -> None:
-        """Entries that one bookie failed complete with the other two, and nobody is replaced; later entries are
+        """Entries that one bookie failed complete with the other two, and no bookie is replaced; later entries are
         mixed again once all is well."""
         waiters = self.sent()
         self.fail_with("b0", 1, 2)
@@ -190,7 +190,7 @@ class DelayedChangeTests(HeldCase):
 
 
 class EnsembleChangeTests(HeldCase):
-    """Somebody can take the place of a bookie."""
+    """A spare bookie can take the place of another."""
 
     spares = 2
 

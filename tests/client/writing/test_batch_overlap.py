@@ -85,7 +85,7 @@ class AnotherAppendTests(HeldCase):
         self.assertEqual(self.results([waiters[0], again]), [0, (1, 2)])
 
     def test_cancelled(self) -> None:
-        """Also if nobody waits for the first one any more."""
+        """Also if the first one was cancelled."""
         waiters = self.sent()
         waiters[1].cancel()
         self.failureResultOf(waiters[1], CancelledError)

@@ -44,7 +44,7 @@ class CloseLedgerTests(SynchronousTestCase):
         self.assertEqual(value.segments, self.known.value.segments)
 
     def test_changed_meanwhile(self) -> None:
-        """A change by somebody else is kept, and the close goes on from it (S15)."""
+        """A change by another client is kept, and the close goes on from it (S15)."""
         self._store(custom_metadata={"a": b"b"})
         value = self.successResultOf(self._close(4, 40)).value
         self.assertEqual((value.last_entry_id, dict(value.custom_metadata)), (4, {"a": b"b"}))

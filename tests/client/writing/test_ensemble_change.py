@@ -1,4 +1,4 @@
-"""What becomes of the metadata when bookies fail."""
+"""How the metadata changes when bookies fail."""
 
 from collections.abc import Mapping
 from random import Random
@@ -132,7 +132,7 @@ class StoredTests(ChangeCase):
         self.assertEqual(self.successResultOf(self._replace({0: "a", 1: "b"}, 0)), ("d", "b", "c"))
 
     def test_nobody(self) -> None:
-        """With nobody left nothing is written, and the error names those who failed."""
+        """Without a spare bookie nothing is written, and the error names the bookies that failed."""
         for name in "de":
             self._do(self.registration.unregister_bookie(name))
         failure = self.failureResultOf(self._replace({0: "a", 1: "b"}, 0), NotEnoughBookiesError)
@@ -140,20 +140,20 @@ class StoredTests(ChangeCase):
         self.assertEqual(self._stored(), self.created.value)
 
     def test_conflict(self) -> None:
-        """What somebody else wrote meanwhile is kept."""
+        """What another client wrote meanwhile is kept."""
         self._store(custom_metadata={"k": b"v"})
         ensemble = self.successResultOf(self._replace({0: "a"}, 2))
         self.assertEqual(dict(self._stored().custom_metadata), {"k": b"v"})
         self.assertEqual(self._stored().segments[-1], Segment(2, ensemble))
 
     def test_replaced_by_somebody_else(self) -> None:
-        """A bookie that somebody replaced already is not replaced again."""
+        """A bookie that another client replaced already is not replaced again."""
         self._store(segments=(Segment(0, ("x", "b", "c")),))
         self.assertEqual(self.successResultOf(self._replace({0: "a"}, 0)), ("x", "b", "c"))
         self.assertEqual(self._stored().segments, (Segment(0, ("x", "b", "c")),))
 
     def test_changed_after_our_end(self) -> None:
-        """Somebody who changes bookies of entries not yet written is another writer: this one ends."""
+        """A change of the bookies of entries not yet written is by another writer: this one ends."""
         self._store(segments=(Segment(0, OLD), Segment(9, ("x", "b", "c"))))
         self._fails({0: "a"}, 4, UnexpectedConditionError)
 
@@ -232,7 +232,7 @@ class RememberedTests(ChangeCase):
         self.assertEqual(self.change.applied_to(self.created.value).segments, (Segment(0, one), Segment(3, two)))
 
     def test_nobody(self) -> None:
-        """With nobody left it fails as the other does."""
+        """Without a spare bookie it fails as the other does."""
         for name in "de":
             self._do(self.registration.unregister_bookie(name))
         self.failureResultOf(Deferred.fromCoroutine(self.change.replace({0: "a"}, 0)), NotEnoughBookiesError)

@@ -72,7 +72,7 @@ class CreationTests(SynchronousTestCase):
         self.failureResultOf(Deferred.fromCoroutine(again), LedgerExistsError)
 
     def test_generated_id(self) -> None:
-        """A generated id that somebody chose himself is passed over."""
+        """A generated id that another client chose is passed over."""
 
         class Ledgers:
             """Gives out 7 first, which is taken."""

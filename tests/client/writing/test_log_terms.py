@@ -1,4 +1,4 @@
-"""Memory comes back to the pool unless somebody might still touch it."""
+"""Memory comes back to the pool unless it might still be used."""
 
 from twisted.trial.unittest import SynchronousTestCase
 
@@ -53,7 +53,7 @@ class TermPoolTests(SynchronousTestCase):
         self.assertEqual(pool.made, 3)
 
     def test_live_slice(self) -> None:
-        """Memory somebody holds a slice of never serves again, and the term cannot be sliced any more."""
+        """Memory with a slice still held never serves again, and the term cannot be sliced any more."""
         pool = TermPool(100)
         term = pool.take(0, 1)
         piece = term.view[:10]

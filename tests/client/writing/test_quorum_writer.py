@@ -30,7 +30,7 @@ class AnswerTests(QuorumTestCase):
     """What an answer does."""
 
     def test_ack_quorum(self) -> None:
-        """An entry completes when an ack quorum has it, whoever that is."""
+        """An entry completes when an ack quorum has it, whichever bookies these are."""
         self.send(2)
         self.bookies.answer("b2")
         self.assertEqual(self.completed, [])
@@ -182,7 +182,7 @@ class ReplacementTests(QuorumTestCase):
         self.assertEqual(self.do(self.driver.ledgers.read(7)).version, 1)
 
     def test_failure_in_the_call(self) -> None:
-        """A bookie that fails while it is asked is replaced before the others are, and nobody is asked twice."""
+        """A bookie that fails while it is asked is replaced before the others are, and no bookie is asked twice."""
         self.bookies.at_once = {"b0": BookieIOError, "b2": BookieIOError}
         self.send(2)
         self.assertEqual(set(self.writer.ensemble), {"b1", "s0", "s1"})

@@ -179,7 +179,7 @@ class ShortageTests(QuorumTestCase):
     spares = 1
 
     def test_nobody(self) -> None:
-        """With nobody to take the place, what has its ack quorum completes, then the writer ends."""
+        """Without a spare bookie, what has its ack quorum completes, then the writer ends."""
         self.spares = 0
         self.setUp()
         self.send()
@@ -216,7 +216,7 @@ class ShortageTests(QuorumTestCase):
         self.assertEqual(self.completed, [0])
 
     def test_second_round_finds_nobody(self) -> None:
-        """When the second failure finds nobody, the first change stays, and the writer ends."""
+        """When the second failure finds no spare, the first change stays, and the writer ends."""
         self._two_fail()
         self.assertEqual([type(e) for e in self.ends], [NotEnoughBookiesError])
         self.assertEqual(self.segments(), [(0, ("b0", "b1", "s0"))])
@@ -241,7 +241,7 @@ class ShortageTests(QuorumTestCase):
         self.assertEqual((self.completed, self.ends), ([0], []))
 
     def test_who_stayed_fails_again(self) -> None:
-        """The next failure of the bookie that nobody replaced ends the writer, if there still is nobody."""
+        """The next failure of the bookie that was not replaced ends the writer, if there still is no spare."""
         self._three_fail(3, 3, 2)
         for name in ("b0", "b1"):
             self.unregister(name)

@@ -167,7 +167,7 @@ class OrderTests(SynchronousTestCase):
 
 
 class UnblockTests(SynchronousTestCase):
-    """A claim nobody completes does not hold up the others for ever."""
+    """A claim that is never completed does not hold up the others for ever."""
 
     def test_stuck(self) -> None:
         """A claim is given up after its time, what is behind it goes out."""

@@ -61,7 +61,7 @@ class ThreadAppenderTests(SynchronousTestCase):
             self.appender.offer(b"y")
 
     def test_cancelled(self) -> None:
-        """A future nobody waits for is left alone."""
+        """A cancelled future is left alone."""
         self.appender.offer(b"x")
         self.appender.flush().cancel()
         self.flushes.answer()
@@ -159,7 +159,7 @@ class ThreadAppendsTests(SynchronousTestCase):
         self.assertEqual(self.clock.getDelayedCalls(), [])
 
     def test_lost(self) -> None:
-        """Where all is lost nothing is sent any more, whoever commits late, and its memory is given back."""
+        """Where all is lost nothing is sent any more, also of late commits, and its memory is given back."""
         late = self.appends.log.producer()
         late.claim(10)
         why = LedgerFencedError(7)

@@ -246,7 +246,7 @@ class CloseTests(WriterTestCase):
         self.successResultOf(self.writer.close())
 
     def test_closed_by_another(self) -> None:
-        """A ledger that somebody closed elsewhere is not changed, and close says so (S14)."""
+        """A ledger that another client closed is not changed, and close says so (S14)."""
         self.writer.append(b"a")
         self.settle()
         self.store(state=LedgerState.CLOSED, last_entry_id=-1, length=0)

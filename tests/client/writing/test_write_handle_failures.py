@@ -1,4 +1,4 @@
-"""The writer when bookies fail and nobody can take their place: at every position, in every way."""
+"""The writer when bookies fail without a spare: at every position, in every way."""
 
 from collections.abc import Callable
 from typing import Any
@@ -118,7 +118,7 @@ class EndTests(WriterTestCase):
     """What ends a writer, and how."""
 
     def test_no_spare(self) -> None:
-        """A bookie that nobody can replace ends the writer, adds fail in order and none succeeds afterwards."""
+        """A bookie that cannot be replaced ends the writer, adds fail in order and none succeeds afterwards."""
         self.writer.append_many([b"aa", b"b"])
         self.settle()
         self.bookies["b1"].up = False
@@ -131,7 +131,7 @@ class EndTests(WriterTestCase):
         self.failureResultOf(self.writer.append(b"later"), NotEnoughBookiesError)
 
     def test_acknowledged_before_the_end(self) -> None:
-        """What has its ack quorum when it turns out that nobody can be replaced still succeeds: nothing changed."""
+        """What has its ack quorum when no bookie can be replaced still succeeds: nothing changed."""
         self.bookies["b2"].delay = 1.0
         self.bookies["b2"].fail("add", BookieIOError, first=1)
         adds = [self.writer.append(b"a"), self.writer.append(b"b")]

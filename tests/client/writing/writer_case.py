@@ -81,7 +81,7 @@ class WriterTestCase(SynchronousTestCase):
         return found.value
 
     def store(self, **changes: Any) -> None:
-        """Somebody else changes the metadata."""
+        """Change the metadata as another client does."""
         found = self.do(self.driver.ledgers.read(LEDGER))
         self.do(self.driver.ledgers.write(LEDGER, attrs.evolve(found.value, **changes), found.version))
 

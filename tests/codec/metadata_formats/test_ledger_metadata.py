@@ -220,7 +220,7 @@ class ReaderTests(SynchronousTestCase):
 
 
 class WriterTests(SynchronousTestCase):
-    """What is not written, because nobody could read it."""
+    """What is not written, because it could not be read."""
 
     def _refused(self, metadata: LedgerMetadata, why: str) -> None:
         self.assertIn(why, str(self.assertRaises(CodecError, encode_ledger_metadata, metadata)))

@@ -27,7 +27,7 @@ class _Pages(MemorySession):
 
 
 class _Vanishing(MemorySession):
-    """A store whose ledgers are removed by somebody right after they were found."""
+    """A store that loses each ledger right after it was found."""
 
     def create_ledger(self, ledger_id: int, metadata: bytes) -> None:
         raise LedgerExistsError(f"ledger {ledger_id} exists")

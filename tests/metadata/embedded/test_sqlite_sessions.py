@@ -40,7 +40,7 @@ class SessionFilesTests(SynchronousTestCase):
         self.assertEqual(os.listdir(self.folder), ["opening"])
 
     def test_killed(self) -> None:
-        """A file nobody has locked is that of a dead session; the next to begin removes it."""
+        """A file without a lock is that of a dead session; the next session to begin removes it."""
         with open(os.path.join(self.folder, "killed"), "wb"):
             pass
         self.assertFalse(self.one.is_alive("killed"))

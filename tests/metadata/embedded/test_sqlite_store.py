@@ -254,7 +254,7 @@ class SqliteStoreTests(SynchronousTestCase):
         self.assertEqual(restarted.service_info("a:1"), b"again")
 
     def test_revision(self) -> None:
-        """The revision changes with every write of anybody, and only then."""
+        """The revision changes with every write of any session, and only then."""
         one, two = self._open()[0], self._open()[0]
         first = one.revision()
         one.bookies()

@@ -36,7 +36,7 @@ class ClaimsTests(ZooKeeperCase):
         self.assertEqual(self.server.find("/ledgers/available/a:1").owner, 99)
 
     def test_persistent_node(self) -> None:
-        """A node that belongs to no session is nobody's to take."""
+        """A node that belongs to no session cannot be taken."""
         self.server.create(NewNode("/ledgers/available/a:1"), 0)
         self.fails(BookieRegisteredError, self.claims.register("a:1", False, b""))
 

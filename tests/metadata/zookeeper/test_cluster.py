@@ -101,7 +101,7 @@ class LayoutTests(ZooKeeperCase):
             self.assertEqual(self.server.find("/ledgers/LAYOUT").data, f"2\n{expected}:1".encode())
 
     def _race(self, data: bytes) -> None:
-        """Somebody stores a layout right before ours."""
+        """Another client stores a layout right before ours."""
         self.server.delete("/ledgers/LAYOUT", -1)
         create = self.server.create
 
@@ -113,7 +113,7 @@ class LayoutTests(ZooKeeperCase):
         self.server.create = overtaken  # type: ignore[method-assign]
 
     def test_lost_race(self) -> None:
-        """Whoever was faster must have stored the same."""
+        """A client that was faster must have stored the same."""
         self._race(f"2\n{HIERARCHICAL}:1".encode())
         self.run_(settle_layout(self.nodes, None))
         self._race(f"2\n{LONG_HIERARCHICAL}:1".encode())

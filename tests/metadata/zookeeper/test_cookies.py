@@ -30,7 +30,7 @@ class CookiesTests(ZooKeeperCase):
         self.assertEqual(self.run_(self.cookies.read("a:1")), Versioned(b"other", 0))
 
     def test_repeated_create(self) -> None:
-        """Without a lost answer an equal cookie is still somebody else's."""
+        """Without a lost answer an equal cookie is still another client's."""
         self.run_(self.cookies.write("a:1", b"c", None))
         self.fails(CookieExistsError, self.cookies.write("a:1", b"c", None))
 

@@ -60,6 +60,6 @@ class TreeOfTests(SynchronousTestCase):
             self.assertRaises(MetadataError, self._tree, Layout(stored), asked)
 
     def test_unknown(self) -> None:
-        """Classes and versions that nobody here knows are refused, short names in format 2 among them."""
+        """Unknown classes and versions are refused, short names in format 2 among them."""
         for layout in (Layout("a.B"), Layout(HIERARCHICAL, 2), Layout("flat"), Layout(FLAT, 0)):
             self.assertRaises(MetadataError, self._tree, layout, None)

@@ -36,7 +36,7 @@ class LedgerIdsTests(ZooKeeperCase):
         self.assertEqual([self.draw() for _ in range(3)], [0, 2, 3])
 
     def test_overflow(self) -> None:
-        """When 31 bits are used up ids go on at the first long one, for everybody and for ever."""
+        """When 31 bits are used up ids go on at the first long one, for all clients and for ever."""
         self.add("idgen")
         self.server.find("/ledgers/idgen").created = (1 << 31) - 2
         self.assertEqual(self.draw(), (1 << 31) - 2)

@@ -63,7 +63,7 @@ class RegistrationTests(ZooKeeperCase):
         self.successResultOf(running)
 
     def test_occupied(self) -> None:
-        """Whoever keeps the id longer than a dead session would is alive; their node stays (S6)."""
+        """A session that keeps the id longer than a dead one would is alive; its node stays (S6)."""
         for path in ("/ledgers/available/a:1", "/ledgers/available/readonly/a:1"):
             self.server.create(NewNode(path, ephemeral=True), 99)
             self.fails(BookieRegisteredError, self.driver.registration.register_bookie("a:1", False, INFO))
@@ -137,7 +137,7 @@ class RegistrationTests(ZooKeeperCase):
         self.assertEqual(self.lost, [])
 
     def test_no_cluster(self) -> None:
-        """Without a cluster nobody is registered."""
+        """Without a cluster no bookie is registered."""
         del self.server.find("/ledgers").children["available"]
         self.fails(NotInitializedError, self.driver.registration.writable_bookies())
         for read_only in (False, True):

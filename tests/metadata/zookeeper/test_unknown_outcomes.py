@@ -114,14 +114,14 @@ class UnknownOutcomeTests(ZooKeeperCase):
         self.assertEqual(list(self.server.find("/ledgers/idgen").children), [])
 
     def test_create_without_token(self) -> None:
-        """A ledger that cannot be told from somebody else's is not taken for one's own."""
+        """A ledger that may be another client's is not taken for one's own."""
         driver, zookeeper = self.opened()
         zookeeper.lose(True, after=4)
         self.fails(LedgerExistsError, driver.ledgers.create(1, OPEN))
         self.assertEqual(self.run_(driver.ledgers.read(1)), Versioned(OPEN, 0))
 
     def test_lost_race(self) -> None:
-        """A write whose answer was lost, and that somebody else's write had overtaken, has lost."""
+        """A write whose answer was lost, and that another write had overtaken, has lost."""
         driver, zookeeper = self.opened()
         self.run_(driver.ledgers.create(1, MINE))
         other, _ = self.opened()
@@ -162,7 +162,7 @@ class AdminOutcomeTests(ZooKeeperCase):
                 return
 
     def test_initialize(self) -> None:
-        """Whoever has made the cluster is told so."""
+        """The client that has made the cluster gets True."""
         (expected, *others) = self._runs(lambda admin: admin.initialize())
         self.assertEqual(expected[0], True)
         for other in others:

@@ -12,7 +12,7 @@ from .rig import ZooKeeperCase
 
 
 class _Pruned(MemoryZooKeeper):
-    """A server on which somebody removes empty parents."""
+    """A server on which another client removes empty parents."""
 
     prunings = 0
 
@@ -47,7 +47,7 @@ class ZnodesTests(ZooKeeperCase):
         self.assertEqual(list(self.server.top.children), [])
 
     def test_pruned_parents(self) -> None:
-        """Parents that somebody prunes meanwhile are made again, not for ever."""
+        """Parents that are pruned meanwhile are made again, not for ever."""
         for prunings in (3, 1000):
             self.store.server = server = _Pruned()
             server.create(NewNode("/ledgers"), 0)

@@ -17,7 +17,7 @@ class V2Tests(ConnectedTestCase):
     """Version 2: replies name ledger and entry only."""
 
     def _adds_now(self, entry_id: int) -> bool:
-        """Whether an add is taken; if not, nothing is sent, and nobody is called."""
+        """Whether an add is taken; if not, nothing is sent, and no callback comes."""
         self.asked()
         answers: Answers = []
         taken = self.connection.add(self.ids, self.adds(run_of(entry_id, 1)), lambda _, *answer: answers.append(answer))
@@ -49,7 +49,7 @@ class V2Tests(ConnectedTestCase):
         self.assertTrue(self.connection.can_read(LEDGER, [0]))
 
     def test_too_many_overdue(self) -> None:
-        """A bookie that owes very many replies loses its connection."""
+        """A bookie with very many replies to come loses its connection."""
         for first in range(0, 10_000, 1000):
             self.add(run_of(first, 1000))
         self.add(run_of(10_000, 1))
@@ -132,7 +132,7 @@ class V3Tests(ConnectedTestCase):
         self.failureResultOf(waiting, RequestTimeoutError)
 
     def test_cancelled_long_poll(self) -> None:
-        """A long poll that was cancelled is forgotten; its reply disturbs nobody."""
+        """A long poll that was cancelled is forgotten; its reply is dropped."""
         waiting = self.connection.long_poll(self.ids, LEDGER, 4, 60.0)
         (request,) = self.asked()
         waiting.cancel()

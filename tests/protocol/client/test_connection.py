@@ -167,7 +167,7 @@ class ConnectionTests(ConnectedTestCase):
         self.assertEqual(len(self.clock.getDelayedCalls()), 0)
 
     def test_late_add_reply(self) -> None:
-        """A reply after the time-out answers nobody."""
+        """A reply after the time-out is dropped."""
         answers = self.add(run_of(0, 2))
         (run,) = self.asked()
         self.clock.pump([1.0] * 6)

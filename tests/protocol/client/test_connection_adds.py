@@ -65,7 +65,7 @@ class MixedCase(ConnectedTestCase):
         self.connection.dataReceived(_replies(keys, status))
 
     def assert_nothing_is_left(self) -> None:
-        """Nobody waits, and no byte is unacknowledged."""
+        """No request waits, and no byte is unacknowledged."""
         self.assertTrue(self.connection.idle)
         self.assertEqual(self.traffic.unacknowledged, 0)
 
@@ -191,7 +191,7 @@ class AnswerTests(MixedCase):
         self.assert_nothing_is_left()
 
     def test_twice(self) -> None:
-        """Replies that come again, alone or in a row, are nobody's."""
+        """Replies that come again, alone or in a row, are dropped."""
         mixed = self.mix(KEYS)
         for _ in range(2):
             self.reply(KEYS[:3])
@@ -228,7 +228,7 @@ class TakenTests(MixedCase):
         self.assertEqual((self.asked(), answers), ([], []))
 
     def test_taken_after_time_out(self) -> None:
-        """A key that timed out is taken until its late reply has come, which is nobody's."""
+        """A key that timed out is taken until its late reply has come, which is dropped."""
         mixed = self.mix(KEYS)
         self.reply(KEYS[1:2])
         self.clock.pump([0.5] * 7)
@@ -302,7 +302,7 @@ class EndTests(MixedCase):
         self.assert_nothing_is_left()
 
     def test_leave(self) -> None:
-        """A flow that leaves fails its own; those of others go on, and late replies are nobody's."""
+        """A flow that leaves fails its own requests; those of others go on, and late replies are dropped."""
         mine, ids = self.mix(KEYS), self.ids
         self.ids = RequestIds(self.flow_ids.take())
         others = self.mix([(30, 0), (31, 0)])

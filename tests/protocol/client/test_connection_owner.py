@@ -1,4 +1,4 @@
-"""Limits that a connection has if nobody says otherwise."""
+"""Default limits of a connection."""
 
 from twisted.trial.unittest import SynchronousTestCase
 

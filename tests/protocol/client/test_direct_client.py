@@ -112,7 +112,7 @@ class _Contract:
             self.check(HostnameEndpoint(self.dialling(), "bookie.example", self.port))
 
         def test_refused(self) -> None:
-            """Where nobody listens the attempt fails."""
+            """Where no server listens the attempt fails."""
             self.listener.close()
             for kind, host in ((TCP4ClientEndpoint, "127.0.0.1"), (HostnameEndpoint, "bookie.example")):
                 connected = self.connect(kind(self.dialling(), host, self.port))

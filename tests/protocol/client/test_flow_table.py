@@ -21,7 +21,7 @@ class FlowTableTests(SynchronousTestCase):
         self.assertIs(self.table.of(self.ids), flow)
 
     def test_orphans(self) -> None:
-        """The id of a flow that left is held until every reply it is owed has come."""
+        """The id of a flow that left is held until every reply to it has come."""
         flow = self.table.of(self.ids)
         flow.owed = 3
         self.flow_ids.release(self.ids.flow_id)
@@ -33,12 +33,12 @@ class FlowTableTests(SynchronousTestCase):
         self.assertEqual((self.table.orphans, len(self.flow_ids)), (0, 0))
 
     def test_unknown(self) -> None:
-        """A reply for a flow that never was is nobody's."""
+        """A reply for a flow that never was is dropped."""
         self.table.replied(77 << 32)
         self.assertEqual(self.table.orphans, 0)
 
     def test_clear(self) -> None:
-        """With the connection everything that was owed is gone."""
+        """With the connection every expected reply is gone."""
         flow = self.table.of(self.ids)
         flow.owed = 3
         self.table.leave(flow)

@@ -37,7 +37,7 @@ class OutstandingReadsTests(SynchronousTestCase):
         self.assertFalse(self.reads)
 
     def test_unknown(self) -> None:
-        """A reply nobody asked for is ignored."""
+        """A reply without a request is ignored."""
         self.assertIsNone(self.reads.answered((7, 9), self._reply(9)))
 
     def test_taken(self) -> None:
@@ -47,7 +47,7 @@ class OutstandingReadsTests(SynchronousTestCase):
         self.assertFalse(self.reads.is_taken([(7, 5), (8, 1)]))
 
     def test_late_reply(self) -> None:
-        """A key that was given up is taken until its late reply, which answers nobody."""
+        """A key that was given up is taken until its late reply, which is dropped."""
         self.reads.answered((7, 0), self._reply(0))
         self.assertEqual(self.reads.expire(5.0, keep_taken=True), [self.group])
         self.assertFalse(self.reads)

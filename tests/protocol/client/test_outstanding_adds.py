@@ -251,7 +251,7 @@ class ConfirmedTests(AddsCase):
         self.assertEqual(self.confirm(self.data[:112])[0], [(1, [0, 1, 2, 3])])
 
     def test_given_up(self) -> None:
-        """What was given up is settled by its late reply, which answers nobody."""
+        """What was given up is settled by its late reply, which is dropped."""
         self.outstanding.expire(5.0, keep_taken=True)
         self.assertEqual((self.confirm(self.data), self.outstanding.abandoned), (([], len(self.data)), 0))
 
@@ -310,7 +310,7 @@ class EndTests(AddsCase):
         self.assertEqual((bool(self.outstanding), self.outstanding.abandoned), (False, 6))
 
     def test_late_replies(self) -> None:
-        """Keys that were given up stay taken until their late replies, which are nobody's."""
+        """Keys that were given up stay taken until their late replies, which are dropped."""
         self.outstanding.expire(5.0, keep_taken=True)
         self.assertEqual(self.answer([*FIRST[1:3], SECOND[0]]), [(2, [0])])
         self.assertEqual((self.outstanding.abandoned, self.taken(FIRST[3])), (1, [True]))
@@ -345,7 +345,7 @@ class EndTests(AddsCase):
         self.assertFalse(self.outstanding)
 
     def test_clear(self) -> None:
-        """At the end all that somebody waits for is taken out, once, and no key is taken."""
+        """At the end all requests that wait are taken out, once, and no key is taken."""
         self.outstanding.expire(5.0, keep_taken=True)
         self.assertEqual(_places(self.outstanding.clear()), [(2, [0, 1, 2])])
         self.assertEqual((self.outstanding.clear(), self.outstanding.abandoned, bool(self.outstanding)), ([], 0, False))

@@ -20,6 +20,6 @@ class ReplyErrorTests(SynchronousTestCase):
                 self.assertIs(type(error_of(status, 7)).status, status)  # type: ignore[attr-defined]
 
     def test_success_without_content(self) -> None:
-        """A success that has no content is an error: nobody asked for nothing."""
+        """A success that has no content is an error: a request asks for content."""
         self.assertIsInstance(bare_error(Status.EOK), UnexpectedConditionError)
         self.assertIsInstance(bare_error(Status.EFENCED), LedgerFencedError)

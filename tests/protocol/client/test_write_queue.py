@@ -54,7 +54,7 @@ class WriteQueueTests(SynchronousTestCase):
             self.assertGreaterEqual(events, 99 + MAX_TURN_BYTES // 10_000)
 
     def test_round_robin(self) -> None:
-        """Whoever waits has a turn before anybody has the next, across blocks; who had none goes first."""
+        """Every flow that waits has a turn before any has its next, across blocks; one without a turn goes first."""
         flows, turns = 20, 3
         for _ in range(turns):
             for flow_id in range(flows):

@@ -49,7 +49,7 @@ class ReaderTests(SynchronousTestCase):
             self.assertEqual([*found.entries()], [*source.entries()])
 
     def test_cut_log(self) -> None:
-        """A log that ends inside its last record is damage for whoever wants that record (S5)."""
+        """A log that ends inside its last record is damage for a read of that record (S5)."""
         for source in (run(1, 5, 50), uneven(2, 0, [3, 0, 500, 20])):
             (row,) = self.write(source)
             file = self.disk.open(f"/{row.log_id:x}.log")

@@ -51,7 +51,7 @@ class HeaderTests(SynchronousTestCase):
             self.assertEqual(parse_header(sector, "p"), Header(1, 0, None))
 
     def test_unknown_version(self) -> None:
-        """A version nobody knows is refused with the name of the file."""
+        """An unknown version is refused with the name of the file."""
         for version in (0, 7, -1):
             sector = (b"BKLG" + struct.pack(">i", version)).ljust(512, b"\0")
             error = self.assertRaises(JournalDamageError, parse_header, sector, "/j/1.txn")

@@ -264,7 +264,7 @@ class FailureTests(SynchronousTestCase):
     """Errors of the disk (S10)."""
 
     def _live(self, disk: SimDisk, acked: dict[int, int]) -> None:
-        """Twelve entries; ``acked`` gets the file of each one that the disk owes."""
+        """Twelve entries; ``acked`` gets the file of each one that must be on disk."""
         journal, _ = start(disk)
         for entry_id in range(12):
             acked[entry_id] = journal.write_group([record(entry_id, 700)]).file_id

@@ -249,7 +249,7 @@ class FailedSyncTests(SynchronousTestCase):
         self._survives(recycling, ".spare", 10)
 
     def test_journal_files(self) -> None:
-        """A start does not vouch for what it has read in pages that never reached the disk."""
+        """A start does not treat as durable what it has read in pages that never reached the disk."""
         self._survives(rotation, ".txn", 10)
         self._survives(deferred_sync, ".txn", 2)
 

@@ -144,7 +144,7 @@ class OwnFileTests(_ReaderTestCase):
         self.assertEqual(self.read(swapped), [])
 
     def test_first_durable(self) -> None:
-        """The first group says where the journal ended before; without one nobody does."""
+        """The first group says where the journal ended before; without one that is unknown."""
         data, _ = self.build([record(1)], durable=JournalPosition(7, 1024))
         self.assertEqual(self.reader(data).first_durable(), JournalPosition(7, 1024))
         self.assertIsNone(self.reader(self.build()[0]).first_durable())

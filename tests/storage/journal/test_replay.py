@@ -95,7 +95,7 @@ class TornTailTests(_WrittenTestCase):
         self.assertEqual(journal.cuts, [Cut(f"{DIRECTORY}/3e8.txn", self.ends[3])])
 
     def test_header_only_and_empty(self) -> None:
-        """Files without a record are fine, whoever made them."""
+        """Files without a record are fine, ours and Java's."""
         data = content(self.disk, "3e8.txn")[:512]
         for made in (data, b"", bytes(512), b"BKLG\0\0\0\x06", b"BKLG\0\0\0\x06" + bytes(504), bytes(100000)):
             disk = new_disk()
@@ -248,7 +248,7 @@ class MarkTests(_WrittenTestCase):
         self.assertIn("3e9.txn", self.refused(JournalPosition(1001, end.offset - 512)))
 
     def test_older_files_are_not_read(self) -> None:
-        """Damage below the mark is nobody's concern."""
+        """Damage below the mark does not matter."""
         self.add_file(3)
         overwrite(self.disk, "3e8.txn", 512, bytes(2000))
         self.assertEqual(start(self.disk, JournalPosition(1001, 512))[1], [3])

@@ -33,7 +33,7 @@ def failing_tests(session: Session, *names: str) -> set[str]:
 
 
 class _Silent(MemorySession):
-    """Tells nobody of changes, not even its own session."""
+    """Reports changes to no session, not even its own."""
 
     def revision(self) -> object:
         return 0

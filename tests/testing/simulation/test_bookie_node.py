@@ -29,7 +29,7 @@ class BookieNodeTests(WorldCase):
         return [entry.data for entry in self.result(reader.read(0, 39))]
 
     def append(self) -> None:
-        """One entry to all three, whatever becomes of it."""
+        """One entry to all three, whatever the outcome."""
         writer = self.result(self.client.create_ledger(3, 3, 2))
         writer.append(b"data").addErrback(lambda _: None)
         self.pass_time(20)

@@ -83,7 +83,7 @@ class SimMetadataTests(SynchronousTestCase):
         self.failureResultOf(written, MetadataVersionError)
 
     def test_stale_watch(self) -> None:
-        """A watcher that was given old news hears the new ones in the end."""
+        """A watcher that was given a stale value gets the new one in the end."""
         created = self.create()
         told: list[Any] = []
         self.driver.ledgers.watch(1, told.append)
@@ -97,12 +97,12 @@ class SimMetadataTests(SynchronousTestCase):
         self.assertEqual(told, [created, written])
 
     def test_down(self) -> None:
-        """A store that is down answers nobody."""
+        """A store that is down does not answer."""
         self.faults.down = True
         self.failureResultOf(self.run_(self.driver.ledgers.read(1)), MetadataError)
 
     def test_late_watches(self) -> None:
-        """Watchers hear late."""
+        """Watchers are called late."""
         self.create()
         told: list[Any] = []
         self.driver.ledgers.watch(1, told.append)

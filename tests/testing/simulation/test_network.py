@@ -20,7 +20,7 @@ class ConnectTests(NetworkCase):
         self.assertEqual(len(self.factory.connections), 1)
 
     def test_nobody_listens(self) -> None:
-        """A machine on which nobody listens refuses."""
+        """A machine on which no process listens refuses."""
         self.network.crashed(self.server, abruptly=False)
         self.server.end()
         connecting = self.connect()
@@ -90,10 +90,10 @@ class CrashTests(NetworkCase):
         self.server.end()
         self.pass_time()
         self.assertEqual((near.data, near.reason), (b"last words", ConnectionLost))
-        self.assertIsNone(far.reason)  # the dead hear nothing
+        self.assertIsNone(far.reason)  # a dead node gets nothing
 
     def test_power_lost(self) -> None:
-        """Nobody tells the peers of a machine that went off, until it is on again."""
+        """The peers of a machine that went off get no packet until it is on again."""
         near, _ = self.connected()
         self.network.crashed(self.server, abruptly=True)
         self.server.end()

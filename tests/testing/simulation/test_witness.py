@@ -1,4 +1,4 @@
-"""What a witnessed bookie promises is heard."""
+"""A witness records what a bookie acknowledges."""
 
 from twisted.internet.defer import Deferred
 from twisted.trial.unittest import SynchronousTestCase
@@ -37,7 +37,7 @@ class WitnessedBookieTests(SynchronousTestCase):
         verifyClass(IBookie, WitnessedBookie)
 
     def test_add(self) -> None:
-        """An add is heard once it succeeded; one that failed is not."""
+        """An add is recorded once it succeeded; one that failed is not."""
         done: list[Exception | None] = []
         for error in (None, ValueError()):
             self.bookie.add(run(1, 0), KEY, True, False, False, lambda part, error: done.append(error))
@@ -47,7 +47,7 @@ class WitnessedBookieTests(SynchronousTestCase):
         self.assertEqual(done[0], None)
 
     def test_fence(self) -> None:
-        """A fence is heard once it is acknowledged; adds that begin after it are told apart."""
+        """A fence is recorded once it is acknowledged, and adds that begin after it as such."""
         fencing = self.bookie.fence(1, KEY)
         self.bookie.add(run(1, 0), KEY, False, False, False, lambda part, error: None)
         self.assertEqual(self.witness.heard, [])
