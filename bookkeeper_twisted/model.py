@@ -67,6 +67,18 @@ class WriteFlag(IntFlag):
     DEFERRED_SYNC = 1
 
 
+MAX_LEDGER_ID = (1 << 63) - 1
+
+
+def check_ledger_id(ledger_id: int) -> int:
+    """:returns: the id.
+    :raises IncorrectParameterError: it is below 0 or does not fit 63 bits.
+    """
+    if not 0 <= ledger_id <= MAX_LEDGER_ID:
+        raise IncorrectParameterError(f"not a ledger id: {ledger_id}")
+    return ledger_id
+
+
 def check_bookie_id(bookie_id: str) -> str:
     """:returns: the id.
     :raises IncorrectParameterError: it is not a valid bookie id (metadata.md 6).

@@ -5,12 +5,11 @@ from collections.abc import AsyncIterator, Callable
 from zope.interface import implementer
 
 from ...codec.metadata_formats import decode_ledger_metadata, encode_ledger_metadata
-from ...errors import CodecError, IncorrectParameterError, LedgerExistsError, MetadataSerializationError
-from ...model import LedgerMetadata
+from ...errors import CodecError, LedgerExistsError, MetadataSerializationError
+from ...model import MAX_LEDGER_ID, LedgerMetadata, check_ledger_id
 from ..interfaces import ANY_VERSION, ILedgerManager, Versioned
 from .session import EmbeddedSession
 
-_MAX_ID = (1 << 63) - 1
 _PAGE = 1000
 
 
@@ -26,7 +25,7 @@ class EmbeddedLedgers:
         return await self._session.write(self._store.next_ledger_id)
 
     async def create(self, ledger_id: int, metadata: LedgerMetadata) -> Versioned[LedgerMetadata]:
-        data = _encode(_check_id(ledger_id), metadata)
+        data = _encode(check_ledger_id(ledger_id), metadata)
         try:
             await self._session.write(self._store.create_ledger, ledger_id, data)
         except LedgerExistsError:
@@ -37,22 +36,22 @@ class EmbeddedLedgers:
         return Versioned(decode_ledger_metadata(data), 0)
 
     async def read(self, ledger_id: int) -> Versioned[LedgerMetadata]:
-        return await self._session.ledger(_check_id(ledger_id))
+        return await self._session.ledger(check_ledger_id(ledger_id))
 
     async def write(self, ledger_id: int, metadata: LedgerMetadata, version: int) -> Versioned[LedgerMetadata]:
-        data = _encode(_check_id(ledger_id), metadata)
+        data = _encode(check_ledger_id(ledger_id), metadata)
         new_version = await self._session.write(self._store.write_ledger, ledger_id, data, version)
         return Versioned(decode_ledger_metadata(data), new_version)
 
     async def remove(self, ledger_id: int, version: int = ANY_VERSION) -> None:
-        await self._session.write(self._store.remove_ledger, _check_id(ledger_id), version)
+        await self._session.write(self._store.remove_ledger, check_ledger_id(ledger_id), version)
 
     async def sync(self) -> None:
         """There is one copy: every read sees what was written before."""
 
     async def ledger_ids(self, first: int = 0, last: int | None = None) -> AsyncIterator[int]:
         """Pages through the store; a failing page raises out of the iteration (S8)."""
-        end = _MAX_ID if last is None else last
+        end = MAX_LEDGER_ID if last is None else last
         while True:
             page = await self._session.read(self._store.ledger_ids, first, end, _PAGE)
             for ledger_id in page:
@@ -62,13 +61,7 @@ class EmbeddedLedgers:
             first = page[-1] + 1
 
     def watch(self, ledger_id: int, listener: Callable[[Versioned[LedgerMetadata] | None], None]) -> Callable[[], None]:
-        return self._session.watches.watch_ledger(_check_id(ledger_id), listener)
-
-
-def _check_id(ledger_id: int) -> int:
-    if not 0 <= ledger_id <= _MAX_ID:
-        raise IncorrectParameterError(f"not a ledger id: {ledger_id}")
-    return ledger_id
+        return self._session.watches.watch_ledger(check_ledger_id(ledger_id), listener)
 
 
 def _encode(ledger_id: int, metadata: LedgerMetadata) -> bytes:

@@ -12,11 +12,10 @@ from ...errors import (
     MetadataVersionError,
     NotUnderreplicatedError,
 )
-from ...model import UnderreplicatedLedger
+from ...model import MAX_LEDGER_ID, UnderreplicatedLedger, check_ledger_id
 from ..interfaces import IUnderreplication, Versioned
 from .session import EmbeddedSession
 
-_MAX_ID = (1 << 63) - 1
 _PAGE = 1000
 
 
@@ -30,6 +29,7 @@ class EmbeddedUnderreplication:
         self._held: set[int] = set()
 
     async def mark(self, ledger_id: int, replicas: Collection[str] = (), ctime: int | None = None) -> None:
+        check_ledger_id(ledger_id)
         while True:
             try:
                 if await self._mark(ledger_id, replicas, ctime):
@@ -63,15 +63,15 @@ class EmbeddedUnderreplication:
     async def marked_ledgers(self) -> AsyncIterator[int]:
         """Pages through the store; a failing page raises out of the iteration."""
         first = 0
-        while page := await self._session.read(self._store.mark_ids, first, _MAX_ID, _PAGE):
+        while page := await self._session.read(self._store.mark_ids, first, MAX_LEDGER_ID, _PAGE):
             for ledger_id in page:
                 yield ledger_id
-            if page[-1] == _MAX_ID:
+            if page[-1] == MAX_LEDGER_ID:
                 return
             first = page[-1] + 1
 
     async def lock(self, ledger_id: int, holder: str) -> None:
-        taken = await self._session.write(self._store.lock_ledger, ledger_id, holder)
+        taken = await self._session.write(self._store.lock_ledger, check_ledger_id(ledger_id), holder)
         if not taken and ledger_id in self._held:
             raise LedgerLockedError(f"the replication lock of ledger {ledger_id} is held by this process")
         self._held.add(ledger_id)  # held already without being here: the answer to an earlier call was lost

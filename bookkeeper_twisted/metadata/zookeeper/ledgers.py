@@ -8,14 +8,13 @@ from zope.interface import implementer
 from ...codec.metadata_formats import decode_ledger_metadata, encode_ledger_metadata
 from ...errors import (
     CodecError,
-    IncorrectParameterError,
     LedgerExistsError,
     MetadataError,
     MetadataSerializationError,
     MetadataVersionError,
     NoSuchLedgerMetadataError,
 )
-from ...model import LedgerMetadata
+from ...model import LedgerMetadata, check_ledger_id
 from ..interfaces import ANY_VERSION, ILedgerManager, Versioned
 from .interfaces import (
     NewNode,
@@ -139,7 +138,7 @@ class ZooKeeperLedgers:
             yield ledger_id
 
     def watch(self, ledger_id: int, listener: Callable[[Versioned[LedgerMetadata] | None], None]) -> Callable[[], None]:
-        _check_id(ledger_id)
+        check_ledger_id(ledger_id)
         self._znodes.session.check_open()
         watch = LedgerWatch(self._znodes.session, ledger_id, self._read, listener, self._watches.discard)
         self._watches.add(watch)
@@ -153,13 +152,7 @@ class ZooKeeperLedgers:
         return self.tree
 
     def _path(self, ledger_id: int) -> str:
-        return self._znodes.path(self._laid_out().path_of(_check_id(ledger_id)))
-
-
-def _check_id(ledger_id: int) -> int:
-    if not 0 <= ledger_id <= MAX_ID:
-        raise IncorrectParameterError(f"not a ledger id: {ledger_id}")
-    return ledger_id
+        return self._znodes.path(self._laid_out().path_of(check_ledger_id(ledger_id)))
 
 
 def _encode(ledger_id: int, metadata: LedgerMetadata) -> bytes:

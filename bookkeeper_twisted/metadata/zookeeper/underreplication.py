@@ -23,14 +23,13 @@ from ...codec.metadata_formats.underreplication import (
 )
 from ...errors import (
     CodecError,
-    IncorrectParameterError,
     LedgerLockedError,
     MetadataError,
     MetadataSerializationError,
     MetadataVersionError,
     NotUnderreplicatedError,
 )
-from ...model import UnderreplicatedLedger
+from ...model import UnderreplicatedLedger, check_ledger_id
 from ..interfaces import IUnderreplication, Versioned
 from .cluster import LAYOUT, UNDERREPLICATION
 from .interfaces import NewNode, NodeExistsError, NodeMissingError, NodeNotEmptyError, NodeVersionError
@@ -40,7 +39,6 @@ MARKS, LOCKS = "ledgers", "locks"
 _GROUPS = 4
 _GROUP = re.compile(r"[0-9a-f]{4}")
 _MARK = re.compile(r"urL(\d{10,19})")
-_MAX_ID = (1 << 63) - 1
 
 
 def mark_name(ledger_id: int) -> str:
@@ -48,9 +46,7 @@ def mark_name(ledger_id: int) -> str:
 
     :raises IncorrectParameterError: it is not a ledger id.
     """
-    if not 0 <= ledger_id <= _MAX_ID:
-        raise IncorrectParameterError(f"not a ledger id: {ledger_id}")
-    return f"urL{ledger_id:010d}"
+    return f"urL{check_ledger_id(ledger_id):010d}"
 
 
 def _groups(ledger_id: int) -> list[str]:

@@ -4,7 +4,7 @@ from typing import Any
 
 from zope.interface.verify import verifyObject
 
-from ...errors import LedgerLockedError, MetadataVersionError, NotUnderreplicatedError
+from ...errors import IncorrectParameterError, LedgerLockedError, MetadataVersionError, NotUnderreplicatedError
 from ...metadata.interfaces import IUnderreplication, Versioned
 from ...model import UnderreplicatedLedger
 from .metadata_suites import MetadataSuite
@@ -97,6 +97,13 @@ class UnderreplicationSuite(MetadataSuite):
         await one.underreplication.lock(5, "host")
         await one.close()
         await two.underreplication.lock(5, "other")
+
+    async def test_wrong_ids(self) -> None:
+        """Numbers that are no ledger ids are refused."""
+        marks = (await self.driver()).underreplication
+        for ledger_id in (-1, 1 << 63):
+            await self.raises(IncorrectParameterError, marks.mark(ledger_id, ["a:1"]))
+            await self.raises(IncorrectParameterError, marks.lock(ledger_id, "host"))
 
     async def test_marks_outlive_drivers(self) -> None:
         """Marks stay when the last driver closes."""

@@ -1,6 +1,6 @@
 """Marks and locks on ZooKeeper: Java's nodes, byte for byte."""
 
-from bookkeeper_twisted.errors import IncorrectParameterError, LedgerLockedError, MetadataError
+from bookkeeper_twisted.errors import LedgerLockedError, MetadataError
 from bookkeeper_twisted.metadata.interfaces import Versioned
 from bookkeeper_twisted.metadata.zookeeper.interfaces import NewNode
 from bookkeeper_twisted.model import UnderreplicatedLedger
@@ -88,9 +88,3 @@ class UnderreplicationTests(ZooKeeperCase):
         self.clock.advance(1)
         self.run_(self.marks.lock(5, "host"))
         self.fails(LedgerLockedError, self.marks.lock(5, "host"))
-
-    def test_wrong_id(self) -> None:
-        """Numbers that are no ledger ids are refused."""
-        for ledger_id in (-1, 1 << 63):
-            self.fails(IncorrectParameterError, self.marks.mark(ledger_id, ["a"]))
-            self.fails(IncorrectParameterError, self.marks.lock(ledger_id, "host"))
