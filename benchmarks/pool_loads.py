@@ -58,7 +58,8 @@ async def client_of(reactor: Any, bookie_id: str, max_connections: int) -> Async
 class Lockstep:
     """Flows with one add outstanding each: with the reply to one leaves the next.
 
-    Each flow adds its one entry again and again, so that what is measured is the asking alone.
+    Each flow adds its one entry again and again, so that what is measured is the asking alone.  The entry goes as a
+    writer's does that sends it for the first time: it is never in flight twice.
     """
 
     def __init__(self, client: BookKeeper, bookie_id: str, count: int) -> None:
@@ -82,11 +83,11 @@ class Lockstep:
             if error is not None:
                 self._end.errback(error)
             elif left:
-                flow.add(bookie_id, adds, done)
+                flow.add(bookie_id, adds, done, True)
             else:
                 self._ended()
 
-        flow.add(self._bookie_id, adds, done)
+        flow.add(self._bookie_id, adds, done, True)
 
     def _ended(self) -> None:
         self._running -= 1
