@@ -120,7 +120,7 @@ def merged(types: Iterable[type[Any]]) -> list[type[Any]]:
 
 def entry_ids(replies: Iterable[Any]) -> list[int]:
     """The entries whose adds are answered, in order."""
-    return [reply.first + number for reply in replies for number in range(reply.count)]
+    return [entry_id for reply in replies for entry_id in reply.entry_ids]
 
 
 class SyncedTests(GroupTestCase):

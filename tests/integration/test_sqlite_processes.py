@@ -15,6 +15,7 @@ from twisted.trial.unittest import TestCase
 
 from bookkeeper_twisted.errors import BookieRegisteredError
 from bookkeeper_twisted.metadata.drivers import create_driver
+from bookkeeper_twisted.metadata.interfaces import MetadataOptions
 from bookkeeper_twisted.model import BookieServiceInfo
 
 _PRELUDE = """
@@ -22,12 +23,13 @@ import json, sys
 from twisted.internet import reactor, task
 from twisted.internet.defer import Deferred
 from bookkeeper_twisted.metadata.drivers import create_driver
+from bookkeeper_twisted.metadata.interfaces import MetadataOptions
 from bookkeeper_twisted.model import BookieServiceInfo, LedgerMetadata, Segment
 
 OPEN = LedgerMetadata(1, 1, 1, (Segment(0, ("a:1",)),))
 
 async def main(reactor, uri):
-    driver = create_driver(reactor, uri)
+    driver = create_driver(reactor, uri, MetadataOptions(create=True))
     await driver.open()
     await work(driver)
     await driver.close()
@@ -107,7 +109,7 @@ class ProcessTests(TestCase):
         return child, reactor.spawnProcess(child, sys.executable, arguments, environment)
 
     async def _driver(self) -> Any:
-        driver = create_driver(reactor, self.uri)
+        driver = create_driver(reactor, self.uri, MetadataOptions(create=True))
         self.addCleanup(lambda: Deferred.fromCoroutine(driver.close()))
         await driver.open()
         return driver
