@@ -126,6 +126,8 @@ def _context(options: Mapping[str, str], world: ShellWorld) -> ShellContext:
     def local_bookie() -> str:
         if "localbookie" in options:
             return options["localbookie"]
+        if config.bookie_id:
+            return config.bookie_id
         return bookie_id(attrs.evolve(config, advertised_address=world.own_host(config)), "", config.bookie_port)
 
     return ShellContext(
