@@ -14,11 +14,14 @@ import time
 from types import FrameType
 from typing import Any
 
-SECONDS = 60.0
+SECONDS = 120.0
 """Seconds of a test that sets no ``timeout`` of its own; waiting for a processor that others use does not count."""
 
 BYTES = 1 << 30
 """Resident bytes a test may add to what the process had before it."""
+
+_STDERR = 2
+"""The process's standard error; ``sys.stderr`` may be a test's."""
 
 AGAIN = 5.0
 GRACE = 15.0
@@ -95,10 +98,10 @@ class Watchdog:
         """No test follows: a thread that keeps the process alive longer than this is an error."""
         signal.setitimer(signal.ITIMER_REAL, 0.0)
         sys.stdout.flush()
-        faulthandler.dump_traceback_later(self._grace, exit=True)
+        faulthandler.dump_traceback_later(self._grace, exit=True, file=_STDERR)
 
     def _stop_at_the_latest(self) -> None:
-        faulthandler.dump_traceback_later(self._deadline - seconds() + self._grace, exit=True)
+        faulthandler.dump_traceback_later(self._deadline - seconds() + self._grace, exit=True, file=_STDERR)
 
     def tick(self, signum: int, frame: FrameType | None) -> None:
         """Handle a signal.

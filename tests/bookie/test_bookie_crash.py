@@ -187,6 +187,8 @@ def seeded(seed: int, first: int = 0) -> Script:
 class CrashTests(SynchronousTestCase):
     """Every operation is a crash point; every state starts; nothing promised is lost (S1-S9)."""
 
+    timeout = 300
+
     def _survives(self, script: Script, least: int, parts: Parts | None = None, lives: Sequence[Script] = ()) -> None:
         parts = parts or Parts()
         report = enumerate_crashes(workload(script, parts, lives), verifier(parts), seed=1)

@@ -11,6 +11,8 @@ SEEDS = 1000
 class PlantTests(SimulationTestCase):
     """One test for each plant."""
 
+    timeout = 300
+
     def _noticed(self, plant: Plant) -> int:
         """The first seed whose verdict names an invariant that the defect breaks."""
         for owner, name, replacement in plant.patches:

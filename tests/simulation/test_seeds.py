@@ -29,6 +29,8 @@ def _start(*arguments: object, hash_seed: str = "0") -> "subprocess.Popen[str]":
 class SeedTests(SynchronousTestCase):
     """``python -m tests.simulation``."""
 
+    timeout = 900
+
     def test_seeds(self) -> None:
         """Hundreds of seeds keep S12 to S18, and everything ends once the faults are over; each rare path
         runs in one seed of twenty at least."""
