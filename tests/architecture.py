@@ -26,7 +26,7 @@ LAYER_0 = frozenset(
     {"attended_time", "config", "crc32c", "errors", "instruments", "metrics", "model", "ratelimit", "throttle"}
 )
 
-_DOORS_OURS = LAYER_0 | {"codec", "ledger", "storage", "metadata", "protocol", "bookie", "client"}
+_DOORS_OURS = LAYER_0 | {"codec", "ledger", "storage", "metadata", "protocol", "bookie", "client", "autorecovery"}
 
 # What a package, or a module of its own row, may import of ours.
 OURS: dict[str, frozenset[str]] = {
@@ -39,6 +39,7 @@ OURS: dict[str, frozenset[str]] = {
     "bookie": LAYER_0 | {"bookie", "codec", "storage", "metadata", "protocol"},
     "wire": LAYER_0 | {"wire", "codec", "ledger"},
     "client": LAYER_0 | {"client", "codec", "ledger", "metadata", "protocol"},
+    "autorecovery": LAYER_0 | {"autorecovery", "codec", "ledger", "metadata", "client"},
     # of storage: what entry log files look like, for work on the files of many bookies
     "spark": LAYER_0
     | {"spark", "codec", "ledger", "wire", "metadata", "client", "reactor_thread"}
@@ -70,7 +71,7 @@ OUTSIDE: dict[str, frozenset[str]] = {
     **dict.fromkeys(("storage", "wire"), _BASE),
     "metadata": _TWISTED | {"kazoo"},
     **dict.fromkeys(("protocol", "bookie"), _TWISTED),
-    "client": _TWISTED,
+    **dict.fromkeys(("client", "autorecovery"), _TWISTED),
     **dict.fromkeys(("aio", "aio_reactor", "blocking", "reactor_thread"), _TWISTED),
     "spark": _TWISTED | {"pyspark", "pyarrow"},
     **dict.fromkeys(("http", "embedding"), _TWISTED | {"prometheus_client"}),
