@@ -117,7 +117,8 @@ def must_stamp(
         if files.with_data:
             raise InvalidCookieError(
                 f"the metadata store has no cookie of this bookie, yet {files.with_data[0]} and all others have: "
-                "metadataServiceUri names another cluster, or the cookie was removed"
+                "metadataServiceUri names another cluster, or the cookie was removed; the shell's cookie_create stores "
+                f"it again: -cf {_cookie_path(next(iter(files.found)))}"
             )
         return True
     if stored is not None:
@@ -126,7 +127,10 @@ def must_stamp(
         _check_expansion(files, stored, known, allow_expansion)
     for directory in files.missing:
         if directory in files.with_data:
-            raise InvalidCookieError(f"{directory} has no cookie and is not empty: it belongs to nobody known")
+            raise InvalidCookieError(
+                f"{directory} has no cookie and is not empty: it is no directory of this bookie that the shell's "
+                "updatecookie -list knows; give an empty one"
+            )
     return True
 
 
@@ -174,7 +178,11 @@ def _check_expansion(
     before = known(stored)  # the last to learn of a directory, so what it names has had a cookie
     for directory in files.missing:
         if directory in before:
-            raise InvalidCookieError(f"{directory} belonged to this bookie before and has lost its cookie")
+            raise InvalidCookieError(
+                f"{directory} belonged to this bookie before and has lost its cookie: mount the right disk; if its "
+                "content is gone, repair the ledgers of this bookie from others, then the shell's cookie_delete "
+                "lets it start with empty directories"
+            )
 
 
 def _cookie_path(directory: str) -> str:

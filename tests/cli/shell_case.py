@@ -56,6 +56,7 @@ class ShellCase(SynchronousTestCase):
     :ivar connect: makes the client of a command.
     :ivar out: takes the lines instead of :attr:`printed`.
     :ivar progress: title, total and sum of what was shown by the last command.
+    :ivar own_host: name or address of the machine.
     :ivar answers: what is answered to questions; each that is asked takes one.
     """
 
@@ -70,6 +71,7 @@ class ShellCase(SynchronousTestCase):
         self.files = _Files()
         self.disk = SimDisk()
         self.store = StoreAccess(self.disk, sim_index, self.disk, SimIndex.open)
+        self.own_host = "127.0.0.1"
         self.answers: list[bool] = []
         self.questions: list[str] = []
         self.cluster: Any = create_driver(self.clock, self.uri)
@@ -128,7 +130,7 @@ class ShellCase(SynchronousTestCase):
         self.complaints: list[str] = []
         world = ShellWorld(
             self.clock, self.environ, self.out or self.printed.append, self.complaints.append, self._ask, self.files,
-            self.connect, lambda host: succeed((host, "localhost")), lambda config: "127.0.0.1", self.store,
+            self.connect, lambda host: succeed((host, "localhost")), lambda config: self.own_host, self.store,
             self._progress,
         )  # fmt: skip
         status: int = self.do(run_shell(arguments, world))

@@ -123,5 +123,6 @@ class HelpTests(ShellCase):
             " simpletest bookiesanity whatisinstanceid recover lastmark listfilesondisc readlog readlogmetadata"
             " readjournal ledger activeledgers localconsistencycheck"
             " rebuild-db-ledger-locations-index check-db-ledgers-index"
+            " cookie_create cookie_update cookie_delete cookie_get cookie_generate updatecookie"
         )
         self.assertEqual(set(COMMANDS), set(expected.split()))

@@ -9,6 +9,7 @@ from . import (
     bookies,
     checks,
     clusters,
+    cookies,
     entries,
     indexes,
     ledgers,
@@ -21,7 +22,7 @@ from . import (
 COMMANDS = {
     command.name: command
     for module in (
-        clusters, bookies, ledgers, entries, checks, recovery, stored_files, stored_records, stored_ledgers,
+        clusters, bookies, cookies, ledgers, entries, checks, recovery, stored_files, stored_records, stored_ledgers,
         indexes,
     )
     for command in module.COMMANDS

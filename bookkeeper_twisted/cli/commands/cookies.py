@@ -1,0 +1,313 @@
+"""``cookie_create``, ``cookie_update``, ``cookie_delete``, ``cookie_get``, ``cookie_generate`` and ``updatecookie``.
+
+The first four change or print what the metadata store keeps of a bookie.  ``updatecookie`` looks at the directories of
+the bookie beside this shell as well; where it writes, it holds their locks, so that it refuses while the bookie runs.
+"""
+
+import posixpath
+from argparse import Namespace
+from collections.abc import Callable, Sequence
+from typing import TypeVar, cast
+
+import attrs
+
+from ...bookie.lifecycle.identity import CookieCheck, expected_cookie
+from ...bookie.lifecycle.settings import store_paths
+from ...client.admin import BookKeeperAdmin
+from ...codec.metadata_formats.cookie import Cookie
+from ...errors import CodecError, CookieExistsError, CookieNotFoundError, InvalidCookieError
+from ...metadata.interfaces import IRegistration, Versioned
+from ...model import check_bookie_id
+from ...storage.cookies import APACHE_COOKIE_NAME, COOKIE_NAME, DirectoryLocks, read_cookies, stamp
+from ...storage.ledger_dirs import current, make_current
+from ..shell_command import FAILED, OK, REFUSED, Argument, Command, OperandError, ShellContext
+from ..shell_text import line
+
+T = TypeVar("T")
+
+_RULE = "---"
+
+
+def _registration(admin: BookKeeperAdmin) -> IRegistration:
+    return cast(IRegistration, admin.client.metadata.registration)
+
+
+def _bookie_id(options: Namespace) -> str:
+    if not options.bookie_id:
+        raise OperandError("No bookie id is specified")
+    return check_bookie_id(options.bookie_id)
+
+
+def _from_file(shell: ShellContext, options: Namespace, bookie_id: str) -> Cookie:
+    """The cookie in the file of ``-cf``.
+
+    :raises OperandError: there is no such option, the file holds no cookie, or the cookie of another bookie.
+    """
+    if not options.cookie_file:
+        raise OperandError("No cookie file is specified: -cf FILE")
+    try:
+        cookie = Cookie.parse(shell.world.files.read(options.cookie_file))
+    except CodecError as error:
+        raise OperandError(f"{options.cookie_file} holds no cookie: {error}") from None
+    if cookie.bookie_id != bookie_id:
+        raise OperandError(f"{options.cookie_file} is the cookie of bookie '{cookie.bookie_id}', not '{bookie_id}'")
+    return cookie
+
+
+# ---- in the metadata store -----------------------------------------------------------------------------
+
+
+async def cookie_create(shell: ShellContext, options: Namespace) -> int:
+    """Store the cookie of a bookie that has none."""
+    bookie_id = _bookie_id(options)
+    cookie = _from_file(shell, options, bookie_id)
+    async with await shell.admin() as admin:
+        try:
+            await admin.create_cookie(cookie)
+        except CookieExistsError:
+            shell.out(f"Cookie already exists for bookie '{bookie_id}': cookie_update replaces it")
+            return FAILED
+    shell.out(f"Cookie of bookie '{bookie_id}' is created")
+    return OK
+
+
+async def cookie_update(shell: ShellContext, options: Namespace) -> int:
+    """Replace the cookie of a bookie."""
+    bookie_id = _bookie_id(options)
+    cookie = _from_file(shell, options, bookie_id)
+    async with await shell.admin() as admin:
+        try:
+            version = (await _registration(admin).read_cookie(bookie_id)).version
+        except CookieNotFoundError:
+            shell.out(f"Cookie not found for bookie '{bookie_id}': cookie_create stores one")
+            return FAILED
+        await admin.update_cookie(cookie, version)
+    shell.out(f"Cookie of bookie '{bookie_id}' is updated")
+    return OK
+
+
+async def cookie_delete(shell: ShellContext, options: Namespace) -> int:
+    """Remove the cookie of a bookie that is not registered."""
+    bookie_id = _bookie_id(options)
+    async with await shell.admin() as admin:
+        try:
+            await admin.delete_cookie(bookie_id)
+        except CookieNotFoundError:
+            shell.out(f"Cookie not found for bookie '{bookie_id}'")
+            return FAILED
+    shell.out(f"Cookie of bookie '{bookie_id}' is deleted")
+    return OK
+
+
+async def cookie_get(shell: ShellContext, options: Namespace) -> int:
+    """Print the cookie of a bookie as it is stored."""
+    bookie_id = _bookie_id(options)
+    async with await shell.admin() as admin:
+        try:
+            cookie = (await _registration(admin).read_cookie(bookie_id)).value
+        except CookieNotFoundError:
+            shell.out(f"Cookie not found for bookie '{bookie_id}'")
+            return FAILED
+    shell.out(f"Cookie for bookie '{bookie_id}' is:")
+    shell.out(_RULE)
+    shell.out(cookie.decode("utf-8", "replace"))
+    shell.out(_RULE)
+    return OK
+
+
+async def cookie_generate(shell: ShellContext, options: Namespace) -> int:
+    """Write the cookie of a bookie to a file, from the directories it will have."""
+    bookie_id = _bookie_id(options)
+    for name in ("journal_dirs", "ledger_dirs", "output_file"):
+        if not getattr(options, name):
+            raise OperandError(f"No --{name.replace('_', '-')} is specified")
+    instance_id = options.instance_id
+    if not instance_id:
+        async with await shell.admin() as admin:
+            instance_id = await admin.instance_id()
+    indexes = _directories(options.index_dirs) if options.index_dirs else None
+    journals = ",".join(_directories(options.journal_dirs))
+    cookie = Cookie(bookie_id, journals, _directories(options.ledger_dirs), indexes, instance_id)
+    shell.world.files.write(options.output_file, cookie.encode())
+    shell.out(f"Successfully saved the generated cookie to {options.output_file}")
+    return OK
+
+
+def _directories(text: str) -> tuple[str, ...]:
+    return tuple(name.strip() for name in text.split(",") if name.strip())
+
+
+# ---- beside a bookie -----------------------------------------------------------------------------------
+
+
+async def updatecookie(shell: ShellContext, options: Namespace) -> int:
+    """List, expand, rename or remove the cookies of the bookie beside this shell."""
+    if bool(options.bookieId) + options.expandstorage + options.list + bool(options.delete) != 1:
+        shell.out("One and only one of -bookieId, -expandstorage, -list and -delete must be specified")
+        return REFUSED
+    async with await shell.admin() as admin:
+        if options.list:
+            return await _list(shell, admin)
+        if options.expandstorage:
+            return await _expand(shell, admin)
+        if options.delete:
+            return await _delete(shell, admin, options.delete)
+        return await _rename(shell, admin, options.bookieId)
+
+
+async def _list(shell: ShellContext, admin: BookKeeperAdmin) -> int:
+    """Print where cookies lie: in the directories, and in the metadata store."""
+    disk = shell.world.store.disk
+    for directory in store_paths(shell.config).all():
+        for name in (COOKIE_NAME, APACHE_COOKIE_NAME):
+            path = posixpath.join(current(directory), name)
+            if disk.exists(path):
+                shell.out(line("Cookie", path=path))
+    for bookie_id in sorted(await admin.all_bookies()):
+        mine = bookie_id == shell.local_bookie()
+        shell.out(line("Cookie in the metadata store", bookieId=bookie_id, **({"local": "true"} if mine else {})))
+    return OK
+
+
+async def _expand(shell: ShellContext, admin: BookKeeperAdmin) -> int:
+    """Let new empty ledger and index directories of the configuration join."""
+    disk, paths = shell.world.store.writable_disk, store_paths(shell.config)
+    expected = expected_cookie(shell.config, shell.local_bookie(), await admin.instance_id())
+    for directory in paths.all():
+        make_current(disk, directory)
+    locks = DirectoryLocks(disk, paths.all())
+    try:
+        check = CookieCheck(disk, paths, expected, allow_expansion=True)
+        if await check.must_stamp(_registration(admin), _at_once):
+            await check.stamp(_registration(admin), _at_once)
+    finally:
+        locks.release()
+    shell.out(line("Cookie covers all directories", bookieId=expected.bookie_id))
+    return OK
+
+
+async def _at_once(work: Callable[..., T], *arguments: object) -> T:
+    """Run blocking work here: a shell has nothing else to do."""
+    return work(*arguments)
+
+
+async def _delete(shell: ShellContext, admin: BookKeeperAdmin, confirmation: str) -> int:
+    """Remove the cookie from the directories and from the metadata store."""
+    if confirmation != "force":
+        shell.out("-delete removes the identity of this bookie, and wants the word force")
+        return REFUSED
+    bookie_id, disk, directories = shell.local_bookie(), shell.world.store.writable_disk, _existing(shell)
+    locks = DirectoryLocks(disk, directories)
+    try:
+        await _forget(admin, bookie_id)
+        for directory in directories:
+            path = posixpath.join(current(directory), COOKIE_NAME)
+            if disk.exists(path):
+                disk.unlink(path)
+                disk.sync_directory(current(directory))
+    finally:
+        locks.release()
+    shell.out(line("Cookie deleted", bookieId=bookie_id))
+    return OK
+
+
+async def _forget(admin: BookKeeperAdmin, bookie_id: str) -> None:
+    try:
+        await admin.delete_cookie(bookie_id)
+    except CookieNotFoundError:
+        pass  # an earlier deletion was cut short
+
+
+async def _rename(shell: ShellContext, admin: BookKeeperAdmin, kind: str) -> int:
+    """Move the cookie to the id that the configuration gives now: by host name, or by address.
+
+    The new cookie is stored before the directories change and the old one goes last, so that the command can be run
+    again wherever it was cut short.
+    """
+    config = shell.config
+    if kind not in ("hostname", "ip") or (kind == "hostname") != config.use_host_name_as_bookie_id:
+        shell.out(f"useHostNameAsBookieID is {str(config.use_host_name_as_bookie_id).lower()}: -bookieId hostname|ip")
+        return REFUSED
+    new, disk, directories = shell.local_bookie(), shell.world.store.writable_disk, _existing(shell)
+    locks = DirectoryLocks(disk, directories)
+    try:
+        before = _one_cookie(list(read_cookies(disk, directories).found.values()), new)
+        if new in await admin.writable_bookies() | await admin.read_only_bookies():
+            raise OperandError(f"bookie {new} is running")
+        cookie = attrs.evolve(before, bookie_id=new)
+        stored = await _stored(admin, new)
+        if stored is None:
+            await admin.create_cookie(cookie)
+        elif stored.value != cookie:
+            raise OperandError(f"bookie {new} has a cookie of its own in the metadata store")
+        stamp(disk, directories, cookie.encode())
+        if before.bookie_id != new:
+            await _forget(admin, before.bookie_id)
+    finally:
+        locks.release()
+    shell.out(line("Cookie updated", bookieId=new, before=before.bookie_id))
+    return OK
+
+
+def _one_cookie(found: Sequence[bytes], new: str) -> Cookie:
+    """The cookie of the directories: the old one, where some have the new one already.
+
+    :raises OperandError: there is none, or more than one bookie's.
+    """
+    cookies = {cookie.bookie_id: cookie for cookie in map(Cookie.parse, found)}
+    if len(cookies) > 1:
+        cookies.pop(new, None)
+    if len(cookies) != 1:
+        names = ", ".join(sorted(cookies)) or "none"
+        raise OperandError(f"the directories must have the cookie of one bookie, and have: {names}")
+    return next(iter(cookies.values()))
+
+
+async def _stored(admin: BookKeeperAdmin, bookie_id: str) -> Versioned[Cookie] | None:
+    try:
+        return await admin.cookie(bookie_id)
+    except CookieNotFoundError:
+        return None
+
+
+def _existing(shell: ShellContext) -> list[str]:
+    """The directories of the configuration that have been used.
+
+    :raises InvalidCookieError: one was not: the configuration is that of another bookie, or a disk is missing.
+    """
+    directories = store_paths(shell.config).all()
+    for directory in directories:
+        if not shell.world.store.disk.exists(current(directory)):
+            raise InvalidCookieError(f"{directory} holds no bookie")
+    return list(directories)
+
+
+_ID = Argument(("bookie_id",), "id of the bookie")
+_FILE = Argument(("-cf", "cookie-file"), "file that holds the cookie")
+
+COMMANDS = (
+    Command("cookie_create", "Store the cookie of a bookie", cookie_create, (_FILE, _ID)),
+    Command("cookie_update", "Replace the cookie of a bookie", cookie_update, (_FILE, _ID)),
+    Command("cookie_delete", "Remove the cookie of a bookie that does not run", cookie_delete, (_ID,)),
+    Command("cookie_get", "Print the cookie of a bookie", cookie_get, (_ID,)),
+    Command(
+        "cookie_generate", "Write the cookie of a bookie to a file", cookie_generate,
+        (
+            Argument(("-i", "instance-id"), "of the cluster; else of the cluster this shell is connected to"),
+            Argument(("-j", "journal-dirs"), "journal directories, separated by commas"),
+            Argument(("-l", "ledger-dirs"), "ledger directories, separated by commas"),
+            Argument(("-ix", "index-dirs"), "index directories, separated by commas; else the ledger directories"),
+            Argument(("-o", "output-file"), "file to write"),
+            _ID,
+        ),
+    ),
+    Command(
+        "updatecookie", "Change the cookies of the bookie beside this shell, which must not run", updatecookie,
+        (
+            Argument(("-b", "bookieId"), "hostname or ip: move the cookie to the id that the configuration gives now"),
+            Argument(("-e", "expandstorage"), "let new empty directories of the configuration join", bool),
+            Argument(("-l", "list"), "print where cookies lie", bool),
+            Argument(("-d", "delete"), "force: remove the cookie from the directories and the metadata store"),
+        ),
+    ),
+)  # fmt: skip
