@@ -16,7 +16,7 @@ from bookkeeper_twisted.cli.shell_command import ShellWorld, StoreAccess
 from bookkeeper_twisted.client import BookKeeper
 from bookkeeper_twisted.client.admin import BookKeeperAdmin
 from bookkeeper_twisted.client.interfaces import IPlacementPolicy
-from bookkeeper_twisted.config.bookie import ClientConfig
+from bookkeeper_twisted.config.bookie import BookieConfig, ClientConfig
 from bookkeeper_twisted.metadata.drivers import create_driver
 from bookkeeper_twisted.metadata.interfaces import IMetadataDriverFactory
 from bookkeeper_twisted.model import BookieServiceInfo, Endpoint
@@ -56,7 +56,8 @@ class ShellCase(SynchronousTestCase):
     :ivar connect: makes the client of a command.
     :ivar out: takes the lines instead of :attr:`printed`.
     :ivar progress: title, total and sum of what was shown by the last command.
-    :ivar own_host: name or address of the machine.
+    :ivar own_host_of: gives the name or address of the machine.
+    :ivar tick: seconds that pass while a command waits, many times over.
     :ivar answers: what is answered to questions; each that is asked takes one.
     """
 
@@ -71,7 +72,8 @@ class ShellCase(SynchronousTestCase):
         self.files = _Files()
         self.disk = SimDisk()
         self.store = StoreAccess(self.disk, sim_index, self.disk, SimIndex.open)
-        self.own_host = "127.0.0.1"
+        self.own_host_of: Callable[[BookieConfig], str] = lambda config: "127.0.0.1"
+        self.tick = 0.0
         self.answers: list[bool] = []
         self.questions: list[str] = []
         self.cluster: Any = create_driver(self.clock, self.uri)
@@ -115,7 +117,7 @@ class ShellCase(SynchronousTestCase):
     def settle(self) -> None:
         """Everything goes its way."""
         for _ in range(40):
-            self.clock.advance(0)
+            self.clock.advance(self.tick)
 
     def do(self, work: Any) -> Any:
         """The result of a Deferred or coroutine."""
@@ -130,7 +132,7 @@ class ShellCase(SynchronousTestCase):
         self.complaints: list[str] = []
         world = ShellWorld(
             self.clock, self.environ, self.out or self.printed.append, self.complaints.append, self._ask, self.files,
-            self.connect, lambda host: succeed((host, "localhost")), lambda config: self.own_host, self.store,
+            self.connect, lambda host: succeed((host, "localhost")), self.own_host_of, self.store,
             self._progress,
         )  # fmt: skip
         status: int = self.do(run_shell(arguments, world))

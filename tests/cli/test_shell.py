@@ -82,7 +82,6 @@ class ArgumentsTests(ShellCase):
         (complaint,) = self.complaints
         self.assertRegex(complaint, "^ledgermetadata: .*4242")
 
-
     def test_closed_pipe(self) -> None:
         """A command ends, and does not complain, when its output is not read any more."""
 
@@ -124,5 +123,6 @@ class HelpTests(ShellCase):
             " readjournal ledger activeledgers localconsistencycheck"
             " rebuild-db-ledger-locations-index check-db-ledgers-index"
             " cookie_create cookie_update cookie_delete cookie_get cookie_generate updatecookie"
+            " updateledgers updateBookieInLedger"
         )
         self.assertEqual(set(COMMANDS), set(expected.split()))

@@ -2,10 +2,74 @@
 
 from collections.abc import AsyncIterator
 
-from twisted.internet.defer import Deferred
+from twisted.internet.defer import CancelledError, Deferred
 from twisted.trial.unittest import SynchronousTestCase
 
-from bookkeeper_twisted.client.steps import take
+from bookkeeper_twisted.client.steps import for_each, take
+
+
+async def _numbers(count: int = 5, error: Exception | None = None) -> AsyncIterator[int]:
+    for n in range(count):
+        yield n
+    if error is not None:
+        raise error
+
+
+class ForEachTests(SynchronousTestCase):
+    """Work on five numbers, which ends when it is told to."""
+
+    def setUp(self) -> None:
+        self.working: dict[int, Deferred[None]] = {}
+        self.cancelled: list[int] = []
+
+    async def work(self, number: int) -> None:
+        """Waits."""
+        self.working[number] = Deferred(lambda _: self.cancelled.append(number))
+        await self.working[number]
+        del self.working[number]
+
+    def start(self, at_once: int, error: Exception | None = None) -> Deferred[None]:
+        """Begins."""
+        return Deferred.fromCoroutine(for_each(_numbers(error=error), self.work, at_once))
+
+    def test_bounded(self) -> None:
+        """No more items are at work than allowed; the end comes with that of the last one."""
+        done = self.start(2)
+        seen = []
+        while self.working:
+            seen.append(sorted(self.working))
+            self.working[min(self.working)].callback(None)
+        self.successResultOf(done)
+        self.assertEqual(seen, [[0, 1], [1, 2], [2, 3], [3, 4], [4]])
+
+    def test_error(self) -> None:
+        """The first error of the work cancels the others, takes no further item, and is raised."""
+        done = self.start(3)
+        self.working[1].errback(ValueError("one"))
+        self.failureResultOf(done, ValueError)
+        self.assertEqual((self.cancelled, sorted(self.working)), ([0, 2], [0, 1, 2]))
+
+    def test_error_while_others_are_awaited(self) -> None:
+        """The same once all items are at work."""
+        done = self.start(5)
+        self.working[3].errback(ValueError("three"))
+        self.failureResultOf(done, ValueError)
+        self.assertEqual(self.cancelled, [0, 1, 2, 4])
+
+    def test_broken_iteration(self) -> None:
+        """An iteration that fails cancels what is at work."""
+        done = self.start(9, OSError("gone"))
+        self.failureResultOf(done, OSError)
+        self.assertEqual(self.cancelled, [0, 1, 2, 3, 4])
+
+    def test_cancelled(self) -> None:
+        """A cancellation reaches the work."""
+        for at_once in (2, 9):
+            self.working, self.cancelled = {}, []
+            done = self.start(at_once)
+            done.cancel()
+            self.failureResultOf(done, CancelledError)
+            self.assertEqual(self.cancelled, list(range(min(at_once, 5))))
 
 
 class TakeTests(SynchronousTestCase):
@@ -13,11 +77,6 @@ class TakeTests(SynchronousTestCase):
 
     def test_parts(self) -> None:
         """Each step takes up to as many as wanted, the last one what is left, and then there is nothing."""
-
-        async def numbers() -> AsyncIterator[int]:
-            for n in range(5):
-                yield n
-
-        items = numbers()
+        items = _numbers()
         parts = [self.successResultOf(Deferred.fromCoroutine(take(items, 2))) for _ in range(4)]
         self.assertEqual(parts, [[0, 1], [2, 3], [4], []])

@@ -14,6 +14,7 @@ from . import (
     indexes,
     ledgers,
     recovery,
+    renaming,
     stored_files,
     stored_ledgers,
     stored_records,
@@ -22,8 +23,8 @@ from . import (
 COMMANDS = {
     command.name: command
     for module in (
-        clusters, bookies, cookies, ledgers, entries, checks, recovery, stored_files, stored_records, stored_ledgers,
-        indexes,
+        clusters, bookies, cookies, ledgers, entries, checks, recovery, renaming, stored_files, stored_records,
+        stored_ledgers, indexes,
     )
     for command in module.COMMANDS
 }  # fmt: skip

@@ -12,9 +12,7 @@ class SimpleTestTests(ShellCase):
         """It says what it wrote, and leaves no ledger."""
         arguments = ["-ensemble", "3", "-writeQuorum", "3", "-ackQuorum", "3", "-numEntries", "250"]
         self.assertEqual(self.shell("simpletest", *arguments), 0)
-        self.assertEqual(
-            self.printed, ["Ledger ID {ledgerId=0}", "250 entries written to ledger 0 (lastEntryId 249)"]
-        )
+        self.assertEqual(self.printed, ["Ledger ID {ledgerId=0}", "250 entries written to ledger 0 (lastEntryId 249)"])
         self.assertEqual(sum(len(self.bookies[b].entries.get(0, {})) for b in BOOKIES), 750)
         self.shell("listledgers")
         self.assertEqual(self.printed, [])

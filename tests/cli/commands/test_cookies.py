@@ -167,7 +167,7 @@ class UpdateCookieTests(CookieCase):
         """The cookie moves to the id that the configuration gives now, in all places; once more changes nothing."""
         self.start()
         self.environ["BK_useHostNameAsBookieID"] = "true"
-        self.own_host = "localhost"
+        self.own_host_of = lambda config: "localhost"
         self.assertEqual(self.shell("updatecookie", "-bookieId", "ip"), 1)
         for _ in range(2):
             self.assertEqual(self.shell("updatecookie", "-bookieId", "hostname"), 0, self.complaints)

@@ -1,0 +1,104 @@
+"""``updateledgers`` and ``updateBookieInLedger``: another id for a bookie in the metadata of ledgers."""
+
+from argparse import Namespace
+from typing import cast
+
+import attrs
+
+from ...bookie.lifecycle.identity import bookie_id
+from ...client.admin import BookKeeperAdmin
+from ...client.renaming import BookieRenaming, RenamingProgress
+from ...metadata.interfaces import ILedgerManager
+from ..shell_command import FAILED, OK, REFUSED, Argument, Command, OperandError, ShellContext
+from ..shell_text import line
+
+_READS_PER_UPDATE = 5
+
+
+async def updateledgers(shell: ShellContext, options: Namespace) -> int:
+    """Put the id that the configuration gives the bookie beside this shell in the place of its other one."""
+    config = shell.config
+    by_name = config.use_host_name_as_bookie_id
+    if options.bookieId not in ("hostname", "ip"):
+        shell.out("-bookieId hostname or -bookieId ip must be specified")
+        return FAILED
+    if (options.bookieId == "hostname") != by_name:
+        shell.out(f"useHostNameAsBookieID is {str(by_name).lower()}, and does not agree with {options.bookieId}")
+        return FAILED
+    other = attrs.evolve(config, use_host_name_as_bookie_id=not by_name)
+    old = bookie_id(attrs.evolve(other, advertised_address=shell.world.own_host(other)), "", config.bookie_port)
+    return await _rename(shell, options, old, shell.local_bookie())
+
+
+async def update_bookie_in_ledger(shell: ShellContext, options: Namespace) -> int:
+    """Put one bookie id in the place of another in all ledgers."""
+    if not options.srcBookie or not options.destBookie:
+        shell.out("Source bookie and destination bookie must be specified: -srcBookie, -destBookie")
+        return FAILED
+    return await _rename(shell, options, options.srcBookie, options.destBookie)
+
+
+async def _rename(shell: ShellContext, options: Namespace, old: str, new: str) -> int:
+    async with await shell.admin() as admin:
+        if refused := await _refused(admin, old, new):
+            shell.out(refused)
+            return REFUSED
+        clock = shell.world.reactor
+        renaming = BookieRenaming(
+            clock, cast(ILedgerManager, admin.client.metadata.ledgers), old, new, options.updatespersec,
+            options.maxOutstandingReads or max(1, round(_READS_PER_UPDATE * options.updatespersec)), options.limit,
+        )  # fmt: skip
+        progress = await renaming.run(_Reporter(shell, options).examined)
+    shell.out(line("Ledgers updated", examined=progress.examined, updated=progress.updated))
+    return OK
+
+
+async def _refused(admin: BookKeeperAdmin, old: str, new: str) -> str:
+    """Why the id must not change, empty if it may."""
+    if old in await admin.writable_bookies() | await admin.read_only_bookies():
+        return f"Bookie {old} is running: its ledgers keep its name"
+    if new not in await admin.all_bookies():
+        raise OperandError(f"no bookie {new} is known: it has no cookie")
+    return ""
+
+
+class _Reporter:
+    """Prints how far a renaming is, every few seconds where the options ask for it."""
+
+    def __init__(self, shell: ShellContext, options: Namespace) -> None:
+        self._shell = shell
+        self._interval: float | None = options.printprogress if options.verbose else None
+        self._printed_at: float = shell.world.reactor.seconds()
+
+    def examined(self, progress: RenamingProgress) -> None:
+        """Take the progress after a ledger."""
+        now = self._shell.world.reactor.seconds()
+        if self._interval is not None and now - self._printed_at >= self._interval:
+            self._printed_at = now
+            self._shell.out(line("Progress", examined=progress.examined, updated=progress.updated))
+
+
+_PACE = (
+    Argument(("-s", "updatespersec"), "ledgers that are updated in a second; 5 if left out", float, 5.0),
+    Argument(("-r", "maxOutstandingReads"), "ledgers in work; five times the updates of a second if left out", int),
+    Argument(("-l", "limit"), "ledgers that are updated at most", int),
+    Argument(("-v", "verbose"), "print the progress", bool),
+    Argument(("-p", "printprogress"), "seconds between two lines of progress; 10 if left out", float, 10.0),
+)
+
+COMMANDS = (
+    Command(
+        "updateledgers", "Put the id that the configuration gives this bookie now into the metadata of ledgers",
+        updateledgers,
+        (Argument(("-b", "bookieId"), "hostname or ip, as useHostNameAsBookieID says"), *_PACE),
+    ),
+    Command(
+        "updateBookieInLedger", "Put one bookie in the place of another in the metadata of ledgers",
+        update_bookie_in_ledger,
+        (
+            Argument(("-sb", "srcBookie"), "bookie to be replaced; it must not run"),
+            Argument(("-db", "destBookie"), "bookie that keeps its entries now"),
+            *_PACE,
+        ),
+    ),
+)  # fmt: skip

@@ -1,0 +1,105 @@
+"""Another id for a bookie in the metadata of ledgers: its machine has got another name or address.
+
+Only names change: the bookie is taken to keep, under its new id, what it kept under the old one.
+"""
+
+from collections.abc import Callable
+
+import attrs
+from twisted.internet.interfaces import IReactorTime
+
+from ..errors import IncorrectParameterError, NoSuchLedgerMetadataError
+from ..metadata.interfaces import ILedgerManager
+from ..metadata.update_loop import update
+from ..model import LedgerMetadata, Segment, check_bookie_id
+from ..throttle import Rate, Throttle
+from .steps import for_each
+
+
+@attrs.define
+class RenamingProgress:
+    """How far a renaming is.
+
+    :ivar examined: ledgers that were looked at.
+    :ivar updated: ledgers whose metadata named the old id, and now name the new one.
+    """
+
+    examined: int = 0
+    updated: int = 0
+
+
+class BookieRenaming:
+    """Puts one bookie id in the place of another in all ledgers.
+
+    It can be cancelled, and run again: ledgers that are done are left as they are.
+
+    :param updates_per_second: of metadata; > 0.
+    :param at_once: ledgers in work at most; > 0.
+    :param limit: ledgers that are changed at most; None for all.
+    :raises IncorrectParameterError: the ids are equal, one is no id, or a number is not greater than 0.
+    """
+
+    def __init__(
+        self, clock: IReactorTime, ledgers: ILedgerManager, old: str, new: str, updates_per_second: float = 5.0,
+        at_once: int = 25, limit: int | None = None,
+    ) -> None:  # fmt: skip
+        if check_bookie_id(old) == check_bookie_id(new):
+            raise IncorrectParameterError(f"bookie {old} cannot be replaced by itself")
+        if not (updates_per_second > 0 and at_once > 0 and (limit is None or limit > 0)):
+            raise IncorrectParameterError("updates per second, ledgers in work and limit are greater than 0")
+        self.progress = RenamingProgress()
+        self._ledgers = ledgers
+        self._old = old
+        self._new = new
+        self._updates = Throttle(clock, "bookie-renaming", Rate(updates_per_second))
+        self._at_once = at_once
+        self._left = limit
+        self._examined: Callable[[RenamingProgress], object] = lambda progress: None
+
+    async def run(self, examined: Callable[[RenamingProgress], object] = lambda progress: None) -> RenamingProgress:
+        """Go through all ledgers.
+
+        :param examined: called after each ledger.
+        :raises bookkeeper_twisted.errors.MetadataError: the store failed; what was changed stays so.
+        :raises IncorrectParameterError: an ensemble names both bookies, which one bookie cannot be.
+        """
+        self._examined = examined
+        await for_each(self._ledgers.ledger_ids(), self._rename, self._at_once)
+        return self.progress
+
+    async def _rename(self, ledger_id: int) -> None:
+        if self._left == 0:
+            return  # the limit
+        try:
+            current = await self._ledgers.read(ledger_id)
+            if self._names_old(current.value) and self._take_one():
+                await self._updates.acquire()
+                await update(self._ledgers, ledger_id, current, self._names_old, self._renamed)
+                self.progress.updated += 1
+        except NoSuchLedgerMetadataError:
+            pass  # deleted meanwhile
+        self.progress.examined += 1
+        self._examined(self.progress)
+
+    def _take_one(self) -> bool:
+        if self._left is None:
+            return True
+        if not self._left:
+            return False
+        self._left -= 1
+        return True
+
+    def _names_old(self, metadata: LedgerMetadata) -> bool:
+        return any(self._old in segment.bookies for segment in metadata.segments)
+
+    def _renamed(self, metadata: LedgerMetadata) -> LedgerMetadata:
+        segments = []
+        for segment in metadata.segments:
+            if {self._old, self._new} <= set(segment.bookies):
+                raise IncorrectParameterError(
+                    f"bookies {self._old} and {self._new} are in one ensemble, {', '.join(segment.bookies)}: they are"
+                    " two bookies"
+                )
+            names = (self._new if name == self._old else name for name in segment.bookies)
+            segments.append(Segment(segment.first_entry_id, tuple(names)))
+        return attrs.evolve(metadata, segments=tuple(segments))
