@@ -60,6 +60,19 @@ class Schedule:
             yield low, high - low + 1
             end += size
 
+    def keeps(self, position: int, entry_id: int) -> bool:
+        """Whether a position keeps an entry."""
+        return (position - entry_id) % self.ensemble_size < self.write_quorum
+
+    def ends(self, position: int, first: int, last: int) -> tuple[int, int] | None:
+        """The lowest and the highest id of ``first .. last`` kept at a position, None if there is none."""
+        size = self.ensemble_size
+        # the position keeps n where (position - n) mod E < Wq
+        low = first + max((position - first) % size - self.write_quorum + 1, 0)
+        behind = (position - last) % size
+        high = last if behind < self.write_quorum else last - (size - behind)
+        return (low, high) if low <= last and high >= first else None
+
     def is_covered(self, heard: Collection[int]) -> bool:
         """Whether no write set has an ack quorum of positions that did not answer (S17)."""
         return all(sum(p not in heard for p in positions) < self.ack_quorum for positions in self._sets)

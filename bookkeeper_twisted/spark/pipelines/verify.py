@@ -8,6 +8,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as f
 
 from ...codec.digest import Digester
+from ...ledger.replica_scan import DAMAGED, MISSING
 from ...ledger.schedule import schedule_of
 from ...model import DigestType
 from ...ratelimit import UNLIMITED, Rate
@@ -15,7 +16,7 @@ from ...wire import Address, Timeouts
 from ..options import Secret
 from ..planning import ENTRY_OVERHEAD
 from ..tasks import connections
-from .checking import DAMAGED, MISSING, ReplicaCheck
+from .checking import ReplicaCheck
 from .pacing import pace_of
 
 FINDINGS = "array<struct<first:bigint,last:bigint,status:string,entries:bigint,bytes:bigint,detail:string>>"

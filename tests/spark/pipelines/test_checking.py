@@ -2,8 +2,9 @@
 
 from twisted.trial.unittest import SynchronousTestCase
 
+from bookkeeper_twisted.ledger.replica_scan import Finding
 from bookkeeper_twisted.ledger.schedule import Schedule
-from bookkeeper_twisted.spark.pipelines.checking import Finding, ReplicaCheck
+from bookkeeper_twisted.spark.pipelines.checking import ReplicaCheck
 
 from ...wire.made_up import DIGESTER, LEDGER, Cluster, stored_entries
 

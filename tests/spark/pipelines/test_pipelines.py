@@ -8,11 +8,11 @@ from twisted.internet.task import Clock
 from twisted.trial.unittest import SynchronousTestCase
 
 from bookkeeper_twisted.errors import NotUnderreplicatedError
+from bookkeeper_twisted.ledger.replica_scan import OK
 from bookkeeper_twisted.model import DigestType
 from bookkeeper_twisted.ratelimit import Rate
 from bookkeeper_twisted.spark import main
 from bookkeeper_twisted.spark.cluster import THREAD
-from bookkeeper_twisted.spark.pipelines.checking import OK
 from bookkeeper_twisted.spark.pipelines.pacing import Pace
 
 from ..session import SparkCase

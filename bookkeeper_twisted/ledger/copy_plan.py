@@ -1,0 +1,67 @@
+"""The plan of copies: which entries of a fragment go to which bookies.
+
+Each entry goes only to the positions of its write set that lack it, so that a copy of a striped ledger writes no more
+than what was lost.  Entries that follow each other and go to the same bookies are one run.
+"""
+
+from collections.abc import Iterable, Iterator, Mapping
+
+import attrs
+
+from .findings import ReplicaLoss
+from .fragments import LedgerFragment
+
+
+@attrs.frozen
+class CopyRun:
+    """Consecutive entries that the same bookies are to get.
+
+    :ivar targets: ids of the bookies, in the order of their positions.
+    """
+
+    first: int
+    count: int
+    targets: tuple[str, ...]
+
+    @property
+    def last(self) -> int:
+        """Id of the last entry."""
+        return self.first + self.count - 1
+
+
+def copy_plan(
+    fragment: LedgerFragment, losses: Iterable[ReplicaLoss], targets: Mapping[int, str]
+) -> Iterator[CopyRun]:
+    """The runs that make a fragment complete, in ascending order of their ids, made as they are asked for.
+
+    :param targets: bookies by position; what a position without one lacks is left out.
+    """
+    lacking: dict[int, list[tuple[int, int]]] = {}
+    for loss in losses:
+        if loss.position in targets:
+            lacking.setdefault(loss.position, []).extend(loss.ranges)
+    queues = {position: _kept(fragment, position, ranges) for position, ranges in sorted(lacking.items())}
+    heads = {position: head for position, queue in queues.items() if (head := next(queue, None)) is not None}
+    while heads:
+        at = min(first for first, _ in heads.values())
+        active = [position for position, (first, _) in heads.items() if first == at]
+        ends = [last + 1 for first, last in heads.values() if first == at]
+        end = min(ends + [first for first, _ in heads.values() if first > at])
+        yield CopyRun(at, end - at, tuple(targets[position] for position in active))
+        for position in active:
+            rest = (end, heads[position][1]) if heads[position][1] >= end else next(queues[position], None)
+            if rest is None:
+                del heads[position]
+            else:
+                heads[position] = rest
+
+
+def _kept(fragment: LedgerFragment, position: int, ranges: Iterable[tuple[int, int]]) -> Iterator[tuple[int, int]]:
+    """First and last ids of the stretches of some ranges that a position keeps, each id once."""
+    done = fragment.first - 1
+    for first, last in sorted(ranges):
+        low, high = max(first, done + 1), min(last, fragment.last)
+        if low <= high:
+            for start, count in fragment.schedule.stretches(position, low, high):
+                yield start, start + count - 1
+            done = high

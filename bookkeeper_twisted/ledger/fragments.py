@@ -1,0 +1,88 @@
+"""The fragments of a ledger: which entries an ensemble keeps, whether they are final, which a check reads."""
+
+from collections.abc import Iterator
+from itertools import pairwise
+from typing import Protocol
+
+import attrs
+
+from ..model import LedgerMetadata
+from .schedule import Schedule, schedule_of
+
+EVERY_ENTRY = 100
+"""The percentage of a check that reads all entries."""
+
+
+class Draw(Protocol):
+    """The part of ``random.Random`` that a sample is drawn with."""
+
+    def random(self) -> float:
+        """From 0 (included) to 1 (excluded)."""
+
+
+@attrs.frozen
+class LedgerFragment:
+    """Consecutive entries of a ledger that one ensemble keeps.
+
+    :ivar last: id of the last entry known to be acknowledged; ``first - 1`` where there is none.
+    :ivar closed: whether its entries are final.  A fragment that is not closed belongs to a writer that may be alive:
+        no other process adds to it or changes its ensemble (S15).
+    """
+
+    ledger_id: int
+    first: int
+    last: int
+    ensemble: tuple[str, ...]
+    schedule: Schedule
+    closed: bool
+
+    @property
+    def count(self) -> int:
+        """How many entries there are."""
+        return self.last - self.first + 1
+
+    def ends(self, position: int) -> tuple[int, int] | None:
+        """Ids of the first and of the last entry that a position keeps, None if it keeps none."""
+        return self.schedule.ends(position, self.first, self.last)
+
+    def sample(self, position: int, percentage: int, draw: Draw) -> list[int] | None:
+        """Ids of the entries that a check reads at a position.
+
+        They are the first and the last, and about so many percent of the others, spread evenly.
+
+        :param percentage: of the entries.
+        :returns: ascending ids; None for every entry that the position keeps.
+        """
+        ends = self.ends(position)
+        if ends is None:
+            return []
+        first, last = ends
+        span = last - first + 1
+        wanted = span * percentage // EVERY_ENTRY
+        if wanted >= span:
+            return None
+        chosen = {first, last}
+        if wanted:
+            bucket = span // wanted
+            drawn = [start + int(draw.random() * bucket) for start in range(first, last + 1, bucket)]
+            chosen.update(i for i in drawn if i <= last and self.schedule.keeps(position, i))
+        return sorted(chosen)
+
+
+def fragments_of(ledger_id: int, metadata: LedgerMetadata, last_confirmed: int) -> Iterator[LedgerFragment]:
+    """The fragments of a ledger, one for each ensemble, those without entries included.
+
+    :param last_confirmed: the highest LAC known; of no meaning for a closed ledger.
+    """
+    schedule = schedule_of(metadata.ensemble_size, metadata.write_quorum_size, metadata.ack_quorum_size)
+    newest = metadata.segments[-1].first_entry_id
+    end = metadata.last_entry_id if metadata.closed else last_confirmed
+    # A writer completes what is below the start of its newest ensemble before it begins that one (S16); where the
+    # LAC does not say so yet, the reader is behind, or the writer's bookies are.
+    settled = metadata.closed or last_confirmed >= newest - 1
+    starts = [segment.first_entry_id for segment in metadata.segments]
+    for segment, (start, following) in zip(metadata.segments, pairwise([*starts, end + 1]), strict=True):
+        is_newest = start == newest
+        closed = metadata.closed or (settled and not is_newest)
+        last = max(min(following - 1, end) if metadata.closed else following - 1, start - 1)
+        yield LedgerFragment(ledger_id, start, last, segment.bookies, schedule, closed)

@@ -1,0 +1,225 @@
+"""Finding out what one replica of a range of entries is like, without I/O.
+
+A :class:`ReplicaScan` asks questions (a batch, or some entries one by one), is given the answers of the bookie, and
+makes findings of them: every entry is verified, and the length of the ledger in its header must go up by its payload.
+Findings have five states: *ok*, *missing* (the bookie says that it does not have the entry), *damaged* (what it gives
+is not what was written, or it cannot read its disk), *unreachable* (nothing can be said: no connection, no reply in
+time, a bookie that is overloaded or refuses the reader), *length* (the entry is whole, but its length contradicts the
+entry before it).
+"""
+
+from collections.abc import Generator, Iterator, Mapping, Sequence
+from itertools import accumulate, chain, islice, pairwise
+
+import attrs
+
+from ..codec.digest import Digester
+from ..errors import (
+    BadRequestError,
+    BookieIOError,
+    BookKeeperError,
+    DataUnknownError,
+    DigestMatchError,
+    NoSuchEntryError,
+    NoSuchLedgerError,
+    UnexpectedConditionError,
+)
+from ..model import EntryRun
+from .entry_batch import LENGTH_AT, integers
+from .schedule import Schedule
+
+OK, MISSING, DAMAGED, UNREACHABLE, LENGTH = "ok", "missing", "damaged", "unreachable", "length"
+
+MAX_SINGLES = 512
+"""Entries asked for one by one at a time."""
+
+
+@attrs.frozen
+class Finding:
+    """Consecutive entries of a replica in one state.
+
+    :ivar entries: how many of them were asked for; with striping the ids between have gaps.
+    :ivar n_bytes: that were read.
+    :ivar detail: the error, of entries that are not ok.
+    """
+
+    first: int
+    last: int
+    status: str
+    entries: int = 0
+    n_bytes: int = 0
+    detail: str = ""
+
+
+@attrs.frozen
+class Batch:
+    """A question: consecutive entries from one on, at most so many, in one reply."""
+
+    first: int
+    count: int
+
+
+@attrs.frozen
+class Singles:
+    """A question: some entries, each in a reply of its own."""
+
+    entry_ids: Sequence[int]
+
+
+Question = Batch | Singles
+
+Answer = EntryRun | Mapping[int, bytes | Exception] | BookKeeperError
+"""A run to a :class:`Batch`, bytes or an error for each entry to :class:`Singles`, one error to either."""
+
+Scanning = Generator[Question, Answer, None]
+
+
+def state_of(error: Exception) -> str:
+    """The state of an entry by what the bookie answered instead of it.
+
+    A bookie that does not know what it has lost has not got the entry to give, so it is *missing*; a refusal is no
+    statement about the entry.
+    """
+    if isinstance(error, NoSuchEntryError | NoSuchLedgerError | DataUnknownError):
+        return MISSING
+    return DAMAGED if isinstance(error, BookieIOError | DigestMatchError) else UNREACHABLE
+
+
+def _says_all(error: Exception) -> bool:
+    """Whether the answer to a batch read holds for all entries from its first one on."""
+    if isinstance(error, BadRequestError):  # a bookie that does not know batch reads
+        return False
+    return isinstance(error, NoSuchLedgerError) or state_of(error) == UNREACHABLE
+
+
+class ReplicaScan:
+    """Scans what one position of an ensemble keeps.
+
+    :ivar findings: so far, in the order of the scan; findings that continue each other are one.
+    :ivar batching: whether batches are asked for; set to False when the bookie refuses one.
+    """
+
+    def __init__(
+        self, ledger_id: int, schedule: Schedule, position: int, digester: Digester, batching: bool = True
+    ) -> None:
+        self.findings: list[Finding] = []
+        # the entries a bookie of a striped ledger holds are not consecutive
+        self.batching = batching and not schedule.striped
+        self._ledger_id = ledger_id
+        self._schedule = schedule
+        self._position = position
+        self._digester = digester
+        self._length: int | None = None  # of the ledger after the entry before
+
+    def whole(self, first: int, last: int) -> Scanning:
+        """Every entry of a range that the position keeps."""
+        at, self._length = first, None
+        while at <= last and self.batching:
+            answer = yield Batch(at, last - at + 1)
+            if isinstance(answer, EntryRun):
+                self._batch(answer)
+            elif isinstance(answer, Exception) and _says_all(answer):
+                self._note(Finding(at, last, state_of(answer), detail=str(answer)))
+                return
+            else:  # the bookie named no entry: they are looked at one by one
+                self.batching = not isinstance(answer, BadRequestError)
+                self._length = None
+                if not (yield from self._each(range(at, min(last, at + MAX_SINGLES - 1) + 1), last)):
+                    return
+            at = self.findings[-1].last + 1
+        kept = chain.from_iterable(
+            range(start, start + count) for start, count in self._schedule.stretches(self._position, at, last)
+        ) if at <= last else iter(())  # fmt: skip
+        while wanted := list(islice(kept, MAX_SINGLES)):
+            if not (yield from self._each(wanted, last)):
+                return
+
+    def some(self, entry_ids: Sequence[int]) -> Scanning:
+        """Some entries, each by itself."""
+        for start in range(0, len(entry_ids), MAX_SINGLES):
+            wanted = entry_ids[start : start + MAX_SINGLES]
+            if not (yield from self._each(wanted, entry_ids[-1])):
+                return
+
+    def _each(self, wanted: Sequence[int], last: int) -> Generator[Question, Answer, bool]:
+        """:returns: whether the scan can go on."""
+        answer = yield Singles(wanted)
+        if isinstance(answer, EntryRun):
+            answer = UnexpectedConditionError(f"a batch of ledger {self._ledger_id} where entries were asked for")
+        if isinstance(answer, BookKeeperError):
+            self._note(Finding(wanted[0], last, state_of(answer), detail=str(answer)))
+            return False
+        for entry_id in wanted:
+            found = answer[entry_id]
+            if isinstance(found, NoSuchLedgerError):
+                self._note(Finding(entry_id, last, MISSING, detail=str(found)))
+                return False
+            self._note(self._single(entry_id, found))
+        return True
+
+    def _single(self, entry_id: int, found: bytes | Exception) -> Finding:
+        if isinstance(found, bytes):
+            try:
+                self._digester.entry(self._ledger_id, entry_id, found)
+            except DigestMatchError as error:
+                found = error
+            else:
+                return Finding(entry_id, entry_id, OK, 1, len(found))
+        return Finding(entry_id, entry_id, state_of(found), 1, 0, str(found))
+
+    def _batch(self, run: EntryRun) -> None:
+        try:
+            self._digester.verify(run)
+        except DigestMatchError as error:
+            if error.entry_id > run.first:
+                self._sound(run.slice(run.first, error.entry_id - run.first))
+            self._length = None
+            at = max(error.entry_id, run.first)
+            self._note(Finding(at, at, DAMAGED, 1, 0, str(error)))
+        else:
+            self._sound(run)
+
+    def _sound(self, run: EntryRun) -> None:
+        """Entries whose ids and digests are right; their lengths may not be."""
+        while True:
+            lengths = integers(run, LENGTH_AT).tolist()
+            head = self._digester.payload_at
+            sizes = [b - a - head for a, b in pairwise(run.record_offsets())]
+            before = lengths[0] - sizes[0] if self._length is None else self._length
+            expected = list(accumulate(sizes, initial=before))[1:]
+            self._length = lengths[-1]
+            if lengths == expected:
+                self._note(Finding(run.first, run.last, OK, run.count, run.size))
+                return
+            at = next(i for i, (found, wanted) in enumerate(zip(lengths, expected, strict=True)) if found != wanted)
+            if at:
+                self._note(Finding(run.first, run.first + at - 1, OK, at, 0))
+            entry_id = run.first + at
+            detail = f"entry {entry_id}: length {lengths[at]}, not {expected[at]}"
+            self._note(Finding(entry_id, entry_id, LENGTH, 1, sizes[at], detail))
+            if at + 1 == run.count:
+                return
+            self._length = None  # which of the two is wrong is not known
+            run = run.slice(entry_id + 1, run.count - at - 1)
+
+    def _note(self, one: Finding) -> None:
+        found = self.findings
+        if found and _continues(found[-1], one, self._schedule.striped):
+            before = found[-1]
+            found[-1] = attrs.evolve(
+                before, last=one.last, entries=before.entries + one.entries, n_bytes=before.n_bytes + one.n_bytes
+            )
+        else:
+            found.append(one)
+
+
+def _continues(before: Finding, one: Finding, striped: bool) -> bool:
+    """Whether a finding goes on with the one before it; in striped ledgers the ids have gaps."""
+    return before.status == one.status and (one.first == before.last + 1 or (striped and one.status == OK))
+
+
+def lost_ranges(findings: Sequence[Finding], state: str) -> Iterator[tuple[int, int]]:
+    """First and last ids of the findings in one state."""
+    for one in findings:
+        if one.status == state:
+            yield one.first, one.last
