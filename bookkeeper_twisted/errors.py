@@ -425,3 +425,7 @@ class ConfigError(BookKeeperError, ValueError):
 
 class NoSuchThrottleError(BookKeeperError, LookupError):
     """No limiter has this name; the text lists the known ones."""
+
+
+class NotServingError(BookKeeperError):
+    """A bookie that is starting, stopping or gone was asked what only one that serves can answer."""

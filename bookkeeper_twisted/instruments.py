@@ -62,18 +62,54 @@ class Series:
 
     def quantiles(self) -> list[float]:
         """One value for each of :data:`QUANTILES`, not-a-number without values."""
-        newest = sorted(self._newest)
-        total = sum([count for _, count in newest])
-        if not total:
-            return [math.nan] * len(QUANTILES)
-        result = []
-        position, seen = 0, newest[0][1]
-        for quantile in QUANTILES:
-            while seen < quantile * total and position < len(newest) - 1:
-                position += 1
-                seen += newest[position][1]
-            result.append(newest[position][0])
-        return result
+        return _quantiles(self._newest, QUANTILES)
+
+    def newest(self, count: int) -> list[tuple[float, int]]:
+        """Return the newest ``count`` values as pairs of value and number, or as many of them as are kept."""
+        found: list[tuple[float, int]] = []
+        for value, number in reversed(self._newest):
+            if count <= 0:
+                break
+            found.append((value, min(number, count)))
+            count -= number
+        return found
+
+
+def _quantiles(values: Iterable[tuple[float, int]], quantiles: Sequence[float]) -> list[float]:
+    """The quantiles, ascending, of values that are given with their numbers; not-a-number without values."""
+    ordered = sorted(values)
+    total = sum([count for _, count in ordered])
+    if not total:
+        return [math.nan] * len(quantiles)
+    result = []
+    position, seen = 0, ordered[0][1]
+    for quantile in quantiles:
+        while seen < quantile * total and position < len(ordered) - 1:
+            position += 1
+            seen += ordered[position][1]
+        result.append(ordered[position][0])
+    return result
+
+
+class RecentQuantile:
+    """A quantile of what some series recorded between two calls.
+
+    :param series: each counts for itself, so that many fast values of one do not hide slow ones of another.
+    """
+
+    def __init__(self, quantile: float, *series: Series) -> None:
+        self._quantile = quantile
+        self._series = series
+        self._counts = [each.count for each in series]
+
+    def __call__(self) -> float | None:
+        """Return the highest quantile of all series, None if nothing was recorded since the last call."""
+        found = []
+        for index, series in enumerate(self._series):
+            recent, self._counts[index] = series.count - self._counts[index], series.count
+            if recent:
+                found += _quantiles(series.newest(recent), (self._quantile,))
+        return max(found, default=None)
 
 
 class Summary:

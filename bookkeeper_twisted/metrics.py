@@ -14,7 +14,7 @@ from prometheus_client import CollectorRegistry, ProcessCollector
 from .instruments import Counter, Histogram, Instruments, Summary, render
 
 __all__ = [
-    "BookieMetrics", "ConnectionMetrics", "DiskMetrics", "Instruments", "JournalMetrics",
+    "AdaptiveMetrics", "BookieMetrics", "ConnectionMetrics", "DiskMetrics", "Instruments", "JournalMetrics",
     "MaintenanceMetrics", "RequestMetrics", "ScrubMetrics", "StorageMetrics", "ThrottleMetrics",
     "directory_labels", "new_registry", "process_registry", "render",
 ]  # fmt: skip
@@ -256,6 +256,26 @@ class ThrottleMetrics:
         self._instruments.gauge("throttle_limit_bytes", n_bytes, throttle=self._name)
 
 
+class YieldStatus(Protocol):
+    """How far background work yields to clients."""
+
+    @property
+    def bound(self) -> float: ...
+    @property
+    def factor(self) -> float: ...
+    @property
+    def latency(self) -> float | None: ...
+
+
+class AdaptiveMetrics:
+    """Exports how far background work yields to clients: milliseconds, and the part of the limits that is granted."""
+
+    def __init__(self, instruments: Instruments, status: Callable[[], YieldStatus]) -> None:
+        instruments.gauge("throttle_factor", lambda: status().factor)
+        instruments.gauge("throttle_latency_bound_ms", lambda: status().bound)
+        instruments.gauge("throttle_foreground_p99_ms", lambda: status().latency or 0.0)
+
+
 class MaintenanceMetrics:
     """Garbage collection and compaction.
 
@@ -285,10 +305,14 @@ class MaintenanceMetrics:
         self._instruments = instruments
         self._labels = labels
 
-    def watch(self, done: Callable[[], float], left: Callable[[], float]) -> None:
-        """Export how far the compaction at work has come."""
+    def watch(self, done: Callable[[], float], left: Callable[[], float], eta: Callable[[], float]) -> None:
+        """Export how far the compaction at work has come.
+
+        :param eta: seconds to its end, not-a-number where that is not known.
+        """
         self._instruments.gauge("bookie_compaction_done_bytes", done, **self._labels)
         self._instruments.gauge("bookie_compaction_left_bytes", left, **self._labels)
+        self._instruments.gauge("bookie_compaction_eta_seconds", eta, **self._labels)
 
     def measured(self, directory: int, logs: int, live: int, used: int) -> None:
         """Take note of the space of a directory: its logs with live records, their live bytes, all bytes."""

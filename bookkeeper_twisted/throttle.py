@@ -6,7 +6,7 @@ each piece of work::
     await throttle.acquire(n_bytes)
 
 Requests are granted in the order in which they were made.  :mod:`bookkeeper_twisted.ratelimit` has the
-arithmetic.
+arithmetic, :mod:`bookkeeper_twisted.adaptive` what makes the work yield to clients.
 """
 
 from collections import deque
@@ -24,6 +24,25 @@ from .ratelimit import UNLIMITED, Rate, TokenBucket
 __all__ = ["UNLIMITED", "Rate", "Throttle", "Throttles"]
 
 
+@attrs.frozen
+class ThrottleStatus:
+    """What a limiter grants now, and what it has granted.
+
+    :ivar limit: set by the operator.
+    :ivar in_force: the limit now, smaller while the work yields.
+    :ivar waited: seconds that requests waited in all.
+    :ivar waiting: requests that wait now.
+    """
+
+    name: str
+    limit: Rate
+    in_force: Rate
+    granted_entries: int
+    granted_bytes: int
+    waited: float
+    waiting: int
+
+
 @attrs.frozen(eq=False)
 class _Waiter:
     entries: int
@@ -36,13 +55,17 @@ class Throttle:
     """One speed limit.
 
     :ivar name: under which metrics, HTTP and the shell show it.
-    :param rate: see :class:`~bookkeeper_twisted.ratelimit.Rate`; it can be changed later.
+    :ivar limit: set by the operator.
+    :param rate: that limit at first, see :class:`~bookkeeper_twisted.ratelimit.Rate`.
     """
 
     def __init__(
         self, clock: IReactorTime, name: str, rate: Rate = UNLIMITED, instruments: Instruments | None = None
     ) -> None:
         self.name = name
+        self.limit = rate
+        self._factor = 1.0
+        self._speed = UNLIMITED
         self._clock = clock
         self._bucket = TokenBucket(rate, clock.seconds())
         self._waiters: deque[_Waiter] = deque()
@@ -54,6 +77,13 @@ class Throttle:
     def rate(self) -> Rate:
         """The limit in force."""
         return self._bucket.rate
+
+    @property
+    def status(self) -> ThrottleStatus:
+        """Limits and counts now."""
+        metrics = self._metrics
+        entries, n_bytes = int(metrics.granted_entries.value), int(metrics.granted_bytes.value)
+        return ThrottleStatus(self.name, self.limit, self.rate, entries, n_bytes, metrics.waited.value, self.waiting)
 
     @property
     def waiting(self) -> int:
@@ -76,7 +106,27 @@ class Throttle:
 
     def change(self, rate: Rate) -> None:
         """Set another limit; it holds for requests that wait already, too."""
-        self._bucket.change(rate, self._clock.seconds())
+        self.limit = rate
+        self._apply()
+
+    def yield_to(self, factor: float, speed: Rate) -> None:
+        """Grant a part of the limit only.
+
+        :param factor: that part, above 0; 1 grants the whole limit again.
+        :param speed: how fast the work is now, of which a limiter without a limit grants a part.  The first one that
+            is not 0 counts until the factor is 1 again: later ones are the work of this method.
+        """
+        known = self._speed
+        if factor >= 1:
+            self._speed = UNLIMITED
+        else:
+            self._speed = Rate(known.entries or speed.entries, known.bytes or speed.bytes)
+        if factor != self._factor or self._speed != known:
+            self._factor = factor
+            self._apply()
+
+    def _apply(self) -> None:
+        self._bucket.change((self.limit or self._speed) * self._factor, self._clock.seconds())
         self._stop_timer()
         self._grant()
 

@@ -23,7 +23,8 @@ MAX_MODULE_LINES = 500
 MAX_FUNCTION_LINES = 50
 
 LAYER_0 = frozenset(
-    {"attended_time", "config", "crc32c", "errors", "instruments", "metrics", "model", "ratelimit", "throttle"}
+    {"adaptive", "attended_time", "config", "crc32c", "errors", "instruments", "metrics", "model", "ratelimit"}
+    | {"throttle"}
 )
 
 _DOORS_OURS = LAYER_0 | {"codec", "ledger", "storage", "metadata", "protocol", "bookie", "client", "autorecovery"}
@@ -65,7 +66,7 @@ OUTSIDE: dict[str, frozenset[str]] = {
     "instruments": _BASE | {"prometheus_client"},
     "metrics": _BASE | {"prometheus_client"},
     "crc32c": _BASE | {"crc32c", "google_crc32c"},
-    "throttle": _TWISTED,
+    **dict.fromkeys(("adaptive", "throttle"), _TWISTED),
     "codec": _BASE | {"google"},
     "ledger": _BASE | {"pyarrow"},
     **dict.fromkeys(("storage", "wire"), _BASE),

@@ -6,7 +6,7 @@ from prometheus_client import CollectorRegistry, Counter
 from prometheus_client.parser import text_string_to_metric_families
 from twisted.trial.unittest import SynchronousTestCase
 
-from bookkeeper_twisted.instruments import QUANTILES, Instruments, Series, render
+from bookkeeper_twisted.instruments import QUANTILES, Instruments, RecentQuantile, Series, render
 
 
 class SeriesTests(SynchronousTestCase):
@@ -32,6 +32,38 @@ class SeriesTests(SynchronousTestCase):
     def test_empty(self) -> None:
         """Without values there are no quantiles."""
         self.assertTrue(all(map(math.isnan, Series().quantiles())))
+
+
+class RecentQuantileTests(SynchronousTestCase):
+    """A quantile of what was recorded since the last question."""
+
+    def test_recent(self) -> None:
+        """Values from before the last question do not count; without new ones there is no answer."""
+        series = Series()
+        series.record(1000.0, 50)
+        recent = RecentQuantile(0.99, series)
+        self.assertIsNone(recent())
+        series.record(1.0, 98)
+        series.record(5.0, 2)
+        self.assertEqual((recent(), recent()), (5.0, None))
+        series.record(2.0)
+        self.assertEqual(recent(), 2.0)
+
+    def test_each_series(self) -> None:
+        """A few slow values of one series are not hidden by many fast ones of another."""
+        fast, slow = Series(), Series()
+        recent = RecentQuantile(0.99, fast, slow)
+        fast.record(1.0, 100_000)
+        slow.record(80.0, 10)
+        self.assertEqual(recent(), 80.0)
+
+    def test_part_of_a_record(self) -> None:
+        """Of equal values that were recorded at once, as many count as are asked for."""
+        series = Series()
+        series.record(1.0, 5)
+        series.record(2.0, 5)
+        self.assertEqual(series.newest(7), [(2.0, 5), (1.0, 2)])
+        self.assertEqual(series.newest(0), [])
 
 
 class RenderTests(SynchronousTestCase):

@@ -7,8 +7,10 @@ from prometheus_client.parser import text_string_to_metric_families
 from prometheus_client.samples import Sample
 from twisted.trial.unittest import SynchronousTestCase
 
+from bookkeeper_twisted.adaptive import AdaptiveStatus
 from bookkeeper_twisted.instruments import Instruments
 from bookkeeper_twisted.metrics import (
+    AdaptiveMetrics,
     BookieMetrics,
     ConnectionMetrics,
     DiskMetrics,
@@ -73,6 +75,7 @@ class NameTests(SynchronousTestCase):
         for name in ("ADD_ENTRY", "READ_ENTRY"):
             requests.watch_permits(name, lambda: 0, lambda: 0)
         ConnectionMetrics(instruments)
+        AdaptiveMetrics(instruments, lambda: AdaptiveStatus(20, 0.5, None))
         ThrottleMetrics(instruments, "scrub").watch(lambda: 0, lambda: 0, lambda: 0)
         self.text = render(new_registry(instruments)).decode()
         self.ours = families(self.text)

@@ -93,6 +93,36 @@ class ThrottleTests(SynchronousTestCase):
         self.assertEqual(len(self.granted), 3)
         self.assertEqual(self.clock.getDelayedCalls(), [])
 
+    def test_yields(self) -> None:
+        """A part of the limit is granted until the factor is 1 again; a limit that changes meanwhile is granted so."""
+        self.throttle.yield_to(0.5, Rate(7, 7))
+        self.assertEqual((self.throttle.rate, self.throttle.limit), (Rate(bytes=50), Rate(bytes=100)))
+        self.throttle.change(Rate(entries=10))
+        self.assertEqual(self.throttle.rate, Rate(5))
+        self.throttle.yield_to(1, Rate(7, 7))
+        self.assertEqual(self.throttle.rate, Rate(10))
+
+    def test_yields_without_a_limit(self) -> None:
+        """Without a limit, a part of the speed is granted that was measured first; then there is no limit again."""
+        throttle = Throttle(self.clock, "scan")
+        throttle.yield_to(0.5, Rate())
+        self.assertEqual(throttle.rate, Rate())
+        for speed in (Rate(0, 800), Rate(20, 300), Rate(9, 9)):
+            throttle.yield_to(0.5, speed)
+        self.assertEqual(throttle.rate, Rate(10, 400))
+        throttle.yield_to(1.0, Rate(9, 9))
+        self.assertEqual((throttle.rate, throttle.limit), (Rate(), Rate()))
+
+    def test_yields_at_once(self) -> None:
+        """A request that waits is granted by the part that is in force."""
+        self._acquire("first", 200)
+        self._acquire("second", 1)
+        self.throttle.yield_to(0.5, Rate())
+        self.clock.advance(3.9)
+        self.assertEqual(self.granted, ["first"])
+        self.clock.advance(0.2)
+        self.assertEqual(self.granted, ["first", "second"])
+
     def test_cancelled_by_a_callback(self) -> None:
         """A callback may cancel the next request."""
         self._acquire("first", 100)
@@ -135,6 +165,8 @@ class ThrottleTests(SynchronousTestCase):
         self.assertEqual(self._metric("throttle_granted_bytes"), 230)
         self.assertEqual(self._metric("throttle_granted_entries"), 2)
         self.assertEqual(self._metric("throttle_waited_seconds"), 3)
+        status = self.throttle.status
+        self.assertEqual((status.granted_bytes, status.granted_entries, status.waited, status.waiting), (230, 2, 3, 0))
 
 
 class ThrottlesTests(SynchronousTestCase):

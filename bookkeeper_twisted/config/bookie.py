@@ -300,6 +300,12 @@ class BookieConfig(MetadataConfig):
         java="none",
     )  # fmt: skip
 
+    background_latency_bound_ms: float = setting(
+        "backgroundLatencyBoundMs", 0.0, decimal(0.0),
+        "background work slows down while one add or read of clients in a hundred takes longer; 0: never", unit="ms",
+        java="none",
+    )  # fmt: skip
+
     # -- HTTP --
     http_server_enabled: bool = setting("httpServerEnabled", False, BOOLEAN, "serve /metrics and /heartbeat")
     http_server_host: str = setting("httpServerHost", "0.0.0.0", TEXT, "address the HTTP server listens on")

@@ -65,7 +65,8 @@ def maintenance_options(config: BookieConfig) -> MaintenanceOptions:
         forced_when_full=config.is_force_gc_allow_when_no_space,
     )
     wait = max(config.gc_overreplicated_ledger_wait_time, 0) / 1000
-    return MaintenanceOptions(collector, throttle_rates(config), wait, config.scrub_interval)
+    bound = config.background_latency_bound_ms
+    return MaintenanceOptions(collector, throttle_rates(config), wait, config.scrub_interval, bound)
 
 
 def throttle_rates(config: BookieConfig) -> dict[str, Rate]:

@@ -3,7 +3,6 @@
 from collections.abc import Sequence
 
 import attrs
-from twisted.internet.defer import Deferred
 from twisted.internet.interfaces import IReactorTime
 from twisted.logger import Logger
 
@@ -14,28 +13,10 @@ from ...storage.maintenance.plan import LogUsage, candidates, groups
 from ...storage.maintenance.row_reader import STEP_BYTES
 from ...throttle import Throttle
 from .lanes import MaintainedDirectory
+from .progress import Progress, Suspension
 
 _COMMIT_ROWS = 500
 _LEAST_STEP = 64 * 1024
-
-
-@attrs.define
-class Progress:
-    """How far a compaction has come.
-
-    :ivar done: bytes copied.
-    :ivar left: bytes to copy.
-    :ivar began: time of the beginning.
-    """
-
-    began: float
-    done: int = 0
-    left: int = 0
-
-    def eta(self, now: float) -> float | None:
-        """Seconds until the end at the speed so far, None before anything is known of it."""
-        elapsed = now - self.began
-        return self.left * elapsed / self.done if self.done else None
 
 
 @attrs.frozen
@@ -56,7 +37,7 @@ class Compactor:
     """The compaction of one directory.
 
     :ivar progress: of the run, None while there is none.
-    :ivar suspended: set by :meth:`suspend`.
+    :ivar suspension: of the run at work and of those that follow.
     """
 
     _log = Logger()
@@ -66,24 +47,12 @@ class Compactor:
         metrics: MaintenanceMetrics,
     ) -> None:  # fmt: skip
         self.progress: Progress | None = None
-        self.suspended = False
+        self.suspension = Suspension()
         self._directory = directory
         self._clock = clock
         self._reads = reads
         self._writes = writes
         self._metrics = metrics
-        self._resumed: Deferred[None] | None = None
-
-    def suspend(self) -> None:
-        """Pause at the next step."""
-        self.suspended = True
-
-    def resume(self) -> None:
-        """Go on."""
-        self.suspended = False
-        resumed, self._resumed = self._resumed, None
-        if resumed is not None:
-            resumed.callback(None)
 
     async def run(self, order: CompactionOrder) -> None:
         """Compact what the order names.  Cancelled, it leaves everything as it was before the group at work.
@@ -145,7 +114,7 @@ class Compactor:
         on_lane = self._directory.on_lane
         while (step := await on_lane(copy.next_step, self._step_bytes())) is not None:
             await self._reads.acquire(step.n_disk_bytes, step.n_entries)
-            await self._pause()
+            await self.suspension.passed()
             await on_lane(copy.read, step)
             if copy.waiting_bytes:
                 await self._write(copy)
@@ -165,8 +134,3 @@ class Compactor:
         """A quarter of what the slower limit grants in a second, so that the work is even."""
         limits = [throttle.rate.bytes for throttle in (self._reads, self._writes) if throttle.rate.bytes]
         return max(_LEAST_STEP, min(STEP_BYTES, *(int(limit / 4) for limit in limits))) if limits else STEP_BYTES
-
-    async def _pause(self) -> None:
-        while self.suspended:
-            self._resumed = Deferred()
-            await self._resumed

@@ -1,5 +1,6 @@
 """When garbage is collected and logs are compacted, and how an operator steps in."""
 
+import math
 from collections.abc import Coroutine, Sequence
 from typing import Any, TypeVar
 
@@ -11,9 +12,10 @@ from twisted.logger import Logger
 from ...errors import BookKeeperError
 from ...instruments import Counter
 from ...metrics import MaintenanceMetrics
-from .compactor import CompactionOrder, Compactor, Progress
+from .compactor import CompactionOrder, Compactor
 from .ledger_collector import LedgerCollector
 from .log_collector import LogCollector
+from .progress import Progress
 
 T = TypeVar("T")
 
@@ -93,6 +95,7 @@ class GarbageCollector:
     """One run at a time: leftovers, deleted ledgers, logs, compaction, logs again.
 
     :param logs, compactors: of each directory.
+    :ivar began: time of the start, from which the first intervals count.
     """
 
     _log = Logger()
@@ -108,21 +111,21 @@ class GarbageCollector:
         self._compactors = compactors
         self._metrics = metrics
         self._options = options
-        self._began = clock.seconds()
+        self.began = clock.seconds()
         self._timer: IDelayedCall | None = None
         self._running: Deferred[None] | None = None
         self._compacting: list[Deferred[None]] = []
         self._waiting: list[tuple[_Request, Deferred[None] | None]] = []
         self._disk_stops_major = self._disk_stops_minor = False
         self._stopped = True
-        metrics.watch(self._done, self._left)
+        metrics.watch(self._done, self._left, self._eta)
 
     # -- control --
 
     def start(self) -> None:
         """Run every ``wait_time`` seconds, counted from the end of the run before."""
         self._stopped = False
-        self._began = self._clock.seconds()
+        self.began = self._clock.seconds()
         self._wait()
 
     async def stop(self) -> None:
@@ -169,9 +172,25 @@ class GarbageCollector:
         for compacting in list(self._compacting):
             compacting.cancel()
 
-    def progress(self) -> Sequence[Progress]:
-        """Of the compactions at work, one for each directory."""
-        return [compactor.progress for compactor in self._compactors if compactor.progress is not None]
+    def change(self, options: CollectorOptions) -> None:
+        """Set other options; a ``wait_time`` that differs counts from now on."""
+        before, self._options = self._options, options
+        if options.wait_time != before.wait_time and self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+            self._wait()
+
+    @property
+    def force_waits(self) -> bool:
+        """Whether a forced run waits for the end of the one at work."""
+        return any(request.forced for request, _ in self._waiting)
+
+    def progress(self) -> Sequence[Progress | None]:
+        """Of the compaction of each directory, None where there is none."""
+        return [compactor.progress for compactor in self._compactors]
+
+    def _at_work(self) -> list[Progress]:
+        return [progress for progress in self.progress() if progress is not None]
 
     def disk_changed(self, almost_full: bool, full: bool) -> None:
         """React to the space of the disks, as Apache's bookie does.
@@ -283,7 +302,7 @@ class GarbageCollector:
             return False
         if request.forced:
             return kind.enabled or (self._options.force_allowed and kind.threshold > 0)
-        return kind.enabled and now - (self._began if last is None else last) >= kind.interval
+        return kind.enabled and now - (self.began if last is None else last) >= kind.interval
 
     async def _compact_as(self, phase: str, kind: CompactionKind) -> None:
         """All directories at the same time; one that fails does not end the others."""
@@ -308,12 +327,19 @@ class GarbageCollector:
         )
         for compactor in self._compactors:
             if paused:
-                compactor.suspend()
+                compactor.suspension.suspend()
             else:
-                compactor.resume()
+                compactor.suspension.resume()
 
     def _done(self) -> float:
-        return sum(progress.done for progress in self.progress())
+        return sum(progress.done for progress in self._at_work())
 
     def _left(self) -> float:
-        return sum(progress.left for progress in self.progress())
+        return sum(progress.left for progress in self._at_work())
+
+    def _eta(self) -> float:
+        """Seconds until the last directory is done; not-a-number where one has not begun to copy."""
+        now = self._clock.seconds()
+        etas = [progress.eta(now) for progress in self._at_work()]
+        known = [eta for eta in etas if eta is not None]
+        return max(known, default=0.0) if len(known) == len(etas) else math.nan

@@ -49,7 +49,7 @@ class LedgerCollector:
 
     :param checkpoint: makes durable what was forgotten; fires with whether it succeeded.
     :param operations: limit of metadata reads.
-    :param over_replicated_wait: seconds between two searches for over-replicated ledgers; 0: none.
+    :ivar over_replicated_wait: seconds between two searches for over-replicated ledgers; 0: none.
     """
 
     _log = Logger()
@@ -66,7 +66,7 @@ class LedgerCollector:
         self._clock = clock
         self._operations = operations
         self._metrics = metrics
-        self._over_replicated_wait = over_replicated_wait
+        self.over_replicated_wait = over_replicated_wait
         self._last_search = clock.seconds()
 
     async def run(self) -> int:
@@ -85,7 +85,7 @@ class LedgerCollector:
         forgotten = 0
         for begin in range(0, len(suspects), _PAGE):
             forgotten += await self._forget_missing(suspects[begin : begin + _PAGE])
-        if self._over_replicated_wait and now - self._last_search >= self._over_replicated_wait:
+        if self.over_replicated_wait and now - self._last_search >= self.over_replicated_wait:
             forgotten += await self._forget_over_replicated()
             self._last_search = self._clock.seconds()
         return forgotten

@@ -6,7 +6,8 @@ from types import MappingProxyType
 import attrs
 from twisted.internet.interfaces import IReactorTime
 
-from ...instruments import Instruments
+from ...adaptive import AdaptiveThrottles
+from ...instruments import Instruments, RecentQuantile
 from ...metrics import MaintenanceMetrics, ScrubMetrics
 from ...storage.interfaces import IFileSystem, ILedgerStorage
 from ...throttle import Rate, Throttles
@@ -33,18 +34,21 @@ class MaintenanceOptions:
     :ivar rates: speed limits at the start, by name.
     :ivar over_replicated_wait: seconds between two searches for over-replicated ledgers; 0: none.
     :ivar scrub_interval: seconds between two scrubs; 0: none.
+    :ivar latency_bound: milliseconds that 99 of 100 adds and reads of clients should not pass; 0: no bound.
     """
 
     collector: CollectorOptions = attrs.field(factory=CollectorOptions)
     rates: Mapping[str, Rate] = attrs.field(factory=dict)
     over_replicated_wait: float = 0.0
     scrub_interval: float = 0.0
+    latency_bound: float = 0.0
 
 
 class Maintenance:
     """The background services of one bookie, started and stopped as one.
 
     :ivar throttles: their speed limits.
+    :ivar adaptive: what makes them yield to clients.
     :ivar collector: garbage collection and compaction.
     :ivar scrubber: verifies what is stored.
     """
@@ -57,17 +61,21 @@ class Maintenance:
         instruments = instruments or Instruments()
         metrics = MaintenanceMetrics(instruments, labels)
         throttles = self.throttles = Throttles(clock, options.rates, instruments)
+        requests = engine.context.metrics
+        latency = RecentQuantile(0.99, requests.add.success, requests.read.success)
+        self.adaptive = AdaptiveThrottles(clock, throttles, latency, options.latency_bound, instruments)
+        self._options = options
         self.directories = [
             MaintainedDirectory(fs, directory, number, executor) for number, directory in enumerate(storage.directories)
         ]
-        ledgers = LedgerCollector(
+        self._ledgers = LedgerCollector(
             engine.bookie, storage, cluster, engine.checkpointer.checkpoint, clock, throttles.get(GC_METADATA), metrics,
             options.over_replicated_wait,
         )  # fmt: skip
         logs = [LogCollector(directory, throttles.get(SCAN), metrics) for directory in self.directories]
         reads, writes = throttles.get(COMPACTION_READ), throttles.get(COMPACTION_WRITE)
         compactors = [Compactor(directory, clock, reads, writes, metrics) for directory in self.directories]
-        self.collector = GarbageCollector(clock, ledgers, logs, compactors, metrics, options.collector)
+        self.collector = GarbageCollector(clock, self._ledgers, logs, compactors, metrics, options.collector)
 
         self.scrubber = Scrubber(
             self.directories, clock, throttles.get(SCRUB), ScrubMetrics(instruments, labels), options.scrub_interval
@@ -77,8 +85,23 @@ class Maintenance:
         """Begin."""
         self.collector.start()
         self.scrubber.start()
+        self.adaptive.start()
+
+    def change(self, options: MaintenanceOptions) -> None:
+        """Set other options while the work goes on.  Only limits that differ from the options before are set: others
+        may have been changed by hand."""
+        before, self._options = self._options, options
+        self.collector.change(options.collector)
+        self._ledgers.over_replicated_wait = options.over_replicated_wait
+        self.scrubber.change(options.scrub_interval)
+        for name, rate in options.rates.items():
+            if rate != before.rates.get(name):
+                self.throttles.get(name).change(rate)
+        if options.latency_bound != before.latency_bound:
+            self.adaptive.change(options.latency_bound)
 
     async def stop(self) -> None:
         """Cancel what is at work and wait for its end."""
+        self.adaptive.stop()
         await self.collector.stop()
         await self.scrubber.stop()

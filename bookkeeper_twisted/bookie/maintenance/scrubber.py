@@ -12,8 +12,8 @@ from ...metrics import ScrubMetrics
 from ...storage.maintenance.row_reader import STEP_BYTES
 from ...storage.maintenance.scrub import Finding, Scrub, load_findings, save_findings
 from ...throttle import Throttle
-from .compactor import Progress
 from .lanes import MaintainedDirectory
+from .progress import Progress, Suspension
 
 _LEAST_STEP = 64 * 1024
 
@@ -38,6 +38,7 @@ class Scrubber:
 
     :param interval: seconds from the end of a pass to the next one; 0: only when forced.
     :ivar findings: of the last pass over each directory, also after a restart.
+    :ivar suspension: of the pass at work and of those that follow.
     """
 
     _log = Logger()
@@ -48,6 +49,7 @@ class Scrubber:
     ) -> None:  # fmt: skip
         self.state = ScrubState()
         self.findings: dict[int, list[Finding]] = {}
+        self.suspension = Suspension()
         self._directories = directories
         self._clock = clock
         self._reads = reads
@@ -71,6 +73,17 @@ class Scrubber:
         except (CancelledError, OSError, StorageError):
             return
         self.findings.setdefault(directory.number, found)
+
+    def change(self, interval: float) -> None:
+        """Set another interval; it counts from now on."""
+        if interval == self._interval:
+            return
+        self._interval = interval
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+        if self._running is None:
+            self._wait()
 
     def _wait(self) -> None:
         if self._interval and not self._stopped and self._timer is None:
@@ -139,6 +152,7 @@ class Scrubber:
         try:
             while (step := await on_lane(scrub.next_step, self._step_bytes())) is not None:
                 await self._reads.acquire(step.n_disk_bytes, step.n_entries)
+                await self.suspension.passed()
                 n_findings = len(scrub.findings)
                 await on_lane(scrub.read, step)
                 self._report(scrub.findings[n_findings:])

@@ -1,6 +1,7 @@
 """When garbage is collected and logs are compacted, and how an operator steps in."""
 
 import errno
+import math
 
 from twisted.internet.defer import CancelledError, Deferred
 from twisted.trial.unittest import SynchronousTestCase
@@ -71,6 +72,15 @@ class TimingTests(CollectorCase):
         self.assertEqual(self.state.last_minor, self.state.last_major)
         self.wait(100)
         self.assertEqual(self.counts, (11, 1, 4))
+
+    def test_changed(self) -> None:
+        """Other options hold from the next run on; another ``gcWaitTime`` counts from its change."""
+        self.wait(60)
+        self.collector.change(CollectorOptions(50, CompactionKind(0.0, 0), CompactionKind(0.9, 10)))
+        self.wait(49)
+        self.assertEqual(self.counts, (0, 0, 0))
+        self.wait(1)
+        self.assertEqual(self.counts, (1, 1, 0))
 
     def test_disabled(self) -> None:
         """A threshold or an interval of 0 disables a compaction, also for a forced run."""
@@ -146,15 +156,18 @@ class CompactionTests(CollectorCase):
         """Done and left add up, and the time to the end follows from the speed."""
         self._begin(Rate(bytes=1000))
         (progress,) = self.collector.progress()
+        assert progress is not None
         total = progress.left
         self.assertGreater(total, 2000)
         self.assertIsNone(progress.eta(self.life.clock.seconds()))
+        self.assertTrue(math.isnan(self.collector._eta()))
         self.wait(10)
         self.assertEqual(progress.done + progress.left, total)
+        self.assertAlmostEqual(self.collector._eta(), progress.left * 10 / progress.done)
         for _ in range(100):
             self.wait(1)
         self.assertEqual((progress.done, progress.left), (total, 0))
-        self.assertEqual(self.collector.progress(), [])
+        self.assertEqual((self.collector.progress(), self.collector._eta()), ([None], 0))
 
     def test_suspend(self) -> None:
         """A suspended compaction does nothing until it is resumed, then ends well."""

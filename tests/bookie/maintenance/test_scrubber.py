@@ -111,6 +111,40 @@ class ScrubberTests(SynchronousTestCase):
         self.life.drain()
         self.successResultOf(forced)
 
+    def test_suspend(self) -> None:
+        """A suspended pass reads nothing until it is resumed; the next one is suspended too, and can be cancelled."""
+        self.flip()
+        self.scrubber.suspension.suspend()
+        for _ in range(2):
+            forced = self.scrubber.force()
+            self.life.drain()
+            self.assertNoResult(forced)
+            self.assertEqual(self.scrubber.findings.get(0), [])
+            self.scrubber.cancel()
+            self.life.drain()
+            self.successResultOf(forced)
+        forced = self.scrubber.force()
+        self.life.drain()
+        self.scrubber.suspension.resume()
+        self.life.drain()
+        self.successResultOf(forced)
+        self.assertEqual(len(self.scrubber.findings[0]), 1)
+
+    def test_changed_interval(self) -> None:
+        """Another interval counts from its change; 0 ends the passes."""
+        self.life.clock.advance(900)
+        self.scrubber.change(50)
+        self.life.clock.advance(49)
+        self.life.drain()
+        self.assertEqual(self.scrubber.state.passes, 0)
+        self.life.clock.advance(1)
+        self.life.drain()
+        self.assertEqual(self.scrubber.state.passes, 1)
+        self.scrubber.change(0)
+        self.life.clock.advance(1e6)
+        self.life.drain()
+        self.assertEqual(self.scrubber.state.passes, 1)
+
     def test_disk_error(self) -> None:
         """A disk that cannot be read ends the pass with the findings of the pass before."""
         self.flip()

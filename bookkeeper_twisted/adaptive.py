@@ -1,0 +1,182 @@
+"""Background work that yields: all limiters of a process are slowed down while clients wait too long.
+
+Theory of operation.  Every second :class:`AdaptiveThrottles` asks for the latency of the foreground, the 99th
+percentile of what clients waited since the last question, and hands it to a :class:`YieldController`.  That one
+keeps a single factor from 1 (full speed) downwards.  A latency above the bound lowers it in proportion, at most to a
+half at a time.  A latency well below raises it, slowly close to the bound, faster far below it, fastest where
+there is no foreground at all.  Between the two it stays: a steady load leads to a steady speed, not to a saw.
+
+The factor applies to every limiter.  One without a limit is given a part of the speed that was measured when
+the work began to yield, and none when the factor is 1 again.
+
+The controller has neither clock nor metrics: bookies and autorecovery use it alike, each with a latency of its own.
+"""
+
+from collections.abc import Callable
+
+import attrs
+from twisted.internet.interfaces import IReactorTime
+from twisted.internet.task import LoopingCall
+from twisted.logger import Logger
+from twisted.python.failure import Failure
+
+from .instruments import Instruments
+from .metrics import AdaptiveMetrics
+from .ratelimit import Rate
+from .throttle import Throttles
+
+INTERVAL = 1.0
+"""Seconds between two samples."""
+
+LEAST_FACTOR = 0.02
+"""Background work never stops for the sake of clients: space has to come back, damage has to be found."""
+
+_LARGEST_CUT = 0.5
+_HOLD_FROM = 0.7
+_FAR_BELOW = 0.35
+_STEP, _FAST_STEP, _IDLE_STEP = 1.1, 1.25, 2.0
+_FULL = 0.98
+
+
+class YieldController:
+    """The part of its speed that background work may use.
+
+    :ivar bound: latency that the foreground should not pass; 0: there is no bound, and the factor is 1.
+    :ivar factor: the part now, from :data:`LEAST_FACTOR` to 1.
+    """
+
+    def __init__(self, bound: float) -> None:
+        self.bound = bound
+        self.factor = 1.0
+
+    def change(self, bound: float) -> None:
+        """Set another bound; without one the factor is 1 at once."""
+        self.bound = bound
+        if not bound:
+            self.factor = 1.0
+
+    def observe(self, latency: float | None, at_work: bool = True) -> float:
+        """Take a sample.
+
+        :param latency: of the foreground, in the unit of the bound; None: there was no foreground.
+        :param at_work: whether there was background work.  Without any, less of it would help nobody.
+        :returns: the factor from now on.
+        """
+        if not self.bound:
+            return self.factor
+        if latency is None:
+            self._raise(_IDLE_STEP)
+        elif latency > self.bound:
+            if at_work:
+                self.factor = max(self.factor * max(self.bound / latency, _LARGEST_CUT), LEAST_FACTOR)
+        elif latency < self.bound * _FAR_BELOW:
+            self._raise(_FAST_STEP)
+        elif latency < self.bound * _HOLD_FROM:
+            self._raise(_STEP)
+        return self.factor
+
+    def _raise(self, step: float) -> None:
+        raised = self.factor * step
+        self.factor = raised if raised < _FULL else 1.0
+
+
+@attrs.frozen
+class AdaptiveStatus:
+    """What :class:`AdaptiveThrottles` does now.
+
+    :ivar bound: in milliseconds; 0: it does nothing.
+    :ivar latency: the 99th percentile of the last sample in milliseconds, None if there was no foreground.
+    """
+
+    bound: float
+    factor: float
+    latency: float | None
+
+
+class AdaptiveThrottles:
+    """Samples the foreground and sets the factor of all limiters.
+
+    :param observe: returns the 99th percentile of the foreground's latency since the last call in milliseconds, None
+        if there was no foreground.
+    :param bound: that this should not pass, in milliseconds; 0: the limiters are left alone.
+    """
+
+    _log = Logger()
+
+    def __init__(
+        self, clock: IReactorTime, throttles: Throttles, observe: Callable[[], float | None], bound: float = 0.0,
+        instruments: Instruments | None = None,
+    ) -> None:  # fmt: skip
+        self._throttles = throttles
+        self._observe = observe
+        self._controller = YieldController(bound)
+        self._latency: float | None = None
+        self._granted: dict[str, tuple[float, float]] = {}
+        self._clock = clock
+        self._sampled_at = clock.seconds()
+        self._running = False
+        self._timer = LoopingCall(self._sample)
+        self._timer.clock = clock
+        AdaptiveMetrics(instruments or Instruments(), lambda: self.status)
+
+    @property
+    def status(self) -> AdaptiveStatus:
+        """Bound, factor and latency."""
+        return AdaptiveStatus(self._controller.bound, self._controller.factor, self._latency)
+
+    def start(self) -> None:
+        """Sample every :data:`INTERVAL` while there is a bound."""
+        self._running = True
+        if self._controller.bound and not self._timer.running:
+            self._observe()  # what was before is not of the first interval
+            self._speeds()
+            self._timer.start(INTERVAL, now=False).addErrback(self._failed)
+
+    def stop(self) -> None:
+        """End the samples; the limiters grant their whole limits again."""
+        self._running = False
+        self._end()
+
+    def change(self, bound: float) -> None:
+        """Set another bound in milliseconds; 0: the limiters grant their whole limits again."""
+        self._controller.change(bound)
+        if not bound:
+            self._end()
+        elif self._running:
+            self.start()
+
+    def _end(self) -> None:
+        if self._timer.running:
+            self._timer.stop()
+        self._latency = None
+        self._controller.factor = 1.0
+        for throttle in self._throttles:
+            throttle.yield_to(1.0, Rate())
+
+    def _sample(self) -> None:
+        self._latency = self._observe()
+        speeds = self._speeds()
+        before = self._controller.factor
+        factor = self._controller.observe(self._latency, any(speeds.values()))
+        if (factor < 1) is not (before < 1):
+            text = "background work yields" if factor < 1 else "background work is at its full speed"
+            self._log.info("{text}: clients wait {latency} ms (p99)", text=text, latency=self._latency)
+        for throttle in self._throttles:
+            throttle.yield_to(factor, speeds[throttle.name])
+
+    def _speeds(self) -> dict[str, Rate]:
+        """What each limiter granted a second since the last call."""
+        now = self._clock.seconds()
+        elapsed, self._sampled_at = max(now - self._sampled_at, INTERVAL / 2), now
+        found = {}
+        for throttle in self._throttles:
+            status = throttle.status
+            granted = status.granted_entries, status.granted_bytes
+            entries, n_bytes = self._granted.get(throttle.name, granted)
+            found[throttle.name] = Rate((granted[0] - entries) / elapsed, (granted[1] - n_bytes) / elapsed)
+            self._granted[throttle.name] = granted
+        return found
+
+    def _failed(self, failure: Failure) -> None:
+        self._log.failure("background work yields no more", failure)
+        self._end()
