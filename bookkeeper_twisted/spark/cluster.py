@@ -9,11 +9,10 @@ from contextlib import contextmanager
 from typing import TypeVar, cast
 
 from twisted.internet.defer import Deferred, DeferredSemaphore, gatherResults
-from twisted.internet.interfaces import IStreamClientEndpoint
 
-from ..client.connections.bookie_client import BookieAddresses
 from ..config.client import ClientConfig
 from ..errors import BookieHandleNotAvailableError, NoSuchLedgerMetadataError
+from ..metadata.bookie_addresses import bookie_address
 from ..metadata.drivers import create_driver, options_of
 from ..metadata.interfaces import ILedgerManager, IMetadataDriver, IRegistration, IUnderreplication
 from ..model import LedgerMetadata
@@ -65,11 +64,10 @@ class ClusterView:
 
     def addresses(self, bookie_ids: Collection[str]) -> dict[str, Address]:
         """Where bookies listen; port 0 for a bookie that is not registered and whose id is no address."""
-        known = BookieAddresses(self._registration, _no_endpoint)
 
         async def look_up(bookie_id: str) -> Address:
             try:
-                return Address(bookie_id, *await known.address(bookie_id))
+                return Address(bookie_id, *await bookie_address(self._registration, bookie_id))
             except BookieHandleNotAvailableError:
                 return Address(bookie_id, "", 0)
 
@@ -103,10 +101,6 @@ def _started(work: Callable[[K], Awaitable[V]], key: K) -> "Deferred[V]":
         return await work(key)
 
     return Deferred.fromCoroutine(run())
-
-
-def _no_endpoint(host: str, port: int) -> IStreamClientEndpoint:
-    raise AssertionError("addresses are looked up here, not connected to")
 
 
 def connect(uri: str, config: ClientConfig) -> ClusterView:

@@ -14,8 +14,8 @@ import pyarrow
 from ..ledger.entry_batch import LAC_AT, integers, record_batch
 from ..model import EntryRun, LedgerMetadata
 
-BATCH_BYTES = 1 << 20
-"""From so many bytes on a batch is not joined with others."""
+BATCH_BYTES = 512 << 10
+"""From so many bytes on a batch is not joined with others: joining copies it."""
 
 BATCH_ROWS = 16_384
 

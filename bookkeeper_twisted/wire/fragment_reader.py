@@ -66,7 +66,7 @@ class ReadLimits:
     """
 
     wire: int = 2
-    batch_bytes: int = 1 << 20
+    batch_bytes: int = 2 << 20
     max_frame_size: int = DEFAULT_MAX_FRAME_SIZE
 
 

@@ -6,8 +6,9 @@ from twisted.internet.defer import Deferred
 from twisted.internet.interfaces import IReactorTime, IStreamClientEndpoint
 
 from ...config.bookie import ClientConfig
-from ...errors import BookieHandleNotAvailableError, ClientClosedError, MetadataError
+from ...errors import ClientClosedError
 from ...instruments import Instruments
+from ...metadata.bookie_addresses import bookie_address
 from ...metadata.interfaces import IRegistration
 from ...protocol.authentication import AuthenticationDisabled, IAuthenticationProvider
 from ...protocol.client.connection_owner import RequestLimits
@@ -33,35 +34,14 @@ class BookieAddresses:
         return Deferred.fromCoroutine(self._resolve(bookie_id))
 
     async def _resolve(self, bookie_id: str) -> IStreamClientEndpoint:
-        return self._endpoint_of(*await self.address(bookie_id))
+        return self._endpoint_of(*await bookie_address(self._registration, bookie_id))
 
     async def host_of(self, bookie_id: str) -> str:
         """Name or address of its machine.
 
         :raises bookkeeper_twisted.errors.BookieHandleNotAvailableError: there is no address.
         """
-        return (await self.address(bookie_id))[0]
-
-    async def address(self, bookie_id: str) -> tuple[str, int]:
-        """Host and port.
-
-        :raises bookkeeper_twisted.errors.BookieHandleNotAvailableError: there is no address.
-        """
-        try:
-            info = await self._registration.service_info(bookie_id)
-        except MetadataError:
-            return _host_and_port(bookie_id)
-        for endpoint in info.endpoints:
-            if endpoint.protocol == "bookie-rpc":
-                return endpoint.host, endpoint.port
-        return _host_and_port(bookie_id)
-
-
-def _host_and_port(bookie_id: str) -> tuple[str, int]:
-    host, _, port = bookie_id.rpartition(":")
-    if not host or not (port.isascii() and port.isdigit()) or not 0 < int(port) < 65536:
-        raise BookieHandleNotAvailableError(f"no address is known for bookie {bookie_id}")
-    return host.strip("[]"), int(port)
+        return (await bookie_address(self._registration, bookie_id))[0]
 
 
 class NetworkBookieClient(Flow):
