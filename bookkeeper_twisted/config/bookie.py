@@ -29,6 +29,11 @@ class BookieConfig(MetadataConfig):
     listening_interface: str = setting(
         "listeningInterface", "", TEXT, "network interface to listen on; empty: all, and the host name is advertised"
     )
+    listen_endpoint: str = setting(
+        "listenEndpoint", "", TEXT,
+        "endpoint string of Twisted to listen on, as tcp:3181:interface=127.0.0.1; clients are given bookiePort",
+        java="none",
+    )  # fmt: skip
     advertised_address: str = setting(
         "advertisedAddress", "", TEXT, "host name or address that clients are told; empty: found out"
     )

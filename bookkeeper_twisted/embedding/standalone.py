@@ -24,7 +24,7 @@ def standalone_configs(config: BookieConfig, count: int, base: str) -> list[Book
 
     :raises ConfigError: a value makes no sense for several bookies.
     """
-    for name in ("bookie_id", "journal_directories", "ledger_directories", "index_directories"):
+    for name in ("bookie_id", "listen_endpoint", "journal_directories", "ledger_directories", "index_directories"):
         if config.origins.get(name, DATA_OPTION) != DATA_OPTION:
             raise ConfigError(f"{_FIELDS[name].key}, {config.origin(name)}: cannot be set with --standalone")
     shared: dict[str, Any] = {"advertised_address": config.advertised_address or "127.0.0.1", "allow_loopback": True}

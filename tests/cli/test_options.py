@@ -159,6 +159,10 @@ class StandaloneTests(SynchronousTestCase):
                 ("--standalone", "2", "--data", "/d", "--bookieId", "b"),
                 "bookieId, option --bookieId: cannot be set with --standalone",
             ),
+            (
+                ("--standalone", "2", "--data", "/d", "--listenEndpoint", "tcp:3181"),
+                "listenEndpoint, option --listenEndpoint: cannot be set with --standalone",
+            ),
         ):
             with self.subTest(reason):
                 refused = self.assertRaises(SystemExit, _parse, *arguments)

@@ -63,6 +63,15 @@ class ServingTests(_ProcessCase):
         protocol: Any = await connectProtocol(TCP4ClientEndpoint(_reactor, "127.0.0.1", process.port), Protocol())
         protocol.transport.abortConnection()
 
+    async def test_endpoint(self) -> None:
+        """A bookie that listens at an endpoint string stores and is found like any other."""
+        await self.serve("--listenEndpoint=tcp:0:interface=127.0.0.1")
+        async with await BookKeeper.connect(_reactor, f"sqlite:///{self.data}/ledgers/metadata.db") as client:
+            async with await client.create_ledger(1, 1, 1) as ledger:
+                await ledger.append(b"x")
+            reader = await client.open_ledger(ledger.ledger_id)
+            self.assertEqual([entry.data for entry in await reader.read(0, 0)], [b"x"])
+
     async def test_sigterm(self) -> None:
         """SIGTERM is an orderly end with status 0."""
         process = await self.serve()

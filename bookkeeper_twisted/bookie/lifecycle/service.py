@@ -7,14 +7,7 @@ from typing import Any
 
 from twisted.application.service import Service
 from twisted.internet.defer import CancelledError, Deferred
-from twisted.internet.endpoints import TCP4ServerEndpoint, serverFromString
-from twisted.internet.interfaces import (
-    IAddress,
-    IListeningPort,
-    ILoggingContext,
-    IProtocolFactory,
-    IStreamServerEndpoint,
-)
+from twisted.internet.interfaces import IAddress, IListeningPort, ILoggingContext, IProtocolFactory
 from twisted.internet.protocol import ServerFactory
 from twisted.logger import Logger
 from twisted.python.failure import Failure
@@ -27,7 +20,6 @@ from ...instruments import Instruments
 from ...metadata.interfaces import ILedgerManager, IMetadataDriver, IRegistration, IUnderreplication
 from ...metrics import DiskMetrics, StorageMetrics, directory_labels
 from ...protocol.server.connection import BookieServerFactory, ServerConnection
-from ...protocol.server.direct_server import DirectServerEndpoint
 from ...storage.bookie_status import BookieStatus, load_status, save_status
 from ...storage.cookies import DirectoryLocks
 from ...storage.index.run_index import SqliteRunIndex
@@ -41,13 +33,12 @@ from ..maintenance.ledger_collector import Cluster
 from ..maintenance.maintenance import Maintenance
 from .admin import BookieAdmin
 from .disk_monitor import DiskMonitor, DiskState, DiskThresholds
-from .identity import CookieCheck, bookie_id, expected_cookie, listening_address, service_info
+from .endpoints import bookie_endpoint, http_endpoint, listen
+from .identity import CookieCheck, bookie_id, expected_cookie, service_info
 from .registration import BookieRegistration
 from .settings import engine_options, journal_settings, maintenance_options, storage_settings, store_paths
 from .storages import ledger_storage_factory
 from .store import Store
-
-_BACKLOG = 1024
 
 MakeSite = Callable[[IBookieAdmin], IProtocolFactory]
 """Makes the HTTP server of a bookie."""
@@ -80,7 +71,8 @@ class BookieService(Service):
     :param on_failure: called once if the start fails, or a journal fails or the registration is lost while
         serving; everything is stopped by then (S10).
     :ivar admin: its administration, from the beginning to after the end.
-    :ivar bookie_id, port, http_port: known once :meth:`start` has ended; 0 where there is none.
+    :ivar bookie_id, port, http_port: known once :meth:`start` has ended; 0 where there is none.  The port is the one
+        that clients connect to, which is not the one listened on if ``listenEndpoint`` differs from ``bookiePort``.
     """
 
     _log = Logger()
@@ -108,7 +100,8 @@ class BookieService(Service):
         self._paths = store_paths(config)
         self._local_host = local_host
         self._make_site = make_site
-        self._http_endpoint = _http_endpoint(reactor, config)
+        self._endpoint = bookie_endpoint(reactor, config)
+        self._http_endpoint = http_endpoint(reactor, config)
         self._report = on_failure
         self._make_index = make_index
         self._random_bytes = random_bytes
@@ -118,6 +111,7 @@ class BookieService(Service):
         self._abandoned = False
         self._stopping: Deferred[None] | None = None
         self._gate = _Gate()
+        self._bound = False
         self._registration: BookieRegistration | None = None
 
     # -- as a Service --
@@ -176,9 +170,10 @@ class BookieService(Service):
         sizes = zip(paths.ledgers, disks, strict=True)
         ledgers = [f"{path} ({free:,} of {total:,} bytes free)" for path, (total, free) in sizes]
         self._log.info(
-            "bookie {bookie_id} serves on port {port}: metadata {uri}, journals {journals}, entry logs {ledgers}, "
+            "bookie {bookie_id} serves on {place}: metadata {uri}, journals {journals}, entry logs {ledgers}, "
             "indexes {indexes}, {n_ledgers} ledgers, {n_replayed} entries replayed",
-            bookie_id=self.bookie_id, port=self.port, uri=_CREDENTIALS.sub(MASK, self._config.metadata_service_uri),
+            bookie_id=self.bookie_id, place=self._config.listen_endpoint or f"port {self.port}",
+            uri=_CREDENTIALS.sub(MASK, self._config.metadata_service_uri),
             journals=", ".join(paths.journals), ledgers=", ".join(ledgers), indexes=", ".join(paths.indexes),
             n_ledgers=self._store.storage.ledger_count(), n_replayed=self._store.n_replayed,
         )  # fmt: skip
@@ -245,8 +240,7 @@ class BookieService(Service):
             self._fs, self._paths, expected, self._config.allow_storage_expansion, self._config.rebuild_index
         )
         if await check.must_stamp(registration, self._on_flush_lane):
-            if not self.port:  # what cannot be had is found out before anything is written for ever
-                await self._bind()
+            await self._bind()  # what cannot be had is found out before anything is written for ever
             await check.stamp(registration, self._on_flush_lane)
 
     async def _open_store(self) -> None:
@@ -312,23 +306,35 @@ class BookieService(Service):
         saving.addErrback(lambda failure: self._log.failure("the status could not be saved", failure))
 
     async def _listen(self) -> None:
-        if not self.port:
-            await self._bind()
+        await self._bind()
         assert self.engine is not None
         self._gate.inner = self.engine.factory
 
     async def _bind(self) -> None:
-        address = listening_address(self._config)
-        endpoint = DirectServerEndpoint(self._reactor, self._config.bookie_port, _BACKLOG, address)
-        listening = await endpoint.listen(self._gate)
-        self.port = listening.getHost().port
+        """Listen, unless that was done by an earlier step."""
+        if self._bound:
+            return
+        listening = await listen(self._endpoint, self._gate, "listenEndpoint")
         self._then_undo(lambda: _stop_listening(listening))
+        self._bound = True
+        given, bound = self._config.bookie_port, getattr(listening.getHost(), "port", 0)
+        self.port = given or bound
+        if self._config.listen_endpoint and not self.port:
+            raise ConfigError(
+                f"bookiePort = 0, {self._config.origin('bookie_port')}: listenEndpoint = "
+                f"{self._config.listen_endpoint!r} has no port: set bookiePort to the port that clients connect to"
+            )
+        if bound not in (0, self.port):
+            self._log.warn(
+                "listens on port {bound} (listenEndpoint), clients are given port {given} (bookiePort)",
+                bound=bound, given=given,
+            )  # fmt: skip
 
     async def _serve_http(self) -> None:
         if not self._config.http_server_enabled or self._make_site is None:
             return
         site = self._make_site(self.admin)
-        listening = await self._http_endpoint.listen(site)
+        listening = await listen(self._http_endpoint, site, "httpServerEndpoint")
         self.http_port = getattr(listening.getHost(), "port", 0)  # a socket of the file system has none
         self._then_undo(lambda: _stop_listening(listening))
 
@@ -382,19 +388,6 @@ class BookieService(Service):
 
 def _currents(paths: Iterable[str]) -> list[str]:
     return [current(path) for path in paths]
-
-
-def _http_endpoint(reactor: Any, config: BookieConfig) -> IStreamServerEndpoint:
-    """:raises ConfigError: the endpoint string makes no sense."""
-    text = config.http_server_endpoint
-    if not text:
-        return TCP4ServerEndpoint(reactor, config.http_server_port, interface=config.http_server_host)
-    try:
-        endpoint: IStreamServerEndpoint = serverFromString(reactor, text)
-    except (ValueError, TypeError, OSError) as error:
-        origin = config.origin("http_server_endpoint")
-        raise ConfigError(f"httpServerEndpoint = {text!r}, {origin}: {error}") from None
-    return endpoint
 
 
 def _end_of(running: "Deferred[None]") -> "Deferred[None]":

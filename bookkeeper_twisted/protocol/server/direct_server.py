@@ -2,11 +2,9 @@
 
 from typing import Any
 
-from twisted.internet.defer import Deferred, execute
-from twisted.internet.interfaces import IListeningPort, IProtocolFactory, IReactorTCP, IStreamServerEndpoint
+from twisted.internet.interfaces import IListeningPort, IProtocolFactory
 from twisted.internet.posixbase import PosixReactorBase
 from twisted.internet.tcp import Port, Server
-from zope.interface import implementer
 
 from ..direct_transport import DIRECT, DirectConnection
 
@@ -21,26 +19,25 @@ class DirectPort(Port):
     transport = DirectServer  # type: ignore[assignment]
 
 
-@implementer(IStreamServerEndpoint)
-class DirectServerEndpoint:
-    """Listens on an IPv4 or IPv6 address.
+def listening_reactor(reactor: Any, direct: bool = DIRECT) -> Any:
+    """Return a reactor for server endpoints, whose plain TCP connections send inside the write.
 
-    A reactor that does not make its connections from sockets itself (in memory, completion ports) listens in its own
-    way, and so does every reactor if ``direct`` is false.  The reactor itself is never changed.
+    A reactor that does not make its connections from sockets itself (in memory, completion ports) is returned as it
+    is, and so is every reactor if ``direct`` is false.  The reactor itself is never changed.
     """
+    return _ListeningReactor(reactor) if direct and isinstance(reactor, PosixReactorBase) else reactor
 
-    def __init__(self, reactor: IReactorTCP, port: int, backlog: int, interface: str, direct: bool = DIRECT) -> None:
+
+class _ListeningReactor:
+    """Forwards everything to a reactor but ``listenTCP``: sockets of files, of TLS and of systemd are Twisted's own."""
+
+    def __init__(self, reactor: PosixReactorBase) -> None:
         self._reactor = reactor
-        self._direct = direct and isinstance(reactor, PosixReactorBase)
-        self._arguments = (backlog, interface)
-        self._port = port
 
-    def listen(self, protocolFactory: IProtocolFactory) -> "Deferred[Any]":
-        return execute(self._listen, protocolFactory)
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._reactor, name)
 
-    def _listen(self, factory: Any) -> IListeningPort:
-        if not self._direct:
-            return self._reactor.listenTCP(self._port, factory, *self._arguments)
-        port = DirectPort(self._port, factory, *self._arguments, self._reactor)
-        port.startListening()
-        return port
+    def listenTCP(self, port: int, factory: IProtocolFactory, backlog: int = 50, interface: str = "") -> IListeningPort:
+        found = DirectPort(port, factory, backlog, interface, self._reactor)
+        found.startListening()
+        return found

@@ -1,0 +1,74 @@
+"""Where a bookie and its HTTP server listen: at the addresses of Apache's keys, or at endpoints of Twisted."""
+
+from typing import Any
+
+from twisted.internet.endpoints import TCP4ServerEndpoint, serverFromString
+from twisted.internet.interfaces import IListeningPort, IProtocolFactory, IStreamServerEndpoint
+
+from ...config.bookie import BookieConfig
+from ...config.fields import fields_of
+from ...errors import ConfigError
+from ...protocol.server.direct_server import listening_reactor
+from .identity import listening_address
+
+_BACKLOG = 1024
+"""Connections that wait to be accepted: all clients of a bookie come back at once after its restart."""
+
+_FIELDS = fields_of(BookieConfig)
+
+
+def bookie_endpoint(reactor: Any, config: BookieConfig) -> IStreamServerEndpoint:
+    """Return the endpoint of ``listenEndpoint``, else of ``listeningInterface`` and ``bookiePort``.
+
+    Connections over plain TCP send inside the write; others are Twisted's own.
+
+    :raises ConfigError: the endpoint string cannot be used, or the interface is given by its name.
+    """
+    reactor = listening_reactor(reactor)
+    if config.listen_endpoint:
+        return _parsed(reactor, config, "listen_endpoint")
+    return TCP4ServerEndpoint(reactor, config.bookie_port, _BACKLOG, listening_address(config))
+
+
+def http_endpoint(reactor: Any, config: BookieConfig) -> IStreamServerEndpoint:
+    """Return the endpoint of ``httpServerEndpoint``, else of ``httpServerHost`` and ``httpServerPort``.
+
+    :raises ConfigError: the endpoint string cannot be used.
+    """
+    if config.http_server_endpoint:
+        return _parsed(reactor, config, "http_server_endpoint")
+    return TCP4ServerEndpoint(reactor, config.http_server_port, interface=config.http_server_host)
+
+
+async def listen(endpoint: IStreamServerEndpoint, factory: IProtocolFactory, key: str) -> IListeningPort:
+    """Listen at an endpoint.
+
+    :param key: the key with the endpoint string, for the error.
+    :raises ConfigError: the string has a port that cannot be.
+    :raises twisted.internet.error.CannotListenError: the address is taken, or is none of this machine.
+    """
+    try:
+        return await endpoint.listen(factory)
+    except OverflowError as error:
+        raise ConfigError(f"{key}: {error}") from None
+
+
+def _parsed(reactor: Any, config: BookieConfig, name: str) -> IStreamServerEndpoint:
+    text: str = getattr(config, name)
+    try:
+        endpoint: IStreamServerEndpoint = serverFromString(reactor, text)
+    except Exception as error:  # the parser of a plugin may raise anything
+        reason = _reason(error, text.partition(":")[0])
+        raise ConfigError(f"{_FIELDS[name].key} = {text!r}, {config.origin(name)}: {reason}") from error
+    return endpoint
+
+
+def _reason(error: Exception, kind: str) -> str:
+    """Say what is wrong with an endpoint string of a kind, in the words of its user."""
+    if isinstance(error, ImportError):
+        return f"endpoints of type {kind} need the module {error.name}, which is not installed"
+    if isinstance(error, TypeError):
+        return f"these are not the arguments of an endpoint of type {kind}"
+    if isinstance(error, LookupError):
+        return f"there is no such {kind} socket"
+    return str(error)
