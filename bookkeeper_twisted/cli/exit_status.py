@@ -11,6 +11,7 @@ import signal
 from collections.abc import Callable
 from typing import Any
 
+from twisted.internet.error import ReactorNotRunning
 from twisted.logger import Logger
 
 
@@ -20,7 +21,7 @@ class ExitStatus:
     :param reactor: to be stopped.
     :param at_exit: registers what is done at the very end.
     :param leave: ends the process at once.
-    :param on_signal: registers what a signal does.
+    :param on_signal: registers what a signal does, returns what it did before.
     """
 
     _log = Logger()
@@ -30,15 +31,20 @@ class ExitStatus:
         reactor: Any,
         at_exit: Callable[[Callable[[], None]], object] = atexit.register,
         leave: Callable[[int], object] = os._exit,
-        on_signal: Callable[[int, Callable[[int, object], None]], object] = signal.signal,
+        on_signal: Callable[[int, Callable[[int, object], None]], Any] = signal.signal,
     ) -> None:
         self._reactor = reactor
         self._leave = leave
         self._failed = False
+        self._interrupt: Callable[[int, object], None] | None = None
         at_exit(self._at_exit)
         # Once the reactor runs, because it installs handlers of its own when it starts.
-        reactor.callWhenRunning(on_signal, signal.SIGTERM, self._on_sigterm)
-        reactor.callWhenRunning(on_signal, signal.SIGHUP, self._on_sighup)
+        reactor.callWhenRunning(self._install, on_signal)
+
+    def _install(self, on_signal: Callable[[int, Callable[[int, object], None]], Any]) -> None:
+        on_signal(signal.SIGTERM, self._on_sigterm)
+        on_signal(signal.SIGHUP, self._on_sighup)
+        self._interrupt = on_signal(signal.SIGINT, self._on_sigint)
 
     def fail(self) -> None:
         """Stops the reactor; the process will end with status 1."""
@@ -50,12 +56,20 @@ class ExitStatus:
         self._reactor.callFromThread(self._log.info, "SIGHUP changes nothing: the configuration is read at the start")
 
     def _on_sigterm(self, number: int, frame: object) -> None:
+        self._interrupt = None
         self._reactor.callFromThread(self._stop)
 
+    def _on_sigint(self, number: int, frame: object) -> None:
+        """The reactor remembers the first interrupt, for the status; its stop would fail at a second one."""
+        interrupt, self._interrupt = self._interrupt, None
+        if interrupt is not None:
+            interrupt(number, frame)
+
     def _stop(self) -> None:
-        # A second request, or one during the shutdown, changes nothing.
-        if self._reactor.running:
+        try:
             self._reactor.stop()
+        except ReactorNotRunning:
+            pass  # a second request, or one during the shutdown, changes nothing
 
     def _at_exit(self) -> None:
         # twistd has returned normally, and by now an exception would not change the status.

@@ -4,6 +4,7 @@ import signal
 from collections.abc import Callable
 from typing import Any
 
+from twisted.internet.error import ReactorNotRunning
 from twisted.internet.testing import MemoryReactorClock
 from twisted.logger import globalLogPublisher
 from twisted.trial.unittest import SynchronousTestCase
@@ -16,12 +17,18 @@ class _Reactor(MemoryReactorClock):
 
     def __init__(self) -> None:
         super().__init__()
-        self.running = True
         self.stops = 0
+        self.interrupts = 0
 
     def stop(self) -> None:
+        """As the real one, it goes on running for a while and must not be stopped again."""
+        if self.stops:
+            raise ReactorNotRunning
         self.stops += 1
-        self.running = False
+
+    def sig_int(self, number: int, frame: object) -> None:
+        self.interrupts += 1
+        self.callFromThread(self.stop)
 
     def callFromThread(self, callable: Callable[..., Any], *args: object, **kwargs: object) -> None:
         self.callLater(0, callable, *args, **kwargs)
@@ -34,10 +41,15 @@ class ExitStatusTests(SynchronousTestCase):
         self.reactor = _Reactor()
         self.at_exit: list[Callable[[], None]] = []
         self.left: list[int] = []
-        self.signals: dict[int, Callable[[int, object], None]] = {}
-        self.status = ExitStatus(self.reactor, self.at_exit.append, self.left.append, self.signals.__setitem__)
+        self.signals: dict[int, Callable[[int, object], None]] = {signal.SIGINT: self.reactor.sig_int}
+        self.status = ExitStatus(self.reactor, self.at_exit.append, self.left.append, self._on_signal)
         for call, args, kwargs in self.reactor.whenRunningHooks:
             call(*args, **kwargs)
+
+    def _on_signal(self, number: int, handler: Callable[[int, object], None]) -> Any:
+        before = self.signals.get(number)
+        self.signals[number] = handler
+        return before
 
     def _exit(self) -> list[int]:
         for call in self.at_exit:
@@ -79,3 +91,17 @@ class ExitStatusTests(SynchronousTestCase):
         self.reactor.advance(0)
         self.assertEqual(self.reactor.stops, 1)
         self.assertEqual(self._exit(), [])
+
+    def test_sigint(self) -> None:
+        """The reactor gets the first interrupt, which it needs for the status, and no other."""
+        for _ in range(3):
+            self.signals[signal.SIGINT](signal.SIGINT, None)
+        self.reactor.advance(0)
+        self.assertEqual((self.reactor.interrupts, self.reactor.stops), (1, 1))
+
+    def test_sigint_while_ending(self) -> None:
+        """An interrupt of a process that ends already changes nothing."""
+        self.signals[signal.SIGTERM](signal.SIGTERM, None)
+        self.signals[signal.SIGINT](signal.SIGINT, None)
+        self.reactor.advance(0)
+        self.assertEqual((self.reactor.interrupts, self.reactor.stops), (0, 1))

@@ -78,6 +78,15 @@ class ServingTests(_ProcessCase):
         self.assertEqual(await process.end(signal.SIGTERM), 0)
         self.assertNotIn("Traceback", process.output.decode())
 
+    async def test_impatience(self) -> None:
+        """Signals that come again while it ends are not worth a line."""
+        for number, status in ((signal.SIGTERM, 0), (signal.SIGINT, -signal.SIGINT)):
+            process = await self.serve()
+            process.transport.signalProcess(number)
+            # One that arrives when the reactor has ended already ends the process.
+            self.assertIn(await process.end(number), (status, -number))
+            self.assertNotIn("Traceback", process.output.decode())
+
     async def test_http_paths(self) -> None:
         """What HTTP says of the bookie, its cluster and its ledgers is what a client sees."""
         process = await self.serve(*_HTTP)

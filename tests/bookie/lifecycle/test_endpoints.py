@@ -1,4 +1,4 @@
-"""Where a bookie listens: endpoint strings that cannot be used are refused in the words of their user."""
+"""Where a bookie listens: at endpoint strings, or refusing them in the words of their user."""
 
 from typing import Any
 
@@ -6,12 +6,16 @@ from twisted.internet.defer import Deferred, fail
 from twisted.internet.interfaces import IListeningPort, IProtocolFactory, IStreamServerEndpoint
 from twisted.internet.protocol import ServerFactory
 from twisted.internet.testing import MemoryReactorClock
+from twisted.logger import capturedLogs, formatEvent
 from twisted.trial.unittest import SynchronousTestCase
 from zope.interface import implementer
 
 from bookkeeper_twisted.bookie.lifecycle.endpoints import bookie_endpoint, http_endpoint, listen
 from bookkeeper_twisted.config.bookie import BookieConfig
 from bookkeeper_twisted.errors import ConfigError
+from bookkeeper_twisted.model import Endpoint
+
+from .test_service import StepTestCase
 
 _BAD = {
     "3181": "Unknown endpoint type: '3181'",
@@ -60,3 +64,68 @@ class EndpointTests(SynchronousTestCase):
         listening = Deferred.fromCoroutine(listen(_Impossible(), ServerFactory(), "listenEndpoint"))
         error = self.failureResultOf(listening, ConfigError).value
         self.assertEqual(str(error), "listenEndpoint: bind(): port must be 0-65535.")
+
+
+class ServiceTests(StepTestCase):
+    """A bookie at an endpoint."""
+
+    def test_endpoint(self) -> None:
+        """An endpoint string takes the place of interface and port; identity and registration keep Apache's keys."""
+        service, _ = self.start(listen_endpoint="tcp:3181:interface=127.0.0.1")
+        [(port, _, _, interface)] = self.world.reactor.tcpServers
+        self.assertEqual((port, interface, service.bookie_id), (3181, "127.0.0.1", "me:3181"))
+        self.assertEqual(self.endpoints(), [Endpoint("bookie", "me", 3181, "bookie-rpc")])
+
+    def test_endpoint_on_another_port(self) -> None:
+        """A port that something else forwards to is not the one that clients are given; the log says so."""
+        with capturedLogs() as events:
+            service, _ = self.start(listen_endpoint="tcp:4000")
+        self.assertEqual((service.port, service.bookie_id), (3181, "me:3181"))
+        self.assertEqual(self.world.reactor.tcpServers[0][0], 4000)
+        self.assertEqual(self.endpoints(), [Endpoint("bookie", "me", 3181, "bookie-rpc")])
+        text = "\n".join(map(formatEvent, events))
+        self.assertIn("listens on port 4000 (listenEndpoint), clients are given port 3181 (bookiePort)", text)
+        self.assertIn("serves on tcp:4000:", text)
+
+    def test_endpoint_with_any_port(self) -> None:
+        """With port 0 clients are given the port of the endpoint, as part of the identity, too."""
+        service, _ = self.start(listen_endpoint="tcp:4000", bookie_port=0)
+        self.assertEqual((service.port, service.bookie_id), (4000, "me:4000"))
+
+    def test_socket(self) -> None:
+        """A bookie behind a socket in the file system is registered with the port that clients connect to."""
+        service, executor = self.start(listen_endpoint="unix:bookie.sock:lockfile=0")
+        self.assertEqual((self.world.reactor.unixServers[0][0], service.port), ("bookie.sock", 3181))
+        self.assertEqual(self.world.reactor.tcpServers, [])
+        self.stop(service, executor)
+
+    def test_socket_without_port(self) -> None:
+        """There is no port to be given to clients: refused, whether or not the identity has a port in it."""
+        for more in ({}, {"bookie_id": "b"}):
+            service, executor = self.world.service(listen_endpoint="unix:b.sock:lockfile=0", bookie_port=0, **more)
+            starting = service.start()
+            self.settle(executor)
+            error = self.failureResultOf(starting, ConfigError).value
+            self.assertIn("set bookiePort to the port that clients connect to", str(error))
+            self.assertEqual(self.world.store.cookies, {})
+
+    def endpoints(self) -> list[Endpoint]:
+        """The endpoints of the registered bookie, as clients find them."""
+        driver = self.world.store.driver(self.world.reactor)
+        self.successResultOf(Deferred.fromCoroutine(driver.open()))
+        registration: Any = driver.registration
+        [bookie_id] = self.successResultOf(Deferred.fromCoroutine(registration.writable_bookies()))
+        info = self.successResultOf(Deferred.fromCoroutine(registration.service_info(bookie_id)))
+        self.successResultOf(Deferred.fromCoroutine(driver.close()))
+        return list(info.endpoints)
+
+    def test_http_endpoint(self) -> None:
+        """An endpoint string takes the place of host and port."""
+        self.start(http_server_enabled=True, http_server_endpoint="tcp:8001:interface=127.0.0.1")
+        port, _, _, interface = self.world.reactor.tcpServers[1]
+        self.assertEqual((port, interface), (8001, "127.0.0.1"))
+
+    def test_http_socket(self) -> None:
+        """A socket in the file system has no port."""
+        service, _ = self.start(http_server_enabled=True, http_server_endpoint="unix:http.sock:lockfile=0")
+        self.assertEqual((self.world.reactor.unixServers[0][0], service.http_port), ("http.sock", 0))

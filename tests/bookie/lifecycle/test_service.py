@@ -24,7 +24,7 @@ from bookkeeper_twisted.errors import (
 )
 from bookkeeper_twisted.http.site import make_site
 from bookkeeper_twisted.metadata.embedded.memory import MemoryStore
-from bookkeeper_twisted.model import BookieServiceInfo, Endpoint
+from bookkeeper_twisted.model import BookieServiceInfo
 from bookkeeper_twisted.testing.disk.sim_disk import SimDisk
 from bookkeeper_twisted.testing.disk.sim_index import SimIndex
 from bookkeeper_twisted.testing.executor import StepExecutor
@@ -249,72 +249,6 @@ class StartTests(StepTestCase):
         self.start(http_server_enabled=True, http_server_port=8000, http_server_host="127.0.0.1")
         port, _, _, interface = self.world.reactor.tcpServers[1]
         self.assertEqual((port, interface), (8000, "127.0.0.1"))
-
-    def test_endpoint(self) -> None:
-        """An endpoint string takes the place of interface and port; identity and registration keep Apache's keys."""
-        service, _ = self.start(listen_endpoint="tcp:3181:interface=127.0.0.1")
-        [(port, _, _, interface)] = self.world.reactor.tcpServers
-        self.assertEqual((port, interface, service.bookie_id), (3181, "127.0.0.1", "me:3181"))
-        self.assertEqual(self.endpoints(), [Endpoint("bookie", "me", 3181, "bookie-rpc")])
-
-    def test_endpoint_on_another_port(self) -> None:
-        """A port that something else forwards to is not the one that clients are given; the log says so."""
-        with capturedLogs() as events:
-            service, _ = self.start(listen_endpoint="tcp:4000")
-        self.assertEqual((service.port, service.bookie_id), (3181, "me:3181"))
-        self.assertEqual(self.world.reactor.tcpServers[0][0], 4000)
-        self.assertEqual(self.endpoints(), [Endpoint("bookie", "me", 3181, "bookie-rpc")])
-        text = "\n".join(map(formatEvent, events))
-        self.assertIn("listens on port 4000 (listenEndpoint), clients are given port 3181 (bookiePort)", text)
-        self.assertIn("serves on tcp:4000:", text)
-
-    def test_endpoint_with_any_port(self) -> None:
-        """With port 0 clients are given the port of the endpoint, as part of the identity, too."""
-        service, _ = self.start(listen_endpoint="tcp:4000", bookie_port=0)
-        self.assertEqual((service.port, service.bookie_id), (4000, "me:4000"))
-
-    def test_socket(self) -> None:
-        """A bookie behind a socket in the file system is registered with the port that clients connect to."""
-        service, executor = self.start(listen_endpoint="unix:bookie.sock:lockfile=0")
-        self.assertEqual((self.world.reactor.unixServers[0][0], service.port), ("bookie.sock", 3181))
-        self.assertEqual(self.world.reactor.tcpServers, [])
-        self.stop(service, executor)
-
-    def test_socket_without_port(self) -> None:
-        """There is no port to be given to clients: refused, whether or not the identity has a port in it."""
-        for more in ({}, {"bookie_id": "b"}):
-            service, executor = self.world.service(listen_endpoint="unix:b.sock:lockfile=0", bookie_port=0, **more)
-            starting = service.start()
-            self.settle(executor)
-            error = self.failureResultOf(starting, ConfigError).value
-            self.assertIn("set bookiePort to the port that clients connect to", str(error))
-            self.assertEqual(self.world.store.cookies, {})
-
-    def endpoints(self) -> list[Endpoint]:
-        """The endpoints of the registered bookie, as clients find them."""
-        driver = self.world.store.driver(self.world.reactor)
-        self.successResultOf(Deferred.fromCoroutine(driver.open()))
-        registration: Any = driver.registration
-        [bookie_id] = self.successResultOf(Deferred.fromCoroutine(registration.writable_bookies()))
-        info = self.successResultOf(Deferred.fromCoroutine(registration.service_info(bookie_id)))
-        self.successResultOf(Deferred.fromCoroutine(driver.close()))
-        return list(info.endpoints)
-
-    def test_http_endpoint(self) -> None:
-        """An endpoint string takes the place of host and port."""
-        self.start(http_server_enabled=True, http_server_endpoint="tcp:8001:interface=127.0.0.1")
-        port, _, _, interface = self.world.reactor.tcpServers[1]
-        self.assertEqual((port, interface), (8001, "127.0.0.1"))
-
-    def test_http_socket(self) -> None:
-        """A socket in the file system has no port."""
-        service, _ = self.start(http_server_enabled=True, http_server_endpoint="unix:http.sock:lockfile=0")
-        self.assertEqual((self.world.reactor.unixServers[0][0], service.http_port), ("http.sock", 0))
-
-    def test_no_endpoint(self) -> None:
-        """A string that is no endpoint is refused before anything is opened."""
-        error = self.assertRaises(ConfigError, self.world.service, http_server_endpoint="carrier:pigeon")
-        self.assertIn("httpServerEndpoint = 'carrier:pigeon'", str(error))
 
     def test_forced_read_only(self) -> None:
         """``forceReadOnlyBookie`` registers as read-only."""
