@@ -30,7 +30,10 @@ def _find_sync_file_range() -> Callable[[int, int, int, int], int] | None:
 _sync_file_range = _find_sync_file_range()
 
 ROOM = 1024 * 1024
-"""Bytes that a direct write takes at once."""
+"""Bytes that a direct read or write takes at once."""
+
+BLOCK = 4096
+"""Direct reads begin and end at multiples of this, which is one of every disk's sector."""
 
 _NOWAIT = getattr(os, "RWF_NOWAIT", 0)
 _MANY_PARTS = 64
@@ -38,7 +41,7 @@ _DURABLE = getattr(os, "RWF_DSYNC", 0)
 
 
 def _made_direct(fd: int) -> bool:
-    """Makes writes of a file go past the page cache, if the system knows how."""
+    """Makes reads and writes of a file go past the page cache, if the system knows how."""
     flag = getattr(os, "O_DIRECT", 0)
     try:
         fcntl.fcntl(fd, fcntl.F_SETFL, fcntl.fcntl(fd, fcntl.F_GETFL) | flag)
@@ -124,10 +127,6 @@ class RealFile:
         if hasattr(os, "posix_fadvise"):
             os.posix_fadvise(self._fd, offset, size, os.POSIX_FADV_WILLNEED)
 
-    def will_not_read_on(self) -> None:
-        if hasattr(os, "posix_fadvise"):
-            os.posix_fadvise(self._fd, 0, 0, os.POSIX_FADV_RANDOM)
-
     def close(self) -> None:
         fd, self._fd = self._fd, -1
         if fd >= 0:
@@ -135,7 +134,7 @@ class RealFile:
 
 
 class _Rooms:
-    """Aligned memory for direct writes: a few rooms, each lent to one thread at a time."""
+    """Aligned memory for direct reads and writes: a few rooms, each lent to one thread at a time."""
 
     def __init__(self) -> None:
         self._free: deque[mmap.mmap] = deque()
@@ -151,10 +150,11 @@ class _Rooms:
 
 
 class DirectFile(RealFile):
-    """A file written past the page cache (``O_DIRECT``), through aligned memory.
+    """A file read and written past the page cache (``O_DIRECT``), through aligned memory.
 
     Writing costs a fraction of the processor time, never waits for the write-back of others and leaves
-    the pages of readers alone.  A disk that does not take such writes gets ordinary ones.
+    the pages of readers alone.  Reading takes from the disk what is asked for: no read-ahead is set off, neither
+    by it nor by the marks that others have left in the page cache.  A disk that can do neither gets ordinary calls.
     """
 
     __slots__ = ("_rooms", "_direct")
@@ -163,6 +163,34 @@ class DirectFile(RealFile):
         super().__init__(path, fd)
         self._rooms = rooms
         self._direct = True
+
+    def pread(self, size: int, offset: int) -> bytes:
+        parts, end = [], offset + size
+        room = self._rooms.take()
+        try:
+            with memoryview(room) as view:
+                while self._direct and offset < end:
+                    part = self._read_blocks(view, offset, end)
+                    if not part:
+                        break
+                    parts.append(part)
+                    offset += len(part)
+        finally:
+            self._rooms.give(room)
+        if not self._direct:
+            parts.append(super().pread(end - offset, offset))
+        return parts[0] if len(parts) == 1 else b"".join(parts)
+
+    def _read_blocks(self, view: memoryview, offset: int, end: int) -> bytes:
+        """Some of the bytes ``offset .. end`` by one call; none at the end of the file, or if it cannot be done."""
+        start = offset // BLOCK * BLOCK
+        with view[: min(-(-(end - start) // BLOCK) * BLOCK, ROOM)] as blocks:
+            try:
+                found = os.preadv(self._fd, (blocks,), start)
+            except OSError as error:
+                self._must_be_refusal(error)
+                return b""
+        return bytes(view[offset - start : max(offset - start, min(found, end - start))])
 
     def pwrite(self, data: bytes, offset: int) -> None:
         self.pwritev((data,), offset)
@@ -187,11 +215,12 @@ class DirectFile(RealFile):
             try:
                 written += os.pwritev(self._fd, (piece[written:],), offset + written, flags if self._direct else 0)
             except OSError as error:
-                if not self._direct or error.errno not in (errno.EINVAL, errno.EOPNOTSUPP):
-                    raise
-                self._write_through_cache()
+                self._must_be_refusal(error)
 
-    def _write_through_cache(self) -> None:
+    def _must_be_refusal(self, error: OSError) -> None:
+        """Raises an error again, unless the disk takes no direct calls: the next ones are ordinary."""
+        if not self._direct or error.errno not in (errno.EINVAL, errno.EOPNOTSUPP):
+            raise error
         self._direct = False
         fcntl.fcntl(self._fd, fcntl.F_SETFL, fcntl.fcntl(self._fd, fcntl.F_GETFL) & ~os.O_DIRECT)
 

@@ -74,9 +74,6 @@ class IFile(Interface):
     def will_read(offset: int, size: int) -> None:
         """Asks the kernel to bring a range into memory; a hint, returns at once, promises nothing."""
 
-    def will_not_read_on() -> None:
-        """Asks the kernel to read no more than what is asked for; a hint, promises nothing."""
-
     def close() -> None:
         """Closes without syncing; may raise.  Closing twice is harmless."""
 
@@ -90,8 +87,8 @@ class IFileSystem(Interface):
     def open(path: str, create: bool = False, direct: bool = False) -> IFile:
         """Opens for reading and writing.  With ``create`` the file must not exist, without it must.
 
-        :param direct: writes go to the disk past the page cache, where the system can do that; their offsets
-            and sizes are multiples of 512.  Such a file is not read; another opening of it is.
+        :param direct: reads and writes go past the page cache, where the system can do that.  A read then costs
+            the disk the blocks it touches and nothing else; offsets and sizes of writes are multiples of 512.
         """
 
     def exists(path: str) -> bool: ...

@@ -41,6 +41,15 @@ PLANTS = (
         _COPYING,
     ),
     Plant(
+        "a step of a copy ends within a page", "storage/maintenance/row_reader.py",
+        "whole_pages if whole_pages > 0 else room", "room", _COPYING,
+    ),
+    Plant(
+        "copies take more space than the disk has", "storage/maintenance/plan.py",
+        "min(MOST_TARGETS * size_limit, free // 2)", "MOST_TARGETS * size_limit",
+        ["tests.storage.maintenance.test_plan"],
+    ),
+    Plant(
         "a scrub takes a deleted ledger for damage", "storage/maintenance/scrub.py",
         "if self._directory.index.find(row.ledger_id, row.first) == row and len", "if len",
         ["tests.bookie.maintenance.test_scrubber"],

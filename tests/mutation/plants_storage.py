@@ -83,6 +83,14 @@ PLANTS = (
         "not self._direct or error.errno not in (errno.EINVAL, errno.EOPNOTSUPP)", "not self._direct", _FILES,
     ),
     Plant(
+        "a direct read gives what lies before its place", "storage/filesystem.py",
+        "return bytes(view[offset - start : max(", "return bytes(view[0 : max(", _FILES,
+    ),
+    Plant(
+        "a direct read gives more than was asked for", "storage/filesystem.py",
+        "min(found, end - start))])", "found)])", _FILES,
+    ),
+    Plant(
         "a short write is not completed", "storage/filesystem.py",
         "        while written < len(data):\n", "        while False:\n", _FILES,
     ),

@@ -21,7 +21,7 @@ class SystemCalls:
         self.made: list[tuple[object, ...]] = []
         self.before: dict[str, Script] = {}
         self._names: dict[int, str] = {}
-        for name in ("open", "close", "fsync", "fdatasync", "pwrite", "pwritev", "pread"):
+        for name in ("open", "close", "fsync", "fdatasync", "pwrite", "pwritev", "pread", "preadv"):
             case.patch(os, name, self._recorded(name, getattr(os, name)))
 
     def named(self, *names: str) -> list[tuple[object, ...]]:

@@ -75,13 +75,14 @@ class SyncTests(SynchronousTestCase):
             self.assertRaises(OSError, file.pwritev, [b"x" * ROOM, b"x"], 0, durable=True)
 
     def _direct(self) -> DirectFile:
-        """A file that is written like a direct one, on any file system."""
+        """A file that is read and written like a direct one, on any file system."""
         return DirectFile(self.path, os.open(self.path, os.O_RDWR), _Rooms())
 
-    def _new_direct(self) -> DirectFile:
-        if os.path.exists(self.path):
+    def _new_direct(self, create: bool = True) -> DirectFile:
+        if create and os.path.exists(self.path):
             os.unlink(self.path)
-        self.fs.open(self.path, create=True).close()
+        if create:
+            self.fs.open(self.path, create=True).close()
         file = self._direct()
         self.addCleanup(file.close)
         self.calls.made.clear()
@@ -145,6 +146,37 @@ class SyncTests(SynchronousTestCase):
         self.patch(fcntl, "fcntl", control)
         file.pwritev([b"a" * 512], 0)
         self.assertEqual([flags & (os.O_DIRECT | os.O_RDWR) for flags in kept], [os.O_RDWR])
+
+    def _written(self, size: int) -> None:
+        with open(self.path, "wb") as file:
+            file.write(bytes(range(256)) * (size // 256))
+
+    def test_direct_read(self) -> None:
+        """A direct read takes the blocks that it touches, by calls of a room each, and no others."""
+        self._written(3 * ROOM)
+        file = self._new_direct(create=False)
+        self.assertEqual(file.pread(10, 8190), bytes(range(254, 256)) + bytes(range(8)))
+        self.assertEqual(self.calls.made, [("preadv", self.path, 8192, 4096)])
+        self.calls.made.clear()
+        self.assertEqual(len(file.pread(ROOM, 1)), ROOM)
+        self.assertEqual(self.calls.made, [("preadv", self.path, ROOM, 0), ("preadv", self.path, 4096, ROOM)])
+
+    def test_refused_direct_read(self) -> None:
+        """Where the disk refuses direct reads they go through the cache from then on; other failures are raised."""
+        self._written(2 * ROOM)
+        for code in (errno.EINVAL, errno.EIO):
+            file = self._new_direct(create=False)
+
+            def refuse(fd: int, parts: object, offset: int, code: int = code) -> None:
+                if offset:
+                    raise OSError(code, "no")
+
+            self.calls.before["preadv"] = refuse
+            if code == errno.EIO:
+                self.assertRaises(OSError, file.pread, ROOM, 5)
+                continue
+            self.assertEqual(file.pread(ROOM, 5)[-5:], bytes(range(5)))
+            self.assertEqual([call[0] for call in self.calls.made], ["preadv", "pread"])
 
     def test_usage(self) -> None:
         """What a disk has, and what an ordinary user may still take of it."""

@@ -9,7 +9,7 @@ from twisted.logger import Logger
 from ...errors import LogDamageError
 from ...metrics import MaintenanceMetrics
 from ...storage.maintenance.copying import LogCopy
-from ...storage.maintenance.plan import LogUsage, candidates, groups
+from ...storage.maintenance.plan import LogUsage, candidates, group_bytes, next_group
 from ...storage.maintenance.row_reader import STEP_BYTES
 from ...throttle import Throttle
 from .lanes import MaintainedDirectory
@@ -64,10 +64,12 @@ class Compactor:
         try:
             chosen = await self._candidates(order)
             progress.left = sum(log.live for log in chosen)
-            for group in groups(chosen, self._directory.storage.log.size_limit):
+            while chosen:
                 if order.max_time is not None and self._clock.seconds() - progress.began >= order.max_time:
                     break
+                group = next_group(chosen, await self._group_bytes())
                 await self._compact_whole([log.log_id for log in group])
+                chosen = chosen[len(group) :]
         finally:
             self.progress = None
 
@@ -77,6 +79,11 @@ class Compactor:
         usage = await self._directory.on_lane(space.usage, sealed)
         whole = [log for log in usage if log.log_id not in self._directory.damaged]
         return candidates(whole, order.threshold, order.target_size)
+
+    async def _group_bytes(self) -> int:
+        directory = self._directory
+        _, free = await directory.on_lane(directory.fs.usage, directory.storage.path)
+        return group_bytes(directory.storage.log.size_limit, free)
 
     async def _compact_whole(self, sources: Sequence[int]) -> None:
         """Compacts a group of logs; without the damaged ones, if there are some among them."""

@@ -17,7 +17,7 @@ from ..index.rows import row_bytes
 from ..interfaces import IFileSystem, IndexRow
 from ..ledger_dirs import entry_log_name
 from .log_space import UNFINISHED_SUFFIX
-from .row_reader import STEP_BYTES, Piece, RowReader, Step
+from .row_reader import STEP_BYTES, Piece, RowReader, Step, next_piece
 
 MOST_ROWS = 50_000
 """Rows of one new log: they are in memory until the index has them."""
@@ -74,18 +74,18 @@ class LogCopy:
             row = self._next_row()
             if row is None:
                 break
-            size = row_bytes(row)
-            part = min(size - self._start, max_bytes - n_bytes)
-            ends = self._start + part == size
-            pieces.append(Piece(row, self._start, part, ends))
-            n_bytes += part
-            self._start = 0 if ends else self._start + part
-            if ends:
-                n_entries += row.last - row.first + 1
-                self._ahead.popleft()
-                self.after = row.ledger_id, row.first
-                self._room -= size
-                self._taken += 1
+            piece = next_piece(row, self._start, max_bytes - n_bytes)
+            pieces.append(piece)
+            n_bytes += piece.size
+            if not piece.ends_row:
+                self._start += piece.size
+                break
+            self._start = 0
+            n_entries += row.last - row.first + 1
+            self._ahead.popleft()
+            self.after = row.ledger_id, row.first
+            self._room -= row_bytes(row)
+            self._taken += 1
         return Step(pieces, n_bytes, n_entries) if pieces else None
 
     def _next_row(self) -> IndexRow | None:

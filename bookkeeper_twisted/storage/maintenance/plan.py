@@ -1,4 +1,4 @@
-"""Which entry logs are worth compacting, by Apache's thresholds."""
+"""Which entry logs are worth compacting, by Apache's thresholds, and which of them together."""
 
 from collections.abc import Iterable, Sequence
 
@@ -6,6 +6,9 @@ import attrs
 
 MOST_LOGS = 16
 """Logs that are compacted together: the more there are, the longer the runs they become."""
+
+MOST_TARGETS = 8
+"""New logs that a group may fill: its old logs go when the last of them is finished, so they take space for so long."""
 
 
 @attrs.frozen
@@ -38,17 +41,22 @@ def candidates(logs: Iterable[LogUsage], threshold: float, target_size: int = 0)
     return sorted(found, key=lambda log: (log.share(target_size), log.log_id))
 
 
-def groups(logs: Sequence[LogUsage], size_limit: int) -> list[list[LogUsage]]:
-    """Logs in their order, put together as long as what is live in them fits one new log.
+def group_bytes(size_limit: int, free: int) -> int:
+    """Live bytes that are compacted together.
 
-    A single small log alone in its group gains nothing from being copied if all of it is live; it still may be one.
+    :param size_limit: of a log.
+    :param free: bytes of the disk, half of which the copies may take while the old logs are still there.
     """
-    result: list[list[LogUsage]] = []
-    room = 0
-    for log in logs:
-        if not result or log.live > room or len(result[-1]) >= MOST_LOGS:
-            result.append([])
-            room = size_limit
-        result[-1].append(log)
+    return max(size_limit, min(MOST_TARGETS * size_limit, free // 2))
+
+
+def next_group(logs: Sequence[LogUsage], most_bytes: int) -> list[LogUsage]:
+    """The first logs, as long as what is live in them is not more than a number of bytes; one at least."""
+    group: list[LogUsage] = []
+    room = most_bytes
+    for log in logs[:MOST_LOGS]:
+        if group and log.live > room:
+            break
+        group.append(log)
         room -= log.live
-    return result
+    return group

@@ -1,4 +1,9 @@
-"""Reads the bytes of index rows piece by piece and verifies each row that is whole."""
+"""Reads the bytes of index rows piece by piece and verifies each row that is whole.
+
+Reads go past the page cache: what is verified is what the disk holds, the pages of clients' readers stay in memory,
+and a limiter that is charged the pages of each piece is charged what the disk reads.  Read-ahead would fetch several
+times that, of ledgers that are not wanted or dead.
+"""
 
 import struct
 from collections.abc import Sequence
@@ -8,7 +13,7 @@ import attrs
 from ...errors import LogDamageError
 from ...model import EntryRun
 from ..directory_storage import DirectoryStorage
-from ..index.rows import first_bad_block, record_offsets
+from ..index.rows import first_bad_block, record_offsets, row_bytes
 from ..interfaces import IFile, IFileSystem, IndexRow
 
 STEP_BYTES = 1024 * 1024
@@ -49,6 +54,15 @@ class Step:
             start = piece.row.offset + piece.start
             total += (start + piece.size + PAGE - 1) // PAGE * PAGE - start // PAGE * PAGE
         return total
+
+
+def next_piece(row: IndexRow, start: int, room: int) -> Piece:
+    """The next bytes of a row, up to ``room``; where more follow, they begin with a page, which is read once."""
+    left, begin = row_bytes(row) - start, row.offset + start
+    if left <= room:
+        return Piece(row, start, left, True)
+    whole_pages = (begin + room) // PAGE * PAGE - begin
+    return Piece(row, start, whole_pages if whole_pages > 0 else room, False)
 
 
 class RowReader:
@@ -99,10 +113,9 @@ class RowReader:
         file = self._files.get(row.log_id)
         if file is None:
             try:
-                file = self._fs.open(self._directory.reader.path(row.log_id))
+                file = self._fs.open(self._directory.reader.path(row.log_id), direct=True)
             except FileNotFoundError as e:
                 raise self._damage(row, "the file is missing") from e
-            file.will_not_read_on()  # what follows in the log is another ledger's, or dead
             self._files[row.log_id] = file
         return file
 

@@ -13,10 +13,9 @@ import attrs
 
 from ...errors import DamageError
 from ..directory_storage import DirectoryStorage
-from ..index.rows import row_bytes
 from ..interfaces import IFileSystem, IndexRow
 from ..replace import replace_file
-from .row_reader import STEP_BYTES, Piece, RowReader, Step
+from .row_reader import STEP_BYTES, Piece, RowReader, Step, next_piece
 
 FINDINGS = "damage.json"
 MOST_FINDINGS = 10_000
@@ -63,15 +62,15 @@ class Scrub:
         pieces: list[Piece] = []
         n_bytes = n_entries = 0
         while n_bytes < max_bytes and (row := self._next_row()) is not None:
-            size = row_bytes(row)
-            part = min(size - self._start, max_bytes - n_bytes)
-            ends = self._start + part == size
-            pieces.append(Piece(row, self._start, part, ends))
-            n_bytes += part
-            self._start = 0 if ends else self._start + part
-            if ends:
-                n_entries += row.last - row.first + 1
-                self._ahead.popleft()
+            piece = next_piece(row, self._start, max_bytes - n_bytes)
+            pieces.append(piece)
+            n_bytes += piece.size
+            if not piece.ends_row:
+                self._start += piece.size
+                break
+            self._start = 0
+            n_entries += row.last - row.first + 1
+            self._ahead.popleft()
         return Step(pieces, n_bytes, n_entries) if pieces else None
 
     def _next_row(self) -> IndexRow | None:

@@ -194,7 +194,6 @@ class _FileSystemContract(SynchronousTestCase):
         file.start_writeback(0, 10000)
         file.sync()
         file.will_read(4096, 1 << 20)
-        file.will_not_read_on()
         self.assertEqual(file.pread(20000, 0), b"x" * 10000)
 
     def test_write_parts(self) -> None:
@@ -224,6 +223,21 @@ class _FileSystemContract(SynchronousTestCase):
                 file.sync()
         file.pwrite(b"w" * 4096, 8192)
         self.assertEqual(other.pread(4096, 8192), b"w" * 4096)
+
+    def test_direct_reads(self) -> None:
+        """A direct file is read at any place, and sees what another opening has written, synced or not."""
+        data = b"".join(number.to_bytes(4, "big") for number in range(3 << 18)) + b"tail"
+        other = self.create(data)
+        file = self.fs.open(self.path, direct=True)
+        self.addCleanup(file.close)
+        size = len(data)
+        for offset in (0, 1, 511, 4095, 4096, 5000, size - 4100, size - 1, size, size + 10_000):
+            for count in (0, 1, 4096, 9000, 1 << 20, (2 << 20) + 1):
+                self.assertEqual(file.pread(count, offset), data[offset : offset + count], (offset, count))
+        other.pwrite(b"new", 8190)
+        self.assertEqual(file.pread(3, 8190), b"new")
+        file.close()
+        self.assertRaises(OSError, file.pread, 1, 0)
 
     def test_lock(self) -> None:
         """A lock is held by one until it is released, also against the same process (S6)."""

@@ -322,7 +322,7 @@ class SimFile:
         self._closed = False
 
     def pread(self, size: int, offset: int) -> bytes:
-        self._check(read=True)
+        self._check()
         self._disk._read("pread", self.path, offset, size)
         return self._inode.read(size, offset)
 
@@ -375,19 +375,14 @@ class SimFile:
     def will_read(self, offset: int, size: int) -> None:
         self._check()
 
-    def will_not_read_on(self) -> None:
-        self._check()
-
     def close(self) -> None:
         if not self._closed:
             self._closed = True
             self._disk._read("close", self.path)
 
-    def _check(self, read: bool = False) -> None:
+    def _check(self) -> None:
         if self._closed or self._generation != self._disk._generation:
             raise _error(errno.EBADF, self.path)
-        if read and self._direct:
-            raise _error(errno.EINVAL, self.path)
 
 
 @implementer(ILock)

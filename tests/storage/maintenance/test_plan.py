@@ -2,7 +2,14 @@
 
 from twisted.trial.unittest import SynchronousTestCase
 
-from bookkeeper_twisted.storage.maintenance.plan import MOST_LOGS, LogUsage, candidates, groups
+from bookkeeper_twisted.storage.maintenance.plan import (
+    MOST_LOGS,
+    MOST_TARGETS,
+    LogUsage,
+    candidates,
+    group_bytes,
+    next_group,
+)
 
 
 class CandidateTests(SynchronousTestCase):
@@ -28,11 +35,19 @@ class GroupTests(SynchronousTestCase):
     """Logs that are compacted together."""
 
     def test_room(self) -> None:
-        """A group is what fits one new log; what does not fit alone is alone."""
-        logs = [LogUsage(i, 100, live) for i, live in enumerate((40, 50, 20, 200, 10))]
-        self.assertEqual([[log.log_id for log in group] for group in groups(logs, 100)], [[0, 1], [2], [3], [4]])
+        """A group has a limit of live bytes; what does not fit alone is alone."""
+        logs = [LogUsage(i, 100, live) for i, live in enumerate((40, 60, 1, 200, 10))]
+        found = [[log.log_id for log in next_group(logs[first:], 100)] for first in range(5)]
+        self.assertEqual(found, [[0, 1], [1, 2], [2], [3], [4]])
+        self.assertEqual(next_group([], 100), [])
 
     def test_number(self) -> None:
         """A group has a limit of logs."""
         logs = [LogUsage(i, 100, 1) for i in range(MOST_LOGS + 1)]
-        self.assertEqual([len(group) for group in groups(logs, 10**9)], [MOST_LOGS, 1])
+        self.assertEqual(next_group(logs, 10**9), logs[:MOST_LOGS])
+
+    def test_bytes(self) -> None:
+        """A group fills some new logs, fewer where the disk has no space for both the copies and the old logs."""
+        self.assertEqual(group_bytes(100, 10**9), 100 * MOST_TARGETS)
+        self.assertEqual(group_bytes(100, 500), 250)
+        self.assertEqual(group_bytes(100, 0), 100)
