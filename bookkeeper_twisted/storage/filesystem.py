@@ -7,6 +7,7 @@ import mmap
 import os
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 
 from zope.interface import implementer
 
@@ -148,6 +149,16 @@ class _Rooms:
     def give(self, room: mmap.mmap) -> None:
         self._free.append(room)
 
+    @contextmanager
+    def lent(self) -> Iterator[memoryview]:
+        """A room for the time of a block."""
+        room = self.take()
+        try:
+            with memoryview(room) as view:
+                yield view
+        finally:
+            self.give(room)
+
 
 class DirectFile(RealFile):
     """A file read and written past the page cache (``O_DIRECT``), through aligned memory.
@@ -166,17 +177,13 @@ class DirectFile(RealFile):
 
     def pread(self, size: int, offset: int) -> bytes:
         parts, end = [], offset + size
-        room = self._rooms.take()
-        try:
-            with memoryview(room) as view:
-                while self._direct and offset < end:
-                    part = self._read_blocks(view, offset, end)
-                    if not part:
-                        break
-                    parts.append(part)
-                    offset += len(part)
-        finally:
-            self._rooms.give(room)
+        with self._rooms.lent() as view:
+            while self._direct and offset < end:
+                part = self._read_blocks(view, offset, end)
+                if not part:
+                    break
+                parts.append(part)
+                offset += len(part)
         if not self._direct:
             parts.append(super().pread(end - offset, offset))
         return parts[0] if len(parts) == 1 else b"".join(parts)
@@ -197,15 +204,11 @@ class DirectFile(RealFile):
 
     def pwritev(self, parts: Sequence[bytes], offset: int, durable: bool = False) -> None:
         at_once = _DURABLE if durable and sum(map(len, parts)) <= ROOM else 0
-        room = self._rooms.take()
-        try:
-            with memoryview(room) as view:
-                for piece in _gathered(parts, view):
-                    with piece:
-                        self._write_piece(piece, offset, at_once)
-                        offset += len(piece)
-        finally:
-            self._rooms.give(room)
+        with self._rooms.lent() as view:
+            for piece in _gathered(parts, view):
+                with piece:
+                    self._write_piece(piece, offset, at_once)
+                    offset += len(piece)
         if durable and not (at_once and self._direct):
             self.sync()
 

@@ -124,8 +124,8 @@ PLANTS = (
     ),
     Plant(
         "a room is lost by a failed write", "storage/filesystem.py",
-        "        finally:\n            self._rooms.give(room)\n", "        except MemoryError:\n            raise\n"
-        "        self._rooms.give(room)\n", _FILES,
+        "        finally:\n            self.give(room)\n", "        except MemoryError:\n            raise\n"
+        "        self.give(room)\n", _FILES,
     ),
     Plant(
         "resident reads give what memory holds of them", "storage/filesystem.py",
