@@ -120,7 +120,7 @@ PLANTS = (
     ),
     Plant(
         "pieces of a long write go to one place", "storage/filesystem.py",
-        "                        offset += len(piece)\n", "", _FILES,
+        "                    offset += len(piece)\n", "", _FILES,
     ),
     Plant(
         "a room is lost by a failed write", "storage/filesystem.py",
