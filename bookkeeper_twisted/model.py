@@ -11,7 +11,7 @@ import re
 import struct
 from bisect import bisect_right
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from enum import IntEnum, IntFlag
+from enum import IntEnum, IntFlag, StrEnum
 from functools import lru_cache
 from itertools import accumulate, chain, compress, pairwise
 
@@ -144,6 +144,14 @@ class LedgerMetadata:
         """The bookies that keep the entry: the segment with the greatest start not above it."""
         starts = [s.first_entry_id for s in self.segments]
         return self.segments[max(bisect_right(starts, entry_id) - 1, 0)].bookies
+
+
+class AuditorCheck(StrEnum):
+    """The auditor's periodic checks, by the name their last run is stored under."""
+
+    ALL_LEDGERS = "checkallledgersctime"
+    PLACEMENT = "placementpolicycheckctime"
+    REPLICAS = "replicascheckctime"
 
 
 @attrs.frozen

@@ -52,8 +52,11 @@ class BookieConfig(MetadataConfig):
         java="none",
     )  # fmt: skip
     frame_timeout_sec: float = setting(
-        "frameTimeoutSec", 60.0, decimal(0.001),
-        "how long a connection may take for its first frame, and for the rest of one that has begun", unit="s",
+        "frameTimeoutSec",
+        60.0,
+        decimal(0.001),
+        "how long a connection may take for its first frame, and for the rest of one that has begun",
+        unit="s",
         java="none",
     )
 
@@ -174,11 +177,15 @@ class BookieConfig(MetadataConfig):
         "maxReadsInProgressLimit", 0, integer(0), "reads under way in the whole bookie; 0: no such limit"
     )
     max_pending_read_requests_per_thread: int = setting(
-        "maxPendingReadRequestsPerThread", 10000, integer(0),
+        "maxPendingReadRequestsPerThread",
+        10000,
+        integer(0),
         "reads waiting for the disk; more get ETOOMANYREQUESTS; 0: no limit but that of bytes",
     )
     max_pending_add_requests_per_thread: int = setting(
-        "maxPendingAddRequestsPerThread", 10000, integer(0),
+        "maxPendingAddRequestsPerThread",
+        10000,
+        integer(0),
         "adds of one connection before it is no longer read; 0: no limit but that of bytes",
     )
     num_read_worker_threads: int = setting(
@@ -220,9 +227,7 @@ class BookieConfig(MetadataConfig):
     force_read_only_bookie: bool = setting("forceReadOnlyBookie", False, BOOLEAN, "start read-only")
 
     # -- garbage collection, compaction --
-    gc_wait_time: int = setting(
-        "gcWaitTime", 600_000, integer(1), "time between two garbage collections", unit="ms"
-    )
+    gc_wait_time: int = setting("gcWaitTime", 600_000, integer(1), "time between two garbage collections", unit="ms")
     gc_metadata_op_rate_limit: int = setting(
         "gcMetadataOpRateLimit", 1000, integer(-1), "metadata reads a second of garbage collections; 0: no limit"
     )

@@ -1,7 +1,7 @@
 """The metadata seam.  Methods that touch the store are coroutines; all run on the reactor thread."""
 
-from collections.abc import AsyncIterator, Callable, Collection
-from typing import Generic, TypeVar
+from collections.abc import AsyncIterator, Callable, Collection, MutableSequence
+from typing import Any, Generic, TypeVar
 
 import attrs
 from twisted.internet.defer import Deferred
@@ -9,9 +9,12 @@ from twisted.python.failure import Failure
 from zope.interface import Attribute, Interface
 
 from ..errors import masked
-from ..model import BookieServiceInfo, LedgerMetadata, UnderreplicatedLedger
+from ..model import AuditorCheck, BookieServiceInfo, LedgerMetadata, UnderreplicatedLedger
 
 T = TypeVar("T")
+
+Shuffle = Callable[[MutableSequence[Any]], None]
+"""Changes the order of a list in place."""
 
 ANY_VERSION = -1
 """For a removal: whatever the stored version is."""
@@ -174,8 +177,19 @@ class IUnderreplication(Interface):
         :raises bookkeeper_twisted.errors.MetadataVersionError: it was marked again since the mark was read.
         """
 
-    def marked_ledgers() -> AsyncIterator[int]:
-        """Ids of all marked ledgers in ascending order, complete or an error."""
+    def marked_ledgers(shuffle: Shuffle | None = None) -> AsyncIterator[int]:
+        """Ids of all marked ledgers, complete or an error.
+
+        :param shuffle: brings each list of ids, or of groups of ids, that is read into another order, so that workers
+            begin at different ledgers; None for ascending order.
+        """
+
+    def watch_marks(listener: Callable[[], None]) -> Callable[[], None]:
+        """Call the listener soon, and after marks were made or removed or locks were released; possibly once for many
+        changes, possibly without one.
+
+        :returns: a function that ends the watch.
+        """
 
     async def lock(ledger_id: int, holder: str) -> None:
         """Take the replication lock of a ledger, marked or not.
@@ -187,6 +201,69 @@ class IUnderreplication(Interface):
     async def unlock(ledger_id: int) -> None:
         """Release a lock of this driver; harmless if there is none."""
 
+    async def locked_ledgers() -> dict[int, str]:
+        """Return the holder of every lock, by the id of its ledger in ascending order."""
+
+    async def is_enabled() -> bool:
+        """Whether auditors and workers of the cluster are to do their work."""
+
+    async def set_enabled(enabled: bool) -> bool:
+        """Switch auditors and workers of the whole cluster on or off.
+
+        :returns: False if they were so already.
+        """
+
+    def watch_enabled(listener: Callable[[bool], None]) -> Callable[[], None]:
+        """Call the listener with the state of that switch soon and after each change.
+
+        :returns: a function that ends the watch.
+        """
+
+
+class IAuditing(Interface):
+    """The office of the auditor, and what auditors of all times share: the delay after the loss of a bookie, and when
+    each periodic check last ended."""
+
+    def stand(candidate: str, listener: Callable[[bool], None]) -> None:
+        """Stand for the office until :meth:`withdraw`.
+
+        The listener is called with True when the candidate is elected, and with False as soon as the office is lost:
+        the vote is gone, the session has ended or may have, or the driver is closed.  The candidate stands again by
+        itself.  A store that fails is tried again.
+
+        :param candidate: bookie id under which the auditor is known.
+        :raises bookkeeper_twisted.errors.MetadataError: the driver is not open, or has a candidate already.
+        """
+
+    async def withdraw() -> None:
+        """Take the candidate back, from the office as well, without a call of the listener; harmless if there is none.
+
+        The listener is not called any more from the moment of this call.
+        """
+
+    async def auditor() -> str | None:
+        """Return the bookie id of the candidate in office, None if there is none."""
+
+    async def lost_bookie_delay() -> int | None:
+        """Return the seconds between the loss of a bookie and the audit, None if they were never set."""
+
+    async def set_lost_bookie_delay(seconds: int) -> None:
+        """Set that delay.  Auditors take 0, or the value that it has already, as an order to audit at once."""
+
+    def watch_lost_bookie_delay(listener: Callable[[int | None], None]) -> Callable[[], None]:
+        """Call the listener with the delay soon and after each time it was set, also to the value that it had.
+
+        Writes in quick succession may be one call, with the last value.
+
+        :returns: a function that ends the watch.
+        """
+
+    async def check_time(check: AuditorCheck) -> int | None:
+        """Return when a check last ended, in ms since the epoch; None if that is not stored."""
+
+    async def set_check_time(check: AuditorCheck, ms: int | None) -> None:
+        """Store when a check last ended, or remove it."""
+
 
 class IMetadataDriver(Interface):
     """A connection to one metadata store."""
@@ -195,6 +272,7 @@ class IMetadataDriver(Interface):
     registration: object = Attribute("Its IRegistration.")
     ledgers: object = Attribute("Its ILedgerManager.")
     underreplication: object = Attribute("Its IUnderreplication.")
+    auditing: object = Attribute("Its IAuditing.")
 
     async def open() -> None:
         """Connects.  An embedded store (``memory:``, ``sqlite:``) is initialized by the first to open it.
@@ -349,3 +427,33 @@ class IMetadataStore(Interface):
         """
 
     def unlock_ledger(ledger_id: int) -> None: ...
+
+    def locks() -> dict[int, str]:
+        """Holders of the locks of live sessions, by ledger."""
+
+    def replication_state() -> object:
+        """Equal to an earlier value if no mark and no lock has changed in between."""
+
+    def vote(candidate: str) -> int:
+        """Cast the vote of this session; if it has one, that one stays.
+
+        :returns: its number, higher than that of every earlier vote.
+        """
+
+    def withdraw_vote() -> None:
+        """Remove the vote of this session; harmless if there is none."""
+
+    def votes() -> list[tuple[int, str]]:
+        """Number and candidate of each vote of a live session, ascending."""
+
+    def read_setting(name: str) -> Versioned[bytes] | None:
+        """Return a value of autorecovery that outlives sessions, None if it is not set."""
+
+    def write_setting(name: str, value: bytes | None) -> bool:
+        """Set, in a new version, or remove such a value.
+
+        :returns: whether it was set before.
+        """
+
+    def clear_settings() -> None:
+        """Remove all of them."""

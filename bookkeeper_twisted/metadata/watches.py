@@ -1,13 +1,14 @@
 """Calls listeners when an embedded store has changed, by reading again what is watched.
 
-A round reads the bookies, if there are listeners for them, and the watched ledgers if anything was written,
-and calls the listeners that were last called with another value.  Rounds never overlap.  One is run soon after
-:meth:`Watches.wake`, and for stores that cannot report changes, every ``interval`` seconds while there
-is a listener.  A round that fails is followed by another, also where the store reports changes: it
-has reported the one that was missed, and will not do so again.
+A round reads the watched values that depend on live sessions (bookies, locks, votes), and the others (ledgers,
+settings) if anything was written, and calls the listeners that were last called with another value.  Rounds never
+overlap.  One is run soon after :meth:`Watches.wake`, and for stores that cannot report changes, every ``interval``
+seconds while there is a listener.  A round that fails is followed by another, also where the store reports changes:
+it has reported the one that was missed, and will not do so again.
 """
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Hashable, Iterable
+from typing import Any
 
 import attrs
 from twisted.internet.defer import Deferred
@@ -32,12 +33,17 @@ RETRY_SECONDS = 1.0
 class _Watch:
     """One listener.
 
-    :ivar ledger_id: None for the bookies.
+    :ivar key: of the value; listeners with one key share its reading.
+    :ivar of_sessions: the value can change without a write, as it depends on which sessions live.
+    :ivar ends: nothing comes after the value None.
     :ivar told: the value of the last call.
     """
 
-    ledger_id: int | None
+    key: Hashable
+    read: Callable[[], Awaitable[object]]
     tell: Callable[..., None]
+    of_sessions: bool = False
+    ends: bool = False
     told: object = _UNTOLD
 
 
@@ -71,11 +77,29 @@ class Watches:
 
     def watch_bookies(self, listener: Callable[[frozenset[str], frozenset[str]], None]) -> Callable[[], None]:
         """Calls ``listener(writable, read_only)`` soon and after each change, until the result is called."""
-        return self._add(_Watch(None, lambda bookies: listener(*bookies)))
+        return self._add(_Watch("bookies", self._read_bookies, lambda bookies: listener(*bookies), of_sessions=True))
 
     def watch_ledger(self, ledger_id: int, listener: Callable[[StoredLedger], None]) -> Callable[[], None]:
         """Calls the listener with the value soon and after each change, None once it is deleted."""
-        return self._add(_Watch(ledger_id, listener))
+
+        async def read() -> StoredLedger:
+            return await self._read_ledger(ledger_id)
+
+        return self._add(_Watch(ledger_id, read, listener, ends=True))
+
+    def watch(
+        self,
+        key: str,
+        read: Callable[[], Awaitable[object]],
+        listener: Callable[[Any], None],
+        of_sessions: bool = False,
+    ) -> Callable[[], None]:
+        """Call the listener with what ``read`` returns soon and after each change.
+
+        :param key: one per value.
+        :param of_sessions: the value can change without a write, as it depends on which sessions live.
+        """
+        return self._add(_Watch(key, read, listener, of_sessions))
 
     def wake(self) -> None:
         """Schedule a round, since something may have changed; without listeners there is none."""
@@ -142,23 +166,24 @@ class Watches:
 
     async def _tell_all(self) -> None:
         watches = list(self._watches)
-        if any(watch.ledger_id is None for watch in watches):  # a bookie can die without a write
-            self._tell(None, await self._read_bookies())
+        await self._read_and_tell(watch for watch in watches if watch.of_sessions)
         revision = await self._read_revision()  # before the values: a write after it is seen by the next round
         changed, self._revision = revision != self._revision, None
-        asked = dict.fromkeys(watch.ledger_id for watch in watches if changed or watch.told is _UNTOLD)
-        for ledger_id in asked:
-            if ledger_id is not None:
-                self._tell(ledger_id, await self._read_ledger(ledger_id))
+        others = [watch for watch in watches if not watch.of_sessions]
+        await self._read_and_tell(watch for watch in others if changed or watch.told is _UNTOLD)
         self._revision = revision
 
-    def _tell(self, ledger_id: int | None, news: object) -> None:
-        for watch in [w for w in self._watches if w.ledger_id == ledger_id and w.told != news]:
+    async def _read_and_tell(self, watches: Iterable[_Watch]) -> None:
+        for key, watch in {watch.key: watch for watch in watches}.items():
+            self._tell(key, await watch.read())
+
+    def _tell(self, key: Hashable, news: object) -> None:
+        for watch in [w for w in self._watches if w.key == key and w.told != news]:
             if watch not in self._watches:
                 continue  # ended by a listener that was called before
             watch.told = news
-            if news is None:
-                self._watches.remove(watch)  # nothing comes after a deletion
+            if news is None and watch.ends:
+                self._watches.remove(watch)
             try:
                 watch.tell(news)
             except Exception:

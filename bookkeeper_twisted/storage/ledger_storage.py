@@ -55,6 +55,7 @@ class StorageSettings:
     rebuild_index: bool = False
     unfenced_because: str = ""
 
+
 WINDOW = 256 * 1024
 """Bytes that are read from memory at once for small reads in order: a system call each would cost more."""
 

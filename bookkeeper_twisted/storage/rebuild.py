@@ -113,9 +113,7 @@ def _known_states(
     return known + [row for row in states_of(fs, foreign) if row.ledger_id not in ids]
 
 
-def _take_log(
-    rebuilt: Rebuilt, scan: LogScan, log_id: int, known: set[int], deleted: set[int], fenced: bool
-) -> None:
+def _take_log(rebuilt: Rebuilt, scan: LogScan, log_id: int, known: set[int], deleted: set[int], fenced: bool) -> None:
     sizes: dict[int, int] = {}
     batch = IndexBatch()
     for row in rows_of(counted(scan, sizes), log_id):

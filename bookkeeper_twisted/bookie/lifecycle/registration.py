@@ -27,9 +27,7 @@ class BookieRegistration:
 
     _log = Logger()
 
-    def __init__(
-        self, mode: WriteMode, registration: IRegistration, bookie_id: str, clock: IReactorTime
-    ) -> None:
+    def __init__(self, mode: WriteMode, registration: IRegistration, bookie_id: str, clock: IReactorTime) -> None:
         self.registered = False
         self.on_change: Callable[[], None] | None = None
         self.mode = mode

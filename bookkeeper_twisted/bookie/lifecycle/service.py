@@ -276,9 +276,7 @@ class BookieService(Service):
             self._fail, self._flush_seen, self._options, self.instruments, self._labels,
         )  # fmt: skip
         registration: IRegistration = self._metadata.registration  # type: ignore[assignment]
-        self._registration = BookieRegistration(
-            self.engine.bookie.mode, registration, self.bookie_id, self._reactor
-        )
+        self._registration = BookieRegistration(self.engine.bookie.mode, registration, self.bookie_id, self._reactor)
         self._registration.set_read_only("forceReadOnlyBookie is set", config.force_read_only_bookie)
         if self._store.disk_full:
             self.engine.disk_is_full()

@@ -126,7 +126,9 @@ def engine_options(config: BookieConfig) -> EngineOptions:
         ),
         tcp_no_delay=config.server_tcp_no_delay,
         authentication=authentication_provider(
-            config.bookie_auth_provider_factory_class, "bookieAuthProviderFactoryClass",
-            config.origin("bookie_auth_provider_factory_class"), config.allow_insecure_connections,
+            config.bookie_auth_provider_factory_class,
+            "bookieAuthProviderFactoryClass",
+            config.origin("bookie_auth_provider_factory_class"),
+            config.allow_insecure_connections,
         ),
     )

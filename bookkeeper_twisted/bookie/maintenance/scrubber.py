@@ -167,9 +167,7 @@ class Scrubber:
     def _report(self, findings: Sequence[Finding]) -> None:
         for finding in findings:
             self._metrics.damages.value += 1
-            self._log.critical(
-                "DAMAGE: {text}", text=finding.text, ledger_id=finding.ledger_id, entry_id=finding.first
-            )
+            self._log.critical("DAMAGE: {text}", text=finding.text, ledger_id=finding.ledger_id, entry_id=finding.first)
 
     def _step_bytes(self) -> int:
         """A quarter of what the limit grants in a second, so that the work is even."""

@@ -11,7 +11,6 @@ from .layout import Layout
 from .ledger_metadata import decode_ledger_metadata, encode_ledger_metadata
 from .service_info import decode_service_info, encode_service_info
 from .underreplication import (
-    AuditorCheck,
     check_rereplication_layout,
     decode_check_time,
     decode_lock,
@@ -27,7 +26,6 @@ from .underreplication import (
 )
 
 __all__ = [
-    "AuditorCheck",
     "Cookie",
     "Layout",
     "check_rereplication_layout",

@@ -1,23 +1,13 @@
 """Records of autorecovery: marks, locks, votes, times of the auditor's checks, recovery delay."""
 
-from enum import StrEnum
-
 from google.protobuf.message import Message
 
 from ...errors import CodecError
-from ...model import UnderreplicatedLedger
+from ...model import AuditorCheck, UnderreplicatedLedger
 from .._pb import dataformats_pb2 as pb
 from .forms import binary_of, codec_errors, decimal, parse_binary, parse_text, text_of
 
 _BASIC, _VERSION = "BASIC", 1
-
-
-class AuditorCheck(StrEnum):
-    """The auditor's periodic checks, by the name their last run is stored under."""
-
-    ALL_LEDGERS = "checkallledgersctime"
-    PLACEMENT = "placementpolicycheckctime"
-    REPLICAS = "replicascheckctime"
 
 
 _CHECK_FIELDS: dict[AuditorCheck, tuple[type[Message], str]] = {

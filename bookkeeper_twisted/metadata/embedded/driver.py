@@ -5,6 +5,7 @@ from zope.interface import implementer
 
 from ...errors import MetadataError
 from ..interfaces import IClusterAdmin, IMetadataDriver, IMetadataStore, IWorker
+from .auditing import EmbeddedAuditing
 from .ledgers import EmbeddedLedgers
 from .registration import EmbeddedRegistration
 from .session import EmbeddedSession
@@ -27,11 +28,13 @@ class EmbeddedDriver:
         self.registration = EmbeddedRegistration(self._session)
         self.ledgers = EmbeddedLedgers(self._session)
         self.underreplication = EmbeddedUnderreplication(self._session)
+        self.auditing = EmbeddedAuditing(self._session)
 
     async def open(self) -> None:
         await self._session.open()
 
     async def close(self) -> None:
+        self.auditing.stop()
         await self._session.close()
 
 
@@ -77,3 +80,4 @@ class EmbeddedAdmin:
         if instance_id not in (None, found):
             raise MetadataError(f"the cluster has the instance id {found}, not {instance_id}")
         await self.format()
+        await self._session.write(self._store.clear_settings)

@@ -46,7 +46,11 @@ class MemoryStore:
     cookies: dict[str, Versioned[bytes]] = attrs.field(factory=dict)
     ledgers: dict[int, Versioned[bytes]] = attrs.field(factory=dict)
     marks: dict[int, Versioned[bytes]] = attrs.field(factory=dict)
-    locks: dict[int, "MemorySession"] = attrs.field(factory=dict)
+    locks: dict[int, tuple["MemorySession", str]] = attrs.field(factory=dict)
+    replication_changes: int = 0
+    votes: dict["MemorySession", tuple[int, str]] = attrs.field(factory=dict)
+    next_vote: int = 0
+    settings: dict[str, Versioned[bytes]] = attrs.field(factory=dict)
     next_ledger_id: int = 0
     revision: int = 0
     opened: bool = False
@@ -77,9 +81,10 @@ class MemorySession:
         if self._shared.sessions.pop(self, None):
             for bookie_id in [b for b, r in self._shared.bookies.items() if r.session is self]:
                 del self._shared.bookies[bookie_id]
-            for ledger_id in [i for i, session in self._shared.locks.items() if session is self]:
+            for ledger_id in [i for i, (session, _) in self._shared.locks.items() if session is self]:
                 del self._shared.locks[ledger_id]
-            self._changed()
+            self._shared.votes.pop(self, None)
+            self._replication_changed()
 
     def revision(self) -> object:
         return self._shared.revision
@@ -88,6 +93,10 @@ class MemorySession:
         self._shared.revision += 1
         for changed in list(self._shared.sessions.values()):
             changed()
+
+    def _replication_changed(self) -> None:
+        self._shared.replication_changes += 1
+        self._changed()
 
     # -- bookies --
 
@@ -103,7 +112,7 @@ class MemorySession:
         shared.next_ledger_id = 0
         name, _, generation = shared.instance_id.partition("+")
         shared.instance_id = f"{name}+{int(generation or 0) + 1}"
-        self._changed()
+        self._replication_changed()
 
     def register(self, bookie_id: str, read_only: bool, info: bytes) -> None:
         found = self._shared.bookies.get(bookie_id)
@@ -207,27 +216,67 @@ class MemorySession:
             _check_version(f"mark of ledger {ledger_id}", self.read_mark(ledger_id).version, version)
             new_version = version + 1
         self._shared.marks[ledger_id] = Versioned(mark, new_version)
-        self._changed()
+        self._replication_changed()
         return new_version
 
     def remove_mark(self, ledger_id: int, version: int) -> None:
         _check_version(f"mark of ledger {ledger_id}", self.read_mark(ledger_id).version, version)
         del self._shared.marks[ledger_id]
-        self._changed()
+        self._replication_changed()
 
     def mark_ids(self, first: int, last: int, limit: int) -> list[int]:
         return sorted(i for i in self._shared.marks if first <= i <= last)[:limit]
 
     def lock_ledger(self, ledger_id: int, holder: str) -> bool:
-        session = self._shared.locks.get(ledger_id)
+        session, found = self._shared.locks.get(ledger_id, (None, holder))
         if session not in (None, self):
-            raise LedgerLockedError(f"the replication lock of ledger {ledger_id} is held by another session")
-        self._shared.locks[ledger_id] = self
+            raise LedgerLockedError(f"the replication lock of ledger {ledger_id} is held by {found}")
+        self._shared.locks[ledger_id] = self, found
+        self._replication_changed()
         return session is None
 
     def unlock_ledger(self, ledger_id: int) -> None:
-        if self._shared.locks.get(ledger_id) is self:
+        if ledger_id in self._shared.locks and self._shared.locks[ledger_id][0] is self:
             del self._shared.locks[ledger_id]
+            self._replication_changed()
+
+    def locks(self) -> dict[int, str]:
+        return {ledger_id: holder for ledger_id, (_, holder) in sorted(self._shared.locks.items())}
+
+    def replication_state(self) -> object:
+        return self._shared.replication_changes
+
+    # -- auditors --
+
+    def vote(self, candidate: str) -> int:
+        if self not in self._shared.sessions:
+            raise MetadataError("the session has ended")
+        if self not in self._shared.votes:
+            self._shared.votes[self] = self._shared.next_vote, candidate
+            self._shared.next_vote += 1
+            self._changed()
+        return self._shared.votes[self][0]
+
+    def withdraw_vote(self) -> None:
+        if self._shared.votes.pop(self, None):
+            self._changed()
+
+    def votes(self) -> list[tuple[int, str]]:
+        return sorted(self._shared.votes.values())
+
+    def read_setting(self, name: str) -> Versioned[bytes] | None:
+        return self._shared.settings.get(name)
+
+    def write_setting(self, name: str, value: bytes | None) -> bool:
+        found = self._shared.settings.pop(name, None)
+        if value is not None:
+            self._shared.settings[name] = Versioned(value, found.version + 1 if found else 0)
+        self._changed()
+        return found is not None
+
+    def clear_settings(self) -> None:
+        self._shared.settings.clear()
+        self._changed()
 
 
 def _check_version(what: str, found: int, expected: int) -> None:

@@ -17,6 +17,8 @@ T = TypeVar("T")
 class EmbeddedSession:
     """The store, its worker and its watches.
 
+    :ivar clock: by which the store is polled.
+
     :param poll_interval: seconds between reads of a store that does not report changes.
     """
 
@@ -25,6 +27,7 @@ class EmbeddedSession:
     ) -> None:
         self.uri = uri
         self.store = store
+        self.clock = clock
         self.watches = Watches(clock, poll_interval, self._revision, self.bookies, self.ledger_or_none)
         self._worker = worker
         self._state = "not open"

@@ -24,7 +24,7 @@ from ...errors import (
 from ..interfaces import ANY_VERSION, IMetadataStore, Versioned
 from .sqlite_sessions import SessionFiles, is_file
 
-SCHEMA_VERSION = 2
+SCHEMA_VERSION = 3
 _BUSY_TIMEOUT = 30.0  # seconds; every transaction here is a few rows
 _TABLES = (
     """CREATE TABLE bookkeeper_store (
@@ -42,8 +42,16 @@ _TABLES = (
     """CREATE TABLE replication_locks (
         ledger_id INTEGER PRIMARY KEY, session TEXT NOT NULL, holder TEXT NOT NULL)""",
 )
-_OF_SESSIONS = ("registrations", "replication_locks")
-_OF_USERS = ("cookies", "ledgers", "replication_marks")
+_TABLES_SINCE_3 = (
+    """CREATE TABLE auditor_votes (
+        number INTEGER PRIMARY KEY AUTOINCREMENT, session TEXT NOT NULL UNIQUE, candidate TEXT NOT NULL)""",
+    """CREATE TABLE autorecovery_settings (
+        name TEXT PRIMARY KEY, version INTEGER NOT NULL, value BLOB NOT NULL
+    ) WITHOUT ROWID""",
+    "ALTER TABLE bookkeeper_store ADD COLUMN mark_changes INTEGER NOT NULL DEFAULT 0",
+)
+_OF_SESSIONS = ("registrations", "replication_locks", "auditor_votes")
+_OF_USERS = ("cookies", "ledgers", "replication_marks", "autorecovery_settings")
 
 
 class Creation(Enum):
@@ -137,15 +145,25 @@ class SqliteStore:
         if not tables:
             self._run("PRAGMA journal_mode = WAL")
             with self._transaction():
-                for statement in _TABLES:
+                for statement in _TABLES + _TABLES_SINCE_3:
                     self._run(statement)
-                self._run("INSERT INTO bookkeeper_store VALUES (?, ?, 0)", SCHEMA_VERSION, str(uuid.uuid4()))
+                self._run("INSERT INTO bookkeeper_store VALUES (?, ?, 0, 0)", SCHEMA_VERSION, str(uuid.uuid4()))
         elif "bookkeeper_store" not in tables:
             raise MetadataError(f"{self._path}: a database of something else, with tables {', '.join(sorted(tables))}")
         found = self._run("SELECT schema_version FROM bookkeeper_store")
+        if found == [(2,)]:
+            found = self._add_autorecovery()
         if found != [(SCHEMA_VERSION,)]:
             raise MetadataError(f"{self._path}: schema version {found}, this program knows {SCHEMA_VERSION}")
         return not tables
+
+    def _add_autorecovery(self) -> list[Any]:
+        """Bring a store of schema version 2 to version 3, which has the election and the settings of auditors."""
+        with self._transaction():
+            for statement in _TABLES_SINCE_3:
+                self._run(statement)
+            self._run("UPDATE bookkeeper_store SET schema_version = ?", SCHEMA_VERSION)
+        return [(SCHEMA_VERSION,)]
 
     @contextmanager
     def _errors(self) -> Iterator[None]:
@@ -184,6 +202,7 @@ class SqliteStore:
             self._run("DELETE FROM ledgers")
             self._run("DELETE FROM replication_marks")
             self._run("DELETE FROM replication_locks")
+            self._marks_changed()
             self._run("UPDATE bookkeeper_store SET instance_id = ?, next_ledger_id = 0", str(uuid.uuid4()))
 
     def register(self, bookie_id: str, read_only: bool, info: bytes) -> None:
@@ -200,10 +219,7 @@ class SqliteStore:
 
     def bookies(self) -> tuple[frozenset[str], frozenset[str]]:
         rows = self._run("SELECT bookie_id, read_only, session FROM registrations")
-        sessions = {session for _, _, session in rows}
-        dead = {session for session in sessions if not self._is_alive(session)}
-        for session in dead:  # a session id is never used again
-            self._run("DELETE FROM registrations WHERE session = ?", session)
+        dead = self._remove_dead("registrations", {session for *_, session in rows})
         live = [(bookie_id, read_only) for bookie_id, read_only, session in rows if session not in dead]
         return frozenset(b for b, ro in live if not ro), frozenset(b for b, ro in live if ro)
 
@@ -300,12 +316,17 @@ class SqliteStore:
                 _check_version(f"mark of ledger {ledger_id}", self.read_mark(ledger_id).version, version)
                 new_version = version + 1
             self._run("INSERT OR REPLACE INTO replication_marks VALUES (?, ?, ?)", ledger_id, new_version, mark)
+            self._marks_changed()
             return new_version
 
     def remove_mark(self, ledger_id: int, version: int) -> None:
         with self._transaction():
             _check_version(f"mark of ledger {ledger_id}", self.read_mark(ledger_id).version, version)
             self._run("DELETE FROM replication_marks WHERE ledger_id = ?", ledger_id)
+            self._marks_changed()
+
+    def _marks_changed(self) -> None:
+        self._run("UPDATE bookkeeper_store SET mark_changes = mark_changes + 1")
 
     def mark_ids(self, first: int, last: int, limit: int) -> list[int]:
         query = "SELECT ledger_id FROM replication_marks WHERE ledger_id BETWEEN ? AND ? ORDER BY ledger_id LIMIT ?"
@@ -326,6 +347,59 @@ class SqliteStore:
     def unlock_ledger(self, ledger_id: int) -> None:
         own = self._sessions.session_id
         self._run("DELETE FROM replication_locks WHERE ledger_id = ? AND session = ?", ledger_id, own)
+
+    def locks(self) -> dict[int, str]:
+        rows = self._run("SELECT ledger_id, holder, session FROM replication_locks ORDER BY ledger_id")
+        dead = self._remove_dead("replication_locks", {session for *_, session in rows})
+        return {ledger_id: holder for ledger_id, holder, session in rows if session not in dead}
+
+    def replication_state(self) -> object:
+        return self._run("SELECT mark_changes FROM bookkeeper_store"), self.locks()
+
+    # -- auditors --
+
+    def vote(self, candidate: str) -> int:
+        own = self._sessions.session_id
+        with self._transaction():
+            self._run("INSERT OR IGNORE INTO auditor_votes (session, candidate) VALUES (?, ?)", own, candidate)
+            ((number,),) = self._run("SELECT number FROM auditor_votes WHERE session = ?", own)
+            return int(number)
+
+    def withdraw_vote(self) -> None:
+        self._run("DELETE FROM auditor_votes WHERE session = ?", self._sessions.session_id)
+
+    def votes(self) -> list[tuple[int, str]]:
+        rows = self._run("SELECT number, candidate, session FROM auditor_votes ORDER BY number")
+        dead = self._remove_dead("auditor_votes", {session for *_, session in rows})
+        return [(number, candidate) for number, candidate, session in rows if session not in dead]
+
+    def read_setting(self, name: str) -> Versioned[bytes] | None:
+        for value, version in self._run("SELECT value, version FROM autorecovery_settings WHERE name = ?", name):
+            return Versioned(bytes(value), version)
+        return None
+
+    def write_setting(self, name: str, value: bytes | None) -> bool:
+        with self._transaction():
+            found = self.read_setting(name)
+            if value is None:
+                self._run("DELETE FROM autorecovery_settings WHERE name = ?", name)
+            else:
+                row = name, found.version + 1 if found else 0, value
+                self._run("INSERT OR REPLACE INTO autorecovery_settings VALUES (?, ?, ?)", *row)
+            return found is not None
+
+    def clear_settings(self) -> None:
+        self._run("DELETE FROM autorecovery_settings")
+
+    def _remove_dead(self, table: str, sessions: set[str]) -> set[str]:
+        """Remove what dead sessions left in a table; a session id is never used again.
+
+        :returns: the dead ones.
+        """
+        dead = {session for session in sessions if not self._is_alive(session)}
+        for session in dead:
+            self._run(f"DELETE FROM {table} WHERE session = ?", session)
+        return dead
 
 
 def _check_version(what: str, found: int, expected: int) -> None:

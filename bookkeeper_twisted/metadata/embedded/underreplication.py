@@ -1,6 +1,6 @@
 """Marks of under-replication and replication locks in an embedded store."""
 
-from collections.abc import AsyncIterator, Collection
+from collections.abc import AsyncIterator, Callable, Collection
 
 from zope.interface import implementer
 
@@ -13,10 +13,11 @@ from ...errors import (
     NotUnderreplicatedError,
 )
 from ...model import MAX_LEDGER_ID, UnderreplicatedLedger, check_ledger_id
-from ..interfaces import IUnderreplication, Versioned
+from ..interfaces import IUnderreplication, Shuffle, Versioned
 from .session import EmbeddedSession
 
 _PAGE = 1000
+_DISABLED = "disable"
 
 
 @implementer(IUnderreplication)
@@ -60,15 +61,23 @@ class EmbeddedUnderreplication:
     async def remove_mark(self, ledger_id: int, version: int) -> None:
         await self._session.write(self._store.remove_mark, ledger_id, version)
 
-    async def marked_ledgers(self) -> AsyncIterator[int]:
+    async def marked_ledgers(self, shuffle: Shuffle | None = None) -> AsyncIterator[int]:
         """Pages through the store; a failing page raises out of the iteration."""
         first = 0
         while page := await self._session.read(self._store.mark_ids, first, MAX_LEDGER_ID, _PAGE):
+            first = page[-1] + 1
+            if shuffle is not None:
+                shuffle(page)
             for ledger_id in page:
                 yield ledger_id
-            if page[-1] == MAX_LEDGER_ID:
+            if first > MAX_LEDGER_ID:
                 return
-            first = page[-1] + 1
+
+    def watch_marks(self, listener: Callable[[], None]) -> Callable[[], None]:
+        return self._session.watches.watch("marks", self._replication_state, lambda _: listener(), of_sessions=True)
+
+    async def _replication_state(self) -> object:
+        return await self._session.read(self._store.replication_state)
 
     async def lock(self, ledger_id: int, holder: str) -> None:
         taken = await self._session.write(self._store.lock_ledger, check_ledger_id(ledger_id), holder)
@@ -79,3 +88,18 @@ class EmbeddedUnderreplication:
     async def unlock(self, ledger_id: int) -> None:
         self._held.discard(ledger_id)
         await self._session.write(self._store.unlock_ledger, ledger_id)
+
+    async def locked_ledgers(self) -> dict[int, str]:
+        return await self._session.read(self._store.locks)
+
+    # -- the switch --
+
+    async def is_enabled(self) -> bool:
+        return await self._session.read(self._store.read_setting, _DISABLED) is None
+
+    async def set_enabled(self, enabled: bool) -> bool:
+        was_disabled = await self._session.write(self._store.write_setting, _DISABLED, None if enabled else b"")
+        return was_disabled is enabled
+
+    def watch_enabled(self, listener: Callable[[bool], None]) -> Callable[[], None]:
+        return self._session.watches.watch(_DISABLED, self.is_enabled, listener)

@@ -4,6 +4,7 @@ from twisted.internet.interfaces import IReactorTime
 from zope.interface import implementer
 
 from ..interfaces import IMetadataDriver, MetadataOptions
+from .auditing import ZooKeeperAuditing
 from .bookie_sets import AVAILABLE, READ_ONLY
 from .cluster import settle_layout
 from .interfaces import IZooKeeper, NewNode, NodeExistsError, NodeMissingError
@@ -32,6 +33,7 @@ class ZooKeeperDriver:
         self.registration = ZooKeeperRegistration(self._znodes)
         self.ledgers = ZooKeeperLedgers(self._znodes)
         self.underreplication = ZooKeeperUnderreplication(self._znodes)
+        self.auditing = ZooKeeperAuditing(self._znodes)
 
     async def open(self) -> None:
         """:raises bookkeeper_twisted.errors.NotInitializedError: there is no cluster."""
@@ -53,4 +55,6 @@ class ZooKeeperDriver:
     async def close(self) -> None:
         self.registration.stop()
         self.ledgers.stop()
+        self.underreplication.stop()
+        self.auditing.stop()
         await self._session.close()

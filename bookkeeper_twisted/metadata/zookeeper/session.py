@@ -44,6 +44,7 @@ class Session:
         self._connection = Connection.SUSPENDED
         self._has_expired = False
         self._renewed: list[Callable[[], None]] = []
+        self._expired: list[Callable[[], None]] = []
         self._connecting: set[Deferred[None]] = set()
         self._pausing: set[Deferred[None]] = set()
 
@@ -76,6 +77,10 @@ class Session:
         """Calls the listener at the beginning of each session but the first."""
         self._renewed.append(listener)
 
+    def on_expiry(self, listener: Callable[[], None]) -> None:
+        """Calls the listener at the end of each session that was not closed, before any call is made in the next."""
+        self._expired.append(listener)
+
     def check_open(self) -> None:
         """:raises MetadataError: the session is not open."""
         if not self.is_open:
@@ -88,6 +93,8 @@ class Session:
         self._log.info("{uri}: {connection}", uri=self.uri, connection=connection.value)
         if connection is Connection.EXPIRED:
             self._has_expired = True
+            for listener in self._expired:
+                listener()
         elif connection is Connection.CLOSED:
             self._fail_waiting(NotConnectedError(f"{self.uri}: ZooKeeper refuses the connection"))
         elif connection is Connection.CONNECTED:

@@ -5,17 +5,19 @@
     underreplication/LAYOUT                                   "BASIC", version 1
     underreplication/ledgers/0000/0000/0000/007b/urL0000000123    the mark of ledger 123
     underreplication/locks/urL0000000123                      its lock, ephemeral
+    underreplication/disable                                  there while autorecovery is switched off
 
 The four groups of a mark's path are the 64 bits of the id in hexadecimal.
 """
 
 import re
-from collections.abc import AsyncIterator, Collection
+from collections.abc import AsyncIterator, Callable, Collection
 
 from zope.interface import implementer
 
 from ...codec.metadata_formats.underreplication import (
     check_rereplication_layout,
+    decode_lock,
     decode_underreplicated,
     encode_lock,
     encode_rereplication_layout,
@@ -30,14 +32,14 @@ from ...errors import (
     NotUnderreplicatedError,
 )
 from ...model import UnderreplicatedLedger, check_ledger_id
-from ..interfaces import IUnderreplication, Versioned
+from ..interfaces import IUnderreplication, Shuffle, Versioned
 from .cluster import LAYOUT, UNDERREPLICATION
 from .interfaces import NewNode, NodeExistsError, NodeMissingError, NodeNotEmptyError, NodeVersionError
+from .mark_watch import GROUP, GROUPS, TreeWatch
+from .node_watch import NodeWatches
 from .znodes import Znodes
 
-MARKS, LOCKS = "ledgers", "locks"
-_GROUPS = 4
-_GROUP = re.compile(r"[0-9a-f]{4}")
+MARKS, LOCKS, DISABLED = "ledgers", "locks", "disable"
 _MARK = re.compile(r"urL(\d{10,19})")
 
 
@@ -62,6 +64,14 @@ class ZooKeeperUnderreplication:
         self._znodes = znodes
         self._held: set[int] = set()
         self._ready = False
+        self._nodes = NodeWatches(znodes)
+        self._trees: list[TreeWatch] = []
+
+    def stop(self) -> None:
+        """End all watches."""
+        self._nodes.stop()
+        while self._trees:
+            self._trees.pop().stop()
 
     # -- marks --
 
@@ -110,35 +120,51 @@ class ZooKeeperUnderreplication:
             raise NotUnderreplicatedError(f"ledger {ledger_id} is not marked") from error
         except NodeVersionError as error:
             raise MetadataVersionError(f"mark of ledger {ledger_id} has not version {version}") from error
-        for _ in range(_GROUPS):
+        for _ in range(GROUPS):
             path = path.rpartition("/")[0]
             try:
                 await self._znodes.delete(path)
             except (NodeNotEmptyError, NodeMissingError):
                 return
 
-    async def marked_ledgers(self) -> AsyncIterator[int]:
-        """Walks the tree of marks in the order of ids.
+    async def marked_ledgers(self, shuffle: Shuffle | None = None) -> AsyncIterator[int]:
+        """Walk the tree of marks, in the order of ids or with the children of each node shuffled.
 
         :raises MetadataError: a node that belongs to no mark is there.
         """
-        async for ledger_id in self._walk(self._znodes.path(UNDERREPLICATION, MARKS), 0):
+        async for ledger_id in self._walk(self._znodes.path(UNDERREPLICATION, MARKS), 0, shuffle):
             yield ledger_id
 
-    async def _walk(self, path: str, level: int) -> AsyncIterator[int]:
+    async def _walk(self, path: str, level: int, shuffle: Shuffle | None) -> AsyncIterator[int]:
         try:
             names = sorted(await self._znodes.fresh_children(path))
         except NodeMissingError:
             return  # no mark was ever made, or its parents are pruned
+        if shuffle is not None:
+            shuffle(names)
         for name in names:
-            if level < _GROUPS and _GROUP.fullmatch(name):
-                async for ledger_id in self._walk(f"{path}/{name}", level + 1):
+            if level < GROUPS and GROUP.fullmatch(name):
+                async for ledger_id in self._walk(f"{path}/{name}", level + 1, shuffle):
                     yield ledger_id
-            elif level == _GROUPS and (digits := _MARK.fullmatch(name)):
+            elif level == GROUPS and (digits := _MARK.fullmatch(name)):
                 self._znodes.session.check_open()
                 yield int(digits[1])
             else:
                 raise MetadataError(f"{path}/{name} is no node of a mark: the listing cannot go on")
+
+    def watch_marks(self, listener: Callable[[], None]) -> Callable[[], None]:
+        self._znodes.session.check_open()
+        marks, locks = (self._znodes.path(UNDERREPLICATION, name) for name in (MARKS, LOCKS))
+        tree = TreeWatch(self._znodes, marks, locks, listener)
+        self._trees.append(tree)
+        tree.start()
+
+        def end() -> None:
+            tree.stop()
+            if tree in self._trees:
+                self._trees.remove(tree)
+
+        return end
 
     # -- locks --
 
@@ -166,7 +192,48 @@ class ZooKeeperUnderreplication:
         stat = await self._znodes.exists(path)
         return stat is not None and stat.owner == self._znodes.session.zookeeper.session_id
 
+    async def locked_ledgers(self) -> dict[int, str]:
+        path = self._znodes.path(UNDERREPLICATION, LOCKS)
+        holders: dict[int, str] = {}
+        try:
+            names = await self._znodes.fresh_children(path)
+        except NodeMissingError:
+            return holders
+        for digits in filter(None, map(_MARK.fullmatch, names)):
+            try:
+                data, _ = await self._znodes.get(f"{path}/{digits[0]}")
+                holders[int(digits[1])] = decode_lock(data) or ""
+            except NodeMissingError:
+                pass  # released meanwhile
+            except CodecError as error:
+                raise MetadataSerializationError(f"{path}/{digits[0]}: {error}") from error
+        return dict(sorted(holders.items()))
+
+    # -- the switch --
+
+    async def is_enabled(self) -> bool:
+        await self._znodes.sync(self._switch)
+        return await self._znodes.exists(self._switch) is None
+
+    async def set_enabled(self, enabled: bool) -> bool:
+        try:
+            if enabled:
+                await self._znodes.delete(self._switch)
+            else:
+                await self._prepare()
+                await self._znodes.create(NewNode(self._switch), lambda data, stat: True)
+        except (NodeExistsError, NodeMissingError):
+            return False
+        return True
+
+    def watch_enabled(self, listener: Callable[[bool], None]) -> Callable[[], None]:
+        return self._nodes.watch(self._switch, lambda data: data is None, listener)
+
     # -- paths --
+
+    @property
+    def _switch(self) -> str:
+        return self._znodes.path(UNDERREPLICATION, DISABLED)
 
     def _mark_path(self, ledger_id: int) -> str:
         name = mark_name(ledger_id)

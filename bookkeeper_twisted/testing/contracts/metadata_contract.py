@@ -6,6 +6,7 @@ from typing import Any
 from twisted.trial.unittest import TestCase
 
 from ...errors import MetadataError
+from .auditing_suite import AuditingSuite
 from .metadata_suites import CLOSED, INFO, OPEN, Connect, LedgerSuite, MetadataSuite, RegistrationSuite
 from .underreplication_suite import UnderreplicationSuite
 
@@ -120,7 +121,7 @@ def make_metadata_driver_tests(make_store: Callable[[TestCase], Connect]) -> typ
         function that makes drivers on it.
     """
 
-    class MetadataDriverTests(LedgerSuite, RegistrationSuite, UnderreplicationSuite, WatchSuite):
+    class MetadataDriverTests(AuditingSuite, LedgerSuite, RegistrationSuite, UnderreplicationSuite, WatchSuite):
         pass
 
     MetadataDriverTests.make_store = staticmethod(make_store)

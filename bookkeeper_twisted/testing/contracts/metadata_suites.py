@@ -79,6 +79,19 @@ class MetadataSuite(TestCase):
                     await driver.registration.instance_id()  # what its thread had to do before is done
         raise AssertionError("no news")
 
+    async def settle(self) -> None:
+        """Let time pass until drivers have noticed what happened."""
+        for _ in range(5):
+            self.clock.advance(POLL)
+            for driver in self._drivers:
+                with suppress(MetadataError):
+                    await driver.registration.instance_id()
+
+    async def quiet(self, told: list[Any]) -> None:
+        """Forget the values that a watch has given, once there are no more."""
+        await self.settle()
+        told.clear()
+
 
 class LedgerSuite(MetadataSuite):
     """Ledger ids and ledger metadata."""

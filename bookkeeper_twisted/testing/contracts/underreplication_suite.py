@@ -71,6 +71,67 @@ class UnderreplicationSuite(MetadataSuite):
             await driver.underreplication.mark(ledger_id, ["a:1"])
         self.assertEqual(await _marked(driver), ids)
 
+    async def test_marked_ledgers_in_another_order(self) -> None:
+        """A worker lists all marked ledgers in an order of its own."""
+        driver = await self.driver()
+        ids = {0, 1, 2, 3, 1 << 16, 1 << 40, (1 << 63) - 1}
+        for ledger_id in ids:
+            await driver.underreplication.mark(ledger_id, ["a:1"])
+        listed = [i async for i in driver.underreplication.marked_ledgers(lambda page: page.reverse())]
+        self.assertEqual(sorted(listed), sorted(ids))
+        self.assertNotEqual(listed, sorted(ids))
+
+    async def test_watch_marks(self) -> None:
+        """A worker is called soon, and after marks came and went and locks were released."""
+        one, two = await self.driver(), await self.driver()
+        await one.underreplication.lock(7, "host")
+        calls: list[Any] = []
+        one.underreplication.watch_marks(lambda: calls.append(True))
+        await self.news(calls)
+        for change in (
+            lambda: two.underreplication.mark(5, ["a:1"]),
+            lambda: one.underreplication.mark(1 << 40, ["a:1"]),
+            lambda: one.underreplication.unlock(7),
+            lambda: one.underreplication.remove_mark(5, 0),
+            lambda: two.underreplication.mark(6, ["a:1"]),
+        ):
+            await self.quiet(calls)
+            await change()
+            await self.news(calls)
+
+    async def test_watch_locks_of_dead_sessions(self) -> None:
+        """A worker is called after the end of the session that held a lock."""
+        one, two = await self.driver(), await self.driver()
+        await two.underreplication.lock(5, "host")
+        calls: list[Any] = []
+        one.underreplication.watch_marks(lambda: calls.append(True))
+        await self.quiet(calls)
+        await two.close()
+        await self.news(calls)
+        self.assertEqual(await one.underreplication.locked_ledgers(), {})
+
+    async def test_ended_watch_of_marks(self) -> None:
+        """A watch that was ended leaves nothing to be done."""
+        driver = await self.driver()
+        calls: list[Any] = []
+        end = driver.underreplication.watch_marks(lambda: calls.append(True))
+        await self.quiet(calls)
+        end()
+        end()
+        await driver.underreplication.mark(5)
+        await self.settle()
+        self.assertEqual((calls, self.clock.getDelayedCalls()), ([], []))
+
+    async def test_locked_ledgers(self) -> None:
+        """Held locks are listed with their holders."""
+        one, two = await self.driver(), await self.driver()
+        self.assertEqual(await one.underreplication.locked_ledgers(), {})
+        await two.underreplication.lock(1 << 40, "two")
+        await one.underreplication.lock(5, "one")
+        self.assertEqual(list((await one.underreplication.locked_ledgers()).items()), [(5, "one"), (1 << 40, "two")])
+        await two.close()
+        self.assertEqual(await one.underreplication.locked_ledgers(), {5: "one"})
+
     async def test_lock(self) -> None:
         """A lock excludes other drivers and other callers of the same one, until it is released."""
         one, two = await self.driver(), await self.driver()
@@ -111,3 +172,26 @@ class UnderreplicationSuite(MetadataSuite):
         await one.underreplication.mark(5, ["a:1"])
         await one.close()
         self.assertEqual(await _marked(await self.driver()), [5])
+
+    async def test_switch(self) -> None:
+        """Autorecovery is on until it is switched off, for all drivers and beyond their end."""
+        one, two = await self.driver(), await self.driver()
+        self.assertTrue(await one.underreplication.is_enabled())
+        self.assertFalse(await one.underreplication.set_enabled(True))
+        self.assertTrue(await one.underreplication.set_enabled(False))
+        self.assertFalse(await two.underreplication.set_enabled(False))
+        self.assertFalse(await two.underreplication.is_enabled())
+        await one.close()
+        self.assertTrue(await two.underreplication.set_enabled(True))
+        self.assertTrue(await two.underreplication.is_enabled())
+
+    async def test_watch_of_the_switch(self) -> None:
+        """A watcher is called with the state of the switch, and after each change."""
+        one, two = await self.driver(), await self.driver()
+        told: list[Any] = []
+        one.underreplication.watch_enabled(told.append)
+        self.assertIs(await self.news(told), True)
+        await two.underreplication.set_enabled(False)
+        self.assertIs(await self.news(told), False)
+        await one.underreplication.set_enabled(True)
+        self.assertIs(await self.news(told), True)

@@ -5,9 +5,8 @@ from hypothesis import strategies as st
 from twisted.trial.unittest import SynchronousTestCase
 
 from bookkeeper_twisted.codec import metadata_formats as formats
-from bookkeeper_twisted.codec.metadata_formats import AuditorCheck
 from bookkeeper_twisted.errors import CodecError
-from bookkeeper_twisted.model import UnderreplicatedLedger
+from bookkeeper_twisted.model import AuditorCheck, UnderreplicatedLedger
 from tests.vectors.znodes import under
 
 _PROFILE = settings(max_examples=100, deadline=None, derandomize=True)

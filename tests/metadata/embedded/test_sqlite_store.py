@@ -199,9 +199,41 @@ class SqliteStoreTests(SynchronousTestCase):
         """A file of a later program is not touched."""
         self._open()[0].close()
         with closing(sqlite3.connect(self.path)) as db:
-            db.execute("UPDATE bookkeeper_store SET schema_version = 3")
+            db.execute("UPDATE bookkeeper_store SET schema_version = 4")
             db.commit()
         self.assertIn("schema version", self._refused())
+
+    def test_earlier_schema(self) -> None:
+        """A file from before the election of auditors gets what it lacks, and keeps what it holds."""
+        store, _ = self._open()
+        store.write_mark(5, b"mark", None)
+        store.close()
+        with closing(sqlite3.connect(self.path)) as db:
+            db.executescript(
+                """DROP TABLE auditor_votes; DROP TABLE autorecovery_settings;
+                ALTER TABLE bookkeeper_store DROP COLUMN mark_changes;
+                UPDATE bookkeeper_store SET schema_version = 2;"""
+            )
+        store, _ = self._open()
+        self.assertEqual(store.mark_ids(0, 9, 9), [5])
+        self.assertEqual((store.votes(), store.read_setting("disable")), ([], None))
+        before = store.replication_state()
+        store.write_mark(6, b"mark", None)
+        self.assertNotEqual(store.replication_state(), before)
+
+    def test_votes_of_the_dead(self) -> None:
+        """The votes and the locks of a process that died count no more; its numbers do not come back."""
+        store, _ = self._open()
+        other, dead = self._open()
+        self.assertLess(other.vote("a:1"), store.vote("b:1"))
+        other.lock_ledger(5, "host")
+        self.assertEqual((len(store.votes()), store.locks()), (2, {5: "host"}))
+        dead.end()
+        self.assertEqual([candidate for _, candidate in store.votes()], ["b:1"])
+        self.assertEqual(store.locks(), {})
+        numbers = [number for number, _ in store.votes()]
+        store.withdraw_vote()
+        self.assertGreater(store.vote("b:1"), numbers[0])
 
     def test_lost_row(self) -> None:
         """A file without its one row is refused."""

@@ -8,9 +8,7 @@ from bookkeeper_twisted.model import UnderreplicatedLedger
 from .rig import ZooKeeperCase
 
 LAYOUT = bytes.fromhex("747970653a20224241534943220a76657273696f6e3a20310a")
-MARK_OF_2 = bytes.fromhex(
-    "7265706c6963613a2022626f6f6b69652d666f7572220a6374696d653a20313739353232353130363039320a"
-)
+MARK_OF_2 = bytes.fromhex("7265706c6963613a2022626f6f6b69652d666f7572220a6374696d653a20313739353232353130363039320a")
 LOCK = bytes.fromhex("626f6f6b696549643a20226c6f63616c686f7374220a")
 """What a Java auditor and a Java worker stored."""
 

@@ -50,6 +50,24 @@ class SimMetadataTests(SynchronousTestCase):
         created: Versioned[Any] = self.successResultOf(self.run_(self.driver.ledgers.create(1, OPEN)))
         return created
 
+    def test_expiry_ends_the_office(self) -> None:
+        """An auditor whose session expires is out of office, and stands again in the next one."""
+        elected: list[bool] = []
+        self.driver.auditing.stand("a:1", elected.append)
+        self.clock.pump([0.25] * 8)
+        self.driver.expire()
+        self.clock.pump([0.25] * 40)
+        self.assertEqual(elected, [True, False, True])
+
+    def test_votes_without_an_answer(self) -> None:
+        """A candidate whose calls fail half of the time votes once in the end."""
+        self.faults.lost = 0.5
+        elected: list[bool] = []
+        self.driver.auditing.stand("a:1", elected.append)
+        self.clock.pump([0.25] * 400)
+        self.assertEqual((elected[-1], len(self.metadata.store.votes)), (True, 1))
+        self.assertGreater(len(self.flushLoggedErrors(MetadataError)), 0)  # of rounds of the watch
+
     def test_delay(self) -> None:
         """Calls take time, and those of one session are answered in their order."""
         self.create()

@@ -1,0 +1,106 @@
+"""A watch of all marks and locks: of the children of every group in the tree of marks, and of the locks.
+
+The lowest groups, one for each marked ledger, are not watched: a mark is made together with its group.  Where a group
+was left behind empty, a mark can come back into it without a sign above; for these the listener is called every
+:data:`REMINDER_SECONDS`.
+"""
+
+import re
+from collections.abc import Awaitable, Callable
+
+from twisted.internet.interfaces import IDelayedCall
+from twisted.logger import Logger
+
+from .interfaces import NodeMissingError, Watch
+from .watch_loop import WatchLoop
+from .znodes import Znodes
+
+GROUPS = 4
+GROUP = re.compile(r"[0-9a-f]{4}")
+
+REMINDER_SECONDS = 60.0
+GATHERING_SECONDS = 0.1
+"""How long further changes are waited for before the listener is called."""
+
+
+class TreeWatch:
+    """The watch of one listener."""
+
+    _log = Logger()
+
+    def __init__(self, znodes: Znodes, marks: str, locks: str, listener: Callable[[], None]) -> None:
+        self._znodes = znodes
+        self._marks = marks
+        self._locks = locks
+        self._listener = listener
+        self._loops: dict[str, WatchLoop] = {}
+        self._timer: IDelayedCall | None = None
+        self._due = 0.0
+        self._stopped = False
+
+    def start(self) -> None:
+        """Begin to look."""
+        self._add(self._locks, self._look_at(self._locks, None))
+        self._add(self._marks, self._look_at(self._marks, 0))
+        self._call_in(0)
+
+    def stop(self) -> None:
+        """Look no more, and call no more."""
+        self._stopped = True
+        for loop in self._loops.values():
+            loop.stop()
+        self._loops.clear()
+        if self._timer is not None and self._timer.active():
+            self._timer.cancel()
+
+    def _add(self, path: str, look: Callable[[Watch], Awaitable[bool]]) -> None:
+        loop = self._loops[path] = WatchLoop(self._znodes.session, path, look)
+        loop.start()
+
+    def _look_at(self, path: str, level: int | None) -> Callable[[Watch], Awaitable[bool]]:
+        """Return the look at one node.
+
+        :param level: how many groups lie above; None for the locks.
+        """
+
+        async def look(watch: Watch) -> bool:
+            try:
+                names, _ = await self._znodes.children(path, watch)
+            except NodeMissingError:
+                if level:
+                    self._loops.pop(path, None)  # pruned; it is looked at again when its parent has it again
+                    return False
+                if await self._znodes.exists(path, watch) is not None:
+                    return await look(watch)
+                names = []
+            self._call_in(GATHERING_SECONDS)
+            if level is not None and level < GROUPS - 1:
+                self._descend(path, level + 1, names)
+            return not self._stopped
+
+        return look
+
+    def _descend(self, path: str, level: int, names: list[str]) -> None:
+        for name in names:
+            below = f"{path}/{name}"
+            if GROUP.fullmatch(name) and below not in self._loops and not self._stopped:
+                self._add(below, self._look_at(below, level))
+
+    def _call_in(self, seconds: float) -> None:
+        if self._stopped:
+            return
+        clock = self._znodes.session.clock
+        due = clock.seconds() + seconds
+        if self._timer is not None and self._timer.active():
+            if self._due <= due:
+                return
+            self._timer.cancel()
+        self._due = due
+        self._timer = clock.callLater(seconds, self._call)
+
+    def _call(self) -> None:
+        self._call_in(REMINDER_SECONDS)
+        try:
+            self._listener()
+        except Exception:
+            self._log.failure("metadata watch of marks: a listener failed")
