@@ -128,6 +128,11 @@ class BookKeeper:
         client = NetworkBookieClient(reactor, addresses.resolve, config, answered, metrics, authentication)
         return cls(reactor, driver, client, chance, config, placement, quarantine)
 
+    @property
+    def context(self) -> ClientContext:
+        """What operations of this client work with, for repair of ledgers and the like."""
+        return self._context
+
     # ---- ledgers -------------------------------------------------------------------------------------
 
     def create_ledger(

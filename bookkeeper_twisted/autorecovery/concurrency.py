@@ -1,0 +1,77 @@
+"""Several pieces of work at once, within limits; cancelled together."""
+
+from collections import deque
+from collections.abc import Callable, Coroutine, Iterable
+from typing import Any
+
+from twisted.internet.defer import Deferred, FirstError, gatherResults, succeed
+
+Work = Callable[[], Coroutine[Deferred[Any], Any, None]]
+
+
+async def in_parallel(works: Iterable[Work], limit: int) -> None:
+    """Do all works, at most ``limit`` at a time; an error or the cancellation of one ends the others.
+
+    Works are taken from the iterable when there is room for them.
+    """
+    rest = iter(works)
+
+    async def lane() -> None:
+        for work in rest:
+            await work()
+
+    lanes = [Deferred.fromCoroutine(lane()) for _ in range(limit)]
+    together = gatherResults(lanes, consumeErrors=True)
+    try:
+        await together
+    except FirstError as error:
+        for one in lanes:
+            one.cancel()
+        error.subFailure.raiseException()
+
+
+class InFlight:
+    """A limit of things under way, some of them taken at a time; first come, first served.
+
+    :param limit: 0 or less for none.
+    """
+
+    def __init__(self, limit: int) -> None:
+        self._limit = limit
+        self._used = 0
+        self._waiting: deque[tuple[int, Deferred[None]]] = deque()
+
+    @property
+    def limit(self) -> int:
+        """How many may be under way, 0 for any number."""
+        return max(self._limit, 0)
+
+    def enter(self, count: int) -> "Deferred[None]":
+        """Wait until there is room.
+
+        :param count: at most the limit.
+        """
+        if not self._waiting and self._fits(count):
+            self._used += count
+            return succeed(None)
+        waiter = (count, Deferred[None](lambda _: self._give_up(waiter)))
+        self._waiting.append(waiter)
+        return waiter[1]
+
+    def leave(self, count: int) -> None:
+        """Some are done."""
+        self._used -= count
+        self._admit()
+
+    def _fits(self, count: int) -> bool:
+        return self._limit <= 0 or self._used + count <= self._limit
+
+    def _admit(self) -> None:
+        while self._waiting and self._fits(self._waiting[0][0]):
+            count, admitted = self._waiting.popleft()
+            self._used += count
+            admitted.callback(None)
+
+    def _give_up(self, waiter: tuple[int, Deferred[None]]) -> None:
+        self._waiting.remove(waiter)
+        self._admit()

@@ -1,0 +1,52 @@
+"""Which bookies are gone: neither writable nor read-only."""
+
+from collections.abc import Collection
+from typing import cast
+
+from twisted.internet.interfaces import IReactorTime
+
+from ..client.placement.bookie_watcher import BookieWatcher
+from ..metadata.interfaces import IRegistration
+from ..throttle import Throttle
+
+_FRESH_SECONDS = 1.0
+
+
+class Presence:
+    """Says which bookies are registered.
+
+    The watched sets of the client say at once that a bookie is there.  That it is gone is only said after the store was
+    asked: the sets are empty when a client begins, and behind when its session was lost.
+
+    :param throttle: of requests to the store.
+    """
+
+    def __init__(self, clock: IReactorTime, watcher: BookieWatcher, registration: object, throttle: Throttle) -> None:
+        self._clock = clock
+        self._watcher = watcher
+        self._registration = cast(IRegistration, registration)
+        self._throttle = throttle
+        self._there: frozenset[str] = frozenset()
+        self._asked_at = -_FRESH_SECONDS
+
+    @property
+    def writable(self) -> frozenset[str]:
+        """The bookies that take new ledgers, as the client last heard."""
+        return self._watcher.writable
+
+    async def gone(self, bookies: Collection[str]) -> frozenset[str]:
+        """The bookies that are not registered.
+
+        :raises bookkeeper_twisted.errors.MetadataError: the store cannot say.
+        """
+        missing = frozenset(bookies) - self._watcher.writable - self._watcher.read_only
+        if not missing:
+            return missing
+        if self._clock.seconds() - self._asked_at >= _FRESH_SECONDS:
+            await self._throttle.acquire(entries=1)
+            registration = self._registration
+            # writable a second time: a bookie may change from read-only to writable in between
+            there = await registration.writable_bookies() | await registration.read_only_bookies()
+            self._there = there | await registration.writable_bookies()
+            self._asked_at = self._clock.seconds()
+        return missing - self._there

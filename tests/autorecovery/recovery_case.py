@@ -1,0 +1,110 @@
+"""A cluster in memory in which replicas get lost, with a client and the parts of autorecovery over it."""
+
+from collections.abc import Sequence
+from typing import Any
+
+from twisted.internet.defer import CancelledError, Deferred
+
+from bookkeeper_twisted.autorecovery.bookie_reads import Retries
+from bookkeeper_twisted.autorecovery.checker import CheckerSettings, LedgerChecker
+from bookkeeper_twisted.autorecovery.limits import CHECKER_METADATA, CHECKER_READ
+from bookkeeper_twisted.autorecovery.metrics import CheckerMetrics
+from bookkeeper_twisted.autorecovery.presence import Presence
+from bookkeeper_twisted.instruments import Instruments
+from bookkeeper_twisted.ledger.findings import CheckReport
+from bookkeeper_twisted.model import BookieServiceInfo, DigestType, LedgerMetadata
+from bookkeeper_twisted.throttle import Throttles
+
+from ..client.cluster_case import ClusterCase
+
+RETRIES = Retries(attempts=3, first_pause=1.0, longest_pause=2.0)
+
+
+class RecoveryCase(ClusterCase):
+    """Four bookies, all registered."""
+
+    def setUp(self) -> None:
+        """Makes the limiters."""
+        super().setUp()
+        self.throttles = Throttles(self.clock)
+        self.instruments = Instruments()
+        self.checker_metrics = CheckerMetrics(self.instruments)
+
+    # ---- ledgers -------------------------------------------------------------------------------------
+
+    def write(self, payloads: Sequence[bytes], sizes: tuple[int, int, int] = (3, 3, 2), **options: Any) -> int:
+        """A closed ledger with some entries."""
+        writer = self.do(self.bk.create_ledger(*sizes, **options))
+        if payloads:
+            self.do(writer.append_many(payloads))
+        self.do(writer.close())
+        return int(writer.ledger_id)
+
+    def metadata(self, ledger_id: int) -> LedgerMetadata:
+        """What is stored of a ledger."""
+        stored: LedgerMetadata = self.do(self.bk.ledger_metadata(ledger_id)).value
+        return stored
+
+    def bookie(self, ledger_id: int, position: int, segment: int = 0) -> Any:
+        """The bookie at a position."""
+        return self.bookies[self.metadata(ledger_id).segments[segment].bookies[position]]
+
+    def payloads(self, count: int) -> list[bytes]:
+        """Different payloads of different sizes."""
+        return [b"%d" % n * (1 + n % 5) for n in range(count)]
+
+    # ---- bookies -------------------------------------------------------------------------------------
+
+    def kill(self, bookie_id: str) -> None:
+        """A bookie is gone."""
+        self.bookies[bookie_id].up = False
+        self.do(self.cluster.registration.unregister_bookie(bookie_id))
+
+    def service_info(self) -> BookieServiceInfo:
+        """What a bookie says of itself."""
+        return BookieServiceInfo()
+
+    def start(self, work: Any) -> "Deferred[Any]":
+        """A coroutine under way, whose end does not matter."""
+        return Deferred.fromCoroutine(work).addErrback(lambda failure: failure.trap(CancelledError) and None)
+
+    def finish(self, work: Any, seconds: float = 60.0) -> Any:
+        """The result of a coroutine that may wait for the clock."""
+        deferred = work if isinstance(work, Deferred) else Deferred.fromCoroutine(work)
+        done: list[Any] = []
+        deferred.addBoth(done.append)
+        for _ in range(int(seconds * 10)):
+            if done:
+                break
+            self.clock.advance(0.1)
+            self.settle()
+        self.assertTrue(done, "it did not end")
+        if hasattr(done[0], "raiseException"):
+            done[0].raiseException()
+        return done[0]
+
+    # ---- checks --------------------------------------------------------------------------------------
+
+    def presence(self) -> Presence:
+        """Which bookies are registered."""
+        throttle = self.throttles.get(CHECKER_METADATA)
+        return Presence(self.clock, self.bk.context.watcher, self.cluster.registration, throttle)
+
+    def checker(self, **settings: Any) -> LedgerChecker:
+        """A checker with a client of its own."""
+        wanted = CheckerSettings(**{"retries": RETRIES, **settings})
+        reads = self.throttles.get(CHECKER_READ)
+        return LedgerChecker(self.bk.context, self.presence(), reads, self.checker_metrics, wanted)
+
+    def check(self, ledger_id: int, suspects: Sequence[str] = (), **settings: Any) -> CheckReport:
+        """A report on a ledger."""
+        checker = self.checker(**settings)
+        report: CheckReport = self.finish(checker.check(ledger_id, self.metadata(ledger_id), suspects))
+        return report
+
+    def losses(self, report: CheckReport) -> list[tuple[int, str, tuple[tuple[int, int], ...]]]:
+        """Position, kind and ranges of each loss."""
+        return [(loss.position, loss.kind.value, loss.ranges) for loss in report.losses()]
+
+
+DIGESTS = tuple(DigestType)
