@@ -45,6 +45,18 @@ PLANTS = (
         "whole_pages if whole_pages > 0 else room", "room", _COPYING,
     ),
     Plant(
+        "pieces that are far from each other are read together", "storage/maintenance/row_reader.py",
+        "and start - last.end <= passed_over", "and True", _COPYING,
+    ),
+    Plant(
+        "a piece inside of another one cuts it off", "storage/maintenance/row_reader.py",
+        "Extent(log_id, last.start, max(end, last.end))", "Extent(log_id, last.start, end)", _COPYING,
+    ),
+    Plant(
+        "an unreadable place ends a compaction of other logs", "storage/maintenance/row_reader.py",
+        "_UNREADABLE = (errno.EIO, errno.ENOENT)", "_UNREADABLE = (errno.ENOENT,)", _COPYING,
+    ),
+    Plant(
         "copies take more space than the disk has", "storage/maintenance/plan.py",
         "min(MOST_TARGETS * size_limit, free // 2)", "MOST_TARGETS * size_limit",
         ["tests.storage.maintenance.test_plan"],

@@ -10,13 +10,11 @@ from ...errors import LogDamageError
 from ...metrics import MaintenanceMetrics
 from ...storage.maintenance.copying import LogCopy
 from ...storage.maintenance.plan import LogUsage, candidates, group_bytes, next_group
-from ...storage.maintenance.row_reader import STEP_BYTES
 from ...throttle import Throttle
-from .lanes import MaintainedDirectory
+from .lanes import MaintainedDirectory, step_limits
 from .progress import Progress, Suspension
 
 _COMMIT_ROWS = 500
-_LEAST_STEP = 64 * 1024
 
 
 @attrs.frozen
@@ -119,7 +117,7 @@ class Compactor:
 
     async def _copy(self, copy: LogCopy) -> None:
         on_lane = self._directory.on_lane
-        while (step := await on_lane(copy.next_step, self._step_bytes())) is not None:
+        while (step := await on_lane(copy.next_step, *step_limits(self._reads, self._writes))) is not None:
             await self._reads.acquire(step.n_disk_bytes, step.n_entries)
             await self.suspension.passed()
             await on_lane(copy.read, step)
@@ -137,7 +135,3 @@ class Compactor:
         await self._writes.acquire(copy.waiting_bytes, copy.waiting_entries)
         await self._directory.on_lane(copy.write)
 
-    def _step_bytes(self) -> int:
-        """A quarter of what the slower limit grants in a second, so that the work is even."""
-        limits = [throttle.rate.bytes for throttle in (self._reads, self._writes) if throttle.rate.bytes]
-        return max(_LEAST_STEP, min(STEP_BYTES, *(int(limit / 4) for limit in limits))) if limits else STEP_BYTES

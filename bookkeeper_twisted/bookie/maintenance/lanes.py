@@ -1,4 +1,4 @@
-"""Where the maintenance of one ledger directory runs."""
+"""Where the maintenance of one ledger directory runs, and in pieces of which size."""
 
 from collections.abc import Callable
 from typing import Any, TypeVar
@@ -8,9 +8,25 @@ from twisted.internet.defer import Deferred
 from ...storage.directory_storage import DirectoryStorage
 from ...storage.interfaces import IFileSystem
 from ...storage.maintenance.log_space import LogSpace
+from ...storage.maintenance.row_reader import PASSED_OVER, STEP_BYTES
+from ...throttle import Throttle
 from ..interfaces import IStorageExecutor
 
+_LEAST_STEP = 64 * 1024
+_COUNTED_STEP = 1024 * 1024  # where entries are limited, of which a step may have very many
+
 T = TypeVar("T")
+
+
+def step_limits(*throttles: Throttle) -> tuple[int, int]:
+    """How much one step reads.
+
+    :returns: bytes wanted: a quarter of what the slowest limit grants in a second, so that the work is even; and bytes
+        between them that may be read as well: none where bytes are limited.
+    """
+    limits = [int(throttle.rate.bytes / 4) for throttle in throttles if throttle.rate.bytes]
+    most = _COUNTED_STEP if any(throttle.rate.entries for throttle in throttles) else STEP_BYTES
+    return (max(_LEAST_STEP, min(most, *limits)), 0) if limits else (most, PASSED_OVER)
 
 
 class MaintainedDirectory:

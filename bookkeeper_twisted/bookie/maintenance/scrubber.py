@@ -9,13 +9,10 @@ from twisted.logger import Logger
 
 from ...errors import StorageError
 from ...metrics import ScrubMetrics
-from ...storage.maintenance.row_reader import STEP_BYTES
 from ...storage.maintenance.scrub import Finding, Scrub, load_findings, save_findings
 from ...throttle import Throttle
-from .lanes import MaintainedDirectory
+from .lanes import MaintainedDirectory, step_limits
 from .progress import Progress, Suspension
-
-_LEAST_STEP = 64 * 1024
 
 
 @attrs.define
@@ -150,7 +147,7 @@ class Scrubber:
         progress = self.state.progress = Progress(self._clock.seconds())
         progress.left = sum((await on_lane(directory.storage.index.live_bytes)).values())
         try:
-            while (step := await on_lane(scrub.next_step, self._step_bytes())) is not None:
+            while (step := await on_lane(scrub.next_step, *step_limits(self._reads))) is not None:
                 await self._reads.acquire(step.n_disk_bytes, step.n_entries)
                 await self.suspension.passed()
                 n_findings = len(scrub.findings)
@@ -168,8 +165,3 @@ class Scrubber:
         for finding in findings:
             self._metrics.damages.value += 1
             self._log.critical("DAMAGE: {text}", text=finding.text, ledger_id=finding.ledger_id, entry_id=finding.first)
-
-    def _step_bytes(self) -> int:
-        """A quarter of what the limit grants in a second, so that the work is even."""
-        limit = self._reads.rate.bytes
-        return max(_LEAST_STEP, min(STEP_BYTES, int(limit / 4))) if limit else STEP_BYTES

@@ -63,13 +63,14 @@ class LogCopy:
 
     # -- what comes next --
 
-    def next_step(self, max_bytes: int = STEP_BYTES) -> Step | None:
+    def next_step(self, max_bytes: int = STEP_BYTES, passed_over: int = 0) -> Step | None:
         """The next pieces to read; None at the end of this log.
 
+        :param passed_over: bytes between two pieces that may be read with them.
         :raises bookkeeper_twisted.errors.DamageError: an index row cannot be read.
         """
         pieces: list[Piece] = []
-        n_bytes = n_entries = 0
+        n_bytes = 0
         while n_bytes < max_bytes:
             row = self._next_row()
             if row is None:
@@ -81,12 +82,11 @@ class LogCopy:
                 self._start += piece.size
                 break
             self._start = 0
-            n_entries += row.last - row.first + 1
             self._ahead.popleft()
             self.after = row.ledger_id, row.first
             self._room -= row_bytes(row)
             self._taken += 1
-        return Step(pieces, n_bytes, n_entries) if pieces else None
+        return Step.of(pieces, passed_over)
 
     def _next_row(self) -> IndexRow | None:
         if not self._ahead:
@@ -108,8 +108,9 @@ class LogCopy:
         :raises LogDamageError: a log doesn't hold what its index says.
         :raises OSError: it cannot be read.
         """
+        self._reader.load(step)
         for piece in step.pieces:
-            run = self._reader.read(piece)
+            run = self._reader.take(piece)
             if run is not None:
                 self._take(run)
 

@@ -1,11 +1,14 @@
-"""Reads the bytes of index rows piece by piece and verifies each row that is whole.
+"""Reads the bytes of index rows and verifies each row that is whole.
 
-Reads go past the page cache: what is verified is what the disk holds, the pages of clients' readers stay in memory,
-and a limiter that is charged the pages of each piece is charged what the disk reads.  Read-ahead would fetch several
-times that, of ledgers that are not wanted or dead.
+A step has pieces of rows in the order of ledger and entry.  They are read in the order in which they lie in their logs,
+neighbours by one call, past the page cache: what is verified is what the disk holds, the pages of clients' readers
+stay in memory, and a limiter that is charged the pages of a step is charged what the disk reads.  The kernel's
+read-ahead would fetch several times that.
 """
 
+import errno
 import struct
+from bisect import bisect_right
 from collections.abc import Sequence
 
 import attrs
@@ -16,11 +19,18 @@ from ..directory_storage import DirectoryStorage
 from ..index.rows import first_bad_block, record_offsets, row_bytes
 from ..interfaces import IFile, IFileSystem, IndexRow
 
-STEP_BYTES = 1024 * 1024
-"""Bytes that one step reads, at most."""
+STEP_BYTES = 8 * 1024 * 1024
+"""Bytes of the pieces of one step, at most."""
+
+EXTENT_BYTES = 1024 * 1024
+"""Bytes of one read, unless a piece is longer."""
+
+PASSED_OVER = 64 * 1024
+"""Bytes between two pieces that are not wanted: a disk reads so many in less time than it takes to begin anew."""
 
 PAGE = 4096
 
+_UNREADABLE = (errno.EIO, errno.ENOENT)
 _HEAD = struct.Struct(">iqq")  # size word, ledgerId, entryId
 
 
@@ -33,27 +43,69 @@ class Piece:
     size: int
     ends_row: bool
 
+    @property
+    def offset(self) -> int:
+        """Where it lies in its log."""
+        return self.row.offset + self.start
+
+
+@attrs.frozen
+class Extent:
+    """Whole pages ``start .. end`` of a log that hold some pieces."""
+
+    log_id: int
+    start: int
+    end: int
+
 
 @attrs.frozen
 class Step:
-    """What is read by one call.
+    """What is read at once.
 
     :ivar n_bytes: of the pieces.
     :ivar n_entries: of the rows that end in it.
+    :ivar extents: what is read for them, ascending by log and place.
     """
 
     pieces: Sequence[Piece]
     n_bytes: int
     n_entries: int
+    extents: Sequence[Extent]
+
+    @classmethod
+    def of(cls, pieces: Sequence[Piece], passed_over: int) -> "Step | None":
+        """The step of some pieces; None without any.
+
+        :param passed_over: bytes between two pieces that may be read with them.
+        """
+        if not pieces:
+            return None
+        ended = [piece.row for piece in pieces if piece.ends_row]
+        n_entries = sum(row.last - row.first + 1 for row in ended)
+        return cls(pieces, sum(piece.size for piece in pieces), n_entries, extents_of(pieces, passed_over))
 
     @property
     def n_disk_bytes(self) -> int:
         """Bytes that a disk reads for it: whole pages."""
-        total = 0
-        for piece in self.pieces:
-            start = piece.row.offset + piece.start
-            total += (start + piece.size + PAGE - 1) // PAGE * PAGE - start // PAGE * PAGE
-        return total
+        return sum(extent.end - extent.start for extent in self.extents)
+
+
+def extents_of(pieces: Sequence[Piece], passed_over: int) -> list[Extent]:
+    """What has to be read for some pieces: those that are near each other by one call."""
+    found: list[Extent] = []
+    for log_id, offset, size in sorted((piece.row.log_id, piece.offset, piece.size) for piece in pieces):
+        start, end = offset // PAGE * PAGE, -(-(offset + size) // PAGE) * PAGE
+        last = found[-1] if found else None
+        if (
+            last is not None
+            and last.log_id == log_id
+            and start - last.end <= passed_over
+            and max(end, last.end) - last.start <= EXTENT_BYTES
+        ):
+            found[-1] = Extent(log_id, last.start, max(end, last.end))
+        else:
+            found.append(Extent(log_id, start, end))
+    return found
 
 
 def next_piece(row: IndexRow, start: int, room: int) -> Piece:
@@ -66,31 +118,66 @@ def next_piece(row: IndexRow, start: int, room: int) -> Piece:
 
 
 class RowReader:
-    """Reads the pieces of one row after the other; keeps the logs open that it meets.  Maintenance lane."""
+    """Reads steps, one after the other; keeps the logs open that it meets.  Maintenance lane."""
 
     def __init__(self, fs: IFileSystem, directory: DirectoryStorage) -> None:
         self._fs = fs
         self._directory = directory
         self._files: dict[int, IFile] = {}
         self._parts: list[bytes] = []
+        self._loaded: dict[int, tuple[list[int], list[bytes | None]]] = {}
 
-    def read(self, piece: Piece) -> EntryRun | None:
+    def load(self, step: Step) -> None:
+        """Read the pages of a step; its pieces are then taken in their order.
+
+        :raises OSError: the disk failed in another way than that it cannot read these places.
+        """
+        self._loaded = {}
+        for extent in step.extents:
+            starts, datas = self._loaded.setdefault(extent.log_id, ([], []))
+            starts.append(extent.start)
+            datas.append(self._read(extent))
+
+    def _read(self, extent: Extent) -> bytes | None:
+        """The bytes of an extent; None if its pieces have to be tried one by one."""
+        try:
+            return self._file(extent.log_id).pread(extent.end - extent.start, extent.start)
+        except OSError as error:
+            if error.errno not in _UNREADABLE:
+                raise
+            return None
+
+    def take(self, piece: Piece) -> EntryRun | None:
         """The whole row, verified, if this was its last piece.
 
-        :raises LogDamageError: the log doesn't hold what its index says.
-        :raises OSError: it cannot be read.
+        :raises LogDamageError: the log doesn't hold what its index says, or the disk cannot read it.
         """
-        row = piece.row
         if not piece.start:
             self._parts = []
-        data = self._file(row).pread(piece.size, row.offset + piece.start)
-        if len(data) != piece.size:
-            raise self._damage(row, f"the file ends after {len(data)} of {piece.size} bytes")
-        self._parts.append(data)
+        self._parts.append(self._bytes_of(piece))
         if not piece.ends_row:
             return None
         parts, self._parts = self._parts, []
-        return self._verified(row, parts[0] if len(parts) == 1 else b"".join(parts))
+        return self._verified(piece.row, parts[0] if len(parts) == 1 else b"".join(parts))
+
+    def _bytes_of(self, piece: Piece) -> bytes:
+        starts, datas = self._loaded[piece.row.log_id]
+        index = bisect_right(starts, piece.offset) - 1
+        data, start = datas[index], piece.offset - starts[index]
+        found = self._read_alone(piece) if data is None else data[start : start + piece.size]
+        if len(found) != piece.size:
+            raise self._damage(piece.row, f"the file ends after {len(found)} of {piece.size} bytes")
+        return found
+
+    def _read_alone(self, piece: Piece) -> bytes:
+        try:
+            return self._file(piece.row.log_id).pread(piece.size, piece.offset)
+        except FileNotFoundError as error:
+            raise self._damage(piece.row, "the file is missing") from error
+        except OSError as error:
+            if error.errno not in _UNREADABLE:
+                raise
+            raise self._damage(piece.row, f"the disk cannot read it: {error.strerror}") from error
 
     def _verified(self, row: IndexRow, data: bytes) -> EntryRun:
         offsets = record_offsets(row)
@@ -109,14 +196,10 @@ class RowReader:
             raise self._damage(row, "a record is not the entry it should be")
         return run
 
-    def _file(self, row: IndexRow) -> IFile:
-        file = self._files.get(row.log_id)
+    def _file(self, log_id: int) -> IFile:
+        file = self._files.get(log_id)
         if file is None:
-            try:
-                file = self._fs.open(self._directory.reader.path(row.log_id), direct=True)
-            except FileNotFoundError as e:
-                raise self._damage(row, "the file is missing") from e
-            self._files[row.log_id] = file
+            file = self._files[log_id] = self._fs.open(self._directory.reader.path(log_id), direct=True)
         return file
 
     def _damage(self, row: IndexRow, what: str) -> LogDamageError:

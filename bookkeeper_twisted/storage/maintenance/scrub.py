@@ -54,13 +54,14 @@ class Scrub:
         self._after = (-1, -1)
         self._start = 0
 
-    def next_step(self, max_bytes: int = STEP_BYTES) -> Step | None:
+    def next_step(self, max_bytes: int = STEP_BYTES, passed_over: int = 0) -> Step | None:
         """The next pieces to read; None at the end.
 
+        :param passed_over: bytes between two pieces that may be read with them.
         :raises DamageError: the index itself is damaged.
         """
         pieces: list[Piece] = []
-        n_bytes = n_entries = 0
+        n_bytes = 0
         while n_bytes < max_bytes and (row := self._next_row()) is not None:
             piece = next_piece(row, self._start, max_bytes - n_bytes)
             pieces.append(piece)
@@ -69,9 +70,8 @@ class Scrub:
                 self._start += piece.size
                 break
             self._start = 0
-            n_entries += row.last - row.first + 1
             self._ahead.popleft()
-        return Step(pieces, n_bytes, n_entries) if pieces else None
+        return Step.of(pieces, passed_over)
 
     def _next_row(self) -> IndexRow | None:
         if not self._ahead:
@@ -84,14 +84,15 @@ class Scrub:
     def read(self, step: Step) -> None:
         """Verify the pieces of a step; damage is added to the findings.
 
-        :raises OSError: the disk failed.
+        :raises OSError: the disk failed in another way than that it cannot read some places.
         """
         failed: IndexRow | None = None
+        self._reader.load(step)
         for piece in step.pieces:
             if piece.row is failed:
                 continue
             try:
-                self._reader.read(piece)
+                self._reader.take(piece)
             except DamageError as error:
                 failed = piece.row
                 self._found(piece.row, str(error))

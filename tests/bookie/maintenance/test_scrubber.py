@@ -9,7 +9,7 @@ from bookkeeper_twisted.bookie.maintenance.garbage_collector import CollectorOpt
 from bookkeeper_twisted.bookie.maintenance.maintenance import SCRUB, MaintenanceOptions
 from bookkeeper_twisted.storage.maintenance.scrub import FINDINGS, load_findings
 from bookkeeper_twisted.testing.disk.crash import Facts
-from bookkeeper_twisted.testing.disk.sim_disk import SimDisk
+from bookkeeper_twisted.testing.disk.sim_disk import Operation, SimDisk
 from bookkeeper_twisted.throttle import Rate
 
 from ..crash_life import Parts
@@ -146,12 +146,25 @@ class ScrubberTests(SynchronousTestCase):
         self.assertEqual(self.scrubber.state.passes, 1)
 
     def test_disk_error(self) -> None:
-        """A disk that cannot be read ends the pass with the findings of the pass before."""
+        """A disk that fails ends the pass with the findings of the pass before."""
         self.flip()
         self.scrub()
-        self.disk.fail(errno.EIO, when=lambda op: op.name == "pread", times=100)
+        self.disk.fail(errno.ENXIO, when=lambda op: op.name == "pread", times=100)
         self.assertEqual(self.scrub(), [(3, 0, 2)])
         self.assertEqual(self.scrubber.state.failures, 1)
+
+    def test_unreadable_place(self) -> None:
+        """What the disk cannot read is damaged, and nothing else that would be read with it."""
+        where = next(iter(self.life.store.storage.directories[0].index.rows(3)))
+
+        def covers(op: Operation) -> bool:
+            begin = op.detail if isinstance(op.detail, int) else 0
+            return op.name == "pread" and op.path.endswith("/0.log") and begin <= where.offset + 5 < begin + op.size
+
+        self.disk.fail(errno.EIO, when=covers, times=2)
+        self.assertEqual(self.scrub(), [(3, 0, 2)])
+        self.assertIn("the disk cannot read it", self.scrubber.findings[0][0].text)
+        self.assertEqual(self.scrub(), [])
 
     def test_damaged_list(self) -> None:
         """A list that cannot be understood is no list."""

@@ -1,5 +1,6 @@
 """Copying of live runs into a new log."""
 
+import errno
 from collections.abc import Sequence
 
 from twisted.trial.unittest import SynchronousTestCase
@@ -11,11 +12,12 @@ from bookkeeper_twisted.storage.entry_log.scan import LogScan
 from bookkeeper_twisted.storage.interfaces import LedgerRow
 from bookkeeper_twisted.storage.ledger_storage import StorageSettings
 from bookkeeper_twisted.storage.maintenance.copying import LogCopy
+from bookkeeper_twisted.storage.maintenance.row_reader import EXTENT_BYTES, PAGE, Piece, extents_of
 from bookkeeper_twisted.storage.rebuild import rebuild_index
 from bookkeeper_twisted.testing.disk.sim_disk import SimDisk
 from bookkeeper_twisted.testing.disk.sim_index import SimIndex
 
-from ..entries import entry, run, uneven
+from ..entries import entry, row, run, uneven
 from ..ledger_storages import checkpoint, make_directories, open_storage, read
 
 SETTINGS = StorageSettings(log_size_limit=20_000, write_cache_bytes=1 << 20)
@@ -174,6 +176,37 @@ class LogCopyTests(CopyCase):
         self.assertEqual([name for name in self.disk.list("/l0") if name.startswith("9")], [])
 
 
+class ExtentTests(SynchronousTestCase):
+    """What is read at once."""
+
+    def found(self, passed_over: int, *places: tuple[int, int, int], size: int = 100) -> list[tuple[int, int, int]]:
+        """Log, first page and end of what is read for pieces at these logs and offsets, of so many entries each."""
+        pieces = [Piece(row(1, 0, n - 1, log, offset, size), 0, n * size, True) for log, offset, n in places]
+        return [(each.log_id, each.start // PAGE, each.end // PAGE) for each in extents_of(pieces, passed_over)]
+
+    def test_neighbours(self) -> None:
+        """Pieces that share a page, or follow each other, are read by one call, in whatever order they are wanted."""
+        self.assertEqual(self.found(0, (0, 9000, 5), (0, 1024, 50), (0, 8100, 2)), [(0, 0, 3)])
+        self.assertEqual(self.found(0, (0, 1024, 10), (1, 1024, 10)), [(0, 0, 1), (1, 0, 1)])
+
+    def test_passed_over(self) -> None:
+        """Pages between pieces are read if there are few of them, and only then."""
+        places = (0, 0, 10), (0, 5 * PAGE, 10)
+        self.assertEqual(self.found(4 * PAGE, *places), [(0, 0, 6)])
+        self.assertEqual(self.found(4 * PAGE - 1, *places), [(0, 0, 1), (0, 5, 6)])
+
+    def test_limit(self) -> None:
+        """One call reads a limited number of bytes, but for a piece that is longer."""
+        half = (EXTENT_BYTES // 2 // 100) + 41
+        found = self.found(PAGE, (0, 0, half), (0, EXTENT_BYTES // 2 + PAGE, half))
+        self.assertEqual(len(found), 2)
+        self.assertEqual(self.found(0, (0, 0, 3 * half)), [(0, 0, -(-300 * half // PAGE))])
+
+    def test_overlapping(self) -> None:
+        """A piece inside of another one does not cut the reading of that one."""
+        self.assertEqual(self.found(0, (0, 0, 200), (0, 4096, 1)), [(0, 0, 5)])
+
+
 class DamageTests(CopyCase):
     """Nothing damaged is copied (S9)."""
 
@@ -203,6 +236,20 @@ class DamageTests(CopyCase):
         self.log_of(run(1, 0, 5))
         self.disk.open("/l0/0.log").truncate(1100)
         self.assertIn("the file ends", str(self.assertRaises(LogDamageError, self.copy, [0])))
+
+    def test_unreadable(self) -> None:
+        """A place that the disk cannot read is damage of its log; another failure of the disk is none."""
+        self.log_of(run(1, 0, 5), run(2, 0, 5))
+        self.disk.fail(errno.EIO, when=lambda op: op.name == "pread", times=2)
+        self.assertIn("cannot read", str(self.assertRaises(LogDamageError, self.copy, [0])))
+        self.disk.fail(errno.ENXIO, when=lambda op: op.name == "pread")
+        self.assertRaises(OSError, self.copy, [0])
+
+    def test_unreadable_neighbour(self) -> None:
+        """What could not be read together is read one by one: what lies between live runs does not matter."""
+        self.log_of(run(1, 0, 5), run(2, 0, 5))
+        self.disk.fail(errno.EIO, when=lambda op: op.name == "pread" and op.size == 4096)
+        self.assertEqual([row.ledger_id for row in self.copy([0]).rows], [1, 2])
 
     def test_missing(self) -> None:
         """A log that is not there."""
