@@ -274,6 +274,24 @@ class RequestTimeoutError(ClientError):
 
 
 @attrs.define(eq=False)
+class EntriesLostError(ClientError):
+    """No registered bookie has some entries whole.
+
+    :ivar entry_ids: the first of them, ascending.
+    :ivar detail: why the first one cannot be read.
+    """
+
+    code = -10
+    ledger_id: int
+    entry_ids: tuple[int, ...]
+    detail: str
+
+    def __str__(self) -> str:
+        more = f" and {len(self.entry_ids) - 1} more" if len(self.entry_ids) > 1 else ""
+        return f"no bookie has ledger {self.ledger_id} entry {self.entry_ids[0]}{more}: {self.detail}"
+
+
+@attrs.define(eq=False)
 class DigestMatchError(ClientError):
     """An entry's digest, ledger id or entry id is not what was asked for (S18).
 

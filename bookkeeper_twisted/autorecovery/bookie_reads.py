@@ -20,9 +20,7 @@ from ..errors import (
     BookieHandleNotAvailableError,
     BookKeeperError,
     ClientClosedError,
-    RequestTimeoutError,
     Status,
-    TooManyRequestsError,
     UnexpectedConditionError,
 )
 from ..ledger.replica_scan import Answer, Batch, Question, Scanning
@@ -30,6 +28,7 @@ from ..model import EntryRun
 from ..throttle import Throttle
 from .concurrency import InFlight
 from .metrics import CheckerMetrics
+from .retries import Retries, is_transient
 
 T = TypeVar("T")
 
@@ -37,29 +36,6 @@ _MAX_COUNT = (1 << 31) - 1
 _LEAST_BYTES = 64 << 10
 _SHARE = 0.25
 """Seconds of a limit that one request takes at most, so that reads are even."""
-
-
-def is_transient(error: object) -> bool:
-    """Whether a bookie may answer when it is asked again later: says nothing about what it holds."""
-    return isinstance(error, TooManyRequestsError | RequestTimeoutError | BookieHandleNotAvailableError)
-
-
-@attrs.frozen
-class Retries:
-    """How often a bookie is asked.
-
-    :ivar attempts: in all.
-    :ivar first_pause: seconds before the second attempt, doubled for each further one.
-    :ivar longest_pause: seconds, at most.
-    """
-
-    attempts: int = 5
-    first_pause: float = 0.5
-    longest_pause: float = 10.0
-
-    def pause(self, attempt: int) -> float:
-        """Seconds after an attempt, counted from 0."""
-        return min(self.first_pause * float(1 << attempt), self.longest_pause)
 
 
 @attrs.define
@@ -125,7 +101,7 @@ class BookieReads:
             if not self._context.batch_support.is_expected(bookie_id):
                 return BadRequestError(self._ledger_id, question.first)
             answer = await self._ask_batch(bookie_id, question)
-            if not is_transient(answer) or attempt + 1 == self._retries.attempts:
+            if not is_transient(answer) or self._retries.is_last(attempt):
                 break
             await self._wait(attempt)
         return answer
@@ -182,7 +158,7 @@ class BookieReads:
             wanted = [entry_id for entry_id in wanted if entry_id not in answers or is_transient(answers[entry_id])]
             if not wanted or (error is not None and not is_transient(error)):
                 break
-            if attempt + 1 < self._retries.attempts:
+            if not self._retries.is_last(attempt):
                 await self._wait(attempt)
         return error
 

@@ -21,11 +21,12 @@ from ..ledger.fragments import EVERY_ENTRY, LedgerFragment, fragments_of
 from ..ledger.replica_scan import DAMAGED, MISSING, UNREACHABLE, ReplicaScan, lost_ranges
 from ..model import INVALID_ENTRY_ID, LedgerMetadata
 from ..throttle import Throttle
-from .bookie_reads import BookieReads, Retries
+from .bookie_reads import BookieReads
 from .concurrency import InFlight, Work, in_parallel
 from .interfaces import ILedgerChecker
 from .metrics import CheckerMetrics
 from .presence import Presence
+from .retries import Retries
 
 _SMALL_BYTES = 64 << 10
 _ENTRY_OVERHEAD = 64

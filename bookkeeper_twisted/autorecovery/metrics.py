@@ -3,6 +3,7 @@
 from ..instruments import Instruments
 from ..ledger.findings import CheckReport, LossKind
 
+_WORKER = "replication_worker_"
 _CHECKER = "ledger_checker_"
 
 
@@ -29,3 +30,22 @@ class CheckerMetrics:
         self._inconclusive.value += sum(len(one.inconclusive) for one in report.fragments)
         for loss in report.losses():
             self._lost[loss.kind].value += 1
+
+
+class CopierMetrics:
+    """The copies of one process.
+
+    :ivar read_latency: milliseconds until a bookie gave entries, by how many there were; ``write_latency``: until one
+        has acknowledged them.
+    :ivar read_bytes: of each read; ``written_bytes``: of each write to one bookie.
+    :ivar unreadable: entries that no bookie gave.
+    """
+
+    def __init__(self, instruments: Instruments) -> None:
+        self.entries_read = instruments.counter(_WORKER + "NUM_ENTRIES_READ")
+        self.read_bytes = instruments.summary(_WORKER + "NUM_BYTES_READ")
+        self.read_latency = instruments.summary(_WORKER + "READ_DATA_LATENCY")
+        self.entries_written = instruments.counter(_WORKER + "NUM_ENTRIES_WRITTEN")
+        self.written_bytes = instruments.summary(_WORKER + "NUM_BYTES_WRITTEN")
+        self.write_latency = instruments.summary(_WORKER + "WRITE_DATA_LATENCY")
+        self.unreadable = instruments.counter(_WORKER + "NUM_ENTRIES_UNABLE_TO_READ_FOR_REPLICATION")

@@ -26,13 +26,9 @@ class Presence:
         self._watcher = watcher
         self._registration = cast(IRegistration, registration)
         self._throttle = throttle
-        self._there: frozenset[str] = frozenset()
+        self._writable: frozenset[str] = frozenset()
+        self._read_only: frozenset[str] = frozenset()
         self._asked_at = -_FRESH_SECONDS
-
-    @property
-    def writable(self) -> frozenset[str]:
-        """The bookies that take new ledgers, as the client last heard."""
-        return self._watcher.writable
 
     async def gone(self, bookies: Collection[str]) -> frozenset[str]:
         """The bookies that are not registered.
@@ -40,13 +36,26 @@ class Presence:
         :raises bookkeeper_twisted.errors.MetadataError: the store cannot say.
         """
         missing = frozenset(bookies) - self._watcher.writable - self._watcher.read_only
-        if not missing:
-            return missing
+        if missing:
+            await self._ask()
+        return missing - self._writable - self._read_only if missing else missing
+
+    async def unwritable(self, bookies: Collection[str]) -> frozenset[str]:
+        """The bookies that take no new entries, since they are gone or read-only.
+
+        :raises bookkeeper_twisted.errors.MetadataError: the store cannot say.
+        """
+        missing = frozenset(bookies) - self._watcher.writable
+        if missing:
+            await self._ask()
+        return missing - self._writable if missing else missing
+
+    async def _ask(self) -> None:
         if self._clock.seconds() - self._asked_at >= _FRESH_SECONDS:
             await self._throttle.acquire(entries=1)
             registration = self._registration
-            # writable a second time: a bookie may change from read-only to writable in between
-            there = await registration.writable_bookies() | await registration.read_only_bookies()
-            self._there = there | await registration.writable_bookies()
+            before = await registration.writable_bookies()
+            self._read_only = await registration.read_only_bookies()
+            # a second time: a bookie may change from read-only to writable in between
+            self._writable = before | await registration.writable_bookies()
             self._asked_at = self._clock.seconds()
-        return missing - self._there

@@ -163,6 +163,19 @@ def stored_adds(master_key: bytes, run: EntryRun, flags: int = 0, deferred_sync:
     )  # fmt: skip
 
 
+def scattered_adds(
+    master_key: bytes, ledger_id: int, entry_ids: Sequence[int], entries: Sequence[bytes], flags: int = 0
+) -> Adds:
+    """Adds of stored entries of one ledger whose ids are ascending and need not follow each other.
+
+    :raises CodecError: the key is not of 20 bytes.
+    """
+    # entries carry their ids; those of the run are not sent
+    run = EntryRun.of_entries(ledger_id, entry_ids[0], entries)
+    frames = v2.encode_adds(master_key, run, flags)
+    return Adds((ledger_id,) * len(entries), entry_ids, frames, _offsets(list(map(len, entries))))
+
+
 def mix_headers(*fields: Sequence[int]) -> bytes:
     """The headers of entries of many ledgers, side by side.
 

@@ -4,7 +4,7 @@ Each entry goes only to the positions of its write set that lack it, so that a c
 than what was lost.  Entries that follow each other and go to the same bookies are one run.
 """
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 import attrs
 
@@ -54,6 +54,26 @@ def copy_plan(
                 del heads[position]
             else:
                 heads[position] = rest
+
+
+def lost_everywhere(fragment: LedgerFragment, losses: Iterable[ReplicaLoss]) -> Iterator[CopyRun]:
+    """The runs that every position of their write set lacks, as far as losses say: there is nothing to copy from."""
+    for run in copy_plan(fragment, losses, dict(enumerate(fragment.ensemble))):
+        if len(run.targets) == fragment.schedule.write_quorum:
+            yield run
+
+
+def without(plan: Iterable[CopyRun], left_out: Sequence[CopyRun]) -> Iterator[CopyRun]:
+    """A plan without some runs, which are ascending."""
+    for run in plan:
+        at = run.first
+        for gap in left_out:
+            if at <= gap.last and gap.first <= run.last:
+                if at < gap.first:
+                    yield CopyRun(at, gap.first - at, run.targets)
+                at = gap.last + 1
+        if at <= run.last:
+            yield CopyRun(at, run.last - at + 1, run.targets)
 
 
 def _kept(fragment: LedgerFragment, position: int, ranges: Iterable[tuple[int, int]]) -> Iterator[tuple[int, int]]:

@@ -1,12 +1,12 @@
 """The fragments of a ledger: which entries an ensemble keeps, whether they are final, which a check reads."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from itertools import pairwise
 from typing import Protocol
 
 import attrs
 
-from ..model import LedgerMetadata
+from ..model import LedgerMetadata, Segment
 from .schedule import Schedule, schedule_of
 
 EVERY_ENTRY = 100
@@ -67,6 +67,45 @@ class LedgerFragment:
             drawn = [start + int(draw.random() * bucket) for start in range(first, last + 1, bucket)]
             chosen.update(i for i in drawn if i <= last and self.schedule.keeps(position, i))
         return sorted(chosen)
+
+
+@attrs.frozen
+class Moves:
+    """Positions of one fragment whose entries other bookies have got.
+
+    :ivar first: of the fragment.
+    :ivar bookies: the bookie that was there and the one that has the entries now, by position.
+    """
+
+    first: int
+    bookies: Mapping[int, tuple[str, str]]
+
+    def are_needed(self, metadata: LedgerMetadata) -> bool:
+        """Whether metadata still name a bookie that was replaced.
+
+        The newest ensemble of a ledger that is not closed is its writer's alone (S15).
+        """
+        return any(self._applied(segment) != segment.bookies for segment in self._segments(metadata))
+
+    def apply(self, metadata: LedgerMetadata) -> LedgerMetadata:
+        """The metadata with the new bookies; nothing else is different."""
+        changed = self._segments(metadata)
+        segments = (
+            Segment(segment.first_entry_id, self._applied(segment)) if segment in changed else segment
+            for segment in metadata.segments
+        )
+        return attrs.evolve(metadata, segments=tuple(segments))
+
+    def _segments(self, metadata: LedgerMetadata) -> list[Segment]:
+        final = metadata.segments if metadata.closed else metadata.segments[:-1]
+        return [segment for segment in final if segment.first_entry_id == self.first]
+
+    def _applied(self, segment: Segment) -> tuple[str, ...]:
+        bookies = list(segment.bookies)
+        for position, (old, new) in self.bookies.items():
+            if bookies[position] == old and new not in bookies:
+                bookies[position] = new
+        return tuple(bookies)
 
 
 def fragments_of(ledger_id: int, metadata: LedgerMetadata, last_confirmed: int) -> Iterator[LedgerFragment]:

@@ -5,13 +5,22 @@ from typing import Any
 
 from twisted.internet.defer import CancelledError, Deferred
 
-from bookkeeper_twisted.autorecovery.bookie_reads import Retries
 from bookkeeper_twisted.autorecovery.checker import CheckerSettings, LedgerChecker
-from bookkeeper_twisted.autorecovery.limits import CHECKER_METADATA, CHECKER_READ
-from bookkeeper_twisted.autorecovery.metrics import CheckerMetrics
+from bookkeeper_twisted.autorecovery.copier import Copier
+from bookkeeper_twisted.autorecovery.copying import CopyLimits, CopySettings
+from bookkeeper_twisted.autorecovery.limits import (
+    CHECKER_METADATA,
+    CHECKER_READ,
+    REPLICATION_METADATA,
+    REPLICATION_READ,
+    REPLICATION_WRITE,
+)
+from bookkeeper_twisted.autorecovery.metrics import CheckerMetrics, CopierMetrics
 from bookkeeper_twisted.autorecovery.presence import Presence
+from bookkeeper_twisted.autorecovery.retries import Retries
 from bookkeeper_twisted.instruments import Instruments
 from bookkeeper_twisted.ledger.findings import CheckReport
+from bookkeeper_twisted.ledger.fragments import fragments_of
 from bookkeeper_twisted.model import BookieServiceInfo, DigestType, LedgerMetadata
 from bookkeeper_twisted.throttle import Throttles
 
@@ -28,6 +37,7 @@ class RecoveryCase(ClusterCase):
         super().setUp()
         self.throttles = Throttles(self.clock)
         self.instruments = Instruments()
+        self.copier_metrics = CopierMetrics(self.instruments)
         self.checker_metrics = CheckerMetrics(self.instruments)
 
     # ---- ledgers -------------------------------------------------------------------------------------
@@ -59,6 +69,12 @@ class RecoveryCase(ClusterCase):
         """A bookie is gone."""
         self.bookies[bookie_id].up = False
         self.do(self.cluster.registration.unregister_bookie(bookie_id))
+
+    def revive(self, bookie_id: str) -> None:
+        """A bookie is back, with the entries it had."""
+        self.bookies[bookie_id].up = True
+        self.do(self.cluster.registration.register_bookie(bookie_id, False, self.service_info()))
+        self.clock.advance(2)
 
     def service_info(self) -> BookieServiceInfo:
         """What a bookie says of itself."""
@@ -101,6 +117,44 @@ class RecoveryCase(ClusterCase):
         checker = self.checker(**settings)
         report: CheckReport = self.finish(checker.check(ledger_id, self.metadata(ledger_id), suspects))
         return report
+
+    # ---- copies --------------------------------------------------------------------------------------
+
+    def copier(self, **settings: Any) -> Copier:
+        """A copier over the client."""
+        limits = CopyLimits(self.throttles.get(REPLICATION_READ), self.throttles.get(REPLICATION_WRITE))
+        return Copier(
+            self.bk.context, self.presence(), limits, self.throttles.get(REPLICATION_METADATA), self.copier_metrics,
+            CopySettings(**{"retries": RETRIES, **settings}),
+        )  # fmt: skip
+
+    def repair(self, ledger_id: int, suspects: Sequence[str] = (), **settings: Any) -> None:
+        """Check a ledger and repair what the check found, fragment by fragment."""
+        copier = self.copier(**settings)
+        for report in self.check(ledger_id, suspects).damaged:
+            stored = self.do(self.bk.ledger_metadata(ledger_id))
+            self.finish(copier.repair(stored, report))
+
+    def contents(self, ledger_id: int) -> list[dict[int, set[int]]]:
+        """For each segment the entries of its range that each position has."""
+        metadata = self.metadata(ledger_id)
+        found = []
+        for one in fragments_of(ledger_id, metadata, metadata.last_entry_id):
+            ids = range(one.first, one.last + 1)
+            found.append({
+                position: {n for n in self.bookies[b].entries.get(ledger_id, {}) if n in ids}
+                for position, b in enumerate(one.ensemble)
+            })  # fmt: skip
+        return found
+
+    def assert_complete(self, ledger_id: int, payloads: Sequence[bytes]) -> None:
+        """Every entry is on its write set, on registered bookies, and all can be read."""
+        metadata = self.metadata(ledger_id)
+        one = next(fragments_of(ledger_id, metadata, metadata.last_entry_id))
+        self.assertTrue(self.check(ledger_id, percentage=100).is_whole, one)
+        reader = self.do(self.bk.open_ledger(ledger_id, None))
+        entries = self.finish(reader.read(0, metadata.last_entry_id)) if payloads else []
+        self.assertEqual([entry.data for entry in entries], list(payloads))
 
     def losses(self, report: CheckReport) -> list[tuple[int, str, tuple[tuple[int, int], ...]]]:
         """Position, kind and ranges of each loss."""

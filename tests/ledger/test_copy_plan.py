@@ -4,7 +4,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from twisted.trial.unittest import SynchronousTestCase
 
-from bookkeeper_twisted.ledger.copy_plan import CopyRun, copy_plan
+from bookkeeper_twisted.ledger.copy_plan import CopyRun, copy_plan, lost_everywhere, without
 from bookkeeper_twisted.ledger.findings import CheckReport, FragmentReport, Inconclusive, LossKind, ReplicaLoss
 from bookkeeper_twisted.ledger.fragments import LedgerFragment
 from bookkeeper_twisted.ledger.schedule import Schedule
@@ -73,6 +73,28 @@ class PlanTests(SynchronousTestCase):
         self.assertEqual(len(planned), len(set(planned)))
         self.assertEqual(set(planned), expected)
         self.assertEqual([run.first for run in runs], sorted(run.first for run in runs))
+
+
+class LostTests(SynchronousTestCase):
+    """Entries that nobody has."""
+
+    def test_lost_everywhere(self) -> None:
+        """Entries are lost if every position of their write set lacks them, and no others are."""
+        losses = [gone(0, (0, 9)), ReplicaLoss(1, "1", LossKind.DAMAGED, ((3, 4),)), gone(2, (4, 9))]
+        (run,) = lost_everywhere(fragment((3, 3, 2), 0, 9), losses)
+        self.assertEqual((run.first, run.last), (4, 4))
+        striped = list(lost_everywhere(fragment((3, 2, 2), 0, 9), [gone(0, (0, 9)), gone(1, (0, 9))]))
+        self.assertEqual([n for run in striped for n in range(run.first, run.last + 1)], [0, 3, 6, 9])
+
+    def test_without(self) -> None:
+        """Runs are cut around what is left out."""
+        plan = [CopyRun(0, 10, ("a",)), CopyRun(10, 5, ("a", "b"))]
+        gaps = [CopyRun(0, 2, ()), CopyRun(5, 1, ()), CopyRun(8, 4, ()), CopyRun(20, 1, ())]
+        self.assertEqual(
+            list(without(plan, gaps)),
+            [CopyRun(2, 3, ("a",)), CopyRun(6, 2, ("a",)), CopyRun(12, 3, ("a", "b"))],
+        )
+        self.assertEqual(list(without(plan, [])), plan)
 
 
 class ReportTests(SynchronousTestCase):

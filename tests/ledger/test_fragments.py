@@ -2,11 +2,12 @@
 
 from random import Random
 
+import attrs
 from hypothesis import given
 from hypothesis import strategies as st
 from twisted.trial.unittest import SynchronousTestCase
 
-from bookkeeper_twisted.ledger.fragments import LedgerFragment, fragments_of
+from bookkeeper_twisted.ledger.fragments import LedgerFragment, Moves, fragments_of
 from bookkeeper_twisted.ledger.schedule import Schedule, schedule_of
 from bookkeeper_twisted.model import LedgerMetadata, LedgerState, Segment
 
@@ -93,3 +94,26 @@ class SampleTests(SynchronousTestCase):
         one = LedgerFragment(7, 5, 5, OLD, schedule_of(3, 3, 2), True)
         self.assertEqual(one.sample(0, 0, Random(1)), [5])
         self.assertIsNone(one.sample(0, 100, Random(1)))
+
+
+class MovesTests(SynchronousTestCase):
+    """Other bookies in metadata."""
+
+    def test_only_what_was_copied(self) -> None:
+        """Only the fragment's positions change, and only where the old bookie is still named."""
+        stored = metadata(0, 10, last=14)
+        moves = Moves(0, {1: ("b", "x"), 2: ("other", "y")})
+        self.assertTrue(moves.are_needed(stored))
+        changed = moves.apply(stored)
+        self.assertEqual([s.bookies for s in changed.segments], [("a", "x", "c"), NEW])
+        self.assertEqual(attrs.evolve(changed, segments=stored.segments), stored)
+        self.assertFalse(moves.are_needed(changed))
+
+    def test_never_twice(self) -> None:
+        """A bookie that the ensemble has already is not named a second time."""
+        self.assertFalse(Moves(0, {1: ("b", "c")}).are_needed(metadata(0, last=3)))
+
+    def test_newest_of_a_writer(self) -> None:
+        """The newest ensemble of a ledger that is not closed is left to its writer, older ones are not."""
+        self.assertFalse(Moves(10, {0: ("a", "x")}).are_needed(metadata(0, 10)))
+        self.assertEqual(Moves(0, {0: ("a", "x")}).apply(metadata(0, 10)).segments[0].bookies, ("x", "b", "c"))

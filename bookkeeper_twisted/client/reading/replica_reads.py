@@ -8,6 +8,7 @@ and striped ledgers, are read entry by entry, many at a time.
 
 from collections.abc import Callable, Collection, Coroutine, Mapping, Sequence
 from functools import partial
+from itertools import takewhile
 from typing import Any
 
 import attrs
@@ -105,7 +106,7 @@ class _SingleReads:
     :ivar answered: bookies that gave an entry.
     """
 
-    wanted: range
+    wanted: Sequence[int]
     stored: dict[int, bytes] = attrs.field(factory=dict)
     errors: dict[int, list[Exception]] = attrs.field(factory=dict)
     answered: set[str] = attrs.field(factory=set)
@@ -123,11 +124,10 @@ class _SingleReads:
 
         :raises BookKeeperError: why there is not even the first.
         """
-        first = self.wanted.start
+        first = self.wanted[0]
         if first not in self.stored:
             raise most_telling(self.errors[first])
-        end = next(iter(self.missing()), self.wanted.stop)
-        return [self.stored[entry_id] for entry_id in range(first, end)]
+        return [self.stored[entry_id] for entry_id in takewhile(self.stored.__contains__, self.wanted)]
 
 
 class ReplicaReader:
@@ -241,17 +241,32 @@ class ReplicaReader:
         """:param batch_unreached: bookies that closed the connection on a batch read."""
         window = max(1, min(count, MAX_SINGLE_READS, max_size // self._usual_size))
         reads = _SingleReads(range(first, first + window))
-        size = self._schedule.ensemble_size
-        replicas = [self._replicas(first + i) for i in range(min(window, size))]  # they repeat after that
-        by_entry = {entry_id: replicas[(entry_id - first) % size] for entry_id in reads.wanted}
-        rounds = [partial(self._round, rank, by_entry, reads) for rank in range(self._schedule.write_quorum)]
-        await Speculation(self._clock, rounds, self._patience).run()
+        await self._read_each(reads)
         run = EntryRun.of_entries(self._ledger_id, first, reads.prefix())
         self._usual_size = run.size // run.count
         for bookie_id in batch_unreached:
             if bookie_id in reads.answered:
                 self._support.lost_connection(bookie_id)
         return run
+
+    async def fetch_each(self, entry_ids: Sequence[int]) -> tuple[Mapping[int, bytes], Mapping[int, Exception]]:
+        """Entries that one ensemble keeps, each read by itself and verified.
+
+        :param entry_ids: at most :data:`MAX_SINGLE_READS` of them.
+        :returns: the stored bytes of the entries, and why no replica gave the others.
+        """
+        reads = _SingleReads(entry_ids)
+        await self._read_each(reads)
+        return reads.stored, {entry_id: most_telling(reads.errors[entry_id]) for entry_id in reads.missing()}
+
+    async def _read_each(self, reads: _SingleReads) -> None:
+        size, replicas = self._schedule.ensemble_size, dict[int, list[str]]()
+        for entry_id in reads.wanted:  # they repeat after an ensemble
+            if entry_id % size not in replicas:
+                replicas[entry_id % size] = self._replicas(entry_id)
+        by_entry = {entry_id: replicas[entry_id % size] for entry_id in reads.wanted}
+        rounds = [partial(self._round, rank, by_entry, reads) for rank in range(self._schedule.write_quorum)]
+        await Speculation(self._clock, rounds, self._patience).run()
 
     async def _round(self, rank: int, replicas: Mapping[int, list[str]], reads: _SingleReads) -> bool | None:
         """Asks the replica of a rank for each entry that is missing.

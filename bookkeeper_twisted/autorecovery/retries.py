@@ -1,0 +1,32 @@
+"""How bookies that could not answer are asked again."""
+
+import attrs
+
+from ..errors import BookieHandleNotAvailableError, RequestTimeoutError, TooManyRequestsError
+
+
+def is_transient(error: object) -> bool:
+    """Whether a bookie may answer when it is asked again later: says nothing about what it holds."""
+    return isinstance(error, TooManyRequestsError | RequestTimeoutError | BookieHandleNotAvailableError)
+
+
+@attrs.frozen
+class Retries:
+    """How often a bookie is asked.
+
+    :ivar attempts: in all.
+    :ivar first_pause: seconds before the second attempt, doubled for each further one.
+    :ivar longest_pause: seconds, at most.
+    """
+
+    attempts: int = 5
+    first_pause: float = 0.5
+    longest_pause: float = 10.0
+
+    def pause(self, attempt: int) -> float:
+        """Seconds after an attempt, counted from 0."""
+        return min(self.first_pause * float(1 << attempt), self.longest_pause)
+
+    def is_last(self, attempt: int) -> bool:
+        """Whether there is none after an attempt, counted from 0."""
+        return attempt + 1 >= self.attempts
