@@ -1,7 +1,9 @@
 """Administration of a running bookie: what its HTTP server and the shell may ask of it.
 
-:class:`IBookieAdmin` has two providers, one for a bookie in this process (:mod:`.lifecycle.admin`) and a fake
-(:mod:`bookkeeper_twisted.testing.admin`), and one contract suite.  What a bookie cannot do yet is not in it.
+:class:`IBookieAdmin` is for the bookie as a whole, :class:`IBackgroundWork` for its garbage collection, scrub and
+speed limits.  Both have two providers, one for a bookie in this process (:mod:`.lifecycle.admin`,
+:mod:`.maintenance.control`) and a fake (:mod:`bookkeeper_twisted.testing.admin`), and one contract suite.  What a
+bookie cannot do yet is not in them.
 """
 
 from collections.abc import Mapping, Sequence
@@ -10,6 +12,10 @@ from enum import Enum
 import attrs
 from twisted.internet.defer import Deferred
 from zope.interface import Attribute, Interface
+
+from ..adaptive import AdaptiveStatus
+from ..ratelimit import Rate
+from ..throttle import ThrottleStatus
 
 ADMINISTRATOR = "an administrator has set it read-only"
 """The reason that :meth:`IBookieAdmin.set_read_only` adds."""
@@ -54,10 +60,32 @@ class DirectoryUsage:
     free: int
 
 
+@attrs.frozen
+class StoredFiles:
+    """The names of the files in which a bookie keeps entries, by directory, then by number."""
+
+    journals: tuple[str, ...]
+    entry_logs: tuple[str, ...]
+    indexes: tuple[str, ...]
+
+
+@attrs.frozen
+class JournalMark:
+    """The position from which a start would replay one journal.
+
+    :ivar file_id: of the journal file.
+    :ivar offset: in it.
+    """
+
+    file_id: int
+    offset: int
+
+
 class IBookieAdmin(Interface):
     """Administration of one bookie.  All methods are called on the reactor thread, in any phase."""
 
     bookie_id: str = Attribute("The id under which the bookie is registered; empty until it is known.")
+    address: str = Attribute("Host and port that clients connect to; empty until they are known.")
 
     def state() -> BookieState:
         """Return the state now."""
@@ -75,8 +103,190 @@ class IBookieAdmin(Interface):
         Fires with nothing outside of the phase SERVING.
         """
 
+    def files() -> "Deferred[StoredFiles]":
+        """List journals, entry logs and indexes.
+
+        :raises NotServingError: (as a failure) the bookie does not serve; likewise below.
+        """
+
+    def marks() -> "Deferred[Sequence[JournalMark]]":
+        """Read the mark of each journal, in the order of the configuration."""
+
+    def check_directories() -> "Deferred[None]":
+        """Compare the cookies in all directories and in the metadata store with the configuration.
+
+        :raises InvalidCookieError: (as a failure) one is missing, or another one's.
+        """
+
     def configuration() -> Mapping[str, str]:
         """Return the values in force by key of ``bk_server.conf``; secrets are masked."""
 
+    def configure(values: Mapping[str, str]) -> None:
+        """Change values by key until the end of the process: all of them, or none.
+
+        :raises ConfigError: a key is unknown or cannot be changed while the bookie runs, or a value cannot be used.
+        :raises NotServingError: the bookie does not serve.
+        """
+
     def metrics() -> bytes:
         """Return all metrics in the text format of Prometheus (0.0.4)."""
+
+    def background() -> "IBackgroundWork":
+        """Return the control over garbage collection, scrub and speed limits.
+
+        :raises NotServingError: the bookie does not serve.
+        """
+
+
+@attrs.frozen
+class WorkProgress:
+    """How far a compaction or a scrub has come.
+
+    :ivar done, left: bytes.
+    :ivar eta: seconds until its end at the speed so far, None before that is known.
+    """
+
+    done: int
+    left: int
+    eta: float | None
+
+
+@attrs.frozen
+class CompactionStatus:
+    """The compactions of one kind.
+
+    :ivar at_work: whether one is at work now.
+    :ivar suspended: by an operator.
+    :ivar total: since the start.
+    :ivar last: when the last one ended, in seconds since the epoch; without one, when the bookie started.
+    """
+
+    at_work: bool
+    suspended: bool
+    total: int
+    last: float
+
+
+@attrs.frozen
+class DirectoryWork:
+    """The compaction of one ledger directory.
+
+    :ivar directory: as configured, ``current`` included.
+    :ivar index: the file of its run index.
+    :ivar progress: None where none is at work.
+    :ivar damaged: file names of entry logs that failed a check, with what was found.
+    """
+
+    directory: str
+    index: str
+    progress: WorkProgress | None
+    damaged: Mapping[str, str]
+
+
+@attrs.frozen
+class CollectionStatus:
+    """The garbage collection.
+
+    :ivar phase: ``idle``, ``ledgers``, ``logs``, ``major compaction`` or ``minor compaction``.
+    :ivar forced: whether the run at work was forced.
+    :ivar runs, failures, deleted_ledgers: since the start.
+    :ivar last_failure: its text; empty without one.
+    :ivar began: when the bookie started, in seconds since the epoch.
+    """
+
+    phase: str
+    forced: bool
+    major: CompactionStatus
+    minor: CompactionStatus
+    directories: tuple[DirectoryWork, ...]
+    began: float
+    runs: int = 0
+    failures: int = 0
+    deleted_ledgers: int = 0
+    last_failure: str = ""
+
+
+@attrs.frozen
+class DamagedEntries:
+    """Entries ``first .. last`` of a ledger that cannot be read as they were written.
+
+    :ivar found_at: seconds since the epoch.
+    :ivar text: file, offset and what is wrong.
+    """
+
+    ledger_id: int
+    first: int
+    last: int
+    found_at: int
+    text: str
+
+
+@attrs.frozen
+class ScrubStatus:
+    """The scrub.
+
+    :ivar progress: of the directory at work, None where none is.
+    :ivar passes, failures: since the start.
+    :ivar last_pass: when the last one ended, in seconds since the epoch; None without one.
+    :ivar findings: of the last pass over each directory.
+    """
+
+    suspended: bool
+    progress: WorkProgress | None
+    passes: int
+    failures: int
+    last_pass: float | None
+    findings: tuple[DamagedEntries, ...]
+
+
+@attrs.frozen
+class LimitsStatus:
+    """The speed limits, by name, and how far they yield to clients."""
+
+    adaptive: AdaptiveStatus
+    throttles: tuple[ThrottleStatus, ...]
+
+
+class IBackgroundWork(Interface):
+    """Control over the background work of a bookie that serves.  Reactor thread."""
+
+    def collection() -> CollectionStatus:
+        """Return what the garbage collection does."""
+
+    def collect(major: bool = True, minor: bool = True) -> None:
+        """Begin a garbage collection, behind the one at work; nothing if one waits already.
+
+        :param major, minor: which compactions are done although their interval has not passed.
+        """
+
+    def suspend_compaction(major: bool = True, minor: bool = True) -> None:
+        """Suspend compactions of these kinds, the one at work too, until they are resumed or the process ends."""
+
+    def resume_compaction(major: bool = True, minor: bool = True) -> None:
+        """Allow compactions of these kinds again."""
+
+    def cancel_compaction() -> None:
+        """End the compaction at work; what it had not finished is as if it had not begun."""
+
+    def scrub() -> ScrubStatus:
+        """Return what the scrub does and has found."""
+
+    def start_scrub() -> None:
+        """Begin a pass; nothing if one is at work."""
+
+    def suspend_scrub() -> None:
+        """Suspend the pass at work and those that follow, until they are resumed or the process ends."""
+
+    def resume_scrub() -> None:
+        """Allow scrubs again."""
+
+    def limits() -> LimitsStatus:
+        """Return all speed limits."""
+
+    def set_limits(rates: Mapping[str, Rate], latency_bound: float | None = None) -> None:
+        """Change speed limits until the end of the process: all of them, or none.
+
+        :param rates: new limits by name; others stay.
+        :param latency_bound: milliseconds, 0 for none; None leaves it as it is.
+        :raises NoSuchThrottleError: no limiter has one of the names.
+        """

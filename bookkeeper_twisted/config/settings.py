@@ -1,6 +1,6 @@
 """What the configurations share: where values come from, and that a configuration that exists is valid."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from typing import Self
 
 import attrs
@@ -64,6 +64,26 @@ class Config:
             field.key: MASK if field.secret and getattr(self, name) else as_text(getattr(self, name))
             for name, field in fields_of(type(self)).items()
         }
+
+    def changed(self, values: Mapping[str, str], allowed: Collection[str], origin: str) -> Self:
+        """Return the configuration with other values.
+
+        :param values: text by key.
+        :param allowed: names of the attributes that may differ.
+        :param origin: of the values, for messages.
+        :raises ConfigError: a key is unknown or not allowed, or a value cannot be used.
+        """
+        fields = fields_of(type(self))
+        keys = {fields[name].key for name in allowed}
+        for key, text in values.items():
+            if key not in keys:
+                known = any(key in (field.key, field.alias) for field in fields.values())
+                why = "it holds until the next start" if known else "no such key"
+                raise ConfigError(f"{key} cannot be changed, {origin}: {why}; these can: {', '.join(sorted(keys))}")
+            if not text.strip():
+                raise ConfigError(f"{key} has no value, {origin}")
+        resolved = resolve(fields, [[Setting(key, text, origin) for key, text in values.items()]])
+        return attrs.evolve(self, **resolved.values, origins={**self.origins, **resolved.origins})
 
     @classmethod
     def load(cls, *sources: Iterable[Setting]) -> Self:

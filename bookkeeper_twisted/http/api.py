@@ -12,9 +12,23 @@ from twisted.web.pages import notFound
 from twisted.web.resource import IResource, Resource
 from twisted.web.server import NOT_DONE_YET, Request
 
-from ..errors import BookKeeperError, IncorrectParameterError
+from ..errors import (
+    BookKeeperError,
+    ConfigError,
+    IncorrectParameterError,
+    NoSuchThrottleError,
+    NotServingError,
+)
 
 _MAX_BODY = 64 * 1024
+
+_REFUSALS: Mapping[type[BookKeeperError], int] = {
+    IncorrectParameterError: 400,
+    ConfigError: 400,
+    NoSuchThrottleError: 404,
+    NotServingError: 503,
+}
+"""The status with which the text of an error is the whole answer."""
 
 
 @attrs.frozen
@@ -49,6 +63,34 @@ class Question:
             raise IncorrectParameterError(f"{name} = {text!r} is not a number") from None
 
 
+    def json(self) -> Mapping[str, Any]:
+        """Return the body as an object; an empty body is an empty one.
+
+        :raises IncorrectParameterError: it is something else.
+        """
+        if not self.body.strip():
+            return {}
+        try:
+            value = json.loads(self.body)
+        except (ValueError, RecursionError) as error:
+            raise IncorrectParameterError(f"The body is no JSON: {error}") from None
+        if not isinstance(value, dict):
+            raise IncorrectParameterError("The body is no JSON object")
+        return value
+
+    def switch(self, name: str, default: bool) -> bool:
+        """Return a truth value of the body.
+
+        :raises IncorrectParameterError: it is something else.
+        """
+        value = self.json().get(name)
+        if value is None:
+            return default
+        if not isinstance(value, bool):
+            raise IncorrectParameterError(f"{name} should be true or false, not {json.dumps(value)}")
+        return value
+
+
 Handler = Callable[[Question], Coroutine[Deferred[Any], Any, Answer]]
 
 
@@ -70,13 +112,19 @@ def _json(value: object, depth: int) -> str:
 
 
 class ApiPage(Resource):
-    """One path: a handler for each method; another method is not found, as with Apache's bookie."""
+    """One path: a handler for each method; another method is not found, as with Apache's bookie.
+
+    :param hint: what the answer to another method says behind "Not found method."; which methods there are if empty.
+    """
 
     isLeaf = True
     _log = Logger()
 
-    def __init__(self, get: Handler | None = None, put: Handler | None = None, delete: Handler | None = None) -> None:
+    def __init__(
+        self, get: Handler | None = None, put: Handler | None = None, delete: Handler | None = None, hint: str = ""
+    ) -> None:
         super().__init__()
+        self._hint = hint
         handlers = {b"GET": get, b"HEAD": get, b"PUT": put, b"DELETE": delete}
         self._handlers = {method: handler for method, handler in handlers.items() if handler is not None}
 
@@ -87,7 +135,8 @@ class ApiPage(Resource):
         handler = self._handlers.get(request.method)
         if handler is None:
             methods = " or ".join(method.decode() for method in self._handlers if method != b"HEAD")
-            return _write(request, Answer(f"Not found method. Should be {methods} method", 404))
+            hint = self._hint or f"Should be {methods} method"
+            return _write(request, Answer(f"Not found method. {hint}", 404))
         answering = Deferred.fromCoroutine(handler(_question(request)))
         gone = request.notifyFinish()
         gone.addErrback(lambda _: answering.cancel())
@@ -99,8 +148,9 @@ class ApiPage(Resource):
         failure.trap(Exception)
         if failure.check(CancelledError):
             failure.raiseException()
-        if failure.check(IncorrectParameterError):
-            return Answer(failure.getErrorMessage(), 400)
+        refusal = failure.check(*_REFUSALS)
+        if refusal is not None:
+            return Answer(failure.getErrorMessage(), _REFUSALS[refusal])
         if failure.check(BookKeeperError):
             return Answer(f"Internal Server Error\n{failure.getErrorMessage()}", 500)
         self._log.failure("a request of the HTTP server failed", failure)

@@ -1,4 +1,4 @@
-"""The state of the bookie itself: ``/heartbeat``, ``/api/v1/bookie/state`` and its kind, over :class:`IBookieAdmin`."""
+"""The bookie itself over HTTP: ``/heartbeat``, its state, its disks and files."""
 
 import json
 from collections.abc import Mapping
@@ -6,9 +6,11 @@ from collections.abc import Mapping
 from twisted.web.resource import Resource
 
 from ..bookie.admin import BookieState, IBookieAdmin, Phase
+from ..errors import BookKeeperError
 from .api import Answer, ApiPage, Question, json_answer
 
 _UNAVAILABLE = 503
+_FAILED = 500
 
 
 class BookieApi:
@@ -24,6 +26,9 @@ class BookieApi:
             "state/readonly": ApiPage(self._read_only, put=self._set_read_only),
             "is_ready": ApiPage(self._is_ready),
             "info": ApiPage(self._info),
+            "list_disk_file": ApiPage(self._list_disk_file),
+            "last_log_mark": ApiPage(self._last_log_mark),
+            "expand_storage": ApiPage(put=self._expand_storage),
         }
 
     def heartbeat(self) -> ApiPage:
@@ -75,6 +80,31 @@ class BookieApi:
         disks = dict.fromkeys((disk.total, disk.free) for disk in await self._admin.disks())
         free, total = sum(free for _, free in disks), sum(total for total, _ in disks)
         return json_answer({"freeSpace": free, "totalSpace": total})
+
+    async def _list_disk_file(self, question: Question) -> Answer:
+        """Names of files, each with a tab behind it: of one ``file_type``, or of all."""
+        files = await self._admin.files()
+        kinds = {"index": files.indexes, "journal": files.journals, "entrylog": files.entry_logs}
+        wanted = question.parameters.get("file_type", "")
+        shown = {wanted: kinds[wanted]} if wanted in kinds else kinds
+        return json_answer({f"{kind} files": "".join(f"{name}\t" for name in names) for kind, names in shown.items()})
+
+    async def _last_log_mark(self, question: Question) -> Answer:
+        marks = await self._admin.marks()
+        return json_answer(
+            {
+                f"LastLogMark: Journal Id - {mark.file_id}({mark.file_id:x}.txn)": f"Pos - {mark.offset}"
+                for mark in marks
+            }
+        )
+
+    async def _expand_storage(self, question: Question) -> Answer:
+        """Directories join with a start; this confirms that all of the configuration have."""
+        try:
+            await self._admin.check_directories()
+        except BookKeeperError as error:
+            return Answer(f"Exception while updating cookie for storage expansion\n{error}", _FAILED)
+        return Answer("Success expand storage")
 
 
 def _describe(state: BookieState) -> str:

@@ -11,8 +11,10 @@ from zope.interface import implementer
 
 from ..bookie.admin import IBookieAdmin
 from ..metrics import process_registry, render
+from .background_api import BackgroundApi
 from .bookie_api import BookieApi
 from .cluster_api import ClusterApi, SharedClient
+from .limits_api import LimitsApi
 
 
 class TextPage(Resource):
@@ -81,11 +83,14 @@ def make_site(admin: IBookieAdmin, client: SharedClient | None = None) -> Site:
     :param client: of the cluster, closed with the site; without it there are no paths that show the cluster.
     """
     process = process_registry()
-    bookie = BookieApi(admin)
+    bookie, limits = BookieApi(admin), LimitsApi(admin)
     pages: dict[str, Resource] = {
         "metrics": TextPage(lambda: admin.metrics() + render(process), "text/plain; version=0.0.4; charset=utf-8"),
         "heartbeat": bookie.heartbeat(),
         **_below("api/v1/bookie", bookie.pages()),
+        **_below("api/v1/bookie", BackgroundApi(admin).pages()),
+        **_below("api/v1/bookie", limits.bookie_pages()),
+        **_below("api/v1/config", limits.config_pages()),
     }
     if client is not None:
         cluster = ClusterApi(client)

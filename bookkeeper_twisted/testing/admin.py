@@ -1,29 +1,157 @@
-"""A bookie that is nothing but its administration, for tests of HTTP servers and shells."""
+"""A bookie that is nothing but its administration, for tests of HTTP servers and shells.
+
+Every answer is an attribute, to be set by a test.
+"""
 
 from collections.abc import Mapping, Sequence
 
 import attrs
-from twisted.internet.defer import Deferred, succeed
+from twisted.internet.defer import Deferred, fail, succeed
 from zope.interface import implementer
 
-from ..bookie.admin import ADMINISTRATOR, BookieState, DirectoryUsage, IBookieAdmin, Phase
+from ..adaptive import AdaptiveStatus
+from ..bookie.admin import (
+    ADMINISTRATOR,
+    BookieState,
+    CollectionStatus,
+    CompactionStatus,
+    DamagedEntries,
+    DirectoryUsage,
+    DirectoryWork,
+    IBackgroundWork,
+    IBookieAdmin,
+    JournalMark,
+    LimitsStatus,
+    Phase,
+    ScrubStatus,
+    StoredFiles,
+    WorkProgress,
+)
+from ..errors import BookKeeperError, ConfigError, NoSuchThrottleError, NotServingError
+from ..ratelimit import Rate
+from ..throttle import ThrottleStatus
+
+_BEGAN = 1_795_225_000.0
+
+
+@implementer(IBackgroundWork)
+@attrs.define
+class FakeBackgroundWork:
+    """Background work that is done at once, and compacts nothing.
+
+    :ivar collections: the runs that were asked for, as pairs of major and minor.
+    :ivar cancelled, scrubs: how often that was asked for.
+    """
+
+    collections: list[tuple[bool, bool]] = attrs.field(factory=list)
+    cancelled: int = 0
+    scrubs: int = 0
+    forced: bool = False
+    phase: str = "idle"
+    majors: int = 0
+    minors: int = 0
+    last_major: float = _BEGAN
+    last_minor: float = _BEGAN
+    suspended_major: bool = False
+    suspended_minor: bool = False
+    suspended_scrub: bool = False
+    progress: WorkProgress | None = None
+    damaged: Mapping[str, str] = attrs.field(factory=dict)
+    findings: tuple[DamagedEntries, ...] = ()
+    adaptive: AdaptiveStatus = attrs.field(factory=lambda: AdaptiveStatus(0.0, 1.0, None))
+    rates: dict[str, Rate] = attrs.field(factory=lambda: {"gc-metadata": Rate(1000), "scrub": Rate(bytes=10_000_000)})
+
+    def collection(self) -> CollectionStatus:
+        """See :meth:`~bookkeeper_twisted.bookie.admin.IBackgroundWork.collection`."""
+        directory = DirectoryWork("/ledgers/current", "/ledgers/current/index.sqlite", self.progress, self.damaged)
+        return CollectionStatus(
+            self.phase, self.forced,
+            CompactionStatus(self.phase.startswith("major"), self.suspended_major, self.majors, self.last_major),
+            CompactionStatus(self.phase.startswith("minor"), self.suspended_minor, self.minors, self.last_minor),
+            (directory,), _BEGAN, len(self.collections),
+        )  # fmt: skip
+
+    def collect(self, major: bool = True, minor: bool = True) -> None:
+        """See :meth:`~bookkeeper_twisted.bookie.admin.IBackgroundWork.collect`."""
+        self.collections.append((major, minor))
+        if major and not self.suspended_major:
+            self.majors += 1
+        elif minor and not self.suspended_minor:
+            self.minors += 1
+
+    def suspend_compaction(self, major: bool = True, minor: bool = True) -> None:
+        """See :meth:`~bookkeeper_twisted.bookie.admin.IBackgroundWork.suspend_compaction`."""
+        self.suspended_major |= major
+        self.suspended_minor |= minor
+
+    def resume_compaction(self, major: bool = True, minor: bool = True) -> None:
+        """See :meth:`~bookkeeper_twisted.bookie.admin.IBackgroundWork.resume_compaction`."""
+        self.suspended_major &= not major
+        self.suspended_minor &= not minor
+
+    def cancel_compaction(self) -> None:
+        """See :meth:`~bookkeeper_twisted.bookie.admin.IBackgroundWork.cancel_compaction`."""
+        self.cancelled += 1
+
+    def scrub(self) -> ScrubStatus:
+        """See :meth:`~bookkeeper_twisted.bookie.admin.IBackgroundWork.scrub`."""
+        last_pass = _BEGAN if self.scrubs else None
+        return ScrubStatus(self.suspended_scrub, self.progress, self.scrubs, 0, last_pass, self.findings)
+
+    def start_scrub(self) -> None:
+        """See :meth:`~bookkeeper_twisted.bookie.admin.IBackgroundWork.start_scrub`."""
+        self.scrubs += not self.suspended_scrub
+
+    def suspend_scrub(self) -> None:
+        """See :meth:`~bookkeeper_twisted.bookie.admin.IBackgroundWork.suspend_scrub`."""
+        self.suspended_scrub = True
+
+    def resume_scrub(self) -> None:
+        """See :meth:`~bookkeeper_twisted.bookie.admin.IBackgroundWork.resume_scrub`."""
+        self.suspended_scrub = False
+
+    def limits(self) -> LimitsStatus:
+        """See :meth:`~bookkeeper_twisted.bookie.admin.IBackgroundWork.limits`."""
+        throttles = [ThrottleStatus(name, rate, rate, 5, 70, 1.5, 2) for name, rate in sorted(self.rates.items())]
+        return LimitsStatus(self.adaptive, tuple(throttles))
+
+    def set_limits(self, rates: Mapping[str, Rate], latency_bound: float | None = None) -> None:
+        """See :meth:`~bookkeeper_twisted.bookie.admin.IBackgroundWork.set_limits`."""
+        for name in rates:
+            if name not in self.rates:
+                raise NoSuchThrottleError(f"no limiter is named {name!r}")
+        self.rates |= rates
+        if latency_bound is not None:
+            self.adaptive = attrs.evolve(self.adaptive, bound=latency_bound)
 
 
 @implementer(IBookieAdmin)
 @attrs.define
 class FakeBookieAdmin:
-    """Every answer is an attribute, to be set by a test.
+    """A bookie in any phase.
 
     :ivar other_reasons: to be read-only, besides the administrator's.
+    :ivar live: keys that can be changed.
+    :ivar wrong_directories: what :meth:`check_directories` fails with.
     """
 
     bookie_id: str = "bookie-1:3181"
+    address: str = "bookie-1:3181"
     phase: Phase = Phase.SERVING
     high_priority_writes: bool = True
     other_reasons: tuple[str, ...] = ()
     by_administrator: bool = False
     usage: Sequence[DirectoryUsage] = (DirectoryUsage("/ledgers", 1000, 400),)
-    values: Mapping[str, str] = attrs.field(factory=lambda: {"bookiePort": "3181", "zkAuth": ""})
+    values: Mapping[str, str] = attrs.field(
+        factory=lambda: {"bookiePort": "3181", "zkAuth": "", "gcWaitTime": "600000"}
+    )
+    live: frozenset[str] = frozenset({"gcWaitTime"})
+    stored: StoredFiles = attrs.field(
+        factory=lambda: StoredFiles(("1.txn", "2.txn"), ("0.log", "a.log"), ("index.sqlite",))
+    )
+    journal_marks: Sequence[JournalMark] = (JournalMark(1, 512),)
+    wrong_directories: BookKeeperError | None = None
+    work: FakeBackgroundWork = attrs.field(factory=FakeBackgroundWork)
     exposition: bytes = b"# TYPE bookie_WRITE_BYTES counter\nbookie_WRITE_BYTES 3\n"
 
     def state(self) -> BookieState:
@@ -38,6 +166,37 @@ class FakeBookieAdmin:
     def disks(self) -> "Deferred[Sequence[DirectoryUsage]]":
         """See :meth:`~bookkeeper_twisted.bookie.admin.IBookieAdmin.disks`."""
         return succeed(self.usage if self.phase is Phase.SERVING else ())
+
+    def files(self) -> "Deferred[StoredFiles]":
+        """See :meth:`~bookkeeper_twisted.bookie.admin.IBookieAdmin.files`."""
+        return succeed(self.stored) if self.phase is Phase.SERVING else fail(self._not_serving())
+
+    def marks(self) -> "Deferred[Sequence[JournalMark]]":
+        """See :meth:`~bookkeeper_twisted.bookie.admin.IBookieAdmin.marks`."""
+        return succeed(self.journal_marks) if self.phase is Phase.SERVING else fail(self._not_serving())
+
+    def check_directories(self) -> "Deferred[None]":
+        """See :meth:`~bookkeeper_twisted.bookie.admin.IBookieAdmin.check_directories`."""
+        wrong = self.wrong_directories if self.phase is Phase.SERVING else self._not_serving()
+        return succeed(None) if wrong is None else fail(wrong)
+
+    def _not_serving(self) -> NotServingError:
+        return NotServingError(f"the bookie is {self.phase.value}")
+
+    def configure(self, values: Mapping[str, str]) -> None:
+        """See :meth:`~bookkeeper_twisted.bookie.admin.IBookieAdmin.configure`."""
+        if self.phase is not Phase.SERVING:
+            raise self._not_serving()
+        for key, value in values.items():
+            if key not in self.live or not value.isdigit():
+                raise ConfigError(f"{key} = {value!r}")
+        self.values = {**self.values, **values}
+
+    def background(self) -> IBackgroundWork:
+        """See :meth:`~bookkeeper_twisted.bookie.admin.IBookieAdmin.background`."""
+        if self.phase is not Phase.SERVING:
+            raise self._not_serving()
+        return self.work  # type: ignore[return-value]
 
     def configuration(self) -> Mapping[str, str]:
         """See :meth:`~bookkeeper_twisted.bookie.admin.IBookieAdmin.configuration`."""

@@ -2,7 +2,8 @@
 
 import json
 
-from bookkeeper_twisted.bookie.admin import DirectoryUsage, Phase
+from bookkeeper_twisted.bookie.admin import DirectoryUsage, JournalMark, Phase, StoredFiles
+from bookkeeper_twisted.errors import InvalidCookieError
 from bookkeeper_twisted.http.site import make_site
 from bookkeeper_twisted.testing.admin import FakeBookieAdmin
 
@@ -66,3 +67,31 @@ class BookieApiTests(HttpCase):
         """Bytes of all disks, a disk with two directories counted once."""
         self.admin.usage = (DirectoryUsage("/a", 100, 40), DirectoryUsage("/b", 100, 40), DirectoryUsage("/c", 10, 1))
         self.assertEqual(json.loads(self.ask("/api/v1/bookie/info").body), {"freeSpace": 41, "totalSpace": 110})
+
+    def test_files(self) -> None:
+        """Names of journals, entry logs and indexes, of one kind or of all, as by Apache's bookie."""
+        path = "/api/v1/bookie/list_disk_file"
+        logs = ("000009.log", "000009.log", *(f"{number:x}.log" for number in (*range(2, 9), *range(10, 21))))
+        self.admin.stored = StoredFiles(("1a1fbbc8c1a.txn", "1a1fbbc8c1b.txn"), logs, ())
+        self.assertEqual(self.ask(path).body, captured("list_disk_file")[1])
+        self.assertEqual(self.ask(path + "?file_type=journal").body, captured("list_disk_file-journal")[1])
+        self.assertEqual(json.loads(self.ask(path + "?file_type=index").body), {"index files": ""})
+        self.assertEqual(len(json.loads(self.ask(path + "?file_type=other").body)), 3)
+
+    def test_marks(self) -> None:
+        """The mark of each journal, byte for byte as by Apache's bookie."""
+        self.admin.journal_marks = (JournalMark(0x1A1FBBC8C1B, 248320),)
+        answer = self.ask("/api/v1/bookie/last_log_mark")
+        self.assertEqual((answer.status, answer.body), captured("last_log_mark"))
+        self.admin.journal_marks = (JournalMark(1, 2), JournalMark(3, 4))
+        self.assertEqual(len(json.loads(self.ask("/api/v1/bookie/last_log_mark").body)), 2)
+
+    def test_expand_storage(self) -> None:
+        """All directories of the configuration belong to the bookie, or it is said which one does not."""
+        path = "/api/v1/bookie/expand_storage"
+        answer = self.ask(path, "PUT")
+        self.assertEqual((answer.status, answer.body), captured("expand_storage"))
+        self.admin.wrong_directories = InvalidCookieError("/l2 has no cookie")
+        answer = self.ask(path, "PUT")
+        self.assertEqual((answer.status, answer.body.splitlines()[1]), (500, "/l2 has no cookie"))
+        self.assertEqual(self.ask(path).status, 404)

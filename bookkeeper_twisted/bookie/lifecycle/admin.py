@@ -1,16 +1,106 @@
 """The administration of a bookie in this process."""
 
-from collections.abc import Mapping, Sequence
+import posixpath
+from collections.abc import Callable, Coroutine, Mapping, Sequence
+from typing import Any
 
-from twisted.internet.defer import Deferred, succeed
+import attrs
+from twisted.internet.defer import Deferred, maybeDeferred, succeed
+from twisted.internet.interfaces import IReactorTime
+from twisted.logger import Logger
 from zope.interface import implementer
 
 from ...config.bookie import BookieConfig
+from ...errors import NotServingError
 from ...instruments import Instruments
 from ...metrics import new_registry, render
-from ..admin import ADMINISTRATOR, BookieState, DirectoryUsage, IBookieAdmin, Phase
+from ...storage.file_listing import FileKind, files_of
+from ...storage.index.run_index import FILE_NAME
+from ...storage.interfaces import IFileSystem
+from ...storage.journal.log_mark import read_marks
+from ...storage.ledger_dirs import current
+from ..admin import (
+    ADMINISTRATOR,
+    BookieState,
+    DirectoryUsage,
+    IBackgroundWork,
+    IBookieAdmin,
+    JournalMark,
+    Phase,
+    StoredFiles,
+)
+from ..interfaces import IStorageExecutor
+from ..maintenance.control import BackgroundControl
+from ..maintenance.maintenance import Maintenance
 from .disk_monitor import DiskMonitor
 from .registration import BookieRegistration
+from .settings import LIVE, maintenance_options
+from .store import StorePaths
+
+Check = Callable[[], Coroutine["Deferred[Any]", Any, None]]
+
+
+class ServedDirectories:
+    """What an administrator may see of the directories.  The files are read on a lane.
+
+    :param check: compares the cookies, see :meth:`IBookieAdmin.check_directories`.
+    """
+
+    def __init__(self, fs: IFileSystem, paths: StorePaths, executor: IStorageExecutor, check: Check) -> None:
+        self._fs = fs
+        self._paths = paths
+        self._executor = executor
+        self._check = check
+
+    def files(self) -> "Deferred[StoredFiles]":
+        """See :meth:`IBookieAdmin.files`."""
+        return self._executor.submit("read", self._files)
+
+    def _files(self) -> StoredFiles:
+        def names(kind: FileKind, directories: Sequence[str]) -> tuple[str, ...]:
+            return tuple(posixpath.basename(path) for path in files_of(kind, self._fs, directories))
+
+        paths = self._paths
+        return StoredFiles(
+            names(FileKind.JOURNAL, paths.journals),
+            names(FileKind.ENTRY_LOG, paths.ledgers),
+            names(FileKind.INDEX, paths.indexes),
+        )
+
+    def marks(self) -> "Deferred[Sequence[JournalMark]]":
+        """See :meth:`IBookieAdmin.marks`."""
+        return self._executor.submit("read", self._marks)
+
+    def _marks(self) -> Sequence[JournalMark]:
+        directories = [current(path) for path in self._paths.ledgers]
+        marks = read_marks(self._fs, directories, len(self._paths.journals))
+        return [JournalMark(mark.file_id, mark.offset) for mark in marks]
+
+    def check(self) -> "Deferred[None]":
+        """See :meth:`IBookieAdmin.check_directories`."""
+        return Deferred.fromCoroutine(self._check())
+
+    def index_files(self) -> list[str]:
+        """The file of the run index of each ledger directory."""
+        return [posixpath.join(current(path), FILE_NAME) for path in self._paths.indexes]
+
+
+@attrs.frozen
+class ServingParts:
+    """The parts of a bookie that serves.
+
+    :ivar control: over its maintenance.
+    """
+
+    directories: ServedDirectories
+    maintenance: Maintenance
+    control: IBackgroundWork
+
+    @classmethod
+    def of(cls, directories: ServedDirectories, maintenance: Maintenance, clock: IReactorTime) -> "ServingParts":
+        """Put the parts together."""
+        control = BackgroundControl(maintenance, clock, directories.index_files())
+        return cls(directories, maintenance, control)  # type: ignore[arg-type]
 
 
 @implementer(IBookieAdmin)
@@ -20,8 +110,11 @@ class BookieAdmin:
     Its service reports the phases here, and hands over the parts once they exist.
     """
 
+    _log = Logger()
+
     def __init__(self, config: BookieConfig, instruments: Instruments) -> None:
         self.bookie_id = ""
+        self.address = ""
         self._config = config
         self._registry = new_registry(instruments)
         self._phase = Phase.STARTING
@@ -29,6 +122,7 @@ class BookieAdmin:
         self._read_only = False
         self._registration: BookieRegistration | None = None
         self._disks: DiskMonitor | None = None
+        self._parts: ServingParts | None = None
 
     # ---- reported by the service ---------------------------------------------------------------------
 
@@ -36,6 +130,10 @@ class BookieAdmin:
         """Take the parts of a bookie that is about to serve."""
         self._registration, self._disks = registration, disks
         registration.set_read_only(ADMINISTRATOR, self._read_only)
+
+    def serve(self, parts: "ServingParts") -> None:
+        """Take the parts that only a bookie has that serves."""
+        self._parts = parts
 
     def enter(self, phase: Phase) -> None:
         """Report the next phase; ignored after a failure."""
@@ -73,9 +171,37 @@ class BookieAdmin:
         directories = self._config.ledger_directories
         return [DirectoryUsage(path, *sizes) for path, sizes in zip(directories, usage, strict=True)]
 
+    def files(self) -> "Deferred[StoredFiles]":
+        """See :meth:`IBookieAdmin.files`."""
+        return maybeDeferred(lambda: self._serving().directories.files())
+
+    def marks(self) -> "Deferred[Sequence[JournalMark]]":
+        """See :meth:`IBookieAdmin.marks`."""
+        return maybeDeferred(lambda: self._serving().directories.marks())
+
+    def check_directories(self) -> "Deferred[None]":
+        """See :meth:`IBookieAdmin.check_directories`."""
+        return maybeDeferred(lambda: self._serving().directories.check())
+
+    def _serving(self) -> "ServingParts":
+        if self._parts is None or self._phase is not Phase.SERVING:
+            raise NotServingError(f"the bookie is {self._phase.value}")
+        return self._parts
+
     def configuration(self) -> Mapping[str, str]:
         """See :meth:`IBookieAdmin.configuration`."""
         return self._config.shown()
+
+    def configure(self, values: Mapping[str, str]) -> None:
+        """See :meth:`IBookieAdmin.configure`."""
+        parts = self._serving()
+        self._config = self._config.changed(values, LIVE, "changed by an administrator")
+        parts.maintenance.change(maintenance_options(self._config))
+        self._log.info("the configuration was changed: {values}", values=dict(values))
+
+    def background(self) -> IBackgroundWork:
+        """See :meth:`IBookieAdmin.background`."""
+        return self._serving().control
 
     def metrics(self) -> bytes:
         """See :meth:`IBookieAdmin.metrics`."""

@@ -15,7 +15,7 @@ from twisted.python.randbytes import secureRandom
 from zope.interface import implementer
 
 from ...config.bookie import BookieConfig
-from ...errors import MASK, ConfigError, NoWritableDirectoryError, StorageFailedError
+from ...errors import MASK, ConfigError, InvalidCookieError, NoWritableDirectoryError, StorageFailedError
 from ...instruments import Instruments
 from ...metadata.interfaces import ILedgerManager, IMetadataDriver, IRegistration, IUnderreplication
 from ...metrics import DiskMetrics, StorageMetrics, directory_labels
@@ -31,7 +31,7 @@ from ..executor import ThreadExecutor
 from ..interfaces import IStorageExecutor
 from ..maintenance.ledger_collector import Cluster
 from ..maintenance.maintenance import Maintenance
-from .admin import BookieAdmin
+from .admin import BookieAdmin, ServedDirectories, ServingParts
 from .disk_monitor import DiskMonitor, DiskState, DiskThresholds
 from .endpoints import bookie_endpoint, http_endpoint, listen
 from .identity import CookieCheck, bookie_id, expected_cookie, service_info
@@ -339,6 +339,7 @@ class BookieService(Service):
     async def _register(self) -> None:
         assert self._registration is not None
         info = service_info(self._config, self._local_host, self.port, self.http_port or None)
+        self.admin.address = f"{info.endpoints[0].host}:{info.endpoints[0].port}"
         registration: IRegistration = self._metadata.registration  # type: ignore[assignment]
         await self._disks.check()
         registration.on_registration_lost(self._fail)
@@ -358,6 +359,14 @@ class BookieService(Service):
         )  # fmt: skip
         self.maintenance.start()
         self._then_undo(self.maintenance.stop)
+        directories = ServedDirectories(self._fs, self._paths, self._executor, self._confirm_cookies)
+        self.admin.serve(ServingParts.of(directories, self.maintenance, self._reactor))
+
+    async def _confirm_cookies(self) -> None:
+        registration: IRegistration = self._metadata.registration  # type: ignore[assignment]
+        expected = expected_cookie(self._config, self.bookie_id, self._instance_id)
+        if await CookieCheck(self._fs, self._paths, expected, False).must_stamp(registration, self._on_flush_lane):
+            raise InvalidCookieError(f"{', '.join(self._paths.all())}: there is no cookie any more")
 
     # -- what the disks say --
 

@@ -17,6 +17,19 @@ from .store import StorePaths
 _MIB = 1 << 20
 _UNLIMITED = 1 << 62
 
+LIVE = frozenset(
+    """
+    gc_wait_time gc_metadata_op_rate_limit gc_overreplicated_ledger_wait_time
+    minor_compaction_threshold minor_compaction_interval minor_compaction_max_time_millis
+    major_compaction_threshold major_compaction_interval major_compaction_max_time_millis
+    force_allow_compaction use_target_entry_log_size_for_gc is_force_gc_allow_when_no_space
+    is_throttle_by_bytes compaction_rate_by_entries compaction_rate_by_bytes
+    compaction_read_rate_by_entries compaction_read_rate_by_bytes scan_rate_by_entries scan_rate_by_bytes
+    scrub_interval scrub_rate_by_entries scrub_rate_by_bytes background_latency_bound_ms
+    """.split()  # noqa: SIM905
+)
+"""What of a configuration can be changed while the bookie serves: all that :func:`maintenance_options` reads."""
+
 
 def store_paths(config: BookieConfig) -> StorePaths:
     """Where everything lies."""

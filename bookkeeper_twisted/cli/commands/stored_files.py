@@ -5,35 +5,22 @@ They only read, so it does not matter whether the bookie runs.
 
 import posixpath
 from argparse import Namespace
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Sequence
 
 from ...storage.entry_log.scan import ledger_sizes
-from ...storage.index.run_index import FILE_NAME
+from ...storage.file_listing import FileKind, files_of
 from ...storage.inspection import logs_of_id
-from ...storage.interfaces import IFileSystem
-from ...storage.journal.log_mark import read_mark
-from ...storage.ledger_dirs import (
-    ENTRY_LOG_SUFFIX,
-    JOURNAL_SUFFIX,
-    current,
-    distinct,
-    entry_log_name,
-    journal_name,
-    mark_name,
-)
+from ...storage.journal.log_mark import read_marks
+from ...storage.ledger_dirs import ENTRY_LOG_SUFFIX, current, entry_log_name, journal_name
 from ..shell_command import FAILED, OK, Argument, Command, OperandError, ShellContext
 from ..shell_text import line
-
-_INDEX_SUFFIX = ".idx"
 
 
 async def lastmark(shell: ShellContext, options: Namespace) -> int:
     """Prints from where each journal would be replayed."""
     config = shell.config
     directories = [current(path) for path in config.ledger_directories]
-    count = len(config.journal_directories)
-    for number in range(count):
-        mark = read_mark(shell.world.store.disk, directories, mark_name(number, count))
+    for mark in read_marks(shell.world.store.disk, directories, len(config.journal_directories)):
         name = journal_name(mark.file_id)
         shell.out(f"LastLogMark : Journal Id - {mark.file_id}({name}), Pos - {mark.offset}")
     return OK
@@ -46,32 +33,19 @@ async def listfilesondisc(shell: ShellContext, options: Namespace) -> int:
     """Prints the paths of files, of all kinds or of some."""
     config, everything = shell.config, not (options.journal or options.entrylog or options.index)
     if options.journal or everything:
-        shell.out("--------- Printing the list of Journal Files ---------")
-        _list(shell, config.journal_directories, lambda name: name.endswith(JOURNAL_SUFFIX))
+        _list(shell, "Journal Files", FileKind.JOURNAL, config.journal_directories)
     if options.entrylog or everything:
-        shell.out("--------- Printing the list of EntryLog/Ledger Files ---------")
-        _list(shell, config.ledger_directories, lambda name: name.endswith(ENTRY_LOG_SUFFIX))
+        _list(shell, "EntryLog/Ledger Files", FileKind.ENTRY_LOG, config.ledger_directories)
     if options.index or everything:
-        shell.out("--------- Printing the list of Index Files ---------")
-        _list(shell, config.index_directories, lambda name: name.endswith(_INDEX_SUFFIX) or name == FILE_NAME)
+        _list(shell, "Index Files", FileKind.INDEX, config.index_directories)
     return OK
 
 
-def _list(shell: ShellContext, directories: Sequence[str], wanted: Callable[[str], bool]) -> None:
-    for directory in distinct(directories):
-        for path in _files_below(shell.world.store.disk, current(directory)):
-            if wanted(posixpath.basename(path)):
-                shell.out(line("log entry", canonicalPath=path))
+def _list(shell: ShellContext, title: str, kind: FileKind, directories: Sequence[str]) -> None:
+    shell.out(f"--------- Printing the list of {title} ---------")
+    for path in files_of(kind, shell.world.store.disk, directories):
+        shell.out(line("log entry", canonicalPath=path))
     shell.out("")
-
-
-def _files_below(fs: IFileSystem, directory: str) -> Iterator[str]:
-    for name in fs.list(directory):
-        path = posixpath.join(directory, name)
-        if fs.is_directory(path):
-            yield from _files_below(fs, path)
-        else:
-            yield path
 
 
 # ---- entry logs --------------------------------------------------------------------------------------

@@ -5,6 +5,7 @@ import struct
 from collections.abc import Sequence
 
 from ..interfaces import IFileSystem, JournalPosition
+from ..ledger_dirs import mark_name
 from ..replace import replace_file
 
 _MARK = struct.Struct(">qq")
@@ -29,6 +30,11 @@ def read_mark(fs: IFileSystem, directories: Sequence[str], name: str) -> Journal
                 found.append(JournalPosition(*_MARK.unpack(data)))
     valid = [mark for mark in found if mark.file_id >= 0 and mark.offset >= 0]
     return min(valid, default=JournalPosition())
+
+
+def read_marks(fs: IFileSystem, directories: Sequence[str], count: int) -> list[JournalPosition]:
+    """Read the mark of each of ``count`` journals, see :func:`read_mark`."""
+    return [read_mark(fs, directories, mark_name(number, count)) for number in range(count)]
 
 
 class LogMark:

@@ -9,7 +9,9 @@ from twisted.internet.defer import Deferred
 from twisted.trial.unittest import SynchronousTestCase
 from zope.interface.verify import verifyObject
 
-from ...bookie.admin import ADMINISTRATOR, IBookieAdmin, Phase
+from ...bookie.admin import ADMINISTRATOR, IBackgroundWork, IBookieAdmin, Phase
+from ...errors import ConfigError, NoSuchThrottleError, NotServingError
+from ...ratelimit import Rate
 
 
 class BookieAdminContract(SynchronousTestCase):
@@ -28,6 +30,9 @@ class BookieAdminContract(SynchronousTestCase):
         """Make the bookie read-only for a reason that is not the administrator's."""
         raise NotImplementedError
 
+    def settle(self) -> None:
+        """Let work that was asked for be done."""
+
     def settled(self, deferred: "Deferred[Any]") -> Any:
         """The result of a Deferred, after the work it waits for was done."""
         return self.successResultOf(deferred)
@@ -35,7 +40,9 @@ class BookieAdminContract(SynchronousTestCase):
     def test_interface(self) -> None:
         """The provider has every name of the interface."""
         verifyObject(IBookieAdmin, self.admin)
+        verifyObject(IBackgroundWork, self.admin.background())
         self.assertTrue(self.admin.bookie_id)
+        self.assertRegex(self.admin.address, r".+:\d+$")
 
     def test_serving(self) -> None:
         """A bookie that serves is writable, for no reason otherwise."""
@@ -72,6 +79,23 @@ class BookieAdminContract(SynchronousTestCase):
             self.assertTrue(disk.directory)
             self.assertTrue(0 <= disk.free <= disk.total, disk)
 
+    def test_files(self) -> None:
+        """Files are listed by their names, each kind with its own."""
+        files = self.settled(self.admin.files())
+        for names, suffix in ((files.journals, ".txn"), (files.entry_logs, ".log"), (files.indexes, ".sqlite")):
+            self.assertTrue(all(name.endswith(suffix) and "/" not in name for name in names), names)
+
+    def test_marks(self) -> None:
+        """Each journal has a mark."""
+        marks = self.settled(self.admin.marks())
+        self.assertTrue(marks)
+        for mark in marks:
+            self.assertGreaterEqual(min(mark.file_id, mark.offset), 0)
+
+    def test_directories(self) -> None:
+        """The directories of a bookie that serves are its own."""
+        self.assertIsNone(self.settled(self.admin.check_directories()))
+
     def test_configuration(self) -> None:
         """The configuration is text by key."""
         values = self.admin.configuration()
@@ -80,14 +104,92 @@ class BookieAdminContract(SynchronousTestCase):
             self.assertIsInstance(key, str)
             self.assertIsInstance(value, str)
 
+    def test_configure(self) -> None:
+        """A key that can be changed is changed; another key or value is refused, and nothing is changed then."""
+        self.admin.configure({"gcWaitTime": "700000"})
+        self.assertEqual(self.admin.configuration()["gcWaitTime"], "700000")
+        port = self.admin.configuration()["bookiePort"]
+        for wrong in ({"bookiePort": "1"}, {"prop1": "value1"}, {"gcWaitTime": "soon"}, {"gcWaitTime": ""}):
+            self.assertRaises(ConfigError, self.admin.configure, {"gcWaitTime": "800000", **wrong})
+            values = self.admin.configuration()
+            self.assertEqual((values["gcWaitTime"], values["bookiePort"]), ("700000", port))
+
     def test_metrics(self) -> None:
         """Metrics are lines of the text format."""
         text = self.admin.metrics()
         self.assertTrue(text.startswith(b"# TYPE "), text[:80])
         self.assertTrue(text.endswith(b"\n"))
 
+    def test_collection(self) -> None:
+        """A collection that is asked for is done, with the compactions that are wanted."""
+        work = self.admin.background()
+        before = work.collection()
+        self.assertEqual((before.phase, before.forced, before.major.at_work), ("idle", False, False))
+        self.assertTrue(before.directories)
+        self.assertEqual(before.major.last, before.began)
+        for major, minor in ((True, True), (False, True), (False, False)):
+            work.collect(major, minor)
+            self.settle()
+        after = work.collection()
+        self.assertEqual(after.runs - before.runs, 3)
+        self.assertEqual((after.major.total, after.minor.total, after.failures), (1, 1, 0))
+
+    def test_suspension(self) -> None:
+        """Kinds of compactions are suspended and resumed one by one, and a suspended one is not done."""
+        work = self.admin.background()
+
+        def suspended() -> tuple[bool, bool]:
+            status = work.collection()
+            return status.major.suspended, status.minor.suspended
+
+        work.suspend_compaction(minor=False)
+        self.assertEqual(suspended(), (True, False))
+        work.suspend_compaction(major=False)
+        self.assertEqual(suspended(), (True, True))
+        work.collect()
+        self.settle()
+        self.assertEqual((work.collection().major.total, work.collection().minor.total), (0, 0))
+        work.resume_compaction(major=False)
+        self.assertEqual(suspended(), (True, False))
+        work.resume_compaction()
+        self.assertEqual(suspended(), (False, False))
+        work.cancel_compaction()
+
+    def test_scrub(self) -> None:
+        """A scrub that is asked for is done, unless scrubs are suspended."""
+        work = self.admin.background()
+        self.assertEqual((work.scrub().passes, work.scrub().last_pass, work.scrub().findings), (0, None, ()))
+        work.start_scrub()
+        self.settle()
+        status = work.scrub()
+        self.assertEqual((status.passes, status.failures, status.suspended), (1, 0, False))
+        self.assertIsNotNone(status.last_pass)
+        work.suspend_scrub()
+        self.assertTrue(work.scrub().suspended)
+        work.resume_scrub()
+        self.assertFalse(work.scrub().suspended)
+
+    def test_limits(self) -> None:
+        """Limits change at once; with an unknown name nothing changes."""
+        work = self.admin.background()
+        work.set_limits({"scrub": Rate(7, 9)}, 20.0)
+        self.assertRaises(NoSuchThrottleError, work.set_limits, {"scrub": Rate(1), "none": Rate(1)}, 30.0)
+        limits = work.limits()
+        found = {each.name: each for each in limits.throttles}
+        self.assertEqual((found["scrub"].limit, found["scrub"].in_force), (Rate(7, 9), Rate(7, 9)))
+        self.assertEqual((found["gc-metadata"].limit, limits.adaptive.bound), (Rate(1000), 20.0))
+        self.assertEqual(list(found), sorted(found))
+        work.set_limits({})
+        self.assertEqual(work.limits().adaptive.bound, 20.0)
+
     def test_stopped(self) -> None:
-        """A bookie that has stopped says so, and has no disks to be measured."""
+        """A bookie that has stopped says so, has no disks to be measured, and does no more work."""
         self.stop_bookie()
         self.assertIs(self.admin.state().phase, Phase.STOPPED)
         self.assertEqual(list(self.settled(self.admin.disks())), [])
+        self.assertRaises(NotServingError, self.admin.background)
+        self.assertRaises(NotServingError, self.admin.configure, {"gcWaitTime": "700000"})
+        for ask in (self.admin.files, self.admin.marks, self.admin.check_directories):
+            refused: list[Any] = []
+            ask().addErrback(refused.append)
+            self.assertEqual([failure.check(NotServingError) for failure in refused], [NotServingError])

@@ -6,7 +6,9 @@ from typing import Any
 from twisted.internet.defer import Deferred
 
 from bookkeeper_twisted.bookie.admin import ADMINISTRATOR, Phase
-from bookkeeper_twisted.errors import MASK, BookieRegisteredError
+from bookkeeper_twisted.errors import MASK, BookieRegisteredError, ConfigError, InvalidCookieError
+from bookkeeper_twisted.ratelimit import Rate
+from bookkeeper_twisted.storage.cookies import COOKIE_NAME
 from bookkeeper_twisted.testing.contracts import admin_contract
 from bookkeeper_twisted.testing.disk.sim_disk import SimDisk
 
@@ -26,6 +28,9 @@ class BookieAdminTests(StepTestCase, admin_contract.BookieAdminContract):
 
     def fill_disk(self) -> None:
         self.service._set_read_only("a disk is full", True)
+
+    def settle(self, executor: Any = None) -> None:
+        super().settle(executor or self.executor)
 
     def settled(self, deferred: "Deferred[Any]") -> Any:
         self.executor.drain()
@@ -77,6 +82,64 @@ class BookieAdminTests(StepTestCase, admin_contract.BookieAdminContract):
         self.assertIs(state.phase, Phase.FAILED)
         self.assertIn("EIO: '/j/current", state.reasons[0])
         self.flushLoggedErrors(OSError)
+
+    def test_what_is_stored(self) -> None:
+        """Files are listed and marks read as they are on disk."""
+        assert self.service.engine is not None
+        self.service.engine.bookie.fence(1, b"k").addErrback(lambda _: None)
+        self.settle()
+        for name in ("b.log", "a.log", "10.log", "index.sqlite", "index.sqlite-wal"):
+            self.world.disk.open(f"/l/current/{name}", create=True)
+        (mark,) = self.settled(self.admin.marks())
+        files = self.settled(self.admin.files())
+        self.assertEqual((files.entry_logs, files.indexes), (("a.log", "b.log", "10.log"), ("index.sqlite",)))
+        self.assertEqual(len(files.journals), 1)
+        self.assertEqual(mark.offset, 0)
+        checkpointed: Deferred[Any] = self.service.engine.checkpointer.checkpoint()
+        self.settle()
+        self.successResultOf(checkpointed)
+        (mark,) = self.settled(self.admin.marks())
+        self.assertEqual(f"{mark.file_id:x}.txn", files.journals[0])
+
+    def test_foreign_directory(self) -> None:
+        """A directory whose cookie has gone is reported."""
+        self.world.disk.unlink(f"/l/current/{COOKIE_NAME}")
+        checked = self.admin.check_directories()
+        self.settle()
+        self.failureResultOf(checked, InvalidCookieError)
+
+    def test_configured(self) -> None:
+        """Changed keys reach the work that goes on; a limit that was changed by hand stays where its key did not."""
+        work = self.admin.background()
+        work.set_limits({"gc-metadata": Rate(77)})
+        self.admin.configure(
+            {"isThrottleByBytes": "true", "compactionRateByBytes": "5000", "backgroundLatencyBoundMs": "2.5"}
+        )
+        limits = work.limits()
+        found = {each.name: each.limit for each in limits.throttles}
+        self.assertEqual((found["compaction-write"], found["gc-metadata"]), (Rate(bytes=5000), Rate(77)))
+        self.assertEqual(limits.adaptive.bound, 2.5)
+        self.admin.configure({"gcWaitTime": "5000", "minorCompactionInterval": "5"})
+        self.world.reactor.advance(5)
+        self.settle()
+        self.assertEqual(work.collection().minor.total, 1)
+
+    def test_refused_configuration(self) -> None:
+        """A refusal says which keys can be changed, or which rule is broken; values of a start stay."""
+        error = self.assertRaises(ConfigError, self.admin.configure, {"bookiePort": "1"})
+        self.assertIn("bookiePort cannot be changed, changed by an administrator: it holds until", str(error))
+        self.assertIn("compactionRateByBytes", str(error))
+        error = self.assertRaises(ConfigError, self.admin.configure, {"minorCompactionInterval": "100000"})
+        self.assertIn("must be below that of major compactions", str(error))
+        self.assertEqual(self.admin.configuration()["minorCompactionInterval"], "3600")
+
+    def test_forced_once(self) -> None:
+        """However often a collection is asked for, one waits behind the one at work."""
+        work = self.admin.background()
+        for _ in range(50):
+            work.collect()
+        self.settle()
+        self.assertEqual(work.collection().runs, 2)
 
     def test_secrets(self) -> None:
         """Credentials are masked; one that is not set is shown as empty."""

@@ -1,14 +1,15 @@
 """The contract of administrations notices one that breaks it."""
 
 import unittest
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from twisted.internet.defer import Deferred, succeed
 from twisted.trial.unittest import SynchronousTestCase
 
 from bookkeeper_twisted.bookie.admin import BookieState, DirectoryUsage, Phase
-from bookkeeper_twisted.testing.admin import FakeBookieAdmin
+from bookkeeper_twisted.ratelimit import Rate
+from bookkeeper_twisted.testing.admin import FakeBackgroundWork, FakeBookieAdmin
 from bookkeeper_twisted.testing.contracts import admin_contract
 
 
@@ -36,6 +37,27 @@ class _Late(FakeBookieAdmin):
         return succeed([DirectoryUsage("/l", 1, 2)])
 
 
+class _Half(FakeBookieAdmin):
+    """Changes keys one by one, the good ones before the refusal."""
+
+    def configure(self, values: Mapping[str, str]) -> None:
+        for key, value in values.items():
+            super().configure({key: value})
+
+
+class _Tireless(FakeBackgroundWork):
+    """Compacts although it is suspended, and takes limits one by one."""
+
+    def collect(self, major: bool = True, minor: bool = True) -> None:
+        self.collections.append((major, minor))
+        self.majors += major
+        self.minors += minor and not major
+
+    def set_limits(self, rates: Mapping[str, Rate], latency_bound: float | None = None) -> None:
+        for name, rate in rates.items():
+            super().set_limits({name: rate}, latency_bound)
+
+
 def _failures(kind: Any) -> set[str]:
     class Case(admin_contract.BookieAdminContract):
         def setUp(self) -> None:
@@ -61,3 +83,9 @@ class ContractTests(SynchronousTestCase):
         self.assertEqual(_failures(_Forgetful), {"test_other_reason"})
         self.assertEqual(_failures(_Silent), {"test_read_only", "test_other_reason"})
         self.assertEqual(_failures(_Late), {"test_disks", "test_stopped"})
+        self.assertEqual(_failures(_Half), {"test_configure"})
+
+    def test_broken_background_work(self) -> None:
+        """Work that ignores its suspension, and limits that are changed in part, are found."""
+        found = _failures(lambda: FakeBookieAdmin(work=_Tireless()))
+        self.assertEqual(found, {"test_suspension", "test_limits"})

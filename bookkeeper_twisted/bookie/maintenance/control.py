@@ -1,0 +1,145 @@
+"""Control over the background work of a bookie in this process."""
+
+from collections.abc import Mapping, Sequence
+
+from twisted.internet.defer import CancelledError, Deferred
+from twisted.internet.interfaces import IReactorTime
+from twisted.python.failure import Failure
+from zope.interface import implementer
+
+from ...ratelimit import Rate
+from ...storage.ledger_dirs import entry_log_name
+from ..admin import (
+    CollectionStatus,
+    CompactionStatus,
+    DamagedEntries,
+    DirectoryWork,
+    IBackgroundWork,
+    LimitsStatus,
+    ScrubStatus,
+    WorkProgress,
+)
+from .maintenance import Maintenance
+from .progress import Progress
+
+
+@implementer(IBackgroundWork)
+class BackgroundControl:
+    """Control over a :class:`~.maintenance.Maintenance`.
+
+    :param indexes: the file of the run index of each ledger directory.
+    """
+
+    def __init__(self, maintenance: Maintenance, clock: IReactorTime, indexes: Sequence[str]) -> None:
+        self._maintenance = maintenance
+        self._collector = maintenance.collector
+        self._scrubber = maintenance.scrubber
+        self._clock = clock
+        self._indexes = indexes
+
+    # -- garbage collection --
+
+    def collection(self) -> CollectionStatus:
+        """See :meth:`IBackgroundWork.collection`."""
+        state, began = self._collector.state, self._collector.began
+        return CollectionStatus(
+            state.phase,
+            state.forced,
+            self._status("major compaction", state.suspended_major, state.majors, state.last_major),
+            self._status("minor compaction", state.suspended_minor, state.minors, state.last_minor),
+            self._directories(),
+            began,
+            state.runs,
+            state.failures,
+            state.deleted_ledgers,
+            state.last_failure,
+        )
+
+    def _status(self, phase: str, suspended: bool, total: int, last: float | None) -> CompactionStatus:
+        at_work = self._collector.state.phase == phase
+        return CompactionStatus(at_work, suspended, total, self._collector.began if last is None else last)
+
+    def _directories(self) -> tuple[DirectoryWork, ...]:
+        parts = zip(self._maintenance.directories, self._indexes, self._collector.progress(), strict=False)
+        return tuple(
+            DirectoryWork(
+                directory.storage.path,
+                index,
+                self._progress(progress),
+                {entry_log_name(log_id): text for log_id, text in directory.damaged.items()},
+            )
+            for directory, index, progress in parts
+        )
+
+    def _progress(self, progress: Progress | None) -> WorkProgress | None:
+        if progress is None:
+            return None
+        return WorkProgress(progress.done, progress.left, progress.eta(self._clock.seconds()))
+
+    def collect(self, major: bool = True, minor: bool = True) -> None:
+        """See :meth:`IBackgroundWork.collect`."""
+        if not self._collector.force_waits:
+            _unwatched(self._collector.force(major, minor))
+
+    def suspend_compaction(self, major: bool = True, minor: bool = True) -> None:
+        """See :meth:`IBackgroundWork.suspend_compaction`."""
+        self._collector.suspend_compaction(major, minor)
+
+    def resume_compaction(self, major: bool = True, minor: bool = True) -> None:
+        """See :meth:`IBackgroundWork.resume_compaction`."""
+        self._collector.resume_compaction(major, minor)
+
+    def cancel_compaction(self) -> None:
+        """See :meth:`IBackgroundWork.cancel_compaction`."""
+        self._collector.cancel()
+
+    # -- scrub --
+
+    def scrub(self) -> ScrubStatus:
+        """See :meth:`IBackgroundWork.scrub`."""
+        state = self._scrubber.state
+        found = tuple(
+            DamagedEntries(each.ledger_id, each.first, each.last, each.found_at, each.text)
+            for number in sorted(self._scrubber.findings)
+            for each in self._scrubber.findings[number]
+        )
+        suspended = self._scrubber.suspension.suspended
+        return ScrubStatus(
+            suspended, self._progress(state.progress), state.passes, state.failures, state.last_pass, found
+        )
+
+    def start_scrub(self) -> None:
+        """See :meth:`IBackgroundWork.start_scrub`."""
+        _unwatched(self._scrubber.force())
+
+    def suspend_scrub(self) -> None:
+        """See :meth:`IBackgroundWork.suspend_scrub`."""
+        self._scrubber.suspension.suspend()
+
+    def resume_scrub(self) -> None:
+        """See :meth:`IBackgroundWork.resume_scrub`."""
+        self._scrubber.suspension.resume()
+
+    # -- speed limits --
+
+    def limits(self) -> LimitsStatus:
+        """See :meth:`IBackgroundWork.limits`."""
+        throttles = tuple(throttle.status for throttle in self._maintenance.throttles)
+        return LimitsStatus(self._maintenance.adaptive.status, throttles)
+
+    def set_limits(self, rates: Mapping[str, Rate], latency_bound: float | None = None) -> None:
+        """See :meth:`IBackgroundWork.set_limits`."""
+        changes = [(self._maintenance.throttles.find(name), rate) for name, rate in rates.items()]
+        for throttle, rate in changes:
+            throttle.change(rate)
+        if latency_bound is not None:
+            self._maintenance.adaptive.change(latency_bound)
+
+
+def _unwatched(running: "Deferred[None]") -> None:
+    """The work reports its failures itself; it is cancelled with the bookie."""
+
+    def ended(failure: Failure) -> None:
+        failure.trap(CancelledError)
+
+    running.addErrback(ended)

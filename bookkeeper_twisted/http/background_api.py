@@ -1,0 +1,217 @@
+"""Garbage collection, compaction and scrub over HTTP, below ``/api/v1/bookie``."""
+
+from collections.abc import Mapping
+
+from twisted.web.resource import Resource
+
+from ..bookie.admin import CollectionStatus, DirectoryWork, IBackgroundWork, IBookieAdmin, WorkProgress
+from ..errors import IncorrectParameterError
+from .api import Answer, ApiPage, Question, json_answer
+
+FINDINGS_A_PAGE = 1000
+
+_BAD_REQUEST = 400
+_SUSPENDING = "Should be PUT to suspend major or minor compaction, Or GET to get compaction state."
+_RESUMING = "Should be PUT to resume major or minor compaction, Or GET to get compaction state."
+_COLLECTING = "Should be PUT to trigger GC, Or GET to get Force GC state."
+_LOCATIONS = "Should be PUT to trigger entry location compact, Or GET to get entry location compact state."
+
+
+class BackgroundApi:
+    """The pages of one bookie's background work."""
+
+    def __init__(self, admin: IBookieAdmin) -> None:
+        self._admin = admin
+
+    def pages(self) -> Mapping[str, Resource]:
+        """The resources by their path below ``/api/v1/bookie``."""
+        return {
+            "gc": ApiPage(self._is_forced, put=self._collect, hint=_COLLECTING),
+            "gc_details": ApiPage(self._details),
+            "gc/suspend_compaction": ApiPage(self._is_suspended, put=self._suspend, hint=_SUSPENDING),
+            "gc/resume_compaction": ApiPage(put=self._resume, hint=_RESUMING),
+            "gc/cancel_compaction": ApiPage(put=self._cancel),
+            "gc/progress": ApiPage(self._progress),
+            "entry_location_compact": ApiPage(self._locations, put=self._compact_locations, hint=_LOCATIONS),
+            "scrub": ApiPage(self._scrub, put=self._start_scrub),
+            "scrub/findings": ApiPage(self._findings),
+            "scrub/suspend": ApiPage(put=self._suspend_scrub),
+            "scrub/resume": ApiPage(put=self._resume_scrub),
+        }
+
+    def _work(self) -> IBackgroundWork:
+        return self._admin.background()
+
+    def _server(self) -> str:
+        """The bookie in the words of Apache's."""
+        return f"Bookie Server listening on {self._admin.address} with id {self._admin.bookie_id}"
+
+    # -- garbage collection --
+
+    async def _is_forced(self, question: Question) -> Answer:
+        return json_answer({"is_in_force_gc": _text(self._work().collection().forced)})
+
+    async def _collect(self, question: Question) -> Answer:
+        major, minor = question.switch("forceMajor", True), question.switch("forceMinor", True)
+        self._work().collect(major, minor)
+        return json_answer(f"Triggered GC on BookieServer: {self._admin.bookie_id}")
+
+    async def _details(self, question: Question) -> Answer:
+        status = self._work().collection()
+        return json_answer([_details(status, directory) for directory in status.directories])
+
+    async def _progress(self, question: Question) -> Answer:
+        """Shows what Apache's paths do not."""
+        status = self._work().collection()
+        return json_answer(
+            {
+                "phase": status.phase,
+                "forced": status.forced,
+                "runs": status.runs,
+                "failures": status.failures,
+                "lastFailure": status.last_failure or None,
+                "deletedLedgers": status.deleted_ledgers,
+                "directories": {
+                    each.directory: {"compaction": _progress(each.progress), "damagedEntryLogs": each.damaged}
+                    for each in status.directories
+                },
+            }
+        )
+
+    # -- suspension --
+
+    async def _is_suspended(self, question: Question) -> Answer:
+        status = self._work().collection()
+        return json_answer(
+            {
+                "isMinorGcSuspended": _text(status.minor.suspended),
+                "isMajorGcSuspended": _text(status.major.suspended),
+            }
+        )
+
+    async def _suspend(self, question: Question) -> Answer:
+        major, minor = _kinds(question, "suspendMajor", "suspendMinor")
+        self._work().suspend_compaction(major, minor)
+        return self._said("Suspend", major, minor)
+
+    async def _resume(self, question: Question) -> Answer:
+        major, minor = _kinds(question, "resumeMajor", "resumeMinor")
+        self._work().resume_compaction(major, minor)
+        return self._said("Resume", major, minor)
+
+    def _said(self, verb: str, major: bool, minor: bool) -> Answer:
+        kinds = [kind for kind, wanted in (("majorGC", major), ("minorGC", minor)) if wanted]
+        return json_answer(", ".join(f"{verb} {kind} on BookieServer: {self._server()}" for kind in kinds))
+
+    async def _cancel(self, question: Question) -> Answer:
+        self._work().cancel_compaction()
+        return json_answer(f"Cancelled compaction on BookieServer: {self._server()}")
+
+    # -- locations of entries --
+
+    async def _locations(self, question: Question) -> Answer:
+        """A run index uses the space of deleted rows again with each commit: it is never compacted."""
+        return json_answer(dict.fromkeys(self._indexes(), False))
+
+    async def _compact_locations(self, question: Question) -> Answer:
+        if not question.json():
+            return Answer("Empty request body", _BAD_REQUEST)
+        if not question.switch("entryLocationRocksDBCompact", False):
+            return json_answer("Not trigger Entry Location RocksDB compact.")
+        wanted, known = question.json().get("entryLocations", ""), self._indexes()
+        if not isinstance(wanted, str):
+            raise IncorrectParameterError("entryLocations should be paths, separated by commas")
+        if not {path for path in wanted.strip().split(",") if path} <= set(known):
+            text = f"Specified trigger compact entryLocations: {wanted} is invalid. "
+            return json_answer(f"{text}Bookie entry location RocksDB path: [{', '.join(known)}].", _BAD_REQUEST)
+        return json_answer(f"No entry location of bookie:{self._admin.bookie_id} has to be compacted.")
+
+    def _indexes(self) -> list[str]:
+        return [each.index for each in self._work().collection().directories]
+
+    # -- scrub --
+
+    async def _scrub(self, question: Question) -> Answer:
+        status = self._work().scrub()
+        return json_answer(
+            {
+                "suspended": status.suspended,
+                "progress": _progress(status.progress),
+                "passes": status.passes,
+                "failures": status.failures,
+                "lastPassTime": None if status.last_pass is None else _millis(status.last_pass),
+                "findings": len(status.findings),
+            }
+        )
+
+    async def _findings(self, question: Question) -> Answer:
+        """A thousand to a page, by directory, ledger and entry."""
+        page = max(1, question.number("page", 1))
+        found = self._work().scrub().findings[(page - 1) * FINDINGS_A_PAGE : page * FINDINGS_A_PAGE]
+        return json_answer(
+            [
+                {
+                    "ledgerId": each.ledger_id,
+                    "firstEntryId": each.first,
+                    "lastEntryId": each.last,
+                    "foundTime": each.found_at * 1000,
+                    "text": each.text,
+                }
+                for each in found
+            ]
+        )
+
+    async def _start_scrub(self, question: Question) -> Answer:
+        self._work().start_scrub()
+        return json_answer(f"Triggered scrub on BookieServer: {self._admin.bookie_id}")
+
+    async def _suspend_scrub(self, question: Question) -> Answer:
+        self._work().suspend_scrub()
+        return json_answer(f"Suspend scrub on BookieServer: {self._server()}")
+
+    async def _resume_scrub(self, question: Question) -> Answer:
+        self._work().resume_scrub()
+        return json_answer(f"Resume scrub on BookieServer: {self._server()}")
+
+
+def _kinds(question: Question, major: str, minor: str) -> tuple[bool, bool]:
+    """Which kinds of compactions a body names.
+
+    :raises IncorrectParameterError: none.
+    """
+    if not question.body.strip():
+        raise IncorrectParameterError("Empty request body")
+    wanted = question.switch(major, False), question.switch(minor, False)
+    if not any(wanted):
+        raise IncorrectParameterError(f"No {major} or {minor} params found")
+    return wanted
+
+
+def _details(status: CollectionStatus, directory: DirectoryWork) -> Mapping[str, object]:
+    at_work = directory.progress is not None
+    return {
+        "forceCompacting": status.forced,
+        "majorCompacting": at_work and status.major.at_work,
+        "minorCompacting": at_work and status.minor.at_work,
+        "lastMajorCompactionTime": _millis(status.major.last),
+        "lastMinorCompactionTime": _millis(status.minor.last),
+        "lastEntryLocationCompactionTime": _millis(status.began),
+        "majorCompactionCounter": status.major.total,
+        "minorCompactionCounter": status.minor.total,
+        "entryLocationCompactionCounter": 0,
+    }
+
+
+def _progress(progress: WorkProgress | None) -> Mapping[str, object] | None:
+    if progress is None:
+        return None
+    eta = None if progress.eta is None else round(progress.eta, 1)
+    return {"doneBytes": progress.done, "leftBytes": progress.left, "etaSeconds": eta}
+
+
+def _millis(seconds: float) -> int:
+    return int(seconds * 1000)
+
+
+def _text(value: bool) -> str:
+    return "true" if value else "false"

@@ -1,0 +1,48 @@
+"""Lists the files in which a bookie keeps entries, its own and those of Apache's bookie."""
+
+import posixpath
+import re
+from collections.abc import Iterator, Sequence
+from enum import Enum
+
+from .index.run_index import FILE_NAME
+from .interfaces import IFileSystem
+from .ledger_dirs import ENTRY_LOG_SUFFIX, JOURNAL_SUFFIX, current, distinct
+
+_HEXADECIMAL = re.compile("[0-9a-f]+")
+
+
+class FileKind(Enum):
+    """What a file is, by the end of its name."""
+
+    JOURNAL = (JOURNAL_SUFFIX,)
+    ENTRY_LOG = (ENTRY_LOG_SUFFIX,)
+    INDEX = (".idx", f"/{FILE_NAME}")
+
+
+def files_of(kind: FileKind, fs: IFileSystem, directories: Sequence[str]) -> list[str]:
+    """Return the paths of all files of a kind, by directory, then by their names as numbers.
+
+    :param directories: as configured, without ``current``.
+    :raises OSError: a directory cannot be read.
+    """
+    found: list[str] = []
+    for directory in distinct(directories):
+        paths = [path for path in _files_below(fs, current(directory)) if path.endswith(kind.value)]
+        found += sorted(paths, key=_order)
+    return found
+
+
+def _order(path: str) -> tuple[str, int, str]:
+    parent, name = posixpath.split(path)
+    number = _HEXADECIMAL.match(name)
+    return parent, int(number.group(), 16) if number else -1, name
+
+
+def _files_below(fs: IFileSystem, directory: str) -> Iterator[str]:
+    for name in fs.list(directory):
+        path = posixpath.join(directory, name)
+        if fs.is_directory(path):
+            yield from _files_below(fs, path)
+        else:
+            yield path

@@ -1,0 +1,121 @@
+"""Speed limits and configuration over HTTP."""
+
+import json
+from typing import Any
+
+from bookkeeper_twisted.adaptive import AdaptiveStatus
+from bookkeeper_twisted.bookie.admin import Phase
+from bookkeeper_twisted.http.site import make_site
+from bookkeeper_twisted.ratelimit import Rate
+from bookkeeper_twisted.testing.admin import FakeBookieAdmin
+
+from .http_case import HttpCase, captured
+
+THROTTLES = "/api/v1/bookie/throttles"
+CONFIG = "/api/v1/config/server_config"
+
+
+class LimitsTests(HttpCase):
+    """Speed limits."""
+
+    def setUp(self) -> None:
+        self.admin = FakeBookieAdmin()
+        self.site = make_site(self.admin)  # type: ignore[arg-type]
+
+    def put(self, body: Any) -> tuple[int, str]:
+        """Status and body of a PUT."""
+        answer = self.ask(THROTTLES, "PUT", body if isinstance(body, str) else json.dumps(body))
+        return answer.status, answer.body
+
+    def test_shown(self) -> None:
+        """Each limiter with its limit, what is in force, what was granted and what waits."""
+        self.admin.work.adaptive = AdaptiveStatus(20.0, 0.5, 31.25)
+        found = json.loads(self.ask(THROTTLES).body)
+        self.assertEqual(found["adaptive"], {"latencyBoundMs": 20.0, "factor": 0.5, "latencyP99Ms": 31.25})
+        self.assertEqual(list(found["limiters"]), ["gc-metadata", "scrub"])
+        self.assertEqual(
+            found["limiters"]["scrub"],
+            {
+                "entriesPerSecond": 0, "bytesPerSecond": 10_000_000,
+                "entriesPerSecondInForce": 0, "bytesPerSecondInForce": 10_000_000,
+                "grantedEntries": 5, "grantedBytes": 70, "waitedSeconds": 1.5, "waiters": 2,
+            },
+        )  # fmt: skip
+
+    def test_changed(self) -> None:
+        """What a body names is changed, the rest stays, and the answer shows it."""
+        status, text = self.put({"limiters": {"scrub": {"entriesPerSecond": 7}}})
+        self.assertEqual((status, self.admin.work.rates["scrub"]), (200, Rate(7, 10_000_000)))
+        self.assertEqual(json.loads(text)["limiters"]["scrub"]["entriesPerSecond"], 7)
+        self.put({"limiters": {"scrub": {"bytesPerSecond": 0, "entriesPerSecond": 0.5}}})
+        self.assertEqual(self.admin.work.rates["scrub"], Rate(0.5))
+        self.assertEqual(self.admin.work.adaptive.bound, 0)
+        self.put({"adaptive": {"latencyBoundMs": 12.5}})
+        self.assertEqual((self.admin.work.adaptive.bound, self.admin.work.rates["scrub"]), (12.5, Rate(0.5)))
+
+    def test_answer_can_be_edited(self) -> None:
+        """The limits that GET shows are accepted by PUT."""
+        shown = json.loads(self.ask(THROTTLES).body)["limiters"]
+        wanted = ("entriesPerSecond", "bytesPerSecond")
+        body = {"limiters": {name: {key: each[key] for key in wanted} for name, each in shown.items()}}
+        self.assertEqual(self.put(body)[0], 200)
+        self.assertEqual(json.loads(self.ask(THROTTLES).body)["limiters"], shown)
+
+    def test_refused(self) -> None:
+        """What makes no sense is refused with its reason, and nothing is changed."""
+        good = {"bytesPerSecond": 1}
+        for body, said in (
+            ("", "The body should be"),
+            ("{", "The body is no JSON"),
+            ("[1]", "no JSON object"),
+            ({"scrub": good}, "The body should be"),
+            ({"limiters": {"scrub": good}, "more": 1}, "unknown more; known: adaptive, limiters"),
+            ({"limiters": [good]}, "limiters should be a JSON object"),
+            ({"limiters": {"scrub": 7}}, "scrub should be a JSON object"),
+            ({"limiters": {"scrub": {}}}, "neither entriesPerSecond nor bytesPerSecond"),
+            ({"limiters": {"scrub": {"bytes": 1}}}, "scrub: unknown bytes"),
+            ({"limiters": {"scrub": {"bytesPerSecond": -1}}}, "scrub: bytesPerSecond should be a number from 0"),
+            ({"limiters": {"scrub": {"bytesPerSecond": "1"}}}, "scrub: bytesPerSecond should be a number from 0"),
+            ({"limiters": {"scrub": {"bytesPerSecond": True}}}, "scrub: bytesPerSecond should be a number from 0"),
+            ('{"limiters": {"scrub": {"bytesPerSecond": NaN}}}', "scrub: bytesPerSecond should be a number from 0"),
+            ({"limiters": {"scrub": good}, "adaptive": {"latencyBoundMs": -1}}, "latencyBoundMs should be a number"),
+            ({"adaptive": {"factor": 1}}, "adaptive: unknown factor; known: latencyBoundMs"),
+        ):
+            status, text = self.put(body)
+            self.assertEqual((status, said in text), (400, True), text)
+        status, text = self.put({"limiters": {"scrub": good, "none": good}})
+        self.assertEqual((status, text), (404, "no limiter is named 'none'"))
+        self.assertEqual(self.admin.work.rates["scrub"], Rate(bytes=10_000_000))
+
+
+class ConfigurationTests(HttpCase):
+    """The configuration."""
+
+    def setUp(self) -> None:
+        self.admin = FakeBookieAdmin()
+        self.site = make_site(self.admin)  # type: ignore[arg-type]
+
+    def put(self, body: str) -> tuple[int, str]:
+        """Status and body of a PUT."""
+        answer = self.ask(CONFIG, "PUT", body)
+        return answer.status, answer.body
+
+    def test_shown(self) -> None:
+        """Values are text by key, laid out as by Apache's bookie."""
+        self.admin.values = json.loads(captured("server_config")[1])
+        self.assertEqual(self.ask(CONFIG).body, captured("server_config")[1])
+
+    def test_changed(self) -> None:
+        """A key that can be changed is, in the words of Apache's; numbers and truth values are taken as well."""
+        self.assertEqual(self.put('{"gcWaitTime":"700000"}'), captured("server_config-put"))
+        self.assertEqual(self.admin.values["gcWaitTime"], "700000")
+        self.put('{"gcWaitTime":800000}')
+        self.assertEqual(self.admin.values["gcWaitTime"], "800000")
+
+    def test_refused(self) -> None:
+        """Other keys and values are refused, unlike by Apache's bookie, where they have no effect."""
+        for body in ('{"prop1":"value1"}', '{"bookiePort":"1"}', '{"gcWaitTime":true}', '{"gcWaitTime":[1]}', "x"):
+            self.assertEqual(self.put(body)[0], 400, body)
+        self.assertEqual(self.put(""), (404, "Request body not found. should contains k-v pairs"))
+        self.admin.phase = Phase.STOPPING
+        self.assertEqual(self.put('{"gcWaitTime":"1"}')[0], 503)
