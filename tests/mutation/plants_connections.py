@@ -82,5 +82,12 @@ PLANTS = (
         "",
         _ASKED,
     ),
-    Plant("disks are measured after the stop", _ADMIN, " or self._phase is not Phase.SERVING", "", _ASKED),
+    Plant(
+        "disks are measured after the stop", _ADMIN,
+        "self._disks is None or self._phase is not Phase.SERVING", "self._disks is None", _ASKED,
+    ),
+    Plant(
+        "a bookie that has stopped takes orders", _ADMIN,
+        "self._parts is None or self._phase is not Phase.SERVING", "self._parts is None", _ASKED,
+    ),
 )

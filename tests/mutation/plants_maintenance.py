@@ -87,4 +87,30 @@ PLANTS = (
         "        if not succeeded:\n            self._deleted.update(ledger_ids)\n", "",
         ["tests.storage.test_ledger_states", "tests.storage.test_ledger_storage"],
     ),
+    Plant(
+        "background work does not yield to clients", "adaptive.py",
+        "elif latency > self.bound:", "elif False:", ["tests.test_adaptive"],
+    ),
+    Plant(
+        "work without a limit does not yield", "throttle.py",
+        "self._speed = Rate(known.entries or speed.entries, known.bytes or speed.bytes)", "self._speed = UNLIMITED",
+        ["tests.test_throttle", "tests.test_adaptive"],
+    ),
+    Plant(
+        "the speed of work that yields counts as its full speed", "throttle.py",
+        "known.bytes or speed.bytes", "speed.bytes or known.bytes", ["tests.test_throttle"],
+    ),
+    Plant(
+        "a suspended scrub reads on", "bookie/maintenance/scrubber.py",
+        "                await self.suspension.passed()\n", "", ["tests.bookie.maintenance.test_scrubber"],
+    ),
+    Plant(
+        "limits are not changed", "bookie/maintenance/control.py",
+        "for throttle, rate in changes:\n            throttle.change(rate)", "changes = []",
+        ["tests.bookie.lifecycle.test_admin"],
+    ),
+    Plant(
+        "changed keys do not reach the work", "bookie/lifecycle/admin.py",
+        "parts.maintenance.change(maintenance_options(self._config))", "pass", ["tests.bookie.lifecycle.test_admin"],
+    ),
 )  # fmt: skip
