@@ -1,12 +1,23 @@
 """What is published: metadata, the README as an index page shows it, floors, release notes."""
 
 import configparser
+import importlib.util
 import re
+import subprocess
+import sys
 from pathlib import Path
 
-from twisted.trial.unittest import SynchronousTestCase
+from twisted.trial.unittest import SkipTest, SynchronousTestCase
 
 ROOT = Path(__file__).parents[1]
+
+
+def complaints(text: str) -> str:
+    """What docutils says of reST text that stands alone, as an index or a reader of a tarball renders it."""
+    if importlib.util.find_spec("docutils") is None:
+        raise SkipTest("docutils is not installed (extra dev)")
+    command = [sys.executable, "-m", "docutils", "--report=1", "--no-raw", "--no-file-insertion", "-", "/dev/null"]
+    return subprocess.run(command, input=text, capture_output=True, text=True).stderr
 
 
 class ReadmeTests(SynchronousTestCase):
@@ -26,6 +37,14 @@ class ReadmeTests(SynchronousTestCase):
         """It has no directives and roles but those that every reST reader knows."""
         self.assertEqual(set(re.findall(r"^\.\. ([\w-]+)::", self.text, re.M)), {"code-block"})
         self.assertEqual(re.findall(r":[a-z]+:`", self.text), [])
+
+    def test_renders(self) -> None:
+        """It renders without a complaint."""
+        self.assertEqual(complaints(self.text), "")
+
+    def test_complaints(self) -> None:
+        """The check finds what an index would refuse."""
+        self.assertIn('Unknown directive type "unknown"', complaints(".. unknown:: x\n"))
 
 
 class MetadataTests(SynchronousTestCase):
@@ -59,3 +78,18 @@ class NewsTests(SynchronousTestCase):
             if path.name != "template.rst":
                 self.assertIn(path.name.split(".")[-2], kinds, path.name)
                 self.assertTrue(path.read_text().rstrip().endswith("."), path.name)
+
+    def test_draft(self) -> None:
+        """The release notes of all fragments are made: each has its place, and all of it renders."""
+        if importlib.util.find_spec("towncrier") is None:
+            raise SkipTest("towncrier is not installed (extra dev)")
+        command = [sys.executable, "-m", "towncrier", "build", "--draft", "--version", "9.8.7"]
+        done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        notes = done.stdout[done.stdout.index("9.8.7 (") :]
+        for path in (ROOT / "newsfragments").glob("*.rst"):
+            if path.name != "template.rst" and ".misc." not in path.name:
+                self.assertIn(path.read_text().split("\n")[0], notes, path.name)
+        published = (ROOT / "NEWS.rst").read_text()
+        self.assertIn(".. towncrier release notes start\n", published)
+        self.assertEqual(complaints(f"{published}\n{notes}"), "")

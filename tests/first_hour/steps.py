@@ -24,8 +24,21 @@ _NOT_COPIED = (
 _BUILD = "import sys; from setuptools import build_meta; getattr(build_meta, sys.argv[1])(sys.argv[2])"
 _LOCAL = "--listeningInterface=127.0.0.1 --advertisedAddress=127.0.0.1 --allowLoopback=true"
 
-MODULES = ("tests.doors", "tests.test_aio", "tests.test_errors", "tests.codec.test_v2", "tests.test_blocking")
-"""Tests of the source distribution that are run with the wheel."""
+MODULES = (
+    "tests.codec", "tests.config", "tests.metadata", "tests.storage.index", "tests.storage.entry_log",
+    "tests.bookie.lifecycle", "tests.bookie.requests", "tests.embedding", "tests.http", "tests.cli", "tests.wire",
+    "tests.doors", "tests.test_aio", "tests.test_blocking", "tests.test_errors", "tests.test_metrics",
+    "tests.test_model", "tests.test_packaging", "tests.test_public_names",
+)  # fmt: skip
+"""Tests of the source distribution that are run with the wheel: without sockets, processes, Java, Arrow and Spark."""
+
+_TEST_LIBRARIES = "'bookkeeper-twisted[zookeeper,tools]' hypothesis docutils towncrier"
+
+_UNPUBLISHED = {".gitignore"}
+"""What the repository has and the source distribution does not."""
+
+_PACKAGES = ("bookkeeper_twisted", "bookkeeper_twisted.egg-info", "twisted", "pyspark_bookkeeper.py")
+"""What the wheel brings."""
 
 
 class Skipped(Exception):
@@ -64,8 +77,17 @@ def source_distribution(place: Place) -> str:
     (sdist,) = place.dist.glob("*.tar.gz")
     with tarfile.open(sdist) as archive:
         archive.extractall(place.base / "source", filter="data")
-        count = len(archive.getnames())
-    return f"{count} files, {sdist.stat().st_size >> 10} KiB"
+        names = {name.partition("/")[2] for name in archive.getnames()}
+    if missing := _tracked() - names - _UNPUBLISHED:
+        raise Unexpected(f"without {sorted(missing)}")
+    return f"{len(names)} files, {sdist.stat().st_size >> 10} KiB"
+
+
+def _tracked() -> set[str]:
+    """The files of the repository; none where this is no checkout."""
+    if not (ROOT / ".git").exists():
+        return set()
+    return set(subprocess.run(["git", "ls-files"], cwd=ROOT, capture_output=True, text=True).stdout.splitlines())
 
 
 def wheel(place: Place) -> str:
@@ -187,11 +209,12 @@ def _refused(place: Place, refusal: Refusal) -> str:
 
 def tests_of_the_distribution(place: Place) -> str:
     """Run tests that came with the source distribution against the wheel."""
-    place.reader.run("pip install --quiet --disable-pip-version-check hypothesis")
+    place.reader.run(f"pip install --quiet --disable-pip-version-check {_TEST_LIBRARIES}")
     apart = place.base / "apart"
     apart.mkdir()
-    for name in ("tests", "examples", "setup.cfg", "README.rst"):
-        (apart / name).symlink_to(_unpacked(place) / name)
+    for path in _unpacked(place).iterdir():
+        if path.name not in _PACKAGES:
+            (apart / path.name).symlink_to(path)
     done = subprocess.run(
         ["python", "-W", "error", "-m", "tests", *MODULES], cwd=apart, env=place.reader.environ, text=True,
         stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
