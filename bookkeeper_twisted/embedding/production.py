@@ -63,6 +63,8 @@ def _with_descriptors(config: BookieConfig) -> BookieConfig:
 def _make_site(reactor: Any, config: BookieConfig, admin: IBookieAdmin) -> IProtocolFactory:
     # Loaded when it is wanted: a bookie without an HTTP server should not pay for one.
     from ..client.admin import BookKeeperAdmin
+    from ..client.bookkeeper import BookKeeper
+    from ..client.sanity import OneBookie, check_bookie
     from ..config.client import ClientConfig
     from ..http.cluster_api import SharedClient
     from ..http.site import make_site
@@ -72,4 +74,9 @@ def _make_site(reactor: Any, config: BookieConfig, admin: IBookieAdmin) -> IProt
     def connect() -> "Deferred[BookKeeperAdmin]":
         return BookKeeperAdmin.connect(reactor, config.metadata_service_uri, ClientConfig(**shared))
 
-    return make_site(admin, SharedClient(connect))
+    async def check_sanity() -> bool:
+        uri, placement = config.metadata_service_uri, OneBookie(admin.bookie_id)
+        async with await BookKeeper.connect(reactor, uri, ClientConfig(**shared), placement) as client:
+            return (await check_bookie(client)).passed
+
+    return make_site(admin, SharedClient(connect), check_sanity)

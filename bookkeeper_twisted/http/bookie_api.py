@@ -1,27 +1,39 @@
 """The bookie itself over HTTP: ``/heartbeat``, its state, its disks and files."""
 
 import json
-from collections.abc import Mapping
+from collections.abc import Awaitable, Callable, Mapping
 
+from twisted.internet.defer import DeferredLock
+from twisted.logger import Logger
 from twisted.web.resource import Resource
 
 from ..bookie.admin import BookieState, IBookieAdmin, Phase
-from ..errors import BookKeeperError
+from ..errors import BookKeeperError, NotServingError
 from .api import Answer, ApiPage, Question, json_answer
+
+CheckSanity = Callable[[], Awaitable[bool]]
+"""Writes entries to the bookie and reads them back; gives whether they are the same."""
 
 _UNAVAILABLE = 503
 _FAILED = 500
 
 
 class BookieApi:
-    """What a bookie is asked about itself."""
+    """What a bookie is asked about itself.
 
-    def __init__(self, admin: IBookieAdmin) -> None:
+    :param check_sanity: writes to the bookie and reads; without it there is no path for that.
+    """
+
+    _log = Logger()
+
+    def __init__(self, admin: IBookieAdmin, check_sanity: CheckSanity | None = None) -> None:
         self._admin = admin
+        self._check_sanity = check_sanity
+        self._one_at_a_time = DeferredLock()
 
     def pages(self) -> Mapping[str, Resource]:
         """The resources by their path below ``/api/v1/bookie``."""
-        return {
+        pages = {
             "state": ApiPage(self._state),
             "state/readonly": ApiPage(self._read_only, put=self._set_read_only),
             "is_ready": ApiPage(self._is_ready),
@@ -30,6 +42,7 @@ class BookieApi:
             "last_log_mark": ApiPage(self._last_log_mark),
             "expand_storage": ApiPage(put=self._expand_storage),
         }
+        return pages if self._check_sanity is None else {**pages, "sanity": ApiPage(self._sanity)}
 
     def heartbeat(self) -> ApiPage:
         """``/heartbeat``: OK while the bookie serves, else what it does instead."""
@@ -80,6 +93,25 @@ class BookieApi:
         disks = dict.fromkeys((disk.total, disk.free) for disk in await self._admin.disks())
         free, total = sum(free for _, free in disks), sum(total for total, _ in disks)
         return json_answer({"freeSpace": free, "totalSpace": total})
+
+    async def _sanity(self, question: Question) -> Answer:
+        """Whether the bookie takes entries and gives them back, checked for one request after the other."""
+        state = self._admin.state()
+        if state.phase is not Phase.SERVING:
+            raise NotServingError(f"the bookie is {state.phase.value}")
+        passed = not state.read_only and await self._passes()
+        return json_answer({"passed": passed, "readOnly": state.read_only})
+
+    async def _passes(self) -> bool:
+        assert self._check_sanity is not None
+        await self._one_at_a_time.acquire()
+        try:
+            return await self._check_sanity()
+        except BookKeeperError as error:
+            self._log.warn("the sanity check failed: {error}", error=error)
+            return False
+        finally:
+            self._one_at_a_time.release()
 
     async def _list_disk_file(self, question: Question) -> Answer:
         """Names of files, each with a tab behind it: of one ``file_type``, or of all."""

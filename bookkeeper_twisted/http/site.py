@@ -12,7 +12,7 @@ from zope.interface import implementer
 from ..bookie.admin import IBookieAdmin
 from ..metrics import process_registry, render
 from .background_api import BackgroundApi
-from .bookie_api import BookieApi
+from .bookie_api import BookieApi, CheckSanity
 from .cluster_api import ClusterApi, SharedClient
 from .limits_api import LimitsApi
 
@@ -76,14 +76,17 @@ class _QuietSite(Site):
         """Writes nothing."""
 
 
-def make_site(admin: IBookieAdmin, client: SharedClient | None = None) -> Site:
+def make_site(
+    admin: IBookieAdmin, client: SharedClient | None = None, check_sanity: CheckSanity | None = None
+) -> Site:
     """Make the site of one bookie: ``/metrics``, its metrics and those of its process as text, ``/heartbeat``, and
     what is below ``/api/v1``.
 
     :param client: of the cluster, closed with the site; without it there are no paths that show the cluster.
+    :param check_sanity: of this bookie; without it there is no path for that.
     """
     process = process_registry()
-    bookie, limits = BookieApi(admin), LimitsApi(admin)
+    bookie, limits = BookieApi(admin, check_sanity), LimitsApi(admin)
     pages: dict[str, Resource] = {
         "metrics": TextPage(lambda: admin.metrics() + render(process), "text/plain; version=0.0.4; charset=utf-8"),
         "heartbeat": bookie.heartbeat(),

@@ -2,8 +2,11 @@
 
 import json
 
+from twisted.internet.defer import Deferred, fail, succeed
+from twisted.internet.testing import StringTransport
+
 from bookkeeper_twisted.bookie.admin import DirectoryUsage, JournalMark, Phase, StoredFiles
-from bookkeeper_twisted.errors import InvalidCookieError
+from bookkeeper_twisted.errors import InvalidCookieError, NotEnoughBookiesError
 from bookkeeper_twisted.http.site import make_site
 from bookkeeper_twisted.testing.admin import FakeBookieAdmin
 
@@ -95,3 +98,63 @@ class BookieApiTests(HttpCase):
         answer = self.ask(path, "PUT")
         self.assertEqual((answer.status, answer.body.splitlines()[1]), (500, "/l2 has no cookie"))
         self.assertEqual(self.ask(path).status, 404)
+
+
+class SanityTests(HttpCase):
+    """The check that writes and reads."""
+
+    path = "/api/v1/bookie/sanity"
+
+    def setUp(self) -> None:
+        self.admin = FakeBookieAdmin()
+        self.checks: list[Deferred[bool]] = []
+        self.site = make_site(self.admin, check_sanity=self._check)  # type: ignore[arg-type]
+
+    def _check(self) -> "Deferred[bool]":
+        self.checks.append(Deferred())
+        return self.checks[-1]
+
+    def settle(self) -> None:
+        """Ends a check well, if there is one."""
+        for check in self.checks:
+            if not check.called:
+                check.callback(True)
+
+    def test_passed(self) -> None:
+        """It says so in the layout of Apache's bookie."""
+        answer = self.ask(self.path)
+        self.assertEqual((answer.status, answer.body), captured("sanity"))
+
+    def test_failed(self) -> None:
+        """A check that fails, or reads other entries, has not passed; the next one may."""
+        for outcome in (fail(NotEnoughBookiesError("no bookie")), succeed(False)):
+            site, self.site = self.site, make_site(self.admin, check_sanity=lambda o=outcome: o)  # type: ignore
+            self.assertEqual(json.loads(self.ask(self.path).body), {"passed": False, "readOnly": False})
+            self.site = site
+        self.assertTrue(json.loads(self.ask(self.path).body)["passed"])
+
+    def test_read_only(self) -> None:
+        """A bookie that is read-only is not checked, and one that does not serve neither."""
+        self.admin.by_administrator = True
+        self.assertEqual(json.loads(self.ask(self.path).body), {"passed": False, "readOnly": True})
+        self.admin.phase = Phase.STOPPING
+        self.assertEqual(self.ask(self.path).status, 503)
+        self.assertEqual(self.checks, [])
+
+    def test_one_at_a_time(self) -> None:
+        """A second request waits for the check of the first."""
+        self.settle = lambda: None  # type: ignore[method-assign]
+        channels = []
+        for _ in range(2):
+            channel, transport = self.site.buildProtocol(None), StringTransport()
+            channel.makeConnection(transport)
+            channel.dataReceived(f"GET {self.path} HTTP/1.0\r\n\r\n".encode())
+            channels.append((channel, transport))
+        self.assertEqual(len(self.checks), 1)
+        self.checks[0].callback(True)
+        self.assertEqual(len(self.checks), 2)
+        self.assertIn(b"passed", channels[0][1].value())
+        self.checks[1].callback(True)
+        for channel, _ in channels:
+            channel.timeOut = None
+            channel.connectionLost(None)

@@ -1,0 +1,95 @@
+"""Ledgers that are written only to see whether that works: read back, then deleted."""
+
+from collections.abc import AsyncIterator, Collection, Mapping, Sequence
+from contextlib import asynccontextmanager
+
+import attrs
+from zope.interface import implementer
+
+from ..errors import NotEnoughBookiesError
+from ..ledger.placement import Adherence, Candidates
+from .bookkeeper import BookKeeper
+from .interfaces import IPlacementPolicy
+from .writing.write_handle import LedgerWriter
+
+_AT_ONCE = 100
+
+
+@attrs.frozen
+class SanityReport:
+    """What a check of a bookie found.
+
+    :ivar n_read: how many entries were read.
+    :ivar passed: whether they were the entries that had been written.
+    """
+
+    ledger_id: int
+    n_read: int
+    passed: bool
+
+
+async def check_bookie(client: BookKeeper, n_entries: int = 10) -> SanityReport:
+    """Write entries to a ledger and read them back.
+
+    :param client: its placement policy says which bookie is meant, as :class:`OneBookie` does.
+    :raises bookkeeper_twisted.errors.BookKeeperError: the bookie, or the metadata store, cannot be used.
+    """
+    payloads = [b"entry-%d" % number for number in range(n_entries)]
+    async with trial_ledger(client, 1, 1, 1) as writer:
+        last = await append_all(writer, payloads)
+        reader = await client.open_ledger(writer.ledger_id)
+        found = [entry.data async for entry in reader.entries()]
+    return SanityReport(writer.ledger_id, len(found), found == payloads and last == n_entries - 1)
+
+
+@asynccontextmanager
+async def trial_ledger(
+    client: BookKeeper, ensemble_size: int, write_quorum: int, ack_quorum: int
+) -> AsyncIterator[LedgerWriter]:
+    """Create a ledger for the length of a context, and delete it."""
+    writer = await client.create_ledger(ensemble_size, write_quorum, ack_quorum)
+    try:
+        yield writer
+    finally:
+        await writer.close().addErrback(lambda failure: None)  # the writer has reported why
+        await client.delete_ledger(writer.ledger_id)
+
+
+async def append_all(writer: LedgerWriter, payloads: Sequence[bytes]) -> int:
+    """Append, a part at a time, and close.
+
+    :returns: the last id, -1 if there is none.
+    """
+    last = -1
+    for start in range(0, len(payloads), _AT_ONCE):
+        _, last = await writer.append_many(payloads[start : start + _AT_ONCE])
+    await writer.close()
+    return last
+
+
+@implementer(IPlacementPolicy)
+@attrs.frozen
+class OneBookie:
+    """Places every ledger on one bookie."""
+
+    bookie_id: str
+
+    async def prepare(self, bookies: Collection[str]) -> None:
+        """Nothing."""
+
+    def new_ensemble(
+        self, size: int, write_quorum: int, candidates: Candidates,
+        custom_metadata: Mapping[str, bytes] | None = None,
+    ) -> Sequence[str]:  # fmt: skip
+        if size != 1 or self.bookie_id not in candidates.writable:
+            raise NotEnoughBookiesError(f"bookie {self.bookie_id} is not writable")
+        return (self.bookie_id,)
+
+    def replace_bookie(
+        self, position: int, ensemble: Sequence[str], write_quorum: int, candidates: Candidates,
+        custom_metadata: Mapping[str, bytes] | None = None,
+    ) -> str:  # fmt: skip
+        raise NotEnoughBookiesError(f"no bookie but {self.bookie_id} is wanted")
+
+    def adherence(self, ensemble: Sequence[str], write_quorum: int) -> Adherence:
+        return Adherence.STRICT
