@@ -243,6 +243,14 @@ class IllegalOperationError(ClientError):
     code = -100
 
 
+class AutorecoveryDisabledError(IllegalOperationError):
+    """Autorecovery is switched off in the cluster: what was asked for would never happen."""
+
+
+class NoAuditorError(IllegalOperationError):
+    """No auditor is elected: what was asked for would never happen."""
+
+
 class LedgerClosedError(ClientError):
     """The handle, or the ledger, is closed."""
 

@@ -79,4 +79,4 @@ def _make_site(reactor: Any, config: BookieConfig, admin: IBookieAdmin) -> IProt
         async with await BookKeeper.connect(reactor, uri, ClientConfig(**shared), placement) as client:
             return (await check_bookie(client)).passed
 
-    return make_site(admin, SharedClient(connect), check_sanity)
+    return make_site(admin, SharedClient(connect), check_sanity, reactor)

@@ -9,6 +9,7 @@ from twisted.internet.defer import Deferred, succeed
 from twisted.python.failure import Failure
 from twisted.web.resource import Resource
 
+from ..autorecovery.admin import AutorecoveryAdmin
 from ..client.admin import BookKeeperAdmin, DiskSpace, readable
 from ..codec.metadata_formats import encode_ledger_metadata
 from ..errors import MetadataError, NoSuchLedgerMetadataError
@@ -111,8 +112,14 @@ class ClusterApi:
         client = await self._connect()
         writable, read_only = await client.writable_bookies(), await client.read_only_bookies()
         known = await client.all_bookies() | writable | read_only
+        autorecovery = AutorecoveryAdmin(client.client.metadata)
+        auditor = await autorecovery.auditor()
         return json_answer(
             {
+                "auditorElected": auditor is not None,
+                "auditorId": auditor or "",
+                "clusterUnderReplicated": await autorecovery.any_underreplicated(),
+                "ledgerReplicationEnabled": await autorecovery.is_enabled(),
                 "totalBookiesCount": len(known),
                 "writableBookiesCount": len(writable),
                 "readonlyBookiesCount": len(read_only),

@@ -1,6 +1,7 @@
 """The HTTP server of a bookie: metrics, a heartbeat, and the paths of Apache's bookie that exist here."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
 
 from twisted.internet.interfaces import ILoggingContext
 from twisted.web import http
@@ -11,6 +12,7 @@ from zope.interface import implementer
 
 from ..bookie.admin import IBookieAdmin
 from ..metrics import process_registry, render
+from .autorecovery_api import AutorecoveryApi
 from .background_api import BackgroundApi
 from .bookie_api import BookieApi, CheckSanity
 from .cluster_api import ClusterApi, SharedClient
@@ -62,12 +64,12 @@ class _QuietSite(Site):
     """Has no line in the log for a connection or a request: scrapes come every few seconds."""
 
     noisy = False
-    client: SharedClient | None = None
+    closing: Sequence[Callable[[], None]] = ()
 
     def stopFactory(self) -> None:
         super().stopFactory()
-        if self.client is not None:
-            self.client.close()
+        for close in self.closing:
+            close()
 
     def logPrefix(self) -> str:
         return "the HTTP server"
@@ -77,16 +79,18 @@ class _QuietSite(Site):
 
 
 def make_site(
-    admin: IBookieAdmin, client: SharedClient | None = None, check_sanity: CheckSanity | None = None
+    admin: IBookieAdmin, client: SharedClient | None = None, check_sanity: CheckSanity | None = None, clock: Any = None
 ) -> Site:
     """Make the site of one bookie: ``/metrics``, its metrics and those of its process as text, ``/heartbeat``, and
     what is below ``/api/v1``.
 
     :param client: of the cluster, closed with the site; without it there are no paths that show the cluster.
     :param check_sanity: of this bookie; without it there is no path for that.
+    :param clock: for work that goes on after a request; comes with the client.
     """
     process = process_registry()
     bookie, limits = BookieApi(admin, check_sanity), LimitsApi(admin)
+    closing: list[Callable[[], None]] = []
     pages: dict[str, Resource] = {
         "metrics": TextPage(lambda: admin.metrics() + render(process), "text/plain; version=0.0.4; charset=utf-8"),
         "heartbeat": bookie.heartbeat(),
@@ -98,8 +102,11 @@ def make_site(
     if client is not None:
         cluster = ClusterApi(client)
         pages |= _below("api/v1/bookie", cluster.bookie_pages()) | _below("api/v1/ledger", cluster.ledger_pages())
+        autorecovery = AutorecoveryApi(client, clock)
+        pages |= _below("api/v1/autorecovery", autorecovery.pages())
+        closing = [autorecovery.close, client.close]
     site = _QuietSite(_Paths(pages))
-    site.client = client
+    site.closing = closing
     return site
 
 

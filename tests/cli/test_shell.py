@@ -123,6 +123,7 @@ class HelpTests(ShellCase):
             " readjournal ledger activeledgers localconsistencycheck"
             " rebuild-db-ledger-locations-index check-db-ledgers-index"
             " cookie_create cookie_update cookie_delete cookie_get cookie_generate updatecookie"
-            " updateledgers updateBookieInLedger"
+            " updateledgers updateBookieInLedger autorecovery queryautorecoverystatus listunderreplicated whoisauditor"
+            " triggeraudit forceauditchecks lostbookierecoverydelay decommissionbookie"
         )
         self.assertEqual(set(COMMANDS), set(expected.split()))

@@ -6,10 +6,12 @@ go up as they are: the shell prints them in one line.
 """
 
 from . import (
+    autorecovery,
     bookies,
     checks,
     clusters,
     cookies,
+    decommission,
     entries,
     indexes,
     ledgers,
@@ -23,8 +25,8 @@ from . import (
 COMMANDS = {
     command.name: command
     for module in (
-        clusters, bookies, cookies, ledgers, entries, checks, recovery, renaming, stored_files, stored_records,
-        stored_ledgers, indexes,
+        clusters, bookies, cookies, ledgers, entries, checks, recovery, renaming, autorecovery, decommission,
+        stored_files, stored_records, stored_ledgers, indexes,
     )
     for command in module.COMMANDS
 }  # fmt: skip

@@ -1,0 +1,71 @@
+"""``decommissionbookie``: wait until no ledger needs a bookie that has left for good, then forget the bookie."""
+
+from argparse import Namespace
+from itertools import islice
+
+from ...autorecovery.decommission import Decommission, Remaining
+from ...errors import CookieNotFoundError
+from ..shell_command import FAILED, OK, Argument, Command, ShellContext
+from ..shell_text import line
+
+_SHOWN = 20
+
+
+async def decommissionbookie(shell: ShellContext, options: Namespace) -> int:
+    """Have the ledgers of a bookie that does not run copied to others, and delete its cookie."""
+    bookie_id = options.bookieid or shell.local_bookie()
+    async with await shell.admin() as admin:
+        driver = admin.client.metadata
+        decommission = Decommission(shell.world.reactor, driver, bookie_id, options.patience)
+        remaining = await decommission.run(_Reporter(shell).report)
+        if remaining.blockers:
+            shell.out(line("Nothing has changed for a while", seconds=f"{options.patience:g}", bookieId=bookie_id))
+            _list(shell, remaining)
+            return FAILED
+        shell.out(
+            line(
+                "The ledgers stored in the given decommissioning bookie are properly replicated",
+                bookieAddress=bookie_id,
+            )
+        )
+        try:
+            await admin.delete_cookie(bookie_id)
+        except CookieNotFoundError:
+            pass  # deleted by an earlier attempt
+    shell.out(line("Cookie of the decommissioned bookie is deleted successfully", bookieAddress=bookie_id))
+    return OK
+
+
+class _Reporter:
+    """Prints how many ledgers remain, whenever the number changes."""
+
+    def __init__(self, shell: ShellContext) -> None:
+        self._shell = shell
+        self._printed: int | None = None
+
+    def report(self, remaining: Remaining) -> None:
+        """Take what remains."""
+        count = len(remaining.blockers)
+        if count and count != self._printed:
+            self._shell.out(line("Ledgers remain", count=count, found=remaining.found))
+        self._printed = count
+
+
+def _list(shell: ShellContext, remaining: Remaining) -> None:
+    """Print the ledgers that need the bookie, some of them where they are many."""
+    for ledger_id, reason in islice(remaining.blockers.items(), _SHOWN):
+        shell.out(line("Ledger remains", ledgerId=shell.format_id(ledger_id), reason=reason))
+    if len(remaining.blockers) > _SHOWN:
+        shell.out(line("And more", count=len(remaining.blockers) - _SHOWN))
+
+
+COMMANDS = (
+    Command(
+        "decommissionbookie", "Wait until the ledgers of a bookie that left are copied, and delete its cookie",
+        decommissionbookie,
+        (
+            Argument(("-bookieid",), "id of the bookie, which must not run; else of the configured one"),
+            Argument(("-patience",), "seconds without progress after which it gives up; 600 if left out", float, 600.0),
+        ),
+    ),
+)  # fmt: skip

@@ -1,0 +1,142 @@
+"""Autorecovery of the cluster over HTTP: ``/api/v1/autorecovery``, with Apache's paths, methods and texts."""
+
+import json
+from collections.abc import Mapping
+from itertools import islice
+from typing import Any
+
+from twisted.internet.defer import CancelledError, Deferred
+from twisted.logger import Logger
+from twisted.python.failure import Failure
+from twisted.web.resource import Resource
+
+from ..autorecovery.admin import AutorecoveryAdmin
+from ..autorecovery.decommission import Decommission
+from ..client.admin import BookKeeperAdmin
+from .api import Answer, ApiPage, Question, json_answer
+from .cluster_api import Connect
+
+_NOT_FOUND = 404
+_DECOMMISSION_BODY = '{"bookie_src" : "<bookie id>", "delete_cookie" : false}'
+_LOGGED = 20
+_DELAY_BODY = '{"delay_seconds" : <seconds>}'
+
+
+class AutorecoveryApi:
+    """What is asked of the autorecovery of a cluster."""
+
+    _log = Logger()
+
+    def __init__(self, connect: Connect, clock: Any) -> None:
+        self._connect = connect
+        self._clock = clock
+        self._decommissions: dict[str, Deferred[None]] = {}
+
+    def close(self) -> None:
+        """Cancel what was begun and has not ended."""
+        for running in list(self._decommissions.values()):
+            running.cancel()
+
+    def pages(self) -> Mapping[str, Resource]:
+        """The resources by their path below ``/api/v1/autorecovery``."""
+        return {
+            "status": ApiPage(self._status, put=self._set_status),
+            "list_under_replicated_ledger": ApiPage(self._list),
+            "who_is_auditor": ApiPage(self._auditor),
+            "trigger_audit": ApiPage(put=self._trigger),
+            "lost_bookie_recovery_delay": ApiPage(self._delay, put=self._set_delay),
+            "decommission": ApiPage(put=self._decommission),
+        }
+
+    async def _admin(self) -> AutorecoveryAdmin:
+        return AutorecoveryAdmin((await self._connect()).client.metadata)
+
+    async def _status(self, question: Question) -> Answer:
+        return json_answer({"enabled": await (await self._admin()).is_enabled()})
+
+    async def _set_status(self, question: Question) -> Answer:
+        wanted = question.parameters.get("enabled", "true")
+        if wanted not in ("true", "false"):
+            return Answer("enabled must be true or false", 400)
+        await (await self._admin()).set_enabled(wanted == "true")
+        return json_answer({"enabled": wanted == "true"})
+
+    async def _list(self, question: Question) -> Answer:
+        """Ids of marked ledgers, or with ``printmissingreplica`` the bookies that each mark names."""
+        admin, parameters = await self._admin(), question.parameters
+        marked = admin.underreplicated(
+            parameters.get("missingreplica", ""), parameters.get("excludingmissingreplica", "")
+        )  # fmt: skip
+        found = {ledger_id: mark async for ledger_id, mark in marked}
+        if not found:
+            return Answer("No under replicated ledgers found", _NOT_FOUND)
+        if question.flag("printmissingreplica"):
+            return json_answer({str(ledger_id): list(mark.replicas) for ledger_id, mark in found.items()})
+        return json_answer(list(found))
+
+    async def _auditor(self, question: Question) -> Answer:
+        auditor = await (await self._admin()).auditor()
+        return Answer("No auditor elected", _NOT_FOUND) if auditor is None else Answer(f"Auditor: {auditor}")
+
+    async def _trigger(self, question: Question) -> Answer:
+        await (await self._admin()).trigger_audit()
+        return Answer("Success trigger audit.")
+
+    async def _delay(self, question: Question) -> Answer:
+        return Answer(f"lostBookieRecoveryDelay value: {await (await self._admin()).lost_bookie_delay()}")
+
+    async def _set_delay(self, question: Question) -> Answer:
+        body = json_object(question)
+        if body is None:
+            return Answer("No request body provide.", _NOT_FOUND)
+        seconds = body.get("delay_seconds")
+        if type(seconds) is not int:
+            return Answer(f"Request body should be {_DELAY_BODY}", _NOT_FOUND)
+        await (await self._admin()).set_lost_bookie_delay(seconds)
+        return Answer(f"Success set lostBookieRecoveryDelay to {seconds}")
+
+    async def _decommission(self, question: Question) -> Answer:
+        """Begin a decommission, which goes on after the answer; the log says how it ends."""
+        body = json_object(question)
+        if body is None:
+            return Answer("Null request body for DecommissionService.", _NOT_FOUND)
+        bookie_id, delete = body.get("bookie_src"), body.get("delete_cookie", False)
+        if not isinstance(bookie_id, str) or not isinstance(delete, bool):
+            return Answer(f"Request body should be {_DECOMMISSION_BODY}", _NOT_FOUND)
+        if bookie_id not in self._decommissions:
+            client = await self._connect()
+            work = Decommission(self._clock, client.client.metadata, bookie_id)
+            await work.check()
+            running = self._decommissions[bookie_id] = Deferred.fromCoroutine(self._finish(client, work, delete))
+            running.addErrback(self._failed, bookie_id).addCallback(self._ended, bookie_id)
+        return Answer(f"Success send decommission Bookie command {bookie_id}")
+
+    async def _finish(self, client: BookKeeperAdmin, work: Decommission, delete: bool) -> None:
+        remaining = await work.run()
+        if remaining.blockers:
+            self._log.error(
+                "{n} ledgers still need bookie {bookie_id}: {blockers}", n=len(remaining.blockers),
+                bookie_id=work.bookie_id, blockers=dict(islice(remaining.blockers.items(), _LOGGED)),
+            )  # fmt: skip
+            return
+        if delete:
+            await client.delete_cookie(work.bookie_id)
+        self._log.info("bookie {bookie_id} is decommissioned", bookie_id=work.bookie_id)
+
+    def _ended(self, _: None, bookie_id: str) -> None:
+        del self._decommissions[bookie_id]
+
+    def _failed(self, failure: Failure, bookie_id: str) -> None:
+        if not failure.check(CancelledError):
+            self._log.failure("the decommission of bookie {bookie_id} failed", failure, bookie_id=bookie_id)
+
+
+def json_object(question: Question) -> Mapping[str, Any] | None:
+    """The body of a request as a JSON object; None without a body, empty where it is no object."""
+    if not question.body.strip():
+        return None
+    try:
+        value = json.loads(question.body)
+    except ValueError:
+        return {}
+    return value if isinstance(value, dict) else {}

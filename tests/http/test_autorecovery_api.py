@@ -1,0 +1,132 @@
+"""Autorecovery over HTTP."""
+
+import json
+from typing import Any
+
+from twisted.internet.defer import Deferred
+from twisted.internet.task import Clock
+
+from bookkeeper_twisted.client.admin import BookKeeperAdmin
+from bookkeeper_twisted.http.cluster_api import SharedClient
+from bookkeeper_twisted.http.site import make_site
+from bookkeeper_twisted.testing.admin import FakeBookieAdmin
+from bookkeeper_twisted.testing.cluster import MemoryCluster
+
+from .http_case import HttpCase, captured
+
+
+class AutorecoveryApiTests(HttpCase):
+    """Over a cluster in memory."""
+
+    def setUp(self) -> None:
+        self.clock = Clock()
+        self.cluster = MemoryCluster(self.clock, 3)
+        connected = self.cluster.connect()
+        self.settle()
+        self.client = self.successResultOf(connected)
+        self.driver: Any = self.client.metadata
+        shared = SharedClient(lambda: self.cluster.connect().addCallback(BookKeeperAdmin))
+        self.site = make_site(FakeBookieAdmin(), shared, clock=self.clock)  # type: ignore[arg-type]
+
+    def settle(self) -> None:
+        """Turns of the clock."""
+        self.clock.pump([0.0] * 60)
+
+    def do(self, work: Any) -> Any:
+        """The result of a coroutine."""
+        running = Deferred.fromCoroutine(work)
+        self.settle()
+        return self.successResultOf(running)
+
+    def assertAnswers(self, name: str, path: str, method: str = "GET") -> None:
+        """The request of a capture is answered as Apache's bookie answered it."""
+        answer = self.ask(f"/api/v1/autorecovery/{path}", method)
+        self.assertEqual((answer.status, answer.body), captured(name))
+
+    def test_switch(self) -> None:
+        """It is shown, and turned."""
+        self.assertAnswers("autorecovery-status", "status")
+        answer = self.ask("/api/v1/autorecovery/status?enabled=false", "PUT")
+        self.assertEqual((answer.status, json.loads(answer.body)), (200, {"enabled": False}))
+        self.assertFalse(self.do(self.driver.underreplication.is_enabled()))
+        self.assertEqual(self.ask("/api/v1/autorecovery/status?enabled=perhaps", "PUT").status, 400)
+
+    def test_marks(self) -> None:
+        """Ids of marked ledgers, filtered, with the bookies on demand; none is "not found"."""
+        path = "/api/v1/autorecovery/list_under_replicated_ledger"
+        self.assertEqual(self.ask(path).status, 404)
+        self.do(self.driver.underreplication.mark(3, ("bookie-1",), 5))
+        self.do(self.driver.underreplication.mark(5, ("bookie-2", "bookie-1"), 5))
+        self.assertEqual(json.loads(self.ask(path).body), sorted(json.loads(captured("list_under_replicated")[1])))
+        self.assertEqual(json.loads(self.ask(f"{path}?missingreplica=bookie-2").body), [5])
+        self.assertEqual(json.loads(self.ask(f"{path}?excludingmissingreplica=bookie-2").body), [3])
+        answer = self.ask(f"{path}?printmissingreplica=true")
+        self.assertEqual(json.loads(answer.body), {"3": ["bookie-1"], "5": ["bookie-2", "bookie-1"]})
+
+    def test_auditor(self) -> None:
+        """Its id, and an audit on demand; without an auditor neither."""
+        self.assertEqual(self.ask("/api/v1/autorecovery/who_is_auditor").status, 404)
+        answer = self.ask("/api/v1/autorecovery/trigger_audit", "PUT")
+        self.assertEqual(answer.status, 500)
+        self.assertIn("no auditor", answer.body)
+        self.driver.auditing.stand("127.0.0.1:3281", lambda elected: None)
+        self.settle()
+        self.assertAnswers("who_is_auditor", "who_is_auditor")
+        self.assertAnswers("trigger_audit", "trigger_audit", "PUT")
+
+    def test_delay(self) -> None:
+        """It is shown and set; a body that does not say how long is refused."""
+        self.assertAnswers("lost_bookie_recovery_delay", "lost_bookie_recovery_delay")
+        path = "/api/v1/autorecovery/lost_bookie_recovery_delay"
+        answer = self.ask(path, "PUT", '{"delay_seconds": 12}')
+        self.assertEqual((answer.status, answer.body), (200, "Success set lostBookieRecoveryDelay to 12"))
+        self.assertEqual(self.do(self.driver.auditing.lost_bookie_delay()), 12)
+        for body in ("", "{}", "[]", "no", '{"delay_seconds": "1"}', '{"delay_seconds": true}'):
+            self.assertEqual(self.ask(path, "PUT", body).status, 404)
+        self.assertEqual(self.ask(path, "PUT", '{"delay_seconds": -1}').status, 400)
+        self.assertEqual(self.do(self.driver.auditing.lost_bookie_delay()), 12)
+
+    def test_decommission(self) -> None:
+        """It goes on after the answer, until nothing needs the bookie; then the cookie goes, where that is wanted."""
+        path = "/api/v1/autorecovery/decommission"
+        self.assertEqual((self.ask(path, "PUT").status, self.ask(path, "PUT").body), captured("decommission-bad"))
+        self.assertEqual(self.ask(path, "PUT", '{"bookie_src": 5}').status, 404)
+        body = json.dumps({"bookie_src": "gone:1", "delete_cookie": True})
+        self.assertIn("no auditor", self.ask(path, "PUT", body).body)
+        self.driver.auditing.stand("bookie-2", lambda elected: None)
+        self.do(self.driver.registration.write_cookie("gone:1", b"5\n", None))
+        self.do(self.driver.underreplication.mark(3, ("gone:1",), 5))
+        for _ in range(2):  # one is enough
+            answer = self.ask(path, "PUT", body)
+            self.assertEqual((answer.status, answer.body), (200, "Success send decommission Bookie command gone:1"))
+        self.clock.pump([1.0] * 5)
+        self.assertIn("gone:1", self.do(self.driver.registration.all_bookies()))
+        self.do(self.driver.underreplication.remove_mark(3, 0))
+        self.clock.pump([1.0] * 5)
+        self.assertNotIn("gone:1", self.do(self.driver.registration.all_bookies()))
+
+    def test_decommission_that_is_cut_short(self) -> None:
+        """What goes on ends with the site."""
+        self.driver.auditing.stand("bookie-2", lambda elected: None)
+        self.do(self.driver.underreplication.mark(3, ("gone:1",), 5))
+        self.ask("/api/v1/autorecovery/decommission", "PUT", '{"bookie_src": "gone:1"}')
+        self.assertNotEqual(self.clock.getDelayedCalls(), [])
+        self.site.stopFactory()
+        self.settle()
+        self.assertEqual(self.clock.getDelayedCalls(), [])
+
+    def test_cluster_info(self) -> None:
+        """The auditor, the switch, and whether a ledger is marked, under Apache's names."""
+        answer = json.loads(self.ask("/api/v1/bookie/cluster_info").body)
+        self.assertEqual(list(answer), list(json.loads(captured("cluster_info")[1])))
+        self.assertEqual(
+            [answer[name] for name in ("auditorElected", "auditorId", "clusterUnderReplicated")], [False, "", False]
+        )
+        self.driver.auditing.stand("bookie-2", lambda elected: None)
+        self.do(self.driver.underreplication.mark(3, ("bookie-1",), 5))
+        answer = json.loads(self.ask("/api/v1/bookie/cluster_info").body)
+        self.assertEqual(
+            [answer[name] for name in ("auditorElected", "auditorId", "clusterUnderReplicated")],
+            [True, "bookie-2", True],
+        )
+        self.assertTrue(answer["ledgerReplicationEnabled"])
