@@ -88,7 +88,8 @@ def _verify(spark: Any, arguments: argparse.Namespace) -> int:
     for row in totals:
         print(f"{row.bookie_id:24} {row.status:12} {row.entries:>14,} entries {pictures.human(row.bytes or 0):>12}")
     n_bytes = sum(row.bytes or 0 for row in totals)
-    print(f"{pictures.human(n_bytes)} in {seconds:.1f} s, {pictures.human(n_bytes / seconds)}/s")
+    print(f"{pictures.human(n_bytes)} in {seconds:.1f} s")
+    print(_speed(verify.speed(findings), limit))
     if arguments.mark:
         marked = verify.lacking(findings)
         verify.mark_underreplicated(arguments.uri, marked)
@@ -96,6 +97,17 @@ def _verify(spark: Any, arguments: argparse.Namespace) -> int:
     if arguments.picture:
         _write_page(arguments.picture, "Replicas", [pictures.chart("Entries of each bookie", _bars(totals))])
     return 1 if any(row.status != "ok" for row in totals) else 0
+
+
+def _speed(measured: Rate, limit: Rate) -> str:
+    """How fast bookies were read, and how far that is from the limits."""
+    from .pipelines.pictures import human
+
+    text = f"{measured.entries:,.0f} entries/s, {human(measured.bytes)}/s while bookies were read"
+    for name, rate, allowed in (("entries", measured.entries, limit.entries), ("bytes", measured.bytes, limit.bytes)):
+        if allowed:
+            text += f"; {rate / allowed - 1:+.1%} of the limit of {name}"
+    return text
 
 
 def _bars(totals: Sequence[Any]) -> list[Any]:

@@ -1,23 +1,69 @@
 """How far a stream has come: the offsets that Spark keeps in the checkpoint of a query.
 
-An offset names for each ledger that is being read the entry to go on with. Ledgers that are closed and read to their
-end leave that table, or it would grow for ever: they are in ``done``, and below ``floor`` every ledger that is not in
-the table is done. New ledgers have higher ids than older ones, but not strictly: a writer may get its id before
-another one and create its ledger after it. So the floor stays :data:`WINDOW` ids behind the highest id that was
-seen.
+An offset names for each ledger that is being read the entry to go on with.  Ledgers of which nothing is left to read
+(closed and read to their end, deleted, not chosen by the pattern) are in ``done``, a set of ranges: whatever id a new
+ledger has, also one far below the highest, it is not in that set.  Ids are given out one after the other, so the
+ranges grow together and stay few.
 """
 
-from collections.abc import Collection, Iterable, Mapping
+from bisect import bisect_right
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from operator import itemgetter
 from typing import Any, Self
 
 import attrs
 
 from ..errors import ConfigError
 
-WINDOW = 10_000
-"""Ids behind the highest one for which done ledgers are listed one by one."""
+_VERSION = 2
 
-_VERSION = 1
+
+@attrs.frozen
+class IdRanges:
+    """A set of ledger ids, kept as ranges.
+
+    :ivar ranges: first and last ids, ascending, with gaps between them.
+    """
+
+    ranges: tuple[tuple[int, int], ...] = ()
+
+    @classmethod
+    def of(cls, ids: Iterable[int]) -> Self:
+        """The set of some ids."""
+        return cls(_joined((n, n) for n in sorted(ids)))
+
+    def __contains__(self, ledger_id: int) -> bool:
+        at = bisect_right(self.ranges, ledger_id, key=itemgetter(0)) - 1
+        return at >= 0 and ledger_id <= self.ranges[at][1]
+
+    def __iter__(self) -> Iterator[int]:
+        for first, last in self.ranges:
+            yield from range(first, last + 1)
+
+    def union(self, ids: Collection[int]) -> "IdRanges":
+        """The set with more ids."""
+        return IdRanges(_joined(sorted([*self.ranges, *((n, n) for n in ids)]))) if ids else self
+
+    def to_text(self) -> str:
+        """Text such as ``3-7,9``."""
+        return ",".join(str(first) if first == last else f"{first}-{last}" for first, last in self.ranges)
+
+    @classmethod
+    def from_text(cls, text: str) -> Self:
+        """The set that :meth:`to_text` gave."""
+        parts = (part.partition("-") for part in text.split(",") if part)
+        return cls(tuple((int(first), int(last or first)) for first, _, last in parts))
+
+
+def _joined(ranges: Iterable[tuple[int, int]]) -> tuple[tuple[int, int], ...]:
+    """Ascending ranges with those that touch or overlap made one."""
+    joined: list[tuple[int, int]] = []
+    for first, last in ranges:
+        if joined and first <= joined[-1][1] + 1:
+            joined[-1] = (joined[-1][0], max(joined[-1][1], last))
+        else:
+            joined.append((first, last))
+    return tuple(joined)
 
 
 @attrs.frozen
@@ -25,46 +71,42 @@ class StreamOffset:
     """The position of a stream.
 
     :ivar next_entry: by ledger id: the entry to go on with.
-    :ivar done: ids, not below the floor, of ledgers that are read to their end.
-    :ivar floor: ledgers below it that are not in ``next_entry`` are done.
+    :ivar done: ledgers of which nothing is left to read.
+    :ivar finished: ledgers that were read to their end in the step that led here; a part of ``done``.
     """
 
     next_entry: Mapping[int, int] = attrs.field(factory=dict)
-    done: frozenset[int] = frozenset()
-    floor: int = 0
+    done: IdRanges = IdRanges()
+    finished: IdRanges = IdRanges()
 
     def is_done(self, ledger_id: int) -> bool:
         """Whether nothing of a ledger is left to read."""
-        return ledger_id not in self.next_entry and (ledger_id < self.floor or ledger_id in self.done)
+        return ledger_id not in self.next_entry and ledger_id in self.done
 
     def position(self, ledger_id: int) -> int | None:
         """The entry to go on with; 0 for a ledger that is new, None for one that is done."""
         return None if self.is_done(ledger_id) else self.next_entry.get(ledger_id, 0)
 
-    def advanced(self, next_entry: Mapping[int, int], done: Collection[int]) -> "StreamOffset":
-        """The offset after more was read.
+    def advanced(
+        self, next_entry: Mapping[int, int], finished: Collection[int], dropped: Collection[int] = ()
+    ) -> "StreamOffset":
+        """The offset after more was read; this one if nothing has changed.
 
         :param next_entry: by ledger id, of ledgers that are not read to their end.
-        :param done: ledgers that are, ever since now.
+        :param finished: ledgers that are, ever since now.
+        :param dropped: ledgers that will not be read: deleted, or not chosen.
         """
-        table = {**self.next_entry, **next_entry}
-        for ledger_id in done:
-            table.pop(ledger_id, None)
-        return StreamOffset(table, self.done | set(done), self.floor)
-
-    def with_floor(self, highest: int, limit: int | None = None) -> "StreamOffset":
-        """The same position with the floor behind the highest id that was seen.
-
-        :param limit: the floor stays at or below it.
-        """
-        floor = highest - WINDOW if limit is None else min(highest - WINDOW, limit)
-        floor = max(self.floor, floor)
-        return attrs.evolve(self, floor=floor, done=frozenset(n for n in self.done if n >= floor))
+        gone = {*finished, *dropped}
+        table = {n: entry for n, entry in (*self.next_entry.items(), *next_entry.items()) if n not in gone}
+        if table == self.next_entry and not gone:
+            return self
+        return StreamOffset(table, self.done.union(gone), IdRanges.of(finished))
 
     def to_json(self) -> dict[str, Any]:
         """As Spark stores it."""
         table = {str(ledger_id): entry_id for ledger_id, entry_id in sorted(self.next_entry.items())}
-        return {"version": _VERSION, "floor": self.floor, "done": _ranges(self.done), "next": table}
+        sets = {"done": self.done.to_text(), "finished": self.finished.to_text()}
+        return {"version": _VERSION, **sets, "next": table}
 
     @classmethod
     def from_json(cls, stored: Mapping[str, Any]) -> Self:
@@ -72,7 +114,7 @@ class StreamOffset:
         if stored.get("version") != _VERSION:
             raise ConfigError(f"the checkpoint was written by another version of the source: {stored.get('version')}")
         table = {int(ledger_id): int(entry_id) for ledger_id, entry_id in stored["next"].items()}
-        return cls(table, frozenset(_members(stored["done"])), int(stored["floor"]))
+        return cls(table, IdRanges.from_text(stored["done"]), IdRanges.from_text(stored["finished"]))
 
 
 @attrs.define
@@ -97,20 +139,3 @@ class Admission:
             self.n_bytes -= count * entry_bytes
         self.taken += count
         return count
-
-
-def _ranges(numbers: Iterable[int]) -> str:
-    """Numbers as text such as ``3-7,9``."""
-    parts: list[list[int]] = []
-    for number in sorted(numbers):
-        if parts and parts[-1][1] == number - 1:
-            parts[-1][1] = number
-        else:
-            parts.append([number, number])
-    return ",".join(str(first) if first == last else f"{first}-{last}" for first, last in parts)
-
-
-def _members(text: str) -> Iterable[int]:
-    for part in text.split(",") if text else ():
-        first, _, last = part.partition("-")
-        yield from range(int(first), int(last or first) + 1)

@@ -134,7 +134,9 @@ class ReadOptions(Config):
     max_bytes_per_trigger: int = setting(
         "maxBytesPerTrigger", 0, _at_least(0), "most payload bytes of a micro-batch; 0: no limit", unit="bytes"
     )
-    min_partitions: int = setting("minPartitions", 1, integer(1), "partitions at least, where there is enough to read")
+    min_partitions: int = setting(
+        "minPartitions", 0, integer(0), "partitions at least, where there are as many entries; 0: up to 16 of 8 MiB"
+    )
     max_bytes_per_partition: int = setting(
         "maxBytesPerPartition", 64 << 20, _at_least(1), "a partition that would be larger is split", unit="bytes"
     )

@@ -22,6 +22,9 @@ MAX_PIECES = 2000
 
 ENTRY_OVERHEAD = 40
 
+USUAL_PARTITIONS, WORTH_A_TASK = 16, 8 << 20
+"""Where a number of partitions is not asked for: so many, unless they would be smaller than this, in bytes."""
+
 
 @attrs.frozen
 class EntryRange:
@@ -86,16 +89,16 @@ def pieces(entries: EntryRange, addresses: Mapping[str, Address], max_bytes: flo
 
 
 def partitions(
-    ranges: Iterable[EntryRange], addresses: Mapping[str, Address], max_bytes: int, at_least: int = 1
+    ranges: Iterable[EntryRange], addresses: Mapping[str, Address], max_bytes: int, at_least: int = 0
 ) -> list[Sequence[Piece]]:
     """Partitions, the most expensive first.
 
     :param max_bytes: of a partition.
-    :param at_least: so many partitions, where there are as many entries.
+    :param at_least: so many partitions, where there are as many entries; 0 leaves it to their size.
     """
     wanted = [entries for entries in ranges if entries.count > 0]
     total = sum(entries.size + PIECE_COST for entries in wanted)
-    target = min(float(max_bytes), total / at_least) if at_least > 1 else float(max_bytes)
+    target = min(float(max_bytes), total / at_least if at_least else max(total / USUAL_PARTITIONS, WORTH_A_TASK))
     cut = [piece for entries in wanted for piece in pieces(entries, addresses, target)]
     full = [piece for piece in cut if piece.cost > target / 2]
     small = [piece for piece in cut if piece.cost <= target / 2]

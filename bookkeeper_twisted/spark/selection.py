@@ -54,18 +54,18 @@ class Selection:
         self._fixed = reading.ledger or reading.ledgers
         self._passed_over: set[int] = set()
 
-    @property
-    def grows(self) -> bool:
-        """Whether ledgers that are created later can belong to it."""
-        return not self._fixed
-
-    def ledger_ids(self, first: int = 0) -> list[int]:
-        """The ledgers that may belong to the selection, from an id on; a pattern is not looked at."""
+    def ledger_ids(self) -> list[int]:
+        """The ledgers that may belong to the selection; a pattern is not looked at."""
         if self._fixed:
-            return [ledger_id for ledger_id in self._fixed if ledger_id >= first]
+            return list(self._fixed)
         if self._manifest:
-            return [n for n in published_ledgers(self._cluster, self._manifest) if n >= first]
-        return [n for n in self._cluster.ledger_ids(first) if n not in self._passed_over]
+            return published_ledgers(self._cluster, self._manifest)
+        return self._cluster.ledger_ids()
+
+    def take_passed_over(self) -> set[int]:
+        """The ledgers that were left out since the last call because their custom metadata do not match."""
+        taken, self._passed_over = self._passed_over, set()
+        return taken
 
     def metadata(self, ledger_ids: Iterable[int]) -> dict[int, LedgerMetadata]:
         """The metadata of the ledgers that belong to the selection.
@@ -77,8 +77,9 @@ class Selection:
         wanted = list(ledger_ids)
         found = self._cluster.metadata(wanted)
         if self._conditions:
-            self._passed_over |= {n for n in found if not matches(found[n], self._conditions)}
-            found = {n: metadata for n, metadata in found.items() if n not in self._passed_over}
+            others = {n for n in found if not matches(found[n], self._conditions)}
+            self._passed_over |= others
+            found = {n: metadata for n, metadata in found.items() if n not in others}
         elif self._options.reading.fail_on_data_loss and len(found) < len(wanted):
             raise missing_ledger(next(n for n in wanted if n not in found))
         for ledger_id, metadata in found.items() if self._checks_password else ():

@@ -5,7 +5,7 @@ micro-batch, which is how new ensembles and the end of a ledger are noticed.
 """
 
 import warnings
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 
 from ..errors import BookKeeperError
 from ..model import LedgerMetadata
@@ -53,7 +53,7 @@ class StreamPlanner:
             else:
                 table[ledger_id] = position
         self._closed.clear()
-        return self._floored(StreamOffset().advanced(table, done), ledgers, ())
+        return StreamOffset().advanced(table, (), done | self._planner.selection.take_passed_over())
 
     def set_target(self) -> None:
         """From now on go no further than what can be read at this moment (``Trigger.AvailableNow``)."""
@@ -66,7 +66,6 @@ class StreamPlanner:
         extents = self._extents(ledgers)
         table: dict[int, int] = {}
         done: set[int] = set()
-        untouched: list[int] = []
         for ledger_id in sorted(ledgers):
             position, extent = start.position(ledger_id) or 0, extents.get(ledger_id)
             if extent is not None:
@@ -76,10 +75,8 @@ class StreamPlanner:
                 done.add(ledger_id)
             elif position or ledger_id in start.next_entry or not ledgers[ledger_id].closed:
                 table[ledger_id] = position
-            else:
-                untouched.append(ledger_id)
-        done |= self._lost(start.next_entry, ledgers)
-        return self._floored(start.advanced(table, done), ledgers, untouched)
+        lost = self._lost(start.next_entry, ledgers)
+        return start.advanced(table, done, lost | self._planner.selection.take_passed_over())
 
     def _end(self, ledger_id: int, extent: Extent, position: int) -> int:
         target = self._target
@@ -89,7 +86,7 @@ class StreamPlanner:
 
     def _unfinished(self, start: StreamOffset) -> list[int]:
         """Ledgers that are being read, and ones that may be new."""
-        possible = self._planner.selection.ledger_ids(start.floor)
+        possible = self._planner.selection.ledger_ids()
         return sorted({n for n in possible if not start.is_done(n)} | set(start.next_entry))
 
     def _lost(self, expected: Iterable[int], ledgers: Mapping[int, LedgerMetadata]) -> set[int]:
@@ -103,15 +100,6 @@ class StreamPlanner:
                 raise missing_ledger(ledger_id)
             warnings.warn(f"passed over: ledger {ledger_id} was deleted", RuntimeWarning, stacklevel=2)
         return lost
-
-    def _floored(self, offset: StreamOffset, seen: Iterable[int], untouched: Collection[int]) -> StreamOffset:
-        """An offset that does not grow with every ledger there ever was.
-
-        :param untouched: closed ledgers of which nothing was read: the floor stays below them.
-        """
-        if not self._planner.selection.grows:
-            return offset
-        return offset.with_floor(max(seen, default=0), min(untouched, default=None))
 
     # ---- ledgers -------------------------------------------------------------------------------------
 
@@ -137,10 +125,10 @@ class StreamPlanner:
 
     def partitions(self, start: StreamOffset, end: StreamOffset) -> list[Partition]:
         """What lies between two offsets; the same at every call, as closed ledgers do not change."""
-        finished = [n for n in self._unfinished(start) if n not in end.next_entry and end.is_done(n)]
+        finished = list(end.finished) if end != start else []
         advanced = [n for n, position in end.next_entry.items() if position > (start.position(n) or 0)]
         ledgers = self._ledgers([*finished, *advanced])
-        self._lost({*advanced, *(start.next_entry.keys() - end.next_entry.keys()), *(end.done - start.done)}, ledgers)
+        self._lost({*advanced, *finished, *(start.next_entry.keys() - end.next_entry.keys())}, ledgers)
         planned = self._planner.partitions(list(self._ranges(start, end, ledgers)))
         for ledger_id in finished:
             self._closed.pop(ledger_id, None)

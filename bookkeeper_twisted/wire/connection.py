@@ -65,6 +65,9 @@ class IBookieConnection(Protocol):
     def receive(self, size: int) -> bytes:
         """Receive exactly ``size`` bytes."""
 
+    def receive_some(self, size: int) -> bytes:
+        """Receive what has come, at least one byte and at most ``size``."""
+
     def receive_frame(self) -> bytes:
         """Receive one frame, its length word included."""
 
@@ -96,15 +99,19 @@ class BookieConnection:
         """Receive exactly ``size`` bytes."""
         if not size:
             return b""
-        data = self._some(size)
+        data = self._some(size, socket.MSG_WAITALL)
         if len(data) == size:
             return data
         pieces = [data]  # a signal came, or the time-out is near
         missing = size - len(data)
         while missing:
-            pieces.append(self._some(missing))
+            pieces.append(self._some(missing, socket.MSG_WAITALL))
             missing -= len(pieces[-1])
         return b"".join(pieces)
+
+    def receive_some(self, size: int) -> bytes:
+        """Receive what has come."""
+        return self._some(size, 0)
 
     def receive_frame(self) -> bytes:
         """Receive one frame, its length word included."""
@@ -115,9 +122,9 @@ class BookieConnection:
         """Close the socket."""
         self._socket.close()
 
-    def _some(self, size: int) -> bytes:
+    def _some(self, size: int, flags: int) -> bytes:
         try:
-            data = self._socket.recv(size, socket.MSG_WAITALL)
+            data = self._socket.recv(size, flags)
         except OSError as error:
             raise self._failure(error) from None
         if not data:

@@ -36,6 +36,9 @@ _FIRST_GUESS = 16 << 10
 _Answers = dict[int, bytes | Exception] | BookKeeperError
 """What one bookie gave for each entry, or why nothing came."""
 
+_Answer = tuple[int, Address, bytes | Exception]
+"""An entry id, a bookie, and what it gave: bytes that are not verified yet, or an error."""
+
 
 @attrs.frozen
 class Fragment:
@@ -230,20 +233,39 @@ class FragmentReader:
             missing = [entry_id for entry_id in wanted if entry_id not in stored]
             if not missing:
                 break
-            for entry_id, address, answer in self._answers(missing, attempt):
-                if isinstance(answer, bytes):
-                    stored[entry_id] = answer
+            answers = list(self._answers(missing, attempt))
+            if attempt == 0 and (run := self._sound_run(wanted, answers)) is not None:
+                return run
+            for entry_id, address, answer in answers:
+                checked = self._checked(entry_id, answer)
+                if isinstance(checked, bytes):
+                    stored[entry_id] = checked
                 else:
-                    errors[entry_id][address] = answer
+                    errors[entry_id][address] = checked
         end = next((entry_id for entry_id in wanted if entry_id not in stored), wanted.stop)
         if end == at:
             raise read_failure(self._fragment.ledger_id, at, errors[at])
-        run = EntryRun.of_entries(self._fragment.ledger_id, at, [stored[entry_id] for entry_id in range(at, end)])
+        return self._run_of(at, [stored[entry_id] for entry_id in range(at, end)])
+
+    def _run_of(self, at: int, entries: Sequence[bytes]) -> EntryRun:
+        run = EntryRun.of_entries(self._fragment.ledger_id, at, entries)
         self._usual_size = max(run.size // run.count, 1)
         return run
 
-    def _answers(self, entry_ids: Sequence[int], attempt: int) -> Iterator[tuple[int, Address, bytes | Exception]]:
-        """What one replica of each entry gives: verified bytes, or an error."""
+    def _sound_run(self, wanted: range, answers: Sequence[_Answer]) -> EntryRun | None:
+        """The entries as one run, verified by columns; None if one of them is missing or not right."""
+        found = {entry_id: answer for entry_id, _, answer in answers if isinstance(answer, bytes)}
+        if len(found) < len(wanted):
+            return None
+        run = self._run_of(wanted.start, [found[entry_id] for entry_id in wanted])
+        try:
+            self._digester.verify(run)
+        except DigestMatchError:
+            return None  # verified one by one
+        return run
+
+    def _answers(self, entry_ids: Sequence[int], attempt: int) -> Iterator[_Answer]:
+        """What one replica of each entry gives."""
         by_bookie: dict[Address, list[int]] = {}
         for entry_id in entry_ids:
             positions = self._schedule.write_set(entry_id)
@@ -254,7 +276,7 @@ class FragmentReader:
                 self._pool.unreachable(address)
                 yield from [(entry_id, address, found) for entry_id in asked]
             else:
-                yield from [(entry_id, address, self._checked(entry_id, answer)) for entry_id, answer in found.items()]
+                yield from [(entry_id, address, answer) for entry_id, answer in found.items()]
 
     def _checked(self, entry_id: int, answer: bytes | Exception) -> bytes | Exception:
         if isinstance(answer, bytes):
@@ -284,7 +306,7 @@ class FragmentReader:
         ledger_id = self._fragment.ledger_id
         if connection is not None:
             try:
-                found = requests.receive_entries(connection, ledger_id, entry_ids)
+                found = requests.receive_entries(connection, ledger_id, entry_ids, self._limits.max_frame_size)
             except BookieHandleNotAvailableError:
                 connection.close()
             except BookKeeperError as error:
@@ -296,7 +318,7 @@ class FragmentReader:
         try:
             with self._pool.use(address, self._limits.wire, fresh=True) as connection:
                 requests.send_reads(connection, ledger_id, entry_ids)
-                return requests.receive_entries(connection, ledger_id, entry_ids)
+                return requests.receive_entries(connection, ledger_id, entry_ids, self._limits.max_frame_size)
         except BookKeeperError as error:
             return error
 

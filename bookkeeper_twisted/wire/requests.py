@@ -19,6 +19,8 @@ from ..model import EntryRun
 from .connection import IBookieConnection
 
 V3_VERSION = 3
+_AT_ONCE = 256 << 10
+"""Most bytes of replies to single reads that are received by one system call."""
 _FIRST_TXN = 1
 
 
@@ -78,26 +80,39 @@ def send_reads(connection: IBookieConnection, ledger_id: int, entry_ids: Sequenc
 
 
 def receive_entries(
-    connection: IBookieConnection, ledger_id: int, entry_ids: Sequence[int]
-) -> dict[int, bytes | Exception]:
-    """Receive the replies to single reads that were sent before.
+    connection: IBookieConnection, ledger_id: int, entry_ids: Sequence[int],
+    max_frame_size: int = DEFAULT_MAX_FRAME_SIZE,
+) -> dict[int, bytes | Exception]:  # fmt: skip
+    """Receive the replies to single reads that were sent before, many in one system call.
 
     :param entry_ids: as they were sent, all different.
     :returns: the bytes of each entry, or the bookie's answer as an error.
     """
-    first_txn = _FIRST_TXN
+    scan = v3_responses.scan if connection.wire == 3 else v2_responses.scan
     found: dict[int, bytes | Exception] = {}
+    rest = b""
     while len(found) < len(entry_ids):
-        reply = _one_item(connection)
-        if isinstance(reply, messages.ErrorResponse):
-            entry_id = entry_ids[reply.header.txn_id - first_txn]
-            found[entry_id] = ERROR_OF_STATUS[reply.status](ledger_id, entry_id)
-            continue
-        if not isinstance(reply, ReadReply) or reply.ledger_id != ledger_id:
-            raise CodecError("a bookie answered a read with something else")
-        entry_id = reply.entry_id if reply.txn_id is None else entry_ids[reply.txn_id - first_txn]
-        found[entry_id] = _entry_or_error(reply, ledger_id, entry_id)
+        data = rest + connection.receive_some(_AT_ONCE)
+        items: list[object] = []
+        rest = data[scan(data, 0, max_frame_size, items) :]
+        for reply in items:
+            _note_reply(found, reply, ledger_id, entry_ids)
+    if rest:
+        raise CodecError("a bookie answered more reads than it was asked")
     return found
+
+
+def _note_reply(
+    found: dict[int, bytes | Exception], reply: object, ledger_id: int, entry_ids: Sequence[int]
+) -> None:  # fmt: skip
+    if isinstance(reply, messages.ErrorResponse):
+        entry_id = entry_ids[reply.header.txn_id - _FIRST_TXN]
+        found[entry_id] = ERROR_OF_STATUS[reply.status](ledger_id, entry_id)
+        return
+    if not isinstance(reply, ReadReply) or reply.ledger_id != ledger_id:
+        raise CodecError("a bookie answered a read with something else")
+    entry_id = reply.entry_id if reply.txn_id is None else entry_ids[reply.txn_id - _FIRST_TXN]
+    found[entry_id] = _entry_or_error(reply, ledger_id, entry_id)
 
 
 def _entry_or_error(reply: ReadReply, ledger_id: int, entry_id: int) -> bytes | Exception:

@@ -18,15 +18,16 @@ CONFIG = BookieConfig(bookie_port=0, listening_interface="127.0.0.1", journal_pr
 class ClusterCase(SynchronousTestCase):
     """Three bookies.
 
+    :ivar configs: of the bookies.
     :ivar uri: of their metadata.
     :ivar client: a blocking client.
     """
 
     def setUp(self) -> None:
-        configs = standalone_configs(CONFIG, 3, str(Path(self.mktemp()).absolute()))
-        self.uri = configs[0].metadata_service_uri
+        self.configs = standalone_configs(CONFIG, 3, str(Path(self.mktemp()).absolute()))
+        self.uri = self.configs[0].metadata_service_uri
         self.bookies: list[BookieService] = []
-        for config in configs:
+        for config in self.configs:
             self.bookies.append(make_bookie(THREAD.reactor, config))
             THREAD.wait(self.bookies[-1].start)
         self.addCleanup(self.stop_bookies)

@@ -2,10 +2,12 @@
 
 import json
 
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 from twisted.trial.unittest import SynchronousTestCase
 
 from bookkeeper_twisted.errors import ConfigError
-from bookkeeper_twisted.spark.offsets import WINDOW, StreamOffset
+from bookkeeper_twisted.spark.offsets import IdRanges, StreamOffset
 
 
 class OffsetTests(SynchronousTestCase):
@@ -20,22 +22,42 @@ class OffsetTests(SynchronousTestCase):
 
     def test_round_trip(self) -> None:
         """What Spark stores as JSON comes back as it was."""
-        offset = StreamOffset({30_000: 7}, frozenset({25_001, 25_002, 25_003, 25_009}), 25_000)
+        offset = StreamOffset({30_000: 7}).advanced({}, {25_001, 25_002, 25_009}, {25_003})
         stored = json.loads(json.dumps(offset.to_json()))
         self.assertEqual(StreamOffset.from_json(stored), offset)
-        self.assertEqual(stored["done"], "25001-25003,25009")
+        self.assertEqual((stored["done"], stored["finished"]), ("25001-25003,25009", "25001-25002,25009"))
 
-    def test_floor(self) -> None:
-        """Far behind the highest id, done ledgers are not listed one by one, and others stay in the table."""
-        offset = StreamOffset({2: 9}, frozenset({1, WINDOW + 5})).with_floor(WINDOW + 6)
-        self.assertEqual((offset.floor, offset.done), (6, frozenset({WINDOW + 5})))
-        self.assertEqual([offset.position(n) for n in (1, 2, 5, 6)], [None, 9, None, 0])
-        self.assertEqual(offset.with_floor(0).floor, 6)
+    def test_low_ids(self) -> None:
+        """An id that was never seen is that of a new ledger, however far below the highest it is."""
+        offset = StreamOffset().advanced({}, set(range(5, 100_000)))
+        self.assertEqual([offset.position(n) for n in (4, 5, 99_999, 100_000)], [0, None, None, 0])
+        self.assertEqual(offset.to_json()["done"], "5-99999")
 
-    def test_floor_limit(self) -> None:
-        """The floor does not pass a ledger of which nothing was read."""
-        self.assertEqual(StreamOffset().with_floor(3 * WINDOW, 17).floor, 17)
+    def test_finished_in_this_step(self) -> None:
+        """An offset names the ledgers that were read to their end in its step, not in earlier ones, and no others."""
+        before = StreamOffset().advanced({3: 1}, {1}, {2})
+        after = before.advanced({}, {3}, {9})
+        self.assertEqual((list(after.finished), list(after.done)), ([3], [1, 2, 3, 9]))
+
+    def test_nothing_new(self) -> None:
+        """Without progress the offset stays the same, so that Spark makes no micro-batch."""
+        offset = StreamOffset().advanced({3: 1}, {1})
+        self.assertIs(offset.advanced({3: 1}, set()), offset)
+
+    @settings(deadline=None, derandomize=True, suppress_health_check=[HealthCheck.too_slow])
+    @given(st.lists(st.sets(st.integers(0, 60)), max_size=8))
+    def test_ranges(self, parts: list[set[int]]) -> None:
+        """A set of ranges has what was put into it, in the fewest ranges."""
+        ranges = IdRanges()
+        for part in parts:
+            ranges = ranges.union(part)
+        wanted = set[int]().union(*parts)
+        self.assertEqual(list(ranges), sorted(wanted))
+        self.assertEqual([n for n in range(62) if n in ranges], sorted(wanted))
+        self.assertEqual(len(ranges.ranges), sum(n + 1 not in wanted for n in wanted))
+        self.assertEqual(IdRanges.from_text(ranges.to_text()), ranges)
+        self.assertEqual(IdRanges.of(wanted), ranges)
 
     def test_another_version(self) -> None:
         """The checkpoint of another version is refused."""
-        self.assertRaises(ConfigError, StreamOffset.from_json, {"version": 2})
+        self.assertRaises(ConfigError, StreamOffset.from_json, {"version": 1})

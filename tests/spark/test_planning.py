@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from twisted.trial.unittest import SynchronousTestCase
 
 from bookkeeper_twisted.model import LedgerMetadata, LedgerState, Segment
-from bookkeeper_twisted.spark.planning import MAX_PIECES, EntryRange, Piece, partitions
+from bookkeeper_twisted.spark.planning import MAX_PIECES, USUAL_PARTITIONS, EntryRange, Piece, partitions
 from bookkeeper_twisted.wire import Address
 
 ADDRESSES = {f"b{i}": Address(f"b{i}", "h", 1) for i in range(5)}
@@ -55,7 +55,7 @@ class PartitionTests(SynchronousTestCase):
     def test_small_ledgers_share_a_partition(self) -> None:
         """Thousands of small ledgers make few partitions, none with more pieces than the limit."""
         planned = partitions([ledger(n, 10, 10) for n in range(5000)], ADDRESSES, 64 << 20)
-        self.assertLessEqual(len(planned), 5)
+        self.assertLessEqual(len(planned), USUAL_PARTITIONS + 1)
         self.assertLessEqual(max(map(len, planned)), MAX_PIECES)
 
     def test_cores_stay_busy(self) -> None:
@@ -65,6 +65,11 @@ class PartitionTests(SynchronousTestCase):
         costs = [sum(piece.cost for piece in pieces) for pieces in planned]
         self.assertEqual(costs, sorted(costs, reverse=True))
         self.assertLess(costs[0], 1.2 * sum(costs) / 16)
+
+    def test_usual_number(self) -> None:
+        """Where no number is asked for, a large range is cut for many cores, a small one is not cut."""
+        self.assertEqual(len(partitions([ledger(1, 200_000, 984)], ADDRESSES, 64 << 20)), USUAL_PARTITIONS)
+        self.assertEqual(len(partitions([ledger(1, 8_000, 984)], ADDRESSES, 64 << 20)), 1)
 
     def test_at_least(self) -> None:
         """So many partitions as are wanted are made where there is enough to read, and none without an entry."""

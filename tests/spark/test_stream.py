@@ -74,6 +74,32 @@ class StreamTests(StreamCase):
         self.assertEqual(self.advance(planner, end), end)
         self.assertEqual(end.next_entry, {})
 
+    def test_low_id(self) -> None:
+        """A ledger whose id is far below the highest one, as an import may give it, is followed like any other."""
+        self.events(1)
+        planner = self.start()
+        with self.client.create_ledger_adv(50_000, 3, 3, 2, custom_metadata={"application": b"events"}):
+            pass
+        offset = self.advance(planner, planner.initial_offset())
+        for ledger_id in (200, 49_999, 50_001):
+            custom = {"application": b"events"}
+            with self.client.create_ledger_adv(ledger_id, 3, 3, 2, custom_metadata=custom) as writer:
+                writer.write(0, b"x")
+            end = self.advance(planner, offset)
+            self.assertEqual(self.read(planner.partitions(offset, end)), [(ledger_id, 0)])
+            offset = end
+
+    def test_others_are_looked_at_once(self) -> None:
+        """The metadata of a ledger that does not match are not read again, not after a restart either."""
+        other = self.ledger([b"not ours"])
+        planner = self.start()
+        offset = self.advance(planner, planner.initial_offset())
+        self.assertTrue(offset.is_done(other))
+        self.client.delete_ledger(other)
+        mine = self.events(1)
+        again = self.start()
+        self.assertEqual(self.read(again.partitions(offset, self.advance(again, offset))), [(mine, 0)])
+
     def test_replay(self) -> None:
         """A query that starts again plans the same entries for the same two offsets."""
         self.events(5)

@@ -9,7 +9,8 @@ from ...ledger.schedule import Schedule
 from ...model import EntryRun
 from ...wire import Address, ConnectionPool, requests
 
-_BATCH_BYTES = 1 << 20
+BATCH_BYTES, BATCH_ENTRIES = 2 << 20, 1 << 20
+"""Most that is asked for at a time."""
 
 Spend = Callable[[int, int], None]
 """Takes entries and bytes that were read; returns when more may be read."""
@@ -19,11 +20,14 @@ class ReplicaCheck:
     """Checks what one position of an ensemble keeps.
 
     :param wire: protocol of reads.
+    :param batch_bytes: most that is asked for at a time; with a speed limit, a part of a second's share.
+    :param batch_entries: the same in entries.
     """
 
     def __init__(
         self, pool: ConnectionPool, address: Address, ledger_id: int, schedule: Schedule, position: int,
-        digester: Digester, spend: Spend, wire: int = 2,
+        digester: Digester, spend: Spend, wire: int = 2, batch_bytes: int = BATCH_BYTES,
+        batch_entries: int = BATCH_ENTRIES,
     ) -> None:  # fmt: skip
         self._pool = pool
         self._address = address
@@ -33,6 +37,8 @@ class ReplicaCheck:
         self._digester = digester
         self._spend = spend
         self._wire = wire
+        self._batch_bytes = batch_bytes
+        self._batch_entries = batch_entries
 
     def findings(self, first: int, last: int) -> list[Finding]:
         """What is found in a range; findings that continue each other are one."""
@@ -48,7 +54,7 @@ class ReplicaCheck:
     def _answer(self, question: Question) -> Answer:
         try:
             if isinstance(question, Batch):
-                run = self._batch(question.first, question.count)
+                run = self._batch(question.first, min(question.count, self._batch_entries))
                 self._spend(run.count, run.size)
                 return run
             answers = self._singles(question.entry_ids)
@@ -62,7 +68,7 @@ class ReplicaCheck:
         for fresh in (False, True):
             try:
                 with self._pool.use(self._address, self._wire, fresh) as connection:
-                    requests.send_batch_read(connection, self._ledger_id, first, count, _BATCH_BYTES)
+                    requests.send_batch_read(connection, self._ledger_id, first, count, self._batch_bytes)
                     run = requests.receive_batch(connection, self._ledger_id, first)
                     return run.slice(first, min(run.count, count))
             except BookieError:

@@ -38,3 +38,8 @@ def pace_of(work: str, rate: Rate) -> Pace:
     :param work: distinguishes runs.
     """
     return Pace(rate, time.monotonic, time.sleep)
+
+
+def time_of_day() -> float:
+    """Seconds since the epoch, by the clock of this machine."""
+    return time.time()

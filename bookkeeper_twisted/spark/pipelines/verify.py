@@ -16,12 +16,18 @@ from ...wire import Address, Timeouts
 from ..options import Secret
 from ..planning import ENTRY_OVERHEAD
 from ..tasks import connections
-from .checking import ReplicaCheck
-from .pacing import pace_of
+from .checking import BATCH_BYTES, BATCH_ENTRIES, ReplicaCheck
+from .pacing import pace_of, time_of_day
 
-FINDINGS = "array<struct<first:bigint,last:bigint,status:string,entries:bigint,bytes:bigint,detail:string>>"
+FINDINGS = (
+    "array<struct<first:bigint,last:bigint,status:string,entries:bigint,bytes:bigint,detail:string,"
+    "began:double,ended:double>>"
+)
 
 PIECE_BYTES = 16 << 20
+
+PARTITIONS_PER_TASK = 16
+"""So many parts for each task that runs at a time: the last one leaves the other cores idle for a short time only."""
 
 DEFAULT_TIMEOUTS = Timeouts()
 
@@ -48,6 +54,8 @@ def verify(
 ) -> DataFrame:  # fmt: skip
     """What is found in replicas, with a row for entries that follow each other and are in the same state.
 
+    Columns ``began`` and ``ended`` are seconds since the epoch between which the part with these entries was read.
+
     :param replicas: rows of the source's view ``fragments``.
     :param password: of the ledgers, needed for digests of type HMAC.
     :param limit: entries and bytes a second of the whole cluster.
@@ -60,17 +68,27 @@ def verify(
         schedule = schedule_of(row.ensemble_size, row.write_quorum, row.ack_quorum)
         address = Address(row.bookie_id, row.host, row.port)
         digester = Digester(DigestType[row.digest_type], secret.value)
-        pace = pace_of("verify", share)
+        pace, began = pace_of("verify", share), time_of_day()
         pool = connections(timeouts, _MAX_FRAME)
-        one = ReplicaCheck(pool, address, row.ledger_id, schedule, row.position, digester, pace.spend)
+        one = ReplicaCheck(
+            pool, address, row.ledger_id, schedule, row.position, digester, pace.spend,
+            batch_bytes=_part(share.bytes, BATCH_BYTES), batch_entries=_part(share.entries, BATCH_ENTRIES),
+        )  # fmt: skip
         found = one.findings(row.first, row.last)
-        return [(x.first, x.last, x.status, x.entries, x.n_bytes, x.detail) for x in found]
+        ended = time_of_day()
+        return [(x.first, x.last, x.status, x.entries, x.n_bytes, x.detail, began, ended) for x in found]
 
     columns = [f.col(name) for name in _INPUT]
-    # several times as many parts as tasks, so that none has work long after the others
-    work = pieces(replicas).repartition(parallelism * 4, f.rand(seed=1))
+    # with a limit, parts of about a second: the shares of tasks hold from the first to the last of them
+    piece_bytes = min(PIECE_BYTES, int(share.bytes)) if share.bytes else PIECE_BYTES
+    work = pieces(replicas, piece_bytes).repartition(parallelism * PARTITIONS_PER_TASK, f.rand(seed=1))
     checked = work.withColumn("found", f.explode(f.udf(check, FINDINGS, useArrow=False)(f.struct(*columns))))
     return checked.select("ledger_id", "fragment", "position", "bookie_id", "found.*")
+
+
+def _part(share: float, most: int) -> int:
+    """A tenth of a second's share, at most so much; what was read is paid for after it was read."""
+    return min(most, max(int(share / 10), 1)) if share else most
 
 
 _INPUT = (
@@ -83,6 +101,15 @@ def summary(findings: DataFrame) -> DataFrame:
     """Ranges, entries and bytes for each bookie and state."""
     totals = (f.count("*").alias("ranges"), f.sum("entries").alias("entries"), f.sum("bytes").alias("bytes"))
     return findings.groupBy("bookie_id", "status").agg(*totals).orderBy("bookie_id", "status")
+
+
+def speed(findings: DataFrame) -> Rate:
+    """Entries and bytes a second between the first read and the last one."""
+    sums = (f.sum("entries").alias("entries"), f.sum("bytes").alias("bytes"))
+    row = findings.agg(*sums, (f.max("ended") - f.min("began")).alias("seconds")).first()
+    if row is None or not row.seconds:
+        return UNLIMITED
+    return Rate(row.entries / row.seconds, row.bytes / row.seconds)
 
 
 def lacking(findings: DataFrame) -> list[tuple[int, tuple[str, ...]]]:

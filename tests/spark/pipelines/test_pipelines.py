@@ -1,12 +1,15 @@
 """The pipelines on real bookies and Spark."""
 
 import io
-from contextlib import redirect_stdout
+import re
+import sqlite3
+from contextlib import closing, redirect_stdout
 from pathlib import Path
 
 from twisted.internet.task import Clock
 from twisted.trial.unittest import SynchronousTestCase
 
+from bookkeeper_twisted.embedding import make_bookie
 from bookkeeper_twisted.errors import NotUnderreplicatedError
 from bookkeeper_twisted.ledger.replica_scan import OK
 from bookkeeper_twisted.model import DigestType
@@ -80,6 +83,53 @@ class PipelineTests(SparkCase):
         mark = THREAD.wait(lambda: marks.read_mark(ledger.ledger_id)).value
         self.assertEqual(tuple(mark.replicas), (other,))
         self.assertRaises(NotUnderreplicatedError, THREAD.wait, lambda: marks.read_mark(77))
+
+    def test_verify_three_damages(self) -> None:
+        """Entries one bookie has lost, entries damaged on the disk of another and a bookie that is down are reported as
+        such, and nothing else."""
+        lost, damaged, whole = (self.ledger([b"%d %d" % (n, i) * 20 for i in range(3000)]) for n in range(3))
+        index, log = self.files(0, "index.sqlite"), self.files(1, "*.log")
+        for bookie in self.bookies:
+            THREAD.wait(bookie.stop)
+        with closing(sqlite3.connect(index[0])) as opened, opened:
+            gone = opened.execute("DELETE FROM runs WHERE ledger = ? RETURNING first, last", (lost,)).fetchall()
+        self.damage(log, b"1 1234" * 20)
+        for number in range(2):
+            self.bookies[number] = make_bookie(THREAD.reactor, self.configs[number])
+            THREAD.wait(self.bookies[number].start)
+        self.bookies.pop()
+        text = self.run_command("verify", self.uri, "--mark")
+        found = [line.partition(" (")[0] for line in text.splitlines() if line.startswith("ledger ")]
+        self.assertEqual(sum(last - first + 1 for first, last in gone), 3000)
+        wanted = [f"ledger {lost} entries 0-2999 on bookie-0: missing"]
+        wanted += [f"ledger {damaged} entries 1234-1234 on bookie-1: damaged"]
+        wanted += [
+            f"ledger {ledger_id} entries 0-2999 on bookie-2: unreachable" for ledger_id in (lost, damaged, whole)
+        ]
+        self.assertEqual(sorted(": ".join(line.split(": ")[:2]) for line in found), sorted(wanted))
+        self.assertIn("2 ledgers are marked", text)
+
+    def files(self, bookie: int, pattern: str) -> list[Path]:
+        """Files of a bookie."""
+        found = sorted(Path(self.configs[bookie].ledger_directories[0]).rglob(pattern))
+        self.assertTrue(found, pattern)
+        return found
+
+    def damage(self, logs: list[Path], needle: bytes) -> None:
+        """Change one byte in an entry log."""
+        for path in logs:
+            data = path.read_bytes()
+            if (at := data.find(needle)) >= 0:
+                path.write_bytes(data[:at] + bytes([data[at] ^ 1]) + data[at + 1 :])
+                return
+        self.fail("no log has the entry")
+
+    def test_verify_keeps_to_a_limit(self) -> None:
+        """With a limit the command says how far from it bookies were read; it is not exceeded."""
+        self.ledger(PAYLOADS)
+        text = self.run_command("verify", self.uri, "--max-entries-per-second", "6000")
+        (error,) = re.findall(r"([+-]\d+\.\d)% of the limit of entries", text)
+        self.assertLess(float(error), 10)
 
     def test_usage_and_plan(self) -> None:
         """The space of each ledger is counted, and that of deleted ones is what a compaction would win."""
