@@ -10,9 +10,9 @@ import attrs
 
 from ..errors import IncorrectParameterError
 from ..model import check_bookie_id
+from .autorecovery import AutorecoveryConfig
 from .client import ClientConfig
 from .fields import BOOLEAN, DIRECTORIES, FRACTION, TEXT, decimal, integer, setting
-from .metadata import MetadataConfig
 from .settings import FRAME, MIB, derived
 
 __all__ = ["BookieConfig", "ClientConfig"]
@@ -21,8 +21,8 @@ _PORT = integer(0, 65535)
 
 
 @attrs.frozen(kw_only=True)
-class BookieConfig(MetadataConfig):
-    """The configuration of a bookie.  Attributes are the keys of ``bk_server.conf`` in snake case."""
+class BookieConfig(AutorecoveryConfig):
+    """The configuration of a bookie's process.  Attributes are the keys of ``bk_server.conf`` in snake case."""
 
     # -- address and identity --
     bookie_port: int = setting("bookiePort", 3181, _PORT, "TCP port; 0 lets the system choose one")

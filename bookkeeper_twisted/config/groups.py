@@ -3,6 +3,7 @@
 import inspect
 import re
 
+from .autorecovery import AutorecoveryConfig
 from .fields import Field, fields_of
 from .metadata import MetadataConfig
 from .settings import Config
@@ -13,13 +14,16 @@ ZOOKEEPER = "ZooKeeper"
 
 
 def groups(config: type) -> dict[str, list[tuple[str, Field]]]:
-    """Return attributes and fields of a configuration class by group, what all configurations share last."""
+    """Return attributes and fields of a configuration class by group: its own, autorecovery's, and last what all
+    configurations share."""
     found: dict[str, list[tuple[str, Field]]] = {}
-    common, shared, places = fields_of(Config), fields_of(MetadataConfig), _places(config)
+    common, shared = fields_of(Config), fields_of(MetadataConfig)
+    inherited = _places(AutorecoveryConfig) if issubclass(config, AutorecoveryConfig) else {}
+    places = {**inherited, **_places(config)}
     for attribute, field in fields_of(config).items():
         group = PROTECTION if attribute in common else ZOOKEEPER if attribute in shared else places[attribute]
         found.setdefault(group, []).append((attribute, field))
-    for group in (PROTECTION, ZOOKEEPER):  # declared first
+    for group in (*dict.fromkeys(inherited.values()), PROTECTION, ZOOKEEPER):  # declared first
         if group in found:
             found[group] = found.pop(group)
     return found

@@ -39,9 +39,9 @@ UNUSED_PREFIXES = (
 UNUSED_KEYS = frozenset(
     """
     allocatorLeakDetectionPolicy allocatorOutOfMemoryPolicy allocatorPoolingConcurrency allocatorPoolingPolicy
-    allowEphemeralPorts allowMultipleDirsUnderSameDiskPartition auditorPeriodicBookieCheckInterval
-    auditorPeriodicCheckInterval autoRecoveryDaemonEnabled
-    bookieDeathWatchInterval bootstrapConfig
+    allowEphemeralPorts allowMultipleDirsUnderSameDiskPartition
+    autoRecoveryDaemonEnabled bookieDeathWatchInterval bootstrapConfig lockReleaseOfFailedLedgerGracePeriod
+    openLedgerRereplicationGracePeriod rwRereplicateBackoffMs
     closeChannelOnResponseTimeout compactionMaxOutstandingRequests
     dataIntegrityChecking dataIntegrityStampMissingCookies
     dbStorage_readAheadCacheBatchBytesSize dbStorage_readAheadCacheBatchSize disableServerSocketBind
@@ -55,22 +55,22 @@ UNUSED_KEYS = frozenset(
     journalAdaptiveGroupWrites journalBufferedEntriesThreshold journalBufferedWritesThreshold
     journalChannelProvider journalFlushWhenQueueEmpty journalFormatVersionToWrite journalRemoveFromPageCache
     journalWriteBufferSizeKB ledgerManagerFactoryClass ledgerManagerType ledgerMetadataVersion
-    limitStatsLogging localConsistencyCheckOnStartup lostBookieRecoveryDelay
+    limitStatsLogging localConsistencyCheckOnStartup
     maximumNumberOfActiveEntryLogs
     maxOperationNumbersInSingleRocksdbWriteBatch
     minUsableSizeForIndexFileCreation
     networkTopologyScriptFileName numAddWorkerThreads numHighPriorityWorkerThreads numJournalCallbackThreads
-    numLongPollWorkerThreads numOfMemtableFlushThreads openFileLimit openLedgerRereplicationGracePeriod
+    numLongPollWorkerThreads numOfMemtableFlushThreads openFileLimit
     pageLimit pageSize readBufferSizeBytes
     readWorkerThreadsThrottlingEnabled registrationManagerClass
-    reorderReadSequenceEnabled reppDnsResolverClass rereplicationEntryBatchSize rwRereplicateBackoffMs
+    reorderReadSequenceEnabled reppDnsResolverClass
     sanityCheckMetricsEnabled serverNumIOThreads serverSockKeepalive serverSockLinger serverWriteBufferHighWaterMark
     serverWriteBufferLowWaterMark skipListArenaChunkSize skipListArenaMaxAllocSize skipListSizeLimit
     skipReplayJournalInvalidRecord sortedLedgerStorageEnabled statsProviderClass
     storage.cluster.controller.schedule.interval.ms storage.range.store.dirs
-    storage.serve.readonly.tables storageserver.grpc.port storeSystemTimeAsLedgerUnderreplicatedMarkTime
+    storage.serve.readonly.tables storageserver.grpc.port
     useTransactionalCompaction verifyMetadataOnGC waitTimeoutOnResponseBackpressureMs
-    stickyReadSEnabled useV2WireProtocol writeBufferSizeBytes zkReplicationTaskRateLimit zkRequestRateLimit
+    stickyReadSEnabled useV2WireProtocol writeBufferSizeBytes zkRequestRateLimit
     """.split()  # noqa: SIM905
 )
 

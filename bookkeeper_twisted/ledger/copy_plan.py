@@ -29,9 +29,7 @@ class CopyRun:
         return self.first + self.count - 1
 
 
-def copy_plan(
-    fragment: LedgerFragment, losses: Iterable[ReplicaLoss], targets: Mapping[int, str]
-) -> Iterator[CopyRun]:
+def copy_plan(fragment: LedgerFragment, losses: Iterable[ReplicaLoss], targets: Mapping[int, str]) -> Iterator[CopyRun]:
     """The runs that make a fragment complete, in ascending order of their ids, made as they are asked for.
 
     :param targets: bookies by position; what a position without one lacks is left out.

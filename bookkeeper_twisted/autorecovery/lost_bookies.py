@@ -1,0 +1,111 @@
+"""The rules of lost bookies: when their ledgers are looked for, at once or after a delay.
+
+One lost bookie is waited for, as long as the delay says; it may only be restarted.  Two are not: another loss might
+cost entries.  What is written here is arithmetic; clock and metadata store are the caller's.
+"""
+
+from collections.abc import Collection
+from enum import Enum
+
+import attrs
+
+
+class Detection(Enum):
+    """What a detector waits for."""
+
+    CALM = "calm"
+    """No bookie is lost that was not looked into."""
+    WAITING = "waiting"
+    """One bookie is lost, and its delay is not over."""
+
+
+class Loss(Enum):
+    """How many bookies are lost that were not looked into."""
+
+    NONE = 0
+    ONE = 1
+    MANY = 2
+
+
+class Action(Enum):
+    """What the caller has to do."""
+
+    NOTHING = "nothing"
+    SCHEDULE = "schedule"
+    """Call :meth:`LostBookies.expired` when the delay is over; it takes the place of an earlier request."""
+    CANCEL = "cancel"
+    """Do not call it any more."""
+    AUDIT = "audit"
+    """Mark the ledgers of all bookies that are lost, and do not call it any more."""
+
+
+TRANSITIONS: dict[tuple[Detection, Loss, bool], tuple[Action, Detection]] = {
+    (Detection.CALM, Loss.NONE, False): (Action.NOTHING, Detection.CALM),
+    (Detection.CALM, Loss.NONE, True): (Action.NOTHING, Detection.CALM),
+    (Detection.CALM, Loss.ONE, False): (Action.AUDIT, Detection.CALM),
+    (Detection.CALM, Loss.ONE, True): (Action.SCHEDULE, Detection.WAITING),
+    (Detection.CALM, Loss.MANY, False): (Action.AUDIT, Detection.CALM),
+    (Detection.CALM, Loss.MANY, True): (Action.AUDIT, Detection.CALM),
+    (Detection.WAITING, Loss.NONE, False): (Action.CANCEL, Detection.CALM),
+    (Detection.WAITING, Loss.NONE, True): (Action.CANCEL, Detection.CALM),
+    (Detection.WAITING, Loss.ONE, False): (Action.AUDIT, Detection.CALM),
+    (Detection.WAITING, Loss.ONE, True): (Action.NOTHING, Detection.WAITING),
+    (Detection.WAITING, Loss.MANY, False): (Action.AUDIT, Detection.CALM),
+    (Detection.WAITING, Loss.MANY, True): (Action.AUDIT, Detection.CALM),
+}
+"""By state, losses, and whether there is a delay: what is done, and the state after that."""
+
+
+@attrs.define
+class LostBookies:
+    """Which bookies are lost, and what is to be done about it.
+
+    :ivar known: bookies that are expected to be there, at first all with a cookie.
+    :ivar delay: seconds for which one lost bookie is waited for.
+    :ivar state: of the detection.
+    :ivar pending: bookies that are lost and were not looked into yet.
+    """
+
+    known: set[str]
+    delay: int
+    state: Detection = Detection.CALM
+    pending: set[str] = attrs.field(factory=set)
+
+    def bookies_are(self, available: Collection[str]) -> Action:
+        """Take note of the bookies that are there, writable and read-only ones."""
+        self.known.update(available)
+        self.pending.difference_update(available)
+        lost = self.known.difference(available)
+        self.known -= lost
+        self.pending |= lost
+        return self._decide()
+
+    def delay_is(self, seconds: int) -> Action:
+        """Take note of a write of the delay; 0 and the value that it has already are orders to audit at once."""
+        if seconds in (0, self.delay):
+            self.delay = seconds
+            return self._audit()
+        self.delay = seconds
+        return Action.SCHEDULE if self.state is Detection.WAITING else Action.NOTHING
+
+    def look_into(self, available: Collection[str]) -> None:
+        """Take all bookies for lost that are not there, as an audit begins that marks their ledgers."""
+        self.known = set(available)
+        self.pending.clear()
+        self.state = Detection.CALM
+
+    def expired(self) -> Action:
+        """Take note of the end of the delay."""
+        return self._audit() if self.state is Detection.WAITING else Action.NOTHING
+
+    def _decide(self) -> Action:
+        loss = Loss(min(len(self.pending), Loss.MANY.value))
+        action, self.state = TRANSITIONS[self.state, loss, self.delay > 0]
+        if action is Action.AUDIT:
+            self.pending.clear()
+        return action
+
+    def _audit(self) -> Action:
+        self.pending.clear()
+        self.state = Detection.CALM
+        return Action.AUDIT

@@ -1,0 +1,41 @@
+"""From the configuration to the settings of the parts."""
+
+from ..config.autorecovery import AutorecoveryConfig
+from ..throttle import Rate
+from .checker import CheckerSettings
+from .copying import CopySettings
+from .limits import CHECKER_METADATA, CHECKER_READ, REPLICATION_METADATA, REPLICATION_READ, REPLICATION_WRITE
+
+_ANY_NUMBER = 1 << 30
+
+
+def throttle_rates(config: AutorecoveryConfig) -> dict[str, Rate]:
+    """The speed limits at the start, by the names of the limiters."""
+    return {
+        REPLICATION_READ: _rate(config.replication_rate_by_entries, config.replication_rate_by_bytes),
+        REPLICATION_WRITE: _rate(config.replication_write_rate_by_entries, config.replication_write_rate_by_bytes),
+        REPLICATION_METADATA: _rate(config.zk_replication_task_rate_limit),
+        CHECKER_READ: _rate(config.checker_rate_by_entries, config.checker_rate_by_bytes),
+        CHECKER_METADATA: _rate(config.checker_metadata_op_rate_limit),
+    }
+
+
+def checker_settings(config: AutorecoveryConfig) -> CheckerSettings:
+    """Of the auditor's check of all ledgers."""
+    return CheckerSettings(
+        percentage=config.auditor_ledger_verification_percentage,
+        max_in_flight=config.in_flight_read_entry_num_in_ledger_checker,
+    )
+
+
+def copy_settings(config: AutorecoveryConfig) -> CopySettings:
+    """Of the copies that a worker makes."""
+    entries = config.rereplication_entry_batch_size
+    return CopySettings(
+        window_entries=entries if entries > 0 else _ANY_NUMBER, window_bytes=config.replication_window_bytes
+    )
+
+
+def _rate(entries: float = 0, n_bytes: float = 0) -> Rate:
+    """A limit from configured numbers: none where they are not positive."""
+    return Rate(max(entries, 0), max(n_bytes, 0))

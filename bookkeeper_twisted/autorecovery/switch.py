@@ -1,0 +1,45 @@
+"""The switch of autorecovery in the metadata store, as something to wait for."""
+
+from collections.abc import Callable
+
+from twisted.internet.defer import Deferred, succeed
+
+from ..metadata.interfaces import IUnderreplication
+
+
+class Switch:
+    """Says whether autorecovery is on; off until the store has said so.
+
+    :ivar is_on: as of the last news.
+    """
+
+    def __init__(self, underreplication: IUnderreplication) -> None:
+        self.is_on = False
+        self._underreplication = underreplication
+        self._waiting: list[Deferred[None]] = []
+        self._end: Callable[[], None] = lambda: None
+
+    def start(self) -> None:
+        """Begin to watch.
+
+        :raises bookkeeper_twisted.errors.MetadataError: the driver is closed.
+        """
+        self._end = self._underreplication.watch_enabled(self._changed)
+
+    def stop(self) -> None:
+        """Watch no more; work that waits for the switch goes on waiting, until it is cancelled."""
+        self._end()
+        self.is_on = False
+
+    def wait(self) -> "Deferred[None]":
+        """Wait until autorecovery is on."""
+        if self.is_on:
+            return succeed(None)
+        waiter: Deferred[None] = Deferred(self._waiting.remove)
+        self._waiting.append(waiter)
+        return waiter
+
+    def _changed(self, is_on: bool) -> None:
+        self.is_on = is_on
+        while self.is_on and self._waiting:
+            self._waiting.pop(0).callback(None)

@@ -1,0 +1,295 @@
+"""The auditor: lost bookies and delays, the switch, loss of office, failures of the store."""
+
+from twisted.internet.defer import Deferred
+
+from bookkeeper_twisted.errors import MetadataError
+from bookkeeper_twisted.ledger.findings import LossKind
+from bookkeeper_twisted.model import AuditorCheck
+
+from .auditor_case import AuditorCase
+
+_ON_B0 = {0: ("b0:1",), 2: ("b0:1",), 3: ("b0:1",)}
+"""The ledgers of bookie 0, with their marks."""
+
+
+class LostBookieTests(AuditorCase):
+    """From the loss of a bookie to the marks."""
+
+    def test_without_delay(self) -> None:
+        """The ledgers of a lost bookie are marked at once, with the time, and counted with their lengths."""
+        node = self.node()
+        self.settle(5)
+        self.kill("b0:1")
+        self.settle()
+        self.assertEqual(self.marks(), _ON_B0)
+        mark = self.do(self.cluster.underreplication.read_mark(0)).value
+        self.assertEqual(mark.ctime, self.now_ms())
+        self.assertEqual((node.metrics.marked.success.sum, node.metrics.marked_bytes.success.sum), (3, 300))
+
+    def test_marks_without_time(self) -> None:
+        """Marks carry no time where that is configured."""
+        self.node(store_system_time_as_ledger_underreplicated_mark_time=False)
+        self.kill("b0:1")
+        self.settle()
+        self.assertIsNone(self.do(self.cluster.underreplication.read_mark(0)).value.ctime)
+
+    def test_read_only(self) -> None:
+        """A bookie that turns read-only is not lost."""
+        self.node()
+        self.bookie("b0:1", read_only=True)
+        self.settle()
+        self.assertEqual(self.marks(), {})
+
+    def test_delay(self) -> None:
+        """One lost bookie is waited for; nothing is marked before, all after."""
+        node = self.node(lost_bookie_recovery_delay=30)
+        self.kill("b0:1")
+        self.settle(29)
+        self.assertEqual(self.marks(), {})
+        self.settle(1)
+        self.assertEqual(self.marks(), _ON_B0)
+        self.assertEqual(node.metrics.delayed.value, 1)
+
+    def test_back_in_time(self) -> None:
+        """A bookie that is back within its delay costs nothing."""
+        node = self.node(lost_bookie_recovery_delay=30)
+        self.kill("b0:1")
+        self.settle(29)
+        self.bookie("b0:1")
+        self.settle(100)
+        self.assertEqual((self.marks(), node.metrics.cancelled.value), ({}, 1))
+
+    def test_two_lost(self) -> None:
+        """Two lost bookies are not waited for."""
+        self.node(lost_bookie_recovery_delay=30)
+        self.kill("b0:1")
+        self.settle(5)
+        self.kill("b1:1")
+        self.settle()
+        self.assertEqual(self.marks(), {
+            0: ("b0:1", "b1:1"), 1: ("b1:1",), 2: ("b0:1",), 3: ("b0:1", "b1:1"), 4: ("b1:1",)
+        })  # fmt: skip
+
+    def test_delay_at_the_start(self) -> None:
+        """An auditor that is elected during a short outage obeys the delay, also in its first search of all ledgers."""
+        self.kill("b0:1")
+        node = self.node(lost_bookie_recovery_delay=30, auditor_periodic_bookie_check_interval=3600)
+        self.settle(29)
+        self.assertEqual((self.marks(), node.metrics.skipped.value), ({}, 1))
+        self.bookie("b0:1")
+        self.settle(5)
+        self.assertEqual((self.marks(), node.metrics.audit.success.count), ({}, 1))
+
+    def test_stored_delay_wins(self) -> None:
+        """The stored delay counts, not the configured one, which is stored where there is none."""
+        self.node("a:1", lost_bookie_recovery_delay=30)
+        self.assertEqual(self.do(self.cluster.auditing.lost_bookie_delay()), 30)
+        self.do(self.cluster.auditing.set_lost_bookie_delay(7))
+        self.settle()
+        self.kill("b0:1")
+        self.settle(6)
+        self.assertEqual(self.marks(), {})
+        self.settle(1)
+        self.assertEqual(self.marks(), _ON_B0)
+
+    def test_orders(self) -> None:
+        """The delay written again, or 0, is an order to audit at once; another delay begins anew."""
+        for seconds in (30, 0):
+            self.setUp()
+            self.node(lost_bookie_recovery_delay=30)
+            self.kill("b0:1")
+            self.settle(10)
+            self.do(self.cluster.auditing.set_lost_bookie_delay(seconds))
+            self.settle()
+            self.assertEqual(self.marks(), _ON_B0)
+        self.setUp()
+        self.node(lost_bookie_recovery_delay=30)
+        self.kill("b0:1")
+        self.settle(10)
+        self.do(self.cluster.auditing.set_lost_bookie_delay(60))
+        self.settle(59)
+        self.assertEqual(self.marks(), {})
+        self.settle(1)
+        self.assertEqual(self.marks(), _ON_B0)
+
+    def test_unknown_bookies(self) -> None:
+        """A bookie that only ledgers name, without a cookie, is found by the first search."""
+        self.ledger(9, "b1:1", "gone:1")
+        self.node(auditor_periodic_bookie_check_interval=3600)
+        self.assertEqual(self.marks(), {9: ("gone:1",)})
+
+    def test_loss_during_an_audit(self) -> None:
+        """A bookie that is lost while an audit runs is looked into after it."""
+        node = self.node()
+        before = node.metrics.audit.success.count
+        held: Deferred[None] = Deferred()
+        node.driver.ledgers.read = _held(node.driver.ledgers.read, held)  # type: ignore[method-assign]
+        self.kill("b0:1")
+        self.settle()
+        self.kill("b1:1")
+        self.settle()
+        held.callback(None)
+        self.settle(1)
+        self.assertEqual(self.marks()[1], ("b1:1",))
+        self.assertEqual(node.metrics.audit.success.count - before, 2)
+
+    def test_back_during_an_audit(self) -> None:
+        """A bookie that is back before an audit comes to its ledgers does not have them marked."""
+        node = self.node()
+        held: Deferred[None] = Deferred()
+        node.driver.ledgers.read = _held(node.driver.ledgers.read, held)  # type: ignore[method-assign]
+        self.kill("b0:1")
+        self.settle()
+        self.bookie("b0:1")
+        self.settle()
+        held.callback(None)
+        self.settle()
+        self.assertEqual(self.marks(), {})
+
+    def test_periodic_search(self) -> None:
+        """The search of all ledgers comes back at its interval."""
+        self.node(auditor_periodic_bookie_check_interval=3600)
+        self.ledger(9, "b1:1", "gone:1")
+        self.settle(3599)
+        self.assertEqual(self.marks(), {})
+        self.settle(61)
+        self.assertEqual(self.marks(), {9: ("gone:1",)})
+
+
+class FailureTests(AuditorCase):
+    """Stores that fail, switches, and the end of an office."""
+
+    def test_failing_store(self) -> None:
+        """An audit that fails, in whichever of its calls, is repeated until it is complete."""
+        for method in ("read_ledger", "ledger_ids", "write_mark", "read_mark", "bookies"):
+            self.setUp()
+            node = self.node()
+            node.failing.add(method)
+            self.kill("b0:1")
+            self.settle(4)
+            self.assertEqual(self.marks(), {}, method)
+            node.failing.clear()
+            self.settle(300)
+            self.settle(300)
+            self.assertEqual(self.marks(), _ON_B0, method)
+            self.flushLoggedErrors(MetadataError)
+
+    def test_failing_start(self) -> None:
+        """An auditor whose store fails when it begins, begins later."""
+        node = self.node()
+        self.do(node.election.stop())
+        node.failing.add("cookie_ids")
+        node.election.start()
+        self.settle(1)
+        self.kill("b0:1")
+        node.failing.clear()
+        self.settle(10)
+        self.assertEqual(self.marks(), _ON_B0)
+
+    def test_switched_off(self) -> None:
+        """While autorecovery is off nothing is marked; what happened meanwhile is decided on when it is on again."""
+        self.node()
+        self.do(self.cluster.underreplication.set_enabled(False))
+        self.settle()
+        self.kill("b0:1")
+        self.kill("b1:1")
+        self.settle(100)
+        self.assertEqual(self.marks(), {})
+        self.bookie("b1:1")
+        self.settle()
+        self.do(self.cluster.underreplication.set_enabled(True))
+        self.settle(1)
+        self.assertEqual(self.marks(), _ON_B0)
+
+    def test_lost_office(self) -> None:
+        """An auditor out of office marks nothing, not even what it had begun."""
+        node = self.node(lost_bookie_recovery_delay=30, auditor_periodic_check_interval=60)
+        node.checker.losses = {1: {"b1:1": LossKind.MISSING}}
+        self.kill("b0:1")
+        self.settle(29)
+        self.store.votes.clear()
+        node.failing.add("vote")
+        self.bookie("new:1")  # a change, so that votes are read
+        self.settle()
+        self.assertFalse(node.election.in_office)
+        self.settle(1000)
+        self.assertEqual(self.marks(), {})
+
+    def test_lost_office_in_an_audit(self) -> None:
+        """An audit ends with the office: marks that were not made are not made later."""
+        node = self.node()
+        held: Deferred[None] = Deferred()
+        node.driver.ledgers.read = _held(node.driver.ledgers.read, held)  # type: ignore[method-assign]
+        self.kill("b0:1")
+        self.settle()
+        self.do(node.election.stop())
+        held.callback(None)
+        self.settle(1000)
+        self.assertEqual(self.marks(), {})
+
+    def test_two_auditors(self) -> None:
+        """The second candidate takes over, with the delay of the first, and both may mark."""
+        one = self.node("a:1", lost_bookie_recovery_delay=30)
+        two = self.node("b:1", lost_bookie_recovery_delay=99)
+        self.assertEqual((one.election.in_office, two.election.in_office), (True, False))
+        self.kill("b0:1")
+        self.settle(20)
+        self.do(one.driver.close())
+        self.settle()
+        self.assertTrue(two.election.in_office)
+        self.settle(29)
+        self.assertEqual(self.marks(), {})
+        self.settle(1)
+        self.assertEqual(self.marks(), _ON_B0)
+        self.assertEqual((one.metrics.findings.in_office, two.metrics.findings.in_office), (0, 1))
+
+    def test_nothing_is_left(self) -> None:
+        """A stopped election leaves no work behind."""
+        node = self.node(lost_bookie_recovery_delay=30, auditor_periodic_check_interval=60)
+        self.kill("b0:1")
+        self.settle(5)
+        self.do(node.election.stop())
+        self.do(node.driver.close())
+        self.assertEqual(self.clock.getDelayedCalls(), [])
+
+
+class LongCheckTests(AuditorCase):
+    """Checks that take long."""
+
+    def test_detection_goes_on(self) -> None:
+        """A check of all ledgers that takes for ever keeps no lost bookie from being noticed."""
+        node = self.node(auditor_periodic_check_interval=60)
+        self.do(node.election.stop())
+        node.checker.hold = Deferred()
+        node.election.start()
+        self.settle(60)
+        self.kill("b0:1")
+        self.settle()
+        self.assertEqual(self.marks(), _ON_B0)
+
+    def test_cut_short(self) -> None:
+        """A check that ends with the office is not recorded as done, and its reads are cancelled."""
+        self.do(self.cluster.auditing.set_check_time(AuditorCheck.ALL_LEDGERS, self.now_ms()))
+        node = self.node(auditor_periodic_check_interval=60)
+        before = self.do(self.cluster.auditing.check_time(AuditorCheck.ALL_LEDGERS))
+        node.checker.hold = Deferred()
+        self.settle(61)
+        self.assertGreater(len(node.checker.checked), 0)
+        self.do(node.election.stop())
+        self.assertEqual(node.checker.cancelled, len(node.checker.checked))
+        self.settle(1000)
+        self.assertEqual(self.do(self.cluster.auditing.check_time(AuditorCheck.ALL_LEDGERS)), before)
+
+
+def _held(method, held):  # type: ignore[no-untyped-def]
+    """The method, which waits first."""
+
+    async def wait(*args):  # type: ignore[no-untyped-def]
+        waiter = Deferred()  # type: ignore[var-annotated]
+        if held.called:
+            return await method(*args)
+        held.addCallback(lambda _: None if waiter.called else waiter.callback(None))
+        await waiter
+        return await method(*args)
+
+    return wait
