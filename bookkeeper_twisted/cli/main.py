@@ -25,6 +25,7 @@ from ..client.bookkeeper import BookKeeper
 from ..client.interfaces import IPlacementPolicy
 from ..config.bookie import ClientConfig
 from ..embedding.local_host import address_and_name, own_host
+from ..storage.apache.rocksdb import RocksKeyValues
 from ..storage.filesystem import RealFileSystem
 from ..storage.index.run_index import SqliteRunIndex
 from .shell import run_shell
@@ -89,7 +90,8 @@ def real_world(reactor: Any) -> ShellWorld:
         reactor, os.environ, lambda text: print(text, flush=True), lambda text: print(text, file=sys.stderr), ask,
         DiskFiles(), connect, addresses, own_host,
         StoreAccess(
-            RealFileSystem(read_only=True), SqliteRunIndex.open_to_read, RealFileSystem(), SqliteRunIndex.open
+            RealFileSystem(read_only=True), SqliteRunIndex.open_to_read, RealFileSystem(), SqliteRunIndex.open,
+            RocksKeyValues.open,
         ),
         progress_bar,
     )  # fmt: skip

@@ -10,6 +10,7 @@ import attrs
 from ..client.admin import BookKeeperAdmin
 from ..client.interfaces import IPlacementPolicy
 from ..config.bookie import BookieConfig, ClientConfig
+from ..storage.apache.interfaces import OpenKeyValues
 from ..storage.inspection import OpenIndex
 from ..storage.interfaces import IFileSystem, IndexFactory
 
@@ -59,12 +60,14 @@ class StoreAccess:
     :ivar open_index: opens an index for look-ups.
     :ivar writable_disk: opens files for writing too; for commands that hold the locks of the directories.
     :ivar make_index: opens an index to commit to it, or begins a new one; likewise.
+    :ivar open_key_values: opens a database of Apache's bookie, or makes one; likewise.
     """
 
     disk: IFileSystem
     open_index: OpenIndex
     writable_disk: IFileSystem
     make_index: IndexFactory
+    open_key_values: OpenKeyValues
 
 
 @attrs.frozen

@@ -3,7 +3,8 @@
 ``current/IDENTITY`` of every journal, ledger and index directory holds the bytes that the metadata store
 keeps for the bookie.  Apache's bookie has the same bytes in ``VERSION``.  Its index is of another kind, so neither
 bookie may serve what the other has written since: Apache's, which finds no ``VERSION`` in directories that are not
-empty, refuses ours, and ours refuses directories with a ``VERSION`` unless it is to take them over.
+empty, refuses ours, and ours refuses directories with a ``VERSION`` unless it is to take them over.  The way back is
+:func:`stamp_for_apache`.
 
 What the bytes mean is the caller's business; here is the table that says what their presence means.
 
@@ -142,6 +143,24 @@ def stamp(fs: IFileSystem, directories: Sequence[str], cookie: bytes) -> None:
         path = posixpath.join(current(directory), APACHE_COOKIE_NAME)
         if fs.exists(path):
             fs.unlink(path)
+            fs.sync_directory(current(directory))
+
+
+def stamp_for_apache(fs: IFileSystem, directories: Sequence[str]) -> None:
+    """Give directories back: each gets its cookie under the name that Apache's bookie looks for, then ours go.
+
+    Our bookie refuses them from the first on, Apache's until all have it.  Run again, it finishes what was cut off.
+
+    :raises InvalidCookieError: a directory has no cookie.
+    """
+    found = read_cookies(fs, directories).taken_over()
+    if found.missing:
+        raise InvalidCookieError(f"{found.missing[0]} has no cookie")
+    for directory in directories:
+        replace_file(fs, posixpath.join(current(directory), APACHE_COOKIE_NAME), found.found[directory])
+    for directory in directories:
+        if fs.exists(_cookie_path(directory)):
+            fs.unlink(_cookie_path(directory))
             fs.sync_directory(current(directory))
 
 

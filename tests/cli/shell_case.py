@@ -24,6 +24,7 @@ from bookkeeper_twisted.storage.interfaces import IFileSystem
 from bookkeeper_twisted.testing.bookies import MemoryBookies
 from bookkeeper_twisted.testing.disk.sim_disk import SimDisk
 from bookkeeper_twisted.testing.disk.sim_index import FILE_NAME, SimIndex
+from bookkeeper_twisted.testing.disk.sim_key_values import SimKeyValues
 
 BOOKIES = ("127.0.0.1:3281", "127.0.0.1:3282", "127.0.0.1:3283", "bookie-four")
 
@@ -71,7 +72,7 @@ class ShellCase(SynchronousTestCase):
         self.bookies = MemoryBookies(self.clock)
         self.files = _Files()
         self.disk = SimDisk()
-        self.store = StoreAccess(self.disk, sim_index, self.disk, SimIndex.open)
+        self.store = StoreAccess(self.disk, sim_index, self.disk, SimIndex.open, SimKeyValues.open)
         self.own_host_of: Callable[[BookieConfig], str] = lambda config: "127.0.0.1"
         self.tick = 0.0
         self.answers: list[bool] = []

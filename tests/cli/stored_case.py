@@ -8,6 +8,7 @@ from bookkeeper_twisted.storage.interfaces import LedgerRow
 from bookkeeper_twisted.storage.ledger_storage import StorageSettings
 from bookkeeper_twisted.testing.disk.sim_disk import SimDisk
 from bookkeeper_twisted.testing.disk.sim_index import SimIndex
+from bookkeeper_twisted.testing.disk.sim_key_values import SimKeyValues
 
 from ..storage.index.java_stores import java_store
 from ..storage.ledger_storages import checkpoint, open_storage
@@ -26,7 +27,7 @@ class StoredCase(ShellCase):
     def put(self, disk: SimDisk) -> None:
         """Gives the bookie this disk."""
         self.disk = disk
-        self.store = StoreAccess(disk, sim_index, disk, SimIndex.open)
+        self.store = StoreAccess(disk, sim_index, disk, SimIndex.open, SimKeyValues.open)
 
     def java(self, name: str) -> None:
         """Gives the bookie the directories of a store that Apache's bookie wrote."""

@@ -121,7 +121,7 @@ class HelpTests(ShellCase):
             "metaformat initnewcluster listbookies bookieinfo ledgermetadata listledgers readledger deleteledger"
             " simpletest bookiesanity whatisinstanceid recover lastmark listfilesondisc readlog readlogmetadata"
             " readjournal ledger activeledgers localconsistencycheck"
-            " rebuild-db-ledger-locations-index check-db-ledgers-index"
+            " rebuild-db-ledger-locations-index check-db-ledgers-index convert-to-db-storage"
             " cookie_create cookie_update cookie_delete cookie_get cookie_generate updatecookie"
             " updateledgers updateBookieInLedger autorecovery queryautorecoverystatus listunderreplicated whoisauditor"
             " triggeraudit forceauditchecks lostbookierecoverydelay decommissionbookie"

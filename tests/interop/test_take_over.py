@@ -3,6 +3,7 @@
 import os
 import signal
 import subprocess
+import sys
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -10,15 +11,19 @@ from twisted.internet import reactor
 from twisted.internet.threads import deferToThread
 from twisted.trial.unittest import TestCase
 
-from bookkeeper_twisted.client import BookKeeper
+from bookkeeper_twisted.client import BookKeeper, LedgerWriter
+from bookkeeper_twisted.errors import BookKeeperError, LedgerFencedError
 from examples.bookie_process import BookieProcess
 
 from ..integration.java import java_command
 from ..integration.zookeeper import free_port, shared_zookeeper
+from ..storage.apache.test_rocksdb import need_rocksdict
 from .cluster import APACHE_OPTIONS, APACHE_VALUES, properties
 from .java_client import JavaClient
 
 _COUNT = 10
+_ENTRIES = [b"%d" % number for number in range(_COUNT)]
+_ROOT = Path(__file__).resolve().parent.parent.parent
 _SECONDS = 60
 
 
@@ -74,7 +79,7 @@ class TakeOverTests(TestCase):
 
     async def _write(self, client: BookKeeper) -> int:
         writer = await client.create_ledger(1, 1, 1)
-        await writer.append_many([b"%d" % number for number in range(_COUNT)])
+        await writer.append_many(_ENTRIES)
         await writer.close()
         return writer.ledger_id
 
@@ -82,39 +87,115 @@ class TakeOverTests(TestCase):
         reader = await client.open_ledger(ledger_id)
         return [entry.data for entry in await reader.read(0, _COUNT - 1)]
 
+    async def _convert(self) -> str:
+        """Runs ``convert-to-db-storage``.
+
+        :returns: what it printed.
+        """
+        conf = self.folder / "ours.conf"
+        conf.write_text(properties({**self.values, "journalPreAllocSizeMB": 1}))
+        command = [sys.executable, "-m", "bookkeeper_twisted", "shell", "-conf", str(conf), "convert-to-db-storage"]
+        done = await deferToThread(lambda: subprocess.run(command, cwd=_ROOT, capture_output=True, text=True))
+        self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+        return done.stdout
+
+    async def _serves(self, process: BookieProcess) -> None:
+        await process.serving
+        self.assertIsNone(process.status, process.output.decode())
+
     async def test_back_to_apache(self) -> None:
-        """After a clean stop of ours Apache's bookie refuses the directories, and ours goes on with them."""
+        """After a clean stop of ours Apache's bookie refuses the directories.  After ``convert-to-db-storage`` it has
+        every entry, is fenced where ours was, takes adds where not, and ours refuses; then ours takes all that over."""
+        need_rocksdict()
         process = self._ours()
         await process.serving
         async with await BookKeeper.connect(reactor, self.uri) as client:
-            ledger_id = await self._write(client)
+            ledger_ids = [await self._write(client) for _ in range(3)]
+            fenced, going_on = [await client.create_ledger(1, 1, 1) for _ in range(2)]
+            await fenced.append(b"before")
+            await going_on.append_many(_ENTRIES)
+            await client.open_ledger(fenced.ledger_id)
             self.assertEqual(await process.end(signal.SIGTERM), 0)
             await self._apache_refuses()
-            await self._ours().serving
-            self.assertEqual(await self._entries(client, ledger_id), [b"%d" % n for n in range(_COUNT)])
+            self.assertIn("Done Converting", await self._convert())
+            apache = self._apache()
+            await self._until_there()
+            for ledger_id in ledger_ids:
+                self.assertEqual(await self._entries(client, ledger_id), _ENTRIES)
+            await going_on.append_many([b"added there"] * _COUNT)
+            await self._is_refused(fenced)
+            apache.terminate()
+            await deferToThread(apache.wait, _SECONDS)
+            refused = self._ours()
+            await refused.ended()
+            self.assertIn("rebuildIndex=true", refused.output.decode())
+            await self._serves(self._ours("--rebuildIndex=true"))
+            await going_on.append(b"and here")
+            await self._is_refused(fenced)
+            await going_on.close()
+            reader = await client.open_ledger(going_on.ledger_id)
+            found = [entry.data for entry in await reader.read(0, 2 * _COUNT)]
+            self.assertEqual(found, [*_ENTRIES, *[b"added there"] * _COUNT, b"and here"])
+            for ledger_id in ledger_ids:
+                self.assertEqual(await self._entries(client, ledger_id), _ENTRIES)
+
+    async def _is_refused(self, writer: LedgerWriter) -> None:
+        try:
+            await writer.append(b"after")
+        except BookKeeperError as error:
+            self.assertIsInstance(error, LedgerFencedError)
+        else:
+            self.fail("an add to a fenced ledger succeeded")
+
+    async def test_after_kill(self) -> None:
+        """After SIGKILL what is in the journals only is converted as well."""
+        need_rocksdict()
+        process = self._ours("--flushInterval=1000000")
+        await process.serving
+        async with await BookKeeper.connect(reactor, self.uri) as client:
+            ledger_id = await self._write(client)
+            await process.end(signal.SIGKILL)
+            self.assertIn(f"entries={_COUNT}", await self._convert())
+            self._apache()
+            await self._until_there()
+            self.assertEqual(await self._entries(client, ledger_id), _ENTRIES)
 
     async def test_from_apache(self) -> None:
-        """Ours refuses Apache's directories until it is to take them over; then it has all entries, and Apache's
-        bookie refuses them."""
+        """Ours refuses Apache's directories until it is to take them over; then it has all entries, takes adds to
+        ledgers that are not fenced, and Apache's bookie refuses."""
+        need_rocksdict()
         apache = self._apache()
         async with await BookKeeper.connect(reactor, self.uri) as client:
-            await self._until_there(client)
+            await self._until_there()
             ledger_id = await self._write(client)
+            going_on = await client.create_ledger(1, 1, 1)
+            await going_on.append_many(_ENTRIES)
             apache.terminate()
             await deferToThread(apache.wait, _SECONDS)
             refused = self._ours()
             await refused.ended()
             self.assertIn("rebuildIndex=true", refused.output.decode())
             process = self._ours("--rebuildIndex=true")
-            await process.serving
-            self.assertIsNone(process.status, process.output.decode())
-            self.assertEqual(await self._entries(client, ledger_id), [b"%d" % n for n in range(_COUNT)])
+            await self._serves(process)
+            self.assertEqual(await self._entries(client, ledger_id), _ENTRIES)
+            await going_on.append(b"added here")
             self.assertEqual(await process.end(signal.SIGTERM), 0)
             await self._apache_refuses()
             await self._ours().serving
-            self.assertEqual(await self._entries(client, ledger_id), [b"%d" % n for n in range(_COUNT)])
+            self.assertEqual(await self._entries(client, ledger_id), _ENTRIES)
 
-    async def _until_there(self, client: BookKeeper) -> None:
+    async def test_running_apache(self) -> None:
+        """Directories whose bookie is Apache's and runs are not taken over."""
+        need_rocksdict()
+        self._apache()
+        await self._until_there()
+        same_id = f"--bookieId=127.0.0.1:{self.values['bookiePort']}"
+        refused = self._ours("--rebuildIndex=true", f"--bookiePort={free_port()}", same_id)
+        await refused.ended()
+        self.assertIn("is in use by another process", refused.output.decode())
+        self.assertTrue((self.folder / "ledgers" / "current" / "VERSION").exists())
+
+    async def _until_there(self) -> None:
         java = JavaClient(self.uri, self.folder / "await.log")
         self.addCleanup(java.stop)
         await deferToThread(java.call_now, "await", client="reader", wire=3, count=1)

@@ -8,6 +8,8 @@ _FILES = ["tests.storage.test_filesystem", "tests.storage.test_filesystem_calls"
 
 _INDEX = ["tests.storage.index.test_run_index"]
 
+_EXCHANGE = ["tests.bookie.test_hand_back_crash"]
+
 PLANTS = (
     Plant(
         "a file is replaced without a sync", "storage/replace.py",
@@ -147,6 +149,32 @@ PLANTS = (
     ),
     Plant(
         "usage counts what only root may use", "storage/filesystem.py", "found.f_bavail", "found.f_bfree", _FILES,
+    ),
+    # -- Apache's index --
+    Plant(
+        "an import removes the databases before its index is complete", "storage/apache/importing.py",
+        "        index.commit(IndexBatch(complete=True))\n", "        discard_index(fs, index_directory)\n"
+        "        index.commit(IndexBatch(complete=True))\n", _EXCHANGE,
+    ),
+    Plant(
+        "an entry that is not in its place is denied", "storage/apache/importing.py",
+        "            yield log_id, False, Record(ledger_id, entry_id, at, _HEAD.size)\n", "",
+        ["tests.storage.apache.test_importing"],
+    ),
+    Plant(
+        "databases beside an index of ours stay", "storage/apache/take_over.py",
+        "            )\n        discard_index(fs, path)\n", "            )\n", _EXCHANGE,
+    ),
+    Plant(
+        "an export goes on with the databases of an older one", "storage/apache/exporting.py",
+        "    discard_index(fs, index_directory)\n", "", ["tests.storage.apache.test_exporting"],
+    ),
+    Plant(
+        "ours is gone before Apache's cookie is there", "storage/cookies.py",
+        "    for directory in directories:\n        if fs.exists(_cookie_path(directory)):\n"
+        "            fs.unlink(_cookie_path(directory))\n            fs.sync_directory(current(directory))\n",
+        "        fs.unlink(_cookie_path(directory))\n        fs.sync_directory(current(directory))\n",
+        ["tests.storage.test_cookies"],
     ),
     # -- the index --
     Plant(

@@ -1,11 +1,12 @@
 """Cookie files and locks: does every directory belong to this bookie (S6)?"""
 
+import errno
 from collections.abc import Collection
 
 from twisted.trial.unittest import SynchronousTestCase
 
 from bookkeeper_twisted.errors import DirectoryLockedError, InvalidCookieError
-from bookkeeper_twisted.storage.cookies import DirectoryLocks, must_stamp, read_cookies, stamp
+from bookkeeper_twisted.storage.cookies import DirectoryLocks, must_stamp, read_cookies, stamp, stamp_for_apache
 from bookkeeper_twisted.storage.ledger_dirs import make_current
 from bookkeeper_twisted.storage.replace import replace_file
 from bookkeeper_twisted.testing.disk.crash import Facts, enumerate_crashes
@@ -163,6 +164,20 @@ class CookieTests(SynchronousTestCase):
         self.of_apache("/j", "/l0")
         self.data_in("/l1")
         self.assertRaises(InvalidCookieError, self._take_over, self.disk)
+
+    def test_back_to_apache(self) -> None:
+        """Each directory has one cookie under Apache's name afterwards; what was cut off is finished."""
+        disk = build()
+        stamp(disk, DIRECTORIES, OURS)
+        disk.fail(errno.EIO, when=lambda operation: operation.path == "/l1/current/VERSION.tmp")
+        self.assertRaises(OSError, stamp_for_apache, disk, DIRECTORIES)
+        self.assertEqual(read_cookies(disk, DIRECTORIES).found, dict.fromkeys(DIRECTORIES, OURS))
+        for _ in range(2):
+            stamp_for_apache(disk, DIRECTORIES)
+            files = read_cookies(disk, DIRECTORIES)
+            self.assertEqual((files.found, files.of_apache), ({}, dict.fromkeys(DIRECTORIES, OURS)))
+        disk.unlink("/l0/current/VERSION")
+        self.assertRaises(InvalidCookieError, stamp_for_apache, disk, DIRECTORIES)
 
     def test_every_take_over_goes_on(self) -> None:
         """Cut anywhere it can be repeated, and until it is at its end no directory is without a cookie."""

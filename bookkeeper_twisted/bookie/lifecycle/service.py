@@ -5,6 +5,7 @@ from collections.abc import Awaitable, Callable, Iterable
 from contextlib import AsyncExitStack
 from typing import Any
 
+import attrs
 from twisted.application.service import Service
 from twisted.internet.defer import CancelledError, Deferred
 from twisted.internet.interfaces import IAddress, IListeningPort, ILoggingContext, IProtocolFactory
@@ -20,6 +21,9 @@ from ...instruments import Instruments
 from ...metadata.interfaces import ILedgerManager, IMetadataDriver, IRegistration, IUnderreplication
 from ...metrics import DiskMetrics, StorageMetrics, directory_labels
 from ...protocol.server.connection import BookieServerFactory, ServerConnection
+from ...storage.apache.interfaces import OpenKeyValues
+from ...storage.apache.rocksdb import RocksKeyValues
+from ...storage.apache.take_over import Pairs, check_take_over, settle, take_over
 from ...storage.bookie_status import BookieStatus, load_status, save_status
 from ...storage.cookies import DirectoryLocks
 from ...storage.index.run_index import SqliteRunIndex
@@ -81,7 +85,8 @@ class BookieService(Service):
         self, reactor: Any, config: BookieConfig, metadata: IMetadataDriver, filesystem: IFileSystem, *,
         local_host: str = "127.0.0.1", make_site: MakeSite | None = None,
         on_failure: Callable[[Failure], None] = lambda failure: None,
-        make_index: IndexFactory = SqliteRunIndex.open, random_bytes: Callable[[int], bytes] = secureRandom,
+        make_index: IndexFactory = SqliteRunIndex.open, open_key_values: OpenKeyValues = RocksKeyValues.open,
+        random_bytes: Callable[[int], bytes] = secureRandom,
         executor: IStorageExecutor | None = None,
     ) -> None:  # fmt: skip
         self.bookie_id = ""
@@ -104,6 +109,7 @@ class BookieService(Service):
         self._http_endpoint = http_endpoint(reactor, config)
         self._report = on_failure
         self._make_index = make_index
+        self._open_key_values = open_key_values
         self._random_bytes = random_bytes
         self._executor = executor or ThreadExecutor(reactor, max(1, config.num_read_worker_threads))
         self._undo = AsyncExitStack()
@@ -240,14 +246,36 @@ class BookieService(Service):
             self._fs, self._paths, expected, self._config.allow_storage_expansion, self._config.rebuild_index
         )
         if await check.must_stamp(registration, self._on_flush_lane):
+            await self._on_flush_lane(check_take_over, self._fs, self._pairs(), self._open_key_values)
             await self._bind()  # what cannot be had is found out before anything is written for ever
             await check.stamp(registration, self._on_flush_lane)
 
+    def _pairs(self) -> Pairs:
+        return Pairs(_currents(self._paths.ledgers), _currents(self._paths.indexes))
+
+    async def _settle_indexes(self) -> bool:
+        """See that our indexes speak for the directories, and those of Apache's for none.
+
+        :returns: whether they are still to be rebuilt.
+        """
+        if not self._config.rebuild_index:
+            await self._on_flush_lane(settle, self._fs, self._pairs(), self._make_index)
+            return False
+        imported = await self._on_flush_lane(
+            take_over, self._fs, self._pairs(), self._make_index, self._open_key_values
+        )
+        if imported is not None:
+            self._log.info(
+                "took over the index of Apache's bookie: {i.states} ledgers, {i.entries} entries, {i.dangling} of them"
+                " not where it says, {i.unknown} ledgers without a state, fenced now", i=imported,
+            )  # fmt: skip
+        return imported is None
+
     async def _open_store(self) -> None:
+        settings = attrs.evolve(storage_settings(self._config), rebuild_index=await self._settle_indexes())
         self._store = await self._on_flush_lane(
             Store.open, self._fs, self._paths, self._make_index, int(self._reactor.seconds() * 1000) + 1,
-            self._random_bytes(16), journal_settings(self._config), storage_settings(self._config),
-            self._storages,
+            self._random_bytes(16), journal_settings(self._config), settings, self._storages,
         )  # fmt: skip
         self._then_undo(lambda: self._on_flush_lane(self._store.close))
         await self._on_flush_lane(self._store.recover)

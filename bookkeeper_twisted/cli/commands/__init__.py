@@ -10,6 +10,7 @@ from . import (
     bookies,
     checks,
     clusters,
+    conversions,
     cookies,
     decommission,
     entries,
@@ -27,6 +28,7 @@ COMMANDS = {
     for module in (
         clusters, bookies, cookies, ledgers, entries, checks, recovery, renaming, autorecovery, decommission,
         stored_files, stored_records, stored_ledgers, indexes,
+        conversions,
     )
     for command in module.COMMANDS
 }  # fmt: skip

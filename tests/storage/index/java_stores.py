@@ -31,10 +31,20 @@ class JavaStore:
                 file.pwrite(data, 0)
         return disk
 
+    def write(self, folder: Path) -> None:
+        """Put all files of the store below a real folder."""
+        for path, data in self.files.items():
+            (folder / path).parent.mkdir(parents=True, exist_ok=True)
+            (folder / path).write_bytes(data)
+
+    def directories(self, key: str) -> list[str]:
+        """The names of the directories of a key of the configuration, beside each other."""
+        configured = self.manifest["config"].get(key) or self.manifest["config"]["ledgerDirectories"]
+        return [path.rpartition("/")[2] for path in configured.split(",")]
+
     def ledger_directories(self) -> list[str]:
         """The ``current`` of each ledger directory."""
-        configured = self.manifest["config"]["ledgerDirectories"].split(",")
-        return [f"/{path.rpartition('/')[2]}/current" for path in configured]
+        return [f"/{name}/current" for name in self.directories("ledgerDirectories")]
 
 
 @cache
@@ -48,3 +58,10 @@ def java_store(name: str) -> JavaStore:
             if content is not None:
                 files[member.name] = content.read()
     return JavaStore(json.loads((folder / "manifest.json").read_text()), files)
+
+
+def after_replay(name: str) -> dict[str, Any] | None:
+    """What Apache's bookie held of each ledger after it was started on a store; None if that was not tried."""
+    path = FOLDER / name / "after-replay.json"
+    ledgers: dict[str, Any] | None = json.loads(path.read_text())["ledgers"] if path.exists() else None
+    return ledgers

@@ -1,0 +1,51 @@
+"""Where the databases of ``DbLedgerStorage`` lie, and how they are made to be gone.
+
+A database whose file ``CURRENT`` is missing is none.  So that file is the first to go: a removal that is cut off leaves
+nothing that could be opened.
+"""
+
+import posixpath
+
+from ..interfaces import IFileSystem
+
+LEDGERS = "ledgers"
+LOCATIONS = "locations"
+_CURRENT = "CURRENT"
+
+
+def database_path(index_directory: str, name: str) -> str:
+    """Return the directory of a database.
+
+    :param index_directory: ``current`` included.
+    """
+    return posixpath.join(index_directory, name)
+
+
+def is_database(fs: IFileSystem, index_directory: str, name: str) -> bool:
+    """Whether an index directory holds a database of this name."""
+    return fs.exists(posixpath.join(index_directory, name, _CURRENT))
+
+
+def has_index(fs: IFileSystem, index_directory: str) -> bool:
+    """Whether an index directory holds the places of entries in a database."""
+    return is_database(fs, index_directory, LOCATIONS)
+
+
+def discard_index(fs: IFileSystem, index_directory: str) -> None:
+    """Remove the databases; durable when it returns.  The places of entries go first."""
+    for name in (LOCATIONS, LEDGERS):
+        _discard(fs, database_path(index_directory, name))
+
+
+def _discard(fs: IFileSystem, path: str) -> None:
+    if not fs.is_directory(path):
+        return
+    names = fs.list(path)
+    if _CURRENT in names:
+        fs.unlink(posixpath.join(path, _CURRENT))
+        fs.sync_directory(path)
+    for name in names:
+        if name != _CURRENT:
+            fs.unlink(posixpath.join(path, name))
+    if names:
+        fs.sync_directory(path)

@@ -1,0 +1,110 @@
+"""Writes the index of ``DbLedgerStorage`` from ours.
+
+The databases are made anew beside our index, which speaks for the directory until :func:`hand_over`; so an export that
+is cut off has changed nothing, and a start of our bookie removes what it left.
+"""
+
+import struct
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import closing
+
+import attrs
+
+from ...errors import StorageError
+from ..index.rows import record_offsets, row_bytes
+from ..interfaces import IFileSystem, IndexFactory, IndexRow, IRunIndex
+from . import ledger_data
+from .database import LEDGERS, LOCATIONS, database_path, discard_index, has_index
+from .interfaces import IKeyValues, OpenKeyValues, Pair
+
+_PAGE = 500
+_SIZE = 4
+_KEY = struct.Struct(">qq")
+_LOCATION = struct.Struct(">q")
+
+
+@attrs.define
+class Exported:
+    """What was written for an index directory."""
+
+    directory: str
+    entries: int = 0
+    states: int = 0
+
+
+def export_index(
+    fs: IFileSystem,
+    index_directory: str,
+    index: IRunIndex,
+    open_key_values: OpenKeyValues,
+    advance: Callable[[int], object] = int,
+) -> Exported:
+    """Write the databases of a directory; durable when it returns.
+
+    A fenced ledger that was deleted here is exported as a fenced ledger without entries, until a garbage collection
+    deletes it: a late writer must not bring it back (S3).
+
+    :param index: complete; nothing is in memory or in the journals that it lacks.
+    :param advance: called with numbers of bytes of entries whose places were written.
+    :raises StorageError: it failed; our index is as it was.
+    """
+    discard_index(fs, index_directory)
+    exported = Exported(index_directory)
+    with closing(open_key_values(fs, database_path(index_directory, LEDGERS), True)) as ledgers:
+        exported.states = _put_all(ledgers, (ledger_data.encode(row) for row in index.ledgers()))
+        ledgers.flush()
+    with closing(open_key_values(fs, database_path(index_directory, LOCATIONS), True)) as locations:
+        for page in _pages(index):
+            for row in page:
+                locations.put(_pairs(row))
+                exported.entries += row.last - row.first + 1
+                advance(row_bytes(row))
+        locations.flush()
+    fs.sync_directory(index_directory)
+    return exported
+
+
+def hand_over(fs: IFileSystem, index_directories: Sequence[str], make_index: IndexFactory) -> None:
+    """Make the databases speak for all directories: an empty index, not complete, takes the place of each of ours."""
+    for directory in index_directories:
+        make_index(fs, directory, True).close()
+
+
+def is_handed_over(fs: IFileSystem, index_directory: str, index: IRunIndex) -> bool:
+    """Whether the databases speak for a directory, because an export or a take-over was cut off.
+
+    :raises StorageError: neither index speaks for it.
+    """
+    if index.complete:
+        return False
+    if has_index(fs, index_directory):
+        return True
+    raise StorageError(f"{index_directory} holds no complete index: rebuild-db-ledger-locations-index makes one")
+
+
+def _put_all(database: IKeyValues, pairs: Iterator[Pair]) -> int:
+    count, batch = 0, []
+    for pair in pairs:
+        batch.append(pair)
+        count += 1
+        if len(batch) >= _PAGE:
+            database.put(batch)
+            batch = []
+    if batch:
+        database.put(batch)
+    return count
+
+
+def _pages(index: IRunIndex) -> Iterator[list[IndexRow]]:
+    after = (-1, -1)
+    while page := index.page(after, _PAGE):
+        yield page
+        after = page[-1].ledger_id, page[-1].first
+
+
+def _pairs(row: IndexRow) -> list[Pair]:
+    """The location of each entry of a row."""
+    ledger_id, key, location = row.ledger_id, _KEY.pack, _LOCATION.pack
+    start = (row.log_id << 32) + row.offset + _SIZE
+    entries = zip(range(row.first, row.last + 1), record_offsets(row), strict=False)
+    return [(key(ledger_id, entry_id), location(start + offset)) for entry_id, offset in entries]

@@ -1,0 +1,36 @@
+"""The seam to RocksDB."""
+
+from collections.abc import Callable, Iterator, Sequence
+
+from zope.interface import Interface
+
+from ..interfaces import IFileSystem
+
+Pair = tuple[bytes, bytes]
+
+
+class IKeyValues(Interface):
+    """A map of byte strings on disk, ordered by key.  Blocks; for one thread.
+
+    All methods raise :class:`~bookkeeper_twisted.errors.StorageError`.
+    """
+
+    def items(first: bytes = b"") -> Iterator[Pair]:
+        """The pairs from a key on, ascending; memory does not grow with their number."""
+
+    def put(pairs: Sequence[Pair]) -> None:
+        """Add or replace pairs.  Nothing of it is certain to survive a crash before the next :meth:`flush`."""
+
+    def flush() -> None:
+        """Make everything that was put durable."""
+
+    def close() -> None:
+        """Release the files and the lock on them, without a flush."""
+
+
+OpenKeyValues = Callable[[IFileSystem, str, bool], IKeyValues]
+"""Opens the database of a directory and locks it; with the flag it is made if there is none.
+
+:raises bookkeeper_twisted.errors.DirectoryLockedError: another process has it open.
+:raises bookkeeper_twisted.errors.StorageError: it cannot be opened, or the library for that is not installed.
+"""

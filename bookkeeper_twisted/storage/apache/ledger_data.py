@@ -1,0 +1,118 @@
+"""What ``DbLedgerStorage`` keeps of a ledger beside the places of its entries: one pair of the database ``ledgers``.
+
+The key is the ledger id, i64.  The value is a message of Protocol Buffers, fields in the order of their tags::
+
+    1  bool   exists
+    2  bool   fenced
+    3  bytes  master key; empty or zeros = unknown
+    4  bytes  explicit LAC, as the client sent it     optional
+    5  bool   limbo                                   optional
+
+Only the first 8 bytes of a key count: Apache's tool that rebuilds this database writes 16.  Negative keys are not
+ledgers; :data:`FLAGS_KEY` has the state of the whole directory.
+"""
+
+import struct
+from collections.abc import Iterator
+
+import attrs
+
+from ...errors import DamageError
+from ..interfaces import LedgerRow
+
+FLAGS_KEY = struct.pack(">q", -0xEEFD)
+NEEDS_INTEGRITY_CHECK = 1
+_ID = struct.Struct(">q")
+_VARINT, _FIXED64, _BYTES, _FIXED32 = 0, 1, 2, 5
+
+
+@attrs.frozen
+class LedgerData:
+    """One value.
+
+    :ivar limbo: the bookie does not know whether entries that it lacks were acknowledged.
+    """
+
+    row: LedgerRow
+    exists: bool = True
+    limbo: bool = False
+
+
+def encode(row: LedgerRow) -> tuple[bytes, bytes]:
+    """Return key and value of a ledger."""
+    value = b"\x08\x01\x10" + bytes([row.fenced]) + b"\x1a" + _sized(row.master_key)
+    if row.explicit_lac:
+        value += b"\x22" + _sized(row.explicit_lac)
+    return _ID.pack(row.ledger_id), value
+
+
+def decode(key: bytes, value: bytes) -> LedgerData | None:
+    """Return the ledger of a pair; None where the key is not that of a ledger.
+
+    :raises DamageError: the value cannot be understood.
+    """
+    (ledger_id,) = _ID.unpack_from(key)
+    if ledger_id < 0:
+        return None
+    found: dict[int, int | bytes] = {}
+    try:
+        found.update(_fields(value))
+        key_bytes, lac = found.get(3, b""), found.get(4, b"")
+        good = isinstance(key_bytes, bytes) and isinstance(lac, bytes) and {1, 2, 3} <= found.keys()
+    except (IndexError, ValueError):
+        good = False
+    if not good:
+        raise DamageError(f"the state of ledger {ledger_id} in Apache's index is damaged")
+    master_key = key_bytes if key_bytes.strip(b"\0") else b""  # type: ignore[union-attr]
+    row = LedgerRow(ledger_id, master_key, bool(found[2]), lac)  # type: ignore[arg-type]
+    return LedgerData(row, bool(found[1]), bool(found.get(5)))
+
+
+def needs_integrity_check(value: bytes) -> bool:
+    """Whether the flags of a directory say that its data have to be compared with other bookies'."""
+    return bool(int.from_bytes(value, "big") & NEEDS_INTEGRITY_CHECK)
+
+
+def _sized(data: bytes) -> bytes:
+    parts, size = bytearray(), len(data)
+    while size >= 0x80:
+        parts.append(size & 0x7F | 0x80)
+        size >>= 7
+    parts.append(size)
+    return bytes(parts) + data
+
+
+def _fields(data: bytes) -> Iterator[tuple[int, int | bytes]]:
+    """Tags and values; of a tag that comes twice the last counts.
+
+    :raises IndexError: the data end within a number.
+    :raises ValueError: they end within a value, or have one of an unknown kind.
+    """
+    at = 0
+    while at < len(data):
+        head, at = _varint(data, at)
+        tag, kind = head >> 3, head & 7
+        if kind == _VARINT:
+            number, at = _varint(data, at)
+            yield tag, number
+            continue
+        if kind == _BYTES:
+            size, at = _varint(data, at)
+        elif kind in (_FIXED64, _FIXED32):
+            size = 8 if kind == _FIXED64 else 4
+        else:
+            raise ValueError(kind)
+        if at + size > len(data):
+            raise ValueError(size)
+        yield tag, data[at : at + size]
+        at += size
+
+
+def _varint(data: bytes, at: int) -> tuple[int, int]:
+    value = shift = 0
+    while True:
+        byte = data[at]
+        value |= (byte & 0x7F) << shift
+        at, shift = at + 1, shift + 7
+        if byte < 0x80:
+            return value, at

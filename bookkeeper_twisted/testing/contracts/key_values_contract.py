@@ -1,0 +1,78 @@
+"""What every provider of an ordered map on disk must do.
+
+Test modules import this module, not its class, which a test runner would take for a case of theirs.
+"""
+
+from itertools import islice
+
+from twisted.trial.unittest import SynchronousTestCase
+from zope.interface.verify import verifyObject
+
+from ...errors import DirectoryLockedError, StorageError
+from ...storage.apache.interfaces import IKeyValues
+
+
+def _pair(number: int) -> tuple[bytes, bytes]:
+    return number.to_bytes(8, "big"), b"value %d" % number
+
+
+class KeyValuesContract(SynchronousTestCase):
+    """To be derived from; says nothing about how a map is opened."""
+
+    def open(self, name: str, create: bool) -> IKeyValues:
+        """The map of a name."""
+        raise NotImplementedError
+
+    def test_interface(self) -> None:
+        """It provides the interface."""
+        database = self.open("a", True)
+        verifyObject(IKeyValues, database)
+        database.close()
+
+    def test_flushed(self) -> None:
+        """What was flushed is there when it is opened again, with and without permission to make it."""
+        database = self.open("a", True)
+        database.put([_pair(2), _pair(1)])
+        database.put([_pair(1), (_pair(3)[0], b"")])
+        database.flush()
+        database.close()
+        for create in (False, True):
+            database = self.open("a", create)
+            self.assertEqual([*database.items()], [_pair(1), _pair(2), (_pair(3)[0], b"")])
+            database.close()
+
+    def test_more_than_a_page(self) -> None:
+        """All pairs are given, in the order of their keys, from any key on."""
+        database = self.open("a", True)
+        pairs = [_pair(number) for number in range(25_000)]
+        database.put(pairs[::-1])
+        self.assertEqual([*database.items()], pairs)
+        self.assertEqual([*database.items(pairs[20_000][0])], pairs[20_000:])
+        self.assertEqual([*database.items(pairs[7][0] + b"\0")], pairs[8:])
+        database.close()
+
+    def test_order(self) -> None:
+        """The order is that of bytes, whatever the length of keys."""
+        keys = [b"", b"\0", b"\0\0", b"\0\1", b"\1", b"a", b"a\0", b"aa", b"b", b"\x7f", b"\x80", b"\xff"]
+        keys += [b"\xff\0", b"\xff" * 9]
+        database = self.open("a", True)
+        database.put([(key, key * 2) for key in keys[::-1]])
+        for start, first in enumerate(keys):
+            self.assertEqual([key for key, _ in database.items(first)], keys[start:])
+        database.close()
+
+    def test_locked(self) -> None:
+        """It is open once at a time, and closed even while an iteration has not ended."""
+        database = self.open("a", True)
+        database.put([_pair(1), _pair(2)])
+        database.flush()
+        begun = database.items()
+        self.assertEqual([*islice(begun, 1)], [_pair(1)])
+        self.assertRaises(DirectoryLockedError, self.open, "a", False)
+        database.close()
+        self.open("a", False).close()
+
+    def test_absent(self) -> None:
+        """Without permission to make it nothing is made."""
+        self.assertRaises(StorageError, self.open, "b", False)
+        self.assertRaises(StorageError, self.open, "b", False)

@@ -1,0 +1,216 @@
+"""The power is cut at every file operation of the way to Apache's bookie and back: either of the two has everything.
+
+``python -m tests.bookie.test_hand_back_crash`` tries many more states.
+
+Facts beside those of :mod:`.crash_life`: ``("never fenced", ledger)``.
+"""
+
+import posixpath
+import struct
+from collections.abc import Callable, Iterator
+from contextlib import closing, contextmanager
+
+from twisted.trial.unittest import SynchronousTestCase
+
+from bookkeeper_twisted.bookie.lifecycle.hand_back import HandBack
+from bookkeeper_twisted.bookie.lifecycle.store import Store
+from bookkeeper_twisted.errors import StorageError
+from bookkeeper_twisted.storage.apache.database import LEDGERS, LOCATIONS, database_path
+from bookkeeper_twisted.storage.apache.interfaces import Pair
+from bookkeeper_twisted.storage.apache.ledger_data import decode
+from bookkeeper_twisted.storage.apache.take_over import Pairs, check_take_over, settle, take_over
+from bookkeeper_twisted.storage.cookies import (
+    APACHE_COOKIE_NAME,
+    COOKIE_NAME,
+    DirectoryLocks,
+    read_cookies,
+    stamp,
+)
+from bookkeeper_twisted.storage.ledger_dirs import current, directory_index
+from bookkeeper_twisted.testing.disk.crash import CrashReport, Facts, enumerate_crashes
+from bookkeeper_twisted.testing.disk.sim_disk import Operation, SimDisk
+from bookkeeper_twisted.testing.disk.sim_index import SimIndex
+from bookkeeper_twisted.testing.disk.sim_key_values import SimKeyValues
+
+from .crash_life import JOURNALS, STORAGE, STORE_COOKIE, Life, Parts, check_cookies, check_promises, run
+
+ONE = Parts()
+TWO = Parts(n_journals=2, n_ledger_dirs=2)
+
+
+def written(life: Life) -> None:
+    """Entries and fences, in entry logs and in the journal; ledger 1 is not fenced."""
+    life.facts.append(("never fenced", 1))
+    for ledger_id in (1, 2):
+        life.add(run(ledger_id, 0, 4, size=100))
+    life.drain()
+    life.checkpoint()
+    life.fence(2)
+    life.fence(9)
+    life.add(run(1, 4, 3))
+    life.drain()
+    life.write_lac(1, 5)
+    life.drain()
+
+
+@contextmanager
+def _progress(path: str, total: int) -> Iterator[Callable[[int], object]]:
+    yield int
+
+
+def hand_back(disk: SimDisk, parts: Parts) -> None:
+    """What the command does."""
+    paths = parts.paths
+    locks = DirectoryLocks(disk, paths.all())
+
+    def open_store() -> Store:
+        return Store.open(disk, paths, SimIndex.open, 1000, b"salt", JOURNALS, STORAGE)
+
+    HandBack(disk, paths, open_store, SimIndex.open, SimKeyValues.open, _progress).run()
+    locks.release()
+
+
+def pairs_of(parts: Parts) -> Pairs:
+    """The directories."""
+    currents = [current(path) for path in parts.paths.ledgers]
+    return Pairs(currents, currents)
+
+
+def start(disk: SimDisk, parts: Parts) -> Life:
+    """A start of our bookie, with ``rebuildIndex`` where it is asked for."""
+    parts.paths.make(disk)
+    locks = DirectoryLocks(disk, parts.paths.all())
+    files, pairs = read_cookies(disk, parts.paths.all()), pairs_of(parts)
+    rebuild = bool(files.of_apache)
+    if rebuild:
+        check_take_over(disk, pairs, SimKeyValues.open)
+        stamp(disk, parts.paths.all(), disk.committed(STORE_COOKIE))
+    else:
+        check_cookies(disk, parts.paths)
+        try:
+            settle(disk, pairs, SimIndex.open)
+        except StorageError:
+            rebuild = True
+    if rebuild:
+        take_over(disk, pairs, SimIndex.open, SimKeyValues.open)
+    locks.release()
+    return Life(disk, [], parts)
+
+
+def is_apaches(disk: SimDisk, parts: Parts) -> bool:
+    """Whether Apache's bookie would start: each directory has its cookie."""
+    return all(disk.exists(posixpath.join(current(path), APACHE_COOKIE_NAME)) for path in parts.paths.all())
+
+
+def _items(disk: SimDisk, path: str) -> list[Pair]:
+    with closing(SimKeyValues.open(disk, path, False)) as database:
+        return list(database.items())
+
+
+def check_apache(disk: SimDisk, parts: Parts, facts: Facts) -> None:
+    """:raises AssertionError: Apache's bookie would miss something that ours has promised."""
+    places, states = {}, {}
+    for number, path in enumerate(pairs_of(parts).indexes):
+        for key, value in _items(disk, database_path(path, LOCATIONS)):
+            places[struct.unpack(">qq", key)] = path, *struct.unpack(">q", value)
+        for pair in _items(disk, database_path(path, LEDGERS)):
+            data = decode(*pair)
+            assert data is not None
+            assert directory_index(data.row.ledger_id, parts.n_ledger_dirs) == number
+            states[data.row.ledger_id] = data.row
+    begun = {(fact[1], fact[2]): fact[3] for fact in facts if fact[0] == "begun"}
+    for kind, ledger_id, *rest in facts:
+        if kind == "acked":
+            path, location = places[ledger_id, rest[0]]
+            data = begun[ledger_id, rest[0]]
+            file = disk.open(f"{path}/{location >> 32:x}.log")
+            assert file.pread(len(data), location & 0xFFFFFFFF) == data, (ledger_id, rest)
+        if kind == "fenced":
+            assert states[ledger_id].fenced, ledger_id
+        if kind == "never fenced" and ledger_id in states:
+            assert not states[ledger_id].fenced
+        if kind == "lac":
+            assert int.from_bytes(states[ledger_id].explicit_lac[8:16], "big") >= rest[0]
+
+
+def recover(parts: Parts) -> Callable[[SimDisk, Facts], None]:
+    """The check of a state that a power cut has left."""
+
+    def check(disk: SimDisk, facts: Facts) -> None:
+        if is_apaches(disk, parts):
+            check_apache(disk, parts, facts)
+        life = start(disk, parts)
+        check_promises(life, [fact for fact in facts if fact[0] != "never fenced"])
+        for fact in facts:
+            row = life.store.storage.ledger(fact[1]) if fact[0] == "never fenced" else None
+            if row is not None and row.fenced:
+                raise AssertionError(f"ledger {fact[1]} is fenced, for no reason")
+        for path in pairs_of(parts).indexes:
+            if disk.exists(f"{path}/{LOCATIONS}/CURRENT"):
+                raise AssertionError(f"{path} has two indexes")
+        life.stop()
+        hand_back(disk, parts)
+        assert is_apaches(disk, parts)
+        assert not any(disk.exists(f"{current(path)}/{COOKIE_NAME}") for path in parts.paths.all())
+        check_apache(disk, parts, facts)
+
+    return check
+
+
+def there_and_back(parts: Parts) -> Callable[[SimDisk, Facts], None]:
+    """Written by ours and killed, handed back, taken over, written again, handed back."""
+
+    def work(disk: SimDisk, facts: Facts) -> None:
+        written(Life(disk, facts, parts))
+        disk.kill()
+        hand_back(disk, parts)
+        disk.kill()
+        life = start(disk, parts)
+        life.facts = facts
+        life.add(run(1, 7, 2))
+        life.fence(3)
+        life.stop()
+        hand_back(disk, parts)
+
+    return work
+
+
+_OTHERS = (".txn", "lastId", "lastId.tmp", "lastMark", "lastMark.tmp", "LOCK")
+
+
+def in_the_exchange(operation: Operation) -> bool:
+    """Whether an operation is on indexes, databases, cookies or entry logs: the others have tests of their own."""
+    return not operation.path.endswith(_OTHERS) and not operation.path.startswith("/journal")
+
+
+def cut(parts: Parts, whole: bool, second_every: int = 0) -> CrashReport:
+    """Cut the power.
+
+    :param whole: everywhere; else at what the exchange does.
+    :param second_every: cut the recovery too at every so many states; 0: never.
+    """
+    return enumerate_crashes(
+        there_and_back(parts), recover(parts), seed=1, subsets=8 if whole else 1, second_every=second_every,
+        points=None if whole else in_the_exchange,
+    )  # fmt: skip
+
+
+class HandBackCrashTests(SynchronousTestCase):
+    """Power cuts."""
+
+    def _check(self, report: CrashReport, least: int) -> None:
+        self.assertEqual([str(violation) for violation in report.violations[:1]], [])
+        self.assertGreater(report.states, least)
+
+    def test_one_directory(self) -> None:
+        """Nothing is lost, no ledger is fenced for nothing, and at most one index speaks."""
+        self._check(cut(ONE, False, 150), 300)
+
+    def test_two_directories(self) -> None:
+        """The same with two journals and two ledger directories."""
+        self._check(cut(TWO, False), 150)
+
+
+if __name__ == "__main__":
+    for each in (ONE, TWO):
+        print(cut(each, True, 10), flush=True)

@@ -1,0 +1,1 @@
+"""Tests of the index of Apache's bookie."""
