@@ -12,6 +12,14 @@ _TAKEN = (
 )
 """Runs a bookie on a port that another process has."""
 
+_MOUNTING = "unshare --map-root-user --mount"
+
+_SMALL_DISK = (
+    f"{_MOUNTING} bash -c 'mkdir data && mount -t tmpfs -o size=16m none data && {_BOOKIE}; status=$?; "
+    "find data -type f ! -name LOCK | grep . && exit 3; exit $status'"
+)
+"""Runs a bookie on a disk of 16 MiB, where it may leave nothing but its locks."""
+
 _JAVA_COOKIE = '4\nbookieHost: "127.0.0.1:3181"\njournalDir: "data/journal"\nledgerDirs: "1\\tdata/ledgers"\n'
 
 
@@ -22,6 +30,7 @@ class Refusal:
     :ivar says: what its output has to contain.
     :ivar files: what is in its directory before.
     :ivar locked: whether it got as far as making directories and locking them, which stay.
+    :ivar needs: a command that has to work for this one to be tried.
     """
 
     name: str
@@ -30,6 +39,7 @@ class Refusal:
     status: int = 1
     files: Mapping[str, str] = attrs.field(factory=dict)
     locked: bool = False
+    needs: str = ""
 
 
 def _key(key: str, value: str, says: str) -> Refusal:
@@ -61,5 +71,9 @@ REFUSALS = (
         files={"twice.conf": "bookiePort=1\nbookiePort=2\n"},
     ),
     Refusal("standalone without data", "twistd -n --pidfile= bookie --standalone 3", "needs --data DIR"),
+    Refusal(
+        "a disk too small for a journal", _SMALL_DISK, "set a smaller journalPreAllocSizeMB", locked=True,
+        needs=f"{_MOUNTING} mount -t tmpfs none /mnt",
+    ),
     Refusal("an unknown verb of the shell", "bookkeeper-twisted shell frobnicate", "Unknown command frobnicate", 255),
 )  # fmt: skip

@@ -11,8 +11,10 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import attrs
+from twisted.trial.unittest import SkipTest
 
 from ..config.shipped_files import BOOKKEEPER, PULSAR, as_file
+from ..integration.zookeeper import shared_zookeeper
 from .documents import blocks
 from .reader import Reader, Unexpected, free_port
 from .refusals import REFUSALS, Refusal
@@ -178,12 +180,36 @@ def java_files(place: Place) -> str:
 
 def refusals(place: Place) -> str:
     """Start what cannot work: one line that says why, status 1, and nothing left behind."""
+    possible = [refusal for refusal in REFUSALS if _is_possible(refusal)]
     with ThreadPoolExecutor(2) as pool:
-        found = list(pool.map(lambda refusal: _refused(place, refusal), REFUSALS))
+        found = list(pool.map(lambda refusal: _refused(place, refusal), possible))
     wrong = [text for text in found if text]
     if wrong:
         raise Unexpected("\n".join(wrong))
-    return f"{len(found)} refusals"
+    left_out = [f"not possible here: {refusal.name}" for refusal in REFUSALS if refusal not in possible]
+    return "; ".join([f"{len(found)} refusals", *left_out])
+
+
+def _is_possible(refusal: Refusal) -> bool:
+    return not subprocess.run(["bash", "-c", refusal.needs], capture_output=True).returncode
+
+
+def zookeeper(place: Place) -> str:
+    """Start on a ZooKeeper without a cluster: refused, naming the verb that makes one; that verb, then again."""
+    try:
+        server = shared_zookeeper()
+    except SkipTest as reason:
+        raise Skipped(str(reason)) from None
+    keys = f"metadataServiceUri={server.uri()}\njournalDirectory=zk/journal\nledgerDirectories=zk/ledgers\n"
+    (place.work / "bk_server.conf").write_text(keys)
+    command = f"twistd -n --pidfile= bookie --conf bk_server.conf {_LOCAL} --bookieId=z --bookiePort=0"
+    if wrong := _refused(place, Refusal("no cluster", f"cd {place.work} && {command}", "initnewcluster", locked=True)):
+        raise Unexpected(wrong)
+    place.reader.run("bookkeeper-twisted shell -conf bk_server.conf initnewcluster")
+    place.reader.serve(command)
+    place.reader.run("bookkeeper-twisted shell -conf bk_server.conf simpletest -e 1 -w 1 -a 1 -n 10")
+    place.reader.leave()
+    return "refused, made, served"
 
 
 def _refused(place: Place, refusal: Refusal) -> str:
@@ -236,6 +262,7 @@ STEPS: Mapping[str, Step] = {
     "SIGHUP": hangup,
     "Java's shipped files": java_files,
     "refusals": refusals,
+    "ZooKeeper without a cluster": zookeeper,
     "its tests with the wheel": tests_of_the_distribution,
 }
 

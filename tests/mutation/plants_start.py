@@ -7,6 +7,14 @@ _GROUPS = ["tests.bookie.test_group_commit"]
 
 PLANTS = (
     Plant(
+        "a first start writes an identity on a disk without space", "bookie/lifecycle/store.py",
+        "if free < needed:", "if False:", ["tests.bookie.lifecycle.test_service"],
+    ),
+    Plant(
+        "a bookie at an endpoint is registered with the port it listens on", "bookie/lifecycle/service.py",
+        "self.port = given or bound", "self.port = bound or given", ["tests.bookie.lifecycle.test_endpoints"],
+    ),
+    Plant(
         "a start whose flush fails goes on", "bookie/lifecycle/replay.py",
         "        if not is_disk_full(error):\n            raise\n", "", _STORE,
     ),

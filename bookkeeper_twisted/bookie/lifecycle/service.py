@@ -230,6 +230,7 @@ class BookieService(Service):
         await self._on_flush_lane(self._paths.make, self._fs)
         locks = await self._on_flush_lane(DirectoryLocks, self._fs, self._paths.all())
         self._then_undo(lambda: self._on_flush_lane(locks.release))
+        await self._on_flush_lane(self._paths.check_space, self._fs, journal_settings(self._config).preallocate)
 
     async def _listen_early(self) -> None:
         """A port chosen by the system has to be known before the identity that contains it."""

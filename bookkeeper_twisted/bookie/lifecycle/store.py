@@ -35,6 +35,22 @@ class StorePaths:
         for directory in self.all():
             make_current(fs, directory)
 
+    def check_space(self, fs: IFileSystem, needed: int) -> None:
+        """Refuse to fill a disk with a first journal file that it has no room for.
+
+        :param needed: bytes of that file.
+        :raises StorageError: a journal directory without a journal has less.
+        """
+        for directory in map(current, self.journals):
+            if journal_ids(fs, directory):
+                continue
+            free = fs.usage(directory)[1]
+            if free < needed:
+                raise StorageError(
+                    f"{directory}: {free:,} bytes are free, the first journal file takes {needed:,}: "
+                    "make room, or set a smaller journalPreAllocSizeMB"
+                )
+
 
 @attrs.define(eq=False)
 class Store:
@@ -61,10 +77,8 @@ class Store:
         :param first_journal_id: milliseconds since the epoch, plus one.
         :param salt: a few bytes that clients cannot guess.
         :param storages: opens the ledger storage.
-        :raises StorageError: the files cannot be used, or a disk has no space for a first journal file.
+        :raises StorageError: the files cannot be used.
         """
-        for path in paths.journals:
-            _check_space(fs, current(path), journal_settings.preallocate)
         count = len(paths.journals)
         ledger_dirs = [current(path) for path in paths.ledgers]
         marks = [LogMark(fs, ledger_dirs, mark_name(index, count)) for index in range(count)]
@@ -106,18 +120,6 @@ class Store:
                 failures.append(error)
         if failures:
             raise failures[0]
-
-
-def _check_space(fs: IFileSystem, directory: str, needed: int) -> None:
-    """Refuses to fill a disk with a first journal file that it has no room for."""
-    if journal_ids(fs, directory):
-        return
-    free = fs.usage(directory)[1]
-    if free < needed:
-        raise StorageError(
-            f"{directory}: {free:,} bytes are free, the first journal file takes {needed:,}: "
-            "make room, or set a smaller journalPreAllocSizeMB"
-        )
 
 
 def _persist(marks: Sequence[LogMark]) -> Callable[[Sequence[JournalPosition]], None]:

@@ -204,10 +204,13 @@ class StartTests(StepTestCase):
         self.assertEqual(self.start(bookie_port=3182)[0].bookie_id, "me:3182")
 
     def test_small_disk(self) -> None:
-        """A disk without space for the first journal file is refused before it is filled."""
+        """A disk without space for the first journal file is refused before it is filled, and before there is an
+        identity."""
         self.world.disk.capacity = (1 << 30, (1 << 20) - 1)
         self.refused(StorageError)
-        self.assertEqual([n for n in self.world.disk.list("/j/current") if n.endswith(".txn")], [])
+        for directory in ("/j", "/l"):
+            self.assertEqual(self.world.disk.list(f"{directory}/current"), ["LOCK"])
+        self.assertEqual(self.world.store.cookies, {})
         self.world.disk.capacity = (1 << 30, 1 << 20)
         self.start()
 
