@@ -2,6 +2,7 @@
 
 from collections.abc import Collection
 
+import attrs
 from zope.interface import Interface
 
 from ..ledger.findings import CheckReport
@@ -20,3 +21,30 @@ class ILedgerChecker(Interface):
         :param suspects: bookies of which every entry is read, whatever the percentage of other checks.
         :raises bookkeeper_twisted.errors.ClientClosedError: the client was closed meanwhile.
         """
+
+
+@attrs.frozen
+class LedgerStatus:
+    """A marked ledger that a worker has the lock of.
+
+    :ivar state: *repairing*; *grace*: left to its writer for a while; *waiting*: bookies could not be asked, tried
+        again later; *impossible*: not to be repaired before bookies come back or are added.
+    :ivar reason: why it is not repaired yet, for people to read.
+    :ivar attempts: that have failed.
+    :ivar since: when the lock was taken, by the worker's clock.
+    :ivar next_attempt: when it is tried again, by that clock; None while it is worked on.
+    """
+
+    ledger_id: int
+    state: str
+    reason: str
+    attempts: int
+    since: float
+    next_attempt: float | None
+
+
+class IReplicationStatus(Interface):
+    """Says what a replication worker is about, for the list of under-replicated ledgers."""
+
+    def status() -> list[LedgerStatus]:
+        """The ledgers of which the worker has the lock, in ascending order of their ids."""

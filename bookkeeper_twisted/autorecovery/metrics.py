@@ -1,6 +1,8 @@
 """What checker, copier and replication worker count.  Where Apache's worker counts the same, the name is the same."""
 
-from ..instruments import Instruments
+from collections.abc import Callable
+
+from ..instruments import Counter, Instruments
 from ..ledger.findings import CheckReport, LossKind
 
 _WORKER = "replication_worker_"
@@ -49,3 +51,40 @@ class CopierMetrics:
         self.written_bytes = instruments.summary(_WORKER + "NUM_BYTES_WRITTEN")
         self.write_latency = instruments.summary(_WORKER + "WRITE_DATA_LATENCY")
         self.unreadable = instruments.counter(_WORKER + "NUM_ENTRIES_UNABLE_TO_READ_FOR_REPLICATION")
+
+
+_APACHE_NAMES = {
+    "EntriesLostError": "BKReadException", "ReadError": "BKReadException",
+    "NotEnoughBookiesError": "BKNotEnoughBookiesException",
+    "BookieHandleNotAvailableError": "BKBookieHandleNotAvailableException",
+    "LedgerRecoveryError": "BKLedgerRecoveryException", "WriteError": "BKWriteException",
+    "RequestTimeoutError": "BKTimeoutException",
+}  # fmt: skip
+
+
+class WorkerMetrics:
+    """One replication worker.
+
+    :ivar rereplicate: milliseconds of attempts to repair a ledger.
+    :ivar repaired: attempts that made a fragment complete.
+    :ivar deferred: ledgers left alone after an attempt that failed.
+    """
+
+    def __init__(self, instruments: Instruments) -> None:
+        self.rereplicate = instruments.summary(_WORKER + "rereplicate")
+        self.repaired = instruments.counter(_WORKER + "NUM_FULL_OR_PARTIAL_LEDGERS_REPLICATED")
+        self.deferred = instruments.counter(_WORKER + "NUM_DEFER_LEDGER_LOCK_RELEASE_OF_FAILED_LEDGER")
+        self._instruments = instruments
+        self._exceptions: dict[str, Counter] = {}
+
+    def failed(self, error: Exception) -> None:
+        """An attempt has failed; counted under the name of Apache's exception where there is one."""
+        name = type(error).__name__
+        name = _APACHE_NAMES.get(name, name)
+        if name not in self._exceptions:
+            self._exceptions[name] = self._instruments.counter(f"{_WORKER}exceptions_{name}")
+        self._exceptions[name].value += 1
+
+    def watch(self, state: str, ledgers: Callable[[], float]) -> None:
+        """Export how many ledgers this worker has the lock of, by the state they are in."""
+        self._instruments.gauge(_WORKER + "ledgers", ledgers, state=state)

@@ -52,6 +52,14 @@ class CheckTests(RecoveryCase):
         self.clock.advance(1)
         self.assertTrue(self.check(ledger_id).is_whole)
 
+    def test_watch_that_knows_nothing_yet(self) -> None:
+        """A client that has not heard of any bookie yet takes none for gone."""
+        ledger_id = self.write(self.payloads(10))
+        metadata = self.metadata(ledger_id)
+        self.bk = self.client()
+        self.assertEqual(self.bk.context.watcher.writable, frozenset())
+        self.assertTrue(self.finish(self.checker().check(ledger_id, metadata)).is_whole)
+
     def test_gone_from_empty_fragments(self) -> None:
         """The bookie of a ledger without entries is gone, and no entry is lost."""
         ledger_id = self.write([])
@@ -189,10 +197,11 @@ class OpenLedgerTests(RecoveryCase):
     def test_alive(self) -> None:
         """A check of an open ledger reads up to the LAC and fences nothing."""
         writer = self.do(self.bk.create_ledger(3, 3, 2))
-        self.do(writer.append_many(self.payloads(20)))
+        self.do(writer.append_many(self.payloads(19)))
+        self.do(writer.append(b"of their LAC"))
         report = self.check(writer.ledger_id, percentage=100)
         (one,) = report.fragments
-        self.assertEqual((one.fragment.closed, report.is_whole), (False, True))
+        self.assertEqual((one.fragment.closed, one.fragment.last, report.is_whole), (False, 18, True))
         self.assertEqual(self.do(writer.append(b"more")), 20)
 
     def test_changed_ensemble(self) -> None:

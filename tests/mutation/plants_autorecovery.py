@@ -1,0 +1,88 @@
+"""Plants in ``autorecovery`` and in what it stands on in ``ledger``."""
+
+from .plant import Plant
+
+_SCANS = ["tests.ledger.test_replica_scan", "tests.autorecovery.test_checker"]
+_CHECKS = ["tests.autorecovery.test_checker"]
+_COPIES = ["tests.autorecovery.test_copier"]
+_WORKER = ["tests.autorecovery.test_worker"]
+
+PLANTS = (
+    Plant(
+        "metadata change before the copy", "autorecovery/copier.py",
+        "        await copies.run(without(plan, work.hopeless))\n",
+        "        early = _Work(fragment, (), {}, set(), dict(targets)).moves\n"
+        "        await update(self._context.ledgers, fragment.ledger_id, None, early.are_needed, early.apply)\n"
+        "        await copies.run(without(plan, work.hopeless))\n", _COPIES,
+    ),
+    Plant(
+        "a mark is removed at a newer version", "autorecovery/worker.py",
+        "            await self._underreplication.remove_mark(ledger_id, version)\n",
+        "            newer = (await self._underreplication.read_mark(ledger_id)).version\n"
+        "            await self._underreplication.remove_mark(ledger_id, newer)\n", _WORKER,
+    ),
+    Plant(
+        "entries are copied outside of their write sets", "ledger/copy_plan.py",
+        "            for start, count in fragment.schedule.stretches(position, low, high):\n",
+        "            for start, count in ((low, high - low + 1),):\n", ["tests.ledger.test_copy_plan", *_COPIES],
+    ),
+    Plant(
+        "an overload is taken for a loss", "ledger/replica_scan.py",
+        "    return DAMAGED if isinstance(error, BookieIOError | DigestMatchError) else UNREACHABLE\n",
+        "    return DAMAGED\n", _SCANS,
+    ),
+    Plant(
+        "the lock of another worker is not looked at", "autorecovery/worker.py",
+        "        except LedgerLockedError:\n            return False\n", "        except LedgerLockedError:\n            pass\n",
+        _WORKER,
+    ),
+    Plant(
+        "a ledger counts as whole while a bookie could not be asked", "ledger/findings.py",
+        "        return not any(report.losses or report.inconclusive for report in self.fragments)\n",
+        "        return not any(report.losses for report in self.fragments)\n",
+        ["tests.ledger.test_copy_plan", *_WORKER],
+    ),
+    Plant(
+        "suspects are read in samples", "autorecovery/checker.py",
+        "        percentage = EVERY_ENTRY if bookie_id in self._suspects else self._percentage\n",
+        "        percentage = self._percentage\n", [*_CHECKS, *_WORKER],
+    ),
+    Plant(
+        "a bookie is gone as soon as the watch does not name it", "autorecovery/presence.py",
+        "        return missing - self._writable - self._read_only if missing else missing\n", "        return missing\n",
+        _CHECKS,
+    ),
+    Plant(
+        "a target that failed counts as done", "autorecovery/copier.py",
+        "            if target in failed:\n", "            if False:\n", _COPIES,
+    ),
+    Plant(
+        "a bookie takes the place of another with part of its entries", "autorecovery/copier.py",
+        "            if target != self.fragment.ensemble[position] and ends is not None:\n", "            if False:\n",
+        _COPIES,
+    ),
+    Plant(
+        "entries that no bookie gave are passed over", "autorecovery/copier.py",
+        "        if copies.unreadable:\n", "        if False:\n", _COPIES,
+    ),
+    Plant(
+        "the newest ensemble of a writer is changed", "ledger/fragments.py",
+        "        final = metadata.segments if metadata.closed else metadata.segments[:-1]\n",
+        "        final = metadata.segments\n", ["tests.ledger.test_fragments"],
+    ),
+    Plant(
+        "the end of a fragment is final while its writer lives", "ledger/fragments.py",
+        "        closed = metadata.closed or (settled and not is_newest)\n", "        closed = True\n",
+        ["tests.ledger.test_fragments", *_WORKER],
+    ),
+    Plant(
+        "a writer is fenced for entries on their way", "autorecovery/repair.py",
+        "        if known is not None and (loss.kind is LossKind.GONE or _overlap(loss.ranges, known.ranges)):\n",
+        "        if known is not None:\n", _WORKER,
+    ),
+    Plant(
+        "writes are not paid for each bookie", "autorecovery/copying.py",
+        "            await self._limits.writes.acquire(n_bytes, len(adds))\n",
+        "            await self._limits.writes.acquire(n_bytes // 2, len(adds) // 2)\n", _COPIES,
+    ),
+)  # fmt: skip
