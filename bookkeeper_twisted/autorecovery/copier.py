@@ -103,12 +103,14 @@ class Copier:
     """Repairs fragments of ledgers of one cluster, any number at a time.
 
     :param metadata_limit: of requests to the metadata store.
+    :param never: bookies that must not be targets, although they may be writable.
     """
 
     def __init__(
         self, context: ReadingContext, presence: Presence, limits: CopyLimits, metadata_limit: Throttle,
-        metrics: CopierMetrics, settings: CopySettings | None = None,
+        metrics: CopierMetrics, settings: CopySettings | None = None, never: Collection[str] = (),
     ) -> None:  # fmt: skip
+        self._never = frozenset(never)
         self._context = context
         self._presence = presence
         self._limits = limits
@@ -139,7 +141,7 @@ class Copier:
             work.lost.setdefault(loss.position, []).append(loss)
         unwritable = await self._presence.unwritable(fragment.ensemble)
         gone = {loss.bookie_id for loss in report.losses if loss.kind is LossKind.GONE}
-        work.excluded |= unwritable | gone
+        work.excluded |= unwritable | gone | self._never
         context = self._context.with_flow()
         try:
             for _ in range(MAX_ROUNDS):

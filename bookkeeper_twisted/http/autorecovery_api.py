@@ -1,7 +1,7 @@
 """Autorecovery of the cluster over HTTP: ``/api/v1/autorecovery``, with Apache's paths, methods and texts."""
 
 import json
-from collections.abc import Mapping
+from collections.abc import Coroutine, Mapping
 from itertools import islice
 from typing import Any
 
@@ -11,13 +11,19 @@ from twisted.python.failure import Failure
 from twisted.web.resource import Resource
 
 from ..autorecovery.admin import AutorecoveryAdmin
+from ..autorecovery.bookie_recovery import BookieRecovery, PlannedLedger, RecoveryResult
 from ..autorecovery.decommission import Decommission
+from ..autorecovery.metrics import CopierMetrics
 from ..client.admin import BookKeeperAdmin
+from ..client.steps import for_each
+from ..instruments import Instruments
 from .api import Answer, ApiPage, Question, json_answer
 from .cluster_api import Connect
 
 _NOT_FOUND = 404
 _DECOMMISSION_BODY = '{"bookie_src" : "<bookie id>", "delete_cookie" : false}'
+_RECOVERY_BODY = '{"bookie_src" : ["<bookie id>"], "delete_cookie" : false}'
+_LEDGERS_AT_ONCE = 4
 _LOGGED = 20
 _DELAY_BODY = '{"delay_seconds" : <seconds>}'
 
@@ -30,11 +36,11 @@ class AutorecoveryApi:
     def __init__(self, connect: Connect, clock: Any) -> None:
         self._connect = connect
         self._clock = clock
-        self._decommissions: dict[str, Deferred[None]] = {}
+        self._working: dict[str, Deferred[None]] = {}
 
     def close(self) -> None:
         """Cancel what was begun and has not ended."""
-        for running in list(self._decommissions.values()):
+        for running in list(self._working.values()):
             running.cancel()
 
     def pages(self) -> Mapping[str, Resource]:
@@ -46,6 +52,7 @@ class AutorecoveryApi:
             "trigger_audit": ApiPage(put=self._trigger),
             "lost_bookie_recovery_delay": ApiPage(self._delay, put=self._set_delay),
             "decommission": ApiPage(put=self._decommission),
+            "bookie": ApiPage(put=self._recover),
         }
 
     async def _admin(self) -> AutorecoveryAdmin:
@@ -103,12 +110,12 @@ class AutorecoveryApi:
         bookie_id, delete = body.get("bookie_src"), body.get("delete_cookie", False)
         if not isinstance(bookie_id, str) or not isinstance(delete, bool):
             return Answer(f"Request body should be {_DECOMMISSION_BODY}", _NOT_FOUND)
-        if bookie_id not in self._decommissions:
+        name = f"decommission of bookie {bookie_id}"
+        if name not in self._working:
             client = await self._connect()
             work = Decommission(self._clock, client.client.metadata, bookie_id)
             await work.check()
-            running = self._decommissions[bookie_id] = Deferred.fromCoroutine(self._finish(client, work, delete))
-            running.addErrback(self._failed, bookie_id).addCallback(self._ended, bookie_id)
+            self._begin(name, self._finish(client, work, delete))
         return Answer(f"Success send decommission Bookie command {bookie_id}")
 
     async def _finish(self, client: BookKeeperAdmin, work: Decommission, delete: bool) -> None:
@@ -123,12 +130,52 @@ class AutorecoveryApi:
             await client.delete_cookie(work.bookie_id)
         self._log.info("bookie {bookie_id} is decommissioned", bookie_id=work.bookie_id)
 
-    def _ended(self, _: None, bookie_id: str) -> None:
-        del self._decommissions[bookie_id]
+    async def _recover(self, question: Question) -> Answer:
+        """Begin to copy what bookies kept to others; it goes on after the answer, and the log says how it ends."""
+        body = json_object(question)
+        if body is None:
+            return Answer("No request body provide.", _NOT_FOUND)
+        bookies, delete = body.get("bookie_src"), body.get("delete_cookie", False)
+        if not (isinstance(bookies, list) and bookies and all(isinstance(b, str) for b in bookies)):
+            return Answer(f"Request body should be {_RECOVERY_BODY}", _NOT_FOUND)
+        if not isinstance(delete, bool):
+            return Answer(f"Request body should be {_RECOVERY_BODY}", _NOT_FOUND)
+        name = f"recovery of {', '.join(sorted(bookies))}"
+        if name not in self._working:
+            self._begin(name, self._copy(name, await self._connect(), bookies, delete))
+        return Answer("Success send recovery request command.")
 
-    def _failed(self, failure: Failure, bookie_id: str) -> None:
+    async def _copy(self, name: str, admin: BookKeeperAdmin, bookies: list[str], delete: bool) -> None:
+        recovery = BookieRecovery.assembled(self._clock, admin, bookies, CopierMetrics(Instruments()))
+        failed = 0
+
+        async def recover(planned: PlannedLedger) -> None:
+            nonlocal failed
+            ended = await recovery.recover(planned)
+            if ended.result is not RecoveryResult.RECOVERED:
+                failed += 1
+                self._log.error(
+                    "{name}: ledger {ledger_id}: {reason}", name=name, ledger_id=ended.ledger_id, reason=ended.reason
+                )
+
+        await for_each(recovery.plan(), recover, _LEDGERS_AT_ONCE)
+        if delete and not failed:
+            for bookie_id in bookies:
+                await admin.delete_cookie(bookie_id)
+        self._log.info("{name} has ended, {failed} ledgers failed", name=name, failed=failed)
+
+    # -- what goes on after an answer --
+
+    def _begin(self, name: str, work: Coroutine[Deferred[Any], Any, None]) -> None:
+        running = self._working[name] = Deferred.fromCoroutine(work)
+        running.addErrback(self._failed, name).addCallback(self._ended, name)
+
+    def _ended(self, _: None, name: str) -> None:
+        del self._working[name]
+
+    def _failed(self, failure: Failure, name: str) -> None:
         if not failure.check(CancelledError):
-            self._log.failure("the decommission of bookie {bookie_id} failed", failure, bookie_id=bookie_id)
+            self._log.failure("the {name} failed", failure, name=name)
 
 
 def json_object(question: Question) -> Mapping[str, Any] | None:

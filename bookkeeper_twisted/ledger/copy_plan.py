@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 import attrs
 
-from .findings import ReplicaLoss
+from .findings import LossKind, ReplicaLoss
 from .fragments import LedgerFragment
 
 
@@ -56,7 +56,8 @@ def copy_plan(fragment: LedgerFragment, losses: Iterable[ReplicaLoss], targets: 
 
 def lost_everywhere(fragment: LedgerFragment, losses: Iterable[ReplicaLoss]) -> Iterator[CopyRun]:
     """The runs that every position of their write set lacks, as far as losses say: there is nothing to copy from."""
-    for run in copy_plan(fragment, losses, dict(enumerate(fragment.ensemble))):
+    lost = [loss for loss in losses if loss.kind is not LossKind.LEAVING]
+    for run in copy_plan(fragment, lost, dict(enumerate(fragment.ensemble))):
         if len(run.targets) == fragment.schedule.write_quorum:
             yield run
 

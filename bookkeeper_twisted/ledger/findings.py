@@ -17,6 +17,8 @@ class LossKind(Enum):
     """It answers that it does not have them."""
     DAMAGED = "damaged"
     """It gives other bytes than those written, or cannot read its disk."""
+    LEAVING = "leaving"
+    """It may well have them, and is to be replaced nevertheless."""
 
 
 @attrs.frozen

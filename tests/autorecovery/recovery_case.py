@@ -120,12 +120,12 @@ class RecoveryCase(ClusterCase):
 
     # ---- copies --------------------------------------------------------------------------------------
 
-    def copier(self, **settings: Any) -> Copier:
+    def copier(self, never: Sequence[str] = (), **settings: Any) -> Copier:
         """A copier over the client."""
         limits = CopyLimits(self.throttles.get(REPLICATION_READ), self.throttles.get(REPLICATION_WRITE))
         return Copier(
             self.bk.context, self.presence(), limits, self.throttles.get(REPLICATION_METADATA), self.copier_metrics,
-            CopySettings(**{"retries": RETRIES, **settings}),
+            CopySettings(**{"retries": RETRIES, **settings}), never,
         )  # fmt: skip
 
     def repair(self, ledger_id: int, suspects: Sequence[str] = (), **settings: Any) -> None:

@@ -115,6 +115,34 @@ class AutorecoveryApiTests(HttpCase):
         self.settle()
         self.assertEqual(self.clock.getDelayedCalls(), [])
 
+    def test_recovery(self) -> None:
+        """What a lost bookie kept is copied after the answer, and its cookie goes."""
+        path = "/api/v1/autorecovery/bookie"
+        answer = self.ask(path, "PUT")
+        self.assertEqual((answer.status, answer.body), captured("recovery-bookie-bad"))
+        for body in (
+            "{}",
+            '{"bookie_src": "one"}',
+            '{"bookie_src": []}',
+            '{"bookie_src": ["a:1"], "delete_cookie": 1}',
+        ):
+            self.assertEqual(self.ask(path, "PUT", body).status, 404)
+        writer = self.do(self._write())
+        gone = writer.metadata.segments[0].bookies[0]
+        self.do(self.driver.registration.write_cookie(gone, b"5\n", None))
+        self.do(self.cluster.stop_bookie(gone))
+        answer = self.ask(path, "PUT", json.dumps({"bookie_src": [gone], "delete_cookie": True}))
+        self.assertEqual((answer.status, answer.body), (200, "Success send recovery request command."))
+        self.settle()
+        self.assertNotIn(gone, self.do(self.client.ledger_metadata(writer.ledger_id)).value.segments[0].bookies)
+        self.assertNotIn(gone, self.do(self.driver.registration.all_bookies()))
+
+    async def _write(self) -> Any:
+        writer = await self.client.create_ledger(2, 2, 2)
+        await writer.append(b"an entry")
+        await writer.close()
+        return writer
+
     def test_cluster_info(self) -> None:
         """The auditor, the switch, and whether a ledger is marked, under Apache's names."""
         answer = json.loads(self.ask("/api/v1/bookie/cluster_info").body)

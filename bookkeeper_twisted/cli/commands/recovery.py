@@ -1,58 +1,175 @@
 """``recover``: ledgers whose writer or bookies are lost.
 
-What a client can do is closing ledgers that were left open.  Copying the entries of a lost bookie to
-others is the work of autorecovery; where it would be needed, the command says so and fails, and nothing
-is changed by halves.
+With bookies, whatever they kept is copied to others, ledger by ledger, under the replication lock of each; with a
+ledger alone, it is closed if it was left open.
 """
 
+import socket
 from argparse import Namespace
+from collections.abc import AsyncIterator
 
+import attrs
+
+from ...autorecovery.bookie_recovery import BookieRecovery, PlannedLedger, RecoveredLedger, RecoveryResult
+from ...autorecovery.metrics import CopierMetrics
 from ...client.admin import BookKeeperAdmin
+from ...client.steps import for_each
+from ...errors import CookieNotFoundError
+from ...instruments import Instruments
 from ...model import LedgerMetadata
-from ..shell_command import FAILED, OK, Argument, Command, ShellContext
+from ...throttle import Rate
+from ..shell_command import FAILED, OK, Argument, Command, OperandError, ShellContext
 from ..shell_text import line
 
-_NO_COPIES = (
-    "copying the entries of a lost bookie to other bookies is not available here: use Apache's shell, or its"
-    " autorecovery; -q lists what is concerned, -l closes a ledger that was left open"
-)
+_AT_ONCE = 4
 
 
 async def recover(shell: ShellContext, options: Namespace) -> int:
-    """Lists what a loss concerns, or closes one ledger with recovery."""
+    """List what a loss concerns, close one ledger, or copy what bookies kept."""
     bookies = [bookie_id for bookie_id in (options.bookies or "").split(",") if bookie_id]
     if not bookies and options.ledger is None:
         shell.out("Must specify bookies, or a ledger with -l")
         return FAILED
     if options.query:
         return await _query(shell, bookies, options.ledger)
-    if options.ledger is None:
-        shell.out(f"recover: {_NO_COPIES}")
-        return FAILED
-    question = f"Are you sure to recover ledger {shell.format_id(options.ledger)} : (Y/N)"
-    if not (options.force or options.dryrun or shell.world.ask(question)):
+    if not (options.force or options.dryrun or _confirmed(shell, bookies, options.ledger)):
         shell.out("Give up!")
         return FAILED
     async with await shell.admin() as admin:
-        return await _recover_ledger(shell, admin, options, bookies)
+        if not bookies:
+            return await _recover_ledger(shell, admin, options)
+        return await _BookiesCommand(shell, admin, bookies, options).run()
 
 
-async def _recover_ledger(shell: ShellContext, admin: BookKeeperAdmin, options: Namespace, bookies: list[str]) -> int:
+def _confirmed(shell: ShellContext, bookies: list[str], ledger_id: int | None) -> bool:
+    if not bookies:
+        assert ledger_id is not None
+        return shell.world.ask(f"Are you sure to recover ledger {shell.format_id(ledger_id)} : (Y/N)")
+    shell.out(f"Bookies : [{', '.join(bookies)}]")
+    return shell.world.ask("Are you sure to recover them : (Y/N)")
+
+
+async def _recover_ledger(shell: ShellContext, admin: BookKeeperAdmin, options: Namespace) -> int:
+    """Close one ledger that was left open."""
     metadata = (await admin.client.ledger_metadata(options.ledger)).value
     name = shell.format_id(options.ledger)
     if not metadata.closed and options.skipOpenLedgers:
         shell.out(line("Skipped: the ledger is open", ledgerId=name))
-        return OK
-    if options.dryrun:
+    elif options.dryrun:
         plan = "nothing to do: the ledger is closed" if metadata.closed else "the ledger would be closed"
         shell.out(line(plan, ledgerId=name))
     else:
         metadata = await admin.recover_ledger(options.ledger)
         shell.out(line("Closed", ledgerId=name, lastEntryId=metadata.last_entry_id, length=metadata.length))
-    if _segments_with(metadata, bookies):
-        shell.out(f"recover: ledger {name} still names {', '.join(bookies)}; {_NO_COPIES}")
-        return FAILED
     return OK
+
+
+@attrs.define
+class _Totals:
+    """Ledgers by the end of their recovery."""
+
+    recovered: int = 0
+    skipped: int = 0
+    failed: int = 0
+
+
+class _BookiesCommand:
+    """Copies what some bookies kept; ``-rate`` limits the reads."""
+
+    def __init__(self, shell: ShellContext, admin: BookKeeperAdmin, bookies: list[str], options: Namespace) -> None:
+        self._shell = shell
+        self._admin = admin
+        self._bookies = bookies
+        self._options = options
+        self._metrics = CopierMetrics(Instruments())
+        self._recovery = BookieRecovery.assembled(
+            shell.world.reactor, admin, bookies, self._metrics, options.skipOpenLedgers, socket.gethostname(),
+            Rate(bytes=max(options.replicationRate or 0, 0)),
+        )  # fmt: skip
+        self._totals = _Totals()
+
+    async def run(self) -> int:
+        """Do what the options say.
+
+        :raises OperandError: the ledger of ``-l`` names none of the bookies.
+        """
+        planned = [ledger async for ledger in self._planned()]
+        if self._options.dryrun:
+            self._describe(planned)
+            return OK
+        total = sum(ledger.n_bytes for ledger in planned)
+        with self._shell.world.progress("recover", total) as advance:
+
+            async def recover(ledger: PlannedLedger) -> None:
+                self._ended(await self._recovery.recover(ledger))
+                advance(ledger.n_bytes)
+
+            await for_each(_each(planned), recover, _AT_ONCE)
+        self._summary()
+        if self._totals.failed and not self._options.skipUnrecoverableLedgers:
+            return FAILED
+        if self._options.deleteCookie:
+            await self._delete_cookies()
+        return OK
+
+    async def _planned(self) -> AsyncIterator[PlannedLedger]:
+        only = self._options.ledger
+        if only is None:
+            async for ledger in self._recovery.plan():
+                yield ledger
+            return
+        found = self._recovery.planned(only, (await self._admin.client.ledger_metadata(only)).value)
+        if found is None:
+            raise OperandError(f"ledger {self._shell.format_id(only)} names none of these bookies")
+        yield found
+
+    def _describe(self, planned: list[PlannedLedger]) -> None:
+        """Print what would be done."""
+        for ledger in planned:
+            what = "Recovered and copied" if ledger.is_open else "Copied"
+            if ledger.is_open and self._options.skipOpenLedgers:
+                what = "Skipped"
+            name = self._shell.format_id(ledger.ledger_id)
+            self._shell.out(line(f"{what} would be", ledgerId=name, bytes=ledger.n_bytes))
+        self._shell.out(line("Ledgers to recover", count=len(planned), bytes=sum(each.n_bytes for each in planned)))
+
+    def _ended(self, ledger: RecoveredLedger) -> None:
+        if ledger.result is RecoveryResult.RECOVERED:
+            self._totals.recovered += 1
+            return
+        name = self._shell.format_id(ledger.ledger_id)
+        if ledger.result is RecoveryResult.SKIPPED:
+            self._totals.skipped += 1
+            self._shell.out(line("Skipped: the ledger is open", ledgerId=name))
+        else:
+            self._totals.failed += 1
+            self._shell.out(line("Not recovered", ledgerId=name, reason=ledger.reason))
+
+    def _summary(self) -> None:
+        metrics, totals = self._metrics, self._totals
+        self._shell.out(
+            line(
+                "Recovered", ledgers=totals.recovered, skipped=totals.skipped, failed=totals.failed,
+                entriesRead=metrics.entries_read.value, entriesWritten=metrics.entries_written.value,
+            )
+        )  # fmt: skip
+
+    async def _delete_cookies(self) -> None:
+        """Forget the bookies.
+
+        :raises IncorrectParameterError: one of them is running.
+        """
+        for bookie_id in self._bookies:
+            try:
+                await self._admin.delete_cookie(bookie_id)
+            except CookieNotFoundError:
+                continue
+            self._shell.out(line("Cookie deleted", bookieId=bookie_id))
+
+
+async def _each(planned: list[PlannedLedger]) -> AsyncIterator[PlannedLedger]:
+    for ledger in planned:
+        yield ledger
 
 
 async def _query(shell: ShellContext, bookies: list[str], only: int | None) -> int:
@@ -82,12 +199,15 @@ COMMANDS = (
     Command(
         "recover", "Recover ledgers after the loss of a writer or of bookies", recover,
         (
-            Argument(("bookies",), "lost bookies, separated by commas"),
+            Argument(("bookies",), "bookies to recover, separated by commas"),
             Argument(("-q", "query"), "list the ledgers that name these bookies", bool),
             Argument(("-dr", "dryrun"), "say what would be done", bool),
             Argument(("-f", "force"), "do not ask", bool),
-            Argument(("-l", "ledger"), "recover this ledger", "ledger id"),
+            Argument(("-l", "ledger"), "recover this ledger only", "ledger id"),
             Argument(("-sk", "skipOpenLedgers"), "leave open ledgers alone", bool),
+            Argument(("-sku", "skipUnrecoverableLedgers"), "succeed although some ledgers cannot be recovered", bool),
+            Argument(("-d", "deleteCookie"), "delete the cookies of the bookies at the end", bool),
+            Argument(("-rate", "replicationRate"), "bytes a second that are read; no limit if left out", int),
         ),
     ),
 )  # fmt: skip

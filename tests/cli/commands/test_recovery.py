@@ -1,6 +1,6 @@
 """``recover``."""
 
-from bookkeeper_twisted.model import LedgerState
+from bookkeeper_twisted.model import BookieServiceInfo, Endpoint, LedgerState
 
 from ..shell_case import BOOKIES, ShellCase
 
@@ -39,11 +39,63 @@ class RecoverTests(ShellCase):
         self.assertEqual(self.printed, ["Must specify bookies, or a ledger with -l"])
 
     def test_bookies(self) -> None:
-        """A bookie's entries are not copied here: nothing is done, and the status says so."""
-        ledger_id = self.written(1, close=False)
-        self.assertEqual(self.shell("recover", "-f", ",".join(BOOKIES[:2])), 255)
-        self.assertIn("not available", self.printed[0])
-        self.assertIs(self._state(ledger_id), LedgerState.OPEN)
+        """What lost bookies kept is copied to others, with a summary; cookies go where that is wanted."""
+        ids = [self.written(3, ensemble_size=3) for _ in range(4)]
+        gone = BOOKIES[0]
+        self.do(self.cluster.registration.write_cookie(gone, b"5\n", None))
+        self.do(self.cluster.registration.unregister_bookie(gone))
+        named = [i for i in ids if gone in self.do(self.client.ledger_metadata(i)).value.segments[0].bookies]
+        self.assertEqual(self.shell("recover", "-dr", gone), 0, self.complaints)
+        self.assertEqual(self.printed[-1], f"Ledgers to recover {{count={len(named)}, bytes={60 * len(named)}}}")
+        self.answers = [True]
+        self.assertEqual(self.shell("recover", "-d", gone), 0, (self.printed, self.complaints))
+        self.assertEqual(
+            self.printed,
+            [
+                f"Bookies : [{gone}]",
+                f"Recovered {{ledgers={len(named)}, skipped=0, failed=0, entriesRead={3 * len(named)},"
+                f" entriesWritten={3 * len(named)}}}",
+                f"Cookie deleted {{bookieId={gone}}}",
+            ],
+        )
+        self.assertEqual(self.progress, [("recover", 60 * len(named), 60 * len(named))])
+        for ledger_id in ids:
+            self.assertNotIn(gone, self.do(self.client.ledger_metadata(ledger_id)).value.segments[0].bookies)
+        self.assertNotIn(gone, self.do(self.cluster.registration.all_bookies()))
+
+    def test_what_cannot_be_recovered(self) -> None:
+        """A ledger without another copy fails the command, unless that is allowed for; the cookie stays then."""
+        self.tick = 1.0
+        ledger_id = self.written(1, ensemble_size=1, write_quorum=1, ack_quorum=1)
+        (gone,) = self.do(self.client.ledger_metadata(ledger_id)).value.segments[0].bookies
+        self.do(self.cluster.registration.unregister_bookie(gone))
+        self.assertEqual(self.shell("recover", "-f", gone), 255)
+        self.assertIn(f"Not recovered {{ledgerId={ledger_id}, reason=", self.printed[0])
+        self.assertEqual(self.shell("recover", "-f", "-sku", gone), 0)
+
+    def test_one_ledger_of_a_bookie(self) -> None:
+        """The other ledgers of the bookie stay; a ledger without it is a mistake."""
+        first, second = self.written(1), self.written(1)
+        gone = BOOKIES[3]
+        self.written(1, ensemble_size=4, write_quorum=2)
+        self.do(self.cluster.registration.unregister_bookie(gone))
+        fifth = BookieServiceInfo((Endpoint("bookie", "127.0.0.1", 3285, "bookie-rpc"),))
+        self.do(self.cluster.registration.register_bookie("127.0.0.1:3285", False, fifth))
+        self.assertEqual(self.shell("recover", "-f", "-l", str(second), gone), 0, (self.printed, self.complaints))
+        self.assertIn(gone, self.do(self.client.ledger_metadata(first)).value.segments[0].bookies)
+        self.assertNotIn(gone, self.do(self.client.ledger_metadata(second)).value.segments[0].bookies)
+        self.assertEqual(self.shell("recover", "-f", "-l", str(second), gone), 255)
+        self.assertIn("names none of these bookies", self.complaints[0])
+
+    def test_open_ledgers(self) -> None:
+        """They are skipped, or closed and copied."""
+        ledger_id = self.written(2, close=False, ensemble_size=3)
+        gone = self.do(self.client.ledger_metadata(ledger_id)).value.segments[0].bookies[0]
+        self.do(self.cluster.registration.unregister_bookie(gone))
+        self.assertEqual(self.shell("recover", "-f", "-sk", gone), 0)
+        self.assertIn(f"Skipped: the ledger is open {{ledgerId={ledger_id}}}", self.printed)
+        self.assertEqual(self.shell("recover", "-f", gone), 0, (self.printed, self.complaints))
+        self.assertIs(self._state(ledger_id), LedgerState.CLOSED)
 
     def test_question(self) -> None:
         """A ledger is recovered only if the answer is yes."""
@@ -70,12 +122,10 @@ class RecoverTests(ShellCase):
         self.assertIs(self._state(0), LedgerState.OPEN)
 
     def test_closed(self) -> None:
-        """A closed ledger stays as it is; that it still names a lost bookie is a failure."""
+        """A closed ledger stays as it is."""
         self.written(2)
         self.assertEqual(self.shell("recover", "-f", "-l", "0"), 0)
         self.assertEqual(self.printed, ["Closed {ledgerId=0, lastEntryId=1, length=30}"])
-        self.assertEqual(self.shell("recover", "-f", "-l", "0", BOOKIES[0]), 255)
-        self.assertIn("still names 127.0.0.1:3281", self.printed[1])
 
     def test_open(self) -> None:
         """A ledger that was left open is closed after its last entry."""
