@@ -24,7 +24,7 @@ import attrs
 
 from bookkeeper_twisted.codec import v2, v3
 from bookkeeper_twisted.codec.digest import Digester
-from bookkeeper_twisted.codec.runs import BatchRead
+from bookkeeper_twisted.codec.wires import V2, V3
 from bookkeeper_twisted.model import DigestType
 
 FIRST_ID = 1 << 21
@@ -56,13 +56,13 @@ def read_frames(wire: int, ledger_id: int, entry_ids: Sequence[int]) -> bytes:
 
 def batch_frames(wire: int, ledger_id: int, starts: Sequence[int], entries: int) -> bytes:
     """One batch read of ``entries`` entries from each start on."""
-    encode = v2.encode_batch_read if wire == 2 else v3.encode_batch_read
+    protocol = V2 if wire == 2 else V3
     ids = range(FIRST_ID, FIRST_ID + len(starts))
     requests = [
-        BatchRead(wire, wire, 0, ledger_id, start, request, entries, MAX_BATCH_SIZE)
+        protocol.batch_read(ledger_id, start, request, entries, MAX_BATCH_SIZE)
         for request, start in zip(ids, starts, strict=True)
     ]
-    return b"".join([encode(request) for request in requests])
+    return b"".join([protocol.encode_batch_read(request) for request in requests])
 
 
 def frames(o: argparse.Namespace, first: int, count: int) -> bytes:

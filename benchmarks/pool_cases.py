@@ -7,6 +7,7 @@ from bookkeeper_twisted.client.connections.bookie_peer import BookiePeer
 from bookkeeper_twisted.client.connections.bookie_socket import BookieSocket
 from bookkeeper_twisted.codec.adds import stored_adds
 from bookkeeper_twisted.codec.digest import Digester
+from bookkeeper_twisted.codec.wires import V2
 from bookkeeper_twisted.errors import BookieHandleNotAvailableError
 from bookkeeper_twisted.model import DigestType
 from bookkeeper_twisted.protocol.client.request_ids import RequestIds
@@ -25,7 +26,7 @@ class Peer(SilentBookie):
 
     def __init__(self, limit: int) -> None:
         self.listen()
-        self.sockets = BookiePeer(self.settings, BOOKIE, 2, limit)
+        self.sockets = BookiePeer(self.settings, BOOKIE, V2, limit)
 
     def flow(self) -> tuple[RequestIds, BookieSocket]:
         """Another flow and the socket it is on."""

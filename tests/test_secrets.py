@@ -5,6 +5,7 @@ from twisted.trial.unittest import SynchronousTestCase
 
 from bookkeeper_twisted.client.writing.ledger_creation import NewLedger
 from bookkeeper_twisted.codec.messages import Header, ReadRequest, WriteLacRequest
+from bookkeeper_twisted.codec.wires import V3
 from bookkeeper_twisted.config.bookie import BookieConfig
 from bookkeeper_twisted.config.client import ClientConfig
 from bookkeeper_twisted.config.fields import fields_of, from_options, resolve
@@ -19,7 +20,7 @@ class SecretTests(SynchronousTestCase):
 
     def test_masked(self) -> None:
         """Where there is a secret its place shows a mask, in every value that has one."""
-        header = Header(3, 3, 1)
+        header = Header(V3, 3, 1)
         for value in (
             LedgerMetadata(1, 1, 1, (Segment(0, ("b",)),), password=b"sesame"),
             NewLedger(

@@ -20,6 +20,7 @@ from ..metrics import BookieMetrics, ConnectionMetrics, JournalMetrics, RequestM
 from ..protocol.authentication import AuthenticationDisabled, IAuthenticationProvider
 from ..protocol.server.connection import BookieServerFactory, ServerLimits
 from ..protocol.server.outbox import Outbox
+from ..protocol.wire_protocols import wire_protocols
 from ..storage.interfaces import IJournal, ILedgerStorage
 from .bookie import Bookie, BookieOptions
 from .checkpointer import Checkpointer
@@ -92,7 +93,7 @@ class Engine:
         processor = RequestProcessor(self.context, options.authentication)
         self.factory = BookieServerFactory(
             self.outbox, processor.open_session, clock, ConnectionMetrics(self.instruments), options.server,
-            options.tcp_no_delay,
+            options.tcp_no_delay, wire_protocols(),
         )  # fmt: skip
 
     def start(self, flush_interval: float) -> None:

@@ -1,8 +1,9 @@
 """Add requests by columns: payloads sealed, or stored entries wrapped, as the frames that carry them to bookies.
 
 A batch is one :class:`Adds`, whether its entries are of one ledger or of thousands; one ledger is the case of a
-constant column.  V2 frames are laid out once and shared by all bookies; V3 frames, whose numbers belong to one
-connection and one attempt, are made of them.
+constant column.  It is laid out once, as V2 frames, which all bookies share; a protocol whose frames differ from one
+connection and attempt to the next, as V3's with their numbers, makes them of these
+(:meth:`~.wire_protocol.IWireProtocol.encode_adds`).
 
 ======  ====  ==========================================================================
 0       28    length word, header word, key (20)
@@ -15,12 +16,12 @@ connection and one attempt, are made of them.
 from collections.abc import Iterable, Sequence
 from itertools import accumulate, pairwise
 
-from ..errors import CodecError, Status
+from ..errors import Status
 from ..model import ENTRY_HEADER_SIZE, EntryRun, column
-from . import v2, v2_replies, v3
+from . import v2, v2_replies
 from .digest import Digester
 from .operations import MASTER_KEY_SIZE, V2Op
-from .strides import big_endian, stretches
+from .strides import big_endian
 
 ENTRY_AT = 4 + v2.ADD_OVERHEAD
 """Where a frame has its entry."""
@@ -100,26 +101,15 @@ class Adds:
             return column(frames, offsets.step, len(self), ENTRY_AT, offsets.step)
         return [frames[start + ENTRY_AT : end] for start, end in pairwise(offsets)]
 
-    def requests(self, wire: int, first_txn_id: int = 0) -> bytes:
-        """What a connection sends.
+    @property
+    def master_key(self) -> bytes:
+        """The key of all of them."""
+        return self.frames[8 : 8 + MASTER_KEY_SIZE]
 
-        :param wire: its version.
-        :param first_txn_id: V3: the numbers count up from there.
-        :raises CodecError: V2 cannot say deferred sync.
-        """
-        if wire == 2:
-            if self.deferred_sync:
-                raise CodecError("V2 has no deferred sync")
-            return self.frames
-        key, entries = self.frames[8 : 8 + MASTER_KEY_SIZE], self.entries()
-        flags = int.from_bytes(self.frames[4:8], "big") & _FLAGS
-        return b"".join([
-            v3.encode_entries(
-                key, self.ledger_ids[start], self.entry_ids[start], entries[start:end], flags, self.deferred_sync,
-                first_txn_id + start,
-            )
-            for start, end in stretches(self.entry_ids, self.ledger_ids)
-        ])  # fmt: skip
+    @property
+    def flags(self) -> int:
+        """The flags of all of them."""
+        return int.from_bytes(self.frames[4:8], "big") & _FLAGS
 
 
 def largest_payload(max_frame_size: int, digest_size: int) -> int:

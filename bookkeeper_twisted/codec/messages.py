@@ -7,18 +7,19 @@ from it.  Fields that a protocol does not have are ignored when encoding for it.
 import attrs
 
 from ..errors import Status, masked
+from .runs import IReplyEncoding
 
 
 @attrs.frozen
 class Header:
-    """:ivar wire: 2 or 3.
+    """:ivar wire: the protocol of the request, which encodes the response.
     :ivar version: of the V2 packet header or the V3 header (3 is V3's only good value).
     :ivar operation: V2 opcode or V3 operation number.
     :ivar txn_id: V3 correlation id, 0 in V2.
     :ivar priority: V3 only.
     """
 
-    wire: int
+    wire: IReplyEncoding
     version: int
     operation: int
     txn_id: int = 0

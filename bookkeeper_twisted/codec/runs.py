@@ -1,19 +1,65 @@
 """The hot operations as runs: parallel values over one received chunk, replies packed in one call.
 
-Requests are made by the server's decoder, replies by the client's.  ``wire`` is 2 or 3;
-``version`` the byte of the V2 header, which a reply echoes.
+Requests are made by the server's decoder, replies by the client's.  ``wire`` is the protocol a request came in, which
+encodes its replies; ``version`` the byte of the V2 header, which a reply echoes.
 """
 
 from collections.abc import Sequence
 
+from zope.interface import Attribute, Interface
+
 from ..errors import Status
-from ..model import Entries, EntryRun, MixedRun
-from . import v2_replies, v3_replies
-from .operations import FENCE, HIGH_PRIORITY, RECOVERY_ADD, Operation, V2Op
+from ..model import Entries, EntryRun
+from .operations import FENCE, HIGH_PRIORITY, RECOVERY_ADD
 
 __all__ = [
-    "FENCE", "HIGH_PRIORITY", "RECOVERY_ADD", "AddReplies", "AddRun", "BatchRead", "BatchReply", "ReadReply", "ReadRun",
+    "FENCE", "HIGH_PRIORITY", "RECOVERY_ADD", "AddReplies", "AddRun", "BatchRead", "BatchReply", "IReplyEncoding",
+    "ReadReply", "ReadRun",
 ]  # fmt: skip
+
+
+class IReplyEncoding(Interface):
+    """What a bookie needs of the protocol that a request came in, to answer it."""
+
+    carries_lac: bool = Attribute("Whether a reply to a read has a place for the LAC that the bookie knows.")
+    batch_overhead: tuple[int, int] = Attribute(
+        "Bytes that count against ``max_size`` of a batch read beside its records' bytes: once, and for each entry."
+    )
+    batch_head: int = Attribute("Bytes of a batch reply that do not count so, at most: room below the frame limit.")
+    batch_counts_by_first: bool = Attribute("Whether the size of the first entry limits the number of all of a batch.")
+
+    def add_replies(run: "AddRun", status: Status, part: Entries | None) -> bytes:
+        """See :meth:`AddRun.replies`."""
+
+    def read_reply(run: "ReadRun", index: int, status: Status, entry: bytes | None, max_lac: int | None) -> bytes:
+        """The frame that answers one read of a run.
+
+        :param entry: None unless ``status`` is EOK.
+        """
+
+    def read_replies(run: "ReadRun", first: int, entries: Sequence[bytes], max_lac: int | None) -> bytes:
+        """See :meth:`ReadRun.replies`."""
+
+    def batch_reply(
+        request: "BatchRead", status: Status, runs: Sequence[EntryRun], max_lac: int | None
+    ) -> list[bytes]:
+        """The frame that answers a batch read, as pieces to be written one after the other.
+
+        :param runs: of consecutive entries, each beginning where the one before ends; none unless ``status`` is EOK.
+        """
+
+    def encode_response(response: object) -> bytes:
+        """The frame of the answer to a cold request (:mod:`.messages`).
+
+        :raises bookkeeper_twisted.errors.CodecError: the protocol has no such response.
+        """
+
+    def refusal(request: object, status: Status) -> bytes | None:
+        """The frames that refuse a request before it is looked at, as a peer's that is not authenticated.
+
+        :param request: a run or a message, as :meth:`~.wire_protocol.IWireProtocol.scan_requests` made it.
+        :returns: None if the protocol has no such answer, and the connection has to end.
+        """
 
 
 class AddRun:
@@ -30,7 +76,7 @@ class AddRun:
     __slots__ = ("wire", "version", "flags", "deferred_sync", "master_key", "entries", "txn_ids")
 
     def __init__(
-        self, wire: int, version: int, flags: int, deferred_sync: bool, master_key: bytes, entries: Entries,
+        self, wire: IReplyEncoding, version: int, flags: int, deferred_sync: bool, master_key: bytes, entries: Entries,
         txn_ids: Sequence[int] = (),
     ) -> None:  # fmt: skip
         self.wire = wire
@@ -46,12 +92,7 @@ class AddRun:
 
         :param part: of a mixed run: only these.
         """
-        run = self.entries if part is None else part
-        if isinstance(run, MixedRun):
-            return v2_replies.mixed_replies(self.version, V2Op.ADD, status, run.ledger_ids, run.entry_ids)
-        if self.wire == 3:
-            return v3_replies.add_replies(self.txn_ids, status, run.ledger_id, run.first)
-        return v2_replies.ids_replies(self.version, V2Op.ADD, status, run.ledger_id, run.first, run.count)
+        return self.wire.add_replies(self, status, part)
 
 
 class ReadRun:
@@ -65,7 +106,7 @@ class ReadRun:
     __slots__ = ("wire", "version", "flags", "ledger_ids", "entry_ids", "txn_ids")
 
     def __init__(
-        self, wire: int, version: int, flags: int, ledger_ids: Sequence[int], entry_ids: Sequence[int],
+        self, wire: IReplyEncoding, version: int, flags: int, ledger_ids: Sequence[int], entry_ids: Sequence[int],
         txn_ids: Sequence[int] = (),
     ) -> None:  # fmt: skip
         self.wire = wire
@@ -84,21 +125,11 @@ class ReadRun:
         :param entry: sent with EOK only.
         :param max_lac: V3: the highest LAC known, -1 if none; V2 has no place for it.
         """
-        ledger_id, entry_id = self.ledger_ids[index], self.entry_ids[index]
-        body = entry if status is Status.EOK else None
-        if self.wire == 3:
-            return v3_replies.read_reply(
-                Operation.READ, self.txn_ids[index], status, ledger_id, entry_id, body, max_lac
-            )  # fmt: skip
-        return v2_replies.read_reply(self.version, V2Op.READ, status, ledger_id, entry_id, body)
+        return self.wire.read_reply(self, index, status, entry if status is Status.EOK else None, max_lac)
 
     def replies(self, first: int, entries: Sequence[bytes], max_lac: int | None = None) -> bytes:
         """The frames that answer reads ``first .. first + len(entries) - 1`` successfully."""
-        end = first + len(entries)
-        ledger_ids, entry_ids = self.ledger_ids[first:end], self.entry_ids[first:end]
-        if self.wire == 3:
-            return v3_replies.read_replies(self.txn_ids[first:end], ledger_ids, entry_ids, entries, max_lac)
-        return v2_replies.read_replies(self.version, V2Op.READ, ledger_ids, entry_ids, entries)
+        return self.wire.read_replies(self, first, entries, max_lac)
 
 
 class BatchRead:
@@ -116,8 +147,9 @@ class BatchRead:
     )  # fmt: skip
 
     def __init__(
-        self, wire: int, version: int, flags: int, ledger_id: int, first: int, request_id: int, max_count: int,
-        max_size: int, master_key: bytes | None = None, previous_lac: int | None = None, timeout_ms: int | None = None,
+        self, wire: IReplyEncoding, version: int, flags: int, ledger_id: int, first: int, request_id: int,
+        max_count: int, max_size: int, master_key: bytes | None = None, previous_lac: int | None = None,
+        timeout_ms: int | None = None,
     ) -> None:  # fmt: skip
         self.wire = wire
         self.version = version
@@ -131,29 +163,13 @@ class BatchRead:
         self.previous_lac = previous_lac
         self.timeout_ms = timeout_ms
 
-    @property
-    def overhead(self) -> tuple[int, int]:
-        """What a reply costs beside the record bytes: (once, for each entry), per the rules of its protocol.
-
-        V2 counts the bytes on the wire: 36 and the records.  V3 counts eight bytes beyond each entry, of
-        which a record has four; its fixed part is room the caller leaves below the frame limit.
-        """
-        return (0, 4) if self.wire == 3 else (36, 0)
-
     def failure(self, status: Status) -> bytes:
         """The frame of an error reply."""
-        return b"".join(self._reply(status))
+        return b"".join(self.wire.batch_reply(self, status, (), None))
 
     def success(self, runs: Sequence[EntryRun], max_lac: int | None = None) -> list[bytes]:
         """The frame of a success as pieces to be written one after the other; runs follow each other."""
-        return self._reply(Status.EOK, runs, max_lac)
-
-    def _reply(self, status: Status, runs: Sequence[EntryRun] = (), max_lac: int | None = None) -> list[bytes]:
-        if self.wire == 3:
-            return v3_replies.batch_reply(self.request_id, status, self.ledger_id, self.first, runs, max_lac)
-        return v2_replies.batch_reply(
-            self.version, V2Op.BATCH_READ, status, self.ledger_id, self.first, self.request_id, runs
-        )  # fmt: skip
+        return self.wire.batch_reply(self, Status.EOK, runs, max_lac)
 
 
 class AddReplies:
@@ -210,13 +226,12 @@ class ReadReply:
 class BatchReply:
     """The reply to a batch read; ``entries`` is None on error.  Ids and digests are not checked yet."""
 
-    __slots__ = ("wire", "status", "ledger_id", "first", "request_id", "entries", "max_lac")
+    __slots__ = ("status", "ledger_id", "first", "request_id", "entries", "max_lac")
 
     def __init__(
-        self, wire: int, status: Status, ledger_id: int, first: int, request_id: int, entries: EntryRun | None,
+        self, status: Status, ledger_id: int, first: int, request_id: int, entries: EntryRun | None,
         max_lac: int | None = None,
     ) -> None:  # fmt: skip
-        self.wire = wire
         self.status = status
         self.ledger_id = ledger_id
         self.first = first

@@ -11,7 +11,7 @@ from .framing import LENGTH_SIZE, frame_length
 from .messages import AuthRequest, Header, ReadRequest, RejectedRequest
 from .operations import FENCE, HIGH_PRIORITY, MASTER_KEY_SIZE, V2Op
 from .protobuf import parse, text, wire_pb
-from .runs import AddRun, BatchRead, ReadRun
+from .runs import AddRun, BatchRead, IReplyEncoding, ReadRun
 from .strides import as_range, counts_up, from_big_endian, row_ahead, same_prefix, stretches
 from .v2 import ADD_OVERHEAD, BATCH_READ, BATCH_READ_LENGTH, READ_LENGTH, VERSION
 
@@ -31,9 +31,10 @@ _READ_PREFIX = 8
 _READ_SIZE = LENGTH_SIZE + READ_LENGTH
 
 
-def scan(data: bytes, at: int, limit: int, items: list[object]) -> int:
+def scan(wire: IReplyEncoding, data: bytes, at: int, limit: int, items: list[object]) -> int:
     """Reads all complete frames from ``at`` on.
 
+    :param wire: the protocol that answers what is found.
     :param items: gets runs, messages and refusals, in order.
     :returns: where the first incomplete frame begins.
     :raises CodecError: a frame is over the limit or no request; ``items`` has what came before.
@@ -45,14 +46,14 @@ def scan(data: bytes, at: int, limit: int, items: list[object]) -> int:
             break
         version, opcode, flags = split_header(_WORD.unpack_from(data, at + LENGTH_SIZE)[0])
         if opcode == V2Op.ADD:
-            at = _adds(data, at, length, limit, (version, flags), items)
+            at = _adds(wire, data, at, length, limit, (version, flags), items)
         elif opcode == V2Op.READ:
-            at = _reads(data, at, length, version, flags, items)
+            at = _reads(wire, data, at, length, (version, flags), items)
         elif opcode == V2Op.BATCH_READ:
-            items.append(_batch_read(data, at, length, version, flags))
+            items.append(_batch_read(wire, data, at, length, version, flags))
             at += LENGTH_SIZE + length
         elif opcode == V2Op.AUTH:
-            items.append(_auth(data, at, length, version))
+            items.append(_auth(wire, data, at, length, version))
             at += LENGTH_SIZE + length
         else:
             raise CodecError(f"no V2 request has opcode {opcode}")
@@ -67,15 +68,19 @@ def split_header(word: int) -> tuple[int, int, int]:
     return 0, word & 0xFF, 0
 
 
-def _refusal(version: int, opcode: int, status: Status, ledger_id: int, entry_id: int) -> RejectedRequest:
+def _refusal(
+    wire: IReplyEncoding, version: int, opcode: int, status: Status, ledger_id: int, entry_id: int
+) -> RejectedRequest:
     reply = v2_replies.ids_reply(version, opcode, status, ledger_id, entry_id)
-    return RejectedRequest(Header(2, version, opcode), status, reply)
+    return RejectedRequest(Header(wire, version, opcode), status, reply)
 
 
 # ---- adds --------------------------------------------------------------------------------------------
 
 
-def _adds(data: bytes, at: int, length: int, limit: int, head: tuple[int, int], items: list[object]) -> int:
+def _adds(
+    wire: IReplyEncoding, data: bytes, at: int, length: int, limit: int, head: tuple[int, int], items: list[object]
+) -> int:
     """A row of adds with one header and key, entries of any sizes.
 
     :param head: version and flags.
@@ -86,19 +91,19 @@ def _adds(data: bytes, at: int, length: int, limit: int, head: tuple[int, int], 
     if version > VERSION or length < _SHORTEST_ADD:
         ledger_id, entry_id = _IDS.unpack_from(data, at + _ADD_PREFIX)
         status = Status.EBADVERSION if version > VERSION else Status.EBADREQ
-        items.append(_refusal(version, V2Op.ADD, status, ledger_id, entry_id))
+        items.append(_refusal(wire, version, V2Op.ADD, status, ledger_id, entry_id))
         return at + LENGTH_SIZE + length
     master_key = data[at + 8 : at + _ADD_PREFIX]
     entries, end = _entries(data, at, length, limit)
     run = _uniform_run(entries)
     if run is not None:
-        items.append(AddRun(2, version, flags, False, master_key, run))
+        items.append(AddRun(wire, version, flags, False, master_key, run))
         return end
     for item in _parts(entries):
         if isinstance(item, tuple):
-            items.append(_refusal(version, V2Op.ADD, Status.EBADREQ, *item))
+            items.append(_refusal(wire, version, V2Op.ADD, Status.EBADREQ, *item))
         else:
-            items.append(AddRun(2, version, flags, False, master_key, item))
+            items.append(AddRun(wire, version, flags, False, master_key, item))
     return end
 
 
@@ -170,8 +175,14 @@ def _cut(
 # ---- reads -------------------------------------------------------------------------------------------
 
 
-def _reads(data: bytes, at: int, length: int, version: int, flags: int, items: list[object]) -> int:
-    """A row of plain reads, or one read of another form."""
+def _reads(
+    wire: IReplyEncoding, data: bytes, at: int, length: int, head: tuple[int, int], items: list[object]
+) -> int:  # fmt: skip
+    """A row of plain reads, or one read of another form.
+
+    :param head: version and flags.
+    """
+    version, flags = head
     if length < READ_LENGTH:
         raise CodecError(f"V2 read of {length} bytes")
     after = at + LENGTH_SIZE + length
@@ -179,18 +190,18 @@ def _reads(data: bytes, at: int, length: int, version: int, flags: int, items: l
     fence = bool(flags & FENCE)
     key = _key(data, at, length, READ_LENGTH, version, fence)
     if version > VERSION:
-        items.append(_refusal(version, V2Op.READ, Status.EBADVERSION, ledger_id, entry_id))
+        items.append(_refusal(wire, version, V2Op.READ, Status.EBADVERSION, ledger_id, entry_id))
     elif fence and ledger_id < 0:
-        items.append(_refusal(version, V2Op.READ, Status.EBADREQ, ledger_id, entry_id))
+        items.append(_refusal(wire, version, V2Op.READ, Status.EBADREQ, ledger_id, entry_id))
     elif fence or key is not None:
-        header = Header(2, version, V2Op.READ)
+        header = Header(wire, version, V2Op.READ)
         items.append(ReadRequest(header, ledger_id, entry_id, fence, bool(flags & HIGH_PRIORITY), key))
     elif length == READ_LENGTH and row_ahead(data, at, _READ_SIZE, _READ_PREFIX):
         ledger_ids, entry_ids = _ids_of_reads(data, at)
-        items.append(ReadRun(2, version, flags, ledger_ids, entry_ids))
+        items.append(ReadRun(wire, version, flags, ledger_ids, entry_ids))
         after = at + len(entry_ids) * _READ_SIZE
     else:
-        items.append(ReadRun(2, version, flags, (ledger_id,), (entry_id,)))
+        items.append(ReadRun(wire, version, flags, (ledger_id,), (entry_id,)))
     return after
 
 
@@ -208,16 +219,16 @@ def _ids_of_reads(data: bytes, at: int) -> tuple[Sequence[int], Sequence[int]]:
     return as_range(words[1::3], words[2::3])
 
 
-def _batch_read(data: bytes, at: int, length: int, version: int, flags: int) -> object:
+def _batch_read(wire: IReplyEncoding, data: bytes, at: int, length: int, version: int, flags: int) -> object:
     if length < BATCH_READ_LENGTH:
         raise CodecError(f"V2 batch read of {length} bytes")
     _, _, ledger_id, first, request_id, max_count, max_size = BATCH_READ.unpack_from(data, at)
     fence = bool(flags & FENCE)
     key = _key(data, at, length, BATCH_READ_LENGTH, version, fence)
-    request = BatchRead(2, version, flags, ledger_id, first, request_id, max_count, max_size, key)
+    request = BatchRead(wire, version, flags, ledger_id, first, request_id, max_count, max_size, key)
     status = Status.EBADVERSION if version > VERSION else Status.EBADREQ
     if version > VERSION or (fence and ledger_id < 0):
-        return RejectedRequest(Header(2, version, V2Op.BATCH_READ), status, request.failure(status))
+        return RejectedRequest(Header(wire, version, V2Op.BATCH_READ), status, request.failure(status))
     return request
 
 
@@ -235,9 +246,9 @@ def _key(data: bytes, at: int, length: int, fixed: int, version: int, fence: boo
     return data[start : start + MASTER_KEY_SIZE]
 
 
-def _auth(data: bytes, at: int, length: int, version: int) -> AuthRequest:
+def _auth(wire: IReplyEncoding, data: bytes, at: int, length: int, version: int) -> AuthRequest:
     plugin, payload = auth_message(data, at, length)
-    return AuthRequest(Header(2, version, V2Op.AUTH), plugin, payload)
+    return AuthRequest(Header(wire, version, V2Op.AUTH), plugin, payload)
 
 
 def auth_message(data: bytes, at: int, length: int) -> tuple[str, bytes]:

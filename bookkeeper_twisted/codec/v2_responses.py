@@ -7,7 +7,7 @@ from ..model import EntryRun
 from .framing import LENGTH_SIZE, frame_length
 from .messages import AuthResponse, Header
 from .operations import V2Op
-from .runs import AddReplies, BatchReply, ReadReply
+from .runs import AddReplies, BatchReply, IReplyEncoding, ReadReply
 from .strides import row_ahead, same_prefix
 from .v2_replies import BATCH_REPLY, IDS_REPLY, IDS_REPLY_LENGTH
 from .v2_requests import auth_message, split_header
@@ -18,9 +18,10 @@ _ADD_HEAD = 12
 """Of a reply: length word, header, error code; ledger and entry follow."""
 
 
-def scan(data: bytes, at: int, limit: int, items: list[object]) -> int:
+def scan(wire: IReplyEncoding, data: bytes, at: int, limit: int, items: list[object]) -> int:
     """Reads all complete frames from ``at`` on.
 
+    :param wire: the protocol.
     :param items: gets replies, in order.
     :returns: where the first incomplete frame begins.
     :raises CodecError: a frame is over the limit or no response; ``items`` has what came before.
@@ -40,7 +41,7 @@ def scan(data: bytes, at: int, limit: int, items: list[object]) -> int:
         elif opcode == V2Op.BATCH_READ:
             items.append(_batch_reply(data, at, after))
         elif opcode == V2Op.AUTH:
-            items.append(AuthResponse(Header(2, version, V2Op.AUTH), *auth_message(data, at, length)))
+            items.append(AuthResponse(Header(wire, version, V2Op.AUTH), *auth_message(data, at, length)))
         else:
             raise CodecError(f"no V2 response has opcode {opcode}")
         at = after
@@ -84,7 +85,7 @@ def _batch_reply(data: bytes, at: int, end: int) -> BatchReply:
     _, _, code, ledger_id, first, request_id = BATCH_REPLY.unpack_from(data, at)
     status = _status(code)
     run = records(ledger_id, first, data[at + BATCH_REPLY.size : end]) if status is Status.EOK else None
-    return BatchReply(2, status, ledger_id, first, request_id, run)
+    return BatchReply(status, ledger_id, first, request_id, run)
 
 
 def records(ledger_id: int, first: int, data: bytes) -> EntryRun:

@@ -19,6 +19,9 @@ from .runs import BatchRead
 from .v3_replies import TXN_AT, frame, header_field
 from .varints import bytes_field, equal_widths, fill_column, number_field, varint
 
+VERSION = 3
+"""The only good one."""
+
 FLAG_KEY = b"\xa0\x06"
 READ_KEY = b"\xa2\x06"
 ADD_KEY = b"\xaa\x06"
@@ -224,7 +227,7 @@ def _response_header(message: Any) -> m.Header:
     header: m.Header = message.header
     if isinstance(message, m.AuthResponse):
         return header
-    return m.Header(3, 3, header.operation, header.txn_id)
+    return m.Header(header.wire, VERSION, header.operation, header.txn_id)
 
 
 def _fill_ledger_status(field: Any, message: Any) -> None:

@@ -12,13 +12,12 @@ from .framing import LENGTH_SIZE, frame_length
 from .messages import Header, RejectedRequest
 from .operations import FENCE, HIGH_PRIORITY, RECOVERY_ADD, Operation
 from .protobuf import parse, text, wire_pb
-from .runs import AddRun, BatchRead, ReadRun
+from .runs import AddRun, BatchRead, IReplyEncoding, ReadRun
 from .strides import consecutive, counts_up, joined, row_ahead
 from .v2_requests import MIN_ENTRY_SIZE
-from .v3 import FLAG_FENCE, FLAG_PIGGYBACK, encode_response
+from .v3 import FLAG_FENCE, FLAG_PIGGYBACK, VERSION, encode_response
 from .v3_rows import MIN_ROW, OPERATION_AT, SINGLES, Row, add_row, read_row
 
-VERSION = 3
 _ADD = int(Operation.ADD)
 _READ = int(Operation.READ)
 _DEFERRED_SYNC = 1
@@ -27,14 +26,15 @@ _LAC_PACKET_SIZE = 16
 _MAX_PRIORITY = 1 << 31
 
 
-def scan(data: bytes, at: int, limit: int, items: list[object]) -> tuple[int, bool]:
+def scan(wire: IReplyEncoding, data: bytes, at: int, limit: int, items: list[object]) -> tuple[int, bool]:
     """Reads complete frames from ``at`` on, as long as they are V3.
 
+    :param wire: the protocol that answers what is found.
     :param items: gets runs, messages and refusals, in order.
     :returns: where it stopped, and whether that is an incomplete frame; else it is one that is not V3.
     :raises CodecError: a frame is over the limit, or is no request; ``items`` has what came before.
     """
-    runs = _RunBuilder(items)
+    runs = _RunBuilder(wire, items)
     view = memoryview(data)
     singles = 0
     try:
@@ -79,9 +79,10 @@ class _RunBuilder:
     At most one of the two is open; whatever else arrives closes it.
     """
 
-    __slots__ = ("_items", "_key", "_first", "_bodies", "_flags", "_ledger_ids", "_entry_ids", "_txn_ids")
+    __slots__ = ("wire", "_items", "_key", "_first", "_bodies", "_flags", "_ledger_ids", "_entry_ids", "_txn_ids")
 
-    def __init__(self, items: list[object]) -> None:
+    def __init__(self, wire: IReplyEncoding, items: list[object]) -> None:
+        self.wire = wire
         self._items = items
         self._key: tuple[int, bool, bytes, int] = (0, False, b"", 0)
         self._first = 0
@@ -119,7 +120,7 @@ class _RunBuilder:
         ledger_id = key[3]
         if ledger_id < 0 or entry_id < 0 or len(body) < MIN_ENTRY_SIZE or body[:16] != _IDS.pack(ledger_id, entry_id):
             reply = v3_replies.add_reply(txn_id, Status.EBADREQ, ledger_id, entry_id)
-            header = Header(3, VERSION, Operation.ADD, txn_id)
+            header = Header(self.wire, VERSION, Operation.ADD, txn_id)
             self.other(RejectedRequest(header, Status.EBADREQ, reply))
         else:
             self._adds(key, entry_id, (txn_id,), (body,))
@@ -147,10 +148,12 @@ class _RunBuilder:
         if self._bodies:
             flags, deferred, master_key, ledger_id = self._key
             run = EntryRun.of_entries(ledger_id, self._first, self._bodies)
-            self._items.append(AddRun(3, VERSION, flags, deferred, master_key, run, self._txn_ids))
+            self._items.append(AddRun(self.wire, VERSION, flags, deferred, master_key, run, self._txn_ids))
             self._bodies = []
         elif self._txn_ids:
-            self._items.append(ReadRun(3, VERSION, self._flags, self._ledger_ids, self._entry_ids, self._txn_ids))
+            self._items.append(
+                ReadRun(self.wire, VERSION, self._flags, self._ledger_ids, self._entry_ids, self._txn_ids)
+            )
             self._ledger_ids, self._entry_ids = [], ()
         self._txn_ids = ()
 
@@ -166,7 +169,7 @@ def _accept(request: wire_pb.Request, runs: _RunBuilder) -> None:
     elif operation == _READ and request.HasField("readRequest"):
         _read(request.readRequest, head, runs)
     else:
-        _accept_cold(request, _header(head), runs)
+        _accept_cold(request, _header(head, runs), runs)
 
 
 def _accept_cold(request: wire_pb.Request, header: Header, runs: _RunBuilder) -> None:
@@ -180,8 +183,8 @@ def _accept_cold(request: wire_pb.Request, header: Header, runs: _RunBuilder) ->
     runs.other(missing(header))
 
 
-def _header(head: wire_pb.BKPacketHeader) -> Header:
-    return Header(3, head.version, head.operation, head.txnId, head.priority)
+def _header(head: wire_pb.BKPacketHeader, runs: _RunBuilder) -> Header:
+    return Header(runs.wire, head.version, head.operation, head.txnId, head.priority)
 
 
 def _flags(priority: int) -> int:
@@ -201,7 +204,7 @@ def _add(request: wire_pb.AddRequest, head: wire_pb.BKPacketHeader, runs: _RunBu
     ledger_id, entry_id = request.ledgerId, request.entryId
     if head.version != VERSION:
         reply = v3_replies.add_reply(head.txnId, Status.EBADVERSION, ledger_id, entry_id)
-        runs.other(RejectedRequest(_header(head), Status.EBADVERSION, reply))
+        runs.other(RejectedRequest(_header(head, runs), Status.EBADVERSION, reply))
         return
     flags = _flags(head.priority)
     deferred = False
@@ -222,13 +225,13 @@ def _read(request: wire_pb.ReadRequest, head: wire_pb.BKPacketHeader, runs: _Run
     if refused is None and flag == FLAG_FENCE and ledger_id < 0:
         refused = Status.EBADREQ
     if refused is not None:
-        header = _header(head)
+        header = _header(head, runs)
         _refuse(runs, header, refused, m.ReadResponse(header, refused, ledger_id, entry_id))
     elif flag or key is not None or previous_lac is not None or timeout_ms is not None:
         high = bool(_flags(head.priority))
         fence, piggyback = flag == FLAG_FENCE, flag == FLAG_PIGGYBACK
         ids = (ledger_id, entry_id)
-        runs.other(m.ReadRequest(_header(head), *ids, fence, high, key, previous_lac, timeout_ms, piggyback))
+        runs.other(m.ReadRequest(_header(head, runs), *ids, fence, high, key, previous_lac, timeout_ms, piggyback))
     else:
         runs.reads(_flags(head.priority), (ledger_id,), (entry_id,), (head.txnId,))
 
@@ -238,7 +241,7 @@ def _batch_read(request: wire_pb.BatchReadRequest, header: Header, runs: _RunBui
     if request.HasField("flag") and request.flag == FLAG_FENCE:
         flags |= FENCE
     batch = BatchRead(
-        3, header.version, flags, request.ledgerId, request.startEntryId, header.txn_id, request.maxCount,
+        runs.wire, header.version, flags, request.ledgerId, request.startEntryId, header.txn_id, request.maxCount,
         request.maxSize, request.masterKey if request.HasField("masterKey") else None,
         request.previousLAC if request.HasField("previousLAC") else None,
         request.timeOut if request.HasField("timeOut") else None,

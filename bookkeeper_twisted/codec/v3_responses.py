@@ -11,7 +11,7 @@ from .framing import LENGTH_SIZE, frame_length
 from .messages import Header
 from .operations import Operation
 from .protobuf import parse, text, wire_pb
-from .runs import AddReplies, BatchReply, ReadReply
+from .runs import AddReplies, BatchReply, IReplyEncoding, ReadReply
 from .strides import row_ahead
 from .v3_rows import MIN_ROW, OPERATION_AT, SINGLES, add_reply_row
 
@@ -20,9 +20,10 @@ _READ = int(Operation.READ)
 _STATUSES = {int(status): status for status in Status}
 
 
-def scan(data: bytes, at: int, limit: int, items: list[object]) -> int:
+def scan(wire: IReplyEncoding, data: bytes, at: int, limit: int, items: list[object]) -> int:
     """Reads all complete frames from ``at`` on.
 
+    :param wire: the protocol.
     :param items: gets replies, in order.
     :returns: where the first incomplete frame begins.
     :raises CodecError: a frame is over the limit or no response; ``items`` has what came before.
@@ -44,7 +45,7 @@ def scan(data: bytes, at: int, limit: int, items: list[object]) -> int:
         response = parse(wire_pb.Response, view[at + LENGTH_SIZE : at + stride])
         if response is None:
             raise CodecError("no V3 response")
-        item = _response(response)
+        item = _response(wire, response)
         if isinstance(item, AddReplies):
             item.append_to(items)
         else:
@@ -63,7 +64,7 @@ def _add_replies(data: bytes, at: int, stride: int, items: list[object]) -> int:
     return len(row.txn_ids)
 
 
-def _response(response: wire_pb.Response) -> object:
+def _response(wire: IReplyEncoding, response: wire_pb.Response) -> object:
     head = response.header
     top = _STATUSES[response.status]
     operation: int = head.operation
@@ -71,7 +72,7 @@ def _response(response: wire_pb.Response) -> object:
         return _read(response.readResponse, head.txnId, top)
     if operation == _ADD and response.HasField("addResponse"):
         return _add(response.addResponse, head.txnId, top)
-    header = Header(3, head.version, operation, head.txnId, head.priority)
+    header = Header(wire, head.version, operation, head.txnId, head.priority)
     if operation == Operation.START_TLS:
         return m.StartTlsResponse(header, top)
     name, read = _READERS.get(operation, ("", None))
@@ -110,7 +111,7 @@ def _batch_read(message: wire_pb.BatchReadResponse, header: Header, top: Status)
         if not message.body:
             raise CodecError("batch read response without entries")
         run = EntryRun.of_entries(*ids, list(message.body))
-    return BatchReply(3, status, *ids, header.txn_id, run, _optional(message, "maxLAC"))
+    return BatchReply(status, *ids, header.txn_id, run, _optional(message, "maxLAC"))
 
 
 def _auth(message: wire_pb.AuthMessage, header: Header, top: Status) -> m.AuthResponse:

@@ -2,7 +2,7 @@
 
 import attrs
 
-from .fields import BOOLEAN, TEXT, decimal, integer, one_of, setting
+from .fields import BOOLEAN, TEXT, WORD, decimal, integer, setting
 from .metadata import MetadataConfig
 from .settings import FRAME, MIB, derived
 
@@ -54,8 +54,8 @@ class ClientConfig(MetadataConfig):
     use_v2_wire_protocol: bool = setting("useV2WireProtocol", False, BOOLEAN, "Apache's way to say wireProtocol = v2")
     wire_protocol: str = setting(
         "wireProtocol", derived(lambda self: "v2" if self.use_v2_wire_protocol else "auto"),
-        one_of("v2", "v3", "auto"),
-        "auto: V2 for adds and reads, V3 on demand for what only V3 has", default_text="auto", java="none",
+        WORD, "auto: V2 for adds and reads, V3 on demand for what only V3 has; v2, v3, or the name of a plugin",
+        default_text="auto", java="none",
     )  # fmt: skip
     max_in_flight_bytes: int = setting(
         "maxInFlightBytes", 32 * MIB, integer(1), "bytes of unacknowledged adds of one ledger; beyond it append waits",
@@ -186,15 +186,3 @@ class ClientConfig(MetadataConfig):
     bookie_connection_error_quarantine_enabled: bool = setting(
         "bookieConnectionErrorQuarantineEnabled", False, BOOLEAN, "count failed connections as failures"
     )
-
-    @property
-    def main_wire(self) -> int:
-        """The wire version of adds, reads and batch reads: V3 as well where there may be only one socket."""
-        one = self.wire_protocol == "auto" and self.max_connections_per_bookie == 1
-        return 3 if one or self.wire_protocol == "v3" else 2
-
-    def _check(self) -> None:
-        super()._check()
-        if self.wire_protocol == "v2" and self.max_connections_per_bookie == 1:
-            reason = "wireProtocol = v2 takes at least 2, because what V2 does not have goes over V3"
-            raise self._error("max_connections_per_bookie", reason)

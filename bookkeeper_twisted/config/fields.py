@@ -163,6 +163,8 @@ def _check_directories(paths: tuple[str, ...]) -> None:
 
 BOOLEAN: Kind[bool] = Kind("true | false", _parse_boolean)
 TEXT: Kind[str] = Kind("text", str.strip)
+WORD: Kind[str] = Kind("word", lambda text: text.strip().lower())
+"""A name, in either case."""
 DIRECTORIES: Kind[tuple[str, ...]] = Kind("paths, separated by commas", _parse_list, _check_directories)
 
 

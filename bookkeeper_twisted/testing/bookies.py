@@ -14,6 +14,7 @@ from ..codec.adds import Adds
 from ..codec.operations import FENCE
 from ..codec.runs import BatchReply, ReadReply
 from ..codec.strides import stretches
+from ..codec.wires import V2, V3
 from ..errors import (
     BookieError,
     BookieHandleNotAvailableError,
@@ -61,7 +62,7 @@ class MemoryBookies:
                 places = list(group)
                 done(bookie_id, places, errors[places[0]])
 
-        frames, bookie = adds.requests(3 if adds.deferred_sync else 2), self[bookie_id]
+        frames, bookie = (V3 if adds.deferred_sync else V2).encode_adds(adds, 0), self[bookie_id]
         for start, end in stretches(adds.entry_ids, adds.ledger_ids):
             bookie.requests.append(("add", adds.ledger_ids[start], adds.entry_ids[start], end - start))
         answer = self._after_delay(bookie_id).addCallback(lambda _: bookie.add_all(frames))
@@ -109,7 +110,7 @@ class MemoryBookies:
                 bookie.fence(ledger_id, master_key)
             run = bookie.forged() if bookie.forged else bookie.batch(ledger_id, first, max_count, max_size)
             lac = None if patience is None else bookie.lac(ledger_id)
-            return BatchReply(2 if patience is None else 3, Status.EOK, ledger_id, first, 0, run, lac)
+            return BatchReply(Status.EOK, ledger_id, first, 0, run, lac)
 
         bookie = self[bookie_id]
         if patience is None:

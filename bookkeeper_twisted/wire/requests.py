@@ -7,18 +7,20 @@ that the bookie works while the caller does; the bookie may answer reads in any 
 
 from collections.abc import Iterator, Sequence
 
-from ..codec import messages, v2, v2_responses, v3, v3_responses
+from ..codec import messages
 from ..codec.framing import frame_length
 from ..codec.operations import DEFAULT_MAX_FRAME_SIZE, Operation, V2Op
-from ..codec.runs import BatchRead, BatchReply, ReadReply
+from ..codec.runs import BatchReply, ReadReply
 from ..codec.v2_replies import BATCH_REPLY, BATCH_REPLY_LENGTH
 from ..codec.v2_requests import split_header
 from ..codec.v2_responses import records
+from ..codec.wire_protocol import IWireProtocol
+from ..codec.wires import V2, V3
 from ..errors import ERROR_OF_STATUS, BadRequestError, CodecError, Status, UnexpectedConditionError
 from ..model import EntryRun
 from .connection import IBookieConnection
 
-V3_VERSION = 3
+_WIRES: dict[int, IWireProtocol] = {2: V2, 3: V3}
 _AT_ONCE = 256 << 10
 """Most bytes of replies to single reads that are received by one system call."""
 _FIRST_TXN = 1
@@ -30,10 +32,8 @@ def send_batch_read(connection: IBookieConnection, ledger_id: int, first: int, m
     :param max_count: > 0.
     :param max_size: bytes of the reply; a first entry that is longer comes all the same.
     """
-    wire = connection.wire
-    version = V3_VERSION if wire == 3 else v2.VERSION
-    encode = v3.encode_batch_read if wire == 3 else v2.encode_batch_read
-    connection.send(encode(BatchRead(wire, version, 0, ledger_id, first, first, max_count, max_size)))
+    wire = _WIRES[connection.wire]
+    connection.send(wire.encode_batch_read(wire.batch_read(ledger_id, first, first, max_count, max_size, 0, None)))
 
 
 def receive_batch(
@@ -73,10 +73,7 @@ def _receive_batch_v3(connection: IBookieConnection, ledger_id: int, first: int)
 
 def send_reads(connection: IBookieConnection, ledger_id: int, entry_ids: Sequence[int]) -> None:
     """Ask for entries one by one, all requests in one write."""
-    if connection.wire == 3:
-        connection.send(v3.encode_reads(ledger_id, entry_ids, 0, _FIRST_TXN))
-    else:
-        connection.send(v2.encode_reads(ledger_id, entry_ids))
+    connection.send(_WIRES[connection.wire].encode_reads(ledger_id, entry_ids, _FIRST_TXN))
 
 
 def receive_entries(
@@ -133,9 +130,9 @@ def read_lacs(connection: IBookieConnection, ledger_ids: Sequence[int]) -> Itera
     :returns: ledger id, and the answer or the bookie's error, in the order in which they arrive.
     """
     headers = [
-        messages.Header(3, V3_VERSION, Operation.READ_LAC, _FIRST_TXN + i) for i in range(len(ledger_ids))
+        V3.header(Operation.READ_LAC, _FIRST_TXN + i) for i in range(len(ledger_ids))
     ]  # fmt: skip
-    connection.send(b"".join(map(v3.encode_request, map(messages.ReadLacRequest, headers, ledger_ids))))
+    connection.send(b"".join(map(V3.encode_request, map(messages.ReadLacRequest, headers, ledger_ids))))
     for _ in ledger_ids:
         reply = _one_item(connection)
         if not isinstance(reply, messages.ReadLacResponse | messages.ErrorResponse):
@@ -165,6 +162,5 @@ def _one_item(connection: IBookieConnection) -> object:
     """The reply in the next frame."""
     items: list[object] = []
     frame = connection.receive_frame()
-    scan = v3_responses.scan if connection.wire == 3 else v2_responses.scan
-    scan(frame, 0, len(frame), items)
+    _WIRES[connection.wire].scan_replies(frame, 0, len(frame), items)
     return items[0]

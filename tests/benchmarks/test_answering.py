@@ -8,6 +8,7 @@ from bookkeeper_twisted.codec import v2
 from bookkeeper_twisted.codec.connection import ClientDecoder
 from bookkeeper_twisted.codec.digest import Digester
 from bookkeeper_twisted.codec.runs import AddReplies
+from bookkeeper_twisted.codec.wires import V2
 from bookkeeper_twisted.errors import Status
 from bookkeeper_twisted.model import DigestType
 
@@ -25,7 +26,7 @@ class ConfirmingTests(SynchronousTestCase):
         bookie.makeConnection(transport)
         for at in range(len(frames)):
             bookie.dataReceived(frames[at : at + 1])
-        (replies,) = ClientDecoder(2, _LIMIT).receive(transport.value())
+        (replies,) = ClientDecoder(V2, _LIMIT).receive(transport.value())
         assert isinstance(replies, AddReplies)
         self.assertEqual((replies.status, replies.ledger_ids, replies.entry_ids), (Status.EOK, [7, 7], [3, 4]))
 
@@ -41,7 +42,7 @@ class ConfirmingTests(SynchronousTestCase):
         bookie.dataReceived(frames[:-10])
         bookie.dataReceived(frames[-10:])
         found = list[tuple[int, int]]()
-        for replies in ClientDecoder(2, _LIMIT).receive(transport.value()):
+        for replies in ClientDecoder(V2, _LIMIT).receive(transport.value()):
             assert isinstance(replies, AddReplies)
             found += zip(replies.ledger_ids, replies.entry_ids, strict=True)
         self.assertEqual(found, wanted)

@@ -13,6 +13,7 @@ from bookkeeper_twisted.bookie.engine import Engine, EngineOptions
 from bookkeeper_twisted.bookie.lifecycle.store import Store, StorePaths
 from bookkeeper_twisted.codec import v2
 from bookkeeper_twisted.codec.runs import AddRun, BatchRead
+from bookkeeper_twisted.codec.wires import V2
 from bookkeeper_twisted.model import Entries, EntryRun, MixedRun
 from bookkeeper_twisted.protocol.server.connection import ServerConnection
 from bookkeeper_twisted.storage.journal.files import JournalSettings
@@ -162,7 +163,7 @@ def adds(entries: Entries, key: bytes = KEY, flags: int = 0) -> bytes:
 
 def add_replies(entries: Entries, status: object) -> bytes:
     """The frames that answer them."""
-    return AddRun(2, 2, 0, False, KEY, entries).replies(status)  # type: ignore[arg-type]
+    return AddRun(V2, 2, 0, False, KEY, entries).replies(status)  # type: ignore[arg-type]
 
 
 def reads(ledger_id: int, entry_ids: Sequence[int]) -> bytes:
@@ -172,4 +173,4 @@ def reads(ledger_id: int, entry_ids: Sequence[int]) -> bytes:
 
 def batch(ledger_id: int, first: int, count: int, size: int, request_id: int = 7) -> bytes:
     """A V2 frame of a batch read."""
-    return v2.encode_batch_read(BatchRead(2, 2, 0, ledger_id, first, request_id, count, size))
+    return v2.encode_batch_read(BatchRead(V2, 2, 0, ledger_id, first, request_id, count, size))

@@ -6,6 +6,7 @@ from bookkeeper_twisted.bookie.engine import EngineOptions
 from bookkeeper_twisted.bookie.group_commit import CommitOptions
 from bookkeeper_twisted.bookie.requests.context import RequestLimits
 from bookkeeper_twisted.codec.connection import ClientDecoder
+from bookkeeper_twisted.codec.wires import V2
 from bookkeeper_twisted.errors import Status
 from bookkeeper_twisted.protocol.server.connection import ServerLimits
 from bookkeeper_twisted.storage.ledger_storage import StorageSettings
@@ -147,7 +148,7 @@ class WriterTests(SynchronousTestCase):
 
     def _verify(self, rig: Rig) -> None:
         for ledger_id in range(3):
-            peer, decoder = rig.connect(), ClientDecoder(2)
+            peer, decoder = rig.connect(), ClientDecoder(V2)
             peer.send(reads(ledger_id, range(self.COUNT)))
             rig.drain()
             found = {reply.entry_id: reply.entry for reply in decoder.receive(peer.replies())}  # type: ignore[attr-defined]

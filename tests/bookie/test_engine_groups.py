@@ -21,7 +21,9 @@ from bookkeeper_twisted.codec.messages import (
 )
 from bookkeeper_twisted.codec.operations import Operation
 from bookkeeper_twisted.codec.runs import FENCE, RECOVERY_ADD, AddReplies, BatchRead, BatchReply, ReadReply
+from bookkeeper_twisted.codec.wires import V3
 from bookkeeper_twisted.errors import Status
+from tests.wires import WIRES
 
 from .rig import KEY, Peer, Rig, add_replies, adds, run
 
@@ -36,7 +38,7 @@ class Connection:
         self.peer: Peer = rig.connect()
         self.ledger_id = OWN + wire
         self._wire = wire
-        self._decoder = ClientDecoder(wire)
+        self._decoder = ClientDecoder(WIRES[wire])
         self._written = 0
 
     def add(self, first: int, count: int = 1, flags: int = 0, deferred: bool = False) -> None:
@@ -50,24 +52,24 @@ class Connection:
     def batch(self) -> None:
         """Sends a batch read that fences another ledger."""
         ledger_id = OLD + 10 + self._wire
-        request = BatchRead(self._wire, self._wire, FENCE, ledger_id, 0, 7, 5, 1 << 20, KEY)
+        request = BatchRead(WIRES[self._wire], self._wire, FENCE, ledger_id, 0, 7, 5, 1 << 20, KEY)
         self.peer.send((v2 if self._wire == 2 else v3).encode_batch_read(request))
 
     def fence(self, entry_id: int = 0) -> None:
         """Sends a read that fences a ledger."""
-        header = Header(self._wire, self._wire, 2 if self._wire == 2 else Operation.READ, 1)
+        header = Header(WIRES[self._wire], self._wire, 2 if self._wire == 2 else Operation.READ, 1)
         request = ReadRequest(header, OLD + self._wire, entry_id, fence=True, master_key=KEY)
         self.peer.send((v2 if self._wire == 2 else v3).encode_request(request))
 
     def write_lac(self, lac: int) -> None:
         """V3: sends an explicit LAC."""
         body = self.ledger_id.to_bytes(8, "big") + lac.to_bytes(8, "big") + b"digest"
-        header = Header(3, 3, Operation.WRITE_LAC, 1)
+        header = Header(V3, 3, Operation.WRITE_LAC, 1)
         self.peer.send(v3.encode_request(WriteLacRequest(header, self.ledger_id, lac, KEY, body)))
 
     def force(self) -> None:
         """V3: asks for a sync."""
-        self.peer.send(v3.encode_request(ForceLedgerRequest(Header(3, 3, Operation.FORCE_LEDGER, 1), self.ledger_id)))
+        self.peer.send(v3.encode_request(ForceLedgerRequest(Header(V3, 3, Operation.FORCE_LEDGER, 1), self.ledger_id)))
 
     def everything(self) -> list[type[Any]]:
         """Sends all that waits for the journal, each in a chunk of its own.

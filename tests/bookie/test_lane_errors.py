@@ -6,6 +6,7 @@ from bookkeeper_twisted.bookie.engine import EngineOptions
 from bookkeeper_twisted.bookie.requests.context import RequestLimits
 from bookkeeper_twisted.codec.connection import ClientDecoder
 from bookkeeper_twisted.codec.runs import BatchReply, ReadReply
+from bookkeeper_twisted.codec.wires import V2
 from bookkeeper_twisted.errors import Status
 from bookkeeper_twisted.model import INVALID_ENTRY_ID
 
@@ -23,7 +24,7 @@ def fail(*args: object) -> None:
 
 def statuses(peer: Peer) -> list[Status]:
     """Those of the replies to reads."""
-    found = ClientDecoder(2).receive(peer.replies())
+    found = ClientDecoder(V2).receive(peer.replies())
     return [reply.status for reply in found if isinstance(reply, ReadReply | BatchReply)]
 
 

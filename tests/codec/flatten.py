@@ -14,10 +14,12 @@ from bookkeeper_twisted.codec.runs import (
     ReadReply,
     ReadRun,
 )
+from bookkeeper_twisted.codec.wire_protocol import IWireProtocol
+from bookkeeper_twisted.codec.wires import V2, V3
 from bookkeeper_twisted.errors import Status
 from bookkeeper_twisted.model import EntryRun, MixedRun
 
-ENCODERS: dict[int, Any] = {2: v2, 3: v3}
+ENCODERS: dict[Any, Any] = {V2: v2, V3: v3}
 
 
 def single_runs(item: AddRun) -> list[EntryRun]:
@@ -79,12 +81,12 @@ def flat(items: Iterable[object]) -> list[object]:
 def encode_request(item: object) -> bytes:
     """The bytes of one request as its sender would make them."""
     if isinstance(item, AddRun):
-        more: dict[str, Any] = {"version": item.version} if item.wire == 2 else {"first_txn_id": item.txn_ids[0]}
+        more: dict[str, Any] = {"version": item.version} if item.wire is V2 else {"first_txn_id": item.txn_ids[0]}
         return ENCODERS[item.wire].encode_adds(  # type: ignore[no-any-return]
             item.master_key, item.entries, item.flags, item.deferred_sync, **more
         )
     if isinstance(item, ReadRun):
-        more = {"version": item.version} if item.wire == 2 else {"first_txn_id": item.txn_ids[0]}
+        more = {"version": item.version} if item.wire is V2 else {"first_txn_id": item.txn_ids[0]}
         return ENCODERS[item.wire].encode_reads(  # type: ignore[no-any-return]
             item.ledger_ids[0], item.entry_ids, item.flags, **more
         )
@@ -93,13 +95,13 @@ def encode_request(item: object) -> bytes:
     return ENCODERS[item.header.wire].encode_request(item)  # type: ignore[attr-defined, no-any-return]
 
 
-def encode_reply(item: object, wire: int, version: int) -> bytes:
+def encode_reply(item: object, wire: IWireProtocol, version: int) -> bytes:
     """The bytes of one reply as a bookie would make them for a request of this protocol and version."""
     if isinstance(item, AddReplies):
         entries = EntryRun.of_entries(item.ledger_ids[0], item.entry_ids[0], [b""] * len(item.entry_ids))
         return AddRun(wire, version, 0, False, b"", entries, item.txn_ids).replies(item.status)
     if isinstance(item, ReadReply):
-        operation = V2Op.READ if wire == 2 else Operation.READ
+        operation = V2Op.READ if wire is V2 else Operation.READ
         header = Header(wire, version, operation, item.txn_id or 0)
         response = ReadResponse(
             header, item.status, item.ledger_id, item.entry_id, item.entry, item.max_lac, item.lac_update_timestamp

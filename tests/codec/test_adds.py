@@ -12,6 +12,7 @@ from bookkeeper_twisted.codec.connection import ServerDecoder
 from bookkeeper_twisted.codec.digest import Digester, pack_headers
 from bookkeeper_twisted.codec.operations import HIGH_PRIORITY, RECOVERY_ADD, V2Op
 from bookkeeper_twisted.codec.runs import AddRun
+from bookkeeper_twisted.codec.wires import V2, V3
 from bookkeeper_twisted.errors import CodecError, Status
 from bookkeeper_twisted.model import DigestType, EntryRun, MixedRun
 from bookkeeper_twisted.testing.ungrouped import split_frames
@@ -165,8 +166,8 @@ class RequestTests(SynchronousTestCase):
         for sizes in SIZES:
             run = self.run_of(sizes)
             adds = stored_adds(DIGESTER.master_key, run, FLAGS)
-            self.assertEqual(adds.requests(2), v2.encode_adds(DIGESTER.master_key, run, FLAGS))
-            self.assertIs(adds.requests(2), adds.frames)
+            self.assertEqual(V2.encode_adds(adds, 0), v2.encode_adds(DIGESTER.master_key, run, FLAGS))
+            self.assertIs(V2.encode_adds(adds, 0), adds.frames)
             self.assertEqual(len(adds), run.count)
 
     def test_v3(self) -> None:
@@ -176,7 +177,7 @@ class RequestTests(SynchronousTestCase):
             for deferred in (False, True):
                 adds = stored_adds(DIGESTER.master_key, run, FLAGS & ~RECOVERY_ADD if deferred else FLAGS, deferred)
                 for first in (5 << 32, (9 << 32) + 100):
-                    frames = adds.requests(3, first)
+                    frames = V3.encode_adds(adds, first)
                     if not deferred:
                         self.assertEqual(self.read(frames, run), (list(range(first, first + run.count)), {False}))
                     else:
@@ -189,7 +190,7 @@ class RequestTests(SynchronousTestCase):
         items = items_of(*[b"x" * (n % 3) for n in range(20)])
         adds, read = sealed(DIGESTER, items), list[tuple[int, int, bytes]]()
         txn_ids = list[int]()
-        for item in ServerDecoder().receive(adds.requests(3, 1000)):
+        for item in ServerDecoder().receive(V3.encode_adds(adds, 1000)):
             assert isinstance(item, AddRun)
             txn_ids += item.txn_ids
             runs = item.entries.runs() if isinstance(item.entries, MixedRun) else [item.entries]
@@ -201,7 +202,7 @@ class RequestTests(SynchronousTestCase):
         """V2 cannot say deferred sync, and carries keys of 20 bytes only."""
         run = self.run_of([1])
         for attempt in (
-            lambda: stored_adds(DIGESTER.master_key, run, deferred_sync=True).requests(2),
+            lambda: V2.encode_adds(stored_adds(DIGESTER.master_key, run, deferred_sync=True), 0),
             lambda: stored_adds(b"short", run),
         ):
             self.assertRaises(CodecError, attempt)
@@ -225,4 +226,4 @@ class ReplyTests(SynchronousTestCase):
         payload = bytes(largest_payload(4096, digester.size))
         adds = sealed(digester, [(LARGEST, LARGEST, LARGEST - 1, LARGEST, payload)], FLAGS)
         self.assertLess(len(adds.frames), 4096)
-        self.assertLess(len(adds.requests(3, LARGEST)), 4096)
+        self.assertLess(len(V3.encode_adds(adds, LARGEST)), 4096)

@@ -3,9 +3,10 @@
 from twisted.trial.unittest import SynchronousTestCase
 
 from bookkeeper_twisted.codec import messages as m
-from bookkeeper_twisted.codec import v2, v3
 from bookkeeper_twisted.codec.connection import ClientDecoder, ServerDecoder
 from bookkeeper_twisted.codec.operations import Operation, V2Op
+from bookkeeper_twisted.codec.wire_protocol import IWireProtocol
+from bookkeeper_twisted.codec.wires import V2, V3
 from bookkeeper_twisted.errors import Status
 
 from .wire_examples import KEY
@@ -13,7 +14,7 @@ from .wire_examples import KEY
 
 def v3_header(operation: Operation, priority: int = 0) -> m.Header:
     """A header as a V3 client sends it."""
-    return m.Header(3, 3, operation, 12345, priority)
+    return m.Header(V3, 3, operation, 12345, priority)
 
 
 LAC_PACKET = (7).to_bytes(8, "big") + bytes(12)
@@ -30,9 +31,9 @@ REQUESTS: list[object] = [
     m.StartTlsRequest(v3_header(Operation.START_TLS)),
     m.ForceLedgerRequest(v3_header(Operation.FORCE_LEDGER), 7),
     m.ListEntriesRequest(v3_header(Operation.LIST_ENTRIES), 7),
-    m.ReadRequest(m.Header(2, 2, V2Op.READ), 7, -1, True, True, KEY),
-    m.ReadRequest(m.Header(2, 1, V2Op.READ), 7, -1, True, False, None),
-    m.AuthRequest(m.Header(2, 2, V2Op.AUTH), "sasl", b"\x00token"),
+    m.ReadRequest(m.Header(V2, 2, V2Op.READ), 7, -1, True, True, KEY),
+    m.ReadRequest(m.Header(V2, 1, V2Op.READ), 7, -1, True, False, None),
+    m.AuthRequest(m.Header(V2, 2, V2Op.AUTH), "sasl", b"\x00token"),
 ]
 
 RESPONSES: list[object] = [
@@ -49,7 +50,7 @@ RESPONSES: list[object] = [
     m.ListEntriesResponse(v3_header(Operation.LIST_ENTRIES), Status.ENOLEDGER, 7),
     m.ErrorResponse(v3_header(Operation.ADD), Status.EUA),
     m.ErrorResponse(v3_header(Operation.AUTH), Status.EUA),
-    m.AuthResponse(m.Header(2, 2, V2Op.AUTH), "sasl", b"challenge"),
+    m.AuthResponse(m.Header(V2, 2, V2Op.AUTH), "sasl", b"challenge"),
 ]
 
 
@@ -59,16 +60,15 @@ class RoundTripTests(SynchronousTestCase):
     def test_requests(self) -> None:
         """Every cold request."""
         for message in REQUESTS:
-            encode = v3.encode_request if message.header.wire == 3 else v2.encode_request  # type: ignore[attr-defined]
+            wire: IWireProtocol = message.header.wire  # type: ignore[attr-defined]
             decoder = ServerDecoder()
-            self.assertEqual(decoder.receive(encode(message)), [message])
+            self.assertEqual(decoder.receive(wire.encode_request(message)), [message])
             self.assertIsNone(decoder.error)
 
     def test_responses(self) -> None:
         """Every cold response."""
         for message in RESPONSES:
-            wire = message.header.wire  # type: ignore[attr-defined]
+            wire: IWireProtocol = message.header.wire  # type: ignore[attr-defined]
             decoder = ClientDecoder(wire)
-            data = v3.encode_response(message) if wire == 3 else v2.encode_response(message)
-            self.assertEqual(decoder.receive(data), [message])
+            self.assertEqual(decoder.receive(wire.encode_response(message)), [message])
             self.assertIsNone(decoder.error)

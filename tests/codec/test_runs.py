@@ -11,6 +11,7 @@ from bookkeeper_twisted.codec.runs import (
     ReadReply,
     ReadRun,
 )
+from bookkeeper_twisted.codec.wires import V2, V3
 from bookkeeper_twisted.errors import Status
 from bookkeeper_twisted.model import MixedRun
 
@@ -23,10 +24,10 @@ class RoundTripTests(SynchronousTestCase):
 
     def test_adds(self) -> None:
         """Every add of a run is answered once, in order, with its status."""
-        for wire in (2, 3):
+        for wire in (V2, V3):
             for count in (1, 3, 200):
                 for status in (Status.EOK, Status.EFENCED):
-                    txn_ids = range(60, 60 + count) if wire == 3 else ()
+                    txn_ids = range(60, 60 + count) if wire is V3 else ()
                     adds = AddRun(wire, 2, 0, False, KEY, run(7, 100, [30] * count), txn_ids)
                     expected = [AddReplies(status, [7] * count, range(100, 100 + count), txn_ids)]
                     self.assertEqual(flat(ClientDecoder(wire).receive(adds.replies(status))), flat(expected))
@@ -37,22 +38,22 @@ class RoundTripTests(SynchronousTestCase):
         entries = [entry(*pair) for pair in zip(ledgers, ids, strict=True)]
         mixed = MixedRun(ledgers, ids, [-1] * 20, entries)
         ((_, part),) = [split for split in mixed.split(2) if split[0]]
-        adds = AddRun(2, 2, 0, False, KEY, mixed)
+        adds = AddRun(V2, 2, 0, False, KEY, mixed)
         for chosen, step in ((None, slice(None)), (part, slice(1, None, 2))):
-            (replies,) = ClientDecoder(2).receive(adds.replies(Status.EOK, chosen))
+            (replies,) = ClientDecoder(V2).receive(adds.replies(Status.EOK, chosen))
             assert isinstance(replies, AddReplies)
             self.assertEqual((replies.ledger_ids, replies.entry_ids), (list(ledgers[step]), list(ids[step])))
-            refused = ClientDecoder(2).receive(adds.replies(Status.EREADONLY, chosen))
+            refused = ClientDecoder(V2).receive(adds.replies(Status.EREADONLY, chosen))
             self.assertEqual(flat(refused), flat([AddReplies(Status.EREADONLY, ledgers[step], ids[step])]))
 
     def test_reads(self) -> None:
         """Reads are answered one by one or many at once; V2 has no place for the LAC."""
-        for wire in (2, 3):
-            txn_ids = (5, 300, 7) if wire == 3 else ()
+        for wire in (V2, V3):
+            txn_ids = (5, 300, 7) if wire is V3 else ()
             reads = ReadRun(wire, 2, 0, [7, 8, 7], [1, 2, -1], txn_ids)
             self.assertEqual(len(reads), 3)
             data = reads.replies(1, [entry(8, 2), entry(7, 9)], 4) + reads.reply(0, Status.EIO, b"unsent", 4)
-            lac = 4 if wire == 3 else None
+            lac = 4 if wire is V3 else None
             txns = txn_ids or (None, None, None)
             self.assertEqual(
                 flat(ClientDecoder(wire).receive(data)),
@@ -65,7 +66,7 @@ class RoundTripTests(SynchronousTestCase):
 
     def test_single_and_many_reads_agree(self) -> None:
         """The frame of a read does not depend on how it is made."""
-        for wire in (2, 3):
+        for wire in (V2, V3):
             reads = ReadRun(wire, 2, 0, [7], [1], (5,))
             many = reads.replies(0, [entry(7, 1)], 4)
             self.assertEqual(reads.reply(0, Status.EOK, entry(7, 1), 4), many)
@@ -73,26 +74,26 @@ class RoundTripTests(SynchronousTestCase):
     def test_batches(self) -> None:
         """A batch of several runs is one run for the client; an error has no entries."""
         first, second = run(7, 5, [40] * 20), run(7, 25, [40, 50])
-        for wire in (2, 3):
+        for wire in (V2, V3):
             batch = BatchRead(wire, 2, 0, 7, 5, 99, 10, 4096)
             data = b"".join(batch.success([first, second], 24)) + batch.failure(Status.ENOENTRY)
             good, bad = ClientDecoder(wire).receive(data)
             assert isinstance(good, BatchReply) and good.entries is not None and isinstance(bad, BatchReply)
             self.assertEqual(good.entries.data, first.data + second.data)
-            self.assertEqual((good.first, good.request_id, good.max_lac), (5, 99, 24 if wire == 3 else None))
+            self.assertEqual((good.first, good.request_id, good.max_lac), (5, 99, 24 if wire is V3 else None))
             self.assertEqual((bad.status, bad.entries, bad.request_id), (Status.ENOENTRY, None, 99))
 
     def test_overhead_is_what_v2_sends(self) -> None:
         """A V2 batch reply is as long as its records and the overhead say."""
-        batch = BatchRead(2, 2, 0, 7, 5, 99, 10, 4096)
+        batch = BatchRead(V2, 2, 0, 7, 5, 99, 10, 4096)
         entries = run(7, 5, [40, 50])
-        once, each = batch.overhead
+        once, each = batch.wire.batch_overhead
         self.assertEqual(sum(map(len, batch.success([entries]))), once + entries.size + each * 2)
 
     def test_overhead_of_v3(self) -> None:
         """A V3 batch reply counts eight bytes for each entry beyond the entry, which is never too few."""
-        batch = BatchRead(3, 3, 0, 7, 5, 99, 10, 4096)
-        self.assertEqual(batch.overhead, (0, 4))
+        batch = BatchRead(V3, 3, 0, 7, 5, 99, 10, 4096)
+        self.assertEqual(batch.wire.batch_overhead, (0, 4))
         entries = run(7, 5, [300] * 100)
         fixed = 512
         self.assertLess(sum(map(len, batch.success([entries], 1 << 62))), fixed + entries.size + 4 * 100)

@@ -7,6 +7,7 @@ from bookkeeper_twisted.codec import v2
 from bookkeeper_twisted.codec.connection import ServerDecoder
 from bookkeeper_twisted.codec.operations import Operation, V2Op
 from bookkeeper_twisted.codec.runs import BatchRead
+from bookkeeper_twisted.codec.wires import V2, V3
 from bookkeeper_twisted.errors import CodecError, Status
 
 from .flatten import flat
@@ -31,12 +32,12 @@ class EncodingTests(SynchronousTestCase):
     def test_what_v2_cannot_say(self) -> None:
         """Other key lengths, deferred sync and V3's operations are refused, not sent in another meaning."""
         entries = run(7, 0, [40])
-        header = m.Header(3, 3, Operation.READ_LAC, 1)
+        header = m.Header(V3, 3, Operation.READ_LAC, 1)
         for call in (
             lambda: v2.encode_adds(b"short", entries),
             lambda: v2.encode_adds(KEY, entries, 0, True),
-            lambda: v2.encode_batch_read(BatchRead(2, 2, 1, 7, 0, 1, 1, 1, b"short")),
-            lambda: v2.encode_request(m.ReadRequest(m.Header(2, 2, V2Op.READ), 7, -1, True, False, b"short")),
+            lambda: v2.encode_batch_read(BatchRead(V2, 2, 1, 7, 0, 1, 1, 1, b"short")),
+            lambda: v2.encode_request(m.ReadRequest(m.Header(V2, 2, V2Op.READ), 7, -1, True, False, b"short")),
             lambda: v2.encode_request(m.ReadLacRequest(header, 7)),
             lambda: v2.encode_response(m.ReadLacResponse(header, Status.EOK, 7)),
         ):
@@ -44,23 +45,23 @@ class EncodingTests(SynchronousTestCase):
 
     def test_unsent_fields(self) -> None:
         """Previous LAC and timeout of a batch read are V3's."""
-        plain = BatchRead(2, 2, 0, 7, 0, 1, 1, 1)
-        waiting = BatchRead(2, 2, 0, 7, 0, 1, 1, 1, None, 5, 1000)
+        plain = BatchRead(V2, 2, 0, 7, 0, 1, 1, 1)
+        waiting = BatchRead(V2, 2, 0, 7, 0, 1, 1, 1, None, 5, 1000)
         self.assertEqual(v2.encode_batch_read(waiting), v2.encode_batch_read(plain))
 
     def test_fencing_read_response(self) -> None:
         """The answer to a fencing read echoes version and ids of the request."""
-        response = m.ReadResponse(m.Header(2, 1, V2Op.READ), Status.EUA, 7, -1)
+        response = m.ReadResponse(m.Header(V2, 1, V2Op.READ), Status.EUA, 7, -1)
         self.assertEqual(v2.encode_response(response).hex(), "0000001801020000000000660000000000000007ffffffffffffffff")
 
     def test_other_auth_versions(self) -> None:
         """The answer of a plugin echoes the version of the request."""
-        response = m.AuthResponse(m.Header(2, 1, V2Op.AUTH), "sasl", b"x")
+        response = m.AuthResponse(m.Header(V2, 1, V2Op.AUTH), "sasl", b"x")
         self.assertEqual(v2.encode_response(response)[4:8], b"\x01\x03\x00\x00")
 
     def test_reads(self) -> None:
         """Reads go out in order."""
         self.assertEqual(
             flat(ServerDecoder().receive(v2.encode_reads(7, [5, 3, -1], 4))),
-            [("ReadRun", 2, 2, 4, (7,), (i,), ()) for i in (5, 3, -1)],
+            [("ReadRun", V2, 2, 4, (7,), (i,), ()) for i in (5, 3, -1)],
         )

@@ -10,6 +10,7 @@ from bookkeeper_twisted.codec import v2_replies
 from bookkeeper_twisted.codec.connection import ClientDecoder
 from bookkeeper_twisted.codec.runs import AddReplies, BatchRead, BatchReply
 from bookkeeper_twisted.codec.v2_responses import records
+from bookkeeper_twisted.codec.wires import V2
 from bookkeeper_twisted.errors import CodecError, Status
 
 from .flatten import flat
@@ -21,7 +22,7 @@ Part = tuple[Status, int, int, int]
 
 def decode(*chunks: bytes) -> tuple[list[object], CodecError | None]:
     """What a V2 client gets."""
-    decoder = ClientDecoder(2)
+    decoder = ClientDecoder(V2)
     return [item for chunk in chunks for item in decoder.receive(chunk)], decoder.error
 
 
@@ -124,7 +125,7 @@ class BatchTests(SynchronousTestCase):
     def test_equal_sizes(self) -> None:
         """Records of one size are one uniform run over the bytes of the reply."""
         wanted = run(7, 3, [100] * 50)
-        (item,), _ = decode(b"".join(BatchRead(2, 2, 0, 7, 3, 9, 0, 0).success([wanted])))
+        (item,), _ = decode(b"".join(BatchRead(V2, 2, 0, 7, 3, 9, 0, 0).success([wanted])))
         assert isinstance(item, BatchReply) and item.entries is not None
         self.assertEqual((item.entries.data, item.entries.stride, item.entries.count), (wanted.data, 104, 50))
         self.assertTrue(item.entries.ids_match())

@@ -12,6 +12,7 @@ from bookkeeper_twisted.codec.connection import ServerDecoder
 from bookkeeper_twisted.codec.operations import HIGH_PRIORITY, RECOVERY_ADD, Operation
 from bookkeeper_twisted.codec.protobuf import parse, wire_pb
 from bookkeeper_twisted.codec.runs import AddRun
+from bookkeeper_twisted.codec.wires import V3
 from bookkeeper_twisted.errors import CodecError
 
 from .wire_examples import KEY, quick, run
@@ -74,12 +75,12 @@ class ColdTests(SynchronousTestCase):
     def test_not_a_message(self) -> None:
         """What is no request or response is refused."""
         self.assertRaises(CodecError, v3.encode_request, object())
-        self.assertRaises(CodecError, v3.encode_response, m.StartTlsRequest(m.Header(3, 3, Operation.START_TLS)))
+        self.assertRaises(CodecError, v3.encode_response, m.StartTlsRequest(m.Header(V3, 3, Operation.START_TLS)))
 
     def test_priority_of_reads(self) -> None:
         """A high priority is 100 unless the header says another; Java's client knows no other."""
         for header_priority, expected in ((0, 100), (7, 7)):
-            header = m.Header(3, 3, Operation.READ, 1, header_priority)
+            header = m.Header(V3, 3, Operation.READ, 1, header_priority)
             (request,) = messages_of(v3.encode_request(m.ReadRequest(header, 7, 0, True, True, KEY)))
             self.assertEqual(request.header.priority, expected)
 

@@ -13,6 +13,7 @@ from bookkeeper_twisted.codec.messages import RejectedRequest
 from bookkeeper_twisted.codec.operations import FENCE, HIGH_PRIORITY, Operation
 from bookkeeper_twisted.codec.protobuf import parse, wire_pb
 from bookkeeper_twisted.codec.runs import AddRun, BatchRead, ReadRun
+from bookkeeper_twisted.codec.wires import V3
 from bookkeeper_twisted.errors import CodecError, Status
 from bookkeeper_twisted.model import EntryRun
 
@@ -140,7 +141,7 @@ class RefusalTests(SynchronousTestCase):
         """Fencing a ledger id below 0 is refused: a fence is journaled under it."""
         fields = {"ledgerId": -1, "entryId": -1, "masterKey": KEY, "flag": 1}
         self.assertIs(refusal(request(Operation.READ, readRequest=fields))[0], Status.EBADREQ)
-        batch = BatchRead(3, 3, FENCE, -1, 0, 9, 1, 1, KEY)
+        batch = BatchRead(V3, 3, FENCE, -1, 0, 9, 1, 1, KEY)
         self.assertIs(refusal(v3.encode_batch_read(batch))[0], Status.EBADREQ)
 
     def test_start_tls_without_its_message(self) -> None:
@@ -176,13 +177,13 @@ class FormTests(SynchronousTestCase):
     def test_no_message_needed(self) -> None:
         """AUTH without a message names no plugin; bookie info without one asks for nothing."""
         (auth,), _ = decode(request(Operation.AUTH))
-        self.assertEqual(auth, m.AuthRequest(m.Header(3, 3, Operation.AUTH, 9), "", b""))
+        self.assertEqual(auth, m.AuthRequest(m.Header(V3, 3, Operation.AUTH, 9), "", b""))
         (info,), _ = decode(request(Operation.BOOKIE_INFO))
-        self.assertEqual(info, m.BookieInfoRequest(m.Header(3, 3, Operation.BOOKIE_INFO, 9), 0))
+        self.assertEqual(info, m.BookieInfoRequest(m.Header(V3, 3, Operation.BOOKIE_INFO, 9), 0))
 
     def test_huge_counts(self) -> None:
         """Huge counts, sizes and timers are values like others; nothing is set aside for them."""
-        batch = BatchRead(3, 3, 0, 7, (1 << 63) - 1, 9, -(1 << 31), (1 << 63) - 1, None, (1 << 63) - 1, (1 << 63) - 1)
+        batch = BatchRead(V3, 3, 0, 7, (1 << 63) - 1, 9, -(1 << 31), (1 << 63) - 1, None, (1 << 63) - 1, (1 << 63) - 1)
         self.assertEqual(flat(decode(v3.encode_batch_read(batch))[0]), flat([batch]))
 
 

@@ -10,6 +10,7 @@ from bookkeeper_twisted.codec.connection import ClientDecoder
 from bookkeeper_twisted.codec.operations import Operation
 from bookkeeper_twisted.codec.protobuf import wire_pb
 from bookkeeper_twisted.codec.runs import AddReplies, BatchReply, ReadReply
+from bookkeeper_twisted.codec.wires import V3
 from bookkeeper_twisted.errors import CodecError, Status
 
 from .flatten import flat
@@ -29,7 +30,7 @@ def response(operation: int, status: int, **fields: Any) -> bytes:
 
 def decode(data: bytes) -> tuple[list[object], CodecError | None]:
     """What a V3 client gets."""
-    decoder = ClientDecoder(3)
+    decoder = ClientDecoder(V3)
     return decoder.receive(data), decoder.error
 
 
@@ -51,7 +52,7 @@ class StatusTests(SynchronousTestCase):
         """A refusal without a sub-message is an error by header, whatever the operation."""
         for operation in (Operation.ADD, Operation.READ, Operation.BATCH_READ, Operation.AUTH, Operation.RANGE_ADD):
             (item,), _ = decode(response(operation, Status.EUA))
-            self.assertEqual(item, m.ErrorResponse(m.Header(3, 3, operation, 9), Status.EUA))
+            self.assertEqual(item, m.ErrorResponse(m.Header(V3, 3, operation, 9), Status.EUA))
 
     def test_all_statuses(self) -> None:
         """Every status of the schema is read."""

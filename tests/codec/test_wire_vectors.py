@@ -13,6 +13,8 @@ from bookkeeper_twisted.codec.connection import ClientDecoder, ServerDecoder
 from bookkeeper_twisted.codec.messages import ReadRequest, RejectedRequest
 from bookkeeper_twisted.codec.operations import Operation
 from bookkeeper_twisted.codec.runs import BatchRead
+from bookkeeper_twisted.codec.wires import V3
+from tests.wires import WIRES
 
 from ..vectors.wire import REQUEST, RESPONSE, Frame, Scenario, scenarios
 from .describe import v2_request, v2_response, v3_request, v3_response
@@ -54,14 +56,14 @@ def _all_responses() -> Iterator[tuple[Frame, object]]:
             for frame in scenario.stream(conn, RESPONSE):
                 if frame.op == "TLS":
                     break
-                decoder = ClientDecoder(frame.wire)
+                decoder = ClientDecoder(WIRES[frame.wire])
                 items = split(decoder.receive(frame.data))
                 assert decoder.error is None and len(items) == 1, (frame, decoder.error)
                 yield frame, items[0]
 
 
 def _describe_request(frame: Frame, item: object) -> str:
-    if isinstance(item, BatchRead) and item.wire == 3:
+    if isinstance(item, BatchRead) and item.wire is V3:
         priority = ", priority 100" if item.flags & 4 else ""
         return f"txnId {item.request_id}{priority}, field 109"
     return v3_request(item) if frame.wire == 3 else v2_request(item)
@@ -97,7 +99,7 @@ class RequestTests(SynchronousTestCase):
     def test_unusual_encodings(self) -> None:
         """Unknown fields, other field orders, logging context and repeated fields (the last counts) are read."""
         found = [flat([item])[0] for s, frame, item in _all_requests() if s.name == _UNUSUAL and frame.conn == 1]
-        plain = [("ReadRun", 3, 3, flags, (810010,), (entry,), (txn,)) for flags, entry, txn in _UNUSUAL_READS]
+        plain = [("ReadRun", V3, 3, flags, (810010,), (entry,), (txn,)) for flags, entry, txn in _UNUSUAL_READS]
         self.assertEqual([item for item in found if isinstance(item, tuple)], plain)
         (fence,) = [item for item in found if isinstance(item, ReadRequest)]
         self.assertEqual((fence.header.txn_id, fence.fence, fence.entry_id), (3, True, -1))
@@ -188,7 +190,7 @@ class ResponseTests(SynchronousTestCase):
         """Every response is what our server side sends for the same request and result."""
         for frame, item in _all_responses():
             version = _header_version(frame.data) if frame.wire == 2 else 3
-            self.assertEqual(encode_reply(item, frame.wire, version), frame.data, str(frame))
+            self.assertEqual(encode_reply(item, WIRES[frame.wire], version), frame.data, str(frame))
 
 
 class StreamTests(SynchronousTestCase):
@@ -211,8 +213,7 @@ class StreamTests(SynchronousTestCase):
 
     def test_operations_are_all_seen(self) -> None:
         """The conversations hold every operation there is, so the suites above leave none out."""
-        seen = {
-            item.header.operation for _, _, item in _all_requests() if hasattr(item, "header") and item.header.wire == 3
-        }
+        headers = [item.header for _, _, item in _all_requests() if hasattr(item, "header")]
+        seen = {header.operation for header in headers if header.wire is V3}
         runs = {Operation.READ, Operation.ADD, Operation.BATCH_READ}
         self.assertEqual(seen | runs, set(Operation))

@@ -18,6 +18,7 @@ from bookkeeper_twisted.codec.operations import (
     V2Op,
 )
 from bookkeeper_twisted.codec.runs import AddRun, BatchRead, ReadRun
+from bookkeeper_twisted.codec.wires import V2, V3
 from bookkeeper_twisted.errors import Status
 from bookkeeper_twisted.model import EntryRun
 
@@ -32,7 +33,7 @@ LAC_PACKET = bytes.fromhex("0000000000000001 0000000000000007 62842849")
 
 def v3_header(operation: Operation, txn_id: int) -> m.Header:
     """A plain V3 header."""
-    return m.Header(3, 3, operation, txn_id)
+    return m.Header(V3, 3, operation, txn_id)
 
 
 class V2Tests(SynchronousTestCase):
@@ -47,25 +48,25 @@ class V2Tests(SynchronousTestCase):
         body = KEY.hex() + HELLO.hex()
         self.check(v2.encode_adds(KEY, run), "00000041 02010000" + body)
         self.check(v2.encode_adds(KEY, run, RECOVERY_ADD | HIGH_PRIORITY), "00000041 02010006" + body)
-        adds = AddRun(2, 2, 0, False, KEY, run)
+        adds = AddRun(V2, 2, 0, False, KEY, run)
         self.check(adds.replies(Status.EOK), "00000018 02010000 00000000 0000000000000001 0000000000000000")
         self.check(adds.replies(Status.EFENCED), "00000018 02010000 00000068 0000000000000001 0000000000000000")
 
     def test_read(self) -> None:
         """A read with its replies, and a fencing read of the last entry."""
         self.check(v2.encode_reads(1, [0]), "00000014 02020000 0000000000000001 0000000000000000")
-        reads = ReadRun(2, 2, 0, [1], [0])
+        reads = ReadRun(V2, 2, 0, [1], [0])
         self.check(
             reads.reply(0, Status.EOK, HELLO),
             "00000041 02020000 00000000 0000000000000001 0000000000000000" + HELLO.hex(),
         )
         self.check(reads.reply(0, Status.ENOENTRY), "00000018 02020000 00000002 0000000000000001 0000000000000000")
-        fence = m.ReadRequest(m.Header(2, 2, V2Op.READ), 1, -1, True, False, KEY)
+        fence = m.ReadRequest(m.Header(V2, 2, V2Op.READ), 1, -1, True, False, KEY)
         self.check(v2.encode_request(fence), "00000028 02020001 0000000000000001 ffffffffffffffff" + KEY.hex())
 
     def test_batch_read(self) -> None:
         """A batch read, the reply with two entries, and ENOLEDGER."""
-        request = BatchRead(2, 2, 0, 1, 0, 9, 10, 1024)
+        request = BatchRead(V2, 2, 0, 1, 0, 9, 10, 1024)
         ids = "0000000000000001 0000000000000000 0000000000000009"
         self.check(v2.encode_batch_read(request), f"00000028 02070000 {ids} 0000000a 0000000000000400")
         reply = b"".join(request.success([BOTH]))
@@ -76,11 +77,11 @@ class V2Tests(SynchronousTestCase):
     def test_auth(self) -> None:
         """The first AUTH of SASL, and the reply of a bookie without authentication, which is of version 2."""
         self.check(
-            v2.encode_request(m.AuthRequest(m.Header(2, 2, V2Op.AUTH), "sasl", b"")),
+            v2.encode_request(m.AuthRequest(m.Header(V2, 2, V2Op.AUTH), "sasl", b"")),
             "0000000c 02030000 0a04 7361736c 1200",
         )
         for version in (1, 2):
-            disabled = m.AuthResponse(m.Header(2, version, V2Op.AUTH), AUTH_DISABLED_PLUGIN, b"")
+            disabled = m.AuthResponse(m.Header(V2, version, V2Op.AUTH), AUTH_DISABLED_PLUGIN, b"")
             self.check(v2.encode_response(disabled), "0000001a 02030000 0a12 4175746844697361626c6564506c7567696e 1200")
 
 
@@ -97,7 +98,7 @@ class V3Tests(SynchronousTestCase):
             v3.encode_adds(KEY, run, 0, False, 1),
             f"00000050 0a06080310021801 aa0645 0801 1000 1a14 {KEY.hex()} 2229 {HELLO.hex()}",
         )
-        reply = AddRun(3, 3, 0, False, KEY, run, [1]).replies(Status.EOK)
+        reply = AddRun(V3, 3, 0, False, KEY, run, [1]).replies(Status.EOK)
         self.check(reply, "00000013 0a06080310021801 1000 aa0606 0800 1001 1800")
         bare = m.ErrorResponse(v3_header(Operation.ADD, 1), Status.EUA)
         self.check(v3.encode_response(bare), "0000000b 0a06080310021801 10f603")
@@ -122,7 +123,7 @@ class V3Tests(SynchronousTestCase):
             "00000020 0a06080310011803 a20615 a00602 0801 10ffffffffffffffffff01 2000 28e807",
         )
         self.check(
-            ReadRun(3, 3, 0, [1], [0], [2]).reply(0, Status.EOK, HELLO, -1),
+            ReadRun(V3, 3, 0, [1], [0], [2]).reply(0, Status.EOK, HELLO, -1),
             f"00000049 0a06080310011802 1000 a2063c 0800 1001 1800 2229 {HELLO.hex()} 28ffffffffffffffffff01",
         )
 
@@ -162,7 +163,7 @@ class V3Tests(SynchronousTestCase):
 
     def test_batch_read(self) -> None:
         """BP-62's batch read, which Java has not defined: fields in Java's order, every entry a body."""
-        request = BatchRead(3, 3, FENCE, 1, 0, 9, 10, 1024, KEY, 5, 1000)
+        request = BatchRead(V3, 3, FENCE, 1, 0, 9, 10, 1024, KEY, 5, 1000)
         data = v3.encode_batch_read(request)
         self.check(
             data,

@@ -10,6 +10,7 @@ from bookkeeper_twisted.codec import messages as m
 from bookkeeper_twisted.codec import v2, v3
 from bookkeeper_twisted.codec.operations import Operation, V2Op
 from bookkeeper_twisted.codec.runs import BatchRead
+from bookkeeper_twisted.codec.wires import V2, V3
 from bookkeeper_twisted.model import EntryRun
 
 KEY = bytes(range(20))
@@ -52,16 +53,16 @@ def v2_requests() -> bytes:
         v2.encode_adds(KEY, run(7, 9, [20]), version=5),
         v2.encode_reads(7, range(30)),
         v2.encode_reads(7, [-1], flags=4),
-        v2.encode_request(m.ReadRequest(m.Header(2, 2, V2Op.READ), 7, -1, True, True, KEY)),
-        v2.encode_batch_read(BatchRead(2, 2, 0, 7, 3, 99, 10, 4096)),
-        v2.encode_request(m.AuthRequest(m.Header(2, 2, V2Op.AUTH), "sasl", b"token")),
+        v2.encode_request(m.ReadRequest(m.Header(V2, 2, V2Op.READ), 7, -1, True, True, KEY)),
+        v2.encode_batch_read(BatchRead(V2, 2, 0, 7, 3, 99, 10, 4096)),
+        v2.encode_request(m.AuthRequest(m.Header(V2, 2, V2Op.AUTH), "sasl", b"token")),
         v2.encode_reads(9, [1, 5, 3]),
     ])  # fmt: skip
 
 
 def v3_requests() -> bytes:
     """Every kind of V3 request, several times, in rows and mixed."""
-    header = m.Header(3, 3, Operation.READ_LAC, 77, 100)
+    header = m.Header(V3, 3, Operation.READ_LAC, 77, 100)
     return b"".join([
         v3.encode_adds(KEY, run(7, 100, [100] * 60), 0, False, 100),
         v3.encode_adds(KEY, run(7, 160, [100, 101, 101, 24, 3000]), 0, False, 160),
@@ -70,10 +71,10 @@ def v3_requests() -> bytes:
         v3.encode_adds(KEY, run(8, -5, [50] * 10), 0, False, 1),
         v3.encode_reads(7, range(120, 140), 0, 1),
         v3.encode_reads(7, [-1, 4], 4, 1 << 40),
-        v3.encode_request(m.ReadRequest(m.Header(3, 3, 1, 5), 7, -1, True, False, KEY)),
-        v3.encode_batch_read(BatchRead(3, 3, 1, 7, 3, 99, 10, 4096, KEY, 5, 1000)),
+        v3.encode_request(m.ReadRequest(m.Header(V3, 3, 1, 5), 7, -1, True, False, KEY)),
+        v3.encode_batch_read(BatchRead(V3, 3, 1, 7, 3, 99, 10, 4096, KEY, 5, 1000)),
         v3.encode_request(m.ReadLacRequest(header, 7)),
-        v3.encode_request(m.StartTlsRequest(m.Header(3, 3, Operation.START_TLS, 9))),
-        v3.encode_request(m.ReadLacRequest(m.Header(3, 2, Operation.READ_LAC, 10), 7)),
+        v3.encode_request(m.StartTlsRequest(m.Header(V3, 3, Operation.START_TLS, 9))),
+        v3.encode_request(m.ReadLacRequest(m.Header(V3, 2, Operation.READ_LAC, 10), 7)),
         v3.encode_reads(9, [1, 5, 3], 0, 6),
     ])  # fmt: skip

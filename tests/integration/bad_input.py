@@ -16,6 +16,7 @@ from bookkeeper_twisted.codec.runs import BatchRead
 from bookkeeper_twisted.codec.v3_replies import frame as v3_frame
 from bookkeeper_twisted.codec.v3_replies import header_field
 from bookkeeper_twisted.codec.varints import bytes_field, number_field
+from bookkeeper_twisted.codec.wires import V2, V3
 from bookkeeper_twisted.errors import Status
 
 from ..bookie.rig import KEY, entry
@@ -112,7 +113,7 @@ def _v2_refused() -> Iterator[Row]:
     yield Row("V2 fencing read of version 1", 2, _v2(2, _ids(Bystander.LEDGER, 0), 1, version=1), Status.EUA)
     yield Row("V2 read of an unknown ledger", 2, v2.encode_reads(REFUSED_LEDGER, [0]), Status.ENOLEDGER)
     yield Row("V2 read of entry -2", 2, v2.encode_reads(Bystander.LEDGER, [-2]), Status.EBADREQ)
-    batch = v2.encode_batch_read(BatchRead(2, 2, 0, Bystander.LEDGER, -2, 9, 1, 100))
+    batch = v2.encode_batch_read(BatchRead(V2, 2, 0, Bystander.LEDGER, -2, 9, 1, 100))
     yield Row("V2 batch read of entry -2", 2, batch, Status.EBADREQ)
 
 
@@ -154,15 +155,15 @@ def _v3_refused() -> Iterator[Row]:
         yield Row(f"V3 {operation.name} without its message", 3, _v3(operation), Status.EBADREQ)
     known = Bystander.LEDGER
     yield Row("V3 read of entry -2", 3, v3.encode_reads(known, [-2]), Status.EBADREQ)
-    batch = v3.encode_batch_read(BatchRead(3, 3, 0, known, -2, 9, 1, 100))
+    batch = v3.encode_batch_read(BatchRead(V3, 3, 0, known, -2, 9, 1, 100))
     yield Row("V3 batch read of entry -2", 3, batch, Status.EBADREQ)
     for operation in (Operation.RANGE_READ, Operation.RANGE_ADD, Operation.START_TLS):
         yield Row(f"V3 {operation.name} that nobody serves", 3, _v3(operation), Status.EBADREQ)
-    header = Header(3, 3, Operation.READ, 9)
+    header = Header(V3, 3, Operation.READ, 9)
     fence = ReadRequest(header, -1, -1, fence=True, master_key=KEY)
     yield Row("V3 fence of ledger -1", 3, v3.encode_request(fence), Status.EBADREQ)
     yield Row("V3 read of an unknown ledger", 3, v3.encode_reads(ledger, [0]), Status.ENOLEDGER)
-    entries = ListEntriesRequest(Header(3, 3, Operation.LIST_ENTRIES, 9), ledger)
+    entries = ListEntriesRequest(Header(V3, 3, Operation.LIST_ENTRIES, 9), ledger)
     yield Row("V3 list of an unknown ledger", 3, v3.encode_request(entries), Status.ENOLEDGER)
 
 
@@ -170,11 +171,11 @@ def _v3_odd_but_good() -> Iterator[Row]:
     known = Bystander.LEDGER
     yield Row("V3 entry of 24 bytes", 3, _v3_add(ACCEPTED_LEDGER, 2, _ids(ACCEPTED_LEDGER, 2, -1)), Status.EOK)
     yield Row("V3 unknown field", 3, _v3(Operation.READ, b"\xf8\x7f\x01" + _v3_read(known, 0)), Status.EOK)
-    batch = BatchRead(3, 3, 0, known, 0, 9, -(1 << 31), (1 << 63) - 1)
+    batch = BatchRead(V3, 3, 0, known, 0, 9, -(1 << 31), (1 << 63) - 1)
     yield Row("V3 batch read of everything", 3, v3.encode_batch_read(batch), Status.EOK)
-    force = ForceLedgerRequest(Header(3, 3, Operation.FORCE_LEDGER, 9), known)
+    force = ForceLedgerRequest(Header(V3, 3, Operation.FORCE_LEDGER, 9), known)
     yield Row("V3 force", 3, v3.encode_request(force), Status.EOK)
-    header = Header(3, 3, Operation.READ, 9)
+    header = Header(V3, 3, Operation.READ, 9)
     poll = ReadRequest(header, known, -1, previous_lac=(1 << 63) - 1, timeout_ms=(1 << 63) - 1, piggyback=True)
     yield Row("V3 long poll for ever", 3, v3.encode_request(poll), SILENCE)
 

@@ -15,6 +15,7 @@ from bookkeeper_twisted.codec.connection import ClientDecoder
 from bookkeeper_twisted.codec.runs import AddReplies, ReadReply
 from bookkeeper_twisted.errors import Status
 from examples.bookie_process import BookieProcess
+from tests.wires import WIRES
 
 from ..bookie.rig import KEY, run
 
@@ -29,7 +30,7 @@ class Peer(Protocol):
 
     def __init__(self, wire: int) -> None:
         self.closed = False
-        self._decoder = ClientDecoder(wire)
+        self._decoder = ClientDecoder(WIRES[wire])
         self._items: list[object] = []
         self._wanted: tuple[int, Deferred[list[object]]] | None = None
         self._gone: list[Deferred[None]] = []

@@ -11,6 +11,7 @@ from twisted.trial.unittest import TestCase
 
 from bookkeeper_twisted.codec import v2
 from bookkeeper_twisted.codec.runs import AddReplies, BatchRead, ReadReply
+from bookkeeper_twisted.codec.wires import V2
 from bookkeeper_twisted.errors import Status
 from examples.bookie_process import BookieProcess
 
@@ -139,7 +140,7 @@ class HostilePeersTests(TestCase):
             peers = await self._peers(port, 2 * PEERS)
             for peer in peers:
                 peer.transport.pauseProducing()
-                peer.send(v2.encode_batch_read(BatchRead(2, 2, 0, VICTIM, 0, 7, 0, 5 * MIB)) * 4)
+                peer.send(v2.encode_batch_read(BatchRead(V2, 2, 0, VICTIM, 0, 7, 0, 5 * MIB)) * 4)
             for _ in range(20):
                 await self.bystander.is_served()
             self.assertLess(resident_bytes(self.process) - before, UNREAD)

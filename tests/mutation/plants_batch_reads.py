@@ -5,11 +5,11 @@ from .plant import Plant
 _BATCH = ["tests.bookie.requests.test_batch_processor", "tests.bookie.requests.test_batch_replies"]
 _REPLIES = ["tests.codec.test_v3_replies"]
 _PROCESSOR = "bookie/requests/batch_processor.py"
+_WIRES = "codec/wires.py"
 
 PLANTS = (
     Plant(
-        "a V3 entry costs no more than its record", "codec/runs.py",
-        "return (0, 4) if self.wire == 3 else (36, 0)", "return (0, 0) if self.wire == 3 else (36, 0)", _BATCH,
+        "a V3 entry costs no more than its record", _WIRES, "batch_overhead = (0, 4)", "batch_overhead = (0, 0)", _BATCH,
     ),
     Plant(
         "later runs of a V3 reply cost no more than their records", _PROCESSOR,
@@ -28,22 +28,23 @@ PLANTS = (
         "every run gives one entry at least", _PROCESSOR, "        least = 0\n", "        least = 1\n", _BATCH,
     ),
     Plant(
-        "no room is left for the header of V3", _PROCESSOR, "_V3_HEADER_ROOM = 512", "_V3_HEADER_ROOM = 0", _BATCH,
+        "no room is left for the header of V3", _WIRES, "_V3_HEADER_ROOM = 512", "_V3_HEADER_ROOM = 0", _BATCH,
     ),
     Plant(
-        "the room for the header of V3 is short", _PROCESSOR, "_V3_HEADER_ROOM = 512", "_V3_HEADER_ROOM = 40", _BATCH,
+        "the room for the header of V3 is short", _WIRES, "_V3_HEADER_ROOM = 512", "_V3_HEADER_ROOM = 40", _BATCH,
     ),
     Plant(
-        "V3 replies know no frame limit", _PROCESSOR,
-        "3: min(limits.max_batch_read_size, limits.max_frame_size - _V3_HEADER_ROOM)", "3: limits.max_batch_read_size", _BATCH,
+        "batch replies know no frame limit", _PROCESSOR,
+        "min(limits.max_batch_read_size, limits.max_frame_size - request.wire.batch_head)",
+        "limits.max_batch_read_size", _BATCH,
     ),
     Plant(
-        "V2 replies know no frame limit", _PROCESSOR,
-        "2: min(limits.max_batch_read_size, limits.max_frame_size)", "2: limits.max_batch_read_size", _BATCH,
+        "the header of a V2 reply is not counted", _WIRES,
+        "batch_overhead = (v2_replies.BATCH_REPLY.size, 0)", "batch_overhead = (0, 0)", _BATCH,
     ),
     Plant(
         "V3 replies are limited by the first entry, too", _PROCESSOR,
-        "            if self.request.wire == 2:\n", "            if self.request.wire:\n", _BATCH,
+        "            if self.request.wire.batch_counts_by_first:\n", "            if self.request.wire:\n", _BATCH,
     ),
     Plant(
         "a reply ends with its first run", _PROCESSOR,

@@ -81,8 +81,9 @@ PLANTS = (
     ),
     Plant(
         "V3 may come after V2", "codec/connection.py",
-        "                self.wire = 3 if still_v3 else 2\n            if self.wire == 2:\n",
-        "                if not still_v3:\n                    at = v2_requests.scan(data, at, self._limit, items)\n            if self.wire == 2:\n", _FRAMING,
+        "                self.wire = self._others.pop(0)\n                at, own = self.wire.scan",
+        "                at, own = self._others[0].scan",
+        ["tests.codec.test_connection.DetectionTests"],
     ),
     Plant(
         "adds of different headers share a run", "codec/v2_requests.py",

@@ -227,7 +227,7 @@ PLANTS = (
     ),
     Plant(
         "the data of an entry confirm an add", "protocol/client/connection.py",
-        "if self.wire == 2 and not self._partial:", "if self.wire == 2:", ["tests.protocol.client.test_connection"],
+        "if self._reply_size and not self._partial:", "if self._reply_size:", ["tests.protocol.client.test_connection"],
     ),
     Plant(
         "what a recovery sends counts as sent for the first time", "client/writing/batch.py",

@@ -17,6 +17,7 @@ from bookkeeper_twisted.protocol.client.connection import ClientConnection
 from bookkeeper_twisted.protocol.client.connection_owner import ConnectionOwner, RequestLimits
 from bookkeeper_twisted.protocol.client.request_ids import FlowIds, RequestIds
 from bookkeeper_twisted.protocol.client.traffic import Traffic
+from tests.wires import WIRES
 
 LEDGER = 3
 DIGESTER = Digester(DigestType.CRC32C, b"")
@@ -60,7 +61,7 @@ class ConnectedTestCase(SynchronousTestCase):
             "bookie:1", self.flow_ids, self.traffic, lambda: self.lost.append(self.connection),
             lambda n, _: self.blocks.append(n),
         )  # fmt: skip
-        self.connection = ClientConnection(self.clock, self.wire, limits, owner)
+        self.connection = ClientConnection(self.clock, WIRES[self.wire], limits, owner)
         self.transport = ClosingTransport()
         self.transport.protocol = self.connection
         self.connection.makeConnection(self.transport)

@@ -36,7 +36,7 @@ from bookkeeper_twisted.ledger.tally import AckTally
 from bookkeeper_twisted.metadata.interfaces import Versioned
 from bookkeeper_twisted.metadata.update_loop import update
 from bookkeeper_twisted.model import ENTRY_HEADER_SIZE, EntryRun, LedgerMetadata, LedgerState, Segment
-from bookkeeper_twisted.protocol.client.outstanding_adds import REPLY_SIZE, SentAdds
+from bookkeeper_twisted.protocol.client.outstanding_adds import SentAdds
 from bookkeeper_twisted.testing.simulation import BookieSettings
 
 from .cluster import Parts
@@ -229,8 +229,8 @@ _REPLACE = Batch.replace
 
 def _confirmed_in_turn(self: SentAdds, data: bytes, at: int) -> range:
     """Replies come in the order of requests."""
-    first, count, head = self.count - self.left, 0, self.replies[:12]
-    while count < self.left and data.startswith(head, at + count * REPLY_SIZE):
+    first, count, head, size = self.count - self.left, 0, self.replies[:12], len(self.replies) // self.count
+    while count < self.left and data.startswith(head, at + count * size):
         count += 1
     self.left -= count
     return range(first, first + count)

@@ -13,18 +13,11 @@ from twisted.logger import Logger
 from twisted.python.failure import Failure
 from zope.interface import implementer
 
-from ...codec import v2, v3
 from ...codec.messages import (
     AuthRequest,
     AuthResponse,
-    ErrorResponse,
-    Header,
-    ReadRequest,
-    ReadResponse,
     StartTlsRequest,
 )
-from ...codec.operations import HIGH_PRIORITY, V3_HIGH_PRIORITY, Operation
-from ...codec.runs import AddRun, BatchRead, ReadRun
 from ...errors import Status, UnauthorizedAccessError
 from ...protocol.authentication import IAuthenticationExchange
 from ...protocol.connection_state import ConnectionState
@@ -99,19 +92,17 @@ class AuthenticatingSession:
 
     def _answer(self, token: bytes, request: AuthRequest) -> None:
         response = AuthResponse(request.header, self._plugin, token)
-        codec = v2 if request.header.wire == 2 else v3
-        self._connection.reply(codec.encode_response(response))
+        self._connection.reply(request.header.wire.encode_response(response))
         self._go_on()
 
     def _failed(self, failure: Failure, request: AuthRequest) -> None:
-        """The peer is refused: V3 is told, V2 has no status for it; both are closed."""
+        """Refuses the peer, with a status where its protocol has one, and closes the connection."""
         if not self._connection.closed:
             if failure.check(UnauthorizedAccessError):
                 self._log.info("refusing {peer}: {error}", peer=self._connection.peer, error=failure.value)
             else:
                 self._log.failure("authenticating {peer} failed", failure, peer=self._connection.peer)
-            if request.header.wire == 3:
-                self._refuse(request)
+            self._refuse(request)
             self._waiting.clear()
             self._connection.end()
         self._making = None
@@ -127,39 +118,9 @@ class AuthenticatingSession:
     # -- refusals --
 
     def _refuse(self, item: Any) -> None:
-        frames = _refusal(item)
+        frames = getattr(item, "header", item).wire.refusal(item, Status.EUA)  # a message's header has it, a run itself
         if frames is None:
             self._waiting.clear()
             self._connection.end()
         else:
             self._connection.reply(frames)
-
-
-def _refusal(item: Any) -> bytes | None:
-    """The frames that refuse a request; None where its protocol has none."""
-    if isinstance(item, AddRun | ReadRun | BatchRead):
-        if item.wire == 3:
-            return _errors(item)
-        if isinstance(item, AddRun):
-            return item.replies(Status.EUA)
-        if isinstance(item, ReadRun):
-            return b"".join([item.reply(index, Status.EUA) for index in range(len(item))])
-        return None
-    header: Header = item.header
-    if header.wire == 3:
-        return v3.encode_response(ErrorResponse(header, Status.EUA))
-    if isinstance(item, ReadRequest):
-        return v2.encode_response(ReadResponse(header, Status.EUA, item.ledger_id, item.entry_id))
-    return None
-
-
-def _errors(item: "AddRun | ReadRun | BatchRead") -> bytes:
-    """V3: one error without a sub-message for each request."""
-    numbers: Sequence[int]
-    if isinstance(item, BatchRead):
-        operation, numbers = Operation.BATCH_READ, (item.request_id,)
-    else:
-        operation, numbers = (Operation.ADD if isinstance(item, AddRun) else Operation.READ), item.txn_ids
-    priority = V3_HIGH_PRIORITY if item.flags & HIGH_PRIORITY else 0
-    headers = [Header(3, item.version, operation, number, priority) for number in numbers]
-    return b"".join([v3.encode_response(ErrorResponse(header, Status.EUA)) for header in headers])

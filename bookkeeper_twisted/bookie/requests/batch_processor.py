@@ -12,15 +12,13 @@ from .session import RequestSession
 
 _UNLIMITED = (1 << 31) - 1
 _FIRST_LOAD = 256 * 1024
-_V3_HEADER_ROOM = 512
-"""What a V3 reply has beside its entries, at most."""
 
 
 class Gathering:
     """The reply to one batch read, while it grows.
 
     :ivar next: the entry to come next.
-    :ivar room: bytes left; V2 counts its header too.
+    :ivar room: bytes left, as the protocol counts them.
     :ivar left: entries that may come.
     :ivar waited: whether it has waited for the load of another.
     """
@@ -28,7 +26,7 @@ class Gathering:
     __slots__ = ("request", "runs", "next", "room", "n_entries", "waited", "left", "_per_entry")
 
     def __init__(self, request: BatchRead, cap: int) -> None:
-        fixed, self._per_entry = request.overhead
+        fixed, self._per_entry = request.wire.batch_overhead
         self.request = request
         self.runs: list[EntryRun] = []
         self.next = request.first
@@ -54,14 +52,12 @@ class Gathering:
     def take(self, run: EntryRun) -> bool:
         """Takes what fits of a run that holds the next entry; of the first run one entry at least, however big.
 
-        In V2 the size of the first entry limits the number of all of them.
-
         :returns: whether more may follow.
         """
         least = 0
         if not self.runs:
             least = 1
-            if self.request.wire == 2:
+            if self.request.wire.batch_counts_by_first:
                 start, end = run.bounds(self.next, 1)
                 self.left = min(self.left, max(1, self.room // (end - start)))
         count = max(least, run.fitting(self.next, self.left, self.room, self._per_entry))
@@ -83,18 +79,15 @@ class BatchProcessor:
     def __init__(self, context: RequestContext) -> None:
         self._context = context
         self._under_way = LoadsUnderWay()
-        limits = context.limits
-        self._caps = {
-            2: min(limits.max_batch_read_size, limits.max_frame_size),
-            3: min(limits.max_batch_read_size, limits.max_frame_size - _V3_HEADER_ROOM),
-        }
 
     def start(self, session: RequestSession, request: BatchRead) -> bool:
         """Begins a batch read; most end here, from memory."""
         if not session.admit_reads(1):
             return False
         began = self._context.clock.seconds()
-        gathering = Gathering(request, min(self._caps[request.wire], session.connection.reply_limit))
+        limits, limit = self._context.limits, session.connection.reply_limit
+        longest = min(limits.max_batch_read_size, limits.max_frame_size - request.wire.batch_head)
+        gathering = Gathering(request, min(longest, limit))
         plain = not request.flags & FENCE and request.previous_lac is None and request.first != INVALID_ENTRY_ID
         if plain and self._from_memory(gathering):
             self._reply(session, gathering, began)
@@ -204,7 +197,7 @@ class BatchProcessor:
 
     def _reply(self, session: RequestSession, gathering: Gathering, began: float) -> None:
         request, metrics = gathering.request, self._context.metrics.batch_read
-        lac = self._context.bookie.last_add_confirmed(request.ledger_id) if request.wire == 3 else None
+        lac = self._context.bookie.last_add_confirmed(request.ledger_id) if request.wire.carries_lac else None
         pieces = request.success(gathering.runs, lac)
         session.connection.reply_pieces(pieces)
         metrics.success.record((self._context.clock.seconds() - began) * 1000)

@@ -161,7 +161,7 @@ class ReadProcessor:
         self._done(session, cursor, count, True)
 
     def _max_lac(self, run: ReadRun, index: int) -> int | None:
-        return self._bookie.last_add_confirmed(run.ledger_ids[index]) if run.wire == 3 else None
+        return self._bookie.last_add_confirmed(run.ledger_ids[index]) if run.wire.carries_lac else None
 
     def _refuse(self, session: RequestSession, cursor: ReadCursor, index: int, error: BaseException) -> None:
         run = cursor.run

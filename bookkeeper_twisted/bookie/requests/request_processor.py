@@ -6,7 +6,6 @@ from typing import Any
 import attrs
 from twisted.internet.defer import Deferred
 
-from ...codec import v2, v3
 from ...codec.messages import (
     AuthRequest,
     AuthResponse,
@@ -115,8 +114,7 @@ class RequestProcessor:
         except Exception as error:
             success = False
             response = cold.refuse(request, status_of(error))
-        codec = v2 if request.header.wire == 2 else v3
-        session.connection.reply(codec.encode_response(response))
+        session.connection.reply(request.header.wire.encode_response(response))
         if cold.metric is not None:
             metric = cold.metric(request)
             (metric.success if success else metric.failure).record((clock.seconds() - began) * 1000)

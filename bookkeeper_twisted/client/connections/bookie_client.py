@@ -69,7 +69,7 @@ class NetworkBookieClient(Flow):
             connect_timeout=config.client_connect_timeout_millis / 1000, wrote=metrics.wrote,
         )  # fmt: skip
         self.pool = ConnectionPool(settings, config, metrics.watch)
-        super().__init__(FlowWorld(self.pool, config, answered))
+        super().__init__(FlowWorld(self.pool, answered))
 
     def close(self) -> "Deferred[None]":
         """See :meth:`~bookkeeper_twisted.client.interfaces.IBookieClient.close`: ends all flows."""

@@ -1,4 +1,4 @@
-"""The sockets to one bookie in one wire version: which of them a flow gets, when there is another, when fewer.
+"""The sockets to one bookie in one wire protocol: which of them a flow gets, when there is another, when fewer.
 
 A flow gets the socket with the least to do; a new one is made while there may be more and none is without
 flows.  A socket that is being made counts as one, and a flow counts from the moment it chose, so that a
@@ -13,6 +13,7 @@ import attrs
 from twisted.internet.defer import Deferred, gatherResults
 from twisted.logger import Logger
 
+from ...codec.wire_protocol import IWireProtocol
 from ...protocol.client.request_ids import RequestIds
 from .bookie_socket import BookieSocket, SocketSettings
 
@@ -52,7 +53,7 @@ class BookiePeer:
     """Sockets to one bookie.
 
     :ivar sockets: the sockets that flows can be on.
-    :ivar key: bookie id and wire version, which is also the key of these sockets in every flow: there are many.
+    :ivar key: bookie id and wire protocol, which is also the key of these sockets in every flow: there are many.
     :ivar n_lost: connections that were there and ended without being asked to.
     :ivar n_failed: attempts to connect that failed.
     :ivar n_reconnects: attempts made in the place of a lost connection or a failed attempt.
@@ -60,7 +61,7 @@ class BookiePeer:
 
     _log = Logger()
 
-    def __init__(self, settings: SocketSettings, bookie_id: str, wire: int, limit: int) -> None:
+    def __init__(self, settings: SocketSettings, bookie_id: str, wire: IWireProtocol, limit: int) -> None:
         """:param limit: most sockets at a time; 0: one for each flow."""
         self.sockets: list[BookieSocket] = []
         self.key = bookie_id, wire

@@ -13,6 +13,7 @@ from twisted.logger import Logger
 from twisted.python.failure import Failure
 
 from ...attended_time import TOLERANCE
+from ...codec.wire_protocol import IWireProtocol
 from ...errors import BookieHandleNotAvailableError, UnauthorizedAccessError
 from ...protocol.authentication import AuthenticationDisabled, IAuthenticationProvider
 from ...protocol.client.authentication import AuthenticatedConnection
@@ -57,7 +58,7 @@ class _QuietFactory(Factory):
 class BookieSocket:
     """One socket and the flows that are on it, from the moment they chose it.
 
-    :ivar key: bookie id and wire version.
+    :ivar key: bookie id and wire protocol.
     :ivar flows: ids of the flows.
     :ivar ready: the connection, while a request made now would be in its turn on it.
     :ivar chosen: when it was chosen last, as a running number.
@@ -68,7 +69,7 @@ class BookieSocket:
 
     _log = Logger()
 
-    def __init__(self, settings: SocketSettings, key: tuple[str, int], ended: "Ended") -> None:
+    def __init__(self, settings: SocketSettings, key: tuple[str, IWireProtocol], ended: "Ended") -> None:
         """:param ended: called once when it cannot be chosen any more, before any other callback."""
         self.key = key
         self.state = ConnectionState.CONNECTING

@@ -1,10 +1,10 @@
 """The calls of one handle: bound to a socket of each bookie they go to, matched by request ids of their own.
 
-V2 carries adds, reads and batch reads; V3 is used for what only V3 has, and for the requests whose V2
-reply could be mistaken for another's: fencing reads, and keys that are taken (see
+The main protocol, V2, carries adds, reads and batch reads; a complete one, V3, what only that has, and the requests
+whose V2 reply could be mistaken for another's: fencing reads, and keys that are taken (see
 :mod:`~bookkeeper_twisted.protocol.client.outstanding`), be it by another flow on the same ledger.  With
 ``wireProtocol = v3`` everything is V3; ``auto`` is V2 as described, and V3 for deferred sync, which V2
-cannot say and ``v2`` therefore refuses.
+cannot say and ``v2`` therefore refuses (:class:`~bookkeeper_twisted.protocol.wire_protocols.ClientWires`).
 
 A flow stays with a socket until that is lost or the flow ends.
 """
@@ -20,7 +20,7 @@ from zope.interface import implementer
 
 from ...codec.adds import Adds
 from ...codec.runs import BatchReply, ReadReply
-from ...config.bookie import ClientConfig
+from ...codec.wire_protocol import IWireProtocol
 from ...errors import BookKeeperError, ClientClosedError, IllegalOperationError, Status
 from ...protocol.client import cold_calls
 from ...protocol.client.cold_calls import ColdCall
@@ -41,17 +41,18 @@ class FlowWorld:
     """What all flows of a client share.
 
     :ivar answered: called with the outcome of every request, if given.
-    :ivar main_wire: of adds, reads and batch reads.
-    :ivar v2_only: whether V3 is refused for what V2 carries, or cannot say.
+    :ivar main: of adds, reads and batch reads.
+    :ivar complete: of everything else.
+    :ivar strict: whether adds that the main protocol cannot say are refused.
     """
 
-    __slots__ = ("pool", "answered", "main_wire", "v2_only")
+    __slots__ = ("pool", "answered", "main", "complete", "strict")
 
-    def __init__(self, pool: ConnectionPool, config: ClientConfig, answered: Answered | None) -> None:
+    def __init__(self, pool: ConnectionPool, answered: Answered | None) -> None:
         self.pool = pool
         self.answered = answered
-        self.main_wire = config.main_wire
-        self.v2_only = config.wire_protocol == "v2"
+        wires = pool.wires
+        self.main, self.complete, self.strict = wires.main, wires.complete, wires.strict
 
 
 def _told(answered: Answered, done: Callable[..., None], bookie_id: str, *outcome: Any) -> None:
@@ -78,7 +79,7 @@ class Flow:
     def __init__(self, world: FlowWorld) -> None:
         self._world = world
         self._ids = world.pool.new_flow()
-        self._sockets: dict[tuple[str, int], BookieSocket] = {}
+        self._sockets: dict[tuple[str, IWireProtocol], BookieSocket] = {}
         self._pending = 0
         self._end: Exception | None = None
         self._left = False
@@ -90,23 +91,25 @@ class Flow:
         world = self._world
         if world.answered is not None:
             done = partial(_told, world.answered, done)
-        wire = 3 if adds.deferred_sync else world.main_wire
-        if wire == 3 and world.v2_only:
-            done(bookie_id, range(len(adds)), IllegalOperationError("V2 has no deferred sync"))
-            return
+        wire = world.main
+        if adds.deferred_sync:
+            wire = world.complete
+            if world.strict:
+                done(bookie_id, range(len(adds)), IllegalOperationError(f"{world.main} has no deferred sync"))
+                return
         socket = self._sockets.get((bookie_id, wire))
         ready = None if socket is None or self._end is not None else socket.ready
         if ready is None:
             self._add_later(wire, bookie_id, adds, done, fresh)
         elif not ready.add(self._ids, adds, done, fresh):
-            self._add_later(3, bookie_id, adds, done, fresh)
+            self._add_later(world.complete, bookie_id, adds, done, fresh)
 
-    def _add_later(self, wire: int, bookie_id: str, adds: Adds, done: AddsDone, fresh: bool) -> None:
+    def _add_later(self, wire: IWireProtocol, bookie_id: str, adds: Adds, done: AddsDone, fresh: bool) -> None:
         """Adds once there is a connection."""
 
         def send(connection: ClientConnection) -> None:
             if not connection.add(self._ids, adds, done, fresh):
-                self._add_later(3, bookie_id, adds, done, fresh)
+                self._add_later(self._world.complete, bookie_id, adds, done, fresh)
 
         def refused(failure: Failure) -> None:
             done(bookie_id, range(len(adds)), cast(Exception, failure.value))
@@ -131,8 +134,9 @@ class Flow:
 
         if flags == 0 and master_key is None:
             return self.read_many(bookie_id, ledger_id, (entry_id,)).addCallback(only)
+        complete = self._world.complete
         return self._with(
-            bookie_id, 3, lambda c: c.special_read(self._ids, ledger_id, entry_id, flags, master_key)
+            bookie_id, complete, lambda c: c.special_read(self._ids, ledger_id, entry_id, flags, master_key)
         ).addCallback(only)
 
     def read_many(self, bookie_id: str, ledger_id: int, entry_ids: Sequence[int]) -> "Deferred[list[ReadReply]]":
@@ -141,9 +145,9 @@ class Flow:
         def send(connection: ClientConnection) -> Deferred[list[ReadReply]]:
             if connection.can_read(ledger_id, entry_ids):
                 return connection.read(self._ids, ledger_id, entry_ids)
-            return self._with(bookie_id, 3, send)
+            return self._with(bookie_id, self._world.complete, send)
 
-        replies = self._with(bookie_id, self._world.main_wire, send)
+        replies = self._with(bookie_id, self._world.main, send)
         return replies if self._world.answered is None else replies.addCallback(self._count_items, bookie_id)
 
     def read_batch(
@@ -155,13 +159,14 @@ class Flow:
         def send(connection: ClientConnection) -> Deferred[BatchReply]:
             return connection.read_batch(self._ids, ledger_id, first, max_count, max_size, flags, master_key, patience)
 
-        return self._with(bookie_id, self._world.main_wire if patience is None else 3, send)
+        return self._with(bookie_id, self._world.main if patience is None else self._world.complete, send)
 
     def long_poll(
         self, bookie_id: str, ledger_id: int, previous_lac: int, patience: float
     ) -> "Deferred[ReadReply]":  # fmt: skip
         """See :meth:`~bookkeeper_twisted.client.interfaces.IBookieClient.long_poll`."""
-        return self._with(bookie_id, 3, lambda c: c.long_poll(self._ids, ledger_id, previous_lac, patience))
+        wire = self._world.complete
+        return self._with(bookie_id, wire, lambda c: c.long_poll(self._ids, ledger_id, previous_lac, patience))
 
     def read_lac(self, bookie_id: str, ledger_id: int) -> "Deferred[tuple[bytes | None, bytes | None]]":
         """See :meth:`~bookkeeper_twisted.client.interfaces.IBookieClient.read_lac`."""
@@ -224,9 +229,11 @@ class Flow:
             self._leave_if_quiet()
 
     def _ask(self, bookie_id: str, call: ColdCall[T]) -> "Deferred[T]":
-        return self._with(bookie_id, 3, lambda connection: connection.ask(self._ids, call))
+        return self._with(bookie_id, self._world.complete, lambda connection: connection.ask(self._ids, call))
 
-    def _with(self, bookie_id: str, wire: int, request: "Callable[[ClientConnection], Deferred[T]]") -> "Deferred[T]":
+    def _with(
+        self, bookie_id: str, wire: IWireProtocol, request: "Callable[[ClientConnection], Deferred[T]]"
+    ) -> "Deferred[T]":
         """Makes a request on the connection, now if there is one."""
         self._pending += 1
         ready = self._ready(bookie_id, wire)
@@ -254,12 +261,12 @@ class Flow:
     def _broken(self, failure: Failure) -> None:
         self._log.failure("completing adds failed", failure)
 
-    def _ready(self, bookie_id: str, wire: int) -> ClientConnection | None:
+    def _ready(self, bookie_id: str, wire: IWireProtocol) -> ClientConnection | None:
         """The connection, if a request may be made on it at once."""
         socket = self._sockets.get((bookie_id, wire))
         return None if socket is None or self._end is not None else socket.ready
 
-    def _connected(self, bookie_id: str, wire: int) -> "Deferred[ClientConnection]":
+    def _connected(self, bookie_id: str, wire: IWireProtocol) -> "Deferred[ClientConnection]":
         if self._end is not None:
             return fail(self._end)
         socket = self._sockets.get((bookie_id, wire))

@@ -34,7 +34,7 @@ class ClientMetrics:
         bookie_id, wire = peer.key
 
         def export(name: str, read: Callable[[], float], kind: str = "gauge") -> None:
-            self._instruments.gauge(name, read, kind, bookie=bookie_id, wire=str(wire))
+            self._instruments.gauge(name, read, kind, bookie=bookie_id, wire=str(wire.number))
 
         export(_CHANNEL + "ACTIVE_NON_TLS_CHANNEL_COUNTER", lambda: peer.counts().open, "counter")
         export(_CHANNEL + "FAILED_CONNECTION_COUNTER", lambda: peer.n_failed, "counter")

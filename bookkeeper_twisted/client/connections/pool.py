@@ -1,7 +1,7 @@
 """All connections of a client: thousands of flows over few sockets for each bookie.
 
 There are at most ``maxConnectionsPerBookie`` sockets to a bookie, whatever is asked and by how many
-flows.  A connection speaks one wire version, so the number is shared: where V2 carries the entries, one
+flows.  A connection speaks one wire protocol, so the number is shared: where V2 carries the entries, one
 socket is kept for what only V3 has, and V2 has the others.  With 1, V3 carries everything.  With 0 every
 flow has sockets of its own.
 """
@@ -12,17 +12,20 @@ from typing import Any
 from twisted.internet.defer import Deferred, DeferredList
 
 from ...attended_time import AttendedTime
+from ...codec.wire_protocol import IWireProtocol
 from ...config.bookie import ClientConfig
 from ...errors import ClientClosedError
 from ...protocol.client.request_ids import RequestIds
+from ...protocol.wire_protocols import client_wires
 from .bookie_peer import BookiePeer, PeerCounts
 from .bookie_socket import BookieSocket, SocketSettings
 
 
 class ConnectionPool:
-    """Sockets by bookie and wire version; everything happens on the reactor's thread.
+    """Sockets by bookie and wire protocol; everything happens on the reactor's thread.
 
     :ivar settings: of the sockets.
+    :ivar wires: the protocols in use.
     """
 
     def __init__(
@@ -31,12 +34,12 @@ class ConnectionPool:
         """:param watch: called with each bookie at the first connection to it."""
         self.settings = settings
         self._limit = config.max_connections_per_bookie
-        self._main_wire = config.main_wire
+        self.wires = client_wires(config)
         self._interval = config.connection_keepalive_sec
         self._idle_limit = config.connection_idle_sec
         self._minimum = config.min_connections_per_bookie
         self._grace = config.connection_grace_sec
-        self._peers: dict[tuple[str, int], BookiePeer] = {}
+        self._peers: dict[tuple[str, IWireProtocol], BookiePeer] = {}
         self._tick_call: Any = None
         self._time = AttendedTime(settings.clock.seconds)
         self._closed: Exception | None = None
@@ -50,7 +53,7 @@ class ConnectionPool:
         """The flow is on no socket any more."""
         self.settings.flow_ids.release(ids.flow_id)
 
-    def socket(self, bookie_id: str, wire: int, ids: RequestIds) -> BookieSocket:
+    def socket(self, bookie_id: str, wire: IWireProtocol, ids: RequestIds) -> BookieSocket:
         """A socket for a flow.
 
         :raises bookkeeper_twisted.errors.BookKeeperError: there is none, or the pool is closed.
@@ -59,22 +62,18 @@ class ConnectionPool:
             raise self._closed
         peer = self._peers.get((bookie_id, wire))
         if peer is None:
-            peer = BookiePeer(self.settings, bookie_id, wire, self._share(wire))
+            peer = BookiePeer(self.settings, bookie_id, wire, self.wires.sockets(wire, self._limit))
             self._peers[peer.key] = peer
             self._watch(peer)
         if self._tick_call is None:
             self._tick_later()
         return peer.choose(ids)
 
-    def leave(self, bookie_id: str, wire: int, socket: BookieSocket, ids: RequestIds, error: Exception) -> None:
+    def leave(
+        self, bookie_id: str, wire: IWireProtocol, socket: BookieSocket, ids: RequestIds, error: Exception
+    ) -> None:  # fmt: skip
         """A flow leaves a socket."""
         self._peers[bookie_id, wire].leave(socket, ids, error)
-
-    def _share(self, wire: int) -> int:
-        """Of the limit."""
-        if not self._limit or self._main_wire == 3:
-            return self._limit
-        return self._limit - 1 if wire == 2 else 1
 
     def _tick_later(self) -> None:
         self._time.scheduled(self._interval)
@@ -90,8 +89,8 @@ class ConnectionPool:
         if any(peer.sockets for peer in self._peers.values()):
             self._tick_later()
 
-    def counts(self) -> dict[tuple[str, int], PeerCounts]:
-        """What is going on, by bookie and wire version."""
+    def counts(self) -> dict[tuple[str, IWireProtocol], PeerCounts]:
+        """What is going on, by bookie and wire protocol."""
         return {key: peer.counts() for key, peer in self._peers.items()}
 
     def close(self, error: Exception) -> "Deferred[None]":

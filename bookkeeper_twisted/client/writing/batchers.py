@@ -14,6 +14,7 @@ from ...codec.digest import Digester
 from ...config.client import ClientConfig
 from ...errors import WriteError
 from ...ledger.schedule import Schedule
+from ...protocol.wire_protocols import client_wires
 from ..interfaces import IBookieClient
 from .batch import COLUMNS, Batch, BatchSettings, Waiter
 from .budget import ByteBudget
@@ -153,7 +154,8 @@ class Batchers:
         self._budget = budget
         limit = config.max_connections_per_bookie
         self._shared = bool(limit)
-        self._spread = max(1, limit if config.main_wire == 3 else limit - 1)
+        wires = client_wires(config)
+        self._spread = max(1, wires.sockets(wires.main, limit))
         self._watches_time = config.add_entry_quorum_timeout_sec >= 0
         self._turns = count()
         self._batchers: WeakValueDictionary[object, Batcher] = WeakValueDictionary()

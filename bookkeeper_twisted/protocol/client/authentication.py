@@ -7,10 +7,10 @@ from twisted.internet.interfaces import IReactorTime
 from twisted.internet.protocol import Protocol, connectionDone
 from twisted.python.failure import Failure
 
-from ...codec import v2, v3
 from ...codec.connection import ClientDecoder
-from ...codec.messages import AuthRequest, AuthResponse, ErrorResponse, Header
-from ...codec.operations import AUTH_DISABLED_PLUGIN, Operation, V2Op
+from ...codec.messages import AuthRequest, AuthResponse, ErrorResponse
+from ...codec.operations import AUTH_DISABLED_PLUGIN, Operation
+from ...codec.wire_protocol import IWireProtocol
 from ...errors import BookieHandleNotAvailableError, RequestTimeoutError, Status, UnauthorizedAccessError
 from ..authentication import IAuthenticationExchange
 
@@ -23,8 +23,8 @@ class AuthenticatedConnection(Protocol):
     """
 
     def __init__(
-        self, clock: IReactorTime, wire: int, plugin: str, exchange: IAuthenticationExchange, timeout: float,
-        max_frame_size: int, make: Callable[[], Protocol],
+        self, clock: IReactorTime, wire: IWireProtocol, plugin: str, exchange: IAuthenticationExchange,
+        timeout: float, max_frame_size: int, make: Callable[[], Protocol],
     ) -> None:  # fmt: skip
         """:param plugin: the name in the frames.
         :param timeout: seconds for the whole exchange.
@@ -81,10 +81,8 @@ class AuthenticatedConnection(Protocol):
             self._done()
             return
         self._number += 1
-        v2_wire = self._wire == 2
-        header = Header(2, v2.VERSION, V2Op.AUTH) if v2_wire else Header(3, 3, Operation.AUTH, self._number)
-        codec = v2 if v2_wire else v3
-        self.transport.write(codec.encode_request(AuthRequest(header, self._plugin, token)))  # type: ignore[union-attr]
+        request = AuthRequest(self._wire.header(Operation.AUTH, self._number, 0), self._plugin, token)
+        self.transport.write(self._wire.encode_request(request))  # type: ignore[union-attr]
 
     def _refuse(self, failure: Failure) -> None:
         error = failure.value

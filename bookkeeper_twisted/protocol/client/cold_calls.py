@@ -1,4 +1,4 @@
-"""The rare requests of a client: how each is made, and what its reply means.  All are V3 only."""
+"""The rare requests of a client: how each is made, and what its reply means.  Complete protocols have all of them."""
 
 from collections.abc import Callable, Sequence
 from typing import Any, Generic, TypeVar
@@ -34,7 +34,7 @@ class ColdCall(Generic[T]):
     :ivar result: what the caller gets of a successful reply.
     """
 
-    operation: int
+    operation: Operation
     ledger_id: int
     request: Callable[[Header], object]
     expected: type

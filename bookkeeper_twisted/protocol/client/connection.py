@@ -18,13 +18,13 @@ from twisted.logger import Logger
 from twisted.python.failure import Failure
 
 from ...attended_time import AttendedTime
-from ...codec import v2, v3
 from ...codec.adds import Adds
 from ...codec.connection import ClientDecoder
-from ...codec.messages import ErrorResponse, Header, ReadRequest
+from ...codec.messages import ErrorResponse, ReadRequest
 from ...codec.operations import FENCE, HIGH_PRIORITY, V3_HIGH_PRIORITY, Operation
-from ...codec.runs import AddReplies, BatchRead, BatchReply, ReadReply
+from ...codec.runs import AddReplies, BatchReply, ReadReply
 from ...codec.strides import stretches
+from ...codec.wire_protocol import IWireProtocol
 from ...errors import BookieHandleNotAvailableError, RequestTimeoutError, Status, UnexpectedConditionError
 from ...model import INVALID_ENTRY_ID
 from .block_writer import BlockWriter
@@ -38,18 +38,17 @@ from .request_ids import RequestIds
 
 T = TypeVar("T")
 
-_V3_VERSION = 3
 _NO_LEDGER = (1 << 63) - 1
-"""A ledger that no bookie has: reading it is how a bookie is asked for a sign of life, in both wires."""
+"""A ledger that no bookie has: reading it is how a bookie is asked for a sign of life, in every protocol."""
 
 _MAX_ABANDONED = 10_000
-"""V2 keys that may stay taken by replies to requests that were given up; beyond it the bookie is not well."""
+"""Keys that may stay taken by replies to requests that were given up; beyond it the bookie is not well."""
 
 
 class ClientConnection(Protocol):
-    """Requests to one bookie over one socket in one wire version.
+    """Requests to one bookie over one socket in one wire protocol.
 
-    :ivar wire: 2 or 3.
+    :ivar wire: the protocol.
     :ivar in_flight: what is outstanding.
     :ivar writer: what is asked while the transport is full is kept there.
     :ivar heard: whether anything was received; a reader of it may reset it.
@@ -59,8 +58,9 @@ class ClientConnection(Protocol):
     _log = Logger()
 
     def __init__(
-        self, clock: IReactorTime, wire: int, limits: RequestLimits, owner: ConnectionOwner, no_delay: bool = True
-    ) -> None:
+        self, clock: IReactorTime, wire: IWireProtocol, limits: RequestLimits, owner: ConnectionOwner,
+        no_delay: bool = True,
+    ) -> None:  # fmt: skip
         self.wire = wire
         self.heard = False
         self.disconnected: Deferred[None] = Deferred()
@@ -70,9 +70,10 @@ class ClientConnection(Protocol):
         self._traffic = owner.traffic
         self._lost = owner.lost
         self._bookie_id = owner.bookie_id
-        self.in_flight = InFlight(wire, owner.flow_ids, owner.traffic)
+        self.in_flight = InFlight(wire.numbered, owner.flow_ids, owner.traffic)
         self._no_delay = no_delay
-        self._codec = v2 if wire == 2 else v3
+        self._numbered = wire.numbered
+        self._reply_size = wire.add_reply_size
         self._decoder = ClientDecoder(wire, limits.max_frame_size)
         self._partial = False  # whether a reply was received in part
         self._n_asked = 0
@@ -97,7 +98,7 @@ class ClientConnection(Protocol):
         """Sends adds in one write.
 
         :param fresh: whether the entries are sent for the first time.
-        :returns: False if nothing was done, because V2 replies to them could not be distinguished from others on
+        :returns: False if nothing was done, because replies without numbers could not be distinguished from others on
             this connection.
         """
         in_flight, count = self.in_flight, len(adds.entry_ids)
@@ -106,36 +107,36 @@ class ClientConnection(Protocol):
             return True
         if not in_flight.can_add(adds, fresh):
             return False
-        if self.wire == 2:
-            first, data = None, adds.frames
-        else:
-            first = self._take_ids(ids, count)
-            data = adds.requests(3, first)
+        wire = self.wire
+        first = self._take_ids(ids, count) if self._numbered else 0
+        data = wire.encode_adds(adds, first)
         deadline = self._time.seconds() + self._limits.add_timeout
         flow, order = in_flight.flows.of(ids), self._asked()
-        in_flight.add(SentAdds(flow, order, deadline, len(data), adds, first, done), fresh)
+        replies = wire.expected_replies(adds) if self._reply_size else b""
+        numbers = range(first, first + count) if self._numbered else None
+        in_flight.add(SentAdds(flow, order, deadline, len(data), adds, replies, numbers, done), fresh)
         ledger_id = adds.ledger_ids[0]
         one = ledger_id == adds.ledger_ids[-1]  # a ledger with much to write takes turns with the others
         self.writer.send(~ledger_id if one else ids.flow_id, data, count)
         return True
 
     def read(self, ids: RequestIds, ledger_id: int, entry_ids: Sequence[int]) -> "Deferred[list[ReadReply]]":
-        """Plain reads, at least one; V2: only such that :meth:`can_read`."""
-        if self.wire == 2:
-            return self._read(ids, [(ledger_id, e) for e in entry_ids], v2.encode_reads(ledger_id, entry_ids))
-        number = self._take_ids(ids, len(entry_ids))
-        keys = range(number, number + len(entry_ids))
-        return self._read(ids, keys, v3.encode_reads(ledger_id, entry_ids, 0, number))
+        """Plain reads, at least one; without numbers only such that :meth:`can_read`."""
+        number, keys = 0, cast(Sequence[Any], [(ledger_id, entry_id) for entry_id in entry_ids])
+        if self._numbered:
+            number = self._take_ids(ids, len(entry_ids))
+            keys = range(number, number + len(entry_ids))
+        return self._read(ids, keys, self.wire.encode_reads(ledger_id, entry_ids, number))
 
     def special_read(
         self, ids: RequestIds, ledger_id: int, entry_id: int, flags: int, master_key: bytes | None
     ) -> "Deferred[list[ReadReply]]":
-        """One read with flags; V3 only, because a V2 reply does not say which of two reads it answers."""
+        """One read with flags; only with numbers: a reply without one does not say which it answers."""
         number = self._take_ids(ids, 1)
         high = bool(flags & HIGH_PRIORITY)
-        header = Header(3, _V3_VERSION, Operation.READ, number, V3_HIGH_PRIORITY if high else 0)
+        header = self.wire.header(Operation.READ, number, V3_HIGH_PRIORITY if high else 0)
         request = ReadRequest(header, ledger_id, entry_id, bool(flags & FENCE), high, master_key)
-        return self._read(ids, (number,), v3.encode_request(request))
+        return self._read(ids, (number,), self.wire.encode_request(request))
 
     def _read(self, ids: RequestIds, keys: Sequence[Any], frames: bytes) -> "Deferred[list[ReadReply]]":
         if self._end is not None:
@@ -156,36 +157,36 @@ class ClientConnection(Protocol):
         self, ids: RequestIds, ledger_id: int, first: int, max_count: int, max_size: int, flags: int = 0,
         master_key: bytes | None = None, patience: float | None = None,
     ) -> "Deferred[BatchReply]":  # fmt: skip
-        """Consecutive entries; matched by number in both versions.
+        """Consecutive entries; matched by number in every protocol.
 
-        :param patience: V3: as of :meth:`long_poll`; the bookie waits until ``first`` is confirmed.
+        :param patience: of a complete protocol: as of :meth:`long_poll`; the bookie waits until ``first`` is confirmed.
         """
         number = self._take_ids(ids, 1)
-        request = BatchRead(self.wire, self.wire, flags, ledger_id, first, number, max_count, max_size, master_key)
+        request = self.wire.batch_read(ledger_id, first, number, max_count, max_size, flags, master_key)
         if patience is not None:
             request.previous_lac, request.timeout_ms = first - 1, int(patience * 1000)
-        frame = self._codec.encode_batch_read(request)
+        frame = self.wire.encode_batch_read(request)
         return self._call(ids, number, frame, ledger_id, first, BatchReply, lambda reply: reply, patience or 0.0)
 
     def long_poll(self, ids: RequestIds, ledger_id: int, previous_lac: int, patience: float) -> "Deferred[ReadReply]":
-        """Asks for the entry after ``previous_lac`` once it is confirmed; V3 only.
+        """Asks for the entry after ``previous_lac`` once it is confirmed; complete protocols only.
 
         :param patience: seconds the bookie is to wait; it has the usual time on top of it to answer.
         """
         number = self._take_ids(ids, 1)
-        header = Header(3, _V3_VERSION, Operation.READ, number)
+        header = self.wire.header(Operation.READ, number, 0)
         request = ReadRequest(
             header, ledger_id, INVALID_ENTRY_ID, previous_lac=previous_lac, timeout_ms=int(patience * 1000),
             piggyback=True,
         )  # fmt: skip
-        frame = v3.encode_request(request)
+        frame = self.wire.encode_request(request)
         return self._call(ids, number, frame, ledger_id, previous_lac + 1, ReadReply, lambda reply: reply, patience)
 
     def ask(self, ids: RequestIds, call: ColdCall[T]) -> "Deferred[T]":
-        """A rare request; V3 only."""
-        header = Header(3, _V3_VERSION, call.operation, self._take_ids(ids, 1))
+        """A rare request; complete protocols only."""
+        header = self.wire.header(call.operation, self._take_ids(ids, 1), 0)
         self._receivers.setdefault(call.expected, self._call_reply)
-        frame = v3.encode_request(call.request(header))
+        frame = self.wire.encode_request(call.request(header))
         return self._call(ids, header.txn_id, frame, call.ledger_id, -1, call.expected, call.result)
 
     def _call(
@@ -217,7 +218,7 @@ class ClientConnection(Protocol):
         self.writer.gathered()
 
     def _receive(self, data: bytes) -> None:
-        if self.wire == 2 and not self._partial:
+        if self._reply_size and not self._partial:
             at = self._confirmed(data)
             if at == len(data) or self._end is not None:
                 return
@@ -240,8 +241,8 @@ class ClientConnection(Protocol):
 
         :returns: how many bytes that was.
         """
-        at, end = 0, len(data)
-        while at < end and self._end is None:
+        at, last = 0, len(data) - self._reply_size
+        while at <= last and self._end is None:
             part, size = self.in_flight.confirmed(data, at)
             if not size:
                 break
@@ -252,7 +253,7 @@ class ClientConnection(Protocol):
 
     def _add_replies(self, replies: AddReplies) -> None:
         ledger_ids, entry_ids, numbers = replies.ledger_ids, replies.entry_ids, replies.txn_ids
-        keys: Sequence[Any] = numbers if self.wire == 3 else list(zip(ledger_ids, entry_ids, strict=True))
+        keys: Sequence[Any] = numbers if self._numbered else list(zip(ledger_ids, entry_ids, strict=True))
         if replies.status is Status.EOK:
             self._finish_adds(self.in_flight.answered_adds(keys), None)
         else:
@@ -274,7 +275,7 @@ class ClientConnection(Protocol):
                 flow.quiet()
 
     def _read_reply(self, reply: ReadReply) -> None:
-        key = reply.txn_id if self.wire == 3 else (reply.ledger_id, reply.entry_id)
+        key = reply.txn_id if self._numbered else (reply.ledger_id, reply.entry_id)
         assert key is not None
         if reply.txn_id is not None:
             self.in_flight.flows.replied(reply.txn_id)

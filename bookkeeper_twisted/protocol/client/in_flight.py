@@ -19,12 +19,13 @@ class InFlight:
 
     What a method takes out is settled: its bytes are no load any more, and its flow does not wait for it.
 
+    :param numbered: whether requests have numbers of their own; else adds and reads are matched by ledger and entry.
     :ivar flows: the flows with requests here.
     """
 
-    def __init__(self, wire: int, flow_ids: FlowIds, traffic: Traffic) -> None:
+    def __init__(self, numbered: bool, flow_ids: FlowIds, traffic: Traffic) -> None:
         self.flows = FlowTable(flow_ids)
-        self._by_key = wire == 2  # a V2 reply names ledger and entry: the key of what is given up stays taken
+        self._by_key = not numbered  # a reply names ledger and entry: the key of what is given up stays taken
         self._traffic = traffic
         self._adds = OutstandingAdds()
         self._reads = OutstandingReads()
@@ -94,7 +95,7 @@ class InFlight:
             emptied()
 
     def confirmed(self, data: bytes, at: int) -> tuple[Answered | None, int]:
-        """Takes out the adds that the bytes received from ``at`` on confirm first, V2.
+        """Takes out the adds that the bytes received from ``at`` on confirm first.
 
         :returns: them, None if they were given up, and how many bytes that was, 0 if they confirm nothing.
         """
@@ -106,7 +107,7 @@ class InFlight:
     def answered_adds(self, keys: Sequence[Any]) -> Iterator[Answered]:
         """Takes out the adds that replies answer, one request after the other.
 
-        :param keys: V2: ledger and entry of each; V3: their request ids.
+        :param keys: their request ids, or ledger and entry of each.
         """
         for part in self._adds.answered(keys):
             self._settle((part,))
@@ -183,10 +184,10 @@ class InFlight:
 
     @property
     def abandoned(self) -> int:
-        """V2 keys that stay taken by replies to requests that were given up."""
+        """Keys that stay taken by replies to requests that were given up."""
         return self._adds.abandoned + self._reads.abandoned
 
     @property
     def orphans(self) -> int:
-        """Replies to come that no request waits for: of flows that left, and of V2 requests that were given up."""
+        """Replies to come that no request waits for: of flows that left, and of keys that were given up."""
         return self.flows.orphans + self.abandoned

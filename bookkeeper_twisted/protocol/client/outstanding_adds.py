@@ -1,14 +1,14 @@
-"""The adds that one connection has sent and that are not answered: of one ledger or of many, V2 or V3.
+"""The adds that one connection has sent and that are not answered: of one ledger or of many.
 
 What was sent together is one :class:`SentAdds`, and there is no object for an entry of it.  A bookie with one journal
-confirms adds in their order, so the replies that are next are compared with what was sent, in V2 byte by byte, before
-anything of them is decoded.  What comes in another order is looked up by key: in V2 ledger and entry, in V3 the number
-of the request.
+confirms adds in their order, so the replies that are next are compared with what was sent, byte by byte where the
+protocol foretells them (V2), before anything of them is decoded.  What comes in another order is looked up by key: the
+number of the request, in protocols without numbers (V2) ledger and entry.
 
-A V2 key is *taken* while an add is outstanding, and also after it was given up (timed out, its flow left): a late reply
-must meet the request that caused it, never a newer one.  The connection refuses a taken key, and the caller uses V3,
-where every request has a number of its own.  An entry that is sent for the first time (*fresh*) can only meet adds that
-are not.
+The key of a request without a number is *taken* while the add is outstanding, and also after it was given up (timed
+out, its flow left): a late reply must meet the request that caused it, never a newer one.  The connection refuses a
+taken key, and the caller uses a protocol with numbers.  An entry that is sent for the first time (*fresh*) can only
+meet adds that are not.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -23,7 +23,6 @@ AddsDone = Callable[[str, Sequence[int], Exception | None], None]
 Key = Any
 """Ledger and entry, or a number."""
 
-REPLY_SIZE = 28
 _FEW = 4
 
 
@@ -35,18 +34,20 @@ class SentAdds:
     :ivar left: how many are not answered.
     :ivar places: of all of them.
     :ivar done: None once they were given up.
-    :ivar again: whether entries were perhaps sent before, V2.
+    :ivar replies: the bytes that confirm all of them; none if those are not foretold.
+    :ivar again: whether entries were perhaps sent before, and have no numbers.
     """
 
     __slots__ = (
-        "flow", "order", "deadline", "size", "count", "left", "places", "done", "replies", "again", "_ledger_ids",
-        "_entry_ids", "_first", "_places",
+        "flow", "order", "deadline", "size", "count", "left", "places", "done", "replies", "again", "numbers",
+        "_ledger_ids", "_entry_ids", "_places",
     )  # fmt: skip
 
     def __init__(
-        self, flow: SendingFlow, order: int, deadline: float, size: int, adds: Adds, first: int | None, done: AddsDone
-    ) -> None:
-        """:param first: V3: the number of the first one."""
+        self, flow: SendingFlow, order: int, deadline: float, size: int, adds: Adds, replies: bytes,
+        numbers: range | None, done: AddsDone,
+    ) -> None:  # fmt: skip
+        """:param numbers: of the requests, None where they have none."""
         self.flow = flow
         self.order = order
         self.deadline = deadline
@@ -54,20 +55,20 @@ class SentAdds:
         self.count = self.left = count = len(adds.entry_ids)
         self.places = range(count)
         self.done: AddsDone | None = done
-        self.replies = adds.replies if first is None else b""  # the frames are for the connection to hold, not for this
+        self.replies = replies  # the frames are for the connection to hold, not for this
         self.again = False
         self._ledger_ids = adds.ledger_ids
         self._entry_ids = adds.entry_ids
-        self._first = first
+        self.numbers = numbers
         self._places: dict[Key, int] | None = None  # of what is not answered, once that is not the rest
 
     def keys(self) -> Sequence[Key]:
         """The keys of all that was not answered in turn, in order."""
         at = self.count - self.left
-        if not at and self.count == 1 and self._first is None:
+        if self.numbers is not None:
+            return self.numbers[at:]
+        if not at and self.count == 1:
             return ((self._ledger_ids[0], self._entry_ids[0]),)
-        if self._first is not None:
-            return range(self._first + at, self._first + self.count)
         return list(zip(self._ledger_ids[at:], self._entry_ids[at:], strict=True))
 
     def holds(self, keys: "set[Key]") -> bool:
@@ -75,20 +76,20 @@ class SentAdds:
         return not keys.isdisjoint(self.keys() if self._places is None else self._places)
 
     def keys_at(self, places: Sequence[int]) -> list[Key]:
-        """The V2 keys of some places."""
+        """Ledgers and entries of some places."""
         return [(self._ledger_ids[place], self._entry_ids[place]) for place in places]
 
     def confirmed(self, data: bytes, at: int) -> range:
         """Takes out the places that the bytes from ``at`` on confirm, if they answer what is next."""
         if self._places is not None:
             return range(0)
-        first, count = self.count - self.left, self.left
-        start = first * REPLY_SIZE
+        first, count, size = self.count - self.left, self.left, len(self.replies) // self.count
+        start = first * size
         if not data.startswith(self.replies[start:] if start else self.replies, at):
-            count = (len(data) - at) // REPLY_SIZE
+            count = (len(data) - at) // size
             if not 0 < count < self.left:
                 return range(0)
-            end = at + count * REPLY_SIZE
+            end = at + count * size
             if data[at:end] != self.replies[start : start + end - at]:
                 return range(0)
         self.left -= count
@@ -121,7 +122,7 @@ class SentAdds:
         return AddsPart(self, places, size)
 
     def give_up(self) -> "AddsPart":
-        """All that was not answered: it is waited for no more, and V2 keys stay taken."""
+        """All that was not answered: it is waited for no more, and keys stay taken."""
         places = range(self.count - self.left, self.count) if self._places is None else list(self._places.values())
         part = AddsPart(self, places, self.size * self.left // self.count)
         self.done = None
@@ -154,14 +155,14 @@ Answered = SentAdds | AddsPart
 class OutstandingAdds:
     """Sent adds, oldest first.
 
-    :ivar abandoned: how many were given up and hold their V2 keys.
+    :ivar abandoned: how many were given up and hold their keys.
     """
 
     __slots__ = ("_sent", "_keys", "_n_again", "abandoned")
 
     def __init__(self) -> None:
         self._sent: list[SentAdds] = []
-        self._keys: set[Key] = set()  # of entries that were perhaps sent before, V2
+        self._keys: set[Key] = set()  # of entries that were perhaps sent before, and have no numbers
         self._n_again = 0  # requests that have such entries
         self.abandoned = 0
 
@@ -169,7 +170,7 @@ class OutstandingAdds:
         return any(sent.done is not None for sent in self._sent)
 
     def is_taken(self, adds: Adds, fresh: bool) -> bool:
-        """Whether a V2 reply to one of these could be mistaken for another request's.
+        """Whether a reply without a number to one of these could be mistaken for another request's.
 
         :param fresh: whether the entries are sent for the first time.
         """
@@ -186,24 +187,24 @@ class OutstandingAdds:
         return any(sent.holds(keys) for sent in self._sent if not sent.again)
 
     def is_pending(self, first: int, count: int) -> bool:
-        """Whether a V3 reply to one of these numbers is to come."""
+        """Whether a reply to one of these numbers is to come."""
         keys = set(range(first, first + count))
         return any(sent.holds(keys) for sent in self._sent)
 
     def insert(self, sent: SentAdds, fresh: bool) -> None:
         """Remember adds; their keys are not taken yet."""
         self._sent.append(sent)
-        if not fresh and sent.replies:
+        if not fresh and sent.numbers is None:
             sent.again = True
             self._n_again += 1
             self._keys.update(sent.keys())
 
     def confirmed(self, data: bytes, at: int) -> tuple[Answered | None, int]:
-        """Takes out what the bytes received from ``at`` on confirm first, V2.
+        """Takes out what the bytes received from ``at`` on confirm first, where replies are foretold.
 
         :returns: it, None if it was given up, and how many bytes that was, 0 if they confirm nothing.
         """
-        if len(data) - at < REPLY_SIZE or not self._sent:
+        if not self._sent:
             return None, 0
         head = self._sent[0]
         if head.left == head.count and head.done is not None and data.startswith(head.replies, at):
@@ -215,7 +216,7 @@ class OutstandingAdds:
         for sent in self._sent:
             places = sent.confirmed(data, at)
             if places:
-                return self._answered(sent, places), len(places) * REPLY_SIZE
+                return self._answered(sent, places), len(places) * len(sent.replies) // sent.count
         return None, 0
 
     def answered(self, keys: Sequence[Key]) -> Iterator[Answered]:
@@ -239,7 +240,7 @@ class OutstandingAdds:
         return sent.part(places)
 
     def expire(self, now: float, keep_taken: bool) -> list[Answered]:
-        """Gives up what is overdue; ``keep_taken``: the keys stay taken (V2)."""
+        """Gives up what is overdue; ``keep_taken``: the keys stay taken, which have no numbers."""
         return self._give_up(lambda sent: sent.deadline <= now, keep_taken)
 
     def leave(self, flow: SendingFlow, keep_taken: bool) -> list[Answered]:

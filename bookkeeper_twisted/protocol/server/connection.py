@@ -13,6 +13,8 @@ from zope.interface import implementer
 
 from ...attended_time import AttendedTime
 from ...codec.connection import ServerDecoder
+from ...codec.wire_protocol import IWireProtocol
+from ...codec.wires import INCLUDED
 from ...metrics import ConnectionMetrics
 from ..connection_state import ConnectionState, following
 from ..interfaces import IGatheringTransport, IRequestSession, IServerConnection
@@ -68,7 +70,7 @@ class ServerConnection(Protocol):
         self.state = ConnectionState.CONNECTING
         self.closed = False
         self._factory = factory
-        self._decoder = ServerDecoder(factory.limits.max_frame_size)
+        self._decoder = ServerDecoder(factory.limits.max_frame_size, factory.protocols)
         self._session: IRequestSession | None = None
         self._replies: list[bytes | memoryview] = []
         self._reply_count = 0
@@ -256,6 +258,7 @@ class BookieServerFactory(ServerFactory):
 
     :param open_session: makes the answering side of a new connection.
     :param clock: for the time limit of a close.
+    :param protocols: what peers may speak, in the order in which they are tried.
     :cvar protocol: what it makes.
     :ivar reply_limit, unsent_limit: what its connections may do at the moment.
     """
@@ -267,6 +270,7 @@ class BookieServerFactory(ServerFactory):
     def __init__(
         self, outbox: Outbox, open_session: Callable[[IServerConnection], IRequestSession], clock: IReactorTime,
         metrics: ConnectionMetrics, limits: ServerLimits = ServerLimits(), tcp_no_delay: bool = True,
+        protocols: Sequence[IWireProtocol] = INCLUDED,
     ) -> None:  # fmt: skip
         self.outbox = outbox
         self.open_session = open_session
@@ -274,6 +278,7 @@ class BookieServerFactory(ServerFactory):
         self.metrics = metrics
         self.limits = limits
         self.tcp_no_delay = tcp_no_delay
+        self.protocols = protocols
         self.reply_limit = limits.max_frame_size
         self.unsent_limit = limits.unsent_bytes
         self._connections: dict[ServerConnection, None] = {}

@@ -12,9 +12,11 @@ from bookkeeper_twisted.bookie.engine import EngineOptions
 from bookkeeper_twisted.codec import v2, v3
 from bookkeeper_twisted.codec.connection import ClientDecoder
 from bookkeeper_twisted.codec.runs import FENCE, BatchRead, BatchReply
+from bookkeeper_twisted.codec.wires import V2
 from bookkeeper_twisted.errors import Status
 from bookkeeper_twisted.model import EntryRun
 from bookkeeper_twisted.storage.ledger_storage import LedgerStorage
+from tests.wires import WIRES
 
 from ..rig import KEY, Peer, Rig, entry, run
 
@@ -23,18 +25,19 @@ def request(
     wire: int, first: int, count: int, size: int, flags: int = 0, key: bytes | None = None, lac: int | None = None,
     ledger_id: int = 1,
 ) -> BatchRead:  # fmt: skip
-    return BatchRead(wire, wire, flags, ledger_id, first, 77, count, size, key, lac, None if lac is None else 5000)
+    timeout_ms = None if lac is None else 5000
+    return BatchRead(WIRES[wire], wire, flags, ledger_id, first, 77, count, size, key, lac, timeout_ms)
 
 
 def send(peer: Peer, batch: BatchRead) -> None:
-    codec = v2 if batch.wire == 2 else v3
+    codec = v2 if batch.version == 2 else v3
     peer.send(codec.encode_batch_read(batch))
 
 
 def reply_of(peer: Peer, wire: int) -> tuple[BatchReply, int]:
     """The only reply and its bytes on the wire."""
     data = peer.replies()
-    decoder = ClientDecoder(wire)
+    decoder = ClientDecoder(WIRES[wire])
     (found,) = decoder.receive(data)
     assert isinstance(found, BatchReply) and found.request_id == 77
     return found, len(data)
@@ -58,7 +61,7 @@ class BatchTestCase(SynchronousTestCase):
         peer = self.rig.connect()
         send(peer, batch)
         self.rig.drain()
-        return reply_of(peer, batch.wire)[0]
+        return reply_of(peer, batch.version)[0]
 
     def count(self, batch: BatchRead) -> int:
         reply = self.ask(batch)
@@ -268,7 +271,7 @@ class SharedLoadTests(BatchTestCase):
         for first in (10, 20, 30):
             send(self.peer, request(2, first, 10, 1 << 20, ledger_id=5))
         self.rig.drain()
-        replies = ClientDecoder(2).receive(self.peer.replies())
+        replies = ClientDecoder(V2).receive(self.peer.replies())
         return [reply.entries.count for reply in replies if isinstance(reply, BatchReply) and reply.entries]
 
     def test_one_load_for_all(self) -> None:

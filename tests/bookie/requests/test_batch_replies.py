@@ -12,8 +12,10 @@ from bookkeeper_twisted.bookie.requests.context import RequestLimits
 from bookkeeper_twisted.codec import v2, v3
 from bookkeeper_twisted.codec.connection import ClientDecoder
 from bookkeeper_twisted.codec.runs import BatchRead, BatchReply
+from bookkeeper_twisted.codec.wires import V3
 from bookkeeper_twisted.errors import Status
 from bookkeeper_twisted.model import EntryRun
+from tests.wires import WIRES
 
 from ..rig import Rig, entry
 
@@ -58,11 +60,11 @@ class ReplyCase(SynchronousTestCase):
     def ask(self, rig: Rig, wire: int, ledger_id: int, first: int, count: int, size: int) -> tuple[list[bytes], int]:
         """The entries of a reply, and its bytes on the wire."""
         peer = rig.connect()
-        batch = BatchRead(wire, wire, 0, ledger_id, first, _MAX_ID, count, size)
+        batch = BatchRead(WIRES[wire], wire, 0, ledger_id, first, _MAX_ID, count, size)
         peer.send((v2 if wire == 2 else v3).encode_batch_read(batch))
         rig.drain()
         data = peer.replies()
-        (reply,) = ClientDecoder(wire, max(len(data), FRAME)).receive(data)
+        (reply,) = ClientDecoder(WIRES[wire], max(len(data), FRAME)).receive(data)
         assert isinstance(reply, BatchReply) and reply.entries is not None
         self.assertEqual((reply.status, reply.request_id, reply.max_lac is None), (Status.EOK, _MAX_ID, wire == 2))
         return list(reply.entries.entries()), len(data)
@@ -127,7 +129,7 @@ class FrameTests(ReplyCase):
 
     def test_header_of_v3(self) -> None:
         """The room left for the header of a V3 reply is enough for the largest one."""
-        batch = BatchRead(3, 3, 0, _MAX_ID, _MAX_ID - 1, _MAX_ID, 1, 1)
+        batch = BatchRead(V3, 3, 0, _MAX_ID, _MAX_ID - 1, _MAX_ID, 1, 1)
         one = entry(_MAX_ID, _MAX_ID - 1, bytes(1000))
         reply = b"".join(batch.success([EntryRun.of_entries(_MAX_ID, _MAX_ID - 1, [one])], _MAX_ID))
         self.assertLess(len(reply) - len(one), HEADER_ROOM[3])

@@ -11,6 +11,7 @@ from bookkeeper_twisted.codec.operations import FENCE, Operation
 from bookkeeper_twisted.codec.runs import BatchRead, BatchReply, ReadReply
 from bookkeeper_twisted.errors import LedgerFencedError, Status
 from bookkeeper_twisted.model import INVALID_ENTRY_ID
+from tests.wires import WIRES
 
 from ...bounds import until
 from ..rig import KEY, Rig, run
@@ -21,13 +22,13 @@ _MOST_STEPS = 40
 
 def read(wire: int, entry_id: int) -> bytes:
     """A fencing read; -1 asks for the last entry, and so for the LAC."""
-    request = ReadRequest(Header(wire, wire, Operation.READ, 1), 1, entry_id, fence=True, master_key=KEY)
+    request = ReadRequest(Header(WIRES[wire], wire, Operation.READ, 1), 1, entry_id, fence=True, master_key=KEY)
     return v2.encode_request(request) if wire == 2 else v3.encode_request(request)
 
 
 def batch_read(wire: int, entry_id: int) -> bytes:
     """A fencing batch read."""
-    request = BatchRead(wire, wire, FENCE, 1, entry_id, 7, 5, 1000, KEY)
+    request = BatchRead(WIRES[wire], wire, FENCE, 1, entry_id, 7, 5, 1000, KEY)
     return v2.encode_batch_read(request) if wire == 2 else v3.encode_batch_read(request)
 
 
@@ -64,7 +65,7 @@ class FencingWindowTests(SynchronousTestCase):
             done = self.rig.add(run(1, _MISSING))
             self.assertEqual([type(error) for error in done], [LedgerFencedError])
         self.assertIn("read", lanes)
-        (reply,) = ClientDecoder(wire).receive(self.peer.replies())
+        (reply,) = ClientDecoder(WIRES[wire]).receive(self.peer.replies())
         assert isinstance(reply, ReadReply | BatchReply)
         self.assertEqual(reply.status, status)
 

@@ -16,6 +16,7 @@ from bookkeeper_twisted.codec.messages import (
 )
 from bookkeeper_twisted.codec.operations import Operation
 from bookkeeper_twisted.codec.runs import ReadReply
+from bookkeeper_twisted.codec.wires import V3
 from bookkeeper_twisted.errors import LedgerFencedError, Status
 
 from ..rig import KEY, Rig, entry, run
@@ -33,7 +34,7 @@ class V3TestCase(SynchronousTestCase):
         self.rig.add(run(1, 0, 5, lac=3))
         self.rig.drain()
         self.peer = self.rig.connect()
-        self.decoder = ClientDecoder(3)
+        self.decoder = ClientDecoder(V3)
 
     def send(self, request: object) -> None:
         self.peer.send(v3.encode_request(request))
@@ -50,7 +51,7 @@ class V3TestCase(SynchronousTestCase):
         return self.reply()
 
     def read(self, entry_id: int, ledger_id: int = 1, **more: Any) -> ReadRequest:
-        return ReadRequest(Header(3, 3, Operation.READ, 1), ledger_id, entry_id, **more)
+        return ReadRequest(Header(V3, 3, Operation.READ, 1), ledger_id, entry_id, **more)
 
 
 class FencingReadTests(V3TestCase):
@@ -177,12 +178,12 @@ class LacRequestTests(V3TestCase):
     """READ_LAC and WRITE_LAC."""
 
     def read_lac(self, ledger_id: int) -> ReadLacResponse:
-        response = self.ask(ReadLacRequest(Header(3, 3, Operation.READ_LAC, 1), ledger_id))
+        response = self.ask(ReadLacRequest(Header(V3, 3, Operation.READ_LAC, 1), ledger_id))
         assert isinstance(response, ReadLacResponse)
         return response
 
     def write_lac(self, ledger_id: int, body: bytes, key: bytes = KEY) -> WriteLacResponse:
-        response = self.ask(WriteLacRequest(Header(3, 3, Operation.WRITE_LAC, 1), ledger_id, 0, key, body))
+        response = self.ask(WriteLacRequest(Header(V3, 3, Operation.WRITE_LAC, 1), ledger_id, 0, key, body))
         assert isinstance(response, WriteLacResponse)
         return response
 

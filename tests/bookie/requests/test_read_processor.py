@@ -11,6 +11,7 @@ from bookkeeper_twisted.codec.connection import ClientDecoder
 from bookkeeper_twisted.codec.runs import ReadReply
 from bookkeeper_twisted.errors import Status
 from bookkeeper_twisted.storage.ledger_storage import LedgerStorage
+from tests.wires import WIRES
 
 from ...bounds import until
 from ..rig import Peer, Rig, entry, reads, run
@@ -18,7 +19,7 @@ from ..rig import Peer, Rig, entry, reads, run
 
 def decoded(data: bytes, wire: int = 2) -> list[ReadReply]:
     """The read replies in a stream."""
-    decoder = ClientDecoder(wire)
+    decoder = ClientDecoder(WIRES[wire])
     found = decoder.receive(data)
     assert decoder.error is None
     replies = [item for item in found if isinstance(item, ReadReply)]

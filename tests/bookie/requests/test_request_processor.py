@@ -18,6 +18,7 @@ from bookkeeper_twisted.codec.messages import (
     StartTlsResponse,
 )
 from bookkeeper_twisted.codec.operations import Operation
+from bookkeeper_twisted.codec.wires import V3
 from bookkeeper_twisted.errors import Status
 
 from ...vectors.wire import REQUEST, RESPONSE, Scenario, scenarios
@@ -115,7 +116,7 @@ class ColdRequestTests(SynchronousTestCase):
     def setUp(self) -> None:
         self.rig = Rig()
         self.peer = self.rig.connect()
-        self.decoder = ClientDecoder(3)
+        self.decoder = ClientDecoder(V3)
 
     def ask(self, request: object) -> object:
         self.peer.send(v3.encode_request(request))
@@ -124,7 +125,7 @@ class ColdRequestTests(SynchronousTestCase):
         return response
 
     def header(self, operation: Operation) -> Header:
-        return Header(3, 3, operation, 1)
+        return Header(V3, 3, operation, 1)
 
     def test_list_entries(self) -> None:
         """Entries are listed as ranges; an unknown ledger is unknown."""

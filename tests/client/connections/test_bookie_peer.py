@@ -12,6 +12,7 @@ from bookkeeper_twisted.client.connections.bookie_peer import (
     PeerCounts,
 )
 from bookkeeper_twisted.client.connections.bookie_socket import BookieSocket
+from bookkeeper_twisted.codec.wires import V2
 from bookkeeper_twisted.errors import BookieHandleNotAvailableError, ClientClosedError
 
 from ...bounds import until
@@ -25,7 +26,7 @@ class BookiePeerTests(SocketCase):
 
     def setUp(self) -> None:
         super().setUp()
-        self.peer = BookiePeer(self.settings, BOOKIE, 2, self.limit)
+        self.peer = BookiePeer(self.settings, BOOKIE, V2, self.limit)
 
     def _choose(self) -> BookieSocket:
         return self.peer.choose(self.ids())
@@ -104,7 +105,7 @@ class BookiePeerTests(SocketCase):
         for seed in range(5):
             self.setUp()
             chance, rates = Random(seed), dict[BookieSocket, float]()
-            peer = BookiePeer(self.settings, BOOKIE, 2, 10)
+            peer = BookiePeer(self.settings, BOOKIE, V2, 10)
             flows: list[tuple[BookieSocket, float]] = []
             for _ in range(600):
                 flows.append((peer.choose(self.ids()), chance.paretovariate(2)))
@@ -213,7 +214,7 @@ class OwnSocketsTests(SocketCase):
 
     def test_own(self) -> None:
         """Every flow has a socket of its own, which ends with it."""
-        peer = BookiePeer(self.settings, BOOKIE, 2, 0)
+        peer = BookiePeer(self.settings, BOOKIE, V2, 0)
         flows = [self.ids() for _ in range(5)]
         sockets = [peer.choose(ids) for ids in flows]
         self.assertEqual((len(set(sockets)), len(self.network.attempts)), (5, 5))
@@ -224,7 +225,7 @@ class OwnSocketsTests(SocketCase):
 
     def test_given_up(self) -> None:
         """A flow that ends before its socket is made is no failure of the bookie: others need not wait."""
-        peer = BookiePeer(self.settings, BOOKIE, 2, 0)
+        peer = BookiePeer(self.settings, BOOKIE, V2, 0)
         self.hold()
         ids = self.ids()
         peer.leave(peer.choose(ids), ids, ClientClosedError())

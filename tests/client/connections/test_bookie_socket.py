@@ -14,6 +14,7 @@ from twisted.python.failure import Failure
 from bookkeeper_twisted.client.connections.bookie_socket import BookieSocket
 from bookkeeper_twisted.codec import v2_replies
 from bookkeeper_twisted.codec.runs import ReadReply
+from bookkeeper_twisted.codec.wires import V2
 from bookkeeper_twisted.errors import BookieHandleNotAvailableError, ClientClosedError, Status
 from bookkeeper_twisted.protocol.client.connection import ClientConnection
 from bookkeeper_twisted.protocol.client.connection_owner import RequestLimits
@@ -28,7 +29,7 @@ class BookieSocketTests(SocketCase):
     def setUp(self) -> None:
         super().setUp()
         self.ended: list[BookieSocket] = []
-        self.socket = BookieSocket(self.settings, (BOOKIE, 2), self.ended.append)
+        self.socket = BookieSocket(self.settings, (BOOKIE, V2), self.ended.append)
         self.one, self.two = self.ids(), self.ids()
         self.socket.join(self.one)
         self.socket.join(self.two)
@@ -89,7 +90,7 @@ class BookieSocketTests(SocketCase):
             attempts.append(Deferred())
             return attempts[-1]
 
-        self.socket = BookieSocket(attrs.evolve(self.settings, resolve=resolve), (BOOKIE, 2), self.ended.append)
+        self.socket = BookieSocket(attrs.evolve(self.settings, resolve=resolve), (BOOKIE, V2), self.ended.append)
         self.socket.connect()
         waiter = self.socket.connected(1)
         for number, after in enumerate(seconds):
@@ -201,7 +202,7 @@ class BookieSocketTests(SocketCase):
                 return succeed(protocol)
 
         settings = attrs.evolve(self.settings, resolve=lambda _: succeed(cast(IStreamClientEndpoint, _Closing())))
-        self.socket = BookieSocket(settings, (BOOKIE, 2), self.ended.append)
+        self.socket = BookieSocket(settings, (BOOKIE, V2), self.ended.append)
         self.socket.connect()
         self.assertTrue(transport.disconnected)
         self.assertEqual((self.socket.state, self.socket.connection), (ConnectionState.CLOSED, None))
@@ -232,7 +233,7 @@ class BookieSocketTests(SocketCase):
     def test_end_of_grace(self) -> None:
         """Grace is no longer than it is said to be; what is still under way then fails as told."""
         self.settings = attrs.evolve(self.settings, limits=RequestLimits(read_timeout=100.0))
-        self.socket = BookieSocket(self.settings, (BOOKIE, 2), self.ended.append)
+        self.socket = BookieSocket(self.settings, (BOOKIE, V2), self.ended.append)
         reading, _ = self._drain()
         self.clock.advance(9.9)
         self.assertNoResult(reading)

@@ -2,6 +2,8 @@
 
 from bookkeeper_twisted.client.connections.bookie_peer import PeerCounts
 from bookkeeper_twisted.client.connections.pool import ConnectionPool
+from bookkeeper_twisted.codec.wire_protocol import IWireProtocol
+from bookkeeper_twisted.codec.wires import V2, V3
 from bookkeeper_twisted.config.bookie import ClientConfig
 from bookkeeper_twisted.errors import BookieHandleNotAvailableError, ClientClosedError
 from bookkeeper_twisted.protocol.connection_state import ConnectionState
@@ -15,7 +17,7 @@ class ConnectionPoolTests(SocketCase):
     def _pool(self, limit: int, **more: object) -> ConnectionPool:
         return ConnectionPool(self.settings, ClientConfig(max_connections_per_bookie=limit, **more))  # type: ignore[arg-type]
 
-    def _sockets(self, pool: ConnectionPool, wires: tuple[int, ...]) -> int:
+    def _sockets(self, pool: ConnectionPool, wires: tuple[IWireProtocol, ...]) -> int:
         for _ in range(20):
             ids = pool.new_flow()
             for wire in wires:
@@ -25,29 +27,29 @@ class ConnectionPoolTests(SocketCase):
     def test_limit(self) -> None:
         """All sockets to a bookie, of both wires, are within the limit."""
         for limit in (2, 3, 5):
-            self.assertEqual(self._sockets(self._pool(limit), (2, 3)), limit)
-            self.assertEqual(self._sockets(self._pool(limit, wire_protocol="v3"), (3,)), limit)
+            self.assertEqual(self._sockets(self._pool(limit), (V2, V3)), limit)
+            self.assertEqual(self._sockets(self._pool(limit, wire_protocol="v3"), (V3,)), limit)
 
     def test_limit_of_one(self) -> None:
         """A limit of one is one socket, for V3."""
         for pool in (self._pool(1), self._pool(1, wire_protocol="v3")):
-            self.assertEqual(self._sockets(pool, (3,)), 1)
+            self.assertEqual(self._sockets(pool, (V3,)), 1)
 
     def test_off(self) -> None:
         """Without pooling every flow has sockets of its own."""
-        self.assertEqual(self._sockets(self._pool(0), (2, 3)), 40)
+        self.assertEqual(self._sockets(self._pool(0), (V2, V3)), 40)
 
     def test_counts(self) -> None:
         """Sockets and flows are counted by bookie and wire."""
         pool = self._pool(3)
         for _ in range(4):
-            pool.socket(BOOKIE, 2, pool.new_flow())
-        self.assertEqual(pool.counts(), {(BOOKIE, 2): PeerCounts(2, 2, 4, 0, 0, 0)})
+            pool.socket(BOOKIE, V2, pool.new_flow())
+        self.assertEqual(pool.counts(), {(BOOKIE, V2): PeerCounts(2, 2, 4, 0, 0, 0)})
 
     def test_silence(self) -> None:
         """A bookie that says nothing for two ticks after a silent one is given up; then there is no timer."""
         pool = self._pool(2, connection_keepalive_sec=10.0)
-        socket = pool.socket(BOOKIE, 2, pool.new_flow())
+        socket = pool.socket(BOOKIE, V2, pool.new_flow())
         self.clock.advance(10)
         self.assertTrue(socket.usable)
         self.clock.advance(10)
@@ -57,7 +59,7 @@ class ConnectionPoolTests(SocketCase):
     def test_held_up(self) -> None:
         """A tick that comes late blames no bookie: what they have sent meanwhile is not read yet."""
         pool = self._pool(2, connection_keepalive_sec=10.0)
-        socket = pool.socket(BOOKIE, 2, pool.new_flow())
+        socket = pool.socket(BOOKIE, V2, pool.new_flow())
         self.clock.advance(10)
         self.clock.advance(60)
         self.assertTrue(socket.usable)
@@ -68,8 +70,8 @@ class ConnectionPoolTests(SocketCase):
         """A socket that no flow uses is closed after the idle time."""
         pool = self._pool(2, connection_idle_sec=30.0, connection_keepalive_sec=10.0)
         ids = pool.new_flow()
-        socket = pool.socket(BOOKIE, 2, ids)
-        pool.leave(BOOKIE, 2, socket, ids, ClientClosedError())
+        socket = pool.socket(BOOKIE, V2, ids)
+        pool.leave(BOOKIE, V2, socket, ids, ClientClosedError())
         pool.end_flow(ids)
         for _ in range(3):
             self.assertTrue(socket.usable)
@@ -81,7 +83,7 @@ class ConnectionPoolTests(SocketCase):
     def test_close(self) -> None:
         """After the end nothing is given out, and the end is when the last socket is gone; twice is harmless."""
         pool = self._pool(2)
-        pool.socket(BOOKIE, 2, pool.new_flow())
+        pool.socket(BOOKIE, V2, pool.new_flow())
         closed = pool.close(ClientClosedError("over"))
         self.assertRaises(ClientClosedError, pool.socket, BOOKIE, 2, pool.new_flow())
         self.assertNoResult(closed)
@@ -95,7 +97,8 @@ class ConnectionPoolTests(SocketCase):
         for limit in (2, 0):
             pool = self._pool(limit)
             self.network.unanswered.add(ADDRESS)
-            waiters = [pool.socket(BOOKIE, 2, ids).connected(ids.flow_id) for ids in (pool.new_flow(), pool.new_flow())]
+            flows = pool.new_flow(), pool.new_flow()
+            waiters = [pool.socket(BOOKIE, V2, ids).connected(ids.flow_id) for ids in flows]
             closed = pool.close(ClientClosedError("over"))
             for waiter in waiters:
                 self.failureResultOf(waiter, ClientClosedError)
@@ -105,7 +108,7 @@ class ConnectionPoolTests(SocketCase):
     def test_close_own_sockets(self) -> None:
         """The end closes sockets that are not shared, too, and waits for the last."""
         pool = self._pool(0)
-        sockets = [pool.socket(BOOKIE, 2, pool.new_flow()) for _ in range(3)]
+        sockets = [pool.socket(BOOKIE, V2, pool.new_flow()) for _ in range(3)]
         closed = pool.close(ClientClosedError("over"))
         self.assertNoResult(closed)
         self.network.move()
@@ -116,7 +119,7 @@ class ConnectionPoolTests(SocketCase):
         """At the end requests that are under way have the configured time; nothing new is taken meanwhile."""
         pool = self._pool(2, connection_grace_sec=3.0)
         ids = pool.new_flow()
-        socket = pool.socket(BOOKIE, 2, ids)
+        socket = pool.socket(BOOKIE, V2, ids)
         assert socket.connection is not None
         reading = socket.connection.read(ids, 7, (0,))
         closed = pool.close(ClientClosedError("over"))
@@ -132,7 +135,7 @@ class ConnectionPoolTests(SocketCase):
         """Connections that are lost do not end the pool."""
         pool = self._pool(2)
         ids = pool.new_flow()
-        socket = pool.socket(BOOKIE, 2, ids)
+        socket = pool.socket(BOOKIE, V2, ids)
         self.network.break_connections(ADDRESS)
         self.failureResultOf(socket.connected(ids.flow_id), BookieHandleNotAvailableError)
-        self.assertTrue(pool.socket(BOOKIE, 2, ids).usable)
+        self.assertTrue(pool.socket(BOOKIE, V2, ids).usable)

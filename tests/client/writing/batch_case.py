@@ -21,6 +21,7 @@ from bookkeeper_twisted.client.writing.threads import system_threads
 from bookkeeper_twisted.client.writing.write_handle import LedgerWriter
 from bookkeeper_twisted.codec.adds import Adds
 from bookkeeper_twisted.codec.digest import Digester
+from bookkeeper_twisted.codec.wires import V2, V3
 from bookkeeper_twisted.config.bookie import ClientConfig
 from bookkeeper_twisted.errors import BookieHandleNotAvailableError, BookieIOError, RequestTimeoutError
 from bookkeeper_twisted.metadata.embedded.memory import MemoryStore
@@ -114,7 +115,7 @@ class RecordingBookies(MemoryBookies):
 
     def add(self, bookie_id: str, adds: Adds, done: AddsDone, fresh: bool = False) -> None:
         """See :meth:`~bookkeeper_twisted.client.interfaces.IBookieClient.add`."""
-        frames, tell = split_frames(adds.requests(3 if adds.deferred_sync else 2)), partial(done, bookie_id)
+        frames, tell = split_frames((V3 if adds.deferred_sync else V2).encode_adds(adds, 0)), partial(done, bookie_id)
         self._take(Request(bookie_id, fresh, adds.ledger_ids, adds.entry_ids, frames, self[bookie_id], tell))
 
     def _take(self, request: Request) -> None:

@@ -8,6 +8,7 @@ from twisted.internet.defer import CancelledError
 from bookkeeper_twisted.codec.messages import ErrorResponse, Header, ReadRequest, ReadResponse
 from bookkeeper_twisted.codec.operations import FENCE, HIGH_PRIORITY
 from bookkeeper_twisted.codec.v3 import encode_response
+from bookkeeper_twisted.codec.wires import V3
 from bookkeeper_twisted.errors import BadRequestError, RequestTimeoutError, Status
 
 from ..connected import DIGESTER, LEDGER, Answers, ConnectedTestCase, run_of
@@ -148,7 +149,7 @@ class V3Tests(ConnectedTestCase):
         batch = self.connection.read_batch(self.ids, LEDGER, 0, 1, 1)
         self.asked()
         for sequence, operation in ((0, 2), (2, 1), (3, 12)):
-            header = Header(3, 3, operation, (self.ids.flow_id << 32) + sequence)
+            header = Header(V3, 3, operation, (self.ids.flow_id << 32) + sequence)
             self.connection.dataReceived(encode_response(ErrorResponse(header, Status.EBADREQ)))
         self.assertEqual([(f, n, type(e)) for f, n, e in answers], [(0, 1, BadRequestError)])
         self.assertIs(self.successResultOf(reading)[0].status, Status.EBADREQ)

@@ -11,6 +11,7 @@ from bookkeeper_twisted.codec import messages as m
 from bookkeeper_twisted.codec.connection import ServerDecoder
 from bookkeeper_twisted.codec.digest import Digester
 from bookkeeper_twisted.codec.v3 import encode_response
+from bookkeeper_twisted.codec.wires import V3
 from bookkeeper_twisted.errors import BookieIOError, NoSuchLedgerError, Status, UnexpectedConditionError
 from bookkeeper_twisted.model import DigestType
 from bookkeeper_twisted.protocol.client import cold_calls
@@ -32,7 +33,7 @@ class ColdCallTests(SynchronousTestCase):
         flow_ids = FlowIds()
         self.ids = RequestIds(flow_ids.take())
         owner = ConnectionOwner("bookie:1", flow_ids, Traffic(self.clock.seconds), lambda: None)
-        self.connection = ClientConnection(self.clock, 3, RequestLimits(), owner)
+        self.connection = ClientConnection(self.clock, V3, RequestLimits(), owner)
         self.transport = StringTransport()
         self.connection.makeConnection(self.transport)
 

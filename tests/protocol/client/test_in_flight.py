@@ -28,11 +28,12 @@ class InFlightTests(SynchronousTestCase):
         self.flow_ids = FlowIds()
         self.ids = RequestIds(self.flow_ids.take())
         self.traffic = Traffic(Clock().seconds)
-        self.flight = InFlight(self.wire, self.flow_ids, self.traffic)
+        self.flight = InFlight(self.wire == 3, self.flow_ids, self.traffic)
         self.base = self.ids.flow_id << 32
         flow = self.flow = self.flight.flows.of(self.ids)
-        number = self.base if self.wire == 3 else None
-        self.flight.add(SentAdds(flow, 1, 5.0, 1000, few_adds([7] * 10, range(10)), number, lambda *_: None), True)
+        numbers = range(self.base, self.base + 10) if self.wire == 3 else None
+        adds = few_adds([7] * 10, range(10))
+        self.flight.add(SentAdds(flow, 1, 5.0, 1000, adds, b"", numbers, lambda *_: None), True)
         keys: Any = (self.base + 10, self.base + 11) if self.wire == 3 else ((7, 0), (7, 1))
         self.reads = SentReads(flow, 2, 5.0, keys, 60, Deferred())
         self.flight.read(self.reads)
@@ -108,9 +109,9 @@ class KeyedInFlightTests(SynchronousTestCase):
         """The keys of a flow that left stay taken, but its id is free: no reply carries it."""
         flow_ids = FlowIds()
         ids = RequestIds(flow_ids.take())
-        flight = InFlight(2, flow_ids, Traffic(Clock().seconds))
+        flight = InFlight(False, flow_ids, Traffic(Clock().seconds))
         flow = flight.flows.of(ids)
-        flight.add(SentAdds(flow, 1, 5.0, 1000, few_adds([7] * 10, range(10)), None, lambda *_: None), True)
+        flight.add(SentAdds(flow, 1, 5.0, 1000, few_adds([7] * 10, range(10)), b"", None, lambda *_: None), True)
         one = few_adds((7,), (5,))
         flight.read(SentReads(flow, 2, 5.0, [(7, 3)], 30, Deferred()))
         self.assertFalse(flight.can_add(one, False) or flight.can_read(7, (3,)))
@@ -131,7 +132,7 @@ class AmongOthersTests(SynchronousTestCase):
         flow_ids = FlowIds()
         self.ids = RequestIds(flow_ids.take())
         self.traffic = Traffic(Clock().seconds)
-        self.flight = InFlight(2, flow_ids, self.traffic)
+        self.flight = InFlight(False, flow_ids, self.traffic)
         flow = self.flow = self.flight.flows.of(self.ids)
         self._adds(1, (7,) * 5, range(5), 500)
         self._adds(2, (7, 8, 9), (5, 0, 0), 100)
@@ -141,7 +142,8 @@ class AmongOthersTests(SynchronousTestCase):
         self._adds(5, (8, 10), (1, 0), 77)
 
     def _adds(self, order: int, ledger_ids: Sequence[int], entry_ids: Sequence[int], size: int) -> None:
-        sent = SentAdds(self.flow, order, 5.0, size, few_adds(ledger_ids, entry_ids, size), None, lambda *_: None)
+        adds = few_adds(ledger_ids, entry_ids, size)
+        sent = SentAdds(self.flow, order, 5.0, size, adds, adds.replies, None, lambda *_: None)
         self.flight.add(sent, False)
 
     def _answer(self, ledger_ids: Sequence[int], entry_ids: Sequence[int]) -> list[tuple[int, list[int]]]:

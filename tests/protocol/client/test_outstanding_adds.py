@@ -37,7 +37,9 @@ def _sent(
     order: int, keys: Sequence[Key], deadline: float = 5.0, size: int = 1000, number: int | None = None
 ) -> SentAdds:
     """:param number: V3: of the first one."""
-    return SentAdds(FLOW, order, deadline, size, _adds(*keys), number, lambda *_: None)
+    adds, numbers = _adds(*keys), None if number is None else range(number, number + len(keys))
+    replies = adds.replies if numbers is None else b""
+    return SentAdds(FLOW, order, deadline, size, adds, replies, numbers, lambda *_: None)
 
 
 def _places(parts: Sequence[Answered]) -> list[tuple[int, list[int]]]:
@@ -335,7 +337,7 @@ class EndTests(AddsCase):
     def test_leave(self) -> None:
         """A flow that leaves gives up its own; those of others stay, and can be answered."""
         other = SendingFlow(RequestIds(2))
-        self.outstanding.insert(SentAdds(other, 3, 5.0, 5, few_adds((30,), (0,), 5), None, lambda *_: None), True)
+        self.outstanding.insert(SentAdds(other, 3, 5.0, 5, few_adds((30,), (0,), 5), b"", None, lambda *_: None), True)
         self.assertEqual(self.outstanding.leave(SendingFlow(RequestIds(3)), keep_taken=True), [])
         self.assertEqual(_places(self.outstanding.leave(FLOW, keep_taken=True)), [(1, [1, 2, 3]), (2, [0, 1, 2])])
         self.assertEqual((self.outstanding.leave(FLOW, keep_taken=True), self.outstanding.abandoned), ([], 6))

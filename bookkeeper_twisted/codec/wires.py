@@ -1,0 +1,253 @@
+"""The two wire protocols of BookKeeper as providers of :class:`~.wire_protocol.IWireProtocol`."""
+
+from collections.abc import Sequence
+
+from zope.interface import implementer
+
+from ..errors import CodecError, Status
+from ..model import Entries, EntryRun, MixedRun
+from . import v2, v2_replies, v2_requests, v2_responses, v3, v3_replies, v3_requests, v3_responses
+from .adds import Adds
+from .messages import ErrorResponse, Header, ReadRequest, ReadResponse
+from .operations import HIGH_PRIORITY, V3_HIGH_PRIORITY, Operation, V2Op
+from .runs import AddRun, BatchRead, ReadRun
+from .strides import stretches
+from .wire_protocol import IWireProtocol
+
+_V2_OPERATIONS = {
+    Operation.READ: V2Op.READ, Operation.ADD: V2Op.ADD, Operation.AUTH: V2Op.AUTH,
+    Operation.BATCH_READ: V2Op.BATCH_READ,
+}  # fmt: skip
+_V3_HEADER_ROOM = 512
+
+
+@implementer(IWireProtocol)
+class V2Protocol:
+    """Fixed layouts, no numbers: adds, reads, batch reads and authentication (:mod:`.v2`).
+
+    A batch reply counts all its bytes against ``max_size``: 36, and the records.
+    """
+
+    names = frozenset({"v2"})
+    number = v2.VERSION
+    numbered = complete = carries_lac = False
+    add_reply_size = v2_replies.IDS_REPLY.size
+    place = 100
+    batch_overhead = (v2_replies.BATCH_REPLY.size, 0)
+    batch_head = 0
+    batch_counts_by_first = True
+
+    def __repr__(self) -> str:
+        return "V2"
+
+    def encode_adds(self, adds: Adds, first_number: int) -> bytes:
+        """See :meth:`.IWireProtocol.encode_adds`: the frames as they are."""
+        if adds.deferred_sync:
+            raise CodecError("V2 has no deferred sync")
+        return adds.frames
+
+    def expected_replies(self, adds: Adds) -> bytes:
+        """See :meth:`.IWireProtocol.expected_replies`."""
+        return adds.replies
+
+    def encode_reads(self, ledger_id: int, entry_ids: Sequence[int], first_number: int) -> bytes:
+        """See :meth:`.IWireProtocol.encode_reads`."""
+        return v2.encode_reads(ledger_id, entry_ids)
+
+    def batch_read(
+        self, ledger_id: int, first: int, number: int, max_count: int, max_size: int, flags: int = 0,
+        master_key: bytes | None = None,
+    ) -> BatchRead:  # fmt: skip
+        """See :meth:`.IWireProtocol.batch_read`."""
+        return BatchRead(self, v2.VERSION, flags, ledger_id, first, number, max_count, max_size, master_key)
+
+    def encode_batch_read(self, request: BatchRead) -> bytes:
+        """See :meth:`.IWireProtocol.encode_batch_read`."""
+        return v2.encode_batch_read(request)
+
+    def header(self, operation: Operation, number: int = 0, priority: int = 0) -> Header:
+        """See :meth:`.IWireProtocol.header`."""
+        opcode = _V2_OPERATIONS.get(operation)
+        if opcode is None:
+            raise CodecError(f"V2 has no {operation.name}")
+        return Header(self, v2.VERSION, opcode)
+
+    def encode_request(self, request: object) -> bytes:
+        """See :meth:`.IWireProtocol.encode_request`."""
+        return v2.encode_request(request)
+
+    def scan_replies(self, data: bytes, at: int, limit: int, items: list[object]) -> int:
+        """See :meth:`.IWireProtocol.scan_replies`."""
+        return v2_responses.scan(self, data, at, limit, items)
+
+    def scan_requests(self, data: bytes, at: int, limit: int, items: list[object]) -> tuple[int, bool]:
+        """See :meth:`.IWireProtocol.scan_requests`: any frame that is not V2 is an error."""
+        return v2_requests.scan(self, data, at, limit, items), True
+
+    def add_replies(self, run: AddRun, status: Status, part: Entries | None = None) -> bytes:
+        """See :meth:`.AddRun.replies`."""
+        entries = run.entries if part is None else part
+        if isinstance(entries, MixedRun):
+            return v2_replies.mixed_replies(run.version, V2Op.ADD, status, entries.ledger_ids, entries.entry_ids)
+        return v2_replies.ids_replies(
+            run.version, V2Op.ADD, status, entries.ledger_id, entries.first, entries.count
+        )  # fmt: skip
+
+    def read_reply(
+        self, run: ReadRun, index: int, status: Status, entry: bytes | None = None, max_lac: int | None = None
+    ) -> bytes:
+        """See :meth:`.IReplyEncoding.read_reply`."""
+        ids = run.ledger_ids[index], run.entry_ids[index]
+        return v2_replies.read_reply(run.version, V2Op.READ, status, *ids, entry)
+
+    def read_replies(
+        self, run: ReadRun, first: int, entries: Sequence[bytes], max_lac: int | None = None
+    ) -> bytes:  # fmt: skip
+        """See :meth:`.ReadRun.replies`."""
+        part = slice(first, first + len(entries))
+        return v2_replies.read_replies(run.version, V2Op.READ, run.ledger_ids[part], run.entry_ids[part], entries)
+
+    def batch_reply(
+        self, request: BatchRead, status: Status, runs: Sequence[EntryRun] = (), max_lac: int | None = None
+    ) -> list[bytes]:
+        """See :meth:`.IReplyEncoding.batch_reply`."""
+        ids = request.ledger_id, request.first, request.request_id
+        return v2_replies.batch_reply(request.version, V2Op.BATCH_READ, status, *ids, runs)
+
+    def encode_response(self, response: object) -> bytes:
+        """See :meth:`.IReplyEncoding.encode_response`."""
+        return v2.encode_response(response)
+
+    def refusal(self, request: object, status: Status) -> bytes | None:
+        """See :meth:`.IReplyEncoding.refusal`: adds and reads alone have an answer for it."""
+        if isinstance(request, AddRun):
+            return request.replies(status)
+        if isinstance(request, ReadRun):
+            return b"".join([request.reply(index, status) for index in range(len(request))])
+        if isinstance(request, ReadRequest):
+            return v2.encode_response(ReadResponse(request.header, status, request.ledger_id, request.entry_id))
+        return None
+
+
+@implementer(IWireProtocol)
+class V3Protocol:
+    """Protobuf messages, each with a number: all operations (:mod:`.v3`).
+
+    A batch reply counts eight bytes beyond each entry against ``max_size``, of which a record has four, and nothing of
+    what stands in front.
+    """
+
+    names = frozenset({"v3"})
+    number = v3.VERSION
+    numbered = complete = carries_lac = True
+    add_reply_size = 0
+    place = 50
+    batch_overhead = (0, 4)
+    batch_head = _V3_HEADER_ROOM
+    batch_counts_by_first = False
+
+    def __repr__(self) -> str:
+        return "V3"
+
+    def encode_adds(self, adds: Adds, first_number: int) -> bytes:
+        """See :meth:`.IWireProtocol.encode_adds`."""
+        key, flags, entries = adds.master_key, adds.flags, adds.entries()
+        return b"".join([
+            v3.encode_entries(
+                key, adds.ledger_ids[start], adds.entry_ids[start], entries[start:end], flags, adds.deferred_sync,
+                first_number + start,
+            )
+            for start, end in stretches(adds.entry_ids, adds.ledger_ids)
+        ])  # fmt: skip
+
+    def expected_replies(self, adds: Adds) -> bytes:
+        """See :meth:`.IWireProtocol.expected_replies`: they repeat the numbers."""
+        return b""
+
+    def encode_reads(self, ledger_id: int, entry_ids: Sequence[int], first_number: int) -> bytes:
+        """See :meth:`.IWireProtocol.encode_reads`."""
+        return v3.encode_reads(ledger_id, entry_ids, 0, first_number)
+
+    def batch_read(
+        self, ledger_id: int, first: int, number: int, max_count: int, max_size: int, flags: int = 0,
+        master_key: bytes | None = None,
+    ) -> BatchRead:  # fmt: skip
+        """See :meth:`.IWireProtocol.batch_read`."""
+        return BatchRead(self, v3.VERSION, flags, ledger_id, first, number, max_count, max_size, master_key)
+
+    def encode_batch_read(self, request: BatchRead) -> bytes:
+        """See :meth:`.IWireProtocol.encode_batch_read`."""
+        return v3.encode_batch_read(request)
+
+    def header(self, operation: Operation, number: int = 0, priority: int = 0) -> Header:
+        """See :meth:`.IWireProtocol.header`."""
+        return Header(self, v3.VERSION, operation, number, priority)
+
+    def encode_request(self, request: object) -> bytes:
+        """See :meth:`.IWireProtocol.encode_request`."""
+        return v3.encode_request(request)
+
+    def scan_replies(self, data: bytes, at: int, limit: int, items: list[object]) -> int:
+        """See :meth:`.IWireProtocol.scan_replies`."""
+        return v3_responses.scan(self, data, at, limit, items)
+
+    def scan_requests(self, data: bytes, at: int, limit: int, items: list[object]) -> tuple[int, bool]:
+        """See :meth:`.IWireProtocol.scan_requests`: a frame that is no ``Request`` message is of another protocol."""
+        return v3_requests.scan(self, data, at, limit, items)
+
+    def add_replies(self, run: AddRun, status: Status, part: Entries | None = None) -> bytes:
+        """See :meth:`.AddRun.replies`; there are no mixed runs of it."""
+        entries = run.entries if part is None else part
+        assert isinstance(entries, EntryRun)
+        return v3_replies.add_replies(run.txn_ids, status, entries.ledger_id, entries.first)
+
+    def read_reply(
+        self, run: ReadRun, index: int, status: Status, entry: bytes | None = None, max_lac: int | None = None
+    ) -> bytes:
+        """See :meth:`.IReplyEncoding.read_reply`."""
+        ids = run.ledger_ids[index], run.entry_ids[index]
+        return v3_replies.read_reply(Operation.READ, run.txn_ids[index], status, *ids, entry, max_lac)
+
+    def read_replies(
+        self, run: ReadRun, first: int, entries: Sequence[bytes], max_lac: int | None = None
+    ) -> bytes:  # fmt: skip
+        """See :meth:`.ReadRun.replies`."""
+        part = slice(first, first + len(entries))
+        return v3_replies.read_replies(
+            run.txn_ids[part], run.ledger_ids[part], run.entry_ids[part], entries, max_lac
+        )  # fmt: skip
+
+    def batch_reply(
+        self, request: BatchRead, status: Status, runs: Sequence[EntryRun] = (), max_lac: int | None = None
+    ) -> list[bytes]:
+        """See :meth:`.IReplyEncoding.batch_reply`."""
+        ids = request.ledger_id, request.first
+        return v3_replies.batch_reply(request.request_id, status, *ids, runs, max_lac)
+
+    def encode_response(self, response: object) -> bytes:
+        """See :meth:`.IReplyEncoding.encode_response`."""
+        return v3.encode_response(response)
+
+    def refusal(self, request: object, status: Status) -> bytes | None:
+        """See :meth:`.IReplyEncoding.refusal`: an error without a sub-message for each."""
+        if isinstance(request, AddRun | ReadRun | BatchRead):
+            operation, numbers = _numbers(request)
+            priority = V3_HIGH_PRIORITY if request.flags & HIGH_PRIORITY else 0
+            headers = [Header(self, request.version, operation, number, priority) for number in numbers]
+        else:
+            headers = [request.header]  # type: ignore[attr-defined]
+        return b"".join([v3.encode_response(ErrorResponse(header, status)) for header in headers])
+
+
+def _numbers(request: AddRun | ReadRun | BatchRead) -> tuple[Operation, Sequence[int]]:
+    """The operation of a run, and the number of each of its requests."""
+    if isinstance(request, BatchRead):
+        return Operation.BATCH_READ, (request.request_id,)
+    return (Operation.ADD if isinstance(request, AddRun) else Operation.READ), request.txn_ids
+
+
+V2 = V2Protocol()
+V3 = V3Protocol()
+
+INCLUDED: tuple[IWireProtocol, ...] = (V3, V2)
+"""In the order in which a bookie tries them."""

@@ -1,0 +1,80 @@
+"""Wire protocols by plugin: how they are found, and which of them a client uses for what.
+
+Plugins are looked up once in a process; a connection holds the protocol itself.
+"""
+
+from collections.abc import Sequence
+from functools import cache
+
+import attrs
+from twisted.plugin import IPlugin, getPlugins
+from zope.interface import classImplements
+
+from ..codec.wire_protocol import IWireProtocol
+from ..codec.wires import V2, V3, V2Protocol, V3Protocol
+from ..config.client import ClientConfig
+from ..errors import ConfigError
+
+__all__ = ["V2", "V3", "ClientWires", "client_wires", "wire_protocols"]
+
+_AUTO = "auto"
+
+classImplements(V2Protocol, IPlugin)
+classImplements(V3Protocol, IPlugin)
+
+
+@cache
+def wire_protocols() -> Sequence[IWireProtocol]:
+    """Every protocol that a plugin provides, in the order in which a bookie tries them on a new connection."""
+    return tuple(sorted(getPlugins(IWireProtocol), key=lambda protocol: protocol.place))
+
+
+@attrs.frozen
+class ClientWires:
+    """The protocols of a client.
+
+    :ivar main: of adds, reads and batch reads.
+    :ivar complete: of what the main one lacks; it may be the same.
+    :ivar strict: whether adds that the main one cannot say are refused, because it was asked for by name.
+    """
+
+    main: IWireProtocol
+    complete: IWireProtocol
+    strict: bool = False
+
+    def sockets(self, wire: IWireProtocol, limit: int) -> int:
+        """Sockets to a bookie in one of the two: one is for what the main protocol lacks, if it lacks anything.
+
+        :param limit: of both together; 0 for none.
+        """
+        if not limit or self.main is self.complete:
+            return limit
+        return limit - 1 if wire is self.main else 1
+
+
+def client_wires(config: ClientConfig) -> ClientWires:
+    """The protocols that ``wireProtocol`` names; ``auto`` is V2 and V3, and V3 alone where there may be one socket.
+
+    :raises bookkeeper_twisted.errors.ConfigError: no plugin answers to the name, or the protocol lacks something and
+        ``maxConnectionsPerBookie`` leaves no socket for it.
+    """
+    name, limit = config.wire_protocol, config.max_connections_per_bookie
+    if name == _AUTO:
+        return ClientWires(V3 if limit == 1 else V2, V3)
+    main = _named(name, config.origin("wire_protocol"))
+    if main.complete:
+        return ClientWires(main, main)
+    if limit == 1:
+        raise ConfigError(
+            f"maxConnectionsPerBookie = '1', {config.origin('max_connections_per_bookie')}: wireProtocol = {name} "
+            f"takes at least 2, because what it does not have goes over V3"
+        )
+    return ClientWires(main, V3, strict=True)
+
+
+def _named(name: str, origin: str) -> IWireProtocol:
+    for protocol in wire_protocols():
+        if name in protocol.names:
+            return protocol
+    known = ", ".join(sorted({_AUTO}.union(*(protocol.names for protocol in wire_protocols()))))
+    raise ConfigError(f"wireProtocol = {name!r}, {origin}: no such wire protocol; known are {known}")
