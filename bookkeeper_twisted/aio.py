@@ -269,6 +269,10 @@ class LedgerReader:
         """
         return _iterate(self._inner.tail(start))
 
+    def tail_batches(self, start: int = 0) -> AsyncGenerator[EntryBatch, None]:
+        """Iterate over the entries as :meth:`tail`, in the batches in which they arrive."""
+        return _iterate(self._inner.tail_batches(start))
+
     async def read_last_add_confirmed(self) -> int:
         """Ask the bookies how far the ledger came, until no write set can know more."""
         return await result_of(self._inner.read_last_add_confirmed())

@@ -272,9 +272,14 @@ class LedgerReader:
     def tail(self, start: int = 0, *, timeout: float | None = None) -> Iterator[Entry]:
         """Iterate over the entries from ``start`` on, each as soon as it is confirmed, until the ledger is closed.
 
-        Open the ledger with ``recover=False`` for this: a recovery ends its writer.
+        Open the ledger with ``recover=False`` for this: a recovery ends its writer.  There is one wait for each batch
+        that arrives.
         """
-        return self._iterate(self._inner.tail(start), timeout)
+        return _each(self.tail_batches(start, timeout=timeout))
+
+    def tail_batches(self, start: int = 0, *, timeout: float | None = None) -> Iterator[EntryBatch]:
+        """Iterate over the entries as :meth:`tail`, in the batches in which they arrive."""
+        return self._iterate(self._inner.tail_batches(start), timeout)
 
     def _iterate(self, items: Any, timeout: float | None) -> Iterator[Any]:
         try:
@@ -307,3 +312,8 @@ class LedgerReader:
 
     def __repr__(self) -> str:
         return f"<blocking {self._inner!r}>"
+
+
+def _each(batches: Iterator[EntryBatch]) -> Iterator[Entry]:
+    for batch in batches:
+        yield from batch

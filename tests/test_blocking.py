@@ -16,6 +16,7 @@ from bookkeeper_twisted.embedding import make_bookie, standalone_configs
 from bookkeeper_twisted.errors import (
     ClientClosedError,
     IllegalOperationError,
+    IncorrectParameterError,
     InvalidMetadataUriError,
     LedgerClosedError,
     NoSuchLedgerMetadataError,
@@ -103,6 +104,23 @@ class BlockingTests(SynchronousTestCase):
         writer = in_thread(write)
         self.assertEqual([e.data for e in reader.tail(timeout=10)], [b"0", b"1", b"2"])
         join(writer)
+
+    def test_tail_by_batches(self) -> None:
+        """A tail waits for another thread once for each batch that arrives, not for each entry."""
+        with self.bk.create_ledger(1, 1, 1) as ledger:
+            ledger.append_many([b"entry"] * 500)
+        reader, waits = self.bk.open_ledger(ledger.ledger_id), list[Any]()
+        wait = reader._wait
+
+        def counted(*arguments: Any) -> Any:
+            waits.append(arguments)
+            return wait(*arguments)
+
+        reader._wait = counted  # type: ignore[assignment, method-assign]
+        self.assertEqual([entry.entry_id for entry in reader.tail(timeout=10)], list(range(500)))
+        self.assertLessEqual(len(waits), 5)
+        self.assertEqual(sum(map(len, reader.tail_batches(100, timeout=10))), 400)
+        self.assertRaises(IncorrectParameterError, reader.tail, -1)
 
     def test_error_in_the_body(self) -> None:
         """An error in the body of a writer is what is seen; the ledger is closed all the same."""

@@ -1,4 +1,4 @@
-"""Changes ledger metadata by compare-and-set, again and again until it wins or there is nothing to do.
+"""Changes ledger metadata by compare-and-set, until it wins, there is nothing to do, or too many races are lost.
 
 The loop makes it harmless to repeat a write after its first answer was lost: whether it was applied is
 decided by what is stored, and a value that has the update already no longer needs it.
@@ -12,6 +12,9 @@ from .interfaces import ILedgerManager, Versioned
 
 MAX_DOUBTS = 3
 """Writes of unknown outcome after which an update is given up."""
+
+MAX_RACES = 100
+"""Lost races after which an update is given up: a client loses so many to a store that is at fault, not to others."""
 
 
 async def update(
@@ -27,10 +30,11 @@ async def update(
     :param needs_update: whether a value still has to be changed; may raise to give up.
     :param transform: the changed value; may raise to give up.
     :returns: the value written, or the one that needs no update.
+    :raises bookkeeper_twisted.errors.MetadataVersionError: too many races were lost; the change was not made.
     :raises bookkeeper_twisted.errors.MetadataError: the ledger does not exist, or the store fails again and
         again; whether the change was made is then unknown.
     """
-    doubts = 0
+    doubts = races = 0
     if current is None:
         current = await manager.read(ledger_id)
     while needs_update(current.value):
@@ -39,8 +43,10 @@ async def update(
         except (NoSuchLedgerMetadataError, MetadataSerializationError):
             raise
         except MetadataError as error:  # lost a race, or the answer
-            doubts += not isinstance(error, MetadataVersionError)
-            if doubts > MAX_DOUBTS:
+            lost_race = isinstance(error, MetadataVersionError)
+            doubts += not lost_race
+            races += lost_race
+            if doubts > MAX_DOUBTS or races > MAX_RACES:
                 raise
             found = await manager.read(ledger_id)
             if found.version >= current.version:  # else another server of the store, one that is behind, was asked

@@ -8,10 +8,10 @@ from twisted.internet.defer import Deferred
 from twisted.internet.task import Clock
 from twisted.trial.unittest import SynchronousTestCase
 
-from bookkeeper_twisted.errors import MetadataError, NoSuchLedgerMetadataError
+from bookkeeper_twisted.errors import MetadataError, MetadataVersionError, NoSuchLedgerMetadataError
 from bookkeeper_twisted.metadata.embedded.memory import MemoryStore
 from bookkeeper_twisted.metadata.interfaces import Versioned
-from bookkeeper_twisted.metadata.update_loop import MAX_DOUBTS, update
+from bookkeeper_twisted.metadata.update_loop import MAX_DOUBTS, MAX_RACES, update
 from bookkeeper_twisted.model import LedgerMetadata, LedgerState
 from bookkeeper_twisted.testing.contracts.metadata_suites import OPEN
 
@@ -87,8 +87,21 @@ class UpdateTests(SynchronousTestCase):
     ) -> Deferred[Versioned[LedgerMetadata]]:
         return Deferred.fromCoroutine(update(self.ledgers, 1, current, _is_open, transform))
 
+    def test_too_many_lost_races(self) -> None:
+        """A store at which every race is lost is given up with the error of the last one."""
+        for losses, error in ((MAX_RACES, None), (MAX_RACES + 1, MetadataVersionError)):
+            with self.subTest(losses=losses):
+                self.setUp()
+                contested: Any = Contested(self.ledgers, [True] * losses)
+                outcome = Deferred.fromCoroutine(update(contested, 1, self.created, _is_open, _recovering))
+                if error is None:
+                    self.assertEqual(self.successResultOf(outcome).version, losses + 1)
+                else:
+                    self.failureResultOf(outcome, error)
+                    self.assertEqual(self._result(self.ledgers.read(1)).value.state, LedgerState.OPEN)
+
     def test_many_lost_races(self) -> None:
-        """However many races are lost, the change is made in the end, on what was stored last."""
+        """After many lost races the change is made in the end, on what was stored last."""
         contested = Contested(self.ledgers, [True] * (MAX_DOUBTS * 3))
         changed = self._result(update(contested, 1, self.created, _is_open, _recovering))  # type: ignore[arg-type]
         self.assertEqual(changed, Versioned(attrs.evolve(_recovering(OPEN), ctime=0), MAX_DOUBTS * 3 + 1))

@@ -20,11 +20,14 @@ PLANTS = (
     ),
     Plant(
         "a lost race is an error", "metadata/update_loop.py",
-        "            doubts += not isinstance(error, MetadataVersionError)\n", "            doubts += 1\n", _LOOP,
+        "            doubts += not lost_race\n", "            doubts += 1\n", _LOOP,
     ),
     Plant(
         "doubts are never too many", "metadata/update_loop.py",
-        "            if doubts > MAX_DOUBTS:\n                raise\n", "            if doubts > MAX_DOUBTS * 100:\n                raise\n", _LOOP,
+        "doubts > MAX_DOUBTS or", "doubts > MAX_DOUBTS * 100 or", _LOOP,
+    ),
+    Plant(
+        "lost races are never too many", "metadata/update_loop.py", " or races > MAX_RACES:", ":", _LOOP,
     ),
     Plant(
         "an update goes back to an older value", "metadata/update_loop.py",

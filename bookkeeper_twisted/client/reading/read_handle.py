@@ -176,11 +176,16 @@ class LedgerReader:
 
         :raises bookkeeper_twisted.errors.NoSuchLedgerMetadataError: from the iteration: it was deleted.
         """
+        return self._tail(start).entries()
+
+    def tail_batches(self, start: int = 0) -> AsyncIterator[EntryBatch]:
+        """As :meth:`tail`, in the batches in which the entries arrive."""
+        return self._tail(start).batches()
+
+    def _tail(self, start: int) -> Tail:
         if start < 0:
             raise IncorrectParameterError(f"entry ids begin at 0, not {start}")
-        return Tail(
-            self._clock, self._view, self._lac_reads, self._fetch, start, self._read_ahead_bytes
-        ).entries()  # fmt: skip
+        return Tail(self._clock, self._view, self._lac_reads, self._fetch, start, self._read_ahead_bytes)
 
     # ---- the end -------------------------------------------------------------------------------------
 

@@ -1,6 +1,7 @@
 """Following a ledger while it is written: every entry as soon as it is confirmed, until the ledger is closed."""
 
-from collections.abc import AsyncIterator, Callable, Coroutine
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Coroutine
+from contextlib import aclosing
 from typing import Any
 
 from twisted.internet.defer import Deferred
@@ -41,7 +42,14 @@ class Tail:
         self._pause = FIRST_PAUSE
 
     async def entries(self) -> AsyncIterator[Entry]:
-        """Ends with the ledger.
+        """The entries of :meth:`batches`, one by one."""
+        async with aclosing(self.batches()) as batches:
+            async for batch in batches:
+                for entry in batch:
+                    yield entry
+
+    async def batches(self) -> AsyncGenerator[EntryBatch, None]:
+        """Batches of what is confirmed, as soon as it is; ends with the ledger.
 
         :raises BookKeeperError: an entry cannot be read, no bookie can be asked, or the ledger was deleted.
         """
@@ -54,8 +62,7 @@ class Tail:
                 batch = await self._news()
             if batch is not None:
                 self._next = batch.last + 1
-                for entry in batch:
-                    yield entry
+                yield batch
 
     @property
     def _available(self) -> int:

@@ -68,7 +68,7 @@ class RecoveryReads:
         except BadRequestError:
             self._support.refused(source)
         except BookKeeperError:
-            self._source = None
+            pass  # the vote that follows finds another source
         return None
 
     def _read_batch(self, bookie_id: str, first: int) -> "Deferred[BatchReply]":

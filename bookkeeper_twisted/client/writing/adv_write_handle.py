@@ -41,7 +41,9 @@ class AdvLedgerWriter(BaseWriter):
         """
         data = as_bytes(data)
         size = len(data)
-        refusal = self._refusal(size) if self._refuses(size) else self._refusal_of(entry_id, size)
+        if size > self._largest or self._quorum.in_flight + self._held_size > self._most_held:
+            return fail(self._refusal(size))
+        refusal = self._refusal_of(entry_id, size)
         if refusal is not None:
             return fail(refusal)
         waiter: Deferred[int] = Deferred()

@@ -134,10 +134,6 @@ class BaseWriter:
 
     # ---- sending -------------------------------------------------------------------------------------
 
-    def _refuses(self, size: int) -> bool:
-        """Whether a payload of ``size`` bytes cannot be taken now, for the reason :meth:`_refusal` gives."""
-        return size > self._largest or self._quorum.in_flight + self._held_size > self._most_held
-
     def _refusal(self, size: int) -> Exception:
         """Why a payload of ``size`` bytes cannot be taken now."""
         if self._failure is not None:

@@ -464,10 +464,8 @@ class Batch:
         if not places:
             return []
         if self._only is not None:
-            waiters = self._waiters[self._next :]
-            self._next = len(self._writers)
             self._end(len(places))
-            return waiters
+            return self._waiters[self._next :]
         waiters = self._take_waiters(places)
         waiters.reverse()
         return waiters

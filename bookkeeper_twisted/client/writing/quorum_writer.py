@@ -302,10 +302,16 @@ class QuorumWriter:
         """Sends what bookies of the ensemble failed to them once more: they may be back, with all they had."""
         self._failed = self._useless = _NONE
         failed = {bookie_id for batch in self.batches for bookie_id in batch.failed_bookies(self)}
-        again = [(position, member, member) for position, member in enumerate(self.ensemble) if member in failed]
+        self._resend([(position, member, member) for position, member in enumerate(self.ensemble) if member in failed])
+
+    def _resend(self, changes: Sequence[tuple[int, str, str]]) -> None:
+        """Sends what has not completed to other bookies, or once more to the same.
+
+        :param changes: position in the ensemble, old bookie, new bookie.
+        """
         for batch in list(self.batches):
             if self.failure is None:
-                batch.replace(self, again)
+                batch.replace(self, changes)
 
     def _take_failed(self, tried: set[tuple[int, str]]) -> dict[int, str]:
         """Positions and bookies to be replaced in the next round."""
@@ -323,9 +329,7 @@ class QuorumWriter:
         changes = [(n, *pair) for n, pair in enumerate(zip(before, ensemble, strict=True)) if pair[0] != pair[1]]
         self._warned = {bookie_id: error for bookie_id, error in self._warned.items() if bookie_id in ensemble}
         self._log.debug("entries from {first} on go to {ensemble}", first=self._change_start(), ensemble=ensemble)
-        for batch in list(self.batches):
-            if self.failure is None:
-                batch.replace(self, changes)
+        self._resend(changes)
 
     def _out_of_reach(self) -> Exception | None:
         """Why some entry can have no ack quorum although the change is over: bookies that failed it are still there."""

@@ -4,10 +4,11 @@ from collections.abc import AsyncIterator, Callable
 
 from zope.interface import implementer
 
-from ...codec.metadata_formats import decode_ledger_metadata, encode_ledger_metadata
-from ...errors import CodecError, LedgerExistsError, MetadataSerializationError
+from ...codec.metadata_formats import decode_ledger_metadata
+from ...errors import LedgerExistsError
 from ...model import MAX_LEDGER_ID, LedgerMetadata, check_ledger_id
 from ..interfaces import ANY_VERSION, ILedgerManager, Versioned
+from ..stored_form import stored_form
 from .session import EmbeddedSession
 
 _PAGE = 1000
@@ -25,7 +26,7 @@ class EmbeddedLedgers:
         return await self._session.write(self._store.next_ledger_id)
 
     async def create(self, ledger_id: int, metadata: LedgerMetadata) -> Versioned[LedgerMetadata]:
-        data = _encode(check_ledger_id(ledger_id), metadata)
+        data = stored_form(check_ledger_id(ledger_id), metadata)
         try:
             await self._session.write(self._store.create_ledger, ledger_id, data)
         except LedgerExistsError:
@@ -39,7 +40,7 @@ class EmbeddedLedgers:
         return await self._session.ledger(check_ledger_id(ledger_id))
 
     async def write(self, ledger_id: int, metadata: LedgerMetadata, version: int) -> Versioned[LedgerMetadata]:
-        data = _encode(check_ledger_id(ledger_id), metadata)
+        data = stored_form(check_ledger_id(ledger_id), metadata)
         new_version = await self._session.write(self._store.write_ledger, ledger_id, data, version)
         return Versioned(decode_ledger_metadata(data), new_version)
 
@@ -62,10 +63,3 @@ class EmbeddedLedgers:
 
     def watch(self, ledger_id: int, listener: Callable[[Versioned[LedgerMetadata] | None], None]) -> Callable[[], None]:
         return self._session.watches.watch_ledger(check_ledger_id(ledger_id), listener)
-
-
-def _encode(ledger_id: int, metadata: LedgerMetadata) -> bytes:
-    try:
-        return encode_ledger_metadata(metadata)
-    except CodecError as error:
-        raise MetadataSerializationError(f"ledger {ledger_id}: {error}") from error

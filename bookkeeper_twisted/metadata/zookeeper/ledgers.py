@@ -5,7 +5,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable
 from twisted.logger import Logger
 from zope.interface import implementer
 
-from ...codec.metadata_formats import decode_ledger_metadata, encode_ledger_metadata
+from ...codec.metadata_formats import decode_ledger_metadata
 from ...errors import (
     CodecError,
     LedgerExistsError,
@@ -16,6 +16,7 @@ from ...errors import (
 )
 from ...model import LedgerMetadata, check_ledger_id
 from ..interfaces import ANY_VERSION, ILedgerManager, Versioned
+from ..stored_form import stored_form
 from .interfaces import (
     NewNode,
     NodeExistsError,
@@ -58,7 +59,7 @@ class ZooKeeperLedgers:
         return await self._ids.draw(self._laid_out())
 
     async def create(self, ledger_id: int, metadata: LedgerMetadata) -> Versioned[LedgerMetadata]:
-        path, data = self._path(ledger_id), _encode(ledger_id, metadata)
+        path, data = self._path(ledger_id), stored_form(ledger_id, metadata)
         try:
             # Nobody's answer was lost, or it was and says who has made it: the token decides in both cases.
             await self._znodes.create_below(NewNode(path, data), lambda data, stat: False)
@@ -96,7 +97,7 @@ class ZooKeeperLedgers:
             raise MetadataSerializationError(f"ledger {ledger_id}, {path}: {error}") from error
 
     async def write(self, ledger_id: int, metadata: LedgerMetadata, version: int) -> Versioned[LedgerMetadata]:
-        path, data = self._path(ledger_id), _encode(ledger_id, metadata)
+        path, data = self._path(ledger_id), stored_form(ledger_id, metadata)
         if not 0 <= version <= _MAX_VERSION:  # -1 would be any version to ZooKeeper
             await self.read(ledger_id)
             raise _changed(ledger_id, version)
@@ -153,13 +154,6 @@ class ZooKeeperLedgers:
 
     def _path(self, ledger_id: int) -> str:
         return self._znodes.path(self._laid_out().path_of(check_ledger_id(ledger_id)))
-
-
-def _encode(ledger_id: int, metadata: LedgerMetadata) -> bytes:
-    try:
-        return encode_ledger_metadata(metadata)
-    except CodecError as error:
-        raise MetadataSerializationError(f"ledger {ledger_id}: {error}") from error
 
 
 def _no_such(ledger_id: int) -> NoSuchLedgerMetadataError:

@@ -109,6 +109,20 @@ class TailTests(TailCase):
             self.append()
         self.assertNoResult(following)
 
+    def test_batches(self) -> None:
+        """What was confirmed before comes in few batches."""
+        self.append(50)
+        self.do(self.writer.close())
+        found = list[list[int]]()
+
+        async def follow() -> None:
+            async for batch in self.reader.tail_batches(10):
+                found.append([entry.entry_id for entry in batch])
+
+        self.do(follow())
+        self.assertEqual([entry_id for batch in found for entry_id in batch], list(range(10, 50)))
+        self.assertLessEqual(len(found), 3)
+
     def test_end(self) -> None:
         """The end of the ledger brings the last entry, and ends the iteration."""
         following = self.tail()
