@@ -85,7 +85,7 @@ def receive_entries(
     :param entry_ids: as they were sent, all different.
     :returns: the bytes of each entry, or the bookie's answer as an error.
     """
-    scan = v3_responses.scan if connection.wire == 3 else v2_responses.scan
+    scan = _WIRES[connection.wire].scan_replies
     found: dict[int, bytes | Exception] = {}
     rest = b""
     while len(found) < len(entry_ids):
