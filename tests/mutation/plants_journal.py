@@ -159,7 +159,11 @@ PLANTS = (
     ),
     Plant(
         "a longer mark file passes for a mark", "storage/journal/log_mark.py",
-        "file.pread(_MARK.size + 1, 0)", "file.pread(_MARK.size, 0)", _MARK,
+        "file.pread(_SIZE + 1, 0)", "file.pread(_SIZE, 0)", _MARK,
+    ),
+    Plant(
+        "a damaged mark passes for a mark", "storage/journal/log_mark.py",
+        "or data == _checked(data[: _MARK.size])", "or len(data) == _SIZE", _MARK,
     ),
     Plant(
         "the cookie of a directory is not compared", "storage/cookies.py",

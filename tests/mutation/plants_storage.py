@@ -12,6 +12,18 @@ _EXCHANGE = ["tests.bookie.test_hand_back_crash"]
 
 PLANTS = (
     Plant(
+        "an index whose tables were changed is opened", "storage/index/run_index.py",
+        "    if found != _TABLES:", "    if False:", ["tests.storage.index.test_run_index"],
+    ),
+    Plant(
+        "damage of an entry makes those before it unreadable", "storage/entry_log/reader.py",
+        "            if max_bytes <= 1:\n                raise\n", "            raise\n", ["tests.storage.entry_log.test_reader"],
+    ),
+    Plant(
+        "a row with a damaged key is a missing entry", "storage/index/run_index.py",
+        "        self._check_absence(ledger_id, entry_id, row)\n", "", ["tests.storage.index.test_run_index"],
+    ),
+    Plant(
         "a file is replaced without a sync", "storage/replace.py",
         "file.sync(metadata=True)", "pass", ["tests.storage.test_replace"],
     ),

@@ -106,9 +106,19 @@ class EntryLogReader:
     def read(self, row: IndexRow, entry_id: int, max_bytes: int) -> EntryRun:
         """Entries of a row from ``entry_id`` on, as many as fit, at least one, by one ``pread``.  Read lane.
 
+        Where some of them are damaged the first one is read alone: damage of others does not make it unreadable.
+
         :raises DamageError: the log is missing or holds something else there (S5, S9).
         :raises OSError: it could not be read.
         """
+        try:
+            return self._read_slice(row, entry_id, max_bytes)
+        except DamageError:
+            if max_bytes <= 1:
+                raise
+            return self._read_slice(row, entry_id, 1)
+
+    def _read_slice(self, row: IndexRow, entry_id: int, max_bytes: int) -> EntryRun:
         offsets = self.offsets_of(row)
         begin = entry_id - row.first
         end = _end(offsets, begin, row.last - entry_id + 1, max_bytes)

@@ -31,8 +31,8 @@ from .rows import still_at, sum_of_sizes, without
 FILE_NAME = "index.sqlite"
 SCHEMA_VERSION = 2
 APPLICATION_ID = 0x424B5458  # "BKTX"
-CHECKED_WHOLE = 16 * 1024 * 1024
-"""An index up to so many bytes is checked whole at every start; more would delay it."""
+CHECKED_WHOLE = 128 * 1024 * 1024
+"""An index up to so many bytes is checked whole at every start, 300 MB in a second; more would delay it."""
 
 _SCHEMA = (
     "CREATE TABLE runs(ledger INTEGER NOT NULL, first INTEGER NOT NULL, last INTEGER NOT NULL, log INTEGER NOT NULL,"
@@ -45,6 +45,9 @@ _SCHEMA = (
     f"PRAGMA application_id = {APPLICATION_ID}",
     f"PRAGMA user_version = {SCHEMA_VERSION}",
 )
+_TABLES = [("table", name, name, 2 + i, _SCHEMA[i]) for i, name in enumerate(("runs", "ledgers", "state"))]
+"""What SQLite keeps of the schema, with the first page of each table: nothing else protects it from flipped bits."""
+
 _COLUMNS = "ledger, first, last, log, offset, sizes, checksums, crc"
 _FLOOR = f"SELECT {_COLUMNS} FROM runs WHERE ledger = ? AND first <= ? ORDER BY first DESC LIMIT 1"
 _FROM = (
@@ -57,7 +60,10 @@ _DELETE = "DELETE FROM runs WHERE ledger = ? AND first = ?"
 _LEDGER_COLUMNS = "ledger, master_key, fenced, explicit_lac, forgotten_at, crc"
 _LEDGERS = f"SELECT {_LEDGER_COLUMNS} FROM ledgers WHERE ledger > ? ORDER BY ledger LIMIT ?"
 _PUT_LEDGER = f"INSERT OR REPLACE INTO ledgers({_LEDGER_COLUMNS}) VALUES (?, ?, ?, ?, ?, ?)"
-_AFTER = f"SELECT {_COLUMNS} FROM runs WHERE (ledger, first) > (?, ?)"
+_NEXT = f"SELECT {_COLUMNS} FROM runs WHERE ledger = ? AND first > ?"
+_NEXT_LEDGERS = f"SELECT {_COLUMNS} FROM runs WHERE ledger > ?"
+_IN_ORDER = " ORDER BY ledger, first LIMIT ?"
+_BEFORE = f"SELECT {_COLUMNS} FROM runs WHERE ledger < ? ORDER BY ledger DESC, first DESC LIMIT 1"
 _LIVE = (
     "SELECT log, sum(CASE typeof(sizes) WHEN 'integer' THEN sizes * (last - first + 1) ELSE sum_of_sizes(sizes) END)"
     " FROM runs GROUP BY log"
@@ -204,7 +210,23 @@ class SqliteRunIndex:
     def find(self, ledger_id: int, entry_id: int) -> IndexRow | None:
         self.lookups += 1
         row = self._floor(ledger_id, entry_id)
-        return row if row is not None and row.last >= entry_id else None
+        if row is not None and row.last >= entry_id:
+            return row
+        self._check_absence(ledger_id, entry_id, row)
+        return None
+
+    def _check_absence(self, ledger_id: int, entry_id: int, row: IndexRow | None) -> None:
+        """Verifies the neighbours of an entry that was not found: one with a damaged key may be the row of it (S5).
+
+        Keys in a wrong order are found by the check at the start.  Keys in order have the damaged one beside its place.
+
+        :param row: the one before it in its ledger.
+        """
+        neighbours = self._following((ledger_id, entry_id), 1)
+        if row is None:
+            neighbours += self._query(_BEFORE, (ledger_id,))
+        for values in neighbours:
+            _row(values)
 
     def rows(self, ledger_id: int, first: int = 0) -> Iterator[IndexRow]:
         while page := self._query(_FROM, (ledger_id, ledger_id, first, first, _PAGE)):
@@ -234,9 +256,18 @@ class SqliteRunIndex:
             after = page[-1][0]
 
     def page(self, after: tuple[int, int], limit: int, log_ids: Collection[int] | None = None) -> list[IndexRow]:
+        return list(map(_row, self._following(after, limit, log_ids)))
+
+    def _following(
+        self, after: tuple[int, int], limit: int, log_ids: Collection[int] | None = None
+    ) -> list[_Values]:
+        """The next rows.  By two look-ups: SQLite would go through all rows of the ledger to compare pairs."""
         only = "" if log_ids is None else f" AND log IN ({', '.join('?' * len(log_ids))})"
-        values = (*after, *(log_ids or ()), limit)
-        return list(map(_row, self._query(f"{_AFTER}{only} ORDER BY ledger, first LIMIT ?", values)))
+        logs = log_ids or ()
+        found = self._query(f"{_NEXT}{only}{_IN_ORDER}", (*after, *logs, limit))
+        if len(found) < limit:
+            found += self._query(f"{_NEXT_LEDGERS}{only}{_IN_ORDER}", (after[0], *logs, limit - len(found)))
+        return found
 
     def live_bytes(self) -> dict[int, int]:
         return dict(self._query(_LIVE, ()))
@@ -345,6 +376,9 @@ def _check_version(connection: sqlite3.Connection, path: str) -> None:
     (version,) = connection.execute("PRAGMA user_version").fetchone()
     if version != SCHEMA_VERSION:
         raise StorageError(f"{path}: index schema version {version}, this release knows {SCHEMA_VERSION}")
+    found = connection.execute("SELECT type, name, tbl_name, rootpage, sql FROM sqlite_master").fetchall()
+    if found != _TABLES:
+        raise DamageError(f"{path} is damaged: it has other tables than were made")
 
 
 def _is_complete(connection: sqlite3.Connection) -> bool:
@@ -382,3 +416,5 @@ def _errors(path: str) -> Iterator[None]:
         if code in _FULL:
             raise NoWritableDirectoryError(f"{path}: {e}") from e
         raise StorageError(f"{path}: {e}") from e
+    except UnicodeDecodeError as e:  # of a text in the file, or of a message that quotes one
+        raise DamageError(f"{path} is damaged: a text of it cannot be decoded") from e

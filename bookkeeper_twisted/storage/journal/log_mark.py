@@ -1,21 +1,32 @@
-"""The replay mark of a journal: 16 bytes (file id and offset, i64 each) in every ledger directory."""
+"""The replay mark of a journal, in a file of every ledger directory::
+
+    0   i64  id of a journal file
+    8   i64  offset in it
+    16  u32  CRC32C of these 16 bytes
+
+Apache's bookie reads the first 16 bytes, and writes no more; such a file is taken as it is.
+"""
 
 import posixpath
 import struct
 from collections.abc import Sequence
 
+from ...crc32c import crc32c
 from ..interfaces import IFileSystem, JournalPosition
 from ..ledger_dirs import mark_name
 from ..replace import replace_file
 
 _MARK = struct.Struct(">qq")
+_SUM = struct.Struct(">I")
+_SIZE = _MARK.size + _SUM.size
+assert _SIZE == 20
 
 
 def read_mark(fs: IFileSystem, directories: Sequence[str], name: str) -> JournalPosition:
     """The lowest mark that can be read, so that no directory misses a record (S7); (0, 0) if there is none.
 
-    A torn or missing file says nothing: the mark is written to all directories before anything is
-    removed that depends on it, so every whole copy is true.
+    A torn, damaged or missing file says nothing: the mark is written to all directories before anything is
+    removed that depends on it, so every whole copy is true; without any, all that the journals hold is replayed.
     """
     found = []
     for directory in directories:
@@ -23,11 +34,11 @@ def read_mark(fs: IFileSystem, directories: Sequence[str], name: str) -> Journal
         if fs.exists(path):
             file = fs.open(path)
             try:
-                data = file.pread(_MARK.size + 1, 0)
+                data = file.pread(_SIZE + 1, 0)
             finally:
                 file.close()
-            if len(data) == _MARK.size:
-                found.append(JournalPosition(*_MARK.unpack(data)))
+            if len(data) == _MARK.size or data == _checked(data[: _MARK.size]):
+                found.append(JournalPosition(*_MARK.unpack_from(data)))
     valid = [mark for mark in found if mark.file_id >= 0 and mark.offset >= 0]
     return min(valid, default=JournalPosition())
 
@@ -35,6 +46,11 @@ def read_mark(fs: IFileSystem, directories: Sequence[str], name: str) -> Journal
 def read_marks(fs: IFileSystem, directories: Sequence[str], count: int) -> list[JournalPosition]:
     """Read the mark of each of ``count`` journals, see :func:`read_mark`."""
     return [read_mark(fs, directories, mark_name(number, count)) for number in range(count)]
+
+
+def _checked(numbers: bytes) -> bytes:
+    """The content of a file with these numbers."""
+    return numbers + _SUM.pack(crc32c(numbers))
 
 
 class LogMark:
@@ -60,6 +76,7 @@ class LogMark:
         """
         if position <= self.position:
             return
+        data = _checked(_MARK.pack(position.file_id, position.offset))
         for directory in self._directories:
-            replace_file(self._fs, posixpath.join(directory, self._name), _MARK.pack(position.file_id, position.offset))
+            replace_file(self._fs, posixpath.join(directory, self._name), data)
         self.position = position

@@ -54,10 +54,10 @@ class ReaderTests(SynchronousTestCase):
             (row,) = self.write(source)
             file = self.disk.open(f"/{row.log_id:x}.log")
             file.truncate(row.offset + source.size - 1)
-            for entry_id in (source.first, source.last):
-                error = self.assertRaises(DamageError, self.reader.read, row, entry_id, 1 << 20)
-                self.assertIn("the file ends", str(error))
-            self.assertEqual(self.reader.read(row, source.first, 0).count, 1)
+            error = self.assertRaises(DamageError, self.reader.read, row, source.last, 1 << 20)
+            self.assertIn("the file ends", str(error))
+            for size in (0, 1 << 20):
+                self.assertEqual(self.reader.read(row, source.first, size).count, 1)
 
     def test_failed_file(self) -> None:
         """A file whose read failed is closed, and opened anew for the next read."""
@@ -130,16 +130,23 @@ class ReaderTests(SynchronousTestCase):
                 offset = source.record_offsets()[number]
                 for byte in range(4):
                     self.flip(row, offset + byte)
-                    self.assertRaises(DamageError, self.reader.read, row, 0, 1 << 20)
+                    self.assertRaises(DamageError, self.reader.read, row, number, 1 << 20)
+                    if number:
+                        self.assertEqual(self.reader.read(row, 0, 1 << 20).count, 1)
                     self.flip(row, offset + byte)
                 self.reader.read(row, 0, 1 << 20)
 
     def test_changed_payload(self) -> None:
-        """A bit in a payload is found where the slice covers its whole block; the error tells the block (S9)."""
+        """A bit in a payload is found where the slice has its whole block; the first entry is read alone then (S9)."""
         (row,) = self.write(run(1, 0, 300, 1000))
+        self.flip(row, 70_000)
+        self.assertEqual(self.reader.read(row, 0, 1 << 20).count, 1)
+        (row,) = self.write(run(1, 0, 1, 100_000))
         path = self.flip(row, 70_000)
         error = self.assertRaises(DamageError, self.reader.read, row, 0, 1 << 20)
         self.assertIn(f"{path} offset {1024 + 65536}", str(error))
+        (row,) = self.write(run(1, 0, 300, 1000))
+        self.flip(row, 70_000)
         self.assertEqual(self.reader.read(row, 0, 60_000).count, 57)
         self.assertEqual(self.reader.read(row, 200, 1 << 20).count, 100)
 

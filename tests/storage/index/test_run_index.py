@@ -250,6 +250,38 @@ class SqliteRunIndexTests(_InADirectory):
                     self.assertRaises(DamageError, looked.find, 1, 25)
                     self.assertEqual(looked.find(1, 5), row(1, 0, 9))
 
+    def test_damaged_key(self) -> None:
+        """A row whose key was changed to one that fits there does not make an entry of it missing (S5)."""
+        rows = [row(2, 0, 9), row(4, 0, 9), row(4, 20, 29), row(4, 40, 49), row(8, 0, 9)]
+        for change, first, entry_id in (
+            ("first = 21", 20, 20), ("first = 22", 20, 25), ("ledger = 3", 0, 5), ("ledger = 7", 40, 45),
+            ("first = 1", 0, 0), ("first = 60", 40, 45),
+        ):  # fmt: skip
+            with self.subTest(change):
+                index = self.new()
+                index.commit(IndexBatch(runs=rows))
+                self._execute(f"UPDATE runs SET {change} WHERE ledger = 4 AND first = {first}")
+                for looked in (index, self.open()):
+                    self.assertRaises(DamageError, looked.find, 4, entry_id)
+                    self.assertEqual(looked.find(2, 3), rows[0])
+                    self.assertIsNone(looked.find(1, 3))
+
+    def test_damaged_schema(self) -> None:
+        """A table that has another beginning, name or text than it was made with is damage, whatever the text says."""
+        for change in (
+            "rootpage = 5 - rootpage WHERE name <> 'state'", "name = 'rons' WHERE name = 'runs'",
+            "sql = replace(sql, 'first', 'furst')", "sql = cast(x'43ff' AS TEXT)",
+        ):  # fmt: skip
+            with self.subTest(change):
+                self.new().close()
+                connection = sqlite3.connect(self.path)
+                connection.execute("PRAGMA writable_schema = ON")
+                connection.execute(f"UPDATE sqlite_master SET {change}")
+                connection.commit()
+                connection.close()
+                self.assertRaises(DamageError, self.open)
+                self.assertRaises(DamageError, SqliteRunIndex.open_to_read, RealFileSystem(), self.directory)
+
     def _execute(self, text: str) -> None:
         with sqlite3.connect(self.path) as connection:
             connection.execute(text)

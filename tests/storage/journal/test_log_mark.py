@@ -5,6 +5,7 @@ import struct
 
 from twisted.trial.unittest import SynchronousTestCase
 
+from bookkeeper_twisted.crc32c import crc32c
 from bookkeeper_twisted.storage.interfaces import JournalPosition
 from bookkeeper_twisted.storage.journal.log_mark import LogMark, read_mark
 from bookkeeper_twisted.testing.disk.crash import Facts, enumerate_crashes
@@ -40,11 +41,11 @@ class LogMarkTests(SynchronousTestCase):
         self.assertEqual(self.read(), JournalPosition(0, 0))
 
     def test_layout(self) -> None:
-        """Two big-endian numbers of eight bytes in each directory."""
+        """Two big-endian numbers of eight bytes, as Apache's bookie has them, and their checksum in each directory."""
         LogMark(self.disk, DIRECTORIES, "lastMark.1").advance(JournalPosition(0x1A1FBB5930E, 5632))
         for directory in DIRECTORIES:
             data = self.disk.open(f"{directory}/lastMark.1").pread(100, 0)
-            self.assertEqual(data.hex(), "000001a1fbb5930e0000000000001600")
+            self.assertEqual(data.hex(), "000001a1fbb5930e0000000000001600d1494df1")
         self.assertEqual(
             (self.read("lastMark.1"), self.read()), (JournalPosition(0x1A1FBB5930E, 5632), JournalPosition())
         )
@@ -54,7 +55,12 @@ class LogMarkTests(SynchronousTestCase):
         self.put(0, struct.pack(">qq", 7, 100))
         self.put(1, struct.pack(">qq", 6, 9000))
         self.assertEqual(self.read(), JournalPosition(6, 9000))
-        for bad in (b"", b"\0" * 15, b"\0" * 17, struct.pack(">qq", -1, 5), struct.pack(">qq", 5, -1)):
+        whole = struct.pack(">qqI", 5, 1, crc32c(struct.pack(">qq", 5, 1)))
+        flipped = [whole[:i] + bytes([whole[i] ^ 1]) + whole[i + 1 :] for i in range(20)]
+        for bad in (
+            b"", b"\0" * 15, b"\0" * 17, b"\0" * 20, struct.pack(">qq", -1, 5), struct.pack(">qq", 5, -1),
+            whole + b"\0", whole[:19], *flipped,
+        ):  # fmt: skip
             self.put(2, bad)
             self.assertEqual(self.read(), JournalPosition(6, 9000))
             self.disk.unlink(f"{DIRECTORIES[2]}/lastMark")
