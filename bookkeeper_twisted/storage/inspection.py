@@ -136,7 +136,7 @@ def _damage(index: IRunIndex, reader: EntryLogReader, row: IndexRow) -> str | No
     """What is wrong with the entries of a row, wherever the index says that they lie now."""
     while True:
         try:
-            reader.read(row, row.first, _WHOLE_ROW)
+            reader.read_slice(row, row.first, _WHOLE_ROW)
             return None
         except (DamageError, OSError) as error:
             now = index.find(row.ledger_id, row.first)

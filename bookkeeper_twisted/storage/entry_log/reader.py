@@ -112,13 +112,14 @@ class EntryLogReader:
         :raises OSError: it could not be read.
         """
         try:
-            return self._read_slice(row, entry_id, max_bytes)
+            return self.read_slice(row, entry_id, max_bytes)
         except DamageError:
             if max_bytes <= 1:
                 raise
-            return self._read_slice(row, entry_id, 1)
+            return self.read_slice(row, entry_id, 1)
 
-    def _read_slice(self, row: IndexRow, entry_id: int, max_bytes: int) -> EntryRun:
+    def read_slice(self, row: IndexRow, entry_id: int, max_bytes: int) -> EntryRun:
+        """As :meth:`read`, where damage of any of the entries is an error."""
         offsets = self.offsets_of(row)
         begin = entry_id - row.first
         end = _end(offsets, begin, row.last - entry_id + 1, max_bytes)
