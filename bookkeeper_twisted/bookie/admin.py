@@ -143,7 +143,7 @@ class WorkProgress:
     """How far a compaction or a scrub has come.
 
     :ivar done, left: bytes.
-    :ivar eta: seconds until its end at the speed so far, None before that is known.
+    :ivar eta: seconds until its end at its present speed, None before that is known.
     """
 
     done: int

@@ -79,6 +79,15 @@ class Checkpointer:
             return result
         return self._after_current(self._waiting)
 
+    async def checkpoint_all(self) -> bool:
+        """Checkpoint everything that was done until now, which one under way may have left out.
+
+        :returns: whether it succeeded.
+        """
+        if self._waiting is not None:
+            await self._after_current(self._waiting)
+        return await self.checkpoint()
+
     async def _run(self, checkpoint: ICheckpoint, marks: Sequence[JournalPosition]) -> None:
         began = self._clock.seconds()
         failure: BaseException | None = None

@@ -7,6 +7,7 @@ import os
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -75,6 +76,12 @@ def progress_bar(title: str, total: int) -> Iterator[Callable[[int], object]]:
         yield bar.update
 
 
+def _send(reactor: Any, method: str, url: str, body: bytes) -> "Deferred[tuple[int, bytes]]":
+    from .http_requests import send  # loaded when it is wanted: few commands need it
+
+    return Deferred.fromCoroutine(send(reactor, method, url, body))
+
+
 def real_world(reactor: Any) -> ShellWorld:
     """This process, this machine, TCP."""
 
@@ -93,7 +100,7 @@ def real_world(reactor: Any) -> ShellWorld:
             RealFileSystem(read_only=True), SqliteRunIndex.open_to_read, RealFileSystem(), SqliteRunIndex.open,
             RocksKeyValues.open,
         ),
-        progress_bar,
+        progress_bar, partial(_send, reactor),
     )  # fmt: skip
 
 

@@ -42,6 +42,16 @@ class ShowProgress(Protocol):
         """
 
 
+class Http(Protocol):
+    """Sends a request to an HTTP server."""
+
+    def __call__(self, method: str, url: str, body: bytes) -> "Awaitable[tuple[int, bytes]]":
+        """
+        :returns: status and body of the answer.
+        :raises OSError: there is no answer.
+        """
+
+
 class Files(Protocol):
     """Files that a command writes or reads."""
 
@@ -92,6 +102,7 @@ class ShellWorld:
     own_host: Callable[[BookieConfig], str]
     store: StoreAccess
     progress: ShowProgress
+    http: Http
 
 
 @attrs.frozen

@@ -37,7 +37,11 @@ class LimitsApi:
         adaptive = status.adaptive
         return json_answer(
             {
-                _ADAPTIVE: {_BOUND: adaptive.bound, "factor": adaptive.factor, "latencyP99Ms": adaptive.latency},
+                _ADAPTIVE: {
+                    _BOUND: _shown(adaptive.bound),
+                    "factor": _shown(adaptive.factor),
+                    "latencyP99Ms": None if adaptive.latency is None else _shown(adaptive.latency),
+                },
                 _LIMITERS: {each.name: _limiter(each) for each in status.throttles},
             }
         )
@@ -75,15 +79,21 @@ class LimitsApi:
 
 def _limiter(status: ThrottleStatus) -> Mapping[str, object]:
     return {
-        _ENTRIES: status.limit.entries,
-        _BYTES: status.limit.bytes,
-        "entriesPerSecondInForce": status.in_force.entries,
-        "bytesPerSecondInForce": status.in_force.bytes,
+        _ENTRIES: _shown(status.limit.entries),
+        _BYTES: _shown(status.limit.bytes),
+        "entriesPerSecondInForce": _shown(status.in_force.entries),
+        "bytesPerSecondInForce": _shown(status.in_force.bytes),
         "grantedEntries": status.granted_entries,
         "grantedBytes": status.granted_bytes,
-        "waitedSeconds": round(status.waited, 3),
+        "waitedSeconds": _shown(status.waited),
         "waiters": status.waiting,
     }
+
+
+def _shown(number: float) -> float:
+    """A number to three places, whole ones without any."""
+    rounded = round(number, 3)
+    return int(rounded) if rounded == int(rounded) else rounded
 
 
 def _rate(wanted: Mapping[str, object], now: Rate, name: str) -> Rate:

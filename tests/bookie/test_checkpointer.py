@@ -2,6 +2,7 @@
 
 import errno
 
+from twisted.internet.defer import Deferred
 from twisted.logger import capturedLogs
 from twisted.trial.unittest import SynchronousTestCase
 
@@ -65,6 +66,22 @@ class CheckpointTests(SynchronousTestCase):
         self.assertNoResult(stopping)
         self.rig.drain()
         self.assertEqual([self.successResultOf(d) for d in (*both, stopping)], [True] * 3)
+
+    def test_of_everything(self) -> None:
+        """A checkpoint of everything begins behind the one under way, which may have left something out."""
+        self.rig.add(run(1, 0))
+        self.rig.drain()
+        self.checkpointer.checkpoint()
+        self.rig.executor.step("flush-0")
+        self.rig.engine.bookie.forget([1], 0)
+        whole = Deferred.fromCoroutine(self.checkpointer.checkpoint_all())
+        self.rig.executor.step("flush")
+        self.assertNoResult(whole)
+        (directory,) = self.rig.store.storage.directories
+        self.assertEqual(len(list(directory.index.rows(1))), 1)
+        self.rig.drain()
+        self.assertTrue(self.successResultOf(whole))
+        self.assertEqual(list(directory.index.rows(1)), [])
 
     def test_failure(self) -> None:
         """One that fails moves no mark and loses nothing; the next one makes good."""

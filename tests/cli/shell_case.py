@@ -59,6 +59,8 @@ class ShellCase(SynchronousTestCase):
     :ivar progress: title, total and sum of what was shown by the last command.
     :ivar own_host_of: gives the name or address of the machine.
     :ivar tick: seconds that pass while a command waits, many times over.
+    :ivar requests: method, URL and body of each HTTP request.
+    :ivar http_answer: to the next one.
     :ivar answers: what is answered to questions; each that is asked takes one.
     """
 
@@ -76,6 +78,8 @@ class ShellCase(SynchronousTestCase):
         self.own_host_of: Callable[[BookieConfig], str] = lambda config: "127.0.0.1"
         self.tick = 0.0
         self.answers: list[bool] = []
+        self.requests: list[tuple[str, str, bytes]] = []
+        self.http_answer: Deferred[tuple[int, bytes]] = Deferred()
         self.questions: list[str] = []
         self.cluster: Any = create_driver(self.clock, self.uri)
         self.do(self.cluster.open())
@@ -109,6 +113,10 @@ class ShellCase(SynchronousTestCase):
         self.questions.append(question)
         return self.answers.pop(0)
 
+    def _http(self, method: str, url: str, body: bytes) -> "Deferred[tuple[int, bytes]]":
+        self.requests.append((method, url, body))
+        return self.http_answer
+
     @contextmanager
     def _progress(self, title: str, total: int) -> Iterator[Callable[[int], object]]:
         done: list[int] = []
@@ -134,7 +142,7 @@ class ShellCase(SynchronousTestCase):
         world = ShellWorld(
             self.clock, self.environ, self.out or self.printed.append, self.complaints.append, self._ask, self.files,
             self.connect, lambda host: succeed((host, "localhost")), self.own_host_of, self.store,
-            self._progress,
+            self._progress, self._http,
         )  # fmt: skip
         status: int = self.do(run_shell(arguments, world))
         return status

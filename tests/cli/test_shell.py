@@ -124,6 +124,6 @@ class HelpTests(ShellCase):
             " rebuild-db-ledger-locations-index check-db-ledgers-index convert-to-db-storage"
             " cookie_create cookie_update cookie_delete cookie_get cookie_generate updatecookie"
             " updateledgers updateBookieInLedger autorecovery queryautorecoverystatus listunderreplicated whoisauditor"
-            " triggeraudit forceauditchecks lostbookierecoverydelay decommissionbookie"
+            " triggeraudit forceauditchecks lostbookierecoverydelay decommissionbookie throttles"
         )
         self.assertEqual(set(COMMANDS), set(expected.split()))

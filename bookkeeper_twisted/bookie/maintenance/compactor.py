@@ -124,8 +124,7 @@ class Compactor:
             if copy.waiting_bytes:
                 await self._write(copy)
             if self.progress is not None:
-                self.progress.done += step.n_bytes
-                self.progress.left = max(self.progress.left - step.n_bytes, 0)
+                self.progress.advance(step.n_bytes, self._clock.seconds())
             self._metrics.compacted_bytes.value += step.n_bytes
         copy.end_reading()
         if copy.waiting_bytes:

@@ -12,7 +12,6 @@ It is deleted under its replication lock, after its metadata was read once more.
 from collections.abc import Awaitable, Callable, Sequence
 
 import attrs
-from twisted.internet.defer import Deferred
 from twisted.internet.interfaces import IReactorTime
 from twisted.logger import Logger
 
@@ -55,7 +54,7 @@ class LedgerCollector:
     _log = Logger()
 
     def __init__(
-        self, bookie: Bookie, storage: ILedgerStorage, cluster: Cluster, checkpoint: "Callable[[], Deferred[bool]]",
+        self, bookie: Bookie, storage: ILedgerStorage, cluster: Cluster, checkpoint: Callable[[], Awaitable[bool]],
         clock: IReactorTime, operations: Throttle, metrics: MaintenanceMetrics, over_replicated_wait: float = 0.0,
     ) -> None:  # fmt: skip
         self._bookie = bookie

@@ -69,8 +69,8 @@ class Maintenance:
             MaintainedDirectory(fs, directory, number, executor) for number, directory in enumerate(storage.directories)
         ]
         self._ledgers = LedgerCollector(
-            engine.bookie, storage, cluster, engine.checkpointer.checkpoint, clock, throttles.get(GC_METADATA), metrics,
-            options.over_replicated_wait,
+            engine.bookie, storage, cluster, engine.checkpointer.checkpoint_all, clock, throttles.get(GC_METADATA),
+            metrics, options.over_replicated_wait,
         )  # fmt: skip
         logs = [LogCollector(directory, throttles.get(SCAN), metrics) for directory in self.directories]
         reads, writes = throttles.get(COMPACTION_READ), throttles.get(COMPACTION_WRITE)

@@ -1,12 +1,19 @@
 """How far a piece of background work has come, and its suspension."""
 
+import math
+
 import attrs
 from twisted.internet.defer import Deferred
+
+_MEMORY = 15.0
+"""Seconds after which a step counts a third of its weight for the speed."""
 
 
 @attrs.define
 class Progress:
     """How far a compaction of a directory, or a scrub of it, has come.
+
+    Its speed is that of the last steps, so that a limit which changes soon shows in the time to the end.
 
     :ivar done: bytes behind it.
     :ivar left: bytes before it.
@@ -16,11 +23,28 @@ class Progress:
     began: float
     done: int = 0
     left: int = 0
+    _last: float = attrs.field(init=False, default=attrs.Factory(lambda self: self.began, takes_self=True))
+    _recent_bytes: float = attrs.field(init=False, default=0.0)
+    _recent_seconds: float = attrs.field(init=False, default=0.0)
+
+    def advance(self, n_bytes: int, now: float) -> None:
+        """Take a step."""
+        self.done += n_bytes
+        self.left = max(self.left - n_bytes, 0)
+        recent_bytes, self._recent_seconds = self._recent(now)
+        self._recent_bytes = recent_bytes + n_bytes
+        self._last = max(now, self._last)
 
     def eta(self, now: float) -> float | None:
-        """Return the seconds until the end at the speed so far, None before anything is known of it."""
-        elapsed = now - self.began
-        return self.left * elapsed / self.done if self.done else None
+        """Return the seconds until the end at the present speed, None before anything is known of it."""
+        n_bytes, seconds = self._recent(now)
+        return self.left * seconds / n_bytes if n_bytes else None
+
+    def _recent(self, now: float) -> tuple[float, float]:
+        """Bytes and seconds until now, the older the less of them."""
+        elapsed = max(now - self._last, 0.0)
+        weight = math.exp(-elapsed / _MEMORY)
+        return self._recent_bytes * weight, self._recent_seconds * weight + elapsed
 
 
 class Suspension:

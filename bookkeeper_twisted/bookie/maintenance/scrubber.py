@@ -153,8 +153,7 @@ class Scrubber:
                 n_findings = len(scrub.findings)
                 await on_lane(scrub.read, step)
                 self._report(scrub.findings[n_findings:])
-                progress.done += step.n_bytes
-                progress.left = max(progress.left - step.n_bytes, 0)
+                progress.advance(step.n_bytes, self._clock.seconds())
                 self._metrics.bytes.value += step.n_bytes
         finally:
             await on_lane(scrub.close)

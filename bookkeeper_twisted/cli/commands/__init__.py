@@ -16,6 +16,7 @@ from . import (
     entries,
     indexes,
     ledgers,
+    limits,
     recovery,
     renaming,
     stored_files,
@@ -26,9 +27,8 @@ from . import (
 COMMANDS = {
     command.name: command
     for module in (
-        clusters, bookies, cookies, ledgers, entries, checks, recovery, renaming, autorecovery, decommission,
-        stored_files, stored_records, stored_ledgers, indexes,
-        conversions,
+        clusters, bookies, cookies, ledgers, entries, checks, recovery, limits, renaming, autorecovery, decommission,
+        stored_files, stored_records, stored_ledgers, indexes, conversions,
     )
     for command in module.COMMANDS
 }  # fmt: skip

@@ -163,7 +163,7 @@ class CompactionTests(CollectorCase):
         self.assertTrue(math.isnan(self.collector._eta()))
         self.wait(10)
         self.assertEqual(progress.done + progress.left, total)
-        self.assertAlmostEqual(self.collector._eta(), progress.left * 10 / progress.done)
+        self.assertEqual(self.collector._eta(), progress.eta(self.life.clock.seconds()))
         for _ in range(100):
             self.wait(1)
         self.assertEqual((progress.done, progress.left), (total, 0))

@@ -1,0 +1,79 @@
+"""``throttles``: the speed limits of a running bookie, over its HTTP server."""
+
+import json
+from argparse import Namespace
+from collections.abc import Mapping
+from typing import Any
+
+from ...errors import BookKeeperError
+from ..shell_command import OK, Argument, Command, OperandError, ShellContext
+from ..shell_text import line
+
+_PATH = "/api/v1/bookie/throttles"
+_OPTIONS = {"entries": "entriesPerSecond", "bytes": "bytesPerSecond"}
+
+
+async def throttles(shell: ShellContext, options: Namespace) -> int:
+    """Prints the limits of a bookie; changes one, or the latency bound, first."""
+    address = await _http_address(shell, options.bookie or shell.local_bookie())
+    body = _change(options)
+    method, data = ("PUT", json.dumps(body).encode()) if body else ("GET", b"")
+    status, answer = await shell.world.http(method, f"http://{address}{_PATH}", data)
+    text = answer.decode("utf-8", "replace")
+    if status != 200:
+        raise OperandError(text.strip() or f"{address} answered with status {status}")
+    try:
+        found = json.loads(text)
+        lines = [line("adaptive", **found["adaptive"])]
+        lines += [line(name, **limiter) for name, limiter in found["limiters"].items()]
+    except (ValueError, KeyError, TypeError, AttributeError):
+        raise OperandError(f"{address} does not answer as a bookie does") from None
+    for each in lines:
+        shell.out(each)
+    return OK
+
+
+def _change(options: Namespace) -> Mapping[str, Any]:
+    """The body that makes the change, empty for none.
+
+    :raises OperandError: numbers without the limiter they are meant for, or a limiter without numbers.
+    """
+    numbers = {key: getattr(options, name) for name, key in _OPTIONS.items() if getattr(options, name) is not None}
+    if bool(numbers) is not (options.limiter is not None):
+        raise OperandError("a limiter and -entries or -bytes go together; without any of them the limits are printed")
+    body: dict[str, Any] = {}
+    if numbers:
+        body["limiters"] = {options.limiter: numbers}
+    if options.latency is not None:
+        body["adaptive"] = {"latencyBoundMs": options.latency}
+    return body
+
+
+async def _http_address(shell: ShellContext, bookie_id: str) -> str:
+    """Host and port of the HTTP server of a bookie, as it is registered.
+
+    :raises OperandError: the bookie is not there, or has no HTTP server.
+    """
+    async with await shell.admin() as admin:
+        try:
+            endpoints = (await admin.service_info(bookie_id)).endpoints
+        except BookKeeperError as error:
+            raise OperandError(f"bookie {bookie_id} is not there: {error}") from None
+    for endpoint in endpoints:
+        if endpoint.protocol == "http":
+            return f"{endpoint.host}:{endpoint.port}"
+    raise OperandError(f"bookie {bookie_id} has no HTTP server: start it with httpServerEnabled=true")
+
+
+COMMANDS = (
+    Command(
+        "throttles", "Print the speed limits of a running bookie, or change one until its process ends", throttles,
+        (
+            Argument(("limiter",), "name of the limiter to be changed"),
+            Argument(("-b", "bookie"), "id of the bookie (default: the local one)"),
+            Argument(("-e", "entries"), "entries a second, 0: no limit", float),
+            Argument(("-s", "bytes"), "bytes a second, 0: no limit", float),
+            Argument(("-l", "latency"), "milliseconds (p99) above which background work yields, 0: never", float),
+        ),
+    ),
+)  # fmt: skip

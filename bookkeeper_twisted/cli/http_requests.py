@@ -1,0 +1,68 @@
+"""Requests of the shell to the HTTP server of a bookie."""
+
+from functools import partial
+from io import BytesIO
+from typing import Any
+
+from twisted.internet.defer import Deferred
+from twisted.internet.error import ConnectError
+from twisted.internet.protocol import Protocol
+from twisted.internet.task import Cooperator
+from twisted.python.failure import Failure
+from twisted.web.client import Agent, FileBodyProducer, ResponseDone, ResponseFailed
+
+TIMEOUT = 10.0
+"""Seconds for an answer."""
+
+MAX_BODY = 1 << 20
+"""Bytes of an answer."""
+
+
+async def send(reactor: Any, method: str, url: str, body: bytes) -> tuple[int, bytes]:
+    """Send an HTTP request.
+
+    :returns: status and body of the answer.
+    :raises OSError: there is none, or it is too long.
+    """
+    agent = Agent(reactor, connectTimeout=TIMEOUT)
+    producer = FileBodyProducer(BytesIO(body), Cooperator(scheduler=partial(reactor.callLater, 0))) if body else None
+
+    async def answered() -> tuple[int, bytes]:
+        response = await agent.request(method.encode(), url.encode(), bodyProducer=producer)
+        reading = _Body()
+        response.deliverBody(reading)
+        return response.code, await reading.whole
+
+    try:
+        return await Deferred.fromCoroutine(answered()).addTimeout(TIMEOUT, reactor)
+    except (ConnectError, ResponseFailed, TimeoutError) as error:
+        raise OSError(f"{url}: {error}") from None
+
+
+class _Body(Protocol):
+    """Collects the body of an answer.
+
+    :ivar whole: fires with it.
+    """
+
+    def __init__(self) -> None:
+        self.whole: Deferred[bytes] = Deferred()
+        self._parts: list[bytes] = []
+        self._size = 0
+
+    def dataReceived(self, data: bytes) -> None:
+        self._size += len(data)
+        if self._size <= MAX_BODY:
+            self._parts.append(data)
+        elif self.transport is not None:
+            self.transport.loseConnection()
+
+    def connectionLost(self, reason: Failure | None = None) -> None:
+        if self.whole.called:
+            return
+        if self._size > MAX_BODY:
+            self.whole.errback(ResponseFailed([Failure(ValueError(f"more than {MAX_BODY} bytes"))]))
+        elif reason is not None and reason.check(ResponseDone):
+            self.whole.callback(b"".join(self._parts))
+        else:
+            self.whole.errback(ResponseFailed([reason]))

@@ -1,0 +1,72 @@
+"""HTTP requests of the shell."""
+
+from typing import Any
+
+from twisted.internet.defer import Deferred
+from twisted.internet.error import ConnectionDone, ConnectionLost, ConnectionRefusedError
+from twisted.internet.testing import MemoryReactorClock, StringTransport
+from twisted.python.failure import Failure
+from twisted.trial.unittest import SynchronousTestCase
+
+from bookkeeper_twisted.cli.http_requests import MAX_BODY, send
+
+
+class SendTests(SynchronousTestCase):
+    """One request."""
+
+    def setUp(self) -> None:
+        self.reactor = MemoryReactorClock()
+
+    def _sent(self, method: str, body: bytes) -> "tuple[Deferred[tuple[int, bytes]], StringTransport]":
+        """A request that has reached its server, and the transport there."""
+        sending = Deferred.fromCoroutine(send(self.reactor, method, "http://127.0.0.1:8080/x", body))
+        (host, port, factory, _, _) = self.reactor.tcpClients[-1]
+        self.assertEqual((host, port), ("127.0.0.1", 8080))
+        protocol, transport = factory.buildProtocol(None), StringTransport()
+        assert protocol is not None
+        self.protocol = protocol
+        protocol.makeConnection(transport)
+        self.reactor.pump([0.1] * 5)
+        return sending, transport
+
+    def test_answer(self) -> None:
+        """Method, path and body are sent; status and body come back, also of a refusal."""
+        sending, transport = self._sent("PUT", b"{}")
+        self.assertRegex(transport.value(), rb"(?s)^PUT /x HTTP/1.1\r\n.*\r\n\r\n\{\}$")
+        for data in (b"HTTP/1.1 404 Not Found\r\nContent-Length: 2\r\n\r\n", b"no"):
+            self.protocol.dataReceived(data)
+        self.assertEqual(self.successResultOf(sending), (404, b"no"))
+
+    def test_no_answer(self) -> None:
+        """A server that does not answer, or ends the connection, is a failure that names it."""
+        sending, _ = self._sent("GET", b"")
+        self.reactor.advance(11)
+        self.assertIn("http://127.0.0.1:8080/x", self.failureResultOf(sending, OSError).getErrorMessage())
+        sending, _ = self._sent("GET", b"")
+        self.protocol.connectionLost(Failure(ConnectionLost()))
+        self.failureResultOf(sending, OSError)
+
+    def test_too_long(self) -> None:
+        """An answer beyond a mebibyte is not read to its end."""
+        sending, transport = self._sent("GET", b"")
+        self.protocol.dataReceived(b"HTTP/1.1 200 OK\r\nContent-Length: 9999999\r\n\r\n")
+        self.protocol.dataReceived(bytes(MAX_BODY + 1))
+        self.assertTrue(transport.disconnecting)
+        self.protocol.connectionLost(Failure(ConnectionDone()))
+        self.assertIn("more than", self.failureResultOf(sending, OSError).getErrorMessage())
+
+    def test_cut_off(self) -> None:
+        """A connection that ends within the body is a failure."""
+        sending, _ = self._sent("GET", b"")
+        self.protocol.dataReceived(b"HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nabc")
+        self.protocol.connectionLost(Failure(ConnectionLost()))
+        self.failureResultOf(sending, OSError)
+
+    def test_refused(self) -> None:
+        """So is one that is not there."""
+        sending = Deferred.fromCoroutine(send(self.reactor, "GET", "http://127.0.0.1:8080/x", b""))
+        factory = self.reactor.tcpClients[-1][2]
+        connector: Any = self.reactor.connectors[-1]
+        factory.clientConnectionFailed(connector, Failure(ConnectionRefusedError()))
+        self.reactor.pump([1.0] * 3)
+        self.failureResultOf(sending, OSError)
