@@ -327,11 +327,13 @@ class ScrubMetrics:
 
     :param labels: see :func:`directory_labels`.
     :ivar damages: found so far in this process.
+    :ivar marked: ledgers that were marked under-replicated for damage.
     """
 
     def __init__(self, instruments: Instruments, labels: Mapping[str, str] = MappingProxyType({})) -> None:
         self.bytes = instruments.counter("bookie_scrubbed_bytes", **labels)
         self.damages = instruments.counter("bookie_scrub_damages", **labels)
+        self.marked = instruments.counter("bookie_scrub_marked_ledgers", **labels)
         self._instruments = instruments
         self._labels = labels
 

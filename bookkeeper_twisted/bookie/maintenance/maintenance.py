@@ -14,6 +14,7 @@ from ...throttle import Rate, Throttles
 from ..engine import Engine
 from ..interfaces import IStorageExecutor
 from .compactor import Compactor
+from .damage_marks import DamageMarks
 from .garbage_collector import CollectorOptions, GarbageCollector
 from .lanes import MaintainedDirectory
 from .ledger_collector import Cluster, LedgerCollector
@@ -77,8 +78,10 @@ class Maintenance:
         compactors = [Compactor(directory, clock, reads, writes, metrics) for directory in self.directories]
         self.collector = GarbageCollector(clock, self._ledgers, logs, compactors, metrics, options.collector)
 
+        scrub_metrics = ScrubMetrics(instruments, labels)
+        marks = DamageMarks(cluster, clock, throttles.get(GC_METADATA), scrub_metrics)
         self.scrubber = Scrubber(
-            self.directories, clock, throttles.get(SCRUB), ScrubMetrics(instruments, labels), options.scrub_interval
+            self.directories, clock, throttles.get(SCRUB), scrub_metrics, options.scrub_interval, marks
         )
 
     def start(self) -> None:

@@ -11,6 +11,7 @@ from ...errors import StorageError
 from ...metrics import ScrubMetrics
 from ...storage.maintenance.scrub import Finding, Scrub, load_findings, save_findings
 from ...throttle import Throttle
+from .damage_marks import DamageMarks
 from .lanes import MaintainedDirectory, step_limits
 from .progress import Progress, Suspension
 
@@ -34,6 +35,7 @@ class Scrubber:
     """One pass at a time, one directory after the other.
 
     :param interval: seconds from the end of a pass to the next one; 0: only when forced.
+    :param marks: gets what was found.
     :ivar findings: of the last pass over each directory, also after a restart.
     :ivar suspension: of the pass at work and of those that follow.
     """
@@ -42,7 +44,7 @@ class Scrubber:
 
     def __init__(
         self, directories: Sequence[MaintainedDirectory], clock: IReactorTime, reads: Throttle, metrics: ScrubMetrics,
-        interval: float,
+        interval: float, marks: DamageMarks,
     ) -> None:  # fmt: skip
         self.state = ScrubState()
         self.findings: dict[int, list[Finding]] = {}
@@ -52,6 +54,7 @@ class Scrubber:
         self._reads = reads
         self._metrics = metrics
         self._interval = interval
+        self._marks = marks
         self._timer: IDelayedCall | None = None
         self._running: Deferred[None] | None = None
         self._loading: list[Deferred[None]] = []
@@ -69,7 +72,7 @@ class Scrubber:
             found = await directory.on_lane(load_findings, directory.fs, directory.storage.path)
         except (CancelledError, OSError, StorageError):
             return
-        self.findings.setdefault(directory.number, found)
+        self._marks.found(self.findings.setdefault(directory.number, found))
 
     def change(self, interval: float) -> None:
         """Set another interval; it counts from now on."""
@@ -115,6 +118,7 @@ class Scrubber:
     async def stop(self) -> None:
         """Cancel the pass at work and wait for its end."""
         self._stopped = True
+        self._marks.stop()
         if self._timer is not None:
             self._timer.cancel()
             self._timer = None
@@ -159,6 +163,7 @@ class Scrubber:
             await on_lane(scrub.close)
         self.findings[directory.number] = scrub.findings
         await on_lane(save_findings, directory.fs, directory.storage.path, scrub.findings)
+        self._marks.found(scrub.findings)
 
     def _report(self, findings: Sequence[Finding]) -> None:
         for finding in findings:

@@ -3,7 +3,7 @@
 Beside the facts of :mod:`tests.bookie.crash_life`: ``("deleted", ledger)``, metadata does not know it any more.
 """
 
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncIterator, Callable, Collection, Sequence
 from typing import Any
 
 import attrs
@@ -12,7 +12,7 @@ from twisted.internet.task import Clock
 from bookkeeper_twisted.bookie.maintenance.garbage_collector import CollectorOptions, CompactionKind
 from bookkeeper_twisted.bookie.maintenance.ledger_collector import Cluster
 from bookkeeper_twisted.bookie.maintenance.maintenance import Maintenance, MaintenanceOptions
-from bookkeeper_twisted.errors import LedgerFencedError, LedgerLockedError, NoSuchLedgerMetadataError
+from bookkeeper_twisted.errors import LedgerFencedError, LedgerLockedError, MetadataError, NoSuchLedgerMetadataError
 from bookkeeper_twisted.metadata.interfaces import Versioned
 from bookkeeper_twisted.model import LedgerMetadata, Segment
 from bookkeeper_twisted.storage.ledger_dirs import entry_log_ids
@@ -66,6 +66,15 @@ class Locks:
     def __init__(self) -> None:
         self.held: set[int] = set()
         self.taken: list[int] = []
+        self.marks: list[tuple[int, tuple[str, ...], int | None]] = []
+        self.failures = 0
+
+    async def mark(self, ledger_id: int, replicas: Collection[str] = (), ctime: int | None = None) -> None:
+        """Mark a ledger; fails as often as ``failures`` says."""
+        if self.failures:
+            self.failures -= 1
+            raise MetadataError("away")
+        self.marks.append((ledger_id, tuple(replicas), ctime))
 
     async def lock(self, ledger_id: int, holder: str) -> None:
         """Take a lock."""

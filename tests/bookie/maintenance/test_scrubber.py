@@ -63,6 +63,33 @@ class ScrubberTests(SynchronousTestCase):
         self.start()
         self.assertEqual([found.ledger_id for found in self.scrubber.findings[0]], [3])
 
+    def test_marked(self) -> None:
+        """Ledgers with damage are marked with this bookie, also while the store fails now and then, and after a
+        restart."""
+        locks = self.life.locks
+        locks.failures = 2
+        self.disk.unlink(f"{CURRENT}/0.log")
+        self.scrub()
+        self.assertEqual(locks.marks, [])
+        self.life.clock.advance(5)
+        self.assertEqual((locks.marks, locks.failures), ([], 0))
+        self.life.clock.advance(10)
+        self.assertEqual(sorted(locks.marks), [(n, ("b:1",), 15000) for n in (1, 2, 3, 4)])
+        self.disk = self.disk.crash(())
+        self.start()
+        self.assertEqual(sorted(mark[0] for mark in self.life.locks.marks), [1, 2, 3, 4])
+
+    def test_not_marked_after_the_stop(self) -> None:
+        """A bookie that is stopped tries no more to mark."""
+        self.life.locks.failures = 1
+        self.flip()
+        self.scrub()
+        stopped = Deferred.fromCoroutine(self.life.maintenance.stop())
+        self.life.drain()
+        self.successResultOf(stopped)
+        self.life.clock.advance(1000)
+        self.assertEqual((self.life.locks.marks, self.life.locks.failures), ([], 0))
+
     def test_repaired(self) -> None:
         """What is good again leaves the list."""
         self.flip()

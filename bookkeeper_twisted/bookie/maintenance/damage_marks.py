@@ -1,0 +1,76 @@
+"""Marks the ledgers in which a scrub found damage, so that autorecovery gives this bookie its entries back.
+
+A mark names this bookie, and of a bookie that a mark names every entry is checked, and what is damaged is written
+again, on this bookie where it is writable.  A finding that is loaded after a restart is marked, too: the process may
+have ended between the finding and its mark, and a mark of what is whole already costs one check.
+"""
+
+from collections.abc import Iterable
+
+from twisted.internet.defer import CancelledError, Deferred
+from twisted.internet.interfaces import IReactorTime
+from twisted.internet.task import deferLater
+from twisted.logger import Logger
+from twisted.python.failure import Failure
+
+from ...errors import BookKeeperError
+from ...metrics import ScrubMetrics
+from ...storage.maintenance.scrub import Finding
+from ...throttle import Throttle
+from .ledger_collector import Cluster
+
+_FIRST_PAUSE = 5.0
+_LONGEST_PAUSE = 300.0
+
+
+class DamageMarks:
+    """Marks ledgers one after the other, again and again while the store fails.
+
+    :param operations: limit of requests to the metadata store.
+    """
+
+    _log = Logger()
+
+    def __init__(self, cluster: Cluster, clock: IReactorTime, operations: Throttle, metrics: ScrubMetrics) -> None:
+        self._cluster = cluster
+        self._clock = clock
+        self._operations = operations
+        self._metrics = metrics
+        self._pending: dict[int, None] = {}
+        self._working: Deferred[None] | None = None
+
+    def found(self, findings: Iterable[Finding]) -> None:
+        """Mark the ledgers of findings, each once."""
+        self._pending.update((finding.ledger_id, None) for finding in findings)
+        if self._pending and self._working is None:
+            working = self._working = Deferred.fromCoroutine(self._work())
+            working.addBoth(self._ended)
+
+    def stop(self) -> None:
+        """Mark no more; findings are marked after the next start."""
+        self._pending.clear()
+        if self._working is not None:
+            self._working.cancel()
+
+    async def _work(self) -> None:
+        pause = _FIRST_PAUSE
+        while self._pending:
+            ledger_id = next(iter(self._pending))
+            try:
+                await self._operations.acquire()
+                ctime = int(self._clock.seconds() * 1000)
+                await self._cluster.locks.mark(ledger_id, (self._cluster.bookie_id,), ctime)
+            except BookKeeperError as error:
+                self._log.warn("damage of ledger {ledger_id} is not marked, again in {pause:.0f} s: {error}",
+                               ledger_id=ledger_id, pause=pause, error=error)  # fmt: skip
+                await deferLater(self._clock, pause)
+                pause = min(2 * pause, _LONGEST_PAUSE)
+                continue
+            self._pending.pop(ledger_id, None)
+            self._metrics.marked.value += 1
+            pause = _FIRST_PAUSE
+
+    def _ended(self, result: object) -> None:
+        self._working = None
+        if isinstance(result, Failure) and not result.check(CancelledError):
+            self._log.failure("marking damage ended", result)
