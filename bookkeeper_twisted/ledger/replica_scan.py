@@ -172,10 +172,11 @@ class ReplicaScan:
             self._digester.verify(run)
         except DigestMatchError as error:
             if error.entry_id > run.first:
+                # asked for again: the slice of a log may have an entry of which the bookie holds a newer copy elsewhere
                 self._sound(run.slice(run.first, error.entry_id - run.first))
+                return
             self._length = None
-            at = max(error.entry_id, run.first)
-            self._note(Finding(at, at, DAMAGED, 1, 0, str(error)))
+            self._note(Finding(run.first, run.first, DAMAGED, 1, 0, str(error)))
         else:
             self._sound(run)
 

@@ -100,11 +100,15 @@ class ScanTests(SynchronousTestCase):
         self.assertEqual(list(lost_ranges(self.scan.findings, MISSING)), [(0, 9)])
 
     def test_damage_in_a_batch(self) -> None:
-        """The entries around a damaged one are fine."""
+        """The entries around a damaged one are fine, and so is that one if the bookie gives it whole by itself."""
         stored = list(RUN.entries())
         stored[3] = stored[4]
-        found = self.run_scan(self.scan.whole(0, 19), EntryRun.of_entries(7, 0, stored), RUN.slice(4, 16))
+        bad = EntryRun.of_entries(7, 0, stored)
+        found = self.run_scan(self.scan.whole(0, 19), bad, bad.slice(3, 17), RUN.slice(4, 16))
         self.assertEqual(found, [(0, 2, OK), (3, 3, DAMAGED), (4, 19, OK)])
+        self.scan.findings.clear()
+        found = self.run_scan(self.scan.whole(0, 19), bad, RUN.slice(3, 1), RUN.slice(4, 16))
+        self.assertEqual(found, [(0, 19, OK)])
 
     def test_striped(self) -> None:
         """A striped ledger is asked for the entries of the position, one by one."""

@@ -85,4 +85,16 @@ PLANTS = (
         "            await self._limits.writes.acquire(n_bytes, len(adds))\n",
         "            await self._limits.writes.acquire(n_bytes // 2, len(adds) // 2)\n", _COPIES,
     ),
+    Plant(
+        "damage is judged by the slice of a log alone", "ledger/replica_scan.py",
+        "                self._sound(run.slice(run.first, error.entry_id - run.first))\n                return\n",
+        "                self._sound(run.slice(run.first, error.entry_id - run.first))\n"
+        "                self._note(Finding(error.entry_id, error.entry_id, DAMAGED, 1, 0, str(error)))\n"
+        "                return\n", ["tests.ledger.test_replica_scan", "tests.autorecovery.test_damaged_bookies"],
+    ),
+    Plant(
+        "damage is marked once, whether the store takes it or not", "bookie/maintenance/damage_marks.py",
+        "                pause = min(2 * pause, _LONGEST_PAUSE)\n                continue\n",
+        "                pause = min(2 * pause, _LONGEST_PAUSE)\n", ["tests.bookie.maintenance.test_scrubber"],
+    ),
 )  # fmt: skip
