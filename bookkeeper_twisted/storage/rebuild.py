@@ -62,16 +62,18 @@ def rebuild_index(
     make_index: IndexFactory,
     unfenced_because: str = "",
     advance: Callable[[int], object] = int,
+    states: Sequence[LedgerRow] | None = None,
 ) -> Rebuilt:
     """Replaces the index of a directory by what its entry logs hold.
 
     :param unfenced_because: the reason why ledgers the old index does not know are left unfenced, for
         instance that their fences are imported next; empty: they are fenced.
     :param advance: called with the size of each entry log that was read.
+    :param states: what is known of ledgers; if not given, what the old index still has of them.
     :raises DamageError: a sealed log does not hold what its ledgers map says.
     """
     foreign = index_files(fs, index_directory)
-    kept = _known_states(fs, index_directory, make_index, foreign)
+    kept = _known_states(fs, index_directory, make_index, foreign) if states is None else list(states)
     rebuilt = Rebuilt(make_index(fs, index_directory, True), kept_states=len(kept))
     try:
         if kept:  # first, so that they survive a rebuild that is cut off

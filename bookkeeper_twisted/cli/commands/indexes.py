@@ -1,14 +1,21 @@
-"""``rebuild-db-ledger-locations-index`` and ``check-db-ledgers-index``: the indexes of the bookie beside this shell.
+"""``rebuild-db-ledger-locations-index``, ``rebuild-db-ledgers-index`` and ``check-db-ledgers-index``.
+
+They are for the indexes of the bookie beside this shell.
 
 What rebuilds holds the locks of all directories, so it refuses where the bookie runs; what checks only reads.
 """
 
 import posixpath
 from argparse import Namespace
+from collections.abc import Collection
+from contextlib import closing
 
+from ...bookie.lifecycle.ledger_rebuild import journal_states, rebuild_ledgers
 from ...bookie.lifecycle.settings import store_paths
+from ...errors import BookKeeperError
 from ...storage.cookies import APACHE_COOKIE_NAME, DirectoryLocks
 from ...storage.inspection import PAGE, StoredDirectory, log_bytes
+from ...storage.interfaces import IRunIndex
 from ...storage.ledger_dirs import current
 from ...storage.rebuild import Rebuilt, rebuild_index
 from ..shell_command import FAILED, OK, REFUSED, Argument, Command, ShellContext
@@ -20,23 +27,60 @@ async def rebuild_locations(shell: ShellContext, options: Namespace) -> int:
     """Replaces the index of each directory by what its entry logs hold."""
     config, store = shell.config, shell.world.store
     disk = store.writable_disk
-    for directory in config.ledger_directories:
-        if disk.exists(posixpath.join(current(directory), APACHE_COOKIE_NAME)):
-            shell.out(f"{directory} belongs to a bookie of Apache: start once with rebuildIndex=true to take it over")
-            return REFUSED
+    if _is_apaches(shell):
+        return REFUSED
     locks = DirectoryLocks(disk, store_paths(config).all())
     try:
-        shell.out("=== Rebuilding bookie index ===")
+        shell.out("=== Rebuilding DBStorage locations index ===")
         for pair in zip(config.ledger_directories, config.index_directories, strict=True):
             path, index_path = map(current, pair)
             with shell.world.progress(path, log_bytes(disk, path)) as advance:
                 rebuilt = rebuild_index(disk, path, index_path, store.make_index, advance=advance)
             rebuilt.index.close()
             _report(shell, path, rebuilt)
-        shell.out("-- Done rebuilding bookie index --")
+        shell.out("-- Done rebuilding DBStorage locations index --")
     finally:
         locks.release()
     return OK
+
+
+def _is_apaches(shell: ShellContext) -> bool:
+    for directory in shell.config.ledger_directories:
+        if shell.world.store.writable_disk.exists(posixpath.join(current(directory), APACHE_COOKIE_NAME)):
+            shell.out(f"{directory} belongs to a bookie of Apache: start once with rebuildIndex=true to take it over")
+            return True
+    return False
+
+
+async def rebuild_ledger_states(shell: ShellContext, options: Namespace) -> int:
+    """Replaces the index of each directory by what entry logs and journals hold, with all ledgers fenced."""
+    store, paths = shell.world.store, store_paths(shell.config)
+    disk = store.writable_disk
+    if _is_apaches(shell):
+        return REFUSED
+    locks = DirectoryLocks(disk, paths.all())
+    try:
+        shell.out("=== Rebuilding DBStorage ledgers index ===")
+        states = journal_states(disk, paths)
+        for number, path in enumerate(paths.ledgers):
+            with shell.world.progress(path, log_bytes(disk, current(path))) as advance:
+                rebuilt = rebuild_ledgers(disk, paths, number, states, store.make_index, advance)
+            with closing(rebuilt.index) as index:
+                if options.verbose:
+                    _print_found(shell, index, states)
+        shell.out("-- Done rebuilding DBStorage ledgers index --")
+    except (BookKeeperError, OSError):
+        shell.out("-- Aborted rebuilding DBStorage ledgers index --")
+        raise
+    finally:
+        locks.release()
+    return OK
+
+
+def _print_found(shell: ShellContext, index: IRunIndex, in_journals: Collection[int]) -> None:
+    for row in index.ledgers():
+        place = "journal" if row.ledger_id in in_journals else "entry log"
+        shell.out(line(f"Found ledger in {place}", ledgerId=shell.format_id(row.ledger_id)))
 
 
 def _report(shell: ShellContext, path: str, rebuilt: Rebuilt) -> None:
@@ -75,6 +119,11 @@ COMMANDS = (
     Command(
         "rebuild-db-ledger-locations-index", "Make the indexes anew from the entry logs; the bookie must not run",
         rebuild_locations,
+    ),
+    Command(
+        "rebuild-db-ledgers-index",
+        "Make the states of ledgers anew from journals and entry logs, all of them fenced; the bookie must not run",
+        rebuild_ledger_states, (Argument(("-v", "verbose"), "print the ledgers", bool),),
     ),
     Command(
         "check-db-ledgers-index", "Read the indexes from begin to end", check_ledgers,

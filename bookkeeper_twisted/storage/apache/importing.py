@@ -15,6 +15,7 @@ from collections import OrderedDict
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from itertools import groupby
+from operator import itemgetter
 
 import attrs
 
@@ -27,13 +28,15 @@ from . import ledger_data
 from .database import LEDGERS, LOCATIONS, database_path, discard_index, is_database
 from .interfaces import IKeyValues, OpenKeyValues
 
-_KEY = struct.Struct(">qq")
-_LOCATION = struct.Struct(">q")
+_PLACE = struct.Struct(">qqq")
+_KEY_SIZE, _LOCATION_SIZE, _LEDGER_KEY_SIZE = 16, 8, 8
 _HEAD = struct.Struct(">iqq")
 _SIZE = 4
 _LEAST = 4 * 1024
 _MOST = 256 * 1024
 _MOST_OPEN = 64
+
+_LOG_AND_STATE = itemgetter(0, 1)
 
 Place = tuple[int, bool, Record]
 """Entry log, whether the record is there, and the record."""
@@ -148,7 +151,7 @@ def _import_states(
 
 
 def _decoded(key: bytes, value: bytes, index_directory: str) -> ledger_data.LedgerData | None:
-    if len(key) < _LOCATION.size:
+    if len(key) < _LEDGER_KEY_SIZE:
         raise DamageError(f"{index_directory}/{LEDGERS}: a key of {len(key)} bytes")
     return ledger_data.decode(key, value)
 
@@ -173,21 +176,21 @@ def _import_rows(index: IRunIndex, rows: Iterator[IndexRow], known: set[int], im
 
 
 def _rows(places: Iterator[Place]) -> Iterator[IndexRow]:
-    for (log_id, _), group in groupby(places, key=lambda place: place[:2]):
+    for (log_id, _), group in groupby(places, key=_LOG_AND_STATE):
         yield from rows_of((record for _, _, record in group), log_id)
 
 
 def _places(locations: IKeyValues, heads: "Heads", imported: Imported) -> Iterator[Place]:
     """Where each entry lies, in the order of ledger and entry."""
+    unpack, size_at = _PLACE.unpack, heads.size_at
     for key, value in locations.items():
-        if len(key) != _KEY.size or len(value) != _LOCATION.size:
+        if len(key) != _KEY_SIZE or len(value) != _LOCATION_SIZE:
             raise DamageError(f"Apache's index has a location of {len(key)} and {len(value)} bytes")
-        ledger_id, entry_id = _KEY.unpack(key)
-        (location,) = _LOCATION.unpack(value)
+        ledger_id, entry_id, location = unpack(key + value)
         if location == 0 or ledger_id < 0 or entry_id < 0:
             continue
         log_id, at = location >> 32, (location & 0xFFFFFFFF) - _SIZE
-        size = heads.size_at(log_id, at, ledger_id, entry_id)
+        size = size_at(log_id, at, ledger_id, entry_id)
         if size:
             yield log_id, True, Record(ledger_id, entry_id, at, size)
         else:
@@ -210,16 +213,15 @@ class _Log:
         self.data = b""
         self.window = _LEAST
 
-    def get(self, at: int) -> bytes:
-        """The head at an offset; less where the file ends."""
+    def holds(self, at: int) -> bool:
+        """Bring the head at an offset into memory; False where the file ends."""
         low = at - self.start
-        if low < 0 or low + _HEAD.size > len(self.data):
-            if self.file is None or at < 0:
-                return b""
-            goes_on = 0 <= low <= len(self.data)
-            self.window = min(2 * self.window, _MOST) if goes_on else _LEAST
-            self.start, self.data, low = at, self.file.pread(self.window, at), 0
-        return self.data[low : low + _HEAD.size]
+        if self.file is None or at < 0:
+            return False
+        goes_on = 0 <= low <= len(self.data)
+        self.window = min(2 * self.window, _MOST) if goes_on else _LEAST
+        self.start, self.data = at, self.file.pread(self.window, at)
+        return len(self.data) >= _HEAD.size
 
 
 class Heads:
@@ -240,10 +242,12 @@ class Heads:
         if log_id != last_id:
             log = self._log(log_id)
             self._last = log_id, log
-        head = log.get(at)
-        if len(head) < _HEAD.size:
-            return 0
-        size, found_ledger, found_entry = _HEAD.unpack(head)
+        low = at - log.start
+        if not 0 <= low <= len(log.data) - _HEAD.size:
+            if not log.holds(at):
+                return 0
+            low = 0
+        size, found_ledger, found_entry = _HEAD.unpack_from(log.data, low)
         whole: int = _SIZE + size
         is_there = found_ledger == ledger_id and found_entry == entry_id and at + whole <= log.size
         return whole if is_there and whole >= _HEAD.size else 0

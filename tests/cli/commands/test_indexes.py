@@ -2,9 +2,12 @@
 
 import attrs
 
+from bookkeeper_twisted.bookie.records import fence_record, key_record
 from bookkeeper_twisted.errors import DamageError
 from bookkeeper_twisted.storage.cookies import DirectoryLocks
 from bookkeeper_twisted.storage.interfaces import IFileSystem, LedgerRow
+from bookkeeper_twisted.storage.journal.files import JournalSettings
+from bookkeeper_twisted.storage.journal.journal import Journal
 from bookkeeper_twisted.testing.disk.sim_index import FILE_NAME, SimIndex
 
 from ...storage.entries import run
@@ -12,6 +15,7 @@ from ...vectors.shell import capture
 from ..stored_case import StoredCase
 
 REBUILD = "rebuild-db-ledger-locations-index"
+LEDGERS = "rebuild-db-ledgers-index"
 CHECK = "check-db-ledgers-index"
 
 
@@ -24,7 +28,7 @@ class RebuildTests(StoredCase):
         before = self._ledgers()
         self.assertEqual(self.shell(REBUILD), 0)
         self.assertEqual((self.printed[0], self.printed[-1]), (
-            "=== Rebuilding bookie index ===", "-- Done rebuilding bookie index --",
+            "=== Rebuilding DBStorage locations index ===", "-- Done rebuilding DBStorage locations index --",
         ))  # fmt: skip
         self.assertEqual(
             self.printed[1], "Index rebuilt {directory=/ledgers0/current, entries=6, logs=1, statesKept=2}"
@@ -82,6 +86,65 @@ class RebuildTests(StoredCase):
         self.assertIn("/ledgers/current/0.log", self.complaints[0])
         log.pwrite((1).to_bytes(8, "big"), 1024 + 4)
         self.assertEqual(self.shell(REBUILD), 0)
+
+
+class LedgersTests(StoredCase):
+    """States of ledgers made anew."""
+
+    def _journal(self, *records: bytes) -> None:
+        journal = Journal.open(self.disk, "/journal/current", JournalSettings(preallocate=1 << 16), 1000, b"salt")
+        journal.write_group(records)
+        journal.close()
+
+    def test_states(self) -> None:
+        """Ledgers are fenced, with the keys of the journals; entries lie where they lay."""
+        self.stored([run(ledger_id, 0, 3) for ledger_id in (0, 1, 2)], count=2)
+        self._journal(key_record(1, b"old"), key_record(5, b"five"), key_record(1, b"one"), fence_record(8))
+        self.shell("ledger", "1")
+        before = self.printed
+        self.assertEqual(self.shell(LEDGERS), 0, self.complaints)
+        self.assertEqual(self.printed, [
+            "=== Rebuilding DBStorage ledgers index ===", "-- Done rebuilding DBStorage ledgers index --",
+        ])  # fmt: skip
+        self.assertEqual([total for _, total, _ in self.progress], [done for _, _, done in self.progress])
+        states = [[*SimIndex.open(self.disk, f"/ledgers{number}/current").ledgers()] for number in (0, 1)]
+        self.assertEqual(states, [
+            [LedgerRow(0, b"", True), LedgerRow(2, b"", True), LedgerRow(8, b"", True)],
+            [LedgerRow(1, b"one", True), LedgerRow(5, b"five", True)],
+        ])  # fmt: skip
+        self.shell("ledger", "1")
+        self.assertEqual(self.printed, before)
+
+    def test_verbose(self) -> None:
+        """It says where each ledger was found."""
+        self.stored([run(1, 0, 3)])
+        self._journal(key_record(5, b"five"))
+        self.assertEqual(self.shell(LEDGERS, "-v"), 0)
+        self.assertEqual(self.printed[1:-1], [
+            "Found ledger in entry log {ledgerId=1}", "Found ledger in journal {ledgerId=5}",
+        ])  # fmt: skip
+
+    def test_refused(self) -> None:
+        """Where a bookie runs, and on directories of Apache's, nothing is done."""
+        self.stored([run(1, 0, 3)])
+        state = self.disk.digest()
+        locks = DirectoryLocks(self.disk, ["/journal"])
+        self.assertEqual(self.shell(LEDGERS), 255)
+        self.assertEqual(self.disk.digest(), state)
+        locks.release()
+        self.java("db-killed")
+        state = self.disk.digest()
+        self.assertEqual(self.shell(LEDGERS), 1)
+        self.assertEqual(self.disk.digest(), state)
+
+    def test_aborted(self) -> None:
+        """A damaged entry log ends it, says so, and leaves no index that passes for complete."""
+        self.stored([run(1, 0, 3)])
+        self.disk.open("/ledgers/current/0.log").pwrite((9).to_bytes(8, "big"), 1024 + 4)
+        self.assertEqual(self.shell(LEDGERS), 255)
+        self.assertEqual(self.printed[-1], "-- Aborted rebuilding DBStorage ledgers index --")
+        self.assertIn("/ledgers/current/0.log", self.complaints[0])
+        self.assertFalse(SimIndex.open(self.disk, "/ledgers/current").complete)
 
 
 class CheckTests(StoredCase):

@@ -1,0 +1,65 @@
+"""Ledger states made anew, where those of the index cannot be read: every ledger of entry logs and journals, fenced.
+
+Master keys are those of the journals, as far as they reach back; of another ledger the next key that is sent becomes
+its own.  Ledgers that have neither entries nor records in a journal are gone, and so is the memory of deleted ones.
+"""
+
+from collections.abc import Callable, Iterator
+
+from ...errors import JournalDamageError
+from ...storage.interfaces import IFileSystem, IndexFactory, LedgerRow
+from ...storage.journal.reader import JournalReader
+from ...storage.ledger_dirs import current, directory_index, journal_ids, journal_name
+from ...storage.rebuild import Rebuilt, rebuild_index
+from ..records import IDS, KEY, trailing_bytes
+from .store import StorePaths
+
+
+def journal_states(fs: IFileSystem, paths: StorePaths) -> dict[int, LedgerRow]:
+    """Return a fenced state for each ledger in the journals; the last of its keys counts.
+
+    :raises JournalDamageError: a journal cannot be understood.
+    """
+    states: dict[int, LedgerRow] = {}
+    for path in paths.journals:
+        for body in _records(fs, current(path)):
+            ledger_id, kind = IDS.unpack_from(body)
+            if kind == KEY:
+                states[ledger_id] = LedgerRow(ledger_id, trailing_bytes(body) or b"", fenced=True)
+            elif ledger_id not in states:
+                states[ledger_id] = LedgerRow(ledger_id, b"", fenced=True)
+    return states
+
+
+def _records(fs: IFileSystem, directory: str) -> Iterator[bytes]:
+    """The bodies of all records, the oldest file first."""
+    for file_id in journal_ids(fs, directory):
+        file = fs.open(f"{directory}/{journal_name(file_id)}")
+        try:
+            for bodies in JournalReader(file, file_id).records(0):
+                for body in bodies:
+                    if len(body) < IDS.size:
+                        raise JournalDamageError(f"{file.path}: a record of {len(body)} bytes")
+                    yield body
+        finally:
+            file.close()
+
+
+def rebuild_ledgers(
+    fs: IFileSystem,
+    paths: StorePaths,
+    number: int,
+    states: dict[int, LedgerRow],
+    make_index: IndexFactory,
+    advance: Callable[[int], object] = int,
+) -> Rebuilt:
+    """Replace the index of one directory by its entry logs and by states alone; the index is to be closed.
+
+    :param number: of the directory.
+    :param states: of :func:`journal_states`.
+    :param advance: called with the size of each entry log that was read.
+    """
+    count = len(paths.ledgers)
+    mine = [row for ledger_id, row in sorted(states.items()) if directory_index(ledger_id, count) == number]
+    path, index_path = current(paths.ledgers[number]), current(paths.indexes[number])
+    return rebuild_index(fs, path, index_path, make_index, advance=advance, states=mine)

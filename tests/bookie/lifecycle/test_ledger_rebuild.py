@@ -1,0 +1,39 @@
+"""States of ledgers made anew from journals and entry logs."""
+
+from twisted.trial.unittest import SynchronousTestCase
+
+from bookkeeper_twisted.bookie.lifecycle.ledger_rebuild import journal_states, rebuild_ledgers
+from bookkeeper_twisted.storage.interfaces import LedgerRow
+from bookkeeper_twisted.testing.disk.sim_disk import SimDisk
+from bookkeeper_twisted.testing.disk.sim_index import SimIndex
+
+from ..crash_life import KEY, Life, Parts, check_promises, run
+
+
+class LedgerRebuildTests(SynchronousTestCase):
+    """A bookie that was killed with entries in an entry log and in its journal."""
+
+    def setUp(self) -> None:
+        self.disk, self.facts, self.parts = SimDisk(), [], Parts()  # type: ignore[var-annotated]
+        life = Life(self.disk, self.facts, self.parts)
+        life.add(run(1, 0, 3))
+        life.drain()
+        life.checkpoint()
+        life.add(run(2, 0, 2))
+        life.fence(9)
+        life.drain()
+        self.disk.kill()
+
+    def test_all_fenced(self) -> None:
+        """Ledgers of both are fenced, with their keys; a start has every entry then."""
+        states = journal_states(self.disk, self.parts.paths)
+        self.assertEqual(states, {i: LedgerRow(i, KEY, True) for i in (1, 2, 9)})
+        rebuilt = rebuild_ledgers(self.disk, self.parts.paths, 0, states, SimIndex.open)
+        self.assertEqual(([*rebuilt.index.ledgers()], rebuilt.entries), ([states[1], states[2], states[9]], 3))
+        rebuilt.index.close()
+        check_promises(Life(self.disk, [], self.parts), self.facts)
+
+    def test_without_journals(self) -> None:
+        """What no journal knows any more is fenced with an unknown key."""
+        rebuilt = rebuild_ledgers(self.disk, self.parts.paths, 0, {}, SimIndex.open)
+        self.assertEqual([*rebuilt.index.ledgers()], [LedgerRow(1, b"", True)])
