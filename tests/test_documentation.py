@@ -8,10 +8,14 @@ import shlex
 from pathlib import Path
 from types import CodeType
 
+import attrs
 from twisted.python.usage import UsageError
 from twisted.trial.unittest import SynchronousTestCase
 
+from bookkeeper_twisted.bookie.lifecycle.settings import LIVE, throttle_rates
 from bookkeeper_twisted.cli.options import Options
+from bookkeeper_twisted.config.bookie import BookieConfig
+from bookkeeper_twisted.config.fields import fields_of
 from bookkeeper_twisted.testing import aio_cluster, blocking_cluster
 
 from .first_hour.documents import Command, blocks, commands, fits, literals, pages
@@ -199,3 +203,31 @@ End.
         self.assertTrue(fits(("a", "...", "c"), "a\nb\nb\nc\n"))
         self.assertTrue(fits(("...",), ""))
         self.assertFalse(fits(("a", "c"), "a\nb\nc\n"))
+
+
+class LimiterTests(SynchronousTestCase):
+    """The table of limiters in the page on storage."""
+
+    def _rows(self) -> dict[str, str]:
+        """The text of each row by the name of its limiter."""
+        text = (ROOT / "docs/storage.rst").read_text()
+        table = text.partition(".. list-table:: Limiters of a bookie")[2].partition("\n\n0 sets no limit")[0]
+        cells = [row.partition("``")[2].partition("``") for row in table.split("\n   * - ")[2:]]
+        return {name: rest for name, _, rest in cells}
+
+    def test_complete(self) -> None:
+        """Every limiter has a row with every key that changes it, and the defaults of these keys."""
+        rows, plain = self._rows(), throttle_rates(BookieConfig())
+        self.assertEqual(rows.keys(), plain.keys())
+        fields = fields_of(BookieConfig)
+        for attribute in sorted(LIVE):
+            value = getattr(BookieConfig(), attribute)
+            if isinstance(value, bool) or not isinstance(value, int):
+                continue
+            for by_bytes in (False, True):
+                before = throttle_rates(BookieConfig(is_throttle_by_bytes=by_bytes))
+                config = BookieConfig(is_throttle_by_bytes=by_bytes)
+                after = throttle_rates(attrs.evolve(config, **{attribute: value + 1000}))
+                for name in [name for name in plain if before[name] != after[name]]:
+                    self.assertIn(f"``{fields[attribute].key}``", rows[name])
+                    self.assertIn(f"{value}", rows[name])

@@ -41,7 +41,8 @@ class ProcessTests(TestCase):
         directory = os.path.abspath(self.mktemp())
         self.store = f"{directory}/ledgers/metadata.db"
         options = ("--bookieId=b", "--bookiePort=0", "--allowLoopback=true", "--advertisedAddress=127.0.0.1")
-        process = BookieProcess.start(_reactor, directory, *options)
+        http = ("--httpServerEnabled=true", "--httpServerHost=127.0.0.1", "--httpServerPort=0")
+        process = BookieProcess.start(_reactor, directory, *options, *http)
         self.addCleanup(process.end)
         await process.serving
         one = ("-e", "1", "-w", "1", "-a", "1", "-n", "20")
@@ -54,3 +55,7 @@ class ProcessTests(TestCase):
         out, err, status = await self.shell("bookieinfo")
         self.assertEqual((err, status), ("", 0), out)
         self.assertIn("bookie=BookieID:b, IP:127.0.0.1", out)
+        limit = ("throttles", "scrub", "-bytes", "5e6")
+        out, err, status = await self.shell("-conf", f"{directory}/b.conf", *limit)
+        self.assertEqual((err, status), ("", 0), out)
+        self.assertIn("scrub {entriesPerSecond=0, bytesPerSecond=5000000, ", out)

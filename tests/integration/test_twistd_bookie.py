@@ -92,6 +92,10 @@ class ServingTests(_ProcessCase):
         process = await self.serve(*_HTTP)
         self.assertTrue(json.loads(await process.get("/api/v1/bookie/state"))["running"])
         self.assertEqual(list(json.loads(await process.get("/api/v1/bookie/list_bookies?type=rw"))), ["b"])
+        self.assertEqual(json.loads(await process.get("/api/v1/bookie/sanity")), {"passed": True, "readOnly": False})
+        self.assertEqual(json.loads(await process.get("/api/v1/bookie/gc")), {"is_in_force_gc": "false"})
+        (journals,) = json.loads(await process.get("/api/v1/bookie/list_disk_file?file_type=journal")).values()
+        self.assertRegex(journals, r"^([0-9a-f]+\.txn\t)+$")
         async with await BookKeeper.connect(_reactor, f"sqlite:///{self.data}/ledgers/metadata.db") as client:
             async with await client.create_ledger(1, 1, 1, b"secret") as ledger:
                 await ledger.append(b"x")

@@ -10,7 +10,6 @@ from twisted.internet.interfaces import IDelayedCall, IReactorTime
 from twisted.logger import Logger
 
 from ...errors import BookKeeperError
-from ...instruments import Counter
 from ...metrics import MaintenanceMetrics
 from .compactor import CompactionOrder, Compactor
 from .ledger_collector import LedgerCollector
@@ -259,7 +258,7 @@ class GarbageCollector:
             await self._tried(logs.clean())
         self.state.phase = "ledgers"
         self.state.deleted_ledgers += await self._tried(self._ledgers.run()) or 0
-        await self._collect_logs(self._metrics.reclaimed_by_deletion)
+        self._metrics.reclaimed_by_deletion.value += await self._collect_logs()
         await self._compact(request)
 
     async def _tried(self, work: "Coroutine[Deferred[Any], Any, T]") -> T | None:
@@ -269,10 +268,12 @@ class GarbageCollector:
             self._failed(error)
             return None
 
-    async def _collect_logs(self, reclaimed: Counter) -> None:
-        self.state.phase = "logs"
+    async def _collect_logs(self) -> int:
+        """:returns: the bytes that were freed."""
+        self.state.phase, freed = "logs", 0
         for logs in self._logs:
-            reclaimed.value += await self._tried(logs.run()) or 0
+            freed += await self._tried(logs.run()) or 0
+        return freed
 
     async def _compact(self, request: _Request) -> None:
         state, now = self.state, self._clock.seconds()
@@ -306,7 +307,7 @@ class GarbageCollector:
 
     async def _compact_as(self, phase: str, kind: CompactionKind) -> None:
         """All directories at the same time; one that fails does not end the others."""
-        began = self._clock.seconds()
+        began, copied = self._clock.seconds(), self._metrics.compacted_bytes.value
         self.state.phase = phase
         order = CompactionOrder(kind.threshold, self._options.target_size, kind.max_time)
         self._compacting = [Deferred.fromCoroutine(compactor.run(order)) for compactor in self._compactors]
@@ -318,7 +319,8 @@ class GarbageCollector:
             if not succeeded and outcome.check(CancelledError) is None:
                 self._failed(outcome.value)
         self._metrics.compaction.success.record((self._clock.seconds() - began) * 1000)
-        await self._collect_logs(self._metrics.reclaimed_by_compaction)
+        copied = self._metrics.compacted_bytes.value - copied
+        self._metrics.reclaimed_by_compaction.value += max(await self._collect_logs() - copied, 0)
 
     def _apply_suspension(self) -> None:
         phase, state = self.state.phase, self.state

@@ -169,6 +169,16 @@ class CompactionTests(CollectorCase):
         self.assertEqual((progress.done, progress.left), (total, 0))
         self.assertEqual((self.collector.progress(), self.collector._eta()), ([None], 0))
 
+    def test_reclaimed(self) -> None:
+        """What a compaction gave back is the logs that went, less what was copied."""
+        before = sum(self.life.log_sizes())
+        self.life.collect()
+        metrics = self.collector._metrics
+        copied, freed = metrics.compacted_bytes.value, metrics.reclaimed_by_compaction.value
+        *kept, _ = self.life.log_sizes()
+        self.assertGreater(min(copied, freed), 0)
+        self.assertEqual(before - copied - freed, sum(kept))
+
     def test_suspend(self) -> None:
         """A suspended compaction does nothing until it is resumed, then ends well."""
         self._begin(Rate(bytes=1000))
