@@ -7,6 +7,7 @@ import re
 import shlex
 from pathlib import Path
 from types import CodeType
+from typing import Any
 
 import attrs
 from twisted.python.usage import UsageError
@@ -227,7 +228,8 @@ class LimiterTests(SynchronousTestCase):
             for by_bytes in (False, True):
                 before = throttle_rates(BookieConfig(is_throttle_by_bytes=by_bytes))
                 config = BookieConfig(is_throttle_by_bytes=by_bytes)
-                after = throttle_rates(attrs.evolve(config, **{attribute: value + 1000}))
+                changed: dict[str, Any] = {attribute: value + 1000}
+                after = throttle_rates(attrs.evolve(config, **changed))
                 for name in [name for name in plain if before[name] != after[name]]:
                     self.assertIn(f"``{fields[attribute].key}``", rows[name])
                     self.assertIn(f"{value}", rows[name])
