@@ -14,7 +14,7 @@ from twisted.python.usage import UsageError
 from twisted.trial.unittest import SynchronousTestCase
 
 from bookkeeper_twisted.bookie.lifecycle.settings import LIVE, throttle_rates
-from bookkeeper_twisted.cli.options import Options
+from bookkeeper_twisted.cli.options import AutorecoveryOptions, ConfigOptions, Options
 from bookkeeper_twisted.config.bookie import BookieConfig
 from bookkeeper_twisted.config.fields import fields_of
 from bookkeeper_twisted.testing import aio_cluster, blocking_cluster
@@ -31,6 +31,9 @@ OUTSIDE = (
     "mv", "kill",
 )  # fmt: skip
 """How commands begin that are not ours."""
+
+_PROGRAMS: dict[str, type[ConfigOptions]] = {"bookie": Options, "autorecovery": AutorecoveryOptions}
+"""Those of ``twistd``."""
 
 
 class CommandTests(SynchronousTestCase):
@@ -57,7 +60,8 @@ class CommandTests(SynchronousTestCase):
         text = shlex.join(words)
         program = words[0].rpartition("/")[2]
         if program == "twistd":
-            return self._parses(words[words.index("bookie") + 1 :])
+            name = next(word for word in words if word in _PROGRAMS)
+            return self._parses(_PROGRAMS[name](), words[words.index(name) + 1 :])
         if program == "bookkeeper-twisted":
             return words[1] == "shell"
         if program == "make":
@@ -69,9 +73,8 @@ class CommandTests(SynchronousTestCase):
             return (ROOT / words[1]).exists()
         return text.startswith(OUTSIDE)
 
-    def _parses(self, arguments: list[str]) -> bool:
-        """Whether a bookie takes the options; the file of ``--conf`` is not read."""
-        options = Options()
+    def _parses(self, options: ConfigOptions, arguments: list[str]) -> bool:
+        """Whether a program takes the options; the file of ``--conf`` is not read."""
         options.environ = {}
         if "--conf" in arguments:
             place = arguments.index("--conf")

@@ -30,6 +30,13 @@ MOST_PARALLEL = 100
 """Ledgers that are looked at together, at most: each holds its metadata and requests to its bookies."""
 
 
+_NAMES = {
+    AuditorCheck.ALL_LEDGERS: "check of all ledgers",
+    AuditorCheck.PLACEMENT: "check of placement",
+    AuditorCheck.REPLICAS: "check of replicas",
+}
+
+
 @attrs.frozen
 class AuditorParts:
     """What an auditor works with.
@@ -49,7 +56,7 @@ class AuditorParts:
 
 
 class Auditor:
-    """One term of office.  Made when the office is won, started once, stopped when it is lost."""
+    """One time in office.  Made when the office is won, started once, stopped when it is lost."""
 
     _log = Logger()
 
@@ -128,7 +135,7 @@ class Auditor:
         return [
             self._periodic("search for ledgers on lost bookies", audit, self._audit_bookies),
             *[
-                self._periodic(f"check {check.name.lower()}", self._stored(check, interval), run)
+                self._periodic(_NAMES[check], self._stored(check, interval), run)
                 for check, interval, run in checks
                 if interval
             ],

@@ -7,8 +7,8 @@ from ..metadata.interfaces import IAuditing
 from .auditor_metrics import AuditorMetrics
 
 
-class Term(Protocol):
-    """One term of office; an :class:`~.auditor.Auditor`."""
+class OfficeHolder(Protocol):
+    """What is in office; an :class:`~.auditor.Auditor`."""
 
     def start(self) -> None:
         """Begin to work."""
@@ -24,17 +24,17 @@ class AuditorElection:
     next session.
 
     :param candidate: bookie id under which this process stands.
-    :param make_auditor: makes the auditor of one term.
+    :param make_auditor: makes an auditor when the office is won.
     """
 
     def __init__(
-        self, auditing: IAuditing, candidate: str, make_auditor: Callable[[], Term], metrics: AuditorMetrics
+        self, auditing: IAuditing, candidate: str, make_auditor: Callable[[], OfficeHolder], metrics: AuditorMetrics
     ) -> None:
         self._auditing = auditing
         self._candidate = candidate
         self._make_auditor = make_auditor
         self._metrics = metrics
-        self._auditor: Term | None = None
+        self._auditor: OfficeHolder | None = None
 
     @property
     def in_office(self) -> bool:

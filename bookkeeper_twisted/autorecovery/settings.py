@@ -5,6 +5,7 @@ from ..throttle import Rate
 from .checker import CheckerSettings
 from .copying import CopySettings
 from .limits import CHECKER_METADATA, CHECKER_READ, REPLICATION_METADATA, REPLICATION_READ, REPLICATION_WRITE
+from .worker import WorkerSettings
 
 _ANY_NUMBER = 1 << 30
 
@@ -33,6 +34,20 @@ def copy_settings(config: AutorecoveryConfig) -> CopySettings:
     entries = config.rereplication_entry_batch_size
     return CopySettings(
         window_entries=entries if entries > 0 else _ANY_NUMBER, window_bytes=config.replication_window_bytes
+    )
+
+
+def worker_settings(config: AutorecoveryConfig, holder: str) -> WorkerSettings:
+    """Of the replication worker.
+
+    :param holder: host name for its locks.
+    """
+    return WorkerSettings(
+        holder,
+        ledgers=config.replication_concurrent_ledgers,
+        grace=config.open_ledger_rereplication_grace_period / 1000,
+        longest_hold=config.lock_release_of_failed_ledger_grace_period / 1000,
+        backoff=config.rw_rereplicate_backoff_ms / 1000,
     )
 
 

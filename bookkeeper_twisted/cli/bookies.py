@@ -16,8 +16,12 @@ _REASONS = (BookKeeperError, CannotListenError, OSError)
 
 
 class Startable(Protocol):
-    """What is needed of a :class:`~bookkeeper_twisted.bookie.lifecycle.service.BookieService`."""
+    """What is needed of a :class:`~bookkeeper_twisted.bookie.lifecycle.service.BookieService`, or of autorecovery.
 
+    :ivar role: what it is, for the log.
+    """
+
+    role: str
     bookie_id: str
     port: int
     http_port: int
@@ -34,13 +38,16 @@ class Bookies(Service):
 
     :param make: makes each of them, given what to call when it fails later (S10).
     :param fail: ends the process with a status that says so.
+    :param what: runs here, for the log.
     """
 
     _log = Logger()
 
     def __init__(
-        self, make: Callable[[Callable[[Failure], None]], Iterable[Startable]], fail: Callable[[], None]
-    ) -> None:
+        self, make: Callable[[Callable[[Failure], None]], Iterable[Startable]], fail: Callable[[], None],
+        what: str = "the bookie",
+    ) -> None:  # fmt: skip
+        self._what = what
         self._bookies = list(make(self._has_failed))
         self._fail = fail
         self._started: list[Startable] = []
@@ -60,10 +67,10 @@ class Bookies(Service):
 
     def _did_not_start(self, failure: Failure) -> None:
         if not failure.check(CancelledError):  # that is a stop while starting
-            self._report("the bookie does not start", failure)
+            self._report(f"{self._what} does not start", failure)
 
     def _has_failed(self, failure: Failure) -> None:
-        self._report("the bookie has failed and stops", failure)
+        self._report(f"{self._what} has failed and stops", failure)
 
     def _report(self, what: str, failure: Failure) -> None:
         if failure.check(*_REASONS):
@@ -86,4 +93,5 @@ class Bookies(Service):
 
 def _describe(bookie: Startable) -> str:
     http = f", HTTP on port {bookie.http_port}" if bookie.http_port else ""
-    return f"bookie {bookie.bookie_id} on port {bookie.port}{http}"
+    port = f" on port {bookie.port}" if bookie.port else ""
+    return f"{bookie.role} {bookie.bookie_id}{port}{http}"

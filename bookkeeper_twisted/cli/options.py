@@ -1,21 +1,24 @@
-"""The command line of ``twistd bookie``: text to configurations.  It opens the ``--conf`` file, nothing else."""
+"""The command lines of ``twistd bookie`` and ``twistd autorecovery``: text to configurations.
+
+They open the ``--conf`` file, nothing else.
+"""
 
 import os
 import textwrap
-from collections.abc import Mapping, Sequence
-from typing import NoReturn
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from typing import Any, NoReturn
 
 from twisted.python import usage
 
+from ..config.autorecovery import AutorecoveryConfig
 from ..config.bookie import BookieConfig
+from ..config.client import ClientConfig
 from ..config.fields import Field, Setting, fields_of, from_environment, from_file, from_options
 from ..config.groups import groups
 from ..embedding.standalone import DATA_OPTION, standalone_configs
 from ..errors import ConfigError
 
 _FIELDS = fields_of(BookieConfig)
-_OWN = 3
-"""Options that are no keys come first."""
 
 _INDENT = " " * 8
 _WIDTH = 100
@@ -31,13 +34,87 @@ def _option(key: str, text: str, width: int) -> list[str]:
     return [f"  --{key}=", *wrapped]
 
 
-class Options(usage.Options):
-    """Options of one bookie, or of a standalone cluster.
+def _keys(config: type) -> frozenset[str]:
+    return frozenset(key for field in fields_of(config).values() for key in (field.key, field.alias) if key)
 
+
+_BOOKIE_KEYS, _CLIENT_KEYS, _AUTORECOVERY_KEYS = map(_keys, (BookieConfig, ClientConfig, AutorecoveryConfig))
+
+
+def _only(keys: Collection[str], sources: Iterable[Iterable[Setting]]) -> list[list[Setting]]:
+    return [[given for given in source if given.key in keys] for source in sources]
+
+
+class ConfigOptions(usage.Options):
+    """Options that are the keys of a configuration, besides some of their own.
+
+    :cvar program: for messages.
+    :cvar sections: keys by subject, as in ``--help``.
     :ivar environ: where ``BK_<key>`` is looked up.
-    :ivar configs: what was asked for, one configuration a bookie, once parsed.
     """
 
+    program = ""
+    longdesc = ""
+    optParameters: Sequence[Sequence[Any]] = ()
+    sections: Mapping[str, Sequence[Field]] = {}
+    environ: Mapping[str, str] = os.environ
+
+    def parseOptions(self, options: Sequence[str] | None = None) -> None:
+        """Parses, or ends the process with one line and status 1.
+
+        twistd would answer a :class:`~twisted.python.usage.UsageError` with pages of help and status 0.
+        """
+        try:
+            super().parseOptions(options)
+        except usage.UsageError as error:
+            _refuse(self.program, error)
+
+    def getUsage(self, width: int | None = None) -> str:
+        """The options by subject."""
+        width = width or _WIDTH
+        lines = [*textwrap.wrap(self.longdesc, width), "", "Options:"]
+        for key, _, _, text in self.optParameters:
+            if key not in _BOOKIE_KEYS | _CLIENT_KEYS:
+                lines += _option(str(key), str(text), width)
+        for section, fields in self.sections.items():
+            lines += ["", f"{section[0].upper()}{section[1:]}:"]
+            for field in fields:
+                lines += _option(field.key, _describe(field), width)
+        return "\n".join(lines) + "\n"
+
+    def sources(self) -> list[list[Setting]]:
+        """What was given, in rising priority."""
+        given = {f.key: self[f.key] for fields in self.sections.values() for f in fields if self[f.key] is not None}
+        return [self._file(), from_environment(self.environ), from_options(given)]
+
+    def _file(self) -> list[Setting]:
+        name = self["conf"]
+        if name is None:
+            return []
+        try:
+            with open(name, encoding="utf-8") as file:
+                return from_file(file.read(), name)
+        except (OSError, UnicodeDecodeError) as error:
+            reason = error.strerror if isinstance(error, OSError) else "not a text file"
+            raise ConfigError(f"option --conf: {name}: {reason}") from None
+
+    def client_config(self) -> ClientConfig:
+        """Return the configuration of a client, from the keys of clients among all that were given."""
+        return ClientConfig.load(*_only(_CLIENT_KEYS, self.sources()))
+
+
+_BOOKIE_SECTIONS = {name: [field for _, field in fields] for name, fields in groups(BookieConfig).items()}
+
+
+class Options(ConfigOptions):
+    """Options of one bookie, or of a standalone cluster.
+
+    :ivar configs: what was asked for, one configuration a bookie, once parsed.
+    :ivar client: of autorecovery in the process of the bookie, if it runs there.
+    """
+
+    program = "bookie"
+    sections = _BOOKIE_SECTIONS
     synopsis = "[--conf FILE] [--data DIR] [--standalone N] [--<key> VALUE ...]"
     longdesc = (
         "Runs a bookie.  Values come from, in rising priority: defaults, the file (keys of bk_server.conf), "
@@ -50,54 +127,26 @@ class Options(usage.Options):
         *([f.key, None, None, _describe(f)] for f in _FIELDS.values()),
     ]
 
-    environ: Mapping[str, str] = os.environ
     configs: Sequence[BookieConfig] = ()
-
-    def parseOptions(self, options: Sequence[str] | None = None) -> None:
-        """Parses, or ends the process with one line and status 1.
-
-        twistd would answer a :class:`~twisted.python.usage.UsageError` with pages of help and status 0.
-        """
-        try:
-            super().parseOptions(options)
-        except usage.UsageError as error:
-            _refuse(error)
-
-    def getUsage(self, width: int | None = None) -> str:
-        """The options by subject."""
-        width = width or _WIDTH
-        lines = [*textwrap.wrap(self.longdesc, width), "", "Options:"]
-        for key, _, _, text in self.optParameters[:_OWN]:
-            lines += _option(str(key), str(text), width)
-        for group, fields in groups(BookieConfig).items():
-            lines += ["", f"{group[0].upper()}{group[1:]}:"]
-            for _, field in fields:
-                lines += _option(field.key, _describe(field), width)
-        return "\n".join(lines) + "\n"
+    client = ClientConfig()
 
     def postOptions(self) -> None:
-        """Builds :attr:`configs`."""
+        """Builds :attr:`configs` and :attr:`client`."""
         try:
-            config = BookieConfig.load(*self._sources())
+            sources = self.sources()
+            if AutorecoveryConfig.load(*_only(_AUTORECOVERY_KEYS, sources)).auto_recovery_daemon_enabled:
+                self.client = self.client_config()
+                sources = [[s for s in given if s.key not in _CLIENT_KEYS - _BOOKIE_KEYS] for given in sources]
+            config = BookieConfig.load(*sources)
             count = self["standalone"]
             self.configs = [config] if count is None else self._standalone(config, count)
         except ConfigError as error:
             raise usage.UsageError(str(error)) from None
 
-    def _sources(self) -> list[list[Setting]]:
-        given = {f.key: self[f.key] for f in _FIELDS.values() if self[f.key] is not None}
-        return [self._file(), from_environment(self.environ), self._data(), from_options(given)]
-
-    def _file(self) -> list[Setting]:
-        name = self["conf"]
-        if name is None:
-            return []
-        try:
-            with open(name, encoding="utf-8") as file:
-                return from_file(file.read(), name)
-        except (OSError, UnicodeDecodeError) as error:
-            reason = error.strerror if isinstance(error, OSError) else "not a text file"
-            raise ConfigError(f"option --conf: {name}: {reason}") from None
+    def sources(self) -> list[list[Setting]]:
+        """``--data`` is behind file and environment, and before other options."""
+        *others, options = super().sources()
+        return [*others, self._data(), options]
 
     def _data(self) -> list[Setting]:
         if self["data"] is None:
@@ -114,5 +163,50 @@ class Options(usage.Options):
         return standalone_configs(config, int(count), os.path.abspath(self["data"]))
 
 
-def _refuse(error: Exception) -> NoReturn:
-    raise SystemExit(f"bookie: {error}")
+_CLIENT_SECTIONS = {
+    f"client: {name}": [field for _, field in fields if field.key not in _BOOKIE_KEYS]
+    for name, fields in groups(ClientConfig).items()
+}
+_SHARED_SECTIONS = ("address and identity", "metadata", "HTTP", *groups(AutorecoveryConfig))
+
+
+class AutorecoveryOptions(ConfigOptions):
+    """Options of autorecovery in a process of its own.
+
+    :ivar config: that of a bookie of this machine, of which only a part is used.
+    :ivar client: of the client of auditor and worker.
+    """
+
+    program = "autorecovery"
+    sections = {
+        **{name: _BOOKIE_SECTIONS[name] for name in _SHARED_SECTIONS},
+        **{name: fields for name, fields in _CLIENT_SECTIONS.items() if fields},
+    }
+    synopsis = "[--conf FILE] [--<key> VALUE ...]"
+    longdesc = (
+        "Runs an auditor and a replication worker.  The file may be that of a bookie of this machine: keys of "
+        "bk_server.conf that are not listed here are left alone.  Values come from, in rising priority: defaults, the "
+        "file, the environment (BK_<key>) and the command line (--<key> VALUE)."
+    )
+    optParameters = [
+        ["conf", "c", None, "configuration file, as Apache's bk_server.conf"],
+        *([f.key, None, None, _describe(f)] for fields in sections.values() for f in fields),
+    ]
+
+    config = BookieConfig()
+    client = ClientConfig()
+
+    def postOptions(self) -> None:
+        """Builds :attr:`config` and :attr:`client`."""
+        try:
+            sources = self.sources()
+            self.client = self.client_config()
+            self.config = BookieConfig.load(
+                *[[s for s in given if s.key not in _CLIENT_KEYS - _BOOKIE_KEYS] for given in sources]
+            )
+        except ConfigError as error:
+            raise usage.UsageError(str(error)) from None
+
+
+def _refuse(program: str, error: Exception) -> NoReturn:
+    raise SystemExit(f"{program}: {error}")

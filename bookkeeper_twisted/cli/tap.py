@@ -9,6 +9,8 @@ from twisted.logger import Logger
 from twisted.python.failure import Failure
 
 from .. import __version__
+from ..config.bookie import BookieConfig
+from ..config.settings import Config
 from ..errors import BookKeeperError
 from .bookies import Bookies, Startable
 from .exit_status import ExitStatus
@@ -47,16 +49,31 @@ def bookies_service(reactor: Any, options: Options, fail: Callable[[], None]) ->
     from ..embedding import make_bookie
 
     def make(on_failure: Callable[[Failure], None]) -> Iterator[Startable]:
-        for config in options.configs:
-            yield make_bookie(reactor, config, on_failure)
+        made = [(config, make_bookie(reactor, config, on_failure)) for config in options.configs]
+        yield from [bookie for _, bookie in made]
+        for config, bookie in made:
+            if config.auto_recovery_daemon_enabled:
+                yield _daemon(reactor, config, options, bookie)
 
-    _log.info("bookkeeper-twisted {version}", version=__version__)
     # The bookies of a standalone cluster come from one configuration.
-    for text in options.configs[0].warnings:
-        _log.warn("{text}", text=text)
-    for text in options.configs[0].notes:
-        _log.info("{text}", text=text)
+    say_what_runs(options.configs[0])
     try:
         return Bookies(make, fail)
     except BookKeeperError as error:
         raise SystemExit(f"bookie: {error}") from None
+
+
+def say_what_runs(config: Config) -> None:
+    """Log the version, and what there is to say about the keys of a configuration."""
+    _log.info("bookkeeper-twisted {version}", version=__version__)
+    for text in config.warnings:
+        _log.warn("{text}", text=text)
+    for text in config.notes:
+        _log.info("{text}", text=text)
+
+
+def _daemon(reactor: Any, config: BookieConfig, options: Options, bookie: Any) -> Startable:
+    # Loaded when it is wanted: a bookie without autorecovery should not pay for a client.
+    from ..embedding.autorecovery import make_daemon
+
+    return make_daemon(reactor, config, options.client, lambda: bookie.bookie_id, bookie.instruments)

@@ -11,6 +11,15 @@ from .settings import MIB
 class AutorecoveryConfig(MetadataConfig):
     """What auditors and replication workers are to do, and how fast."""
 
+    # -- autorecovery --
+    auto_recovery_daemon_enabled: bool = setting(
+        "autoRecoveryDaemonEnabled", False, BOOLEAN, "run an auditor and a replication worker in the bookie's process"
+    )
+    bookie_death_watch_interval: int = setting(
+        "bookieDeathWatchInterval", 1000, integer(1),
+        "pause before autorecovery in a bookie's process tries again to reach the metadata store", unit="ms",
+    )  # fmt: skip
+
     # -- auditor --
     lost_bookie_recovery_delay: int = setting(
         "lostBookieRecoveryDelay", 0, integer(0),
@@ -63,10 +72,24 @@ class AutorecoveryConfig(MetadataConfig):
     )
 
     # -- replication worker --
+    open_ledger_rereplication_grace_period: int = setting(
+        "openLedgerRereplicationGracePeriod", 30000, integer(0),
+        "how long the writer of a ledger may take to replace a lost bookie before the ledger is recovered", unit="ms",
+    )  # fmt: skip
+    lock_release_of_failed_ledger_grace_period: int = setting(
+        "lockReleaseOfFailedLedgerGracePeriod", 300_000, integer(0),
+        "longest time for which a ledger that could not be repaired is left alone", unit="ms",
+    )  # fmt: skip
+    rw_rereplicate_backoff_ms: int = setting(
+        "rwRereplicateBackoffMs", 5000, integer(1), "pause after a ledger that could not be repaired", unit="ms"
+    )
     rereplication_entry_batch_size: int = setting(
         "rereplicationEntryBatchSize", 1000, integer(-1),
         "entries of a fragment that are read, and written, at a time; 0 and below: as many as bytes allow", java="10",
     )  # fmt: skip
+    replication_concurrent_ledgers: int = setting(
+        "replicationConcurrentLedgers", 4, integer(1, 1000), "ledgers that a worker repairs at a time", java="1"
+    )
     replication_window_bytes: int = setting(
         "replicationWindowBytes", MIB, integer(1), "bytes of a fragment that are read, and written, at a time",
         unit="bytes", java="none",
@@ -88,6 +111,11 @@ class AutorecoveryConfig(MetadataConfig):
     replication_write_rate_by_entries: int = setting(
         "replicationWriteRateByEntries", 0, integer(-1), "the same in entries", java="none"
     )
+    replication_latency_bound_ms: float = setting(
+        "replicationLatencyBoundMs", 0.0, decimal(0.0),
+        "copies slow down while one add or read of them in a hundred takes longer at a bookie; 0: never", unit="ms",
+        java="none",
+    )  # fmt: skip
     zk_replication_task_rate_limit: float = setting(
         "zkReplicationTaskRateLimit", 0.0, decimal(0.0),
         "requests a second of auditor and worker about marks and locks; 0: no limit",

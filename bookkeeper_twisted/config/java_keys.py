@@ -40,8 +40,7 @@ UNUSED_KEYS = frozenset(
     """
     allocatorLeakDetectionPolicy allocatorOutOfMemoryPolicy allocatorPoolingConcurrency allocatorPoolingPolicy
     allowEphemeralPorts allowMultipleDirsUnderSameDiskPartition
-    autoRecoveryDaemonEnabled bookieDeathWatchInterval bootstrapConfig lockReleaseOfFailedLedgerGracePeriod
-    openLedgerRereplicationGracePeriod rwRereplicateBackoffMs
+    bootstrapConfig
     closeChannelOnResponseTimeout compactionMaxOutstandingRequests
     dataIntegrityChecking dataIntegrityStampMissingCookies
     dbStorage_readAheadCacheBatchBytesSize dbStorage_readAheadCacheBatchSize disableServerSocketBind

@@ -25,6 +25,11 @@ def canonical_name(address: str) -> str:
     return name if address in found else address
 
 
+def host_name() -> str:
+    """The name of this machine, as it knows itself."""
+    return socket.gethostname()
+
+
 def local_host(config: BookieConfig) -> str:
     """The address of this machine that a bookie is known by where its configuration names none."""
     if config.listening_interface:

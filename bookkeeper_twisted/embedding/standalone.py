@@ -10,6 +10,12 @@ from ..config.fields import fields_of
 from ..errors import ConfigError
 
 _FIELDS = fields_of(BookieConfig)
+_SHORT = {
+    "open_ledger_rereplication_grace_period": 5000,
+    "lock_release_of_failed_ledger_grace_period": 10000,
+    "rw_rereplicate_backoff_ms": 1000,
+}
+"""Pauses of autorecovery on one machine, where no operator repairs a bookie meanwhile."""
 
 DATA_OPTION = "option --data"
 """Where values come from that a standalone cluster may replace."""
@@ -20,7 +26,8 @@ def standalone_configs(config: BookieConfig, count: int, base: str) -> list[Book
 
     Bookie ``i`` listens on ``bookiePort + i`` and keeps everything in ``<base>/bookie-<i>``; metadata are
     in ``<base>/metadata.db`` unless ``metadataServiceUri`` was set.  Ports left to the system give no
-    stable address, so such bookies get the ids ``bookie-<i>``.  The HTTP server is that of the first.
+    stable address, so such bookies get the ids ``bookie-<i>``.  The HTTP server is that of the first, and so is
+    autorecovery, which a cluster of several bookies has unless it is switched off, with short pauses.
 
     :raises ConfigError: a value makes no sense for several bookies.
     """
@@ -30,7 +37,16 @@ def standalone_configs(config: BookieConfig, count: int, base: str) -> list[Book
     shared: dict[str, Any] = {"advertised_address": config.advertised_address or "127.0.0.1", "allow_loopback": True}
     if "metadata_service_uri" not in config.origins:
         shared["metadata_service_uri"] = f"sqlite:///{base}/metadata.db"
-    return [attrs.evolve(config, **shared, **_own(config, i, os.path.join(base, f"bookie-{i}"))) for i in range(count)]
+    shared |= _autorecovery(config, count)
+    return [
+        attrs.evolve(config, **{**shared, **_own(config, i, os.path.join(base, f"bookie-{i}"))}) for i in range(count)
+    ]
+
+
+def _autorecovery(config: BookieConfig, count: int) -> dict[str, Any]:
+    """What is set for autorecovery where the configuration does not say."""
+    defaults = {"auto_recovery_daemon_enabled": count > 1, **_SHORT}
+    return {name: value for name, value in defaults.items() if name not in config.origins}
 
 
 def _own(config: BookieConfig, index: int, directory: str) -> dict[str, Any]:
@@ -42,4 +58,5 @@ def _own(config: BookieConfig, index: int, directory: str) -> dict[str, Any]:
         "ledger_directories": ledgers,
         "index_directories": ledgers,
         "http_server_enabled": config.http_server_enabled and index == 0,
+        **({} if index == 0 else {"auto_recovery_daemon_enabled": False}),
     }

@@ -110,5 +110,17 @@ def make_site(
     return site
 
 
+def make_metrics_site(metrics: Callable[[], bytes]) -> Site:
+    """Make the site of a process without a bookie: ``/metrics`` and ``/heartbeat``.
+
+    :param metrics: returns what is exported, without the metrics of the process.
+    """
+    process = process_registry()
+    return _QuietSite(_Paths({
+        "metrics": TextPage(lambda: metrics() + render(process), "text/plain; version=0.0.4; charset=utf-8"),
+        "heartbeat": TextPage(lambda: b"OK\n"),
+    }))  # fmt: skip
+
+
 def _below(root: str, pages: Mapping[str, Resource]) -> dict[str, Resource]:
     return {f"{root}/{path}": page for path, page in pages.items()}

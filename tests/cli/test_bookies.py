@@ -16,6 +16,7 @@ from bookkeeper_twisted.errors import InvalidCookieError, StorageFailedError
 class _Bookie:
     """Starts and stops when told."""
 
+    role = "bookie"
     http_port = 0
 
     def __init__(self, name: str, calls: list[str]) -> None:

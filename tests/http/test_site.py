@@ -1,21 +1,23 @@
 """The HTTP server of a bookie."""
 
+from typing import Any
+
 from twisted.internet.testing import StringTransport
 from twisted.logger import ILogObserver, LogEvent, globalLogPublisher
 from twisted.trial.unittest import SynchronousTestCase
+from twisted.web.server import Site
 from zope.interface import implementer
 
-from bookkeeper_twisted.http.site import make_site
+from bookkeeper_twisted.http.site import make_metrics_site, make_site
 from bookkeeper_twisted.testing.admin import FakeBookieAdmin
 
 
 class SiteTests(SynchronousTestCase):
     """Requests as a client sends them."""
 
-    def get(self, path: str, method: str = "GET") -> tuple[int, bytes, bytes]:
+    def get(self, path: str, method: str = "GET", site: Site | None = None) -> tuple[int, bytes, bytes]:
         """Status, headers and body of an answer."""
-        site = make_site(FakeBookieAdmin())  # type: ignore[arg-type]
-        channel = site.buildProtocol(None)
+        channel: Any = (site or make_site(FakeBookieAdmin())).buildProtocol(None)  # type: ignore[arg-type]
         transport = StringTransport()
         channel.makeConnection(transport)
         channel.dataReceived(f"{method} {path} HTTP/1.0\r\n\r\n".encode())
@@ -23,6 +25,15 @@ class SiteTests(SynchronousTestCase):
         channel.timeOut = None
         channel.connectionLost(None)
         return int(head.split()[1]), head, body
+
+    def test_without_a_bookie(self) -> None:
+        """A process without a bookie has metrics, its own as well, and a heartbeat; nothing else."""
+        site = make_metrics_site(lambda: b"auditor_in_office 1\n")
+        self.assertEqual(self.get("/heartbeat", site=site)[2], b"OK\n")
+        body = self.get("/metrics", site=site)[2]
+        self.assertTrue(body.startswith(b"auditor_in_office 1\n"))
+        self.assertIn(b"process_open_fds", body)
+        self.assertEqual(self.get("/api/v1/bookie/info", site=site)[0], 404)
 
     def test_heartbeat(self) -> None:
         """``/heartbeat`` says OK, byte for byte as Apache's bookie does."""

@@ -75,10 +75,12 @@ class BookieService(Service):
     :param on_failure: called once if the start fails, or a journal fails or the registration is lost while
         serving; everything is stopped by then (S10).
     :ivar admin: its administration, from the beginning to after the end.
+    :ivar role: for the log of a process.
     :ivar bookie_id, port, http_port: known once :meth:`start` has ended; 0 where there is none.  The port is the one
         that clients connect to, which is not the one listened on if ``listenEndpoint`` differs from ``bookiePort``.
     """
 
+    role = "bookie"
     _log = Logger()
 
     def __init__(

@@ -35,6 +35,11 @@ class BookieWatcher:
             quarantine.start()
         self._stop_watching = registration.watch_bookies(self._changed)
 
+    @property
+    def placement(self) -> IPlacementPolicy:
+        """The policy that ensembles are chosen by."""
+        return self._placement
+
     async def new_ensemble(
         self, size: int, write_quorum: int, custom_metadata: Mapping[str, bytes] | None = None
     ) -> tuple[str, ...]:

@@ -1,0 +1,106 @@
+"""Autorecovery as a whole: election with auditor, and worker, over one client."""
+
+from collections.abc import Callable
+from typing import Any, cast
+
+import attrs
+from twisted.internet.interfaces import IReactorTime
+from twisted.logger import Logger
+
+from ..adaptive import AdaptiveThrottles
+from ..client import BookKeeper
+from ..config.autorecovery import AutorecoveryConfig
+from ..errors import BookKeeperError
+from ..instruments import Instruments, RecentQuantile
+from ..metadata.interfaces import IAuditing, IMetadataDriver
+from ..throttle import Throttles
+from .auditor import Auditor, AuditorParts
+from .auditor_metrics import AuditorMetrics
+from .checker import LedgerChecker
+from .copier import Copier
+from .copying import CopyLimits
+from .election import AuditorElection
+from .limits import CHECKER_METADATA, CHECKER_READ, REPLICATION_METADATA, REPLICATION_READ, REPLICATION_WRITE
+from .metrics import CheckerMetrics, CopierMetrics, WorkerMetrics
+from .presence import Presence
+from .repair import LedgerRepair
+from .settings import checker_settings, copy_settings, throttle_rates, worker_settings
+from .worker import ReplicationWorker
+
+
+@attrs.frozen
+class Identity:
+    """Under which names autorecovery is known.
+
+    :ivar candidate: bookie id in the election of the auditor, as Apache's: that of a bookie with this configuration.
+    :ivar holder: host name in the locks of the worker, for people to read.
+    """
+
+    candidate: str
+    holder: str
+
+
+class AutoRecovery:
+    """An auditor, in office or not, and a replication worker, over one client.
+
+    :param client: connected; closed by its owner.
+    :param now_ms: the time in ms since the epoch, for marks and for times of checks.
+    :ivar throttles: the speed limits of everything that is done here.
+    :ivar adaptive: what slows copies down while bookies are slow.
+    :ivar election, worker: the two services.
+    """
+
+    _log = Logger()
+
+    def __init__(
+        self, clock: IReactorTime, client: BookKeeper, config: AutorecoveryConfig, identity: Identity,
+        now_ms: Callable[[], int], instruments: Instruments | None = None,
+    ) -> None:  # fmt: skip
+        instruments = instruments or Instruments()
+        driver: IMetadataDriver = client.metadata
+        context = client.context
+        throttles = self.throttles = Throttles(clock, throttle_rates(config), instruments)
+        operations = throttles.get(REPLICATION_METADATA)
+        presence = Presence(clock, context.watcher, driver.registration, throttles.get(CHECKER_METADATA))
+        checker_metrics, copier_metrics = CheckerMetrics(instruments), CopierMetrics(instruments)
+        auditor_metrics = AuditorMetrics(instruments)
+
+        checker = LedgerChecker(
+            context, presence, throttles.get(CHECKER_READ), checker_metrics, checker_settings(config)
+        )
+        parts = AuditorParts(
+            clock, now_ms, driver, checker, context.bookies, context.watcher.placement,
+            throttles, auditor_metrics, config,
+        )  # fmt: skip
+        self.election = AuditorElection(
+            cast(IAuditing, driver.auditing), identity.candidate, lambda: Auditor(parts), auditor_metrics
+        )
+        limits = CopyLimits(throttles.get(REPLICATION_READ), throttles.get(REPLICATION_WRITE))
+        copier = Copier(context, presence, limits, operations, copier_metrics, copy_settings(config))
+        repair = LedgerRepair(context, checker, copier, operations)
+        self.worker = ReplicationWorker(
+            context, driver, repair, operations, WorkerMetrics(instruments), worker_settings(config, identity.holder)
+        )
+        latency = RecentQuantile(0.99, copier_metrics.read_latency.success, copier_metrics.write_latency.success)
+        self.adaptive = AdaptiveThrottles(clock, throttles, latency, config.replication_latency_bound_ms, instruments)
+
+    def start(self) -> None:
+        """Begin to stand for the office of the auditor, and to repair.
+
+        :raises bookkeeper_twisted.errors.MetadataError: the client is closed.
+        """
+        self.adaptive.start()
+        self.worker.startService()
+        self.election.start()
+
+    async def stop(self) -> None:
+        """End the auditor, then the worker: repairs are cancelled and locks released."""
+        for step in (self.election.stop, self._stop_worker):
+            try:
+                await step()
+            except BookKeeperError as error:  # votes and locks end with the session
+                self._log.warn("autorecovery ends: {error}", error=error)
+        self.adaptive.stop()
+
+    async def _stop_worker(self) -> Any:
+        return await self.worker.stopService()

@@ -1,0 +1,41 @@
+"""``twistd autorecovery``: from the command line to the service that runs."""
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from twisted.application.service import IService
+from twisted.python.failure import Failure
+
+from ..errors import BookKeeperError
+from .bookies import Bookies, Startable
+from .exit_status import ExitStatus
+from .options import AutorecoveryOptions as Options
+from .tap import say_what_runs
+
+__all__ = ["Options", "makeService"]
+
+
+def makeService(options: Options) -> IService:
+    """The service of autorecovery as the options describe it, in this process and its reactor."""
+    from twisted.internet import reactor
+
+    return autorecovery_service(reactor, options, ExitStatus(reactor).fail)
+
+
+def autorecovery_service(reactor: Any, options: Options, fail: Callable[[], None]) -> Bookies:
+    """The same for any reactor.
+
+    A configuration that cannot work ends the process here, with one line and status 1.
+
+    :param fail: ends the process with a status that says so.
+    """
+    from ..embedding.autorecovery import make_autorecovery
+
+    def make(on_failure: Callable[[Failure], None]) -> Iterator[Startable]:
+        yield make_autorecovery(reactor, options.config, options.client)
+
+    say_what_runs(options.config)
+    try:
+        return Bookies(make, fail, "autorecovery")
+    except BookKeeperError as error:
+        raise SystemExit(f"autorecovery: {error}") from None

@@ -1,0 +1,154 @@
+"""Autorecovery on the real world: a client over TCP, the metadata driver that a URI names, an HTTP server."""
+
+from collections.abc import Callable
+from contextlib import AsyncExitStack
+from typing import Any
+
+from twisted.internet.defer import CancelledError, Deferred
+from twisted.internet.interfaces import IListeningPort
+from twisted.internet.task import deferLater
+from twisted.logger import Logger
+
+from ..autorecovery.service import AutoRecovery, Identity
+from ..bookie.lifecycle.endpoints import http_endpoint, listen
+from ..bookie.lifecycle.identity import bookie_id
+from ..client import BookKeeper
+from ..client.connections.metrics import ClientMetrics
+from ..config.bookie import BookieConfig
+from ..config.client import ClientConfig
+from ..errors import MetadataError
+from ..instruments import Instruments
+from ..metrics import new_registry, render
+from .local_host import host_name, local_host, resolve_addresses
+
+
+def make_autorecovery(reactor: Any, config: BookieConfig, client: ClientConfig) -> "AutorecoveryService":
+    """Make autorecovery for a process of its own, with its own HTTP server if that is configured.
+
+    :param config: that of a bookie of this machine, whose id is the name in the election.
+    :param client: the configuration of its client.
+    :raises ConfigError: the address cannot be had.
+    """
+    config = resolve_addresses(config)
+    name = bookie_id(config, local_host(config), config.bookie_port)
+    return AutorecoveryService(reactor, config, client, lambda: name, Instruments(), config.http_server_enabled)
+
+
+def make_daemon(
+    reactor: Any, config: BookieConfig, client: ClientConfig, name: Callable[[], str], instruments: Instruments
+) -> "AutorecoveryService":
+    """Make autorecovery inside the process of a bookie.
+
+    Its start does not wait for the metadata store: that is tried again and again, while the bookie serves.
+
+    :param name: gives the id of the bookie, once that has started.
+    :param instruments: of the bookie, which exports them.
+    """
+    pause = config.bookie_death_watch_interval / 1000
+    return AutorecoveryService(reactor, config, client, name, instruments, False, pause)
+
+
+class AutorecoveryService:
+    """Autorecovery with a client of its own.
+
+    :param retry_pause: seconds after which a connection that failed is tried again; None: the start fails.
+    :ivar bookie_id: the name in the election; empty before the start.
+    :ivar port: 0: nothing is served but HTTP.
+    """
+
+    role = "autorecovery of"
+    port = 0
+    _log = Logger()
+
+    def __init__(
+        self, reactor: Any, config: BookieConfig, client: ClientConfig, name: Callable[[], str],
+        instruments: Instruments, serves_http: bool, retry_pause: float | None = None,
+    ) -> None:  # fmt: skip
+        self.bookie_id = ""
+        self.http_port = 0
+        self.autorecovery: AutoRecovery | None = None
+        self._reactor = reactor
+        self._config = config
+        self._client_config = client
+        self._name = name
+        self._instruments = instruments
+        self._serves_http = serves_http
+        self._http_endpoint = http_endpoint(reactor, config) if serves_http else None
+        self._retry_pause = retry_pause
+        self._undo = AsyncExitStack()
+        self._starting: Deferred[None] | None = None
+
+    def start(self) -> "Deferred[None]":
+        """Fires when auditor and worker are at work, or, with a pause between attempts, at once."""
+        self.bookie_id = self._name()
+        self._starting = Deferred.fromCoroutine(self._start())
+        if self._retry_pause is None:
+            return self._starting
+        self._starting.addErrback(self._log_failure)
+        started: Deferred[None] = Deferred()
+        started.callback(None)
+        return started
+
+    async def _start(self) -> None:
+        try:
+            client = await self._connect()
+            self._undo.push_async_callback(client.close)  # type: ignore[arg-type]
+            identity = Identity(self.bookie_id, host_name())
+            self.autorecovery = AutoRecovery(
+                self._reactor, client, self._config, identity, self._now_ms, self._instruments
+            )
+            self._undo.push_async_callback(self.autorecovery.stop)
+            self.autorecovery.start()
+            await self._serve_http()
+        except BaseException:
+            await self._undo.aclose()
+            raise
+
+    async def _connect(self) -> BookKeeper:
+        metrics = ClientMetrics(self._instruments)
+        while True:
+            try:
+                uri = self._config.metadata_service_uri
+                return await BookKeeper.connect(self._reactor, uri, self._client_config, metrics=metrics)
+            except MetadataError as error:
+                if self._retry_pause is None:
+                    raise
+                self._log.warn("autorecovery waits for the metadata store: {error}", error=error)
+                await deferLater(self._reactor, self._retry_pause)
+
+    async def _serve_http(self) -> None:
+        if self._http_endpoint is None:
+            return
+        from ..http.site import make_metrics_site
+
+        registry = new_registry(self._instruments)
+        site = make_metrics_site(lambda: render(registry))
+        listening = await listen(self._http_endpoint, site, "httpServerEndpoint")
+        self._undo.push_async_callback(_stop_listening, listening)
+        self.http_port = getattr(listening.getHost(), "port", 0)
+
+    def _now_ms(self) -> int:
+        return int(self._reactor.seconds() * 1000)
+
+    def stop(self) -> "Deferred[None]":
+        """End everything, in the reverse order of the start; fires when that is done."""
+        return Deferred.fromCoroutine(self._stop())
+
+    async def _stop(self) -> None:
+        starting, self._starting = self._starting, None
+        if starting is not None:
+            ended: Deferred[None] = Deferred()
+            starting.addErrback(self._log_failure).addBoth(lambda _: ended.callback(None))
+            starting.cancel()
+            await ended
+        await self._undo.aclose()
+
+    def _log_failure(self, failure: Any) -> None:
+        if not failure.check(CancelledError):
+            self._log.failure("autorecovery does not start", failure)
+
+
+async def _stop_listening(listening: IListeningPort) -> None:
+    stopped = listening.stopListening()
+    if stopped is not None:
+        await stopped

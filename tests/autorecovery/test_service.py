@@ -1,0 +1,105 @@
+"""Autorecovery as a whole, over bookies in memory: from the loss of a bookie to full replicas."""
+
+from typing import Any
+
+from bookkeeper_twisted.autorecovery.service import AutoRecovery, Identity
+from bookkeeper_twisted.config.autorecovery import AutorecoveryConfig
+from bookkeeper_twisted.instruments import Instruments
+from bookkeeper_twisted.ledger.findings import LossKind
+
+from .recovery_case import RecoveryCase
+
+
+class AutoRecoveryTests(RecoveryCase):
+    """:class:`AutoRecovery`."""
+
+    def autorecovery(self, name: str = "a:1", **config: Any) -> AutoRecovery:
+        """One process of autorecovery, at work."""
+        made = AutoRecovery(
+            self.clock, self.client(), AutorecoveryConfig(**config), Identity(name, "host"),
+            lambda: int(self.clock.seconds() * 1000), Instruments(),
+        )  # fmt: skip
+        made.start()
+        self.addCleanup(lambda: self.finish(made.stop()))
+        self.pass_time(1)
+        return made
+
+    def pass_time(self, seconds: float) -> None:
+        """Let time pass."""
+        for _ in range(int(seconds * 10)):
+            self.clock.advance(0.1)
+            self.settle()
+
+    async def marked(self) -> list[int]:
+        """Ids of marked ledgers."""
+        return [ledger_id async for ledger_id in self.cluster.underreplication.marked_ledgers()]
+
+    def test_lost_bookie(self) -> None:
+        """The ledgers of a bookie that is lost for good are complete again on the others, and nothing is left."""
+        self.autorecovery()
+        ledgers = [self.write(self.payloads(20)) for _ in range(5)]
+        lost = self.metadata(ledgers[0]).segments[0].bookies[0]
+        self.kill(lost)
+        self.pass_time(30)
+        self.assertEqual(self.do(self.marked()), [])
+        self.assertEqual(self.do(self.cluster.underreplication.locked_ledgers()), {})
+        for ledger_id in ledgers:
+            self.assertNotIn(lost, self.metadata(ledger_id).segments[0].bookies)
+            self.assertTrue(self.check(ledger_id, percentage=100).is_whole)
+
+    def test_delay(self) -> None:
+        """A bookie that is back within its delay has nothing copied."""
+        self.autorecovery(lost_bookie_recovery_delay=60)
+        ledger_id = self.write(self.payloads(20))
+        before = self.metadata(ledger_id)
+        lost = before.segments[0].bookies[0]
+        self.kill(lost)
+        self.pass_time(50)
+        self.bookies[lost].up = True
+        self.do(self.cluster.registration.register_bookie(lost, False, self.service_info()))
+        self.pass_time(60)
+        self.assertEqual(self.metadata(ledger_id), before)
+
+    def test_two_processes(self) -> None:
+        """One of two is auditor; after its end the other one is, and goes on."""
+        one, two = self.autorecovery("a:1"), self.autorecovery("b:1")
+        self.assertEqual((one.election.in_office, two.election.in_office), (True, False))
+        self.finish(one.stop())
+        self.pass_time(2)
+        self.assertTrue(two.election.in_office)
+        ledger_id = self.write(self.payloads(20))
+        self.kill(self.metadata(ledger_id).segments[0].bookies[1])
+        self.pass_time(30)
+        self.assertTrue(self.check(ledger_id, percentage=100).is_whole)
+        self.assertEqual(self.do(self.marked()), [])
+
+    def test_lost_entries(self) -> None:
+        """Entries that a bookie has lost are found by the check of all ledgers, and given back to it."""
+        ledger_id = self.write(self.payloads(20))
+        bookie = self.bookie(ledger_id, 0)
+        del bookie.entries[ledger_id][0]
+        self.assertEqual({loss.kind for loss in self.check(ledger_id).losses()}, {LossKind.MISSING})
+        self.autorecovery()
+        self.pass_time(30)
+        self.assertTrue(self.check(ledger_id, percentage=100).is_whole)
+        self.assertEqual(self.do(self.marked()), [])
+
+    def test_limit(self) -> None:
+        """A limit in the configuration is that of a limiter, which has a name to be changed by."""
+        made = self.autorecovery(replication_write_rate_by_bytes=1000)
+        self.assertEqual(made.throttles.find("replication-write").rate.bytes, 1000)
+        self.assertEqual(
+            [throttle.name for throttle in made.throttles],
+            ["checker-metadata", "checker-read", "replication-metadata", "replication-read", "replication-write"],
+        )
+
+    def test_stop(self) -> None:
+        """A stop in the middle of repairs releases their locks."""
+        made = self.autorecovery(replication_write_rate_by_bytes=1)
+        ledgers = [self.write(self.payloads(20)) for _ in range(3)]
+        self.kill(self.metadata(ledgers[0]).segments[0].bookies[0])
+        self.pass_time(5)
+        self.assertNotEqual(self.do(self.cluster.underreplication.locked_ledgers()), {})
+        self.finish(made.stop())
+        self.assertEqual(self.do(self.cluster.underreplication.locked_ledgers()), {})
+        self.assertNotEqual(self.do(self.marked()), [])

@@ -1,0 +1,97 @@
+"""Autorecovery on the real world, over a metadata store in memory: order of start and stop, names, retries."""
+
+from typing import Any
+
+from twisted.internet.testing import MemoryReactorClock
+from twisted.trial.unittest import SynchronousTestCase
+
+from bookkeeper_twisted.config.bookie import BookieConfig
+from bookkeeper_twisted.config.client import ClientConfig
+from bookkeeper_twisted.embedding.autorecovery import AutorecoveryService, make_autorecovery, make_daemon
+from bookkeeper_twisted.errors import ConfigError
+from bookkeeper_twisted.instruments import Instruments
+from bookkeeper_twisted.metrics import new_registry, render
+
+_LOCAL: dict[str, Any] = {"advertised_address": "127.0.0.1", "allow_loopback": True, "http_server_host": "127.0.0.1"}
+
+
+class AutorecoveryServiceTests(SynchronousTestCase):
+    """One process."""
+
+    def setUp(self) -> None:
+        self.reactor = MemoryReactorClock()
+
+    def _settle(self, seconds: float = 0.0) -> None:
+        for _ in range(10):
+            self.reactor.advance(seconds / 10)
+
+    def _made(self, **config: Any) -> AutorecoveryService:
+        made = BookieConfig(**{"metadata_service_uri": "memory:", **_LOCAL, **config})
+        return make_autorecovery(self.reactor, made, ClientConfig())
+
+    def _stop(self, service: AutorecoveryService) -> None:
+        stopped = service.stop()
+        self._settle()
+        self.successResultOf(stopped)
+
+    def test_life(self) -> None:
+        """It stands under the id of a bookie of this machine, is elected, and leaves nothing behind."""
+        service = self._made(bookie_port=3281)
+        started = service.start()
+        self._settle()
+        self.successResultOf(started)
+        self.assertEqual(service.bookie_id, "127.0.0.1:3281")
+        assert service.autorecovery is not None
+        self.assertTrue(service.autorecovery.election.in_office)
+        self.assertTrue(service.autorecovery.worker.running)
+        self._stop(service)
+        self.assertFalse(service.autorecovery.election.in_office)
+        self.assertEqual(self.reactor.getDelayedCalls(), [])
+
+    def test_configured_id(self) -> None:
+        """A configured bookie id is the name in the election."""
+        service = self._made(bookie_id="bookie-four")
+        service.start()
+        self._settle()
+        self.assertEqual(service.bookie_id, "bookie-four")
+        self._stop(service)
+
+    def test_http(self) -> None:
+        """It serves HTTP where that is configured, and only there."""
+        service = self._made(http_server_enabled=True, http_server_port=8080)
+        service.start()
+        self._settle()
+        self.assertEqual([server[0] for server in self.reactor.tcpServers], [8080])
+        self._stop(service)
+        without = self._made()
+        without.start()
+        self._settle()
+        self.assertEqual(len(self.reactor.tcpServers), 1)
+        self._stop(without)
+
+    def test_failing_start(self) -> None:
+        """A client that cannot be made fails the start, with everything undone."""
+        config = BookieConfig(**{"metadata_service_uri": "memory:", **_LOCAL})
+        service = make_autorecovery(self.reactor, config, ClientConfig(ensemble_placement_policy="nope"))
+        started = service.start()
+        self._settle()
+        self.failureResultOf(started, ConfigError)
+        self._stop(service)
+        self.assertEqual(self.reactor.getDelayedCalls(), [])
+
+    def test_wrong_address(self) -> None:
+        """An address that others cannot reach is refused."""
+        config = BookieConfig(metadata_service_uri="memory:", listening_interface="nope0")
+        self.assertRaises(ConfigError, make_autorecovery, self.reactor, config, ClientConfig())
+
+    def test_daemon(self) -> None:
+        """In the process of a bookie it counts where the bookie does, and its start waits for nothing."""
+        instruments = Instruments()
+        config = BookieConfig(**{"metadata_service_uri": "memory:", **_LOCAL})
+        daemon = make_daemon(self.reactor, config, ClientConfig(), lambda: "b:1", instruments)
+        self.successResultOf(daemon.start())
+        self._settle()
+        self.assertEqual(daemon.bookie_id, "b:1")
+        self.assertIn(b"auditor_in_office 1", render(new_registry(instruments)))
+        self._stop(daemon)
+        self.assertEqual(self.reactor.getDelayedCalls(), [])
