@@ -2,9 +2,10 @@
 
 Theory of operation.  Every second :class:`AdaptiveThrottles` asks for the latency of the foreground, the 99th
 percentile of what clients waited since the last question, and hands it to a :class:`YieldController`.  That one
-keeps a single factor from 1 (full speed) downwards.  A latency above the bound lowers it in proportion, at most to a
-half at a time.  A latency well below raises it, slowly close to the bound, faster far below it, fastest where
-there is no foreground at all.  Between the two it stays: a steady load leads to a steady speed, not to a saw.
+keeps a single factor from 1 (full speed) downwards.  A latency above the bound lowers it in proportion, at most by a
+fifth at first, as a single slow second may be chance, and at most to a half for each second that follows.  A latency
+well below raises it, slowly close to the bound, faster far below it, fastest where there is no foreground at
+all.  Between the two it stays: a steady load leads to a steady speed, not to a saw.
 
 The factor applies to every limiter.  One without a limit is given a part of the speed that was measured when
 the work began to yield, and none when the factor is 1 again.
@@ -31,7 +32,7 @@ INTERVAL = 1.0
 LEAST_FACTOR = 0.02
 """Background work never stops for the sake of clients: space has to come back, damage has to be found."""
 
-_LARGEST_CUT = 0.5
+_FIRST_CUT, _NEXT_CUT = 0.8, 0.5
 _HOLD_FROM = 0.7
 _FAR_BELOW = 0.35
 _STEP, _FAST_STEP, _IDLE_STEP = 1.1, 1.25, 2.0
@@ -48,6 +49,7 @@ class YieldController:
     def __init__(self, bound: float) -> None:
         self.bound = bound
         self.factor = 1.0
+        self._above = False
 
     def change(self, bound: float) -> None:
         """Set another bound; without one the factor is 1 at once."""
@@ -64,11 +66,13 @@ class YieldController:
         """
         if not self.bound:
             return self.factor
+        was_above, self._above = self._above, latency is not None and latency > self.bound
         if latency is None:
             self._raise(_IDLE_STEP)
         elif latency > self.bound:
             if at_work:
-                self.factor = max(self.factor * max(self.bound / latency, _LARGEST_CUT), LEAST_FACTOR)
+                cut = max(self.bound / latency, _NEXT_CUT if was_above else _FIRST_CUT)
+                self.factor = max(self.factor * cut, LEAST_FACTOR)
         elif latency < self.bound * _FAR_BELOW:
             self._raise(_FAST_STEP)
         elif latency < self.bound * _HOLD_FROM:

@@ -1,0 +1,62 @@
+"""The background services of a bookie as one."""
+
+import attrs
+from twisted.internet.defer import Deferred
+from twisted.trial.unittest import SynchronousTestCase
+
+from bookkeeper_twisted.bookie.maintenance.maintenance import COMPACTION_WRITE, SCRUB, MaintenanceOptions
+from bookkeeper_twisted.testing.disk.crash import Facts
+from bookkeeper_twisted.testing.disk.sim_disk import SimDisk
+from bookkeeper_twisted.throttle import Rate
+
+from ..crash_life import Parts
+from .crash_case import MaintainedLife
+
+
+class MaintenanceTests(SynchronousTestCase):
+    """What the services share."""
+
+    def setUp(self) -> None:
+        facts: Facts = []
+        self.options = MaintenanceOptions(rates={COMPACTION_WRITE: Rate(1000)}, latency_bound=5.0)
+        self.life = MaintainedLife(SimDisk(), facts, Parts(), options=self.options)
+        self.maintenance = self.life.maintenance
+        self.adds, self.reads = self.life.engine.context.metrics.add, self.life.engine.context.metrics.read
+
+    def _second(self) -> float:
+        """The factor after one more second with background work."""
+        self.maintenance.throttles.get(SCRUB).acquire(1)
+        self.life.clock.advance(1)
+        return self.maintenance.adaptive.status.factor
+
+    def test_yields(self) -> None:
+        """All limiters yield to adds, and to reads, that succeed slower than the bound."""
+        self.adds.success.record(2.0, 1000)
+        self.assertEqual(self._second(), 1)
+        self.reads.success.record(50.0)
+        self.assertEqual(self._second(), 0.8)
+        self.assertEqual(self.maintenance.adaptive.status.latency, 50)
+        self.assertEqual(self.maintenance.throttles.get(COMPACTION_WRITE).rate, Rate(800))
+        self.adds.success.record(50.0)
+        self.assertEqual(self._second(), 0.4)
+        self.adds.failure.record(50.0)
+        self.assertEqual(self._second(), 0.8)
+
+    def test_changed(self) -> None:
+        """Limits whose options differ are set, others stay as they are; the bound likewise."""
+        throttles = self.maintenance.throttles
+        throttles.get(COMPACTION_WRITE).change(Rate(7))
+        throttles.get(SCRUB).change(Rate(8))
+        self.maintenance.change(attrs.evolve(self.options, over_replicated_wait=3.0))
+        self.assertEqual((throttles.get(COMPACTION_WRITE).limit, throttles.get(SCRUB).limit), (Rate(7), Rate(8)))
+        self.assertEqual(self.maintenance.adaptive.status.bound, 5)
+        self.maintenance.change(attrs.evolve(self.options, rates={COMPACTION_WRITE: Rate(9)}, latency_bound=0.0))
+        self.assertEqual((throttles.get(COMPACTION_WRITE).limit, throttles.get(SCRUB).limit), (Rate(9), Rate(8)))
+        self.assertEqual(self.maintenance.adaptive.status.bound, 0)
+
+    def test_stop(self) -> None:
+        """A stop leaves no timer."""
+        stopped = Deferred.fromCoroutine(self.maintenance.stop())
+        self.life.drain()
+        self.successResultOf(stopped)
+        self.assertEqual(self.life.clock.getDelayedCalls(), [])
