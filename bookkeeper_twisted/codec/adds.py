@@ -13,7 +13,8 @@ connection and attempt to the next, as V3's with their numbers, makes them of th
 ======  ====  ==========================================================================
 """
 
-from collections.abc import Iterable, Sequence
+import struct
+from collections.abc import Sequence
 from itertools import accumulate, pairwise
 
 from ..errors import Status
@@ -30,8 +31,8 @@ FRAME_OVERHEAD = ENTRY_AT + ENTRY_HEADER_SIZE
 """Bytes of a frame beside digest and payload."""
 
 _FLAGS = 0xFFFF
-_IDS_SIZE = 16
-_REPLY_HEAD = v2_replies.ids_reply(v2.VERSION, V2Op.ADD, Status.EOK, 0, 0)[:-_IDS_SIZE]
+_IDS = struct.Struct(">qq")
+_REPLY_HEAD = v2_replies.ids_reply(v2.VERSION, V2Op.ADD, Status.EOK, 0, 0)[: -_IDS.size]
 _RESERVE = 128
 """Bytes that a frame of any operation in either wire version needs beside the entry, rounded up."""
 
@@ -42,7 +43,7 @@ class Adds:
     """Add requests with one key and the same flags, never empty.  Nothing changes them.
 
     :ivar ledger_ids: one for each entry, in the order of the frames.
-    :ivar entry_ids: one for each entry.
+    :ivar entry_ids: one for each entry; a range only if all are of one ledger.
     :ivar frames: the V2 frames, one after the other.
     :ivar offsets: where each frame begins; the last one is their end.
     :ivar deferred_sync: whether bookies acknowledge before they sync, which V3 alone can say.
@@ -68,11 +69,13 @@ class Adds:
     def replies(self) -> bytes:
         """The V2 replies of a bookie that has done all of them in order, made once for all bookies."""
         if not self._replies:
-            if len(self.entry_ids) == 1:  # what the frame names
-                self._replies = _REPLY_HEAD + self.frames[ENTRY_AT : ENTRY_AT + _IDS_SIZE]
+            count, ids = len(self.entry_ids), self.entry_ids
+            if count == 1:  # what the frame names
+                self._replies = _REPLY_HEAD + self.frames[ENTRY_AT : ENTRY_AT + _IDS.size]
+            elif isinstance(ids, range):
+                self._replies = v2_replies.counting(_REPLY_HEAD + _IDS.pack(self.ledger_ids[0], ids[0]), ids)
             else:
-                ids = self.ledger_ids, self.entry_ids
-                self._replies = v2_replies.mixed_replies(v2.VERSION, V2Op.ADD, Status.EOK, *ids)
+                self._replies = v2_replies.mixed_replies(v2.VERSION, V2Op.ADD, Status.EOK, self.ledger_ids, ids)
         return self._replies
 
     def some(self, places: Sequence[int]) -> "Adds":
@@ -175,16 +178,6 @@ def mix_headers(*fields: Sequence[int]) -> bytes:
     for number, field in enumerate(fields):
         words[number::_WORDS] = field
     return big_endian(words)
-
-
-def lengths_of(sizes: Iterable[int], length: int) -> list[int]:
-    """The length of a ledger with each of some payloads.
-
-    :param length: without them.
-    """
-    lengths = list(accumulate(sizes, initial=length))
-    del lengths[0]
-    return lengths
 
 
 def _offsets(sizes: Sequence[int]) -> Sequence[int]:

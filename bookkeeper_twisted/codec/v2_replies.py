@@ -50,8 +50,16 @@ def ids_replies(version: int, opcode: int, status: Status, ledger_id: int, first
     if count < _FEW:
         head = frame[:20]
         return b"".join([head + (first + i).to_bytes(8, "big", signed=True) for i in range(count)])
-    frames = bytearray(frame * count)
-    _fill_in(frames, 20, range(first, first + count))
+    return counting(frame, range(first, first + count))
+
+
+def counting(frame: bytes, entry_ids: Sequence[int]) -> bytes:
+    """Add replies that differ from one another in their entry ids only.
+
+    :param frame: the first one.
+    """
+    frames = bytearray(frame * len(entry_ids))
+    _fill_in(frames, 20, entry_ids)
     return bytes(frames)
 
 

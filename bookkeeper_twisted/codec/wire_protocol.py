@@ -23,22 +23,17 @@ class IWireProtocol(IReplyEncoding):
         "Whether each request has a number that its reply repeats; else adds and reads are matched by ledger and entry."
     )
     complete: bool = Attribute("Whether it has every request of a client; else what it lacks goes over one that has.")
-    add_reply_size: int = Attribute("Bytes of each reply that :meth:`expected_replies` foretells; 0 if it does not.")
+    add_reply_size: int = Attribute("Bytes of each reply that :meth:`encode_adds` foretells; 0 if it does not.")
     place: int = Attribute("A bookie tries the protocol of the lowest place first on a new connection.")
 
     # ---- a client's side -------------------------------------------------------------------------------
 
-    def encode_adds(adds: Adds, first_number: int) -> bytes:
-        """The frames of add requests.
+    def encode_adds(adds: Adds, first_number: int) -> tuple[bytes, bytes]:
+        """The frames of add requests, and the replies of a bookie that has done all of them in order.
 
         :param first_number: numbered protocols: of the first one; they count up from there.
+        :returns: the replies are empty where they are not foretold, as they depend on the connection.
         :raises bookkeeper_twisted.errors.CodecError: it cannot say what the adds ask for.
-        """
-
-    def expected_replies(adds: Adds) -> bytes:
-        """The replies of a bookie that has done all of some adds in order, if they do not depend on the connection.
-
-        :returns: nothing if they do.
         """
 
     def encode_reads(ledger_id: int, entry_ids: Sequence[int], first_number: int) -> bytes:

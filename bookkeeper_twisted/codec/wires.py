@@ -40,15 +40,11 @@ class V2Protocol:
     def __repr__(self) -> str:
         return "V2"
 
-    def encode_adds(self, adds: Adds, first_number: int) -> bytes:
+    def encode_adds(self, adds: Adds, first_number: int) -> tuple[bytes, bytes]:
         """See :meth:`.IWireProtocol.encode_adds`: the frames as they are."""
         if adds.deferred_sync:
             raise CodecError("V2 has no deferred sync")
-        return adds.frames
-
-    def expected_replies(self, adds: Adds) -> bytes:
-        """See :meth:`.IWireProtocol.expected_replies`."""
-        return adds.replies
+        return adds.frames, adds.replies
 
     def encode_reads(self, ledger_id: int, entry_ids: Sequence[int], first_number: int) -> bytes:
         """See :meth:`.IWireProtocol.encode_reads`."""
@@ -149,20 +145,17 @@ class V3Protocol:
     def __repr__(self) -> str:
         return "V3"
 
-    def encode_adds(self, adds: Adds, first_number: int) -> bytes:
-        """See :meth:`.IWireProtocol.encode_adds`."""
+    def encode_adds(self, adds: Adds, first_number: int) -> tuple[bytes, bytes]:
+        """See :meth:`.IWireProtocol.encode_adds`; the replies repeat the numbers."""
         key, flags, entries = adds.master_key, adds.flags, adds.entries()
-        return b"".join([
+        frames = [
             v3.encode_entries(
                 key, adds.ledger_ids[start], adds.entry_ids[start], entries[start:end], flags, adds.deferred_sync,
                 first_number + start,
             )
             for start, end in stretches(adds.entry_ids, adds.ledger_ids)
-        ])  # fmt: skip
-
-    def expected_replies(self, adds: Adds) -> bytes:
-        """See :meth:`.IWireProtocol.expected_replies`: they repeat the numbers."""
-        return b""
+        ]  # fmt: skip
+        return b"".join(frames), b""
 
     def encode_reads(self, ledger_id: int, entry_ids: Sequence[int], first_number: int) -> bytes:
         """See :meth:`.IWireProtocol.encode_reads`."""

@@ -62,7 +62,7 @@ class MemoryBookies:
                 places = list(group)
                 done(bookie_id, places, errors[places[0]])
 
-        frames, bookie = (V3 if adds.deferred_sync else V2).encode_adds(adds, 0), self[bookie_id]
+        frames, bookie = (V3 if adds.deferred_sync else V2).encode_adds(adds, 0)[0], self[bookie_id]
         for start, end in stretches(adds.entry_ids, adds.ledger_ids):
             bookie.requests.append(("add", adds.ledger_ids[start], adds.entry_ids[start], end - start))
         answer = self._after_delay(bookie_id).addCallback(lambda _: bookie.add_all(frames))

@@ -166,8 +166,8 @@ class RequestTests(SynchronousTestCase):
         for sizes in SIZES:
             run = self.run_of(sizes)
             adds = stored_adds(DIGESTER.master_key, run, FLAGS)
-            self.assertEqual(V2.encode_adds(adds, 0), v2.encode_adds(DIGESTER.master_key, run, FLAGS))
-            self.assertIs(V2.encode_adds(adds, 0), adds.frames)
+            self.assertEqual(V2.encode_adds(adds, 0)[0], v2.encode_adds(DIGESTER.master_key, run, FLAGS))
+            self.assertIs(V2.encode_adds(adds, 0)[0], adds.frames)
             self.assertEqual(len(adds), run.count)
 
     def test_v3(self) -> None:
@@ -177,7 +177,7 @@ class RequestTests(SynchronousTestCase):
             for deferred in (False, True):
                 adds = stored_adds(DIGESTER.master_key, run, FLAGS & ~RECOVERY_ADD if deferred else FLAGS, deferred)
                 for first in (5 << 32, (9 << 32) + 100):
-                    frames = V3.encode_adds(adds, first)
+                    frames = V3.encode_adds(adds, first)[0]
                     if not deferred:
                         self.assertEqual(self.read(frames, run), (list(range(first, first + run.count)), {False}))
                     else:
@@ -190,7 +190,7 @@ class RequestTests(SynchronousTestCase):
         items = items_of(*[b"x" * (n % 3) for n in range(20)])
         adds, read = sealed(DIGESTER, items), list[tuple[int, int, bytes]]()
         txn_ids = list[int]()
-        for item in ServerDecoder().receive(V3.encode_adds(adds, 1000)):
+        for item in ServerDecoder().receive(V3.encode_adds(adds, 1000)[0]):
             assert isinstance(item, AddRun)
             txn_ids += item.txn_ids
             runs = item.entries.runs() if isinstance(item.entries, MixedRun) else [item.entries]
@@ -226,4 +226,4 @@ class ReplyTests(SynchronousTestCase):
         payload = bytes(largest_payload(4096, digester.size))
         adds = sealed(digester, [(LARGEST, LARGEST, LARGEST - 1, LARGEST, payload)], FLAGS)
         self.assertLess(len(adds.frames), 4096)
-        self.assertLess(len(V3.encode_adds(adds, LARGEST)), 4096)
+        self.assertLess(len(V3.encode_adds(adds, LARGEST)[0]), 4096)

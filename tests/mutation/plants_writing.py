@@ -100,7 +100,7 @@ PLANTS = (
     ),
     Plant(
         "entries join a batch that is sealed", "client/writing/batchers.py",
-        "batch, self._open = self._begin(), None", "batch = self._begin()", _SHARING,
+        "batch, self.open = self.begin(), None", "batch = self.begin()", _SHARING,
     ),
     Plant(
         "sealed entries count twice", "client/writing/batchers.py",
@@ -157,7 +157,7 @@ PLANTS = (
         "_offsets(sizes))\n" "\n" "    def entries", _ADDS,
     ),
     Plant(
-        "what is held back is not limited for appends together", "client/writing/write_handle.py",
+        "what is held back is not limited for appends together", "client/writing/base_writer.py",
         "largest > self._largest or self._quorum.in_flight + self._held_size > self._most_held",
         "largest > self._largest or self._quorum.in_flight > self._most_held", _ROOM,
     ),

@@ -27,6 +27,7 @@ from ...errors import (
 from ...model import INVALID_ENTRY_ID, LedgerMetadata, LedgerState
 from ..shared_result import SharedResult
 from .batch import Waiter
+from .batchers import FULL, MAX_BYTES
 from .closing import close_ledger
 from .ensemble_change import NoEnsembleChange, StoredEnsembleChange
 from .explicit_lac import ExplicitLac
@@ -146,7 +147,10 @@ class BaseWriter:
         return TooManyRequestsError(self.ledger_id, detail=detail)
 
     def _push(self, payload: bytes, waiter: Waiter) -> None:
-        """Gives a payload the next id; the waiter gets it once the entry is acknowledged."""
+        """Gives a payload the next id, and adds it to the batch of this turn, or holds it back.
+
+        :param waiter: gets the id once the entry is acknowledged.
+        """
         quorum, size = self._quorum, len(payload)
         frame = size + self._overhead
         self.last_add_pushed = entry_id = self.last_add_pushed + 1
@@ -156,8 +160,21 @@ class BaseWriter:
             and (in_flight >= self._max_in_flight or self._budget.used >= self._budget.limit)
         ):
             self._hold(_HeldBack(entry_id, length - size, (payload,), waiter), frame)
-        else:
-            self._batcher.join(quorum, entry_id, length, frame, payload, waiter)
+            return
+        batcher = self._batcher  # what follows is its business, but for each entry of thousands of ledgers
+        batch = batcher.open or batcher.begin()
+        joined = batch.joined
+        joined += (quorum, entry_id, length, payload, waiter)
+        batch.size = batch_size = batch.size + frame
+        self._budget.used += frame
+        quorum.in_flight += frame
+        batches = quorum.batches
+        if not batches:
+            batches.append(batch)
+        elif batches[-1] is not batch:
+            quorum.follow(batch)
+        if batch_size >= MAX_BYTES or len(joined) >= FULL:
+            batcher.open = None
 
     def _push_many(self, payloads: Sequence[bytes], size: int, waiter: Waiter) -> None:
         """Gives payloads of ``size`` bytes together the next ids; the waiter gets the last one."""
@@ -345,6 +362,45 @@ class BaseWriter:
         if error is not None:
             closed.addErrback(lambda _: None)
         await closed
+
+
+class InOrderWriter(BaseWriter):
+    """A writer whose entries get their ids in the order of the calls."""
+
+    __slots__ = ()
+
+    def append(self, data: bytes) -> "Deferred[int]":
+        """Appends one entry.
+
+        :returns: its id, once an ack quorum has it on disk (with deferred sync: has it) and everything
+            before it is acknowledged.
+        """
+        if type(data) is not bytes:
+            data = as_bytes(data)
+        size = len(data)
+        if size > self._largest or self._quorum.in_flight + self._held_size > self._most_held:
+            return fail(self._refusal(size))
+        waiter: Deferred[int] = Deferred()
+        self._push(data, waiter)
+        return waiter
+
+    def append_many(self, payloads: Sequence[bytes]) -> "Deferred[tuple[int, int]]":
+        """Appends entries with consecutive ids, at least one; all of them or, if refused, none.
+
+        :returns: first and last id, once all are acknowledged.
+        """
+        payloads = list(payloads)
+        if not payloads:
+            return fail(IncorrectParameterError("nothing to append"))
+        if set(map(type, payloads)) != {bytes}:
+            payloads = list(map(as_bytes, payloads))
+        sizes = list(map(len, payloads))
+        largest = max(sizes)
+        if largest > self._largest or self._quorum.in_flight + self._held_size > self._most_held:
+            return fail(self._refusal(largest))
+        first, waiter = self.last_add_pushed + 1, Deferred[int]()
+        self._push_many(payloads, sum(sizes), waiter)
+        return waiter.addCallback(lambda last: (first, last))
 
 
 def as_bytes(data: object) -> bytes:

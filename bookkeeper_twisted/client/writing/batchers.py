@@ -9,7 +9,7 @@ from weakref import WeakValueDictionary, finalize
 from twisted.internet.interfaces import IReactorTime
 from twisted.logger import Logger
 
-from ...codec.adds import FRAME_OVERHEAD, Adds, lengths_of
+from ...codec.adds import FRAME_OVERHEAD, Adds
 from ...codec.digest import Digester
 from ...config.client import ClientConfig
 from ...errors import WriteError
@@ -24,7 +24,8 @@ MAX_ENTRIES = 1000
 MAX_BYTES = 256 << 10
 """What a batch has at most, but for one entry that is larger: nothing is gained beyond."""
 
-_FULL = COLUMNS * MAX_ENTRIES
+FULL = COLUMNS * MAX_ENTRIES
+"""What has joined a batch that takes no more."""
 
 
 class Batcher:
@@ -32,39 +33,18 @@ class Batcher:
 
     :ivar settings: of the batches.
     :ivar overhead: bytes of a frame beside the payload.
+    :ivar open: the batch that entries join, None where the next one begins another (:meth:`begin`).
     """
 
-    __slots__ = ("settings", "overhead", "_open", "_batches", "_scheduled", "__weakref__")
+    __slots__ = ("settings", "overhead", "open", "_batches", "_scheduled", "__weakref__")
     _log = Logger()
 
     def __init__(self, settings: BatchSettings) -> None:
         self.settings = settings
         self.overhead = FRAME_OVERHEAD + settings.digester.size
-        self._open: Batch | None = None
+        self.open: Batch | None = None
         self._batches: list[Batch] = []
         self._scheduled = False
-
-    def join(
-        self, writer: QuorumWriter, entry_id: int, length: int, size: int, payload: bytes, waiter: Waiter
-    ) -> None:  # fmt: skip
-        """Adds an entry to the batch of this turn.
-
-        :param length: of the ledger with it.
-        :param size: bytes of its frame.
-        """
-        batch = self._open or self._begin()
-        joined = batch.joined
-        joined += (writer, entry_id, length, payload, waiter)
-        batch.size = batch_size = batch.size + size
-        self.settings.budget.used += size
-        writer.in_flight += size
-        batches = writer.batches
-        if not batches:
-            batches.append(batch)
-        elif batches[-1] is not batch:
-            writer.follow(batch)
-        if batch_size >= MAX_BYTES or len(joined) >= _FULL:
-            self._open = None
 
     def join_many(
         self, writer: QuorumWriter, first: int, length: int, payloads: Sequence[bytes], waiter: Waiter
@@ -75,16 +55,17 @@ class Batcher:
         :param waiter: of the last one.
         """
         sizes, total, done = list(map(len, payloads)), len(payloads), 0
-        lengths, overhead = lengths_of(sizes, length), self.overhead
-        batch = self._open or self._begin()
+        overhead = self.overhead
+        lengths = list(accumulate(sizes, initial=length))[1:]
+        batch = self.open or self.begin()
         size = lengths[-1] - length + total * overhead
-        if batch.size + size <= MAX_BYTES and len(batch.joined) + total * COLUMNS <= _FULL:
+        if batch.size + size <= MAX_BYTES and len(batch.joined) + total * COLUMNS <= FULL:
             batch.join_many(writer, first, lengths, payloads, waiter)
             self._joined(writer, batch, size)
             return
         ends = list(accumulate([size + overhead for size in sizes], initial=0))
         while done < total:
-            batch = self._open or self._begin()
+            batch = self.open or self.begin()
             fitting = bisect_right(ends, ends[done] + MAX_BYTES - batch.size) - 1
             end = min(max(fitting, done + (not batch.size)), done + MAX_ENTRIES - len(batch.joined) // COLUMNS)
             if end > done:
@@ -93,11 +74,11 @@ class Batcher:
                 self._joined(writer, batch, ends[end] - ends[done])
                 done = end
             if done < total:
-                self._open = None
+                self.open = None
 
     def cut(self) -> None:
         """Begins another batch: the length of what a writer adds next does not follow from what it has added."""
-        self._open = None
+        self.open = None
 
     def put(self, writer: QuorumWriter, adds: Adds, lengths: Sequence[int], waiter: Waiter) -> None:
         """Sends entries that are sealed already, behind what has joined.
@@ -105,7 +86,7 @@ class Batcher:
         :param lengths: of the ledger with each of them.
         :param waiter: of the last one.
         """
-        batch, self._open = self._begin(), None
+        batch, self.open = self.begin(), None
         batch.fill(writer, adds, lengths, waiter)
         size, batch.size = batch.size, 0
         self._joined(writer, batch, size)
@@ -117,9 +98,9 @@ class Batcher:
         if not writer.batches or writer.batches[-1] is not batch:
             writer.follow(batch)
 
-    def _begin(self) -> Batch:
+    def begin(self) -> Batch:
         """Opens a batch that is sent at the end of the turn."""
-        self._open = batch = Batch(self.settings)
+        self.open = batch = Batch(self.settings)
         self._batches.append(batch)
         if not self._scheduled:
             self._scheduled = True
@@ -127,7 +108,7 @@ class Batcher:
         return batch
 
     def _send(self) -> None:
-        self._scheduled, self._open = False, None
+        self._scheduled, self.open = False, None
         batches, self._batches = self._batches, []
         for batch in batches:
             writers: list[Any] = batch.joined[::COLUMNS]

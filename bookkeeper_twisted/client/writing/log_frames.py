@@ -16,10 +16,10 @@ import struct
 from array import array
 from collections.abc import Callable, Iterator, Sequence
 from functools import lru_cache
-from itertools import pairwise
+from itertools import accumulate, pairwise
 from typing import Any
 
-from ...codec.adds import FRAME_OVERHEAD, Adds, lengths_of, seal_adds
+from ...codec.adds import FRAME_OVERHEAD, Adds, seal_adds
 from ...codec.digest import Digester, pack_headers
 from ...model import column
 from .log_terms import Term
@@ -124,7 +124,8 @@ class Frames:
         count, sizes = len(payloads), list(map(len, payloads))
         headers = pack_headers(ledger_id, first, last_add_confirmed, length, sizes)
         ids = (ledger_id,) * count, range(first, first + count)
-        return seal_adds(digester, *ids, headers, payloads, 0, deferred_sync), lengths_of(sizes, length)
+        lengths = list(accumulate(sizes, initial=length))[1:]
+        return seal_adds(digester, *ids, headers, payloads, 0, deferred_sync), lengths
 
 
 def cut_frames(term: Term, start: int, end: int, limit: int) -> Frames:

@@ -1,11 +1,11 @@
 """The writer of a ledger: ids in call order."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 
-from twisted.internet.defer import Deferred, fail
+from twisted.internet.defer import Deferred
 
-from ...errors import IncorrectParameterError, LedgerClosedError
-from .base_writer import BaseWriter, as_bytes
+from ...errors import LedgerClosedError
+from .base_writer import InOrderWriter
 from .claim_buffer import MAX_TERMS
 from .log_frames import layout_of
 from .open_ledger import OpenLedger
@@ -14,7 +14,7 @@ from .shared_log import SharedLog
 from .thread_appender import ThreadAppender, ThreadAppends
 
 
-class LedgerWriter(BaseWriter):
+class LedgerWriter(InOrderWriter):
     """Appends to one ledger.
 
     ``append`` never blocks.  Await what it returns, every now and then, and it is never refused for want
@@ -27,39 +27,6 @@ class LedgerWriter(BaseWriter):
         """:param ledger: has no other writer."""
         super().__init__(ledger)
         self._appends: ThreadAppends | None = None
-
-    def append(self, data: bytes) -> "Deferred[int]":
-        """Appends one entry.
-
-        :returns: its id, once an ack quorum has it on disk (with deferred sync: has it) and everything
-            before it is acknowledged.
-        """
-        if type(data) is not bytes:
-            data = as_bytes(data)
-        size = len(data)
-        if size > self._largest or self._quorum.in_flight + self._held_size > self._most_held:
-            return fail(self._refusal(size))
-        waiter: Deferred[int] = Deferred()
-        self._push(data, waiter)
-        return waiter
-
-    def append_many(self, payloads: Sequence[bytes]) -> "Deferred[tuple[int, int]]":
-        """Appends entries with consecutive ids, at least one; all of them or, if refused, none.
-
-        :returns: first and last id, once all are acknowledged.
-        """
-        payloads = list(payloads)
-        if not payloads:
-            return fail(IncorrectParameterError("nothing to append"))
-        if set(map(type, payloads)) != {bytes}:
-            payloads = list(map(as_bytes, payloads))
-        sizes = list(map(len, payloads))
-        largest = max(sizes)
-        if largest > self._largest or self._quorum.in_flight + self._held_size > self._most_held:
-            return fail(self._refusal(largest))
-        first, waiter = self.last_add_pushed + 1, Deferred[int]()
-        self._push_many(payloads, sum(sizes), waiter)
-        return waiter.addCallback(lambda last: (first, last))
 
     # ---- threads -------------------------------------------------------------------------------------
 

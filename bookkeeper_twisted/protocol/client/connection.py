@@ -107,12 +107,10 @@ class ClientConnection(Protocol):
             return True
         if not in_flight.can_add(adds, fresh):
             return False
-        wire = self.wire
         first = self._take_ids(ids, count) if self._numbered else 0
-        data = wire.encode_adds(adds, first)
+        data, replies = self.wire.encode_adds(adds, first)
         deadline = self._time.seconds() + self._limits.add_timeout
         flow, order = in_flight.flows.of(ids), self._asked()
-        replies = wire.expected_replies(adds) if self._reply_size else b""
         numbers = range(first, first + count) if self._numbered else None
         in_flight.add(SentAdds(flow, order, deadline, len(data), adds, replies, numbers, done), fresh)
         ledger_id = adds.ledger_ids[0]

@@ -115,7 +115,8 @@ class RecordingBookies(MemoryBookies):
 
     def add(self, bookie_id: str, adds: Adds, done: AddsDone, fresh: bool = False) -> None:
         """See :meth:`~bookkeeper_twisted.client.interfaces.IBookieClient.add`."""
-        frames, tell = split_frames((V3 if adds.deferred_sync else V2).encode_adds(adds, 0)), partial(done, bookie_id)
+        data, _ = (V3 if adds.deferred_sync else V2).encode_adds(adds, 0)
+        frames, tell = split_frames(data), partial(done, bookie_id)
         self._take(Request(bookie_id, fresh, adds.ledger_ids, adds.entry_ids, frames, self[bookie_id], tell))
 
     def _take(self, request: Request) -> None:

@@ -24,14 +24,14 @@ class _Prophet(V3Protocol):
 
     add_reply_size = 28
 
-    def expected_replies(self, adds: Adds) -> bytes:
-        return adds.replies
+    def encode_adds(self, adds: Adds, first_number: int) -> tuple[bytes, bytes]:
+        return super().encode_adds(adds, first_number)[0], adds.replies
 
 
 class _Forgetful(V3Protocol):
     """Numbers every request alike, and answers reads with a status only."""
 
-    def encode_adds(self, adds: Adds, first_number: int) -> bytes:
+    def encode_adds(self, adds: Adds, first_number: int) -> tuple[bytes, bytes]:
         return super().encode_adds(adds, 0)
 
     def read_replies(
