@@ -1,8 +1,8 @@
 """``python -m benchmarks structure --against OLD_TREE``: the size of the code, and the way of an append through it.
 
-Sizes are those of ``bookkeeper_twisted``, without its ``testing``.  The way is that of a running client: which modules'
-functions are called from ``append`` to the completion callback, and how often the next function is in another module
-(a change of room) or in another package.
+Sizes are those of ``bookkeeper_twisted``, without its ``testing``; documented is as :mod:`tests.documented` counts it.
+The way is that of a running client: which modules' functions are called from ``append`` to the completion callback, and
+how often the next function is in another module (a change of room) or in another package.
 """
 
 import argparse
@@ -13,6 +13,8 @@ from contextlib import ExitStack
 from itertools import pairwise
 from pathlib import Path
 from statistics import median, quantiles
+
+from tests.documented import counts
 
 from .pool_loads import answering
 from .processes import ROOT
@@ -26,19 +28,22 @@ Row = dict[str, int]
 
 def sizes(tree: Path) -> Row:
     """Numbers and lengths of modules and functions."""
-    modules, functions = list[int](), list[int]()
+    modules, functions, trees = list[int](), list[int](), dict[str, ast.Module]()
     for path in sorted((tree / "bookkeeper_twisted").rglob("*.py")):
         source = path.read_text()
         if "testing" in path.parts or not source:
             continue
         modules.append(source.count("\n"))
-        for node in ast.walk(ast.parse(source)):
+        trees[str(path)] = ast.parse(source)
+        for node in ast.walk(trees[str(path)]):
             if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
                 functions.append((node.end_lineno or node.lineno) - node.lineno + 1)
+    public, documented = counts(trees)
     return {
         "modules": len(modules), "lines": sum(modules), "module median": round(median(modules)),
         "module p90": round(quantiles(modules, n=10)[-1]), "functions": len(functions),
         "function median": round(median(functions)), "function p90": round(quantiles(functions, n=10)[-1]),
+        "public functions with arguments": public, "of these documented": documented,
     }  # fmt: skip
 
 

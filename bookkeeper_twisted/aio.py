@@ -91,11 +91,17 @@ class BookKeeper:
     async def open_ledger(
         self, ledger_id: int, password: bytes | None = b"", recover: bool = True
     ) -> "LedgerReader":  # fmt: skip
-        """Open a ledger for reading; see :meth:`bookkeeper_twisted.client.BookKeeper.open_ledger`."""
+        """Open a ledger for reading; see :meth:`bookkeeper_twisted.client.BookKeeper.open_ledger`.
+
+        See :meth:`bookkeeper_twisted.client.BookKeeper.open_ledger`.
+        """
         return LedgerReader(await result_of(self._inner.open_ledger(ledger_id, password, recover)))
 
     async def delete_ledger(self, ledger_id: int) -> None:
-        """Remove a ledger; see :meth:`bookkeeper_twisted.client.BookKeeper.delete_ledger`."""
+        """Remove a ledger; see :meth:`bookkeeper_twisted.client.BookKeeper.delete_ledger`.
+
+        See :meth:`bookkeeper_twisted.client.BookKeeper.delete_ledger`.
+        """
         await result_of(self._inner.delete_ledger(ledger_id))
 
     async def list_ledgers(self) -> AsyncIterator[int]:
@@ -106,7 +112,10 @@ class BookKeeper:
                 yield ledger_id
 
     async def ledger_metadata(self, ledger_id: int) -> LedgerMetadata:
-        """Read what is stored of a ledger; see :meth:`bookkeeper_twisted.client.BookKeeper.ledger_metadata`."""
+        """Read what is stored of a ledger; see :meth:`bookkeeper_twisted.client.BookKeeper.ledger_metadata`.
+
+        See :meth:`bookkeeper_twisted.client.BookKeeper.ledger_metadata`.
+        """
         return (await result_of(self._inner.ledger_metadata(ledger_id))).value
 
     async def close(self) -> None:
@@ -183,17 +192,26 @@ class LedgerWriter(_Writer[client.LedgerWriter]):
     """
 
     async def append(self, data: bytes) -> int:
-        """Append one entry; return its id once it is durable."""
+        """Append one entry; return its id once it is durable.
+
+        See :meth:`bookkeeper_twisted.client.LedgerWriter.append`.
+        """
         return await result_of(self._inner.append(data))
 
     async def append_many(self, payloads: Sequence[bytes]) -> tuple[int, int]:
-        """Append entries; return first and last id once all are durable.  Much faster than one by one."""
+        """Append entries; return first and last id once all are durable.  Much faster than one by one.
+
+        See :meth:`bookkeeper_twisted.client.LedgerWriter.append_many`.
+        """
         return await result_of(self._inner.append_many(payloads))
 
     def appender(
         self, when_full: client.WhenFull = client.WhenFull.BLOCK, patience: float | None = None
     ) -> client.ThreadAppender:
-        """Make what any thread may append with; its flushes are for ``asyncio.wrap_future`` or for threads."""
+        """Make what any thread may append with; its flushes are for ``asyncio.wrap_future`` or for threads.
+
+        See :meth:`bookkeeper_twisted.client.LedgerWriter.appender`.
+        """
         return self._inner.appender(when_full, patience)
 
 
@@ -201,7 +219,10 @@ class AdvLedgerWriter(_Writer[client.AdvLedgerWriter]):
     """Writes entries under ids that the caller gives; see :class:`bookkeeper_twisted.client.AdvLedgerWriter`."""
 
     async def write(self, entry_id: int, data: bytes) -> int:
-        """Write one entry; return its id once it and everything before it is durable."""
+        """Write one entry; return its id once it and everything before it is durable.
+
+        See :meth:`bookkeeper_twisted.client.AdvLedgerWriter.write`.
+        """
         return await result_of(self._inner.write(entry_id, data))
 
 
@@ -233,15 +254,24 @@ class LedgerReader:
         return self._inner.is_closed
 
     async def read(self, first: int, last: int) -> list[Entry]:
-        """Read the entries ``first .. last``."""
+        """Read the entries ``first .. last``.
+
+        See :meth:`bookkeeper_twisted.client.LedgerReader.read`.
+        """
         return await result_of(self._inner.read(first, last))
 
     async def read_entry(self, entry_id: int) -> Entry:
-        """Read one entry."""
+        """Read one entry.
+
+        See :meth:`bookkeeper_twisted.client.LedgerReader.read_entry`.
+        """
         return await result_of(self._inner.read_entry(entry_id))
 
     async def read_unconfirmed(self, first: int, last: int) -> list[Entry]:
-        """Read entries that were perhaps never acknowledged, and that a recovery may drop."""
+        """Read entries that were perhaps never acknowledged, and that a recovery may drop.
+
+        See :meth:`bookkeeper_twisted.client.LedgerReader.read_unconfirmed`.
+        """
         return await result_of(self._inner.read_unconfirmed(first, last))
 
     async def read_batch(self, start: int, max_count: int = 0, max_size: int = 0) -> EntryBatch:
@@ -252,11 +282,17 @@ class LedgerReader:
         return await result_of(self._inner.read_batch(start, max_count, max_size))
 
     def batches(self, start: int = 0, end: int | None = None) -> AsyncGenerator[EntryBatch, None]:
-        """Iterate over batches of the entries ``start .. end`` (default: the LAC), read ahead."""
+        """Iterate over batches of the entries ``start .. end`` (default: the LAC), read ahead.
+
+        See :meth:`bookkeeper_twisted.client.LedgerReader.batches`.
+        """
         return _iterate(self._inner.batches(start, end))
 
     async def entries(self, start: int = 0, end: int | None = None) -> AsyncGenerator[Entry, None]:
-        """Iterate over the entries ``start .. end``, read as :meth:`batches`."""
+        """Iterate over the entries ``start .. end``, read as :meth:`batches`.
+
+        See :meth:`bookkeeper_twisted.client.LedgerReader.entries`.
+        """
         async with aclosing(self.batches(start, end)) as batches:
             async for batch in batches:
                 for entry in batch:
@@ -266,11 +302,16 @@ class LedgerReader:
         """Iterate over the entries from ``start`` on, each as soon as it is confirmed, until the ledger is closed.
 
         Open the ledger with ``recover=False`` for this: a recovery ends its writer.
+
+        See :meth:`bookkeeper_twisted.client.LedgerReader.tail`.
         """
         return _iterate(self._inner.tail(start))
 
     def tail_batches(self, start: int = 0) -> AsyncGenerator[EntryBatch, None]:
-        """Iterate over the entries as :meth:`tail`, in the batches in which they arrive."""
+        """Iterate over the entries as :meth:`tail`, in the batches in which they arrive.
+
+        See :meth:`bookkeeper_twisted.client.LedgerReader.tail_batches`.
+        """
         return _iterate(self._inner.tail_batches(start))
 
     async def read_last_add_confirmed(self) -> int:
@@ -282,7 +323,10 @@ class LedgerReader:
         return await result_of(self._inner.try_read_last_add_confirmed())
 
     async def read_last_add_confirmed_and_entry(self, entry_id: int, timeout: float) -> client.Confirmed:
-        """Wait until an entry is confirmed, ``timeout`` seconds at most; return it with the LAC."""
+        """Wait until an entry is confirmed, ``timeout`` seconds at most; return it with the LAC.
+
+        See :meth:`bookkeeper_twisted.client.LedgerReader.read_last_add_confirmed_and_entry`.
+        """
         return await result_of(self._inner.read_last_add_confirmed_and_entry(entry_id, timeout))
 
     async def close(self) -> None:

@@ -86,12 +86,18 @@ class BookKeeper:
     def open_ledger(
         self, ledger_id: int, password: bytes | None = b"", recover: bool = True, *, timeout: float | None = None
     ) -> "LedgerReader":
-        """Open a ledger for reading; see :meth:`bookkeeper_twisted.client.BookKeeper.open_ledger`."""
+        """Open a ledger for reading; see :meth:`bookkeeper_twisted.client.BookKeeper.open_ledger`.
+
+        See :meth:`bookkeeper_twisted.client.BookKeeper.open_ledger`.
+        """
         opened = self._wait(lambda: self._inner.open_ledger(ledger_id, password, recover), timeout)
         return LedgerReader(opened, self._thread)
 
     def delete_ledger(self, ledger_id: int, *, timeout: float | None = None) -> None:
-        """Remove a ledger; see :meth:`bookkeeper_twisted.client.BookKeeper.delete_ledger`."""
+        """Remove a ledger; see :meth:`bookkeeper_twisted.client.BookKeeper.delete_ledger`.
+
+        See :meth:`bookkeeper_twisted.client.BookKeeper.delete_ledger`.
+        """
         self._wait(lambda: self._inner.delete_ledger(ledger_id), timeout)
 
     def list_ledgers(self, *, timeout: float | None = None) -> Iterator[int]:
@@ -104,11 +110,17 @@ class BookKeeper:
             yield from part
 
     def ledger_metadata(self, ledger_id: int, *, timeout: float | None = None) -> LedgerMetadata:
-        """Read what is stored of a ledger; see :meth:`bookkeeper_twisted.client.BookKeeper.ledger_metadata`."""
+        """Read what is stored of a ledger; see :meth:`bookkeeper_twisted.client.BookKeeper.ledger_metadata`.
+
+        See :meth:`bookkeeper_twisted.client.BookKeeper.ledger_metadata`.
+        """
         return self._wait(lambda: self._inner.ledger_metadata(ledger_id), timeout).value
 
     def close(self, *, timeout: float | None = None) -> None:
-        """Close all connections.  Ledgers are not closed: that is for their writers."""
+        """Close all connections.  Ledgers are not closed: that is for their writers.
+
+        See :meth:`bookkeeper_twisted.client.BookKeeper.close`.
+        """
         self._wait(self._inner.close, timeout)
 
     def __enter__(self) -> Self:
@@ -175,17 +187,26 @@ class LedgerWriter(_Writer[client.LedgerWriter]):
     """Appends to one ledger; see :class:`bookkeeper_twisted.client.LedgerWriter`."""
 
     def append(self, data: bytes, *, timeout: float | None = None) -> int:
-        """Append one entry; return its id once it is durable."""
+        """Append one entry; return its id once it is durable.
+
+        See :meth:`bookkeeper_twisted.client.LedgerWriter.append`.
+        """
         return self._wait(lambda: self._inner.append(data), timeout)
 
     def append_many(self, payloads: Sequence[bytes], *, timeout: float | None = None) -> tuple[int, int]:
-        """Append entries; return first and last id once all are durable.  Much faster than one by one."""
+        """Append entries; return first and last id once all are durable.  Much faster than one by one.
+
+        See :meth:`bookkeeper_twisted.client.LedgerWriter.append_many`.
+        """
         return self._wait(lambda: self._inner.append_many(payloads), timeout)
 
     def appender(
         self, when_full: client.WhenFull = client.WhenFull.BLOCK, patience: float | None = None
     ) -> client.ThreadAppender:
-        """Make what any thread appends with and no wait for each entry; offers are durable once a flush is."""
+        """Make what any thread appends with and no wait for each entry; offers are durable once a flush is.
+
+        See :meth:`bookkeeper_twisted.client.LedgerWriter.appender`.
+        """
 
         async def made() -> client.ThreadAppender:
             return self._inner.appender(when_full, patience)
@@ -200,6 +221,8 @@ class AdvLedgerWriter(_Writer[client.AdvLedgerWriter]):
         """Write one entry; return its id once it and everything before it is durable.
 
         Without a timeout an id behind a gap waits until another thread fills the gap.
+
+        See :meth:`bookkeeper_twisted.client.AdvLedgerWriter.write`.
         """
         return self._wait(lambda: self._inner.write(entry_id, data), timeout)
 
@@ -237,15 +260,24 @@ class LedgerReader:
         return self._inner.is_closed
 
     def read(self, first: int, last: int, *, timeout: float | None = None) -> list[Entry]:
-        """Read the entries ``first .. last``."""
+        """Read the entries ``first .. last``.
+
+        See :meth:`bookkeeper_twisted.client.LedgerReader.read`.
+        """
         return self._wait(lambda: self._inner.read(first, last), timeout)
 
     def read_entry(self, entry_id: int, *, timeout: float | None = None) -> Entry:
-        """Read one entry."""
+        """Read one entry.
+
+        See :meth:`bookkeeper_twisted.client.LedgerReader.read_entry`.
+        """
         return self._wait(lambda: self._inner.read_entry(entry_id), timeout)
 
     def read_unconfirmed(self, first: int, last: int, *, timeout: float | None = None) -> list[Entry]:
-        """Read entries that were perhaps never acknowledged, and that a recovery may drop."""
+        """Read entries that were perhaps never acknowledged, and that a recovery may drop.
+
+        See :meth:`bookkeeper_twisted.client.LedgerReader.read_unconfirmed`.
+        """
         return self._wait(lambda: self._inner.read_unconfirmed(first, last), timeout)
 
     def read_batch(
@@ -258,11 +290,17 @@ class LedgerReader:
         return self._wait(lambda: self._inner.read_batch(start, max_count, max_size), timeout)
 
     def batches(self, start: int = 0, end: int | None = None, *, timeout: float | None = None) -> Iterator[EntryBatch]:
-        """Iterate over batches of the entries ``start .. end`` (default: the LAC), read ahead; one wait for each."""
+        """Iterate over batches of the entries ``start .. end`` (default: the LAC), read ahead; one wait for each.
+
+        See :meth:`bookkeeper_twisted.client.LedgerReader.batches`.
+        """
         return self._iterate(self._inner.batches(start, end), timeout)
 
     def entries(self, start: int = 0, end: int | None = None, *, timeout: float | None = None) -> Iterator[Entry]:
-        """Iterate over the entries ``start .. end``, one by one, read as :meth:`batches`."""
+        """Iterate over the entries ``start .. end``, one by one, read as :meth:`batches`.
+
+        See :meth:`bookkeeper_twisted.client.LedgerReader.entries`.
+        """
         for batch in self.batches(start, end, timeout=timeout):
             yield from batch
 
@@ -274,11 +312,16 @@ class LedgerReader:
 
         Open the ledger with ``recover=False`` for this: a recovery ends its writer.  There is one wait for each batch
         that arrives.
+
+        See :meth:`bookkeeper_twisted.client.LedgerReader.tail`.
         """
         return _each(self.tail_batches(start, timeout=timeout))
 
     def tail_batches(self, start: int = 0, *, timeout: float | None = None) -> Iterator[EntryBatch]:
-        """Iterate over the entries as :meth:`tail`, in the batches in which they arrive."""
+        """Iterate over the entries as :meth:`tail`, in the batches in which they arrive.
+
+        See :meth:`bookkeeper_twisted.client.LedgerReader.tail_batches`.
+        """
         return self._iterate(self._inner.tail_batches(start), timeout)
 
     def _iterate(self, items: Any, timeout: float | None) -> Iterator[Any]:
@@ -289,19 +332,31 @@ class LedgerReader:
             self._thread.begin(items.aclose)  # not waited for: this may be garbage collected on any thread
 
     def read_last_add_confirmed(self, *, timeout: float | None = None) -> int:
-        """Ask the bookies how far the ledger came, until no write set can know more."""
+        """Ask the bookies how far the ledger came, until no write set can know more.
+
+        See :meth:`bookkeeper_twisted.client.LedgerReader.read_last_add_confirmed`.
+        """
         return self._wait(self._inner.read_last_add_confirmed, timeout)
 
     def try_read_last_add_confirmed(self, *, timeout: float | None = None) -> int:
-        """Ask the bookies how far the ledger came; believe the first that knows more than this handle."""
+        """Ask the bookies how far the ledger came; believe the first that knows more than this handle.
+
+        See :meth:`bookkeeper_twisted.client.LedgerReader.try_read_last_add_confirmed`.
+        """
         return self._wait(self._inner.try_read_last_add_confirmed, timeout)
 
     def read_last_add_confirmed_and_entry(self, entry_id: int, timeout: float) -> client.Confirmed:
-        """Wait until an entry is confirmed, ``timeout`` seconds at most; return it with the LAC."""
+        """Wait until an entry is confirmed, ``timeout`` seconds at most; return it with the LAC.
+
+        See :meth:`bookkeeper_twisted.client.LedgerReader.read_last_add_confirmed_and_entry`.
+        """
         return self._wait(lambda: self._inner.read_last_add_confirmed_and_entry(entry_id, timeout))
 
     def close(self, *, timeout: float | None = None) -> None:
-        """End the handle; the ledger is not touched."""
+        """End the handle; the ledger is not touched.
+
+        See :meth:`bookkeeper_twisted.client.LedgerReader.close`.
+        """
         self._wait(self._inner.close, timeout)
 
     def __enter__(self) -> Self:

@@ -141,7 +141,11 @@ class LedgerMetadata:
         return self.state is LedgerState.CLOSED
 
     def ensemble_at(self, entry_id: int) -> tuple[str, ...]:
-        """The bookies that keep the entry: the segment with the greatest start not above it."""
+        """The ensemble of an entry: that of the segment with the greatest start not above it.
+
+        :param entry_id: below the first segment it is of the first, beyond the end of the last.
+        :returns: bookie ids by position.
+        """
         starts = [s.first_entry_id for s in self.segments]
         return self.segments[max(bisect_right(starts, entry_id) - 1, 0)].bookies
 

@@ -76,7 +76,10 @@ class TokenBucket:
         return Rate(self._entries.rate, self._bytes.rate)
 
     def delay(self, now: float) -> float:
-        """Seconds until the next request may pass; it doesn't depend on the size of that request."""
+        """Seconds until the next request may pass; it doesn't depend on the size of that request.
+
+        :param now: seconds of the clock that the bucket was made with, never less than before.
+        """
         self._fill(now)
         delay = max(self._entries.delay(), self._bytes.delay())
         return delay if delay > _TICK else 0.0
@@ -94,7 +97,11 @@ class TokenBucket:
         return delay
 
     def change(self, rate: Rate, now: float) -> None:
-        """Set another limit from now on."""
+        """Set another limit from now on.
+
+        :param rate: entries and bytes a second, 0 for no limit.
+        :param now: as of :meth:`delay`.
+        """
         self._fill(now)
         self._entries.change(rate.entries)
         self._bytes.change(rate.bytes)

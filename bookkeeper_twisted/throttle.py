@@ -94,6 +94,10 @@ class Throttle:
         """Wait until a piece of work may begin.
 
         Its amount is taken when it is granted; a request that is cancelled before takes nothing.
+
+        :param n_bytes: that the work reads or writes.
+        :param entries: that it is about.
+        :returns: fires once it may begin; requests are granted in the order of the calls.
         """
         now = self._clock.seconds()
         if not self._waiters and not self._bucket.delay(now):
@@ -105,7 +109,10 @@ class Throttle:
         return waiter.granted
 
     def change(self, rate: Rate) -> None:
-        """Set another limit; it holds for requests that wait already, too."""
+        """Set another limit; it holds for requests that wait already, too.
+
+        :param rate: entries and bytes a second, 0 for no limit.
+        """
         self.limit = rate
         self._apply()
 
@@ -181,7 +188,10 @@ class Throttles:
             self.get(name)
 
     def get(self, name: str) -> Throttle:
-        """The limiter of a name, made at the first call: for the code that is limited."""
+        """The limiter of a name, made at the first call: for the code that is limited.
+
+        :param name: as in metrics and in the administration; one without a configured rate has no limit.
+        """
         if name not in self._by_name:
             rate = self._rates.get(name, UNLIMITED)
             self._by_name[name] = Throttle(self._clock, name, rate, self._instruments)

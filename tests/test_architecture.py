@@ -1,15 +1,17 @@
 """The architecture rules: the repository keeps them, and each of them notices when it is broken."""
 
+import ast
 import re
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from twisted.trial.unittest import SynchronousTestCase
 
+from bookkeeper_twisted import _public, client
 from bookkeeper_twisted.config.bookie import BookieConfig, ClientConfig
 from bookkeeper_twisted.config.fields import fields_of
 
-from . import architecture
+from . import architecture, documented
 from .architecture import Tree
 
 _DOC = '"""Doc."""\n'
@@ -66,6 +68,13 @@ class RepositoryTests(SynchronousTestCase):
     def test_docstrings(self) -> None:
         """What is public is documented, and every test says what it tests."""
         self._keeps(architecture.public_names_are_documented)
+
+    def test_public_faces(self) -> None:
+        """What applications call documents its arguments."""
+        package = {path: text for path, text in self.tree.items() if path.startswith("bookkeeper_twisted/")}
+        modules = {path: ast.parse(text) for path, text in package.items() if "/testing/" not in path}
+        broken = list(documented.undocumented(modules, frozenset([*_public.__all__, *client.__all__])))
+        self.assertFalse(broken, "\n".join(["", *broken]))
 
     def test_package_roots(self) -> None:
         """Package roots hold documentation and re-exports only."""
@@ -254,6 +263,17 @@ class RuleTests(SynchronousTestCase):
         self._finds(rule, path, "x = 1", f"{path}: no docstring")
         self._finds(rule, path, _DOC + "def f(): f()", f"{path}:2: f has no docstring")
         self._finds(rule, path, _DOC + "class A:\n    def f(): pass", f"{path}:2: A has no docstring")
+
+    def test_undocumented_arguments(self) -> None:
+        """Methods of public faces and of their bases that have arguments, and no field in the docstring, are named."""
+        text = _DOC + (
+            "class Base:\n  def f(self, a): 'Does.'\n  def g(self): 'Does.'\n  def _h(self, a): 'Does.'\n"
+            "class Face(Base):\n  def i(self, *, a):\n    ':param a: an A.'\nclass Other:\n  def j(self, a): 'Does.'\n"
+        )
+        modules = {"a.py": ast.parse(text)}
+        found = list(documented.undocumented(modules, frozenset({"Face"})))
+        self.assertEqual(found, ["a.py:3: Base.f does not document its arguments"])
+        self.assertEqual(documented.counts(modules), (3, 1))
 
     def test_exempt_from_docstrings(self) -> None:
         """Private names need none, nor does a class that is nothing but fields, nor an empty root."""

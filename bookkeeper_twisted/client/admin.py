@@ -120,7 +120,11 @@ class BookKeeperAdmin:
         return LedgerReport(ledger_id, metadata, bookies, bookies - there)
 
     async def open_ledger(self, ledger_id: int, recover: bool = False) -> LedgerReader:
-        """A reader of a ledger, with the password that is stored; see :meth:`~.bookkeeper.BookKeeper.open_ledger`."""
+        """A reader of a ledger, with the password that is stored; see :meth:`~.bookkeeper.BookKeeper.open_ledger`.
+
+        :param recover: whether a ledger that is not closed is fenced and closed first.
+        :raises bookkeeper_twisted.errors.NoSuchLedgerMetadataError: it does not exist.
+        """
         metadata = (await self.client.ledger_metadata(ledger_id)).value
         return await self.client.open_ledger(ledger_id, metadata.password, recover)
 

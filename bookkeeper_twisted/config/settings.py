@@ -55,7 +55,11 @@ class Config:
         return ConfigError(f"{field.key} = {text}, {self.origin(name)}: {reason}")
 
     def origin(self, name: str) -> str:
-        """Where the value of an attribute came from."""
+        """Where the value of an attribute came from.
+
+        :param name: of the attribute.
+        :returns: a file and line, a variable, an argument, or ``default``.
+        """
         return self.origins.get(name, "default")
 
     def shown(self) -> dict[str, str]:

@@ -68,17 +68,24 @@ class IRegistration(Interface):
         Registered again in the other mode, the new entry appears before the old one goes.  Again in
         the same mode by the same driver: the info is refreshed.
 
+        :param read_only: the mode.
+        :param info: what clients find the bookie by.
         :raises bookkeeper_twisted.errors.BookieRegisteredError: another live session holds the id.
         """
 
     async def unregister_bookie(bookie_id: str) -> None:
-        """Withdraws both modes; harmless if there is none."""
+        """Withdraws both modes; harmless if there is none.
+
+        :raises bookkeeper_twisted.errors.MetadataError: the store failed; the session may still hold the id.
+        """
 
     def on_registration_lost(listener: Callable[[Failure], None]) -> None:
         """Calls the listener when a bookie registered here no longer is, and cannot be again.
 
         A session that ends while the driver is open is followed by another, in which every bookie is
         registered again in its last mode; this is for when that fails, as another bookie has the id.
+
+        :param listener: called once with the reason.
         """
 
     async def writable_bookies() -> frozenset[str]: ...
@@ -109,7 +116,13 @@ class IRegistration(Interface):
         :raises bookkeeper_twisted.errors.MetadataVersionError: another process has written it since.
         """
 
-    async def remove_cookie(bookie_id: str, version: int) -> None: ...
+    async def remove_cookie(bookie_id: str, version: int) -> None:
+        """Removes a cookie.
+
+        :param version: that is stored.
+        :raises bookkeeper_twisted.errors.CookieNotFoundError: there is none.
+        :raises bookkeeper_twisted.errors.MetadataVersionError: another process has written it since.
+        """
 
 
 class ILedgerManager(Interface):
@@ -145,7 +158,12 @@ class ILedgerManager(Interface):
         """Wait until this driver sees everything that was written before the call, by whomever."""
 
     def ledger_ids(first: int = 0, last: int | None = None) -> AsyncIterator[int]:
-        """Ids in ascending order, complete or an error."""
+        """Ids in ascending order, complete or an error.
+
+        :param first: the lowest id that is wanted.
+        :param last: the highest one; None for all.
+        :raises bookkeeper_twisted.errors.MetadataError: from the iteration: the store failed.
+        """
 
     def watch(ledger_id: int, listener: Callable[[Versioned[LedgerMetadata] | None], None]) -> Callable[[], None]:
         """Calls the listener with the current value soon and after each change; None once deleted.
@@ -199,7 +217,10 @@ class IUnderreplication(Interface):
         """
 
     async def unlock(ledger_id: int) -> None:
-        """Release a lock of this driver; harmless if there is none."""
+        """Release a lock of this driver; harmless if there is none.
+
+        :raises bookkeeper_twisted.errors.MetadataError: the store failed; the session may still hold the lock.
+        """
 
     async def locked_ledgers() -> dict[int, str]:
         """Return the holder of every lock, by the id of its ledger in ascending order."""
@@ -248,7 +269,10 @@ class IAuditing(Interface):
         """Return the seconds between the loss of a bookie and the audit, None if they were never set."""
 
     async def set_lost_bookie_delay(seconds: int) -> None:
-        """Set that delay.  Auditors take 0, or the value that it has already, as an order to audit at once."""
+        """Set that delay.  Auditors take 0, or the value that it has already, as an order to audit at once.
+
+        :param seconds: >= 0.
+        """
 
     def watch_lost_bookie_delay(listener: Callable[[int | None], None]) -> Callable[[], None]:
         """Call the listener with the delay soon and after each time it was set, also to the value that it had.
@@ -259,10 +283,16 @@ class IAuditing(Interface):
         """
 
     async def check_time(check: AuditorCheck) -> int | None:
-        """Return when a check last ended, in ms since the epoch; None if that is not stored."""
+        """Return when a check last ended.
+
+        :returns: ms since the epoch; None if that is not stored.
+        """
 
     async def set_check_time(check: AuditorCheck, ms: int | None) -> None:
-        """Store when a check last ended, or remove it."""
+        """Store when a check last ended.
+
+        :param ms: since the epoch; None removes the time.
+        """
 
 
 class IMetadataDriver(Interface):

@@ -24,12 +24,19 @@ class ClientMetrics:
         self._bytes = instruments.histogram(_OURS + "bytes_per_write", _BYTES)
 
     def wrote(self, requests: int, size: int) -> None:
-        """One write to a socket had so many requests and bytes."""
+        """Counts one write to a socket.
+
+        :param requests: in the write.
+        :param size: its bytes.
+        """
         self._requests.record(requests)
         self._bytes.record(size)
 
     def watch(self, peer: BookiePeer) -> None:
-        """Exports what is going on at the sockets to a bookie, and what has been."""
+        """Exports what is going on at the sockets to a bookie, and what has been.
+
+        :param peer: the bookie, in one wire protocol; for as long as the client lives.
+        """
 
         bookie_id, wire = peer.key
 

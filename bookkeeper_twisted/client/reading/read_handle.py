@@ -71,16 +71,31 @@ class LedgerReader:
     # ---- entries -------------------------------------------------------------------------------------
 
     def read(self, first: int, last: int) -> "Deferred[list[Entry]]":
-        """The entries ``first .. last``; the first one that cannot be read fails the call."""
+        """The entries ``first .. last``; the first one that cannot be read fails the call.
+
+        :param first: id of the first entry, >= 0.
+        :param last: id of the last entry, <= the LAC.
+        :returns: the entries in order; all of them are in memory.
+        :raises bookkeeper_twisted.errors.IncorrectParameterError: ``first`` is negative, or above ``last``.
+        :raises bookkeeper_twisted.errors.ReadError: ``last`` is above the LAC.
+        :raises bookkeeper_twisted.errors.BookKeeperError: no replica gave an entry: the reason that says most.
+        """
         return Deferred.fromCoroutine(self._read(first, last, self._view))
 
     def read_entry(self, entry_id: int) -> "Deferred[Entry]":
-        """One entry."""
+        """One entry.
+
+        :raises bookkeeper_twisted.errors.BookKeeperError: as :meth:`read`.
+        """
         return self.read(entry_id, entry_id).addCallback(lambda entries: entries[0])
 
     def read_unconfirmed(self, first: int, last: int) -> "Deferred[list[Entry]]":
-        """As :meth:`read`, beyond the LAC too: of entries that were perhaps never acknowledged, and that a
-        recovery may drop."""
+        """As :meth:`read`, beyond the LAC too: of entries that were perhaps never acknowledged, and that a recovery may
+        drop.
+
+        :raises bookkeeper_twisted.errors.IncorrectParameterError: ``first`` is negative, or above ``last``.
+        :raises bookkeeper_twisted.errors.BookKeeperError: as of :meth:`read`.
+        """
         return Deferred.fromCoroutine(self._read(first, last, None))
 
     def read_batch(self, start: int, max_count: int = 0, max_size: int = 0) -> "Deferred[EntryBatch]":
@@ -147,7 +162,12 @@ class LedgerReader:
     # ---- iteration -----------------------------------------------------------------------------------
 
     def batches(self, start: int = 0, end: int | None = None) -> ReadAhead:
-        """Batches of the entries ``start .. end`` (default: the LAC), read ahead within a byte budget.
+        """Batches of the entries ``start .. end``, read ahead within ``readAheadBytes``.
+
+        :param start: id of the first entry, >= 0.
+        :param end: id of the last one; None for the LAC that is known now.
+        :raises bookkeeper_twisted.errors.IncorrectParameterError: ``start`` is negative.
+        :raises bookkeeper_twisted.errors.ReadError: ``end`` is above the LAC.
 
         ``await batches.aclose()`` ends an iteration that is not gone through, and the requests it made.
         """
@@ -159,7 +179,11 @@ class LedgerReader:
         return ReadAhead(self._fetch, start, last, self._read_ahead_bytes)
 
     async def entries(self, start: int = 0, end: int | None = None) -> AsyncIterator[Entry]:
-        """The entries ``start .. end``, one by one, read as :meth:`batches`; leaving the loop ends the reading."""
+        """The entries ``start .. end``, one by one, read as :meth:`batches`; leaving the loop ends the reading.
+
+        :param start: as of :meth:`batches`.
+        :param end: as of :meth:`batches`.
+        """
         batches = self.batches(start, end)
         try:
             async for batch in batches:
@@ -179,7 +203,10 @@ class LedgerReader:
         return self._tail(start).entries()
 
     def tail_batches(self, start: int = 0) -> AsyncIterator[EntryBatch]:
-        """As :meth:`tail`, in the batches in which the entries arrive."""
+        """As :meth:`tail`, in the batches in which the entries arrive.
+
+        :param start: id of the first entry, >= 0.
+        """
         return self._tail(start).batches()
 
     def _tail(self, start: int) -> Tail:
