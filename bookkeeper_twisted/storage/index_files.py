@@ -10,11 +10,9 @@ One file for each ledger, ``current/<g>/<p>/<ledger id>.idx``, ids in hexadecima
           i32  length of the explicit LAC, 0 = none   \\  version 1
                explicit LAC, as the client sent it    /
 
-A file that is being moved to another disk has the suffix ``.idx.rloc``; it counts where there is no ``.idx``.  The
-places of entries are not read: a rebuild finds the entries in the entry logs.
+Behind it is an i64 for each entry from 0 on: its location, 0 where the entry is not here.
 
-Once a directory is ours, these files speak of the past: a ledger that was fenced since would be open again after the
-next rebuild (S3).  So they count only until there is a complete index of ours, and are removed then.
+A file that is being moved to another disk has the suffix ``.idx.rloc``; it counts where there is no ``.idx``.
 """
 
 import posixpath
@@ -27,6 +25,8 @@ from .interfaces import IFileSystem, LedgerRow
 HEAD_SIZE = 1024
 _NAME = re.compile(r"([0-9a-fA-F]{1,16})\.idx(\.rloc)?")
 _START = struct.Struct(">4sii")
+_LOCATION = struct.Struct(">q")
+_PAGE = 64 * 1024
 _NUMBER = struct.Struct(">i")
 _MAGIC = b"BKLE"
 _FENCED = 1
@@ -50,12 +50,33 @@ def _below(fs: IFileSystem, directory: str, depth: int) -> Iterator[str]:
             yield path
 
 
+def files_of_ledgers(paths: Iterable[str]) -> dict[int, str]:
+    """The file that counts of each ledger, ascending."""
+    chosen: dict[int, str] = {}
+    for path in sorted(paths, key=posixpath.basename):  # .idx comes before .idx.rloc
+        chosen.setdefault(int(posixpath.basename(path).partition(".")[0], 16), path)
+    return dict(sorted(chosen.items()))
+
+
 def states_of(fs: IFileSystem, paths: Iterable[str]) -> list[LedgerRow]:
     """The states of ledgers by their index files; a ledger whose file is damaged is fenced, its key unknown."""
-    chosen: dict[int, str] = {}
-    for path in sorted(paths):  # .idx comes before .idx.rloc
-        chosen.setdefault(int(posixpath.basename(path).partition(".")[0], 16), path)
-    return [_state(fs, ledger_id, path) for ledger_id, path in sorted(chosen.items())]
+    return [_state(fs, ledger_id, path) for ledger_id, path in files_of_ledgers(paths).items()]
+
+
+def locations_of(fs: IFileSystem, ledger_id: int, path: str) -> Iterator[tuple[int, int, int]]:
+    """Ledger, entry and location of each entry in a file, ascending."""
+    file = fs.open(path)
+    try:
+        entry_id = 0
+        while data := file.pread(_PAGE, HEAD_SIZE + _LOCATION.size * entry_id):
+            for (location,) in _LOCATION.iter_unpack(data[: len(data) // _LOCATION.size * _LOCATION.size]):
+                if location:
+                    yield ledger_id, entry_id, location
+                entry_id += 1
+            if len(data) < _PAGE:
+                return
+    finally:
+        file.close()
 
 
 def _state(fs: IFileSystem, ledger_id: int, path: str) -> LedgerRow:

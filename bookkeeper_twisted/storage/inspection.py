@@ -17,7 +17,7 @@ from .entry_log.reader import EntryLogReader
 from .entry_log.scan import LogScan
 from .index.rows import row_bytes, without
 from .interfaces import IFileSystem, IndexRow, IRunIndex, LedgerRow
-from .ledger_dirs import entry_log_ids, entry_log_name
+from .ledger_dirs import entry_log_ids, entry_log_name, log_bytes
 from .rebuild import check_sealed, counted, rows_of
 
 PAGE = 500
@@ -153,18 +153,6 @@ def _put(held: list[IndexRow], row: IndexRow) -> None:
     high = bisect_right(held, row.last, key=_first)
     kept = [part for old in held[low:high] for part in without(old, row.first, row.last)]
     held[low:high] = sorted([*kept, row], key=_first)
-
-
-def log_bytes(fs: IFileSystem, directory: str) -> int:
-    """Bytes of all entry logs of a directory."""
-    total = 0
-    for log_id in entry_log_ids(fs, directory):
-        file = fs.open(posixpath.join(directory, entry_log_name(log_id)))
-        try:
-            total += file.size()
-        finally:
-            file.close()
-    return total
 
 
 def logs_of_id(fs: IFileSystem, directories: Sequence[str], log_id: int) -> list[str]:

@@ -57,6 +57,18 @@ def entry_log_ids(fs: IFileSystem, directory: str) -> list[int]:
     return _ids(fs, directory, ENTRY_LOG_SUFFIX)
 
 
+def log_bytes(fs: IFileSystem, directory: str) -> int:
+    """Bytes of all entry logs of a directory."""
+    total = 0
+    for log_id in entry_log_ids(fs, directory):
+        file = fs.open(posixpath.join(directory, entry_log_name(log_id)))
+        try:
+            total += file.size()
+        finally:
+            file.close()
+    return total
+
+
 def directory_index(ledger_id: int, count: int) -> int:
     """Which of ``count`` journals, or ledger directories, a ledger belongs to."""
     return ledger_id % count

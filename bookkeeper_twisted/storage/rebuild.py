@@ -3,10 +3,9 @@
 Logs are read in the order of their ids, and the later copy of an entry wins.  A new index is not
 *complete* before the last log is in it, so a rebuild that was cut off is begun anew.
 
-Entry logs know no fences and no master keys.  What the old index still has of them is taken over, or, where there
-was none yet, what the index files of Apache's bookie have; any other ledger gets an empty key, which the next one
-sent replaces, and is fenced, because a writer that was refused once must not succeed now (S3).  Fences of ledgers
-without any entry are lost with the old index.
+Entry logs know no fences and no master keys.  What the old index still has of them, or what the caller knows, is taken
+over; any other ledger gets an empty key, which the next one sent replaces, and is fenced, because a writer that was
+refused once must not succeed now (S3).  Fences of ledgers without any entry are lost with the old index.
 """
 
 import posixpath
@@ -19,7 +18,6 @@ from .entry_log.format import HEADER_SIZE
 from .entry_log.scan import LogScan, Record
 from .entry_log.writer import MAX_ROW_BYTES, MAX_ROW_ENTRIES
 from .index.rows import pack_sizes
-from .index_files import index_files, remove, states_of
 from .interfaces import IFileSystem, IndexBatch, IndexFactory, IndexRow, IRunIndex, LedgerRow
 from .ledger_dirs import entry_log_ids, entry_log_name
 
@@ -31,7 +29,7 @@ class Rebuilt:
     """What a rebuild found.
 
     :ivar index: complete and open.
-    :ivar kept_states: ledgers with a state in the old index, or in an index file of Apache's bookie.
+    :ivar kept_states: ledgers with a state in the old index, or known to the caller.
     :ivar torn: ``path offset`` of logs that end in the middle of a record, none of them sealed.
     """
 
@@ -72,8 +70,7 @@ def rebuild_index(
     :param states: what is known of ledgers; if not given, what the old index still has of them.
     :raises DamageError: a sealed log does not hold what its ledgers map says.
     """
-    foreign = index_files(fs, index_directory)
-    kept = _known_states(fs, index_directory, make_index, foreign) if states is None else list(states)
+    kept = _known_states(fs, index_directory, make_index) if states is None else list(states)
     rebuilt = Rebuilt(make_index(fs, index_directory, True), kept_states=len(kept))
     try:
         if kept:  # first, so that they survive a rebuild that is cut off
@@ -85,34 +82,24 @@ def rebuild_index(
             _take_log(rebuilt, scan, log_id, known, deleted, not unfenced_because)
             advance(scan.file_size)
         rebuilt.index.commit(IndexBatch(complete=True))
-        remove(fs, foreign)  # a rebuild that is cut off needs them again
     except BaseException:
         rebuilt.index.close()
         raise
     return rebuilt
 
 
-def _known_states(
-    fs: IFileSystem, index_directory: str, make_index: IndexFactory, foreign: Sequence[str]
-) -> list[LedgerRow]:
-    """Read the ledger states of the old index; none if it is damaged, which is why it is being replaced.
-
-    :param foreign: index files of Apache's bookie, which count as long as there was no complete index.
-    """
+def _known_states(fs: IFileSystem, index_directory: str, make_index: IndexFactory) -> list[LedgerRow]:
+    """Read the ledger states of the old index; none if it is damaged, which is why it is being replaced."""
     try:
         index = make_index(fs, index_directory, False)
     except StorageError:
         return []
     try:
-        known = list(index.ledgers())
+        return list(index.ledgers())
     except StorageError:
         return []
     finally:
         index.close()
-    if index.complete:
-        return known
-    ids = {row.ledger_id for row in known}
-    return known + [row for row in states_of(fs, foreign) if row.ledger_id not in ids]
 
 
 def _take_log(rebuilt: Rebuilt, scan: LogScan, log_id: int, known: set[int], deleted: set[int], fenced: bool) -> None:

@@ -14,11 +14,11 @@ from twisted.trial.unittest import SynchronousTestCase
 
 from bookkeeper_twisted.bookie.lifecycle.hand_back import HandBack
 from bookkeeper_twisted.bookie.lifecycle.store import Store
-from bookkeeper_twisted.errors import StorageError
 from bookkeeper_twisted.storage.apache.database import LEDGERS, LOCATIONS, database_path
 from bookkeeper_twisted.storage.apache.interfaces import Pair
 from bookkeeper_twisted.storage.apache.ledger_data import decode
-from bookkeeper_twisted.storage.apache.take_over import Pairs, check_take_over, settle, take_over
+from bookkeeper_twisted.storage.apache.regrouping import Pairs
+from bookkeeper_twisted.storage.apache.take_over import discard_left_over, take_over
 from bookkeeper_twisted.storage.cookies import (
     APACHE_COOKIE_NAME,
     COOKIE_NAME,
@@ -80,19 +80,13 @@ def start(disk: SimDisk, parts: Parts) -> Life:
     """A start of our bookie, with ``rebuildIndex`` where it is asked for."""
     parts.paths.make(disk)
     locks = DirectoryLocks(disk, parts.paths.all())
-    files, pairs = read_cookies(disk, parts.paths.all()), pairs_of(parts)
-    rebuild = bool(files.of_apache)
-    if rebuild:
-        check_take_over(disk, pairs, SimKeyValues.open)
+    pairs = pairs_of(parts)
+    if read_cookies(disk, parts.paths.all()).of_apache:
+        take_over(disk, pairs, SimIndex.open, SimKeyValues.open)
         stamp(disk, parts.paths.all(), disk.committed(STORE_COOKIE))
     else:
         check_cookies(disk, parts.paths)
-        try:
-            settle(disk, pairs, SimIndex.open)
-        except StorageError:
-            rebuild = True
-    if rebuild:
-        take_over(disk, pairs, SimIndex.open, SimKeyValues.open)
+    discard_left_over(disk, pairs)
     locks.release()
     return Life(disk, [], parts)
 

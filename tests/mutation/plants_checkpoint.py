@@ -82,15 +82,6 @@ PLANTS = (
         "        if row.ledger_id in deleted:\n            continue\n", "", _REBUILD,
     ),
     Plant(
-        "a rebuild believes index files of the past", "storage/rebuild.py",
-        "    if index.complete:\n        return known\n", "", _INDEX_FILES,
-    ),
-    Plant(
-        "a rebuild removes index files before it has their states", "storage/rebuild.py",
-        "    foreign = index_files(fs, index_directory)\n",
-        "    foreign = index_files(fs, index_directory)\n    remove(fs, foreign)\n    foreign = []\n", _INDEX_FILES,
-    ),
-    Plant(
         "a ledger with a damaged index file is open", "storage/index_files.py",
         "LedgerRow(ledger_id, fenced=True)", "LedgerRow(ledger_id)", _INDEX_FILES,
     ),

@@ -164,18 +164,25 @@ PLANTS = (
     ),
     # -- Apache's index --
     Plant(
-        "an import removes the databases before its index is complete", "storage/apache/importing.py",
-        "        index.commit(IndexBatch(complete=True))\n", "        discard_index(fs, index_directory)\n"
-        "        index.commit(IndexBatch(complete=True))\n", _EXCHANGE,
+        "an import removes the databases before the cookies are exchanged", "storage/apache/importing.py",
+        "        index.close()\n    return imported\n",
+        "        index.close()\n    fs.unlink(index_directory + '/locations/CURRENT')\n    return imported\n", _EXCHANGE,
     ),
     Plant(
-        "an entry that is not in its place is denied", "storage/apache/importing.py",
-        "            yield log_id, False, Record(ledger_id, entry_id, at, _HEAD.size)\n", "",
+        "an entry that is not in its place is denied", "storage/apache/places.py",
+        "        yield log_id, size > 0,", "        if size:\n            yield log_id, size > 0,",
         ["tests.storage.apache.test_importing"],
     ),
     Plant(
-        "databases beside an index of ours stay", "storage/apache/take_over.py",
-        "            )\n        discard_index(fs, path)\n", "            )\n", _EXCHANGE,
+        "databases of Apache's bookie pass for left over", "storage/apache/take_over.py",
+        "    if is_apaches(fs, directories):\n        return\n", "",
+        ["tests.bookie.lifecycle.test_take_over"],
+    ),
+    Plant(
+        "cookies are exchanged before the databases are there", "bookie/lifecycle/hand_back.py",
+        "            exported = [self._export(path) for path in indexes]\n        stamp_for_apache(self.fs, self.paths.all())\n",
+        "            stamp_for_apache(self.fs, self.paths.all())\n"
+        "            exported = [self._export(path) for path in indexes]\n", _EXCHANGE,
     ),
     Plant(
         "an export goes on with the databases of an older one", "storage/apache/exporting.py",

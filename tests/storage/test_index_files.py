@@ -5,18 +5,20 @@ from typing import Any
 
 from twisted.trial.unittest import SynchronousTestCase
 
-from bookkeeper_twisted.errors import DamageError
-from bookkeeper_twisted.storage.index_files import HEAD_SIZE, index_files, parse_head, states_of
-from bookkeeper_twisted.storage.interfaces import IndexBatch, LedgerRow
-from bookkeeper_twisted.storage.rebuild import rebuild_index
-from bookkeeper_twisted.testing.disk.crash import Facts, enumerate_crashes
+from bookkeeper_twisted.storage.index_files import (
+    HEAD_SIZE,
+    files_of_ledgers,
+    index_files,
+    locations_of,
+    parse_head,
+    states_of,
+)
+from bookkeeper_twisted.storage.interfaces import LedgerRow
 from bookkeeper_twisted.testing.disk.sim_disk import SimDisk
-from bookkeeper_twisted.testing.disk.sim_index import SimIndex
 
 from .index.java_stores import STORES, java_store
 
 CURRENT = "/ledgers/current"
-STORE = "sorted-killed"
 
 
 def head(key: bytes = b"key", state: int = 0, lac: bytes = b"", version: int = 1, magic: bytes = b"BKLE") -> bytes:
@@ -33,11 +35,6 @@ def expected(name: str) -> list[LedgerRow]:
         for f in files.values()
     )
     return sorted(rows, key=lambda row: row.ledger_id)
-
-
-def java_disk() -> SimDisk:
-    """A disk with a store, durable."""
-    return java_store(STORE).disk().crash()
 
 
 def put(disk: SimDisk, name: str, data: bytes) -> None:
@@ -94,66 +91,24 @@ class StatesTests(SynchronousTestCase):
         expected = [LedgerRow(10, b"file"), LedgerRow(11, b"copy"), LedgerRow(12, fenced=True)]
         self.assertEqual(states_of(disk, index_files(disk, CURRENT)), expected)
 
+    def test_locations(self) -> None:
+        """The places of entries are those of the manifests."""
+        seen = 0
+        for name in STORES:
+            manifest = java_store(name).manifest
+            if not manifest.get("indexFiles"):
+                continue
+            disk = java_store(name).disk()
+            for ledger_id, path in files_of_ledgers(index_files(disk, CURRENT)).items():
+                found = [(entry, location >> 32, location & 0xFFFFFFFF)
+                         for _, entry, location in locations_of(disk, ledger_id, path)]  # fmt: skip
+                held = manifest["current"].get(str(ledger_id), [])
+                self.assertTrue({(e["entryId"], e["logId"], e["offset"]) for e in held} <= set(found))
+                seen += len(found)
+        self.assertGreater(seen, 100)
 
-class TakeOverTests(SynchronousTestCase):
-    """Rebuilds of directories with index files."""
-
-    def _rebuild(self, disk: SimDisk) -> dict[int, LedgerRow]:
-        rebuilt = rebuild_index(disk, CURRENT, CURRENT, SimIndex.open)
-        return {row.ledger_id: row for row in rebuilt.index.ledgers()}
-
-    def test_states(self) -> None:
-        """Keys, fences and explicit LACs are taken over, of a ledger without entries too; then the files go."""
-        disk = java_disk()
-        states = self._rebuild(disk)
-        self.assertEqual(list(states.values()), expected(STORE))
-        self.assertTrue(states[777].fenced)
-        self.assertEqual(index_files(disk, CURRENT), [])
-        disk = disk.crash(())
-        self.assertEqual(index_files(disk, CURRENT), [])
-        self.assertEqual(self._rebuild(disk), states)
-
-    def test_unknown(self) -> None:
-        """A ledger whose file is damaged or lost is fenced, and its key is unknown."""
-        disk = java_disk()
-        disk.open(f"{CURRENT}/0/1/1.idx").pwrite(b"?", 0)
-        disk.unlink(f"{CURRENT}/0/5/5.idx")
-        states = self._rebuild(disk)
-        for ledger_id in (1, 5):
-            self.assertEqual(states[ledger_id], LedgerRow(ledger_id, b"", fenced=True))
-
-    def test_index_of_ours(self) -> None:
-        """Where there is a complete index of ours, or a damaged one, the files speak of the past."""
-        disk = java_disk()
-        (later,) = (row for row in expected(STORE) if row.ledger_id == 5)
-        SimIndex.open(disk, CURRENT).commit(IndexBatch(ledgers=[LedgerRow(5, later.master_key, True)], complete=True))
-        states = self._rebuild(disk)
-        self.assertTrue(states[5].fenced)
-        self.assertNotIn(777, states)
-        self.assertEqual(index_files(disk, CURRENT), [])
-
-    def test_damaged_index(self) -> None:
-        """Where an index of ours is damaged, every ledger is fenced."""
-        disk = java_disk()
-
-        def make(fs: Any, path: str, fresh: bool) -> SimIndex:
-            if not fresh:
-                raise DamageError("the index is damaged")
-            return SimIndex.open(fs, path, fresh)
-
-        rebuilt = rebuild_index(disk, CURRENT, CURRENT, make)
-        self.assertTrue(all(row.fenced for row in rebuilt.index.ledgers()))
-
-    def test_power_cuts(self) -> None:
-        """Cut anywhere, and cut again, the next rebuild knows every ledger."""
-
-        def rebuild(disk: SimDisk, facts: Facts) -> None:
-            if not SimIndex.open(disk, CURRENT).complete:
-                self._rebuild(disk)
-            found = list(SimIndex.open(disk, CURRENT).ledgers())
-            if found != expected(STORE):
-                raise AssertionError(found)
-
-        report = enumerate_crashes(rebuild, rebuild, seed=1, build=java_disk)
-        self.assertEqual(report.violations[:1], [])
-        self.assertGreater(report.states, 20)
+    def test_partial_location(self) -> None:
+        """Bytes at the end of a file that are no whole location are passed over."""
+        disk = SimDisk()
+        put(disk, "a.idx", head() + bytes(8) + (7).to_bytes(8, "big") + b"\1\2\3")
+        self.assertEqual([*locations_of(disk, 10, f"{CURRENT}/0/0/a.idx")], [(10, 1, 7)])

@@ -1,19 +1,20 @@
 """The way back to Apache's bookie: our indexes become those of its ``DbLedgerStorage``.
 
-The journals are replayed first, so that nothing is left in them that only our index would lead to.  Databases, then
-indexes, then cookies are exchanged: it may be cut off anywhere, and either of our bookie, with ``rebuildIndex=true``
-where it asks for that, and Apache's can go on with everything, or it is run again.
+The journals are replayed first, so that nothing is left in them that only our index would lead to.  Cookies are
+exchanged when all databases are there: it may be cut off anywhere, and our bookie, with ``rebuildIndex=true`` where it
+asks for that, or Apache's can go on with everything, or it is run again.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
 
 import attrs
 
-from ...errors import InvalidCookieError, NoWritableDirectoryError
-from ...storage.apache.exporting import Exported, export_index, hand_over, is_handed_over
+from ...errors import InvalidCookieError, NoWritableDirectoryError, StorageError
+from ...storage.apache.exporting import Exported, export_index
 from ...storage.apache.interfaces import OpenKeyValues
 from ...storage.cookies import read_cookies, stamp_for_apache
+from ...storage.index_files import index_files, remove
 from ...storage.interfaces import IFileSystem, IndexFactory
 from ...storage.ledger_dirs import current
 from .store import Store, StorePaths
@@ -39,27 +40,32 @@ class HandBack:
     def run(self) -> list[Exported]:
         """Do it.
 
-        :returns: what was written for each index directory of which that was not done before.
+        :returns: what was written for each index directory; nothing if that was done before.
         :raises InvalidCookieError: the directories are not ours.
         :raises StorageError: it failed; the directories are still ours.
         """
-        if not read_cookies(self.fs, self.paths.all()).found:
+        cookies = read_cookies(self.fs, self.paths.all())
+        if not cookies.found:
             raise InvalidCookieError(f"{self.paths.all()[0]} is not a directory of this bookie: nothing to hand back")
         indexes = [current(path) for path in self.paths.indexes]
-        waiting = [path for path in indexes if not self._is_done(path)]
-        if len(waiting) == len(indexes):  # else the journals were replayed, or are still as Apache's bookie left them
+        exported: list[Exported] = []
+        if not cookies.of_apache:  # else all databases are there, be it since an export or since a take-over
+            self._check(indexes)
             self._replay()
-        exported = [self._export(path) for path in waiting]
-        hand_over(self.fs, waiting, self.make_index)
+            exported = [self._export(path) for path in indexes]
         stamp_for_apache(self.fs, self.paths.all())
+        for path in indexes:
+            self.make_index(self.fs, path, True).close()  # ours is of the past from now on
         return exported
 
-    def _is_done(self, index_directory: str) -> bool:
-        index = self.make_index(self.fs, index_directory, False)
-        try:
-            return is_handed_over(self.fs, index_directory, index)
-        finally:
+    def _check(self, index_directories: Sequence[str]) -> None:
+        """:raises StorageError: an index does not speak for its directory."""
+        for path in index_directories:
+            index = self.make_index(self.fs, path, False)
+            complete = index.complete
             index.close()
+            if not complete:
+                raise StorageError(f"{path} holds no complete index: rebuild-db-ledger-locations-index makes one")
 
     def _replay(self) -> None:
         store = self.open_store()
@@ -74,6 +80,7 @@ class HandBack:
         index = self.make_index(self.fs, index_directory, False)
         try:
             with self.progress(index_directory, sum(index.live_bytes().values())) as advance:
+                remove(self.fs, index_files(self.fs, index_directory))  # left by a crash, and of the past
                 return export_index(self.fs, index_directory, index, self.open_key_values, advance)
         finally:
             index.close()

@@ -22,8 +22,9 @@ from ...metadata.interfaces import ILedgerManager, IMetadataDriver, IRegistratio
 from ...metrics import DiskMetrics, StorageMetrics, directory_labels
 from ...protocol.server.connection import BookieServerFactory, ServerConnection
 from ...storage.apache.interfaces import OpenKeyValues
+from ...storage.apache.regrouping import Pairs
 from ...storage.apache.rocksdb import RocksKeyValues
-from ...storage.apache.take_over import Pairs, check_take_over, settle, take_over
+from ...storage.apache.take_over import discard_index_files, discard_left_over, is_apaches, take_over
 from ...storage.bookie_status import BookieStatus, load_status, save_status
 from ...storage.cookies import DirectoryLocks
 from ...storage.index.run_index import SqliteRunIndex
@@ -248,34 +249,32 @@ class BookieService(Service):
         check = CookieCheck(
             self._fs, self._paths, expected, self._config.allow_storage_expansion, self._config.rebuild_index
         )
+        self._rebuild = self._config.rebuild_index
         if await check.must_stamp(registration, self._on_flush_lane):
-            await self._on_flush_lane(check_take_over, self._fs, self._pairs(), self._open_key_values)
             await self._bind()  # what cannot be had is found out before anything is written for ever
+            taken = is_apaches(self._fs, self._pairs())
+            if taken:
+                await self._take_over()
             await check.stamp(registration, self._on_flush_lane)
+            if taken:
+                await self._on_flush_lane(discard_index_files, self._fs, self._pairs())
 
     def _pairs(self) -> Pairs:
         return Pairs(_currents(self._paths.ledgers), _currents(self._paths.indexes))
 
-    async def _settle_indexes(self) -> bool:
-        """See that our indexes speak for the directories, and those of Apache's for none.
-
-        :returns: whether they are still to be rebuilt.
-        """
-        if not self._config.rebuild_index:
-            await self._on_flush_lane(settle, self._fs, self._pairs(), self._make_index)
-            return False
-        imported = await self._on_flush_lane(
-            take_over, self._fs, self._pairs(), self._make_index, self._open_key_values
-        )
-        if imported is not None:
-            self._log.info(
-                "took over the index of Apache's bookie: {i.states} ledgers, {i.entries} entries, {i.dangling} of them"
-                " not where it says, {i.unknown} ledgers without a state, fenced now", i=imported,
-            )  # fmt: skip
-        return imported is None
+    async def _take_over(self) -> None:
+        """Make indexes of ours before the cookies of Apache's bookie go."""
+        work = (take_over, self._fs, self._pairs(), self._make_index, self._open_key_values)
+        imported = await self._on_flush_lane(*work)
+        self._rebuild = False
+        self._log.info(
+            "took over from Apache's bookie: {i.states} states of ledgers, {i.entries} entries, {i.dangling} of them"
+            " not where its index says, {i.unknown} ledgers without a state, fenced now", i=imported,
+        )  # fmt: skip
 
     async def _open_store(self) -> None:
-        settings = attrs.evolve(storage_settings(self._config), rebuild_index=await self._settle_indexes())
+        await self._on_flush_lane(discard_left_over, self._fs, self._pairs())
+        settings = attrs.evolve(storage_settings(self._config), rebuild_index=self._rebuild)
         self._store = await self._on_flush_lane(
             Store.open, self._fs, self._paths, self._make_index, int(self._reactor.seconds() * 1000) + 1,
             self._random_bytes(16), journal_settings(self._config), settings, self._storages,

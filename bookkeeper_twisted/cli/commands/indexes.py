@@ -14,9 +14,9 @@ from ...bookie.lifecycle.ledger_rebuild import journal_states, rebuild_ledgers
 from ...bookie.lifecycle.settings import store_paths
 from ...errors import BookKeeperError
 from ...storage.cookies import APACHE_COOKIE_NAME, DirectoryLocks
-from ...storage.inspection import PAGE, StoredDirectory, log_bytes
+from ...storage.inspection import PAGE, StoredDirectory
 from ...storage.interfaces import IRunIndex
-from ...storage.ledger_dirs import current
+from ...storage.ledger_dirs import current, log_bytes
 from ...storage.rebuild import Rebuilt, rebuild_index
 from ..shell_command import FAILED, OK, REFUSED, Argument, Command, ShellContext
 from ..shell_text import line

@@ -1,20 +1,19 @@
 """Writes the index of ``DbLedgerStorage`` from ours.
 
-The databases are made anew beside our index, which speaks for the directory until :func:`hand_over`; so an export that
-is cut off has changed nothing, and a start of our bookie removes what it left.
+The databases are made anew beside our index, which speaks for the directory until Apache's cookies are there; so an
+export that is cut off has changed nothing, and a start of our bookie removes what it left.
 """
 
 import struct
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import closing
 
 import attrs
 
-from ...errors import StorageError
 from ..index.rows import record_offsets, row_bytes
-from ..interfaces import IFileSystem, IndexFactory, IndexRow, IRunIndex
+from ..interfaces import IFileSystem, IndexRow, IRunIndex
 from . import ledger_data
-from .database import LEDGERS, LOCATIONS, database_path, discard_index, has_index
+from .database import LEDGERS, LOCATIONS, database_path, discard_index
 from .interfaces import IKeyValues, OpenKeyValues, Pair
 
 _PAGE = 500
@@ -62,24 +61,6 @@ def export_index(
         locations.flush()
     fs.sync_directory(index_directory)
     return exported
-
-
-def hand_over(fs: IFileSystem, index_directories: Sequence[str], make_index: IndexFactory) -> None:
-    """Make the databases speak for all directories: an empty index, not complete, takes the place of each of ours."""
-    for directory in index_directories:
-        make_index(fs, directory, True).close()
-
-
-def is_handed_over(fs: IFileSystem, index_directory: str, index: IRunIndex) -> bool:
-    """Whether the databases speak for a directory, because an export or a take-over was cut off.
-
-    :raises StorageError: neither index speaks for it.
-    """
-    if index.complete:
-        return False
-    if has_index(fs, index_directory):
-        return True
-    raise StorageError(f"{index_directory} holds no complete index: rebuild-db-ledger-locations-index makes one")
 
 
 def _put_all(database: IKeyValues, pairs: Iterator[Pair]) -> int:

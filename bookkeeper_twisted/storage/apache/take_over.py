@@ -1,25 +1,28 @@
-"""Takes directories over from Apache's ``DbLedgerStorage``, and sees that one index alone speaks for each of them."""
+"""Takes directories over from Apache's bookie: indexes of ours in the place of its own.
+
+*The cookies say whose index speaks.*  As long as one directory has Apache's, its indexes speak for all: a take-over
+completes ours before the first of these cookies goes, an export completes the databases before the first one comes.  So
+either can be cut off anywhere and begun anew.  Without such a cookie databases are what a crash has left, and are
+removed.
+"""
 
 import posixpath
-from collections.abc import Sequence
 
-import attrs
-
-from ...errors import DamageError, StorageError
 from ..cookies import APACHE_COOKIE_NAME
+from ..index_files import index_files, remove, states_of
 from ..interfaces import IFileSystem, IndexFactory
 from ..rebuild import rebuild_index
 from .database import discard_index, has_index
 from .importing import Imported, check_states, import_index
 from .interfaces import OpenKeyValues
+from .regrouping import Pairs, regroup
 
 
-@attrs.frozen
-class Pairs:
-    """The directories of a bookie, ``current`` included, paired by position."""
-
-    ledgers: Sequence[str]
-    indexes: Sequence[str]
+def is_apaches(fs: IFileSystem, directories: Pairs) -> bool:
+    """Whether a directory has the cookie of Apache's bookie."""
+    return any(
+        fs.exists(posixpath.join(path, APACHE_COOKIE_NAME)) for path in (*directories.ledgers, *directories.indexes)
+    )
 
 
 def check_take_over(fs: IFileSystem, directories: Pairs, open_key_values: OpenKeyValues) -> None:
@@ -28,56 +31,46 @@ def check_take_over(fs: IFileSystem, directories: Pairs, open_key_values: OpenKe
     :raises StorageError: :func:`take_over` would fail; nothing is changed.
     """
     for path in directories.indexes:
-        if has_index(fs, path) and fs.exists(posixpath.join(path, APACHE_COOKIE_NAME)):
+        if has_index(fs, path):
             check_states(fs, path, open_key_values)
 
 
 def take_over(
     fs: IFileSystem, directories: Pairs, make_index: IndexFactory, open_key_values: OpenKeyValues
-) -> Imported | None:
-    """Import the index of each directory that has only one of Apache's.
+) -> Imported:
+    """Make an index of ours for each directory of Apache's bookie; its own stay as they are.
 
-    A run that was cut off is taken up where it ended; directories with neither index are scanned.
+    A directory without a database is scanned, and the states of its ledgers are those of its index files.  Several
+    directories with index files are regrouped.
 
-    :returns: None where there is none: the indexes are to be rebuilt from the entry logs, if at all.
+    :raises StorageError: it failed; Apache's bookie can go on, and this can be begun anew.
     """
-    waiting = [path for path in directories.indexes if has_index(fs, path) and not _is_ours(fs, path, make_index)]
-    if not waiting:
-        return None
+    check_take_over(fs, directories, open_key_values)
     total = Imported()
+    files = [path for directory in directories.indexes for path in index_files(fs, directory)]
+    if files and len(directories.ledgers) > 1 and not any(has_index(fs, path) for path in directories.indexes):
+        return regroup(fs, directories, files, make_index)
     for path, index_path in zip(directories.ledgers, directories.indexes, strict=True):
-        if index_path in waiting:
+        if has_index(fs, index_path):
             total.add(import_index(fs, path, index_path, make_index, open_key_values))
-        elif _is_ours(fs, index_path, make_index):
-            discard_index(fs, index_path)
         else:
-            rebuild_index(fs, path, index_path, make_index).index.close()
+            states = states_of(fs, index_files(fs, index_path))
+            rebuilt = rebuild_index(fs, path, index_path, make_index, states=states)
+            rebuilt.index.close()
+            total.add(Imported(rebuilt.entries, rebuilt.kept_states))
     return total
 
 
-def settle(fs: IFileSystem, directories: Pairs, make_index: IndexFactory) -> None:
-    """Remove databases that a crash has left beside a complete index of ours.
-
-    :raises StorageError: a database speaks for a directory, because an export or a take-over was cut off.
-    """
+def discard_left_over(fs: IFileSystem, directories: Pairs) -> None:
+    """Remove databases beside indexes of ours, where no directory has a cookie of Apache's bookie."""
+    if is_apaches(fs, directories):
+        return
     for path in directories.indexes:
-        if not has_index(fs, path):
-            continue
-        if not _is_ours(fs, path, make_index):
-            raise StorageError(
-                f"{path} has the index of Apache's bookie: a take-over or an export was cut off. Start once with"
-                " rebuildIndex=true to take the directories over, or give them back with convert-to-db-storage"
-            )
-        discard_index(fs, path)
+        if has_index(fs, path):
+            discard_index(fs, path)
 
 
-def _is_ours(fs: IFileSystem, index_directory: str, make_index: IndexFactory) -> bool:
-    """Whether our index speaks for a directory; one that is damaged did, and databases beside it are older."""
-    try:
-        index = make_index(fs, index_directory, False)
-    except DamageError:
-        return True
-    try:
-        return index.complete
-    finally:
-        index.close()
+def discard_index_files(fs: IFileSystem, directories: Pairs) -> None:
+    """Remove index files after a take-over; one that is left is never read again, but by Apache's bookie."""
+    for path in directories.indexes:
+        remove(fs, index_files(fs, path))

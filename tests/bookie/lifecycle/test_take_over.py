@@ -7,9 +7,10 @@ from typing import Any
 from twisted.trial.unittest import SynchronousTestCase
 
 from bookkeeper_twisted.bookie.lifecycle.store import Store, StorePaths
-from bookkeeper_twisted.errors import StorageError
+from bookkeeper_twisted.storage.apache.database import has_index
+from bookkeeper_twisted.storage.apache.regrouping import Pairs
 from bookkeeper_twisted.storage.apache.rocksdb import RocksKeyValues
-from bookkeeper_twisted.storage.apache.take_over import Pairs, check_take_over, settle, take_over
+from bookkeeper_twisted.storage.apache.take_over import discard_left_over, take_over
 from bookkeeper_twisted.storage.filesystem import RealFileSystem
 from bookkeeper_twisted.storage.index.run_index import SqliteRunIndex
 from bookkeeper_twisted.storage.journal.files import JournalSettings
@@ -59,9 +60,7 @@ class JavaStoreTests(SynchronousTestCase):
             if expected is None:
                 continue
             paths, pairs = self.put(name)
-            check_take_over(FS, pairs, RocksKeyValues.open)
-            self.assertIsNotNone(take_over(FS, pairs, SqliteRunIndex.open, RocksKeyValues.open))
-            settle(FS, pairs, SqliteRunIndex.open)
+            take_over(FS, pairs, SqliteRunIndex.open, RocksKeyValues.open)
             store = self.open(paths)
             n_entries += sum(self._check(store, int(each), held) for each, held in expected.items())
         self.assertGreater(n_entries, 100)
@@ -89,26 +88,29 @@ class JavaStoreTests(SynchronousTestCase):
         assert row is not None
         self.assertTrue(row.fenced)
 
-    def test_cut_off(self) -> None:
-        """A take-over of two directories that was cut off after the first is asked for, and finished, by the next."""
+    def test_again(self) -> None:
+        """While a cookie of Apache's is there a take-over begins anew, and nothing of Apache's is removed."""
         paths, pairs = self.put("db-two-dirs-killed")
-        first = Pairs(pairs.ledgers[:1], pairs.indexes[:1])
-        take_over(FS, first, SqliteRunIndex.open, RocksKeyValues.open)
-        error = self.assertRaises(StorageError, settle, FS, pairs, SqliteRunIndex.open)
-        self.assertIn("rebuildIndex=true", str(error))
-        imported = take_over(FS, pairs, SqliteRunIndex.open, RocksKeyValues.open)
-        assert imported is not None
-        states = java_store("db-two-dirs-killed").manifest["rocksdb"]["i1/current/ledgers"]
-        self.assertEqual(imported.states, len(states))
-        settle(FS, pairs, SqliteRunIndex.open)
+        first = take_over(FS, pairs, SqliteRunIndex.open, RocksKeyValues.open)
+        Path(pairs.ledgers[0], "VERSION").unlink()
+        discard_left_over(FS, pairs)
+        self.assertEqual(take_over(FS, pairs, SqliteRunIndex.open, RocksKeyValues.open), first)
         self.assertGreater(self.open(paths).storage.ledger_count(), 8)
+
+    def test_left_over(self) -> None:
+        """Without such a cookie databases are left over, and go."""
+        _, pairs = self.put("db-two-dirs-killed")
+        for path in (*pairs.ledgers, *pairs.indexes):
+            Path(path, "VERSION").unlink()
+        discard_left_over(FS, pairs)
+        self.assertEqual([has_index(FS, path) for path in pairs.indexes], [False, False])
+        discard_left_over(FS, pairs)
 
     def test_lost_database(self) -> None:
         """A directory whose locations are lost is scanned, beside one that has them."""
         paths, pairs = self.put("db-two-dirs-killed")
         (Path(pairs.indexes[1]) / "locations" / "CURRENT").unlink()
-        self.assertIsNotNone(take_over(FS, pairs, SqliteRunIndex.open, RocksKeyValues.open))
+        take_over(FS, pairs, SqliteRunIndex.open, RocksKeyValues.open)
         storage = self.open(paths).storage
         for entry_id in range(3):
             self.assertIsNotNone(read(storage, 1, entry_id))  # type: ignore[arg-type]
-        self.assertIsNone(take_over(FS, pairs, SqliteRunIndex.open, RocksKeyValues.open))

@@ -4,9 +4,7 @@ import struct
 
 from twisted.trial.unittest import SynchronousTestCase
 
-from bookkeeper_twisted.errors import StorageError
-from bookkeeper_twisted.storage.apache.database import has_index
-from bookkeeper_twisted.storage.apache.exporting import Exported, export_index, hand_over, is_handed_over
+from bookkeeper_twisted.storage.apache.exporting import Exported, export_index
 from bookkeeper_twisted.storage.apache.importing import Imported, import_index
 from bookkeeper_twisted.storage.apache.ledger_data import LedgerData, decode
 from bookkeeper_twisted.storage.entry_log.writer import EntryLogWriter
@@ -53,13 +51,10 @@ class ExportTests(SynchronousTestCase):
         self.assertEqual(sum(self.advanced), sum(row_bytes(row) for row in self.index.page((-1, -1), 99)))
 
     def test_and_back(self) -> None:
-        """What is imported again is what there was; our index speaks until it is handed over."""
+        """What is imported again is what there was."""
         before = [(r.ledger_id, r.first, r.last, r.log_id, r.offset, r.sizes) for r in self.index.page((-1, -1), 99)]
         self.export()
         self.assertTrue(SimIndex.open(self.disk, "/").complete)
-        self.assertFalse(is_handed_over(self.disk, "/", self.index))
-        hand_over(self.disk, ["/"], SimIndex.open)
-        self.assertTrue(is_handed_over(self.disk, "/", SimIndex.open(self.disk, "/")))
         imported = import_index(self.disk, "/", "/", SimIndex.open, SimKeyValues.open)
         self.assertEqual(imported, Imported(63, 4))
         index = SimIndex.open(self.disk, "/")
@@ -81,9 +76,3 @@ class ExportTests(SynchronousTestCase):
         self.export()
         pairs = [decode(*pair) for pair in SimKeyValues.open(self.disk, "/ledgers", False).items()]
         self.assertIn(LedgerData(LedgerRow(9, b"", True)), pairs)
-
-    def test_no_index(self) -> None:
-        """Without an index of either kind nothing is handed over."""
-        hand_over(self.disk, ["/"], SimIndex.open)
-        self.assertFalse(has_index(self.disk, "/"))
-        self.assertRaises(StorageError, is_handed_over, self.disk, "/", SimIndex.open(self.disk, "/"))

@@ -1,0 +1,124 @@
+"""From the locations that Apache's index holds to rows of ours.
+
+A location is that of one entry, and says nothing of its size.  Whether entries that follow each other in the index also
+do so in their log is seen by the heads of their records; where entries are large, little else of the logs is read.
+
+A location may point to data that never reached its log, if Apache's bookie was killed: its journal has the entry then,
+and the replay puts it elsewhere.  Until then such a location is taken over as it is, so that a read of it fails: the
+bookie had acknowledged the entry, and must not deny it (S5).
+"""
+
+import struct
+from collections import OrderedDict
+from collections.abc import Callable, Iterable, Iterator
+from itertools import groupby
+from operator import itemgetter
+
+from ..entry_log.scan import Record
+from ..interfaces import IFile, IFileSystem, IndexRow
+from ..rebuild import rows_of
+
+_HEAD = struct.Struct(">iqq")
+_SIZE = 4
+_LEAST = 4 * 1024
+_MOST = 256 * 1024
+_MOST_OPEN = 64
+_LOG_AND_STATE = itemgetter(0, 1)
+
+Location = tuple[int, int, int]
+"""Ledger, entry, and where it is: entry log id << 32 | offset behind the size word; 0 = nowhere."""
+
+
+def placed_rows(locations: Iterable[Location], heads: "Heads") -> Iterator[tuple[IndexRow, bool]]:
+    """Return rows of entries in the order of their locations, each with whether its entries are there."""
+    for (log_id, is_there), group in groupby(_places(locations, heads), key=_LOG_AND_STATE):
+        for row in rows_of((record for _, _, record in group), log_id):
+            yield row, is_there
+
+
+def _places(locations: Iterable[Location], heads: "Heads") -> Iterator[tuple[int, bool, Record]]:
+    """Entry log, whether the record is there, and the record."""
+    size_at = heads.size_at
+    for ledger_id, entry_id, location in locations:
+        if location == 0 or ledger_id < 0 or entry_id < 0:
+            continue
+        log_id, at = location >> 32, (location & 0xFFFFFFFF) - _SIZE
+        size = size_at(log_id, at, ledger_id, entry_id)
+        yield log_id, size > 0, Record(ledger_id, entry_id, at, size or _HEAD.size)
+
+
+class _Log:
+    """An open entry log, and the part of it that is in memory.
+
+    Reads grow while they go on in order: from little for heads that lie apart to much for small entries side by side.
+    """
+
+    __slots__ = ("file", "size", "start", "data", "window")
+
+    def __init__(self, file: IFile | None) -> None:
+        self.file = file
+        self.size = 0 if file is None else file.size()
+        self.start = 0
+        self.data = b""
+        self.window = _LEAST
+
+    def holds(self, at: int) -> bool:
+        """Bring the head at an offset into memory; False where the file ends."""
+        low = at - self.start
+        if self.file is None or at < 0:
+            return False
+        goes_on = 0 <= low <= len(self.data)
+        self.window = min(2 * self.window, _MOST) if goes_on else _LEAST
+        self.start, self.data = at, self.file.pread(self.window, at)
+        return len(self.data) >= _HEAD.size
+
+
+class Heads:
+    """Reads the heads of records in entry logs.
+
+    :param path_of: gives the path of an entry log.
+    """
+
+    def __init__(self, fs: IFileSystem, path_of: Callable[[int], str]) -> None:
+        self._fs = fs
+        self._path_of = path_of
+        self._logs: OrderedDict[int, _Log] = OrderedDict()
+        self._last: tuple[int, _Log] = (-1, _Log(None))
+
+    def size_at(self, log_id: int, at: int, ledger_id: int, entry_id: int) -> int:
+        """Return the bytes of the record of an entry, its size word included; 0 if it is not there.
+
+        :param at: offset of the size word.
+        """
+        last_id, log = self._last
+        if log_id != last_id:
+            log = self._log(log_id)
+            self._last = log_id, log
+        low = at - log.start
+        if not 0 <= low <= len(log.data) - _HEAD.size:
+            if not log.holds(at):
+                return 0
+            low = 0
+        size, found_ledger, found_entry = _HEAD.unpack_from(log.data, low)
+        whole: int = _SIZE + size
+        is_there = found_ledger == ledger_id and found_entry == entry_id and at + whole <= log.size
+        return whole if is_there and whole >= _HEAD.size else 0
+
+    def _log(self, log_id: int) -> _Log:
+        log = self._logs.pop(log_id, None)
+        if log is None:
+            path = self._path_of(log_id)
+            log = _Log(self._fs.open(path) if self._fs.exists(path) else None)
+        self._logs[log_id] = log
+        if len(self._logs) > _MOST_OPEN:
+            _, oldest = self._logs.popitem(last=False)
+            if oldest.file is not None:
+                oldest.file.close()
+        return log
+
+    def close(self) -> None:
+        """Close all files."""
+        while self._logs:
+            _, log = self._logs.popitem()
+            if log.file is not None:
+                log.file.close()
