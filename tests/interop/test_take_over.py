@@ -40,7 +40,8 @@ class TakeOverTests(TestCase):
         java = JavaClient(self.uri, self.folder / "client.log")
         self.addCleanup(java.stop)
         assert java.call_now("initialize")["made"]
-        self.values = {
+        self.for_apache: dict[str, object] = {}
+        self.values: dict[str, object] = {
             "metadataServiceUri": self.uri,
             "bookiePort": free_port(),
             "advertisedAddress": "127.0.0.1",
@@ -60,7 +61,7 @@ class TakeOverTests(TestCase):
 
     def _apache(self) -> subprocess.Popen[bytes]:
         conf = self.folder / "apache.conf"
-        conf.write_text(properties({**APACHE_VALUES, **self.values}))
+        conf.write_text(properties({**APACHE_VALUES, **self.values, **self.for_apache}))
         options = (*APACHE_OPTIONS, f"-Djava.io.tmpdir={self.folder}")
         command = java_command("org.apache.bookkeeper.server.Main", "--conf", str(conf), options=options)
         with open(self.folder / "apache.log", "wb") as log:
@@ -183,6 +184,36 @@ class TakeOverTests(TestCase):
             await self._apache_refuses()
             await self._ours().serving
             self.assertEqual(await self._entries(client, ledger_id), _ENTRIES)
+
+    async def test_from_sorted(self) -> None:
+        """Ours takes sorted storage of two directories over, all entries of ledgers that both hold, and goes on."""
+        self.values["ledgerDirectories"] = f"{self.folder / 'ledgers0'},{self.folder / 'ledgers1'}"
+        self.values["ledgerStorageClass"] = "org.apache.bookkeeper.bookie.SortedLedgerStorage"
+        self.for_apache = {"logSizeLimit": 1 << 20, "skipListSizeLimit": 1 << 20}
+        apache = self._apache()
+        data = [bytes([number]) * 10_000 for number in range(60)]
+        async with await BookKeeper.connect(reactor, self.uri) as client:
+            await self._until_there()
+            writers = [await client.create_ledger(1, 1, 1) for _ in range(5)]
+            for start in range(0, len(data), 20):
+                for writer in writers:
+                    await writer.append_many(data[start : start + 20])
+            apache.terminate()
+            await deferToThread(apache.wait, _SECONDS)
+            held = [len([*(self.folder / name / "current").glob("*.log")]) for name in ("ledgers0", "ledgers1")]
+            self.assertGreater(min(held), 0, "one directory only was written to")
+            process = self._ours("--rebuildIndex=true")
+            await self._serves(process)
+            for writer in writers:
+                await writer.append(b"added here")
+                await writer.close()
+            self.assertEqual(await process.end(signal.SIGTERM), 0)
+            await self._apache_refuses()
+            await self._serves(self._ours())
+            for writer in writers:
+                reader = await client.open_ledger(writer.ledger_id)
+                found = [entry.data for entry in await reader.read(0, len(data))]
+                self.assertEqual(found, [*data, b"added here"])
 
     async def test_running_apache(self) -> None:
         """Directories whose bookie is Apache's and runs are not taken over."""

@@ -180,7 +180,7 @@ PLANTS = (
     ),
     Plant(
         "cookies are exchanged before the databases are there", "bookie/lifecycle/hand_back.py",
-        "            exported = [self._export(path) for path in indexes]\n        stamp_for_apache(self.fs, self.paths.all())\n",
+        "            exported = [self._export(path) for path in indexes]\n",
         "            stamp_for_apache(self.fs, self.paths.all())\n"
         "            exported = [self._export(path) for path in indexes]\n", _EXCHANGE,
     ),

@@ -11,6 +11,7 @@ from contextlib import AbstractContextManager
 import attrs
 
 from ...errors import InvalidCookieError, NoWritableDirectoryError, StorageError
+from ...storage.apache.database import discard_log_sizes
 from ...storage.apache.exporting import Exported, export_index
 from ...storage.apache.interfaces import OpenKeyValues
 from ...storage.cookies import read_cookies, stamp_for_apache
@@ -53,6 +54,8 @@ class HandBack:
             self._check(indexes)
             self._replay()
             exported = [self._export(path) for path in indexes]
+            for path in self.paths.ledgers:
+                discard_log_sizes(self.fs, current(path))  # of the time before a take-over
         stamp_for_apache(self.fs, self.paths.all())
         for path in indexes:
             self.make_index(self.fs, path, True).close()  # ours is of the past from now on

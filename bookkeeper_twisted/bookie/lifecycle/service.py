@@ -252,7 +252,7 @@ class BookieService(Service):
         self._rebuild = self._config.rebuild_index
         if await check.must_stamp(registration, self._on_flush_lane):
             await self._bind()  # what cannot be had is found out before anything is written for ever
-            taken = is_apaches(self._fs, self._pairs())
+            taken = await self._on_flush_lane(is_apaches, self._fs, self._pairs())
             if taken:
                 await self._take_over()
             await check.stamp(registration, self._on_flush_lane)

@@ -10,6 +10,7 @@ from ..interfaces import IFileSystem
 
 LEDGERS = "ledgers"
 LOCATIONS = "locations"
+_LOG_SIZES = "metadata-cache"
 _CURRENT = "CURRENT"
 
 
@@ -35,6 +36,14 @@ def discard_index(fs: IFileSystem, index_directory: str) -> None:
     """Remove the databases; durable when it returns.  The places of entries go first."""
     for name in (LOCATIONS, LEDGERS):
         _discard(fs, database_path(index_directory, name))
+
+
+def discard_log_sizes(fs: IFileSystem, directory: str) -> None:
+    """Remove what Apache's bookie may have kept of the sizes of entry logs, which it finds out again.
+
+    :param directory: of entry logs, ``current`` included.
+    """
+    _discard(fs, database_path(directory, _LOG_SIZES))
 
 
 def _discard(fs: IFileSystem, path: str) -> None:

@@ -2,6 +2,7 @@
 
 from bookkeeper_twisted.storage.apache.database import has_index
 from bookkeeper_twisted.storage.cookies import DirectoryLocks, stamp
+from bookkeeper_twisted.testing.disk.sim_key_values import SimKeyValues
 
 from ...storage.entries import run
 from ..stored_case import StoredCase
@@ -26,6 +27,7 @@ class ConvertTests(StoredCase):
     def test_converted(self) -> None:
         """It says what it did for each directory, with a bar; cookies and indexes are exchanged."""
         directories = self.ours(count=2)
+        SimKeyValues.open(self.disk, "/ledgers0/current/metadata-cache", True).close()
         self.assertEqual(self.shell(CONVERT), 0, self.complaints)
         self.assertEqual(self.printed, [
             "=== Converting to DbLedgerStorage ===",
@@ -39,6 +41,7 @@ class ConvertTests(StoredCase):
             names = self.disk.list(f"{directory}/current")
             self.assertEqual(("VERSION" in names, "IDENTITY" in names), (True, False))
         self.assertTrue(has_index(self.disk, "/ledgers1/current"))
+        self.assertEqual(self.disk.list("/ledgers0/current/metadata-cache"), [])
 
     def test_again(self) -> None:
         """Directories that are Apache's already are left alone."""
