@@ -273,13 +273,13 @@ class BookieService(Service):
         )  # fmt: skip
 
     async def _open_store(self) -> None:
-        await self._on_flush_lane(discard_left_over, self._fs, self._pairs())
         settings = attrs.evolve(storage_settings(self._config), rebuild_index=self._rebuild)
         self._store = await self._on_flush_lane(
             Store.open, self._fs, self._paths, self._make_index, int(self._reactor.seconds() * 1000) + 1,
             self._random_bytes(16), journal_settings(self._config), settings, self._storages,
         )  # fmt: skip
         self._then_undo(lambda: self._on_flush_lane(self._store.close))
+        await self._on_flush_lane(discard_left_over, self._fs, self._pairs())  # our indexes are whole
         await self._on_flush_lane(self._store.recover)
         self._labels = directory_labels(*map(_currents, (self._paths.ledgers, self._paths.indexes)))
         StorageMetrics(self.instruments, self._store.storage, self._labels)
