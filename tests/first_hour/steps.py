@@ -1,5 +1,6 @@
 """The steps of the first hour."""
 
+import re
 import shutil
 import signal
 import subprocess
@@ -16,6 +17,7 @@ from twisted.trial.unittest import SkipTest
 from ..config.shipped_files import BOOKKEEPER, PULSAR, as_file
 from ..integration.zookeeper import shared_zookeeper
 from .documents import blocks
+from .image import Image
 from .reader import Reader, Unexpected, free_port
 from .refusals import REFUSALS, Refusal
 
@@ -156,6 +158,57 @@ def process_1(place: Place) -> str:
     return "killed and started again"
 
 
+def dockerfile(place: Place) -> str:
+    """Do what ``contrib/Dockerfile`` says, and run what it makes as process 1: killed, and started again."""
+    image = Image(place.base / "image", _unpacked(place), place.reader.environ)
+    try:
+        if not image.possible():
+            raise Skipped("this process may not mount a root of its own")
+        if wrong := image.build((ROOT / "contrib" / "Dockerfile").read_text()):
+            raise Unexpected(wrong)
+        http = free_port()
+        settings = {"BK_bookieId": "i", "BK_advertisedAddress": "127.0.0.1", "BK_allowLoopback": "true"}
+        for life in range(2):
+            server = place.reader.serve(
+                image.run_command(**settings, BK_httpServerPort=str(http), BK_bookiePort="0")
+            )
+            if "Unable to" in server.output:
+                raise Unexpected(server.output)
+            place.reader.run(f"curl --silent --fail http://127.0.0.1:{http}/api/v1/bookie/is_ready | grep OK")
+            server.end(signal.SIGKILL if not life else signal.SIGTERM)
+        place.reader.servers.clear()
+        kept = Path(image.read(image.volume), "ledgers", "metadata.db")
+        if not kept.exists() or not kept.stat().st_uid:
+            raise Unexpected(f"the volume {image.volume} is not that of the user {image.user}")
+    finally:
+        image.remove()
+    return "built, killed and started again"
+
+
+def unit(place: Place) -> str:
+    """Start a bookie as ``contrib/bookie.service`` does, with the directories of this hour."""
+    text = (ROOT / "contrib" / "bookie.service").read_text()
+    names = {
+        "/opt/bookkeeper/venv": "venv", "/etc/bookkeeper/bk_server.conf": "service.conf",
+        "/var/lib/bookkeeper": "service",
+    }  # fmt: skip
+    for name, ours in names.items():
+        text = text.replace(name, f"{place.work}/{ours}")
+    path = place.work / "bookie.service"
+    path.write_text(text)
+    keys = "advertisedAddress=127.0.0.1\nallowLoopback=true\nbookiePort=0\nbookieId=s\n"
+    (place.work / "service.conf").write_text(keys)
+    (command,) = re.findall(r"^ExecStart=(.*)$", text, re.MULTILINE)
+    place.reader.serve(command)
+    place.reader.leave()
+    if shutil.which("systemd-analyze") is None:
+        return "starts; no systemd-analyze here"
+    # What verify does not know is worth a line and no status.
+    if complaints := place.reader.run(f"systemd-analyze verify {path} 2>&1"):
+        raise Unexpected(complaints)
+    return "starts; verified"
+
+
 def hangup(place: Place) -> str:
     """Send SIGHUP to a bookie, which goes on."""
     server = place.reader.serve(f"twistd -n --pidfile= bookie --data hangup {_LOCAL} --bookieId=h --bookiePort=0")
@@ -259,6 +312,8 @@ STEPS: Mapping[str, Step] = {
     "README programs": readme,
     "docs/testing": testing,
     "process 1, SIGKILL, rerun": process_1,
+    "contrib/Dockerfile": dockerfile,
+    "contrib/bookie.service": unit,
     "SIGHUP": hangup,
     "Java's shipped files": java_files,
     "refusals": refusals,

@@ -13,7 +13,7 @@ ROOT = Path(__file__).parents[2]
 class FirstHourTests(SynchronousTestCase):
     """``python -m tests.first_hour``."""
 
-    timeout = 600
+    timeout = 900
 
     def setUp(self) -> None:
         """Asks the package index for something small."""
