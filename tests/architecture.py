@@ -101,7 +101,7 @@ DOORS: dict[str, frozenset[str]] = {
     "metadata/embedded/sqlite_store.py": frozenset({"sqlite3", "uuid"}),
     "spark/messages.py": frozenset({"os"}),
     "spark/main.py": frozenset({"os", "pathlib", "time"}),
-    "spark/pipelines/pacing.py": frozenset({"time"}),
+    "spark/pacing.py": frozenset({"time"}),
     "spark/sink.py": frozenset({"uuid"}),
     "spark/tasks.py": frozenset({"time"}),
     "wire/connection.py": frozenset({"socket"}),

@@ -25,6 +25,7 @@ from . import manifest
 from .cluster import THREAD
 from .manifest import BatchKey, PublishedLedger
 from .options import SinkOptions
+from .pacing import pace_of
 
 
 @attrs.frozen
@@ -153,8 +154,10 @@ def write_partition(options: SinkOptions, attempt: Attempt, batches: Iterable[An
     writer = PartitionWriter(client_of(options), options, attempt)
     if THREAD.wait(writer.is_published):
         return []
+    pace = pace_of("write", options.writing.share)
     try:
         for batch in batches:
+            pace.spend(batch.num_rows, batch.nbytes)
             rows = by_key(batch)
             THREAD.wait(lambda rows=rows: writer.append(rows))  # type: ignore[misc]
         return THREAD.wait(writer.finish)

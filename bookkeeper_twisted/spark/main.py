@@ -39,9 +39,10 @@ def parser() -> argparse.ArgumentParser:
             command.add_argument("--password-file", help="file with the password of the ledgers")
         if name in ("verify", "usage"):
             command.add_argument("--picture", help="HTML file to write")
-        if name == "verify":
+        if name != "compaction-plan":
             command.add_argument("--max-bytes-per-second", type=float, default=0.0, help="of the whole cluster")
             command.add_argument("--max-entries-per-second", type=float, default=0.0, help="of the whole cluster")
+        if name == "verify":
             command.add_argument("--mark", action="store_true", help="mark ledgers under-replicated that lack replicas")
     return main
 
@@ -73,10 +74,21 @@ def _selection(arguments: argparse.Namespace) -> dict[str, str]:
     return {"ledgers": arguments.ledgers} if arguments.ledgers else {}
 
 
+def _limit(arguments: argparse.Namespace) -> Rate:
+    return Rate(arguments.max_entries_per_second, arguments.max_bytes_per_second)
+
+
+def _limit_options(arguments: argparse.Namespace) -> dict[str, str]:
+    """The limits as options of the source and of the sink."""
+    limit = _limit(arguments)
+    given = {"maxEntriesPerSecond": limit.entries, "maxBytesPerSecond": limit.bytes}
+    return {key: str(int(rate)) for key, rate in given.items()} | {"tasksAtOnce": str(arguments.parallelism)}
+
+
 def _verify(spark: Any, arguments: argparse.Namespace) -> int:
     from .pipelines import pictures, verify
 
-    limit = Rate(arguments.max_entries_per_second, arguments.max_bytes_per_second)
+    limit = _limit(arguments)
     replicas = verify.fragments(spark, arguments.uri, **_selection(arguments))
     began = time.monotonic()
     findings = verify.verify(replicas, _password(arguments), limit, arguments.parallelism).persist()
@@ -124,7 +136,8 @@ def _bars(totals: Sequence[Any]) -> list[Any]:
 def _usage(spark: Any, arguments: argparse.Namespace) -> int:
     from .pipelines import pictures, space
 
-    used = space.usage(space.entry_logs(spark, arguments.directories), arguments.parallelism).persist()
+    used = space.usage(space.entry_logs(spark, arguments.directories), arguments.parallelism, _limit(arguments))
+    used.persist()
     ledgers = space.by_ledger(used).limit(30).collect()
     for row in ledgers:
         print(f"ledger {row.ledger_id:>20} {pictures.human(row.bytes):>12} in {row.logs} logs")
@@ -152,8 +165,8 @@ def _compaction_plan(spark: Any, arguments: argparse.Namespace) -> int:
 def _export(spark: Any, arguments: argparse.Namespace) -> int:
     from .pipelines import archive
 
-    password = {"bookkeeper.passwd": _password(arguments).decode()}
-    ledgers = archive.export(spark, arguments.uri, arguments.path, **_selection(arguments), **password)
+    options = {"bookkeeper.passwd": _password(arguments).decode(), **_limit_options(arguments)}
+    ledgers = archive.export(spark, arguments.uri, arguments.path, **_selection(arguments), **options)
     print(f"{ledgers.count():,} ledgers in {arguments.path}")
     return 0
 
@@ -162,6 +175,7 @@ def _import(spark: Any, arguments: argparse.Namespace) -> int:
     from .pipelines import archive
 
     options = {"bookkeeper.passwd": _password(arguments).decode(), "writeId": arguments.write_id}
+    options |= _limit_options(arguments)
     archive.restore(archive.archived(spark, arguments.path), arguments.uri, arguments.parallelism, **options)
     print(f"the ledgers of {arguments.path} are written")
     return 0

@@ -19,6 +19,7 @@ from ..config.fields import BOOLEAN, TEXT, Kind, Setting, fields_of, from_option
 from ..config.settings import Config
 from ..errors import ConfigError
 from ..model import DigestType
+from ..ratelimit import Rate
 
 PREFIX = "bookkeeper."
 _PASSWORD, _DIGEST = "bookkeeper.passwd", "bookkeeper.digesttype"
@@ -95,7 +96,31 @@ OFFSETS: Kind[Offsets] = Kind('earliest | latest | JSON such as {"17": 4000}', _
 
 
 @attrs.frozen(kw_only=True)
-class ReadOptions(Config):
+class _Limits(Config):
+    """How fast all tasks together may go."""
+
+    max_bytes_per_second: int = setting(
+        "maxBytesPerSecond", 0, _at_least(0), "most bytes a second of all tasks together; 0: no limit", unit="bytes"
+    )
+    max_entries_per_second: int = setting(
+        "maxEntriesPerSecond", 0, integer(0), "most entries a second of all tasks together; 0: no limit"
+    )
+    tasks_at_once: int = setting(
+        "tasksAtOnce", 0, integer(0), "tasks that run at a time, among which a limit a second is split"
+    )
+
+    @property
+    def share(self) -> Rate:
+        """The limit of one task."""
+        return Rate(self.max_entries_per_second, self.max_bytes_per_second) * (1 / (self.tasks_at_once or 1))
+
+    def _check(self) -> None:
+        if self.share and not self.tasks_at_once:
+            raise ConfigError("option tasksAtOnce is missing: a limit a second is split among the tasks that run")
+
+
+@attrs.frozen(kw_only=True)
+class ReadOptions(_Limits):
     """What is read, and how."""
 
     metadata_service_uri: str = setting("metadataServiceUri", "", TEXT, "where the metadata of the cluster are")
@@ -149,6 +174,7 @@ class ReadOptions(Config):
     read_timeout_ms: int = setting("readTimeoutMs", 5000, integer(1), "time for a bookie to answer", unit="ms")
 
     def _check(self) -> None:
+        super()._check()
         if not self.metadata_service_uri:
             raise ConfigError("option metadataServiceUri is missing, for example zk+hierarchical://host:2181/ledgers")
         chosen = [key for name, key in _SELECTIONS.items() if getattr(self, name)]
@@ -165,7 +191,7 @@ _SELECTIONS = {
 
 
 @attrs.frozen(kw_only=True)
-class WriteOptions(Config):
+class WriteOptions(_Limits):
     """What the sink writes, and where."""
 
     metadata_service_uri: str = setting("metadataServiceUri", "", TEXT, "where the metadata of the cluster are")
@@ -193,6 +219,7 @@ class WriteOptions(Config):
     )
 
     def _check(self) -> None:
+        super()._check()
         if not self.metadata_service_uri:
             raise ConfigError("option metadataServiceUri is missing, for example zk+hierarchical://host:2181/ledgers")
         if not self.ensemble_size >= self.write_quorum >= self.ack_quorum:

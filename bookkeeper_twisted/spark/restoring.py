@@ -19,6 +19,7 @@ from ..model import DigestType
 from .cluster import THREAD
 from .ledger_writing import client_of
 from .options import SinkOptions
+from .pacing import pace_of
 
 RESTORED_BY = "spark.restored-by"
 _AT_ONCE = 2000
@@ -123,9 +124,11 @@ def restore_partition(options: SinkOptions, restored_by: str, batches: Iterable[
     :param batches: Arrow record batches with columns ``ledger_id``, ``entry_id``, ``payload``.
     """
     restorer = Restorer(client_of(options), options.password.value, restored_by)
+    pace = pace_of("restore", options.writing.share)
     for batch in batches:
         columns = [batch.column(name).to_pylist() for name in ("ledger_id", "entry_id", "payload")]
         rows = list(zip(*columns, strict=True))
+        pace.spend(len(rows), batch.nbytes)
         THREAD.wait(lambda rows=rows: restorer.take(rows))  # type: ignore[misc]
     THREAD.wait(restorer.finish)
     return restorer.written

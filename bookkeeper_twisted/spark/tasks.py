@@ -15,9 +15,11 @@ import attrs
 from ..codec.digest import Digester
 from ..errors import NoSuchEntryError
 from ..model import LedgerMetadata
+from ..ratelimit import UNLIMITED, Rate
 from ..wire import ConnectionPool, Fragment, FragmentReader, ReadLimits, Timeouts, dial
 from .columns import Columns, joined
 from .options import Secret, SourceOptions
+from .pacing import pace_of, tenth_of_a_second
 from .planning import Piece
 from .schemas import columns_of
 
@@ -48,6 +50,7 @@ class TaskSettings:
     """How tasks read.
 
     :ivar skip_lost: pass over entries that no replica has.
+    :ivar share: the limit of one task.
     """
 
     columns: Columns
@@ -55,6 +58,7 @@ class TaskSettings:
     timeouts: Timeouts
     limits: ReadLimits
     skip_lost: bool
+    share: Rate = UNLIMITED
 
 
 def settings_of(options: SourceOptions) -> TaskSettings:
@@ -62,9 +66,11 @@ def settings_of(options: SourceOptions) -> TaskSettings:
     client = options.client
     timeouts = Timeouts(client.client_connect_timeout_millis / 1000, options.reading.read_timeout_ms / 1000)
     wire = 3 if client.wire_protocol == "v3" else 2
-    limits = ReadLimits(wire, max_frame_size=client.netty_max_frame_size_bytes)
+    share = options.reading.share
+    batch_bytes = tenth_of_a_second(share.bytes, ReadLimits().batch_bytes)
+    limits = ReadLimits(wire, batch_bytes, client.netty_max_frame_size_bytes)
     skip = not options.reading.fail_on_data_loss
-    return TaskSettings(columns_of(options), options.password, timeouts, limits, skip)
+    return TaskSettings(columns_of(options), options.password, timeouts, limits, skip, share)
 
 
 @lru_cache(maxsize=8)
@@ -79,7 +85,7 @@ def read_partition(partition: Partition, settings: TaskSettings) -> Iterator[Any
 
 
 def _batches(partition: Partition, settings: TaskSettings) -> Iterator[Any]:
-    columns = settings.columns
+    columns, pace = settings.columns, pace_of("read", settings.share)
     pool = connections(settings.timeouts, settings.limits.max_frame_size)
     for piece in partition.pieces:
         fragment = piece.fragment
@@ -89,6 +95,7 @@ def _batches(partition: Partition, settings: TaskSettings) -> Iterator[Any]:
             continue
         digester = Digester(ledger.digest_type, settings.password.value)
         for run in _runs(pool, piece, digester, settings):
+            pace.spend(run.count, run.size)
             yield columns.of_run(run, digester.payload_at, ledger)
 
 

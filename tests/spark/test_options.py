@@ -4,6 +4,7 @@ from twisted.trial.unittest import SynchronousTestCase
 
 from bookkeeper_twisted.errors import ConfigError
 from bookkeeper_twisted.model import DigestType
+from bookkeeper_twisted.ratelimit import Rate
 from bookkeeper_twisted.spark.options import SinkOptions, SourceOptions
 
 URI = {"metadataserviceuri": "memory:"}
@@ -60,9 +61,18 @@ class SourceOptionTests(SynchronousTestCase):
         self.refused("option ledgersPattern.*key=", ledgersPattern="a")
         self.refused("option maxBytesPerPartition.*at least 1", ledger="1", maxBytesPerPartition="0")
         self.refused("option maxBytesPerPartition.*1m", ledger="1", maxBytesPerPartition="1x")
+        self.refused("option tasksAtOnce is missing", ledger="1", maxBytesPerSecond="1m")
         self.refused("bookkeeper.digestType is 'MD5'", ledger="1", **{"bookkeeper.digestType": "md5"})
         error = self.assertRaises(ConfigError, SourceOptions.parse, {"ledger": "1"})
         self.assertIn("metadataServiceUri is missing", str(error))
+
+    def test_share_of_a_limit(self) -> None:
+        """A limit is split among the tasks that run at a time, in the source and in the sink."""
+        given = {"maxBytesPerSecond": "1m", "maxEntriesPerSecond": "500", "tasksAtOnce": "4"}
+        self.assertEqual(self.parse(ledger="1", **given).reading.share, Rate(125, 262_144))
+        sink = SinkOptions.parse(URI | {key.lower(): value for key, value in given.items()})
+        self.assertEqual(sink.writing.share, Rate(125, 262_144))
+        self.assertFalse(self.parse(ledger="1").reading.share)
 
     def test_options_of_spark(self) -> None:
         """Options that Spark adds are not taken for mistakes."""

@@ -6,20 +6,31 @@ directory of a bookie on a disk that the tasks see.
 
 import posixpath
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as f
 
+from ...ratelimit import UNLIMITED, Rate
 from ...storage.entry_log.format import HEADER_SIZE, decode_map, parse_header
 from ...storage.entry_log.scan import LogScan
 from ...storage.filesystem import RealFileSystem
 from ...storage.ledger_dirs import current, entry_log_ids, entry_log_name
+from ..pacing import pace_of
 
 THRESHOLDS = (0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9)
 
+Spend = Callable[[int, int], None]
+
+_PAID_AT_ONCE = 1 << 20
+"""Bytes."""
+
 _USED = "array<struct<ledger_id:bigint,bytes:bigint>>"
+
+
+def _unlimited(entries: int, n_bytes: int) -> None:
+    """No limit."""
 
 
 def entry_logs(spark: SparkSession, directories: Sequence[str]) -> DataFrame:
@@ -34,8 +45,11 @@ def entry_logs(spark: SparkSession, directories: Sequence[str]) -> DataFrame:
     return spark.createDataFrame(rows, "directory STRING, log_id BIGINT, file_bytes BIGINT")
 
 
-def used_in(directory: str, log_id: int) -> dict[int, int]:
-    """Bytes of each ledger in one entry log, size words included."""
+def used_in(directory: str, log_id: int, spend: Spend = _unlimited) -> dict[int, int]:
+    """Bytes of each ledger in one entry log, size words included.
+
+    :param spend: takes entries and bytes that were read; returns when more may be read.
+    """
     fs = RealFileSystem()
     path = posixpath.join(current(directory), entry_log_name(log_id))
     file = fs.open(path)
@@ -45,24 +59,34 @@ def used_in(directory: str, log_id: int) -> dict[int, int]:
         if header is not None and header.map_offset:
             mapped = decode_map(file.pread(size - header.map_offset, header.map_offset), header.map_ledgers)
             if mapped is not None:
+                spend(0, size - header.map_offset)
                 return mapped
     finally:
         file.close()
     used: Counter[int] = Counter()
+    read = records = 0
     for record in LogScan(fs, current(directory), log_id):
+        records, read = records + 1, read + record.size
+        if read >= _PAID_AT_ONCE:
+            spend(records, read)
+            records = read = 0
         if record.ledger_id >= 0:
             used[record.ledger_id] += record.size
+    spend(records, read)
     return dict(used)
 
 
-def usage(logs: DataFrame, parallelism: int = 8) -> DataFrame:
+def usage(logs: DataFrame, parallelism: int = 8, limit: Rate = UNLIMITED) -> DataFrame:
     """The space of each ledger in each log: ``directory``, ``log_id``, ``file_bytes``, ``ledger_id``, ``bytes``.
 
     :param logs: rows of :func:`entry_logs`.
+    :param parallelism: tasks that run at a time, among which the limit is split.
+    :param limit: entries and bytes a second of all tasks together.
     """
+    share = limit * (1 / parallelism)
 
     def read(row: Any) -> list[tuple[int, int]]:
-        return sorted(used_in(row.directory, row.log_id).items())
+        return sorted(used_in(row.directory, row.log_id, pace_of("usage", share).spend).items())
 
     spread = logs.repartition(parallelism, "directory", "log_id")
     found = f.udf(read, _USED, useArrow=False)(f.struct("directory", "log_id"))

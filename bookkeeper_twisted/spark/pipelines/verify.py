@@ -14,10 +14,10 @@ from ...model import DigestType
 from ...ratelimit import UNLIMITED, Rate
 from ...wire import Address, Timeouts
 from ..options import Secret
+from ..pacing import pace_of, tenth_of_a_second, time_of_day
 from ..planning import ENTRY_OVERHEAD
 from ..tasks import connections
 from .checking import BATCH_BYTES, BATCH_ENTRIES, ReplicaCheck
-from .pacing import pace_of, time_of_day
 
 FINDINGS = (
     "array<struct<first:bigint,last:bigint,status:string,entries:bigint,bytes:bigint,detail:string,"
@@ -26,8 +26,9 @@ FINDINGS = (
 
 PIECE_BYTES = 16 << 20
 
-PARTITIONS_PER_TASK = 16
-"""So many parts for each task that runs at a time: the last one leaves the other cores idle for a short time only."""
+_PARTITIONS_PER_TASK, _WITH_A_LIMIT = 4, 16
+"""So many partitions for each task that runs at a time: the last one leaves the other cores idle for a short time only.
+With a limit more of them, because a share that is not used makes the whole slower than allowed."""
 
 DEFAULT_TIMEOUTS = Timeouts()
 
@@ -62,6 +63,8 @@ def verify(
     :param parallelism: tasks that run at a time, among which the limit is split.
     """
     share = limit * (1 / parallelism) if limit else UNLIMITED
+    batch_bytes = tenth_of_a_second(share.bytes, BATCH_BYTES)
+    batch_entries = tenth_of_a_second(share.entries, BATCH_ENTRIES)
     secret = Secret(password)
 
     def check(row: Any) -> list[tuple[object, ...]]:
@@ -72,23 +75,18 @@ def verify(
         pool = connections(timeouts, _MAX_FRAME)
         one = ReplicaCheck(
             pool, address, row.ledger_id, schedule, row.position, digester, pace.spend,
-            batch_bytes=_part(share.bytes, BATCH_BYTES), batch_entries=_part(share.entries, BATCH_ENTRIES),
+            batch_bytes=batch_bytes, batch_entries=batch_entries,
         )  # fmt: skip
         found = one.findings(row.first, row.last)
         ended = time_of_day()
         return [(x.first, x.last, x.status, x.entries, x.n_bytes, x.detail, began, ended) for x in found]
 
     columns = [f.col(name) for name in _INPUT]
-    # with a limit, parts of about a second: the shares of tasks hold from the first to the last of them
     piece_bytes = min(PIECE_BYTES, int(share.bytes)) if share.bytes else PIECE_BYTES
-    work = pieces(replicas, piece_bytes).repartition(parallelism * PARTITIONS_PER_TASK, f.rand(seed=1))
+    count = parallelism * (_WITH_A_LIMIT if limit else _PARTITIONS_PER_TASK)
+    work = pieces(replicas, piece_bytes).repartition(count, f.rand(seed=1))
     checked = work.withColumn("found", f.explode(f.udf(check, FINDINGS, useArrow=False)(f.struct(*columns))))
     return checked.select("ledger_id", "fragment", "position", "bookie_id", "found.*")
-
-
-def _part(share: float, most: int) -> int:
-    """A tenth of a second's share, at most so much; what was read is paid for after it was read."""
-    return min(most, max(int(share / 10), 1)) if share else most
 
 
 _INPUT = (

@@ -16,7 +16,7 @@ from bookkeeper_twisted.model import DigestType
 from bookkeeper_twisted.ratelimit import Rate
 from bookkeeper_twisted.spark import main
 from bookkeeper_twisted.spark.cluster import THREAD
-from bookkeeper_twisted.spark.pipelines.pacing import Pace
+from bookkeeper_twisted.spark.pacing import Pace
 
 from ..session import SparkCase
 
@@ -88,9 +88,9 @@ class PipelineTests(SparkCase):
         """Entries one bookie has lost, entries damaged on the disk of another and a bookie that is down are reported as
         such, and nothing else."""
         lost, damaged, whole = (self.ledger([b"%d %d" % (n, i) * 20 for i in range(3000)]) for n in range(3))
-        index, log = self.files(0, "index.sqlite"), self.files(1, "*.log")
         for bookie in self.bookies:
             THREAD.wait(bookie.stop)
+        index, log = self.files(0, "index.sqlite"), self.files(1, "*.log")
         with closing(sqlite3.connect(index[0])) as opened, opened:
             gone = opened.execute("DELETE FROM runs WHERE ledger = ? RETURNING first, last", (lost,)).fetchall()
         self.damage(log, b"1 1234" * 20)
@@ -159,12 +159,21 @@ class PipelineTests(SparkCase):
         password = Path(self.mktemp())
         password.write_text("pw\n")
         self.run_command(
-            "export", self.uri, path, "--password-file", str(password), "--ledgers", f"{first},{empty.ledger_id}"
+            "export",
+            self.uri,
+            path,
+            "--password-file",
+            str(password),
+            "--ledgers",
+            f"{first},{empty.ledger_id}",
+            "--max-entries-per-second",
+            "1000000",
         )
         for ledger_id in before:
             self.client.delete_ledger(ledger_id)
         for _ in range(2):  # an import with the same id may be repeated
-            self.run_command("import", self.uri, path, "--password-file", str(password), "--write-id", "once")
+            self.run_command("import", self.uri, path, "--password-file", str(password), "--write-id", "once",
+                             "--max-bytes-per-second", "100000000")  # fmt: skip
         for ledger_id, metadata in before.items():
             after = self.client.ledger_metadata(ledger_id)
             for name in ("last_entry_id", "length", "digest_type", "ensemble_size", "write_quorum_size", "password"):

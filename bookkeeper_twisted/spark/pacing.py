@@ -9,7 +9,7 @@ import time
 from collections.abc import Callable
 from functools import lru_cache
 
-from ...ratelimit import Rate, TokenBucket
+from ..ratelimit import Rate, TokenBucket
 
 
 class Pace:
@@ -38,6 +38,14 @@ def pace_of(work: str, rate: Rate) -> Pace:
     :param work: distinguishes runs.
     """
     return Pace(rate, time.monotonic, time.sleep)
+
+
+def tenth_of_a_second(share: float, most: int) -> int:
+    """What a task with a share of a limit asks for at a time, at most so much: it is paid for after it was read.
+
+    :param share: entries or bytes a second; 0 sets no limit.
+    """
+    return min(most, max(int(share / 10), 1)) if share else most
 
 
 def time_of_day() -> float:

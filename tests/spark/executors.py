@@ -1,16 +1,21 @@
-"""``python -m tests.spark.local_cluster [--master URL]``: the sink on other processes, with tasks that fail or hang.
+"""``python -m tests.spark.executors [--master URL]``: the sink on executors of their own, with tasks that fail or hang.
 
-By default two executors on this machine (``local-cluster[2,1,1024]``), speculation on.  Of the tasks that write, one
-fails at its first attempt after it has written rows, and one stands still at its first attempt until Spark has run a
-second one beside it.  Every row has to be published once, no ledger may be left that is not published, and reading
-on the executors gives the same rows again.
+By default a standalone master and two workers are started, on two addresses of the loopback device, because Spark runs
+no second attempt of a task on the host of the first one.  Of the tasks that write, one fails at its first attempt after
+it has written rows, and one hangs at its first attempt: Spark's speculation has to run a second one beside it.  Every
+row has to be published once, no ledger may be left that is not published, and reading on the executors gives the same
+rows again.  With ``--master`` (``local-cluster[2,1,1024]``, say) that one is used, without the task that hangs.
 """
 
 import argparse
 import os
+import re
+import subprocess
 import sys
 import tempfile
 import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -23,11 +28,42 @@ from bookkeeper_twisted.spark.manifest import ROLE, publications, published_rows
 from examples.bookie_process import ROOT
 
 PARTITIONS, ROWS = 4, 100_000
-FAILING, SLOW = 1, 2
+FAILING, HANGING = 1, 2
 """Partitions."""
 
 _LATE = 20_000
-"""Rows that a partition has written before it fails or stands still: two record batches."""
+"""Rows that a partition has written before it fails or hangs: two record batches."""
+
+_MASTER = re.compile(r"Starting Spark master at (spark://\S+)")
+
+
+@contextmanager
+def standalone(directory: Path) -> Iterator[str]:
+    """A master and two workers with a core each; the URL of the master."""
+    started = [_daemon("master.Master", "127.0.0.1", "--port", "0", "--webui-port", "0")]
+    try:
+        assert started[0].stderr is not None
+        url = next(found[1] for line in started[0].stderr if (found := _MASTER.search(line)))
+        threading.Thread(target=started[0].stderr.read, daemon=True).start()
+        for host in ("127.0.0.1", "127.0.0.2"):
+            options = ("--cores", "1", "--memory", "1g", "--webui-port", "0", "--work-dir", str(directory / host), url)
+            started.append(_daemon("worker.Worker", host, *options))
+            threading.Thread(target=started[-1].communicate, daemon=True).start()
+        yield url
+    finally:
+        for process in reversed(started):
+            process.terminate()
+            process.wait()
+
+
+def _daemon(name: str, host: str, *options: str) -> "subprocess.Popen[str]":
+    import pyspark
+
+    home = Path(pyspark.__file__).parent
+    command = [str(home / "bin" / "spark-class"), f"org.apache.spark.deploy.{name}", "--host", host, *options]
+    own = {"SPARK_HOME": str(home), "SPARK_DAEMON_MEMORY": "256m", "SPARK_LOCAL_IP": host, "PYTHONPATH": str(ROOT)}
+    environment = {**os.environ, **own}
+    return subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True, env=environment)
 
 
 def session(master: str) -> Any:
@@ -44,6 +80,8 @@ def session(master: str) -> Any:
         "spark.driver.memory": "600m",
         "spark.executor.memory": "600m",
         "spark.cores.max": "2",
+        "spark.scheduler.minRegisteredResourcesRatio": "1.0",
+        "spark.scheduler.maxRegisteredResourcesWaitingTime": "300s",
         "spark.executor.cores": "1",
         "spark.executorEnv.PYTHONPATH": str(ROOT),
         "spark.speculation": "true",
@@ -57,7 +95,7 @@ def session(master: str) -> Any:
     return builder.getOrCreate()
 
 
-def rows(spark: Any) -> Any:
+def rows(spark: Any, hanging: bool) -> Any:
     """Numbers as payloads, from tasks of which some do not go well at first."""
     from pyspark import TaskContext
     from pyspark.sql.functions import udf
@@ -68,8 +106,8 @@ def rows(spark: Any) -> Any:
         if not context.attemptNumber() and value % (ROWS // PARTITIONS) == _LATE:
             if context.partitionId() == FAILING:
                 raise RuntimeError("injected")
-            if context.partitionId() == SLOW:
-                threading.Event().wait(120)
+            if hanging and context.partitionId() == HANGING:
+                threading.Event().wait()  # until Spark ends this attempt
         return f"row {value}"
 
     return spark.range(0, ROWS, 1, PARTITIONS).select(udf(payload, "string", useArrow=False)("id").alias("payload"))
@@ -97,11 +135,11 @@ def check(uri: str, manifest: str) -> list[str]:
     return problems
 
 
-def run(uri: str, master: str) -> list[str]:
+def run(uri: str, master: str, hanging: bool) -> list[str]:
     """Write, read on the executors, and check once they have ended."""
     spark = session(master)
     try:
-        writer = rows(spark).write.format("bookkeeper").mode("append").option("metadataServiceUri", uri)
+        writer = rows(spark, hanging).write.format("bookkeeper").mode("append").option("metadataServiceUri", uri)
         writer.option("manifest", "numbers").save()
         reader = spark.read.format("bookkeeper").option("metadataServiceUri", uri)
         frame = reader.option("ledgersOfManifest", "numbers").load()
@@ -117,7 +155,7 @@ def run(uri: str, master: str) -> list[str]:
 def main(arguments: list[str]) -> int:
     """Run what the command line says; returns the exit status."""
     parser = argparse.ArgumentParser(prog="python -m tests.spark.local_cluster")
-    parser.add_argument("--master", default="local-cluster[2,1,1024]")
+    parser.add_argument("--master", default="")
     options = parser.parse_args(arguments)
     with tempfile.TemporaryDirectory(prefix="local-cluster-") as directory:
         config = BookieConfig(bookie_port=0, listening_interface="127.0.0.1", journal_pre_alloc_size_mb=1)
@@ -126,7 +164,12 @@ def main(arguments: list[str]) -> int:
         for bookie in bookies:
             THREAD.wait(bookie.start)
         try:
-            problems = run(configs[0].metadata_service_uri, options.master)
+            uri = configs[0].metadata_service_uri
+            if options.master:
+                problems = run(uri, options.master, hanging=False)
+            else:
+                with standalone(Path(directory)) as master:
+                    problems = run(uri, master, hanging=True)
         finally:
             for bookie in bookies:
                 THREAD.wait(bookie.stop)
