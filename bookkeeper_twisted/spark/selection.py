@@ -60,10 +60,10 @@ class Selection:
             return list(self._fixed)
         if self._manifest:
             return published_ledgers(self._cluster, self._manifest)
-        return self._cluster.ledger_ids()
+        return [n for n in self._cluster.ledger_ids() if n not in self._passed_over]
 
     def take_passed_over(self) -> set[int]:
-        """The ledgers that were left out since the last call because their custom metadata do not match."""
+        """The ledgers that were left out because their custom metadata do not match; they are forgotten here."""
         taken, self._passed_over = self._passed_over, set()
         return taken
 

@@ -7,6 +7,8 @@ micro-batch, which is how new ensembles and the end of a ledger are noticed.
 import warnings
 from collections.abc import Iterable, Iterator, Mapping
 
+import attrs
+
 from ..errors import BookKeeperError
 from ..model import LedgerMetadata
 from .cluster import connect
@@ -67,16 +69,25 @@ class StreamPlanner:
         table: dict[int, int] = {}
         done: set[int] = set()
         for ledger_id in sorted(ledgers):
+            if self._is_later(ledger_id):
+                continue
             position, extent = start.position(ledger_id) or 0, extents.get(ledger_id)
             if extent is not None:
-                end = self._end(ledger_id, extent, position)
-                position += admission.admitted(max(end - position, 0), extent.entry_bytes)
+                until = self._end(ledger_id, extent, position)
+                position += admission.admitted(max(until - position, 0), extent.entry_bytes)
             if extent is not None and extent.closed and position >= extent.end:
                 done.add(ledger_id)
             elif position or ledger_id in start.next_entry or not ledgers[ledger_id].closed:
                 table[ledger_id] = position
-        lost = self._lost(start.next_entry, ledgers)
-        return start.advanced(table, done, lost | self._planner.selection.take_passed_over())
+        end = start.advanced(table, done, self._lost(start.next_entry, ledgers))
+        if end is start:  # ledgers of others alone, such as those of the query's own sink, make no micro-batch
+            return start
+        return attrs.evolve(end, done=end.done.union(self._planner.selection.take_passed_over()))
+
+    def _is_later(self, ledger_id: int) -> bool:
+        """Whether a ledger was created after the target was set."""
+        target = self._target
+        return target is not None and ledger_id not in target.next_entry and ledger_id not in target.done
 
     def _end(self, ledger_id: int, extent: Extent, position: int) -> int:
         target = self._target

@@ -137,6 +137,12 @@ class Query:
         self._process.communicate()
         return seen[-1]
 
+    def stop(self) -> None:
+        """End the driver if it still runs."""
+        if self._process.poll() is None:
+            os.killpg(self._process.pid, signal.SIGKILL)
+            self._process.wait()
+
     def wait(self) -> None:
         """Wait for the end of a query that goes to the end."""
         assert self._process.stdout is not None
@@ -173,6 +179,11 @@ def run(directory: Path, kills: int) -> list[str]:
     """The whole story; returns what went wrong."""
     bookies = Bookies(directory)
     problems: list[str] = []
+    queries: list[Query] = []
+
+    def query(*flags: str) -> Query:
+        queries.append(Query(bookies.uri, directory / "checkpoint", *flags))
+        return queries[-1]
 
     def step(text: str) -> None:
         print(f"{time.monotonic() - began:7.1f} s  {text}", flush=True)
@@ -182,9 +193,8 @@ def run(directory: Path, kills: int) -> list[str]:
         with BookKeeper.connect(bookies.uri, thread=THREAD) as client:
             writer = Writer(client)
             writer.start()
-            checkpoint = directory / "checkpoint"
             for turn in range(kills):
-                seen = Query(bookies.uri, checkpoint).kill_after(1 + turn % 3)
+                seen = query().kill_after(1 + turn % 3)
                 step(f"driver killed after {seen}; {writer.written:,} entries written")
                 if turn == kills // 2:
                     bookies.kill(3)
@@ -192,12 +202,14 @@ def run(directory: Path, kills: int) -> list[str]:
             writer.stop()
             step(f"the writer ended: {writer.written:,} entries in {writer.ledgers} ledgers")
             for name in ("the query went to the end", "and once more without its last commit"):
-                Query(bookies.uri, checkpoint, "--to-the-end").wait()
+                query("--to-the-end").wait()
                 wrong = difference(bookies.uri, client, writer.written)
                 step(f"{name}: {'; '.join(wrong) or 'every entry exactly once'}")
                 problems += wrong
-                step(f"removed the record of commit {forget_last_commit(checkpoint)}")
+                step(f"removed the record of commit {forget_last_commit(directory / 'checkpoint')}")
     finally:
+        for one in queries:
+            one.stop()
         bookies.stop()
     return problems
 

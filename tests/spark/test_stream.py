@@ -92,6 +92,7 @@ class StreamTests(StreamCase):
     def test_others_are_looked_at_once(self) -> None:
         """The metadata of a ledger that does not match are not read again, not after a restart either."""
         other = self.ledger([b"not ours"])
+        self.events(1)
         planner = self.start()
         offset = self.advance(planner, planner.initial_offset())
         self.assertTrue(offset.is_done(other))
@@ -99,6 +100,24 @@ class StreamTests(StreamCase):
         mine = self.events(1)
         again = self.start()
         self.assertEqual(self.read(again.partitions(offset, self.advance(again, offset))), [(mine, 0)])
+
+    def test_ledgers_of_others_make_no_batch(self) -> None:
+        """Ledgers that do not match leave the offset as it is, or a query would never end that its sink feeds."""
+        self.events(1)
+        planner = self.start()
+        offset = self.advance(planner, planner.initial_offset())
+        for _ in range(2):
+            self.ledger([b"not ours"])
+            self.assertIs(planner.latest_offset(offset, ALL), offset)
+
+    def test_ledgers_after_the_target(self) -> None:
+        """A query that ends with what was there takes no notice of ledgers that are created later, open ones too."""
+        self.events(1)
+        planner = self.start()
+        planner.set_target()
+        offset = self.advance(planner, planner.initial_offset())
+        with self.client.create_ledger(3, 3, 2, custom_metadata={"application": b"events"}):
+            self.assertIs(planner.latest_offset(offset, ALL), offset)
 
     def test_replay(self) -> None:
         """A query that starts again plans the same entries for the same two offsets."""
