@@ -35,7 +35,7 @@ class ClusterView:
     def __init__(self, driver: IMetadataDriver) -> None:
         self.ledgers = cast(ILedgerManager, driver.ledgers)
         self.underreplication = cast(IUnderreplication, driver.underreplication)
-        self._registration = cast(IRegistration, driver.registration)
+        self.registration = cast(IRegistration, driver.registration)
         self._driver = driver
 
     def wait(self, work: Callable[[], Awaitable[V]]) -> V:
@@ -67,7 +67,7 @@ class ClusterView:
 
         async def look_up(bookie_id: str) -> Address:
             try:
-                return Address(bookie_id, *await bookie_address(self._registration, bookie_id))
+                return Address(bookie_id, *await bookie_address(self.registration, bookie_id))
             except BookieHandleNotAvailableError:
                 return Address(bookie_id, "", 0)
 
@@ -77,7 +77,7 @@ class ClusterView:
         """Bookies that are registered, writable or read-only."""
 
         async def registered() -> frozenset[str]:
-            return await self._registration.writable_bookies() | await self._registration.read_only_bookies()
+            return await self.registration.writable_bookies() | await self.registration.read_only_bookies()
 
         return self.wait(registered)
 

@@ -1,4 +1,4 @@
-"""``bookkeeper-spark verify | usage | compaction-plan | export | import``: the pipelines as commands.
+"""``bookkeeper-spark verify | replicate | usage | compaction-plan | export | import``: the pipelines as commands.
 
 Each prints a table, writes a page with a picture where ``--picture`` is given, and ends with status 1 if something
 is wrong.  Where Spark runs is its own business: ``--master``, or what ``spark-submit`` and ``SPARK_REMOTE`` say.
@@ -33,9 +33,9 @@ def parser() -> argparse.ArgumentParser:
         if name in ("export", "import"):
             command.add_argument("path", help="directory of the archive")
             command.add_argument("--write-id", default="", help="makes an import repeatable")
-        if name in ("verify", "export"):
+        if name in ("verify", "replicate", "export"):
             command.add_argument("--ledgers", default="", help="ids and ranges, by default all")
-        if name in ("verify", "export", "import"):
+        if name in ("verify", "replicate", "export", "import"):
             command.add_argument("--password-file", help="file with the password of the ledgers")
         if name in ("verify", "usage"):
             command.add_argument("--picture", help="HTML file to write")
@@ -109,6 +109,23 @@ def _verify(spark: Any, arguments: argparse.Namespace) -> int:
     if arguments.picture:
         _write_page(arguments.picture, "Replicas", [pictures.chart("Entries of each bookie", _bars(totals))])
     return 1 if any(row.status != "ok" for row in totals) else 0
+
+
+def _replicate(spark: Any, arguments: argparse.Namespace) -> int:
+    from .pipelines import replicate, verify
+
+    replicas = verify.fragments(spark, arguments.uri, **_selection(arguments)).persist()
+    password, limit = _password(arguments), _limit(arguments)
+    findings = verify.verify(replicas, password, limit, arguments.parallelism)
+    lacks = replicate.lacks_of(findings, replicas)
+    rows = replicate.replicate(spark, arguments.uri, lacks, password, limit, arguments.parallelism).collect()
+    for row in rows:
+        where = row.bookie_id if row.target in (None, row.bookie_id) else f"{row.bookie_id}, now {row.target}"
+        text = f"ledger {row.ledger_id} fragment {row.fragment} position {row.position} on {where}: {row.state}"
+        print(f"{text}, {row.entries:,} entries" + (f" ({row.detail})" if row.detail else ""))
+    repaired = sum(row.state == replicate.REPAIRED for row in rows)
+    print(f"{repaired} of {len(rows)} replicas repaired")
+    return 1 if repaired < len(rows) else 0
 
 
 def _speed(measured: Rate, limit: Rate) -> str:
@@ -190,6 +207,7 @@ def _write_page(path: str, title: str, charts: Sequence[str]) -> None:
 
 COMMANDS: dict[str, tuple[Callable[[Any, argparse.Namespace], int], str]] = {
     "verify": (_verify, "read every replica of every fragment and report what is missing, damaged or unreachable"),
+    "replicate": (_replicate, "read every replica, and give bookies what they lack"),
     "usage": (_usage, "which ledgers hold which space in the entry logs"),
     "compaction-plan": (_compaction_plan, "what a compaction with each threshold would win"),
     "export": (_export, "write closed ledgers to Parquet"),

@@ -7,17 +7,18 @@ of the process.  :mod:`.requests` sends batch reads, single reads and reads of t
 :class:`~bookkeeper_twisted.model.EntryRun`, not yet verified.  :class:`~.fragment_reader.FragmentReader` reads a range
 of entries that one ensemble keeps: it verifies every entry (S18), goes to the next replica on any error, and asks for
 the next batch before the caller works on the last one.  :mod:`.confirmed` finds out how far ledgers came that are
-still written.
+still written.  :mod:`.adds` copies stored entries to several bookies.
 
 Nothing here imports Twisted.  Only :mod:`.connection` opens sockets; time is an argument.
 """
 
+from .adds import CopyTargets
 from .confirmed import LastConfirmed, OpenLedger, read_last_add_confirmed
 from .connection import Address, Timeouts, dial
 from .fragment_reader import Fragment, FragmentReader, ReadLimits
 from .pool import ConnectionPool
 
 __all__ = [
-    "Address", "ConnectionPool", "Fragment", "FragmentReader", "LastConfirmed", "OpenLedger", "ReadLimits",
-    "Timeouts", "dial", "read_last_add_confirmed",
+    "Address", "ConnectionPool", "CopyTargets", "Fragment", "FragmentReader", "LastConfirmed", "OpenLedger",
+    "ReadLimits", "Timeouts", "dial", "read_last_add_confirmed",
 ]  # fmt: skip

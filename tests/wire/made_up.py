@@ -7,7 +7,8 @@ import attrs
 from bookkeeper_twisted.codec import messages, v3
 from bookkeeper_twisted.codec.connection import ServerDecoder
 from bookkeeper_twisted.codec.digest import Digester
-from bookkeeper_twisted.codec.runs import BatchRead, ReadRun
+from bookkeeper_twisted.codec.operations import RECOVERY_ADD
+from bookkeeper_twisted.codec.runs import AddRun, BatchRead, ReadRun
 from bookkeeper_twisted.errors import BookieHandleNotAvailableError, RequestTimeoutError, Status
 from bookkeeper_twisted.model import DigestType, EntryRun
 from bookkeeper_twisted.wire import Address, ConnectionPool
@@ -33,6 +34,7 @@ class MemoryBookie:
     :ivar silent: does not answer in time.
     :ivar batches: whether it knows batch reads; None: it closes the connection on one.
     :ivar lac_packet: the explicit LAC.
+    :ivar refuses: answers adds with this status.
     :ivar drops: replies after which the connection of an idle client is lost, counted down.
     """
 
@@ -42,6 +44,7 @@ class MemoryBookie:
     silent: bool = False
     batches: bool | None = True
     lac_packet: bytes | None = None
+    refuses: Status | None = None
     dialled: int = 0
     requests: list[str] = attrs.field(factory=list)
 
@@ -52,6 +55,8 @@ class MemoryBookie:
         if isinstance(item, ReadRun):
             self.requests.append(f"{len(item)} reads")
             return b"".join(self._read(item, i) for i in range(len(item)))
+        if isinstance(item, AddRun):
+            return self._add(item)
         assert isinstance(item, messages.ReadLacRequest)
         self.requests.append("lac")
         last = self.entries[max(self.entries)] if self.entries else None
@@ -59,6 +64,14 @@ class MemoryBookie:
         return v3.encode_response(
             messages.ReadLacResponse(item.header, status, item.ledger_id, self.lac_packet, last)
         )  # fmt: skip
+
+    def _add(self, run: AddRun) -> bytes:
+        entries = run.entries
+        assert isinstance(entries, EntryRun) and run.flags == RECOVERY_ADD and entries.ledger_id == LEDGER
+        self.requests.append(f"{entries.count} adds from {entries.first}")
+        if self.refuses is None:
+            self.entries.update(enumerate(entries.entries(), entries.first))
+        return run.replies(Status.EOK if self.refuses is None else self.refuses)
 
     def _read(self, run: ReadRun, index: int) -> bytes:
         entry = self.entries.get(run.entry_ids[index])

@@ -84,30 +84,73 @@ class PipelineTests(SparkCase):
         self.assertEqual(tuple(mark.replicas), (other,))
         self.assertRaises(NotUnderreplicatedError, THREAD.wait, lambda: marks.read_mark(77))
 
-    def test_verify_three_damages(self) -> None:
+    def test_three_damages(self) -> None:
         """Entries one bookie has lost, entries damaged on the disk of another and a bookie that is down are reported as
-        such, and nothing else."""
+        such, and nothing else; replicate repairs them where bookies are writable."""
         lost, damaged, whole = (self.ledger([b"%d %d" % (n, i) * 20 for i in range(3000)]) for n in range(3))
+        with self.client.create_ledger(3, 2, 2) as striped:
+            striped.append_many(PAYLOADS[:300])
         for bookie in self.bookies:
             THREAD.wait(bookie.stop)
         index, log = self.files(0, "index.sqlite"), self.files(1, "*.log")
         with closing(sqlite3.connect(index[0])) as opened, opened:
-            gone = opened.execute("DELETE FROM runs WHERE ledger = ? RETURNING first, last", (lost,)).fetchall()
+            chosen = (lost, striped.ledger_id)
+            gone = opened.execute("DELETE FROM runs WHERE ledger IN (?, ?) RETURNING first, last", chosen).fetchall()
+        self.assertEqual(sum(last - first + 1 for first, last in gone), 3000 + 200)
         self.damage(log, b"1 1234" * 20)
-        for number in range(2):
-            self.bookies[number] = make_bookie(THREAD.reactor, self.configs[number])
-            THREAD.wait(self.bookies[number].start)
-        self.bookies.pop()
+        self.restart(0, 1)
         text = self.run_command("verify", self.uri, "--mark")
-        found = [line.partition(" (")[0] for line in text.splitlines() if line.startswith("ledger ")]
-        self.assertEqual(sum(last - first + 1 for first, last in gone), 3000)
+        lines = [": ".join(line.split(": ")[:2]) for line in text.splitlines() if line.startswith("ledger ")]
+        found = [line for line in lines if not line.startswith(f"ledger {striped.ledger_id} ")]
         wanted = [f"ledger {lost} entries 0-2999 on bookie-0: missing"]
         wanted += [f"ledger {damaged} entries 1234-1234 on bookie-1: damaged"]
-        wanted += [
-            f"ledger {ledger_id} entries 0-2999 on bookie-2: unreachable" for ledger_id in (lost, damaged, whole)
-        ]
-        self.assertEqual(sorted(": ".join(line.split(": ")[:2]) for line in found), sorted(wanted))
-        self.assertIn("2 ledgers are marked", text)
+        wanted += [f"ledger {one} entries 0-2999 on bookie-2: unreachable" for one in (lost, damaged, whole)]
+        self.assertEqual(sorted(found), sorted(wanted))
+        ends = [re.findall(r"entries (\d+)-(\d+) on bookie-0: missing", line) for line in lines if line not in found]
+        self.assertEqual(sum(int(last) - int(first) + 1 for ((first, last),) in filter(None, ends)), 200)
+        self.assertEqual(ends.count([]), 1)  # all entries of the bookie that is down
+        self.assertIn("3 ledgers are marked", text)
+        self.restart(2)
+        text = self.run_command("replicate", self.uri)
+        self.assertIn(f"ledger {lost} fragment 0 position", text)
+        self.assertIn("repaired, 3,000 entries", text)
+        self.assertIn("repaired, 1 entries", text)
+        self.assertIn("repaired, 200 entries", text)
+        self.assertEqual((text.count("repaired, "), self.status), (3, 0), text)
+        self.run_command("verify", self.uri)
+        self.assertEqual(self.status, 0)
+        marks = self.connect().underreplication
+        for ledger_id in (lost, damaged, striped.ledger_id):
+            self.assertRaises(NotUnderreplicatedError, THREAD.wait, lambda n=ledger_id: marks.read_mark(n))
+        self.assertEqual(THREAD.wait(marks.locked_ledgers), {})
+
+    def test_replicate_to_another_bookie(self) -> None:
+        """What a bookie kept that is gone goes to another one, whole ledgers and striped ones, and the metadata name
+        it; without another one nothing changes."""
+        ledgers = []
+        for ensemble in (2, 3):
+            with self.client.create_ledger(ensemble, 2, 2) as writer:
+                writer.append_many(PAYLOADS[:500])
+            ledgers.append(writer.ledger_id)
+        pair = self.client.ledger_metadata(ledgers[0]).segments[0].bookies
+        lost = int(pair[0][-1])
+        THREAD.wait(self.bookies[lost].stop)
+        text = self.run_command("replicate", self.uri)
+        (other,) = {f"bookie-{n}" for n in range(3)} - set(pair)
+        self.assertIn(f"on {pair[0]}, now {other}: repaired, 500 entries", text)
+        self.assertIn("no target", text)
+        self.assertIn("1 of 2 replicas", text)
+        self.assertEqual(set(self.client.ledger_metadata(ledgers[0]).segments[0].bookies), {pair[1], other})
+        self.assertEqual(len(self.client.ledger_metadata(ledgers[1]).segments[0].bookies), 3)
+        text = self.run_command("verify", self.uri, "--ledgers", str(ledgers[0]))
+        self.assertEqual(self.status, 0, text)
+        del self.bookies[lost]
+
+    def restart(self, *numbers: int) -> None:
+        """Start bookies that were stopped."""
+        for number in numbers:
+            self.bookies[number] = make_bookie(THREAD.reactor, self.configs[number])
+            THREAD.wait(self.bookies[number].start)
 
     def files(self, bookie: int, pattern: str) -> list[Path]:
         """Files of a bookie."""

@@ -1,0 +1,105 @@
+"""Adds of stored entries over blocking connections: copies of what other bookies keep.
+
+The same bytes go to all targets; they are sent to all of them before the first reply is waited for.  Adds travel by V2,
+which every bookie knows and whose frames are made once.
+"""
+
+from collections.abc import Iterable, Sequence
+
+from ..codec.adds import Adds
+from ..codec.operations import DEFAULT_MAX_FRAME_SIZE
+from ..codec.runs import AddReplies
+from ..codec.wires import V2
+from ..errors import ERROR_OF_STATUS, BookieHandleNotAvailableError, BookKeeperError, CodecError, Status
+from .connection import Address, IBookieConnection
+from .pool import ConnectionPool
+
+_WIRE = 2
+_AT_ONCE = 64 << 10
+
+Load = tuple[Adds, Sequence[Address]]
+"""Adds and the bookies that get them."""
+
+
+def receive_acknowledgements(
+    connection: IBookieConnection, adds: Adds, max_frame_size: int = DEFAULT_MAX_FRAME_SIZE
+) -> None:
+    """Receive the replies to adds that were sent before.
+
+    :raises bookkeeper_twisted.errors.BookieError: the bookie did not take one of the entries.
+    """
+    missing = set(zip(adds.ledger_ids, adds.entry_ids, strict=True))
+    failure: BookKeeperError | None = None
+    rest = b""
+    while missing:
+        data = rest + connection.receive_some(_AT_ONCE)
+        items: list[object] = []
+        rest = data[V2.scan_replies(data, 0, max_frame_size, items) :]
+        for reply in items:
+            if not isinstance(reply, AddReplies):
+                raise CodecError("a bookie answered an add with something else")
+            answered = list(zip(reply.ledger_ids, reply.entry_ids, strict=True))
+            missing.difference_update(answered)
+            if reply.status is not Status.EOK and failure is None:
+                failure = ERROR_OF_STATUS[reply.status](*answered[0])
+    if failure is not None:
+        raise failure
+
+
+class CopyTargets:
+    """Bookies that get copies.
+
+    :ivar failed: why a bookie does not take entries any more, by its address; it is left out from then on.
+    """
+
+    def __init__(self, pool: ConnectionPool, max_frame_size: int = DEFAULT_MAX_FRAME_SIZE) -> None:
+        self.failed: dict[Address, BookKeeperError] = {}
+        self._pool = pool
+        self._max_frame_size = max_frame_size
+
+    def write(self, loads: Iterable[Load]) -> None:
+        """Write to all bookies; returns when each has acknowledged everything, or has failed."""
+        under_way: list[tuple[Address, Adds, IBookieConnection | None]] = []
+        for adds, targets in loads:
+            for address in targets:
+                if address not in self.failed:
+                    under_way.append((address, adds, self._sent(address, adds)))
+        for address, adds, connection in under_way:
+            try:
+                self._settle(address, adds, connection)
+            except BookKeeperError as error:
+                self.failed[address] = error
+
+    def _sent(self, address: Address, adds: Adds) -> IBookieConnection | None:
+        """A connection on which adds are under way; None if there is none yet."""
+        try:
+            connection = self._pool.take(address, _WIRE)
+        except BookKeeperError:
+            return None
+        try:
+            connection.send(adds.frames)
+        except BookKeeperError:
+            connection.close()
+            return None
+        return connection
+
+    def _settle(self, address: Address, adds: Adds, connection: IBookieConnection | None) -> None:
+        """Wait for all replies.
+
+        An idle connection may have been closed by the bookie, so adds are repeated once over a new one; to add the
+        same bytes twice is harmless.
+        """
+        if connection is not None:
+            try:
+                receive_acknowledgements(connection, adds, self._max_frame_size)
+            except BookieHandleNotAvailableError:
+                connection.close()
+            except BookKeeperError:
+                connection.close()
+                raise
+            else:
+                self._pool.give_back(address, connection)
+                return
+        with self._pool.use(address, _WIRE, fresh=True) as another:
+            another.send(adds.frames)
+            receive_acknowledgements(another, adds, self._max_frame_size)
