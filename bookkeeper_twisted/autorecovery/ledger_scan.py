@@ -66,7 +66,7 @@ class _Walk:
         self._scan = scan
         self._visit = visit
         self._room = DeferredSemaphore(scan.parallel)
-        self._running: set[Deferred[None]] = set()
+        self._running: dict[Deferred[None], None] = {}
         self._failure: Failure | None = None
         self._count = 0
 
@@ -89,7 +89,7 @@ class _Walk:
 
     def _start(self, ledger_id: int) -> None:
         running = Deferred.fromCoroutine(self._one(ledger_id))
-        self._running.add(running)
+        self._running[running] = None
         running.addErrback(self._failed)
         running.addBoth(lambda _: self._ended(running))
 
@@ -100,7 +100,7 @@ class _Walk:
                 other.cancel()
 
     def _ended(self, running: "Deferred[None]") -> None:
-        self._running.discard(running)
+        self._running.pop(running, None)
         self._room.release()
 
     async def _one(self, ledger_id: int) -> None:

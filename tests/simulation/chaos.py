@@ -32,6 +32,11 @@ class Chaos:
             )
         )  # fmt: skip
 
+        self._strikes |= {
+            "autorecovery kill": self._kill_repairer, "autorecovery expiry": self._expire_repairer,
+            "bookie lost": self._lose,
+        }  # fmt: skip
+
     def start(self) -> None:
         """Begins."""
         self._cluster.history.announced = self._recovery_begins
@@ -219,6 +224,25 @@ class Chaos:
             self._note("pause {}", client.name)
             client.life.pause()
             self._later(3, client.life.resume)
+
+    # -- autorecovery --
+
+    def _kill_repairer(self) -> None:
+        repairer = self._chance.choice(self._cluster.repairers)
+        self._note("kill a process of autorecovery")
+        repairer.kill()
+        self._later(2, repairer.start)
+
+    def _expire_repairer(self) -> None:
+        self._note("the session of a process of autorecovery ends")
+        self._chance.choice(self._cluster.repairers).expire()
+
+    def _lose(self) -> None:
+        """Once."""
+        if not any(bookie.gone for bookie in self._cluster.bookies):
+            bookie = self._bookie()
+            self._note("{} is lost for good", bookie.name)
+            bookie.lose()
 
     # -- metadata --
 

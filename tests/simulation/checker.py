@@ -50,14 +50,19 @@ class Ledger:
         """Bytes of the payloads up to an entry."""
         return sum(len(self.payloads.get(e, b"")) for e in range(last + 1))
 
+    def write_set(self, entry_id: int) -> list[str]:
+        """The bookies that keep an entry, as the metadata says."""
+        assert self.metadata is not None
+        ensemble = self.metadata.ensemble_at(entry_id)
+        size = len(ensemble)
+        return [ensemble[(entry_id + i) % size] for i in range(self.metadata.write_quorum_size)]
+
     def misplaced(self, entry_id: int) -> str:
         """Why an acknowledged entry is not where the metadata says; empty if it is."""
         metadata = self.metadata
         if metadata is None or self.deleted:
             return ""
-        ensemble = metadata.ensemble_at(entry_id)
-        size = len(ensemble)
-        write_set = [ensemble[(entry_id + i) % size] for i in range(metadata.write_quorum_size)]
+        write_set = self.write_set(entry_id)
         held = self.holders.get(entry_id, {})
         found = [bookie for bookie in write_set if bookie in held]
         if len(found) >= metadata.ack_quorum_size:
@@ -213,15 +218,20 @@ class Checker:
 
     def _check_forward(self, ledger: Ledger, before: LedgerMetadata, after: LedgerMetadata) -> None:
         name = f"ledger {ledger.ledger_id}"
-        if before.closed and after != before:
+        if before.closed and attrs.evolve(after, segments=before.segments) != before:
             self.fail("S14", f"{name} was closed and changed from {before} to {after}")
-        if before.state is after.state is LedgerState.IN_RECOVERY and after.segments != before.segments:
-            self.fail("S15", f"the segments of {name} changed while it is recovered")
+        n_old = len(before.segments) - 1
+        if before.state is after.state is LedgerState.IN_RECOVERY and after.segments[n_old:] != before.segments[n_old:]:
+            self.fail("S15", f"the newest segment of {name} changed while it is recovered")
         if after.state < before.state:
             self.fail("S15", f"{name} went from {before.state.name} to {after.state.name}")
-        n_kept = len(before.segments) - 1
-        if after.segments[:n_kept] != before.segments[:n_kept]:
-            self.fail("S15", f"an old segment of {name} changed: {before.segments} to {after.segments}")
+        n_kept = n_old + before.closed
+        if [s.first_entry_id for s in after.segments[:n_kept]] != [s.first_entry_id for s in before.segments[:n_kept]]:
+            self.fail("S15", f"an old segment of {name} moved: {before.segments} to {after.segments}")
+            return
+        for number in range(n_kept):
+            self._check_moves(ledger, before, after, number)
+        if before.closed:
             return
         if len(after.segments) <= n_kept:
             self.fail("S15", f"{name} lost its newest segment: {before.segments} to {after.segments}")
@@ -232,6 +242,20 @@ class Checker:
                 self.fail("S15", f"the newest segment of {name} moved: {before.segments} to {after.segments}")
             elif after.state is LedgerState.OPEN and ledger.confirmed >= last.first_entry_id:
                 self.fail("S15", f"a segment of {name} with entry {ledger.confirmed}, which is confirmed, was replaced")
+
+    def _check_moves(self, ledger: Ledger, before: LedgerMetadata, after: LedgerMetadata, number: int) -> None:
+        """Only re-replication changes an old segment, once new bookies have acknowledged all they are to keep (S19)."""
+        old, new = before.segments[number].bookies, after.segments[number].bookies
+        starts = [segment.first_entry_id for segment in before.segments[1:]]
+        last = (*starts, before.last_entry_id + 1)[number] - 1
+        for entry_id in range(before.segments[number].first_entry_id, last + 1 if old != new else 0):
+            for i in range(before.write_quorum_size):
+                position = (entry_id + i) % len(old)
+                target = new[position]
+                if target != old[position] and target not in ledger.holders.get(entry_id, {}):
+                    text = f"{target} is to keep entry {entry_id} of ledger {ledger.ledger_id} and was not given it"
+                    self.fail("S19", f"{text}: {old} to {new}")
+                    return
 
     def _closed(self, ledger: Ledger, metadata: LedgerMetadata) -> None:
         last, length = ledger.closed = (metadata.last_entry_id, metadata.length)

@@ -1,7 +1,7 @@
 """The nodes of a run: bookies as drawn, and clients that come and go."""
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, Protocol
 
 import attrs
 from twisted.internet.defer import Deferred
@@ -10,9 +10,10 @@ from bookkeeper_twisted.client import BookKeeper
 from bookkeeper_twisted.codec.adds import Adds
 from bookkeeper_twisted.codec.operations import FENCE
 from bookkeeper_twisted.codec.runs import BatchReply
+from bookkeeper_twisted.config.autorecovery import AutorecoveryConfig
 from bookkeeper_twisted.config.bookie import ClientConfig
 from bookkeeper_twisted.protocol.client.outstanding_adds import AddsDone
-from bookkeeper_twisted.testing.simulation import BookieNode, BookieSettings, ClientNode, World
+from bookkeeper_twisted.testing.simulation import AutorecoveryNode, BookieNode, BookieSettings, ClientNode, World
 from bookkeeper_twisted.testing.simulation.client_node import Connect
 
 from .checker import Checker
@@ -26,6 +27,19 @@ class Parts:
 
     connect: Connect = BookKeeper
     bookie: type[BookieNode] = BookieNode
+
+
+class Repairer(Protocol):
+    """A process of autorecovery that is started again after it was killed."""
+
+    def start(self) -> None:
+        """Starts it, unless it runs."""
+
+    def kill(self) -> None:
+        """Ends it at once."""
+
+    def expire(self) -> None:
+        """The metadata store ends its session."""
 
 
 class CountedBookies:
@@ -92,6 +106,7 @@ class Cluster:
 
     :ivar ledger_ids: of the ledgers that were created, in order.
     :ivar chaos: whether faults still strike.
+    :ivar repairers: processes of autorecovery.
     """
 
     def __init__(self, scenario: Scenario, parts: Parts, keep_lines: bool) -> None:
@@ -102,6 +117,7 @@ class Cluster:
         self.ledger_ids: list[int] = []
         self.clients: dict[str, ClientNode] = {}
         self.chaos = True
+        self.repairers: list[Repairer] = []
         self._parts = parts
         self._n_clients = 0
         self.world.metadata.faults.delay = scenario.metadata_delay
@@ -118,10 +134,17 @@ class Cluster:
         alone = wire == "v2" and shared.max_connections_per_bookie == 1  # V2 does not do with one socket
         return attrs.evolve(shared, wire_protocol="auto" if alone else wire)
 
-    def new_client(self, role: str, config: ClientConfig) -> ClientNode:
-        """One more client process."""
+    def new_client(self, role: str, config: ClientConfig, repairs: AutorecoveryConfig | None = None) -> ClientNode:
+        """One more client process.
+
+        :param repairs: configuration of autorecovery, to be in it.
+        """
         self._n_clients += 1
-        node = ClientNode(self.world, f"{role}{self._n_clients}", config, self._connect)
+        name = f"{role}{self._n_clients}"
+        if repairs is None:
+            node = ClientNode(self.world, name, config, self._connect)
+        else:
+            node = AutorecoveryNode(self.world, name, config, self._connect, repairs)
         self.clients[node.name] = node
         self.history.note(node.name, "starts, wire protocol {}", config.wire_protocol)
         return node
@@ -147,3 +170,5 @@ class Cluster:
             bookie.start()
         for client in self.living_clients():
             client.life.resume()
+        for repairer in self.repairers:
+            repairer.start()

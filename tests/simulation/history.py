@@ -134,5 +134,11 @@ class History:
                 self.announced(after)
             if after.closed and before.state is LedgerState.IN_RECOVERY:
                 self.count("recovery")
-            if before.segments != after.segments:
+            if before.segments != after.segments and (before.closed or _starts(before) == _starts(after)):
+                self.count("re-replication" if before.closed else "change in place")
+            elif before.segments != after.segments:
                 self.count("ensemble change" if not after.closed else "ensemble change in recovery")
+
+
+def _starts(metadata: LedgerMetadata) -> list[int]:
+    return [segment.first_entry_id for segment in metadata.segments]

@@ -10,6 +10,7 @@ from typing import Any
 import attrs
 from twisted.internet.defer import Deferred, succeed
 
+from bookkeeper_twisted.autorecovery.copying import EntryCopies
 from bookkeeper_twisted.bookie.bookie import Bookie
 from bookkeeper_twisted.bookie.engine import EngineOptions
 from bookkeeper_twisted.bookie.group_commit import CommitOptions
@@ -28,6 +29,7 @@ from bookkeeper_twisted.client.writing.quorum_writer import QuorumWriter
 from bookkeeper_twisted.codec.adds import mix_headers, seal_adds
 from bookkeeper_twisted.codec.digest import Digester
 from bookkeeper_twisted.codec.operations import HIGH_PRIORITY
+from bookkeeper_twisted.config.autorecovery import AutorecoveryConfig
 from bookkeeper_twisted.config.bookie import ClientConfig
 from bookkeeper_twisted.errors import MetadataError, MetadataVersionError
 from bookkeeper_twisted.ledger.recovery_rules import RecoveryRules
@@ -73,7 +75,7 @@ class Plant:
     def scenario(self, seed: int) -> Scenario:
         """The seed's scenario, under the conditions; no bookie collects garbage, as that hides what went wrong."""
         drawn = Scenario.draw(seed)
-        drawn = attrs.evolve(drawn, bookie=attrs.evolve(drawn.bookie, maintenance=None))
+        drawn = attrs.evolve(drawn, bookie=attrs.evolve(drawn.bookie, maintenance=None), autorecovery=None)
         return attrs.evolve(drawn, **self.conditions)
 
 
@@ -236,6 +238,10 @@ def _confirmed_in_turn(self: SentAdds, data: bytes, at: int) -> range:
     return range(first, first + count)
 
 
+async def _copy_nothing(self: EntryCopies, plan: Iterable[object]) -> None:
+    """The metadata first; the entries can follow."""
+
+
 # ---- the plants ------------------------------------------------------------------------------------------
 
 _QUIET = {"n_readers": 0, "n_deleters": 0, "mean_pause": 0.05, "seconds": 10.0}
@@ -333,6 +339,14 @@ PLANTS = (
     Plant(
         "an entry that is sent again has another length", ("S14",), {**_MANY, "faults": ["reset"]},
         [(Batch, "replace", _seal_again)],
+    ),
+    Plant(
+        "metadata change before entries are copied", ("S19",),
+        {
+            **_SPARES, "quorums": [(3, 3, 2), (3, 2, 2)], "faults": ["bookie lost"],
+            "autorecovery": AutorecoveryConfig(open_ledger_rereplication_grace_period=500),
+        },
+        [(EntryCopies, "run", _copy_nothing)],
     ),
     Plant(
         "replies to adds are taken to be in order", ("S13", "S16", "S14", "liveness"),

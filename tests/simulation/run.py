@@ -17,12 +17,14 @@ from .checker import Ledger, Violation
 from .cluster import Cluster, Parts
 from .leftovers import cancelled_afterwards
 from .many_ledgers import ManyLedgersWriter
+from .repairing import RepairEnd, RepairProcess
 from .scenario import Scenario
 from .threaded import ThreadedWriter
 from .workload import Deleter, Reader, Recoverer, Role, TurnTaker, Writer, read_all, recover
 
 WARM_UP = 3.0
 PEACE = 60.0
+REPAIR = 180.0
 _LONGEST_CALL = 20.0
 _MAX_EVENTS = 2_000_000
 
@@ -140,6 +142,10 @@ class _Run:
             roles += [ManyLedgersWriter] * (scenario.many_ledgers is not None)
             for number, role in enumerate(roles):
                 role(cluster, number).start()
+            if scenario.autorecovery is not None:
+                cluster.repairers += [RepairProcess(cluster, n, scenario.autorecovery) for n in range(2)]
+                for repairer in cluster.repairers:
+                    repairer.start()
             Chaos(cluster).start()
             self._pass(scenario.seconds)
         cluster.heal()
@@ -174,14 +180,28 @@ class _Run:
         for ledger_id in auditor.left:
             checker.fail("S12", f"ledger {ledger_id} cannot be recovered and read")
         for bookie in self._cluster.bookies:
-            if not bookie.serving:
+            if not bookie.serving and not bookie.gone:
                 checker.fail("liveness", f"{bookie.bookie_id} does not serve")
-        if not checker.violations:
+        if not checker.violations and self._repair():
             self._check_disks()
 
+    def _repair(self) -> bool:
+        """Autorecovery, where there is any, comes to its end; whether it did."""
+        if not self._cluster.repairers:
+            return True
+        repair, end = RepairEnd(self._cluster), self._sim.seconds() + REPAIR
+        while not repair.reached():
+            if self._sim.seconds() >= end:
+                self._cluster.checker.fail("liveness", f"autorecovery does not end: {repair.what_is_left()}")
+                return False
+            if not self._pass(1):
+                return False
+        return True
+
     def _check_disks(self) -> None:
-        """Every acknowledged entry is really on an ack quorum of its bookies (S16), as they said (S1)."""
-        bookies = {bookie.bookie_id: bookie for bookie in self._cluster.bookies}
+        """Every acknowledged entry is really on an ack quorum of its bookies (S16), as they said (S1); after
+        autorecovery it is on its full write set."""
+        bookies = {bookie.bookie_id: bookie for bookie in self._cluster.bookies if not bookie.gone}
         for ledger in self._cluster.checker.ledgers.values():
             if ledger.metadata is not None and not ledger.deleted:
                 for entry_id in range(ledger.acked + 1):
@@ -190,12 +210,16 @@ class _Run:
     def _check_entry(self, ledger: Ledger, entry_id: int, bookies: dict[str, BookieNode]) -> None:
         metadata = ledger.metadata
         assert metadata is not None
+        repaired = bool(self._cluster.repairers)  # a bookie may have an entry that it could not acknowledge
         found = [
             bookie_id
-            for bookie_id in metadata.ensemble_at(entry_id)
-            if bookie_id in ledger.holders[entry_id] and _holds(bookies[bookie_id], ledger, entry_id)
+            for bookie_id in ledger.write_set(entry_id)
+            if bookie_id in bookies
+            and (repaired or bookie_id in ledger.holders[entry_id])
+            and _holds(bookies[bookie_id], ledger, entry_id)
         ]
-        if len(found) < metadata.ack_quorum_size:
+        wanted = metadata.write_quorum_size if repaired else metadata.ack_quorum_size
+        if len(found) < wanted:
             self._cluster.checker.fail("S16", f"entry {entry_id} of ledger {ledger.ledger_id} is on {found} only")
 
 

@@ -7,6 +7,7 @@ import attrs
 
 from bookkeeper_twisted.bookie.maintenance.garbage_collector import CollectorOptions, CompactionKind
 from bookkeeper_twisted.bookie.maintenance.maintenance import COMPACTION_READ, COMPACTION_WRITE, MaintenanceOptions
+from bookkeeper_twisted.config.autorecovery import AutorecoveryConfig
 from bookkeeper_twisted.config.bookie import ClientConfig
 from bookkeeper_twisted.storage.journal.files import JournalSettings
 from bookkeeper_twisted.storage.ledger_storage import StorageSettings
@@ -21,6 +22,9 @@ FAULTS = (
 )  # fmt: skip
 """Kinds of faults, each on or off for a whole run."""
 
+REPAIR_FAULTS = ("autorecovery kill", "autorecovery expiry", "bookie lost")
+"""Those of runs with autorecovery; a bookie is lost for good once."""
+
 _WIRES = ("v2", "v3", "auto")
 
 
@@ -34,6 +38,7 @@ class Scenario:
     :ivar mean_fault: seconds between the strikes of one kind of fault.
     :ivar wires: wire protocol of each client.
     :ivar max_append: entries appended at once.
+    :ivar autorecovery: configuration of two processes with auditor and worker; None if there are none.
     :ivar many_ledgers: configuration of a client that writes several ledgers at once; None if there is none.
     """
 
@@ -58,6 +63,7 @@ class Scenario:
     n_turn_takers: int = 0
     n_threaded: int = 0
     many_ledgers: ClientConfig | None = None
+    autorecovery: AutorecoveryConfig | None = None
 
     @classmethod
     def draw(cls, seed: int | str) -> "Scenario":
@@ -81,7 +87,38 @@ class Scenario:
         bookie = attrs.evolve(drawn.bookie, maintenance=_maintenance(chance))
         n_deleters = max(drawn.n_deleters, bookie.maintenance is not None and chance.random() < 0.7)
         many_ledgers = _many_ledgers(stream(seed, "mixing"), drawn.client)
-        return attrs.evolve(drawn, many_ledgers=many_ledgers, bookie=bookie, n_deleters=n_deleters)
+        drawn = attrs.evolve(drawn, many_ledgers=many_ledgers, bookie=bookie, n_deleters=n_deleters)
+        return _with_autorecovery(stream(seed, "autorecovery"), drawn)
+
+
+def _with_autorecovery(chance: Random, drawn: Scenario) -> Scenario:
+    """Every second run has it; in most of them a bookie is lost for good, where another one can take its place."""
+    if chance.random() < 0.5:
+        return drawn
+    settings = AutorecoveryConfig(
+        lost_bookie_recovery_delay=chance.choice((0, 0, 2)),
+        auditor_periodic_bookie_check_interval=chance.choice((0, 5)),
+        auditor_periodic_check_interval=chance.choice((3, 8)),
+        auditor_ledger_verification_percentage=100,
+        open_ledger_rereplication_grace_period=chance.choice((500, 2000)),
+        lock_release_of_failed_ledger_grace_period=2000,
+        rw_rereplicate_backoff_ms=500,
+        replication_concurrent_ledgers=chance.choice((1, 4)),
+        rereplication_entry_batch_size=chance.choice((2, 1000)),
+        replication_window_bytes=chance.choice((300, 1 << 20)),
+    )
+    faults = [kind for kind in REPAIR_FAULTS if chance.random() < 0.6]
+    quorums = drawn.quorums
+    if "bookie lost" in faults:
+        quorums = [_that_lose_one(drawn.n_bookies, *sizes) for sizes in quorums]
+    return attrs.evolve(drawn, autorecovery=settings, faults=[*drawn.faults, *faults], quorums=quorums)
+
+
+def _that_lose_one(n_bookies: int, size: int, write: int, ack: int) -> tuple[int, int, int]:
+    """Quorums of which each acknowledged entry has another replica, and each ensemble a spare bookie."""
+    size = max(2, min(size, n_bookies - 1))
+    write = max(2, min(write, size))
+    return size, write, max(2, min(ack, write))
 
 
 def _quorums(chance: Random, n_bookies: int) -> tuple[int, int, int]:

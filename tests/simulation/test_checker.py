@@ -113,6 +113,27 @@ class CheckerTests(SynchronousTestCase):
         self.checker.metadata_changed(1, OPEN)
         self.noticed("S15", "S15")
 
+    def test_replicated(self) -> None:
+        """Another bookie in an old segment is fine once it has the entries, those it does not keep apart (S19)."""
+        moved = ("a:1", "x:1", "c:1")
+        two = (Segment(0, BOOKIES), Segment(3, BOOKIES))
+        self.checker.metadata_changed(1, attrs.evolve(OPEN, segments=two))
+        for entry_id in range(3):
+            self.store(entry_id, "x:1", recovery=True)
+        self.checker.metadata_changed(1, attrs.evolve(OPEN, segments=(Segment(0, moved), two[1])))
+        self.noticed()
+
+    def test_metadata_before_the_copy(self) -> None:
+        """Another bookie of a closed ledger that lacks an entry is noticed (S19), and that the entry is below its ack
+        quorum (S16)."""
+        moved = ("a:1", "x:1", "c:1")
+        closed = _closed(2, 18)
+        self.checker.metadata_changed(1, closed)
+        for entry_id in range(2):
+            self.store(entry_id, "x:1", recovery=True)
+        self.checker.metadata_changed(1, attrs.evolve(closed, segments=(Segment(0, moved),)))
+        self.noticed("S19", "S16")
+
     def test_changed_in_recovery(self) -> None:
         """A writer that changes the ensemble of a ledger in recovery is noticed (S15)."""
         self.checker.metadata_changed(1, RECOVERED)

@@ -16,6 +16,7 @@ RARE = (
     "batch read", "batch in recovery", "batch with news",
     "flush of threads", "compaction", "removal of a log", "deletion of a ledger",
     "shared batch", "append after a shared one", "failure in a shared batch", "ensemble change of a shared batch",
+    "re-replication",
 )  # fmt: skip
 """Paths that have to run in one seed of twenty at least."""
 

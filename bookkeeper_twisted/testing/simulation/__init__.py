@@ -10,6 +10,7 @@ A node that is killed takes its :class:`Life` with it: no call of that life happ
 cut keeps on the disk what was synced and a drawn part of the rest.
 """
 
+from .autorecovery_node import AutorecoveryNode
 from .bookie_node import BookieNode, BookieSettings
 from .client_node import ClientNode
 from .clock import Life, NodeClock, SimClock
@@ -20,6 +21,6 @@ from .witness import IWitness
 from .world import World
 
 __all__ = [
-    "BookieNode", "BookieSettings", "ClientNode", "IWitness", "Life", "MetadataFaults", "NodeClock", "SimClock",
-    "SimMetadata", "SimNetwork", "World", "stream",
+    "AutorecoveryNode", "BookieNode", "BookieSettings", "ClientNode", "IWitness", "Life", "MetadataFaults",
+    "NodeClock", "SimClock", "SimMetadata", "SimNetwork", "World", "stream",
 ]  # fmt: skip

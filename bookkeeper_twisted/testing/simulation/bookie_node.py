@@ -167,6 +167,7 @@ class BookieNode:
     :ivar disk: what survives.
     :ivar fenced: ledgers whose fence was acknowledged, in any life.
     :ivar wanted: whether the bookie is started again when it ends by itself.
+    :ivar gone: it is lost for good, with its disk.
     :ivar starts: how often it was started.
     :ivar damage: probability that an entry is damaged as it is read.
     """
@@ -186,6 +187,7 @@ class BookieNode:
         self.speed = DiskSpeed()
         self.fenced: dict[int, None] = {}
         self.wanted = True
+        self.gone = False
         self.starts = 0
         self.damage = 0.0
         self.life: Life | None = None
@@ -207,7 +209,7 @@ class BookieNode:
 
     def start(self) -> None:
         """A new process on what the disk kept."""
-        if self.running:
+        if self.running or self.gone:
             return
         self.wanted = True
         self.starts += 1
@@ -255,6 +257,11 @@ class BookieNode:
         self.world.network.crashed(life, power)
         assert self.process is not None
         self.world.after(self.chance.random() * self.settings.session_timeout, self.process.driver.vanish)
+
+    def lose(self) -> None:
+        """Ends the process, and nothing comes back of it."""
+        self.gone = True
+        self.kill(power=False)
 
     def cut_power_at(self, operation: int) -> None:
         """The machine goes off just before the disk has done so many further operations."""
