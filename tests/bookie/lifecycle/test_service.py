@@ -27,6 +27,7 @@ from bookkeeper_twisted.metadata.embedded.memory import MemoryStore
 from bookkeeper_twisted.model import BookieServiceInfo
 from bookkeeper_twisted.testing.disk.sim_disk import SimDisk
 from bookkeeper_twisted.testing.disk.sim_index import SimIndex
+from bookkeeper_twisted.testing.disk.sim_key_values import SimKeyValues
 from bookkeeper_twisted.testing.executor import StepExecutor
 
 from ...config.shipped_files import BOOKKEEPER, PULSAR, as_file
@@ -56,7 +57,8 @@ class World:
         executor = StepExecutor()
         service = BookieService(
             self.reactor, config, self.store.driver(self.reactor), self.disk,
-            make_index=SimIndex.open, executor=executor, make_site=make_site, on_failure=self.failures.append,
+            make_index=SimIndex.open, open_key_values=SimKeyValues.open, executor=executor, make_site=make_site,
+            on_failure=self.failures.append,
         )  # fmt: skip
         return service, executor
 
