@@ -1,5 +1,7 @@
 """A bookie that keeps nothing: it confirms every V2 add at once, so that what is measured is the client.
 
+The reads by which a client asks a silent bookie for a sign of life are answered with an empty entry.
+
 ``python -m benchmarks.answering`` prints its port.
 """
 
@@ -17,6 +19,12 @@ _reactor: Any = reactor
 _LENGTH = struct.Struct(">I")
 _IDS_AT, _IDS_END = 28, 44
 """Ledger and entry of an add, behind length word, header and master key."""
+
+_READ_IDS_AT, _READ_IDS_END = 8, 24
+"""The same of a read, which has no key."""
+
+_LEAST_ADD = 52
+"""Bytes of the shortest add."""
 
 _HEAD_SIZE = 8
 _HEAD = struct.Struct(">III")
@@ -48,7 +56,8 @@ class Confirming(Protocol):
                 count = 1
             (header,) = _LENGTH.unpack_from(data, at + _LENGTH.size)
             head = _HEAD.pack(IDS_REPLY_LENGTH, header & 0xFFFF0000, 0)
-            replies.append(head + head.join(column(data[at : at + count * size], size, count, _IDS_AT, _IDS_END)))
+            ids = (_IDS_AT, _IDS_END) if size >= _LEAST_ADD else (_READ_IDS_AT, _READ_IDS_END)
+            replies.append(head + head.join(column(data[at : at + count * size], size, count, *ids)))
             at += count * size
         self._rest = data[at:]
         assert self.transport is not None

@@ -7,7 +7,7 @@ from benchmarks.answering import Confirming
 from bookkeeper_twisted.codec import v2
 from bookkeeper_twisted.codec.connection import ClientDecoder
 from bookkeeper_twisted.codec.digest import Digester
-from bookkeeper_twisted.codec.runs import AddReplies
+from bookkeeper_twisted.codec.runs import AddReplies, ReadReply
 from bookkeeper_twisted.codec.wires import V2
 from bookkeeper_twisted.errors import Status
 from bookkeeper_twisted.model import DigestType
@@ -46,3 +46,14 @@ class ConfirmingTests(SynchronousTestCase):
             assert isinstance(replies, AddReplies)
             found += zip(replies.ledger_ids, replies.entry_ids, strict=True)
         self.assertEqual(found, wanted)
+
+    def test_sign_of_life(self) -> None:
+        """A plain read between adds is answered as a read, and what follows it is still understood."""
+        digester = Digester(DigestType.CRC32C, b"")
+        adds = v2.encode_adds(digester.master_key, digester.seal(7, 3, -1, 0, [b"a"]), 0, False, 0)
+        transport, bookie = StringTransport(), Confirming()
+        bookie.makeConnection(transport)
+        bookie.dataReceived(v2.encode_reads(9, [0]) + adds)
+        read, added = ClientDecoder(V2, _LIMIT).receive(transport.value())
+        assert isinstance(read, ReadReply) and isinstance(added, AddReplies)
+        self.assertEqual((read.ledger_id, read.entry_id, added.entry_ids), (9, 0, [3]))
