@@ -70,6 +70,16 @@ class WriteFlag(IntFlag):
 MAX_LEDGER_ID = (1 << 63) - 1
 
 
+def check_whole_number(value: int, name: str) -> None:
+    """:param name: of what it is, for the error.
+    :raises IncorrectParameterError: it is text, a fraction, or nothing.
+    """
+    try:
+        operator.index(value)
+    except TypeError:
+        raise IncorrectParameterError(f"{name} is a whole number, not {type(value).__name__}") from None
+
+
 def check_ledger_id(ledger_id: int) -> int:
     """:returns: the id.
     :raises IncorrectParameterError: it is below 0 or does not fit 63 bits.

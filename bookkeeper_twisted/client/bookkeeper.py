@@ -17,7 +17,7 @@ from ..ledger.placement import Chance
 from ..ledger.recovery_rules import RecoveryRules
 from ..metadata.drivers import create_driver, options_of
 from ..metadata.interfaces import ILedgerManager, IMetadataDriver, IRegistration, Versioned
-from ..model import DigestType, LedgerMetadata, WriteFlag, digest_type_of
+from ..model import DigestType, LedgerMetadata, WriteFlag, check_whole_number, digest_type_of
 from ..protocol.authentication import authentication_provider
 from .connections.bookie_client import BookieAddresses, NetworkBookieClient
 from .connections.metrics import ClientMetrics
@@ -212,6 +212,7 @@ class BookKeeper:
         return self._run(self._delete(ledger_id))
 
     async def _delete(self, ledger_id: int) -> None:
+        check_whole_number(ledger_id, "a ledger id")
         if ledger_id < 0:
             raise IncorrectParameterError(f"ledger ids begin at 0, not {ledger_id}")
         await self._ledgers.remove(ledger_id)

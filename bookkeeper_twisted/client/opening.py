@@ -5,7 +5,7 @@ from collections.abc import Callable
 from ..codec.digest import Digester
 from ..errors import IncorrectParameterError, NoSuchLedgerMetadataError, UnauthorizedAccessError
 from ..ledger.recovery_rules import RecoveryRules
-from ..model import LedgerMetadata
+from ..model import LedgerMetadata, check_whole_number
 from .context import ClientContext
 from .reading.read_handle import LedgerReader
 from .recovery.ledger_recovery import LedgerRecovery
@@ -16,6 +16,7 @@ async def open_reader(
     rules: Callable[[LedgerMetadata], RecoveryRules] = RecoveryRules,
 ) -> LedgerReader:  # fmt: skip
     """See :meth:`~.bookkeeper.BookKeeper.open_ledger`."""
+    check_whole_number(ledger_id, "a ledger id")
     if ledger_id < 0:
         raise NoSuchLedgerMetadataError(f"ledger ids begin at 0, not {ledger_id}")
     stored = await context.ledgers.read(ledger_id)

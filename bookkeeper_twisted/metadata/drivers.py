@@ -41,6 +41,8 @@ def _factory(uri: str) -> IMetadataDriverFactory:
 
     The scheme ends at the first ``:``; what follows a ``+`` in it is the driver's own business.
     """
+    if not isinstance(uri, str):
+        raise InvalidMetadataUriError(f"a metadata service URI is text, not {type(uri).__name__}")
     scheme = uri.partition(":")[0].partition("+")[0].lower()
     factories = list(getPlugins(IMetadataDriverFactory))
     for factory in factories:

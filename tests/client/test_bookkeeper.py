@@ -70,6 +70,27 @@ class LedgerTests(ClusterCase):
         self.error(self.bk.open_ledger(writer.ledger_id), UnauthorizedAccessError)
         self.do(self.bk.open_ledger(writer.ledger_id, b"right"))
 
+    def test_wrong_types(self) -> None:
+        """Numbers given as text, as fractions or not at all are refused by name."""
+        for wrong in ("1", 1.5, None):
+            kind = type(wrong).__name__
+            for work, name in (
+                (self.bk.open_ledger(wrong), "a ledger id"),  # type: ignore[arg-type]
+                (self.bk.delete_ledger(wrong), "a ledger id"),  # type: ignore[arg-type]
+                (self.bk.create_ledger(wrong, 1, 1), "ensemble_size"),  # type: ignore[arg-type]
+                (self.bk.create_ledger(1, 1, wrong), "ack_quorum"),  # type: ignore[arg-type]
+            ):
+                error = self.error(work, IncorrectParameterError)
+                self.assertEqual(str(error), f"{name} is a whole number, not {kind}")
+
+    def test_wrong_types_of_a_range(self) -> None:
+        """Likewise the ends of a range."""
+        writer = self.do(self.bk.create_ledger(1, 1, 1))
+        self.do(writer.close())
+        reader = self.do(self.bk.open_ledger(writer.ledger_id))
+        for ends in (("0", 1), (0, None)):
+            self.assertIn("an entry id is a whole number", str(self.error(reader.read(*ends), IncorrectParameterError)))
+
     def test_missing(self) -> None:
         """A ledger that does not exist cannot be opened or deleted."""
         self.error(self.bk.open_ledger(99), NoSuchLedgerMetadataError)

@@ -28,6 +28,11 @@ class CreateDriverTests(SynchronousTestCase):
             self.assertIn("memory:", str(error))
             self.assertIn("sqlite:", str(error))
 
+    def test_no_text(self) -> None:
+        """What is no text at all is no URI."""
+        error = self.assertRaises(InvalidMetadataUriError, create_driver, Clock(), None)
+        self.assertEqual(str(error), "a metadata service URI is text, not NoneType")
+
     def test_refused_by_the_driver(self) -> None:
         """A plugin that knows the scheme has the last word on the rest."""
         self.assertRaises(InvalidMetadataUriError, create_driver, Clock(), "sqlite://host/x")

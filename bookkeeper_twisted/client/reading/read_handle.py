@@ -8,7 +8,7 @@ from ...codec.digest import Digester
 from ...errors import BookKeeperError, ClientClosedError, IncorrectParameterError, MetadataError, ReadError
 from ...ledger.entry_batch import EntryBatch
 from ...metadata.interfaces import Versioned
-from ...model import Entry, LedgerMetadata
+from ...model import Entry, LedgerMetadata, check_whole_number
 from .context import ReadingContext
 from .lac_reads import Confirmed, LacReads
 from .ledger_view import LedgerView
@@ -108,6 +108,8 @@ class LedgerReader:
         return Deferred.fromCoroutine(self._read_batch(start, max_count, max_size))
 
     async def _read(self, first: int, last: int, limit: LedgerView | None) -> list[Entry]:
+        for entry_id in (first, last):
+            check_whole_number(entry_id, "an entry id")
         if first > last:
             raise IncorrectParameterError(f"no range of entries: {first}..{last}")
         self._check(first, last, limit)

@@ -7,7 +7,7 @@ import attrs
 from ...errors import IncorrectParameterError, LedgerExistsError, NotEnoughBookiesError, masked
 from ...ledger.schedule import Schedule
 from ...metadata.interfaces import ILedgerManager, Versioned
-from ...model import DigestType, LedgerMetadata, Segment, WriteFlag
+from ...model import DigestType, LedgerMetadata, Segment, WriteFlag, check_whole_number
 from ..placement.bookie_watcher import BookieWatcher
 
 
@@ -29,6 +29,8 @@ class NewLedger:
     ledger_id: int | None = None
 
     def __attrs_post_init__(self) -> None:
+        for name in ("ensemble_size", "write_quorum", "ack_quorum"):
+            check_whole_number(getattr(self, name), name)
         Schedule(self.ensemble_size, self.write_quorum, self.ack_quorum)  # checks the sizes
         if self.ledger_id is not None and self.ledger_id < 0:
             raise IncorrectParameterError(f"ledger ids begin at 0, not {self.ledger_id}")
