@@ -16,7 +16,8 @@ def complaints(text: str) -> str:
     """What docutils says of reST text that stands alone, as an index or a reader of a tarball renders it."""
     if importlib.util.find_spec("docutils") is None:
         raise SkipTest("docutils is not installed (extra dev)")
-    command = [sys.executable, "-m", "docutils", "--report=1", "--no-raw", "--no-file-insertion", "-", "/dev/null"]
+    options = ("--report=1", "--no-raw", "--no-file-insertion", "--syntax-highlight=none")
+    command = [sys.executable, "-m", "docutils", *options, "-", "/dev/null"]
     return subprocess.run(command, input=text, capture_output=True, text=True).stderr
 
 
