@@ -3,13 +3,25 @@
 import sys
 from collections.abc import Callable, Sequence
 
-from . import buffers, check, compaction, compare, doors, exchange, pool, spark, spark_ledgers, structure, writing
+from . import (
+    buffers,
+    check,
+    compaction,
+    compare,
+    doors,
+    exchange,
+    pool,
+    rereplication,
+    spark,
+    spark_ledgers,
+    structure,
+    writing,
+)
 
 COMMANDS: dict[str, Callable[[Sequence[str]], int]] = {
     "buffers": buffers.main, "compaction": compaction.main, "compare": compare.main, "doors": doors.main,
-    "exchange": exchange.main,
-    "pool": pool.main, "spark": spark.main, "spark_ledgers": spark_ledgers.main, "structure": structure.main,
-    "writing": writing.main,
+    "exchange": exchange.main, "pool": pool.main, "rereplication": rereplication.main, "spark": spark.main,
+    "spark_ledgers": spark_ledgers.main, "structure": structure.main, "writing": writing.main,
 }  # fmt: skip
 """By first argument; whatever else it is belongs to the self-check."""
 
