@@ -17,6 +17,8 @@ help:
 	@echo "make check            ruff, mypy, architecture"
 	@echo "make chaos [BOOKIES=3] [SECONDS=120] [SEED=1]"
 	@echo "                      kill and pause bookies under load, then compare every entry"
+	@echo "make chaos AUTORECOVERY=1 [ROUNDS=200]"
+	@echo "                      lose bookies for good, kill autorecovery meanwhile, then look at every replica"
 	@echo "make simulate [SEEDS=n] [FROM=k]  run simulated clusters, one for each seed"
 	@echo "make mutate [ROOM=...] plant defects in a copy of the source, see that the tests notice them"
 	@echo "make bench [NAME=...] measure"
@@ -60,7 +62,8 @@ check: $(READY)
 	$(BIN)/python -W error -m tests tests.test_architecture
 
 chaos: $(READY)
-	@$(BIN)/python -W error -m tests.chaos --bookies $(or $(BOOKIES),3) --seconds $(or $(SECONDS),120) --seed $(or $(SEED),1)
+	@$(BIN)/python -W error -m tests.chaos --bookies $(or $(BOOKIES),3) --seconds $(or $(SECONDS),120) --seed $(or $(SEED),1) \
+		$(if $(AUTORECOVERY),--autorecovery $(or $(ROUNDS),200))
 
 simulate: $(READY)
 	@$(BIN)/python -m tests.simulation --seeds $(or $(SEEDS),100) --from $(or $(FROM),1)

@@ -32,6 +32,9 @@ from .interfaces import ILedgerChecker
 LASTING = (EntriesLostError, NotEnoughBookiesError)
 """Errors that go away only if bookies come back or are added."""
 
+_MAX_ROUNDS = 3
+"""Checks of one attempt that are followed by copies."""
+
 
 class RepairState(Enum):
     """How an attempt to repair a ledger ended."""
@@ -97,9 +100,14 @@ class LedgerRepair:
             stored = await self._read(ledger_id)
             report = await self._checker.check(ledger_id, stored.value, _suspects(stored.value, replicas))
             progress = _Progress()
-            if report.damaged:
-                stored = await self._repair(stored, report, progress)
-            if progress.repaired:  # what was given back is read again, of the rest a sample
+            for _ in range(_MAX_ROUNDS):  # another bookie may be lost while copies are made
+                before = progress.repaired
+                if report.damaged:
+                    progress.problems.clear()
+                    stored = await self._repair(stored, report, progress)
+                if progress.repaired == before:
+                    break
+                # what was given back is read again, of the rest a sample
                 in_place = {loss.bookie_id for loss in report.losses() if loss.kind is not LossKind.GONE}
                 stored = await self._read(ledger_id)
                 report = await self._checker.check(ledger_id, stored.value, in_place)

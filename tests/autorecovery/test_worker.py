@@ -6,8 +6,10 @@ from typing import Any
 from zope.interface.verify import verifyObject
 
 from bookkeeper_twisted.autorecovery.interfaces import IReplicationStatus
+from bookkeeper_twisted.autorecovery.limits import REPLICATION_WRITE
 from bookkeeper_twisted.autorecovery.repair import LedgerRepair
 from bookkeeper_twisted.errors import LedgerClosedError, LedgerLockedError, MetadataError, TooManyRequestsError
+from bookkeeper_twisted.throttle import Rate
 
 from ..client.cluster_case import BOOKIES
 from .worker_case import GRACE, WorkerCase
@@ -32,6 +34,23 @@ class RepairTests(WorkerCase):
         for ledger_id in hit:
             self.assert_complete(ledger_id, payloads)
         self.assertIn(f"NUM_FULL_OR_PARTIAL_LEDGERS_REPLICATED {len(hit)}", self.exported())
+
+    def test_another_loss_meanwhile(self) -> None:
+        """A bookie that is lost while another one's entries are copied is replaced by the same attempt."""
+        self.do(self.cluster.registration.register_bookie("extra:1", False, self.service_info()))
+        payloads = self.payloads(30)
+        ledger_id = self.write(payloads)
+        first, second, _ = self.metadata(ledger_id).segments[0].bookies
+        self.kill(first)
+        self.throttles.get(REPLICATION_WRITE).change(Rate(entries=10))
+        worker = self.worker()
+        self.mark(ledger_id, first)
+        self.pass_time(2)
+        self.kill(second)
+        self.pass_time(6)
+        self.assertEqual((self.marked(), worker.status()), ([], []))
+        self.assert_complete(ledger_id, payloads)
+        self.assertFalse({first, second} & set(self.metadata(ledger_id).segments[0].bookies))
 
     def test_damage_in_the_middle(self) -> None:
         """Of a bookie that a mark names, every entry is read, and what is damaged is repaired where it is."""

@@ -43,6 +43,11 @@ class ProcessCluster:
         """Starts one that has ended; returns when it takes requests."""
         await self._launch(name).serving
 
+    async def add(self, name: str) -> None:
+        """Starts one more, which is empty; returns when it takes requests."""
+        self.names.append(name)
+        await self._launch(name).serving
+
     async def kill(self, name: str) -> None:
         """Ends one without warning."""
         await self._processes[name].end(signal.SIGKILL)

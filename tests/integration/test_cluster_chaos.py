@@ -5,9 +5,11 @@ from pathlib import Path
 from twisted.internet import reactor
 from twisted.trial.unittest import TestCase
 
+from ..chaos.recovery import MIN_BOOKIES, RecoveryRun
 from ..chaos.run import run
 
 SECONDS = 25
+ROUNDS = 6
 
 
 class ClusterChaosTests(TestCase):
@@ -28,3 +30,10 @@ class ClusterChaosTests(TestCase):
     async def test_five_bookies(self) -> None:
         """Bookies that fail are replaced."""
         await self._survives(5)
+
+    async def test_autorecovery(self) -> None:
+        """Bookies are lost for good and autorecovery is killed again and again: at the end every replica is there."""
+        folder = Path(self.mktemp()).absolute()
+        folder.mkdir()
+        outcome = await RecoveryRun(reactor, folder, MIN_BOOKIES, ROUNDS, seed=1).run()
+        self.assertEqual(outcome.problems, (), outcome.figures)

@@ -13,6 +13,7 @@ import tempfile
 from collections.abc import Mapping
 from functools import lru_cache
 from pathlib import Path
+from types import MappingProxyType
 from urllib.request import urlopen
 
 from ..integration.java import java_command
@@ -51,17 +52,20 @@ class Cluster:
     :ivar ours: ids of our bookies.
     :ivar apache: ids of Apache's.
     :ivar conf: the configuration of our first bookie, in a file for Apache's tools.
+    :param values: more of the configuration of all bookies and tools.
     """
 
-    def __init__(self, uri: str, folder: Path) -> None:
+    def __init__(self, uri: str, folder: Path, values: Mapping[str, object] = MappingProxyType({})) -> None:
         self.uri = uri
         self.ours: list[str] = []
         self.apache: list[str] = []
         self.conf = folder / "tools.conf"
         self.java = JavaClient(uri, folder / "client.log")
         self._folder = folder
+        self._values = values
         self._http_ports: list[int] = []
-        self._processes: list[subprocess.Popen[bytes]] = []
+        self._commands: dict[str, list[str]] = {}
+        self._processes: dict[str, subprocess.Popen[bytes]] = {}
 
     def start(self) -> None:
         """Makes an empty cluster and starts the bookies."""
@@ -76,10 +80,26 @@ class Cluster:
     def stop(self) -> None:
         """Ends everything that was started; harmless if it was not."""
         self.java.stop()
-        while self._processes:
-            process = self._processes.pop()
+        for bookie_id in list(self._processes):
+            self.kill(bookie_id)
+
+    def kill(self, bookie_id: str) -> None:
+        """Ends a bookie without warning; harmless if it does not run."""
+        process = self._processes.pop(bookie_id, None)
+        if process is not None:
             process.kill()
             process.wait()
+
+    def empty(self, bookie_id: str) -> None:
+        """Removes what a bookie that was killed keeps, as if its disks were new."""
+        port = bookie_id.rpartition(":")[2]
+        for name in (f"journal-{port}", f"ledgers-{port}"):
+            shutil.rmtree(self._folder / name)
+
+    def restart(self, bookie_id: str) -> None:
+        """Starts a bookie again that was killed; its directories are as they were."""
+        if bookie_id not in self._processes:
+            self._spawn(bookie_id, self._commands[bookie_id])
 
     def batch_reads(self) -> int:
         """How many batch reads our bookies have answered; blocks."""
@@ -109,7 +129,7 @@ class Cluster:
             "journalPreAllocSizeMB": 1,
         }
         command = [sys.executable, "-c", _TWISTD, "-n", "--pidfile=", "bookie"]
-        self._spawn(f"ours-{port}", [*command, *(f"--{key}={value}" for key, value in options.items())])
+        self._spawn(self.ours[-1], [*command, *(f"--{key}={value}" for key, value in options.items())])
 
     def _start_apache(self) -> None:
         port = free_port()
@@ -119,7 +139,7 @@ class Cluster:
         # a bookie that is killed leaves its native libraries where it unpacked them
         options = (*APACHE_OPTIONS, f"-Djava.io.tmpdir={self._folder}")
         command = java_command("org.apache.bookkeeper.server.Main", "--conf", str(conf), options=options)
-        self._spawn(f"apache-{port}", command)
+        self._spawn(self.apache[-1], command)
 
     def _common(self, port: int) -> dict[str, object]:
         return {
@@ -129,13 +149,16 @@ class Cluster:
             "allowLoopback": "true",
             "journalDirectories": self._folder / f"journal-{port}",
             "ledgerDirectories": self._folder / f"ledgers-{port}",
+            **self._values,
         }
 
-    def _spawn(self, name: str, command: list[str]) -> None:
+    def _spawn(self, bookie_id: str, command: list[str]) -> None:
+        self._commands[bookie_id] = command
         environ = {**os.environ, "PYTHONPATH": str(_ROOT)}
-        with open(self._folder / f"{name}.log", "ab") as log:
-            self._processes.append(
-                subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=log, stderr=log, cwd=_ROOT, env=environ)
+        side = "ours" if bookie_id in self.ours else "apache"
+        with open(self._folder / f"{side}-{bookie_id.rpartition(':')[2]}.log", "ab") as log:
+            self._processes[bookie_id] = subprocess.Popen(
+                command, stdin=subprocess.DEVNULL, stdout=log, stderr=log, cwd=_ROOT, env=environ
             )
 
 
@@ -150,10 +173,19 @@ def shared_cluster() -> Cluster:
 
     :raises SkipTest: Java or the jars are missing.
     """
+    return running_cluster({})
+
+
+def running_cluster(values: Mapping[str, object]) -> Cluster:
+    """A cluster that runs until the end of the test run.
+
+    :param values: more of the configuration of all bookies and tools.
+    :raises SkipTest: Java or the jars are missing.
+    """
     zookeeper = shared_zookeeper()
     folder = Path(tempfile.mkdtemp(prefix="bookkeeper-twisted-interop-"))
     atexit.register(shutil.rmtree, folder, ignore_errors=True)
-    cluster = Cluster(zookeeper.uri(zookeeper.new_root()), folder)
+    cluster = Cluster(zookeeper.uri(zookeeper.new_root()), folder, values)
     atexit.register(cluster.stop)
     try:
         cluster.start()

@@ -25,6 +25,8 @@ import org.apache.bookkeeper.client.api.LedgerMetadata;
 import org.apache.bookkeeper.conf.ClientConfiguration;
 import org.apache.bookkeeper.conf.ServerConfiguration;
 import org.apache.bookkeeper.net.BookieId;
+import org.apache.bookkeeper.replication.AuditorElector;
+import org.apache.bookkeeper.replication.ReplicationWorker;
 
 /**
  * The Java client, driven line by line: each line of stdin is a JSON object with a "verb" and its arguments, each line
@@ -41,6 +43,8 @@ public class Interop {
     private final Map<String, BookKeeper> clients = new HashMap<>();
     private final Map<Long, LedgerHandle> writers = new HashMap<>();
     private final Map<Long, CompletableFuture<Map<String, Object>>> tails = new HashMap<>();
+    private AuditorElector elector;
+    private ReplicationWorker worker;
 
     /** Ledgers go to the bookies that their custom metadata name, so that a test can choose them. */
     public static class NamedBookies extends RackawareEnsemblePlacementPolicy {
@@ -134,6 +138,12 @@ public class Interop {
                 return await(request);
             case "initialize":
                 return initialize();
+            case "startAuditor":
+                return startAuditor(request);
+            case "startWorker":
+                return startWorker();
+            case "stopRecovery":
+                return stopRecovery();
             default:
                 throw new IllegalArgumentException(request.toString());
         }
@@ -290,6 +300,43 @@ public class Interop {
         }
         reader.close();
         return Map.of("last", next - 1);
+    }
+
+    // ---- autorecovery
+
+    private ServerConfiguration recoveryConfiguration() {
+        ServerConfiguration configuration = new ServerConfiguration();
+        configuration.setMetadataServiceUri(uri);
+        configuration.setZkTimeout(4000);
+        configuration.setOpenLedgerRereplicationGracePeriod("500");
+        configuration.setRwRereplicateBackoffMs(200);
+        return configuration;
+    }
+
+    /** Stands for the office of the auditor. */
+    private Map<String, Object> startAuditor(JsonNode request) throws Exception {
+        elector = new AuditorElector(request.get("bookie").asText(), recoveryConfiguration());
+        elector.start();
+        return Map.of();
+    }
+
+    private Map<String, Object> startWorker() throws Exception {
+        worker = new ReplicationWorker(recoveryConfiguration());
+        worker.start();
+        return Map.of();
+    }
+
+    /** Ends auditor and worker, as far as there are any. */
+    private Map<String, Object> stopRecovery() throws Exception {
+        if (worker != null) {
+            worker.shutdown();
+            worker = null;
+        }
+        if (elector != null) {
+            elector.shutdown();
+            elector = null;
+        }
+        return Map.of();
     }
 
     // ---- metadata
