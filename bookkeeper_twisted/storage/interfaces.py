@@ -255,6 +255,7 @@ class IJournal(Interface):
     :meth:`release` may run on one other lane.
     """
 
+    directory: str = Attribute("Where its files are, ``current`` included.")
     position: JournalPosition = Attribute("End of the last group written.")
     durable: JournalPosition = Attribute("End of the last group synced.")
 

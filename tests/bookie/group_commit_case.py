@@ -18,6 +18,8 @@ from bookkeeper_twisted.testing.executor import StepExecutor
 class ListJournal:
     """Remembers what it was asked to do."""
 
+    directory = "/journal/current"
+
     def __init__(self) -> None:
         self.position = self.durable = JournalPosition(1, 0)
         self.calls: list[object] = []

@@ -62,6 +62,18 @@ PLANTS = (
         ["tests.storage.maintenance.test_plan"],
     ),
     Plant(
+        "a scrub takes a released journal file for damage", "storage/journal/scrub.py",
+        "        if self._fs.exists(self._path(file_id)):\n", "        if True:\n", ["tests.storage.journal.test_scrub"],
+    ),
+    Plant(
+        "a scrub stops at damage of a journal as at its end", "storage/journal/scrub.py",
+        "and reader.end < end:", "and False:", ["tests.storage.journal.test_scrub"],
+    ),
+    Plant(
+        "damage of a journal stays the only copy of what is in memory", "bookie/maintenance/scrubber.py",
+        "            await self._checkpoint()\n", "            pass\n", ["tests.bookie.maintenance.test_scrubber"],
+    ),
+    Plant(
         "a scrub takes a deleted ledger for damage", "storage/maintenance/scrub.py",
         "if self._directory.index.find(row.ledger_id, row.first) == row and len", "if len",
         ["tests.bookie.maintenance.test_scrubber"],

@@ -15,7 +15,7 @@ from twisted.python.failure import Failure
 
 from ...errors import BookKeeperError
 from ...metrics import ScrubMetrics
-from ...storage.maintenance.scrub import Finding
+from ...storage.maintenance.scrub import NO_LEDGER, Finding
 from ...throttle import Throttle
 from .ledger_collector import Cluster
 
@@ -40,8 +40,9 @@ class DamageMarks:
         self._working: Deferred[None] | None = None
 
     def found(self, findings: Iterable[Finding]) -> None:
-        """Mark the ledgers of findings, each once."""
-        self._pending.update((finding.ledger_id, None) for finding in findings)
+        """Mark the ledgers of findings, each once; what lies in a journal is in memory, too."""
+        ledger_ids = [finding.ledger_id for finding in findings if finding.ledger_id != NO_LEDGER]
+        self._pending.update(dict.fromkeys(ledger_ids))
         if self._pending and self._working is None:
             working = self._working = Deferred.fromCoroutine(self._work())
             working.addBoth(self._ended)

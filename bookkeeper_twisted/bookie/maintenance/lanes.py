@@ -6,10 +6,12 @@ from typing import Any, TypeVar
 from twisted.internet.defer import Deferred
 
 from ...storage.directory_storage import DirectoryStorage
-from ...storage.interfaces import IFileSystem
+from ...storage.interfaces import IFileSystem, JournalPosition
+from ...storage.journal.scrub import JournalScrub
 from ...storage.maintenance.log_space import LogSpace
 from ...storage.maintenance.row_reader import PASSED_OVER, STEP_BYTES
 from ...throttle import Throttle
+from ..group_commit import GroupCommit
 from ..interfaces import IStorageExecutor
 
 _LEAST_STEP = 64 * 1024
@@ -27,6 +29,37 @@ def step_limits(*throttles: Throttle) -> tuple[int, int]:
     limits = [int(throttle.rate.bytes / 4) for throttle in throttles if throttle.rate.bytes]
     most = _COUNTED_STEP if any(throttle.rate.entries for throttle in throttles) else STEP_BYTES
     return (max(_LEAST_STEP, min(most, *limits)), 0) if limits else (most, PASSED_OVER)
+
+
+class MaintainedJournal:
+    """One journal directory, and where it is verified.
+
+    :ivar number: of what is found there: ledger directories come first.
+    """
+
+    def __init__(
+        self, fs: IFileSystem, commit: GroupCommit, number: int, read_mark: Callable[[], JournalPosition],
+        executor: IStorageExecutor,
+    ) -> None:  # fmt: skip
+        """
+        :param read_mark: gives the replay mark; blocks.
+        """
+        self.fs = fs
+        self.path = commit.journal.directory
+        self.number = number
+        self._commit = commit
+        self._read_mark = read_mark
+        self._executor = executor
+
+    async def scrub(self) -> JournalScrub:
+        """Begin a pass over what a replay would need now."""
+        durable = self._commit.mark
+        mark = await self.on_lane(self._read_mark)
+        return JournalScrub(self.fs, self.path, mark, durable)
+
+    def on_lane(self, work: Callable[..., T], *args: Any) -> "Deferred[T]":
+        """Run a bounded piece of the pass."""
+        return self._executor.submit("maintenance-0", work, *args)
 
 
 class MaintainedDirectory:

@@ -1,6 +1,7 @@
 """All background work of a bookie, put together."""
 
 from collections.abc import Mapping
+from functools import partial
 from types import MappingProxyType
 
 import attrs
@@ -10,13 +11,15 @@ from ...adaptive import AdaptiveThrottles
 from ...instruments import Instruments, RecentQuantile
 from ...metrics import MaintenanceMetrics, ScrubMetrics
 from ...storage.interfaces import IFileSystem, ILedgerStorage
+from ...storage.journal.log_mark import read_mark
+from ...storage.ledger_dirs import mark_name
 from ...throttle import Rate, Throttles
 from ..engine import Engine
 from ..interfaces import IStorageExecutor
 from .compactor import Compactor
 from .damage_marks import DamageMarks
 from .garbage_collector import CollectorOptions, GarbageCollector
-from .lanes import MaintainedDirectory
+from .lanes import MaintainedDirectory, MaintainedJournal
 from .ledger_collector import Cluster, LedgerCollector
 from .log_collector import LogCollector
 from .scrubber import Scrubber
@@ -81,8 +84,18 @@ class Maintenance:
         scrub_metrics = ScrubMetrics(instruments, labels)
         marks = DamageMarks(cluster, clock, throttles.get(GC_METADATA), scrub_metrics)
         self.scrubber = Scrubber(
-            self.directories, clock, throttles.get(SCRUB), scrub_metrics, options.scrub_interval, marks
-        )
+            self.directories, self._journals(fs, engine, executor), engine.checkpointer.checkpoint, clock,
+            throttles.get(SCRUB), scrub_metrics, options.scrub_interval, marks,
+        )  # fmt: skip
+
+    def _journals(self, fs: IFileSystem, engine: Engine, executor: IStorageExecutor) -> list[MaintainedJournal]:
+        paths, count = [directory.storage.path for directory in self.directories], len(engine.commits)
+        return [
+            MaintainedJournal(
+                fs, commit, len(paths) + index, partial(read_mark, fs, paths, mark_name(index, count)), executor
+            )
+            for index, commit in enumerate(engine.commits)
+        ]
 
     def start(self) -> None:
         """Begin."""

@@ -1,6 +1,6 @@
 """Reads everything a bookie stores, slowly and again and again, and reports damage before a client finds it."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import attrs
 from twisted.internet.defer import CancelledError, Deferred
@@ -9,10 +9,10 @@ from twisted.logger import Logger
 
 from ...errors import StorageError
 from ...metrics import ScrubMetrics
-from ...storage.maintenance.scrub import Finding, Scrub, load_findings, save_findings
+from ...storage.maintenance.scrub import NO_LEDGER, Finding, Scrub, load_findings, save_findings
 from ...throttle import Throttle
 from .damage_marks import DamageMarks
-from .lanes import MaintainedDirectory, step_limits
+from .lanes import MaintainedDirectory, MaintainedJournal, step_limits
 from .progress import Progress, Suspension
 
 
@@ -32,8 +32,9 @@ class ScrubState:
 
 
 class Scrubber:
-    """One pass at a time, one directory after the other.
+    """One pass at a time, one directory after the other, journals at the end.
 
+    :param checkpoint: writes what is in memory to the entry logs, where a journal is damaged.
     :param interval: seconds from the end of a pass to the next one; 0: only when forced.
     :param marks: gets what was found.
     :ivar findings: of the last pass over each directory, also after a restart.
@@ -43,13 +44,16 @@ class Scrubber:
     _log = Logger()
 
     def __init__(
-        self, directories: Sequence[MaintainedDirectory], clock: IReactorTime, reads: Throttle, metrics: ScrubMetrics,
+        self, directories: Sequence[MaintainedDirectory], journals: Sequence[MaintainedJournal],
+        checkpoint: "Callable[[], Deferred[bool]]", clock: IReactorTime, reads: Throttle, metrics: ScrubMetrics,
         interval: float, marks: DamageMarks,
     ) -> None:  # fmt: skip
         self.state = ScrubState()
         self.findings: dict[int, list[Finding]] = {}
         self.suspension = Suspension()
         self._directories = directories
+        self._journals = journals
+        self._checkpoint = checkpoint
         self._clock = clock
         self._reads = reads
         self._metrics = metrics
@@ -64,12 +68,14 @@ class Scrubber:
     def start(self) -> None:
         """Load the findings of earlier passes, and begin the next pass after ``interval`` seconds."""
         self._stopped = False
-        self._loading = [Deferred.fromCoroutine(self._load(directory)) for directory in self._directories]
+        kept = [self._load(directory, directory.storage.path) for directory in self._directories]
+        kept += [self._load(journal, journal.path) for journal in self._journals]
+        self._loading = [Deferred.fromCoroutine(loading) for loading in kept]
         self._wait()
 
-    async def _load(self, directory: MaintainedDirectory) -> None:
+    async def _load(self, directory: MaintainedDirectory | MaintainedJournal, path: str) -> None:
         try:
-            found = await directory.on_lane(load_findings, directory.fs, directory.storage.path)
+            found = await directory.on_lane(load_findings, directory.fs, path)
         except (CancelledError, OSError, StorageError):
             return
         self._marks.found(self.findings.setdefault(directory.number, found))
@@ -137,6 +143,8 @@ class Scrubber:
         try:
             for directory in self._directories:
                 await self._scrub(directory)
+            for journal in self._journals:
+                await self._scrub_journal(journal)
             self.state.passes += 1
             self.state.last_pass = self._clock.seconds()
         except CancelledError:
@@ -164,6 +172,24 @@ class Scrubber:
         self.findings[directory.number] = scrub.findings
         await on_lane(save_findings, directory.fs, directory.storage.path, scrub.findings)
         self._marks.found(scrub.findings)
+
+    async def _scrub_journal(self, journal: MaintainedJournal) -> None:
+        now = int(self._clock.seconds())
+        scrub = await journal.scrub()
+        try:
+            while (n_bytes := await journal.on_lane(scrub.step)) is not None:
+                self._metrics.bytes.value += n_bytes
+                if n_bytes:
+                    await self._reads.acquire(n_bytes, 0)
+                await self.suspension.passed()
+        finally:
+            await journal.on_lane(scrub.close)
+        found = [Finding(NO_LEDGER, -1, -1, now, text) for text in scrub.damages]
+        self.findings[journal.number] = found
+        self._report(found)
+        if found:  # all that a replay would need is in memory, too
+            await self._checkpoint()
+        await journal.on_lane(save_findings, journal.fs, journal.path, found)
 
     def _report(self, findings: Sequence[Finding]) -> None:
         for finding in findings:

@@ -31,7 +31,7 @@ class Journal:
         self.groups = self.record_bytes = self.padding_bytes = self.syncs = 0
         self._fs = fs
         self._files = files
-        self._directory = directory
+        self.directory = directory
         self._settings = settings
         self._replayed = not files.ids
         self._failure: Exception | None = None
@@ -69,8 +69,8 @@ class Journal:
     def replay(self, mark: JournalPosition) -> Iterator[bytes]:
         self._check()
         if self._file is not None:
-            raise StorageError(f"the journal in {self._directory} is being written: too late for a replay")
-        replay = JournalReplay(self._fs, self._directory, self._files.ids, self._settings.alignment)
+            raise StorageError(f"the journal in {self.directory} is being written: too late for a replay")
+        replay = JournalReplay(self._fs, self.directory, self._files.ids, self._settings.alignment)
         try:
             yield from replay.records(mark)
         except Exception as error:
@@ -141,7 +141,7 @@ class Journal:
         elif file is not None:
             file.close()
         self._files.close()
-        self._failure = self._failure or StorageError(f"the journal in {self._directory} is closed")
+        self._failure = self._failure or StorageError(f"the journal in {self.directory} is closed")
 
     def _write(self, file: IFile, records: Sequence[bytes], sync: bool, last: bool = False) -> None:
         start, size = self.position.offset, sum(map(len, records))
@@ -171,7 +171,7 @@ class Journal:
     def _next_file(self) -> IFile:
         """Ends the current file, durable to its last byte, before the next one exists (S1, safety 3.5)."""
         if not self._replayed:
-            raise StorageError(f"the journal in {self._directory} was not replayed: its end is not known")
+            raise StorageError(f"the journal in {self.directory} was not replayed: its end is not known")
         old, self._file = self._file, None
         if old is not None:
             if self.durable != self.position:
@@ -184,4 +184,4 @@ class Journal:
 
     def _check(self) -> None:
         if self._failure is not None:
-            raise StorageFailedError(f"the journal in {self._directory} failed: {self._failure}") from self._failure
+            raise StorageFailedError(f"the journal in {self.directory} failed: {self._failure}") from self._failure

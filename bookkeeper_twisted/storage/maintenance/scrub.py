@@ -21,13 +21,17 @@ FINDINGS = "damage.json"
 MOST_FINDINGS = 10_000
 """Findings that are kept: a disk that is damaged all over is to be replaced, not to be listed."""
 
+NO_LEDGER = -1
+"""The ledger of a finding in a journal, in which records of all ledgers lie."""
+
 _PAGE = 500
 
 
 @attrs.frozen
 class Finding:
-    """Entries ``first .. last`` of a ledger that cannot be read as they were written.
+    """Entries ``first .. last`` of a ledger that cannot be read as they were written, or a place of a journal.
 
+    :ivar ledger_id: :data:`NO_LEDGER` for a journal.
     :ivar found_at: seconds since the epoch.
     :ivar text: file, offset and what is wrong.
     """

@@ -7,12 +7,13 @@ from twisted.trial.unittest import SynchronousTestCase
 
 from bookkeeper_twisted.bookie.maintenance.garbage_collector import CollectorOptions
 from bookkeeper_twisted.bookie.maintenance.maintenance import SCRUB, MaintenanceOptions
-from bookkeeper_twisted.storage.maintenance.scrub import FINDINGS, load_findings
+from bookkeeper_twisted.storage.journal.log_mark import read_mark
+from bookkeeper_twisted.storage.maintenance.scrub import FINDINGS, NO_LEDGER, load_findings
 from bookkeeper_twisted.testing.disk.crash import Facts
 from bookkeeper_twisted.testing.disk.sim_disk import Operation, SimDisk
 from bookkeeper_twisted.throttle import Rate
 
-from ..crash_life import Parts
+from ..crash_life import Parts, found_entry, run
 from .crash_case import MaintainedLife, steps
 
 CURRENT = "/ledgers0/current"
@@ -97,6 +98,44 @@ class ScrubberTests(SynchronousTestCase):
         self.flip()
         self.assertEqual(self.scrub(), [])
         self.assertEqual(load_findings(self.disk, CURRENT), [])
+
+    def _journal(self) -> tuple[str, int]:
+        """The journal file that is written to, and the offset of a record behind the mark, which is in memory only."""
+        self.life.add(run(1, 50, 3))
+        self.life.drain()
+        self.life.add(run(2, 50, 3))
+        self.life.drain()
+        mark = read_mark(self.disk, [CURRENT], "lastMark")
+        return f"/journal0/current/{mark.file_id:x}.txn", mark.offset + 60
+
+    def test_journal(self) -> None:
+        """Damage of a journal is found, and what lies there is written to the entry logs before it can be lost."""
+        path, offset = self._journal()
+        self.assertEqual(self.scrub(), [])
+        self.assertEqual(self.scrubber.findings[1], [])
+        self.flip(path, offset)
+        self.scrub()
+        ((found,),) = [self.scrubber.findings[1]]
+        self.assertEqual((found.ledger_id, found.first), (NO_LEDGER, -1))
+        self.assertIn(path, found.text)
+        self.disk = self.disk.crash(())
+        self.start()
+        self.assertEqual([each.text for each in self.scrubber.findings[1]], [found.text])
+        self.assertIsNotNone(found_entry(self.life, 1, 50))
+        self.assertIsNotNone(found_entry(self.life, 2, 52))
+        self.scrub()
+        self.assertEqual(self.scrubber.findings[1], [])
+
+    def test_unreadable_journal(self) -> None:
+        """A place that cannot be read is damage of a journal, too; another failure of the disk ends the pass."""
+        path, _ = self._journal()
+        self.disk.fail(errno.EIO, when=lambda op: op.name == "pread" and op.path == path)
+        self.scrub()
+        self.assertIn("cannot read", self.scrubber.findings[1][0].text)
+        self._journal()
+        self.disk.fail(errno.ENXIO, when=lambda op: op.name == "pread" and op.path == path)
+        self.scrub()
+        self.assertEqual(self.scrubber.state.failures, 1)
 
     def test_missing_log(self) -> None:
         """A log that is gone damages all that lies in it."""
@@ -197,7 +236,7 @@ class ScrubberTests(SynchronousTestCase):
         """A list that cannot be understood is no list."""
         self.disk.open(f"{CURRENT}/{FINDINGS}", create=True).pwrite(b"{", 0)
         self.start()
-        self.assertEqual(self.scrubber.findings, {0: []})
+        self.assertEqual(self.scrubber.findings, {0: [], 1: []})
 
     def test_cancel_and_stop(self) -> None:
         """A pass can be cancelled; a stop leaves no timer."""

@@ -1,0 +1,98 @@
+"""Verifies what a replay of a journal would need while the bookie is running: from its mark to what is durable.
+
+Damage there is found before a crash makes it a loss: everything behind the mark is still in memory.
+"""
+
+import errno
+import posixpath
+from collections.abc import Generator, Iterator, Sequence
+
+from ...errors import JournalDamageError
+from ..interfaces import IFileSystem, JournalPosition
+from ..ledger_dirs import journal_ids, journal_name
+from .reader import JournalReader
+
+
+class JournalScrub:
+    """One pass over a journal.  Maintenance lane; the journal goes on being written.
+
+    :ivar damages: so far, each as a text with file and offset.
+    """
+
+    def __init__(self, fs: IFileSystem, directory: str, mark: JournalPosition, durable: JournalPosition) -> None:
+        """
+        :param mark: where a replay would begin.
+        :param durable: the end of what has been acknowledged.
+        """
+        self.damages: list[str] = []
+        self._fs = fs
+        self._directory = directory
+        self._mark = mark
+        self._durable = durable
+        self._steps = self._run()
+
+    def step(self) -> int | None:
+        """Verify the next group.
+
+        :returns: bytes that were verified; None at the end.
+        :raises OSError: the disk failed in another way than that it cannot read some places.
+        """
+        return next(self._steps, None)
+
+    def close(self) -> None:
+        """Close the file that is being read."""
+        self._steps.close()
+
+    def _run(self) -> Generator[int, None, None]:
+        ids = [i for i in journal_ids(self._fs, self._directory) if self._mark.file_id <= i <= self._durable.file_id]
+        for number, file_id in enumerate(ids, 1):
+            try:
+                yield from self._verify(file_id, ids[number:])
+            except FileNotFoundError:
+                continue  # it was released meanwhile
+            except JournalDamageError as error:
+                self._found(file_id, str(error))
+            except OSError as error:
+                if error.errno != errno.EIO:
+                    raise
+                self._found(file_id, f"{self._path(file_id)}: the disk cannot read it: {error.strerror}")
+
+    def _verify(self, file_id: int, later: Sequence[int]) -> Iterator[int]:
+        start = self._mark.offset if file_id == self._mark.file_id else 0
+        end = self._needed_end(file_id, later)
+        file = self._fs.open(self._path(file_id), direct=True)
+        try:
+            reader = JournalReader(file, file_id)
+            at = max(start, reader.start)
+            for _ in reader.records(start):
+                yield reader.at - at
+                at = reader.at
+                if at >= end:
+                    return
+            yield max(min(reader.end, end) - at, 0)
+            if reader.mark is not None and reader.end < end:  # Apache's files have no checksums
+                self._found(file_id, f"{reader.path}: damaged at offset {reader.end}, durable up to {end}")
+        finally:
+            file.close()
+
+    def _needed_end(self, file_id: int, later: Sequence[int]) -> int:
+        """Where the durable groups of a file end: the first group of the next file says so."""
+        if file_id == self._durable.file_id:
+            return self._durable.offset
+        for each in later:
+            file = self._fs.open(self._path(each), direct=True)
+            try:
+                known = JournalReader(file, each).first_durable()
+            finally:
+                file.close()
+            if known is not None:
+                return known.offset if known.file_id == file_id else 0
+        return 0
+
+    def _found(self, file_id: int, text: str) -> None:
+        """Takes damage down, unless the file was released while it was read: others write to it then."""
+        if self._fs.exists(self._path(file_id)):
+            self.damages.append(text)
+
+    def _path(self, file_id: int) -> str:
+        return posixpath.join(self._directory, journal_name(file_id))
