@@ -114,7 +114,8 @@ PLANTS = (
     ),
     Plant(
         "a suspended scrub reads on", "bookie/maintenance/scrubber.py",
-        "                await self.suspension.passed()\n", "", ["tests.bookie.maintenance.test_scrubber"],
+        "                await self.suspension.passed()\n                n_findings", "                n_findings",
+        ["tests.bookie.maintenance.test_scrubber"],
     ),
     Plant(
         "limits are not changed", "bookie/maintenance/control.py",
