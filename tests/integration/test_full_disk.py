@@ -1,0 +1,24 @@
+"""A bookie on a small disk that is filled; ``python -m tests.chaos.full_disk`` does it twenty times."""
+
+import subprocess
+import sys
+
+from twisted.trial.unittest import SkipTest, SynchronousTestCase
+
+from ..chaos.full_disk import ROOT
+
+
+class FullDiskTests(SynchronousTestCase):
+    """Two cycles: filled by the bookie, and by another file."""
+
+    timeout = 150
+
+    def test_two_cycles(self) -> None:
+        """Read-only, reads and recovery go on, writable again without a restart, nothing lost."""
+        command = [sys.executable, "-m", "tests.chaos.full_disk", "--cycles", "2"]
+        done = subprocess.run(command, capture_output=True, text=True, cwd=ROOT, timeout=140)
+        if done.stdout.startswith("skipped"):
+            raise SkipTest(done.stdout.strip())
+        self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+        self.assertIn("2 ledgers recovered while full", done.stdout)
+        self.assertIn(" 0 lost", done.stdout)
