@@ -11,6 +11,10 @@ _COOKIES = ["tests.storage.test_cookies"]
 
 PLANTS = (
     Plant(
+        "a file is recycled under its old name once more", "storage/journal/files.py",
+        "return mark is None or mark.file_id == file_id", "return True", ["tests.storage.journal.test_files"],
+    ),
+    Plant(
         "a journal is written after it has failed", "storage/journal/journal.py",
         "        if self._failure is not None:\n            raise StorageFailedError", "        if self._failure is None:\n"
         "            return\n        if not self._replayed:\n            raise StorageFailedError", _JOURNAL,

@@ -15,9 +15,10 @@ from itertools import count
 
 import attrs
 
+from ...errors import JournalDamageError
 from ..interfaces import IFile, IFileSystem
 from ..ledger_dirs import journal_ids, journal_name
-from .format import HEADER_SIZE, SECTOR, FileMark, pack_header
+from .format import HEADER_SIZE, SECTOR, FileMark, pack_header, parse_header
 
 SPARE_SUFFIX = ".spare"
 _AT_ONCE = 1 << 20  # zeros written while a writer waits for its file
@@ -135,7 +136,8 @@ class JournalFiles:
         below = [i for i in self.ids if i < file_id]
         freed: list[str] = []
         for old in below[: max(0, len(below) - self._settings.max_backups)]:
-            if self._settings.reuse and len(self._spares) + len(freed) < self._settings.max_spares:
+            has_room = len(self._spares) + len(freed) < self._settings.max_spares
+            if self._settings.reuse and has_room and self._is_itself(old):
                 freed.append(self._spare_path())
                 self._fs.rename(self.path(old), freed[-1])
             else:
@@ -145,6 +147,21 @@ class JournalFiles:
             # before it is overwritten a file must have lost its old name for good
             self._fs.sync_directory(self._directory)
             self._spares.extend(freed)
+
+    def _is_itself(self, file_id: int) -> bool:
+        """Whether a name is not a second one of a file that was recycled already.
+
+        That is left where the name's removal was lost with a failed sync of the directory: the other name may be of
+        a file that is needed.
+        """
+        file = self._fs.open(self.path(file_id))
+        try:
+            mark = parse_header(file.pread(HEADER_SIZE, 0), self.path(file_id)).mark
+        except JournalDamageError:
+            return False
+        finally:
+            file.close()
+        return mark is None or mark.file_id == file_id
 
     def drop(self, file_id: int) -> None:
         """Removes a file that never held a group; its id is not used again."""

@@ -115,6 +115,23 @@ class JournalFilesTests(SynchronousTestCase):
         self.files.take()
         self.assertEqual(self.files.recycled, 0)
 
+    def test_second_name(self) -> None:
+        """The old name of a file that was recycled goes, the file stays as it is: its newer name may be needed."""
+        for _ in range(3):
+            self.files.take()
+        marks = {name: parse_header(content(self.disk, name)[:512], "p").mark for name in self.names()}
+        first, last = sorted(marks)[0], sorted(marks)[-1]
+        header = self.disk.open(f"{DIRECTORY}/{last}").pread(512, 0)
+        self.disk.open(f"{DIRECTORY}/{first}").pwrite(header, 0)
+        self.files.release(1002)
+        self.files.prepare()
+        self.files.take()
+        self.assertEqual((self.files.recycled, first in self.names(), self.spares()), (0, False, []))
+
+    def names(self) -> list[str]:
+        """The journal files there are."""
+        return [name for name in self.disk.list(DIRECTORY) if name.endswith(".txn")]
+
     def test_pool_is_bounded(self) -> None:
         """No more spares are kept than the limit, over restarts too."""
         for _ in range(8):

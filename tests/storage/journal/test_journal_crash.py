@@ -225,6 +225,32 @@ def after_failure(workload: Callable[[SimDisk, Facts], None], number: int) -> Ca
     return work
 
 
+def go_on(disk: SimDisk, facts: Facts) -> None:
+    """One more process, which fills and releases several files."""
+    life = Life(disk, facts)
+    for entry_id in range(100, 112):
+        life.add((entry_id, 600))
+        if entry_id % 4 == 3:
+            life.checkpoint()
+        life.journal.prepare()
+
+
+def recover_and_go_on(disk: SimDisk, facts: Facts) -> None:
+    """Starts, checks every promise, uses files again that were released, and starts again after a power cut."""
+    begun = {i for kind, i in facts if kind == "begun"}
+    kept = max((i for kind, i in facts if kind == "kept"), default=-1)
+    owed = {i for kind, i in facts if kind == "acked" and i > kept}
+    life = Life(disk, own := [])
+    check(life.replayed, begun, owed)
+    for entry_id in range(200, 214):
+        life.add((entry_id, 600))
+        if entry_id in (203, 208):
+            life.checkpoint()
+        life.journal.prepare()
+    again = Life(disk.crash(()), [])
+    check(again.replayed, begun | {i for _, i in own}, set(range(209, 214)))
+
+
 class FailedSyncTests(SynchronousTestCase):
     """A sync fails, the process ends and is started again, the power is cut at every later operation (S1, S10)."""
 
@@ -247,6 +273,27 @@ class FailedSyncTests(SynchronousTestCase):
         """A file that was being made ready is a whole one when it is taken, whatever the failed sync lost."""
         self._survives(rotation, ".spare", 7)
         self._survives(recycling, ".spare", 10)
+
+    def test_directories(self) -> None:
+        """A released file may keep its old name beside its new one: it is not recycled under it."""
+
+        def work(disk: SimDisk, facts: Facts) -> None:
+            disk.fail(errno.EIO, at=number)
+            with contextlib.suppress(OSError):
+                recycling(disk, facts)
+            disk.kill()
+            go_on(disk, facts)
+
+        intact = build()
+        recycling(intact, [])
+        syncs = [op.number for op in intact.operations if (op.name, op.path) == ("sync_directory", JOURNAL)]
+        self.assertGreater(len(syncs), 5)
+        for number in syncs:
+            report = enumerate_crashes(
+                work, recover_and_go_on, seed=1, build=build, subsets=2, second_every=0,
+                points=lambda op, number=number: op.number > number,  # type: ignore[misc]
+            )  # fmt: skip
+            self.assertEqual(report.violations, [], f"operation {number}: {report}")
 
     def test_journal_files(self) -> None:
         """A start does not treat as durable what it has read in pages that never reached the disk."""
