@@ -240,7 +240,8 @@ def recover_and_go_on(disk: SimDisk, facts: Facts) -> None:
     begun = {i for kind, i in facts if kind == "begun"}
     kept = max((i for kind, i in facts if kind == "kept"), default=-1)
     owed = {i for kind, i in facts if kind == "acked" and i > kept}
-    life = Life(disk, own := [])
+    own: Facts = []
+    life = Life(disk, own)
     check(life.replayed, begun, owed)
     for entry_id in range(200, 214):
         life.add((entry_id, 600))
