@@ -58,7 +58,7 @@ test: $(READY) $(if $(JAVA),$(SPARKED))
 
 check: $(READY)
 	$(BIN)/ruff check .
-	$(BIN)/mypy bookkeeper_twisted tests
+	$(BIN)/mypy bookkeeper_twisted tests benchmarks
 	$(BIN)/python -W error -m tests tests.test_architecture
 
 chaos: $(READY)

@@ -15,7 +15,7 @@ from multiprocessing import get_context
 from multiprocessing.queues import Queue
 
 from bookkeeper_twisted.model import EntryRun
-from bookkeeper_twisted.storage.apache.exporting import export_index, hand_over
+from bookkeeper_twisted.storage.apache.exporting import export_index
 from bookkeeper_twisted.storage.apache.importing import import_index
 from bookkeeper_twisted.storage.apache.rocksdb import RocksKeyValues
 from bookkeeper_twisted.storage.entry_log.writer import EntryLogWriter
@@ -45,9 +45,7 @@ def _fill(path: str, n_entries: int, n_ledgers: int, size: int) -> int:
 
 def _export(path: str) -> int:
     with closing(SqliteRunIndex.open(_FS, path)) as index:
-        count = export_index(_FS, path, index, RocksKeyValues.open).entries
-    hand_over(_FS, [path], SqliteRunIndex.open)
-    return count
+        return export_index(_FS, path, index, RocksKeyValues.open).entries
 
 
 def _import(path: str) -> int:
