@@ -62,7 +62,7 @@ class AutorecoveryAdmin:
         return False
 
     async def recovering(self) -> dict[int, str]:
-        """Hosts of the workers that repair a ledger now, by its id."""
+        """Texts of the locks of ledgers, by their ids: the host of the worker, and why one is not repaired yet."""
         return await self._marks.locked_ledgers()
 
     # ---- the auditor ---------------------------------------------------------------------------------

@@ -18,6 +18,7 @@ from ..ledger.fragments import fragments_of
 from ..metadata.interfaces import ILedgerManager, IMetadataDriver, IRegistration
 from ..model import INVALID_ENTRY_ID, LedgerMetadata, check_bookie_id
 from .admin import AutorecoveryAdmin
+from .lock_reasons import blocker_of
 
 _AT_ONCE = 50
 _FIRST_WAIT, _WAIT_A_LEDGER, _LONGEST_WAIT = 1.0, 0.01, 60.0
@@ -118,7 +119,7 @@ class Decommission:
         reasons = {}
         for ledger_id in sorted(self._needing | marked):
             if ledger_id in recovering:
-                reasons[ledger_id] = f"being repaired by {recovering[ledger_id]}"
+                reasons[ledger_id] = blocker_of(recovering[ledger_id])
             elif ledger_id in marked:
                 reasons[ledger_id] = MARKED
             else:

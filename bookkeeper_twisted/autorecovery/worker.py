@@ -1,10 +1,11 @@
 """The replication worker: takes marked ledgers, repairs them, and removes their marks.
 
 It walks through the marks in random order, several workers at once, and takes the lock of one ledger after the other
-while it has a slot free.  The version of the mark is read under the lock and before the check, and the mark is removed
-at that version only: if the ledger was marked again meanwhile, it stays marked.  A ledger that waits (for the grace
-period of its writer, or for the next attempt after one that failed) keeps its lock, so that no other worker repeats the
-same in vain, and gives its slot to another one.  Between walks the worker waits for news of marks and locks.
+while it has a slot free.  The version of the mark is read under the lock and before the check, and the mark is
+removed at that version only: if the ledger was marked again meanwhile, it stays marked.  A ledger that waits (for the
+grace period of its writer, or for the next attempt after one that failed) keeps its lock, so that no other worker
+repeats the same in vain, and gives its slot to another one; the lock says why, for people to read.  Between walks the
+worker waits for news of marks and locks.
 
 The lock makes workers efficient, not safe: if the session that holds it ends, a second worker may repair the ledger,
 too, and the two leave at most extra copies (S19).
@@ -34,6 +35,7 @@ from ..metadata.interfaces import IMetadataDriver, IRegistration, IUnderreplicat
 from ..throttle import Throttle
 from .concurrency import InFlight
 from .interfaces import IReplicationStatus, LedgerStatus
+from .lock_reasons import text_of
 from .metrics import WorkerMetrics
 from .repair import Attempt, LedgerRepair, RepairState
 from .switch import Switch
@@ -82,6 +84,11 @@ class _Job:
     in_slot: bool = True
     running: "Deferred[None] | None" = None
     resume: "Deferred[None] | None" = None
+
+    @property
+    def status(self) -> LedgerStatus:
+        """What there is to say about it."""
+        return LedgerStatus(self.ledger_id, self.state, self.reason, self.attempts, self.since, self.next_attempt)
 
 
 @implementer(IReplicationStatus)
@@ -309,6 +316,7 @@ class ReplicationWorker(Service):
         resume = job.resume = Deferred()
         timer = self._clock.callLater(seconds, self._resume, job, resume)
         try:
+            await self._describe(job)
             await resume
         finally:
             if timer.active():
@@ -318,7 +326,17 @@ class ReplicationWorker(Service):
             await self._switch.wait()
             await self._slots.enter(1)
             job.in_slot = True
-            job.state = "repairing"
+            job.state, job.reason = "repairing", ""
+            await self._describe(job)
+
+    async def _describe(self, job: _Job) -> None:
+        """Have the lock of a ledger say what is done about it."""
+        await self._limit.acquire()
+        text = text_of(self._settings.holder, job.status)
+        try:
+            await self._underreplication.describe_lock(job.ledger_id, text)
+        except BookKeeperError as error:  # the repair does not depend on it
+            self._log.debug("the lock of ledger {ledger_id}: {error}", ledger_id=job.ledger_id, error=error)
 
     def _leave_slot(self, job: _Job) -> None:
         if job.in_slot:
@@ -339,10 +357,7 @@ class ReplicationWorker(Service):
 
     def status(self) -> list[LedgerStatus]:
         """See :meth:`~.interfaces.IReplicationStatus.status`."""
-        return [
-            LedgerStatus(job.ledger_id, job.state, job.reason, job.attempts, job.since, job.next_attempt)
-            for _, job in sorted(self._jobs.items())
-        ]
+        return [job.status for _, job in sorted(self._jobs.items())]
 
 
 _HELD = (RepairState.GRACE, RepairState.WAITING, RepairState.IMPOSSIBLE)

@@ -17,6 +17,7 @@ from ..autorecovery.metrics import CopierMetrics
 from ..client.admin import BookKeeperAdmin
 from ..client.steps import for_each
 from ..instruments import Instruments
+from ..model import UnderreplicatedLedger
 from .api import Answer, ApiPage, Question, json_answer
 from .cluster_api import Connect
 
@@ -69,7 +70,8 @@ class AutorecoveryApi:
         return json_answer({"enabled": wanted == "true"})
 
     async def _list(self, question: Question) -> Answer:
-        """Ids of marked ledgers, or with ``printmissingreplica`` the bookies that each mark names."""
+        """Ids of marked ledgers; with ``printmissingreplica`` the bookies that each mark names, with
+        ``printreplicationworkerid`` (ours alone) an object with the text of its lock for each."""
         admin, parameters = await self._admin(), question.parameters
         marked = admin.underreplicated(
             parameters.get("missingreplica", ""), parameters.get("excludingmissingreplica", "")
@@ -77,7 +79,11 @@ class AutorecoveryApi:
         found = {ledger_id: mark async for ledger_id, mark in marked}
         if not found:
             return Answer("No under replicated ledgers found", _NOT_FOUND)
-        if question.flag("printmissingreplica"):
+        with_replicas = question.flag("printmissingreplica")
+        if question.flag("printreplicationworkerid"):
+            texts = await admin.recovering()
+            return json_answer({str(i): _shown(texts.get(i), mark, with_replicas) for i, mark in found.items()})
+        if with_replicas:
             return json_answer({str(ledger_id): list(mark.replicas) for ledger_id, mark in found.items()})
         return json_answer(list(found))
 
@@ -176,6 +182,11 @@ class AutorecoveryApi:
     def _failed(self, failure: Failure, name: str) -> None:
         if not failure.check(CancelledError):
             self._log.failure("the {name} failed", failure, name=name)
+
+
+def _shown(lock: str | None, mark: UnderreplicatedLedger, with_replicas: bool) -> Mapping[str, object]:
+    shown: dict[str, object] = {"replicationWorkerId": lock}
+    return shown | {"missingReplicas": list(mark.replicas)} if with_replicas else shown
 
 
 def json_object(question: Question) -> Mapping[str, Any] | None:

@@ -222,8 +222,14 @@ class IUnderreplication(Interface):
         :raises bookkeeper_twisted.errors.MetadataError: the store failed; the session may still hold the lock.
         """
 
+    async def describe_lock(ledger_id: int, text: str) -> None:
+        """Replace the text of a lock of this driver; harmless if there is none.
+
+        :param text: holder, and why it has not done its work yet; see :func:`~.lock_text.stored_text`.
+        """
+
     async def locked_ledgers() -> dict[int, str]:
-        """Return the holder of every lock, by the id of its ledger in ascending order."""
+        """Return the text of every lock, by the id of its ledger in ascending order."""
 
     async def is_enabled() -> bool:
         """Whether auditors and workers of the cluster are to do their work."""
@@ -458,11 +464,13 @@ class IMetadataStore(Interface):
 
     def unlock_ledger(ledger_id: int) -> None: ...
 
+    def describe_lock(ledger_id: int, text: str) -> None: ...
+
     def locks() -> dict[int, str]:
-        """Holders of the locks of live sessions, by ledger."""
+        """Texts of the locks of live sessions, by ledger."""
 
     def replication_state() -> object:
-        """Equal to an earlier value if no mark and no lock has changed in between."""
+        """Equal to an earlier value if no mark has changed and no lock was released in between."""
 
     def vote(candidate: str) -> int:
         """Cast the vote of this session; if it has one, that one stays.

@@ -99,6 +99,9 @@ class DecommissionTests(ClusterCase):
         self.pass_time(2)
         expected = {self.ids[0]: "being repaired by a-host", self.ids[1]: MARKED, self.ids[2]: MARKED}
         self.assertEqual(self.looks[-1].blockers, expected)
+        self.do(self.driver.underreplication.describe_lock(self.ids[0], "a-host: waits until noon: no bookie"))
+        self.pass_time(2)
+        self.assertEqual(self.looks[-1].blockers[self.ids[0]], "held by a-host: waits until noon: no bookie")
         for ledger_id in self.ids:
             self.repair(ledger_id)
         self.pass_time(2)

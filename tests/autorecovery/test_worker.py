@@ -3,6 +3,7 @@
 from collections.abc import Collection
 from typing import Any
 
+from twisted.internet.defer import Deferred
 from zope.interface.verify import verifyObject
 
 from bookkeeper_twisted.autorecovery.interfaces import IReplicationStatus
@@ -247,6 +248,8 @@ class HoldTests(WorkerCase):
         worker = self.worker()
         self.pass_time(3)
         self.assertEqual((self.status(worker).state, self.locked()), ("impossible", [ledger_id]))
+        text = self.do(self.cluster.underreplication.locked_ledgers())[ledger_id]
+        self.assertRegex(text, "^w0: cannot be repaired, tried again at 1970-01-01T00:00:[0-9]{2}Z: .*bookies")
         self.assertIn('replication_worker_ledgers{state="impossible"} 1', self.exported())
         self.do(self.cluster.registration.register_bookie("b9:1", False, self.service_info()))
         self.pass_time(3)
@@ -280,6 +283,61 @@ class HoldTests(WorkerCase):
         self.pass_time(330)
         self.assertEqual(self.marked(), [])
         self.assertEqual(worker._failures, {})
+
+
+    def test_lock_says_why(self) -> None:
+        """The lock has the host while a ledger is repaired, and the reason while it waits; neither is needed."""
+        ledger_id = self.write(self.payloads(20))
+        bookie_id = self.metadata(ledger_id).segments[0].bookies[0]
+        for operation in ("read_batch", "read_many"):
+            self.bookies[bookie_id].fail(operation, TooManyRequestsError)
+        self.mark(ledger_id, bookie_id)
+        worker = self.worker(start=False)
+        texts: list[str] = []
+        original = worker._underreplication.describe_lock
+
+        async def describe(number: int, text: str) -> None:
+            texts.append(text)
+            if len(texts) == 2:
+                raise MetadataError("away")
+            await original(number, text)
+
+        self.patch(worker._underreplication, "describe_lock", describe)
+        worker.startService()
+        self.pass_time(0.2)
+        locked = self.cluster.underreplication.locked_ledgers
+        self.assertEqual(self.do(locked()), {ledger_id: "w0"})
+        self.pass_time(5)
+        self.assertEqual(self.do(locked()), {ledger_id: texts[0]})
+        wanted = f"w0: waits until 1970-01-01T00:00:[0-9]{{2}}Z: bookie {bookie_id} could not be checked"
+        self.assertRegex(texts[0], wanted)
+        self.pass_time(12)
+        self.assertRegex(texts[1], wanted)
+        self.assertEqual(self.do(locked()), {ledger_id: "w0"})  # the store has refused the second text
+        self.bookies[bookie_id].faults.clear()
+        self.pass_time(30)
+        self.assertEqual((self.marked(), self.locked(), len(texts)), ([], [], 2))
+
+    def test_stopped_while_it_says_why(self) -> None:
+        """A worker that is stopped while the store is asked releases its lock."""
+        ledger_id = self.write(self.payloads(20))
+        bookie_id = self.metadata(ledger_id).segments[0].bookies[0]
+        for operation in ("read_batch", "read_many"):
+            self.bookies[bookie_id].fail(operation, TooManyRequestsError)
+        self.mark(ledger_id, bookie_id)
+        worker = self.worker(start=False)
+        asked: list[Deferred[None]] = []
+
+        async def describe(number: int, text: str) -> None:
+            asked.append(Deferred())
+            await asked[-1]
+
+        self.patch(worker._underreplication, "describe_lock", describe)
+        worker.startService()
+        self.pass_time(5)
+        self.assertEqual((len(asked), self.locked()), (1, [ledger_id]))
+        self.do(worker.stopService())
+        self.assertEqual((self.locked(), worker.status()), ([], []))
 
 
 class OpenLedgerTests(WorkerCase):

@@ -63,6 +63,20 @@ class AutorecoveryApiTests(HttpCase):
         answer = self.ask(f"{path}?printmissingreplica=true")
         self.assertEqual(json.loads(answer.body), {"3": ["bookie-1"], "5": ["bookie-2", "bookie-1"]})
 
+    def test_workers(self) -> None:
+        """What the lock of each marked ledger says, with the bookies on demand."""
+        path = "/api/v1/autorecovery/list_under_replicated_ledger?printreplicationworkerid=true"
+        for ledger_id in (3, 5):
+            self.do(self.driver.underreplication.mark(ledger_id, ("bookie-1",), 5))
+        self.do(self.driver.underreplication.lock(5, "host"))
+        self.do(self.driver.underreplication.describe_lock(5, "host: cannot be repaired"))
+        texts: dict[str, Any] = {"3": None, "5": "host: cannot be repaired"}
+        expected = {ledger_id: {"replicationWorkerId": text} for ledger_id, text in texts.items()}
+        self.assertEqual(json.loads(self.ask(path).body), expected)
+        for shown in expected.values():
+            shown["missingReplicas"] = ["bookie-1"]
+        self.assertEqual(json.loads(self.ask(f"{path}&printmissingreplica=true").body), expected)
+
     def test_auditor(self) -> None:
         """Its id, and an audit on demand; without an auditor neither."""
         self.assertEqual(self.ask("/api/v1/autorecovery/who_is_auditor").status, 404)

@@ -37,6 +37,13 @@ PLANTS = (
         _WORKER,
     ),
     Plant(
+        "the text of another worker's lock is replaced", "metadata/embedded/memory.py",
+        "        if ledger_id in self._shared.locks and self._shared.locks[ledger_id][0] is self:\n"
+        "            self._shared.locks[ledger_id] = self, text\n",
+        "        if ledger_id in self._shared.locks:\n            self._shared.locks[ledger_id] = self, text\n",
+        ["tests.metadata.embedded.test_memory"],
+    ),
+    Plant(
         "a ledger counts as whole while a bookie could not be asked", "ledger/findings.py",
         "        return not any(report.losses or report.inconclusive for report in self.fragments)\n",
         "        return not any(report.losses for report in self.fragments)\n",

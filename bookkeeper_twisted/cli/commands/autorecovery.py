@@ -40,7 +40,7 @@ async def autorecovery(shell: ShellContext, options: Namespace) -> int:
 
 
 async def queryautorecoverystatus(shell: ShellContext, options: Namespace) -> int:
-    """Print the ledgers that workers repair now."""
+    """Print the ledgers that workers have locked, and what their locks say."""
     async with autorecovery_admin(shell) as admin:
         recovering = await admin.recovering()
     if not recovering:
@@ -137,7 +137,7 @@ COMMANDS = (
             Argument(("-mr", "missingreplica"), "only ledgers that lack the replica of this bookie"),
             Argument(("-emr", "excludingmissingreplica"), "only ledgers that do not lack the replica of this bookie"),
             Argument(("-pmr", "printmissingreplica"), "print the bookies whose replicas are missing", bool),
-            Argument(("-prw", "printreplicationworkerid"), "print the host of the worker that repairs a ledger", bool),
+            Argument(("-prw", "printreplicationworkerid"), "print workers, and why they do not repair ledgers", bool),
         ),
     ),
     Command("whoisauditor", "Print the bookie id of the auditor", whoisauditor),

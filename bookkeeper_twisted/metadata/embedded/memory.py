@@ -240,6 +240,10 @@ class MemorySession:
             del self._shared.locks[ledger_id]
             self._replication_changed()
 
+    def describe_lock(self, ledger_id: int, text: str) -> None:
+        if ledger_id in self._shared.locks and self._shared.locks[ledger_id][0] is self:
+            self._shared.locks[ledger_id] = self, text
+
     def locks(self) -> dict[int, str]:
         return {ledger_id: holder for ledger_id, (_, holder) in sorted(self._shared.locks.items())}
 

@@ -348,13 +348,17 @@ class SqliteStore:
         own = self._sessions.session_id
         self._run("DELETE FROM replication_locks WHERE ledger_id = ? AND session = ?", ledger_id, own)
 
+    def describe_lock(self, ledger_id: int, text: str) -> None:
+        own = self._sessions.session_id
+        self._run("UPDATE replication_locks SET holder = ? WHERE ledger_id = ? AND session = ?", text, ledger_id, own)
+
     def locks(self) -> dict[int, str]:
         rows = self._run("SELECT ledger_id, holder, session FROM replication_locks ORDER BY ledger_id")
         dead = self._remove_dead("replication_locks", {session for *_, session in rows})
         return {ledger_id: holder for ledger_id, holder, session in rows if session not in dead}
 
     def replication_state(self) -> object:
-        return self._run("SELECT mark_changes FROM bookkeeper_store"), self.locks()
+        return self._run("SELECT mark_changes FROM bookkeeper_store"), list(self.locks())
 
     # -- auditors --
 

@@ -14,6 +14,7 @@ from ...errors import (
 )
 from ...model import MAX_LEDGER_ID, UnderreplicatedLedger, check_ledger_id
 from ..interfaces import IUnderreplication, Shuffle, Versioned
+from ..lock_text import stored_text
 from .session import EmbeddedSession
 
 _PAGE = 1000
@@ -88,6 +89,9 @@ class EmbeddedUnderreplication:
     async def unlock(self, ledger_id: int) -> None:
         self._held.discard(ledger_id)
         await self._session.write(self._store.unlock_ledger, ledger_id)
+
+    async def describe_lock(self, ledger_id: int, text: str) -> None:
+        await self._session.write(self._store.describe_lock, ledger_id, stored_text(text))
 
     async def locked_ledgers(self) -> dict[int, str]:
         return await self._session.read(self._store.locks)

@@ -33,8 +33,9 @@ from ...errors import (
 )
 from ...model import UnderreplicatedLedger, check_ledger_id
 from ..interfaces import IUnderreplication, Shuffle, Versioned
+from ..lock_text import stored_text
 from .cluster import LAYOUT, UNDERREPLICATION
-from .interfaces import NewNode, NodeExistsError, NodeMissingError, NodeNotEmptyError, NodeVersionError
+from .interfaces import NewNode, NodeExistsError, NodeMissingError, NodeNotEmptyError, NodeVersionError, Stat
 from .mark_watch import GROUP, GROUPS, TreeWatch
 from .node_watch import NodeWatches
 from .znodes import Znodes
@@ -188,9 +189,21 @@ class ZooKeeperUnderreplication:
             except NodeMissingError:
                 pass
 
+    async def describe_lock(self, ledger_id: int, text: str) -> None:
+        path, data = self._lock_path(ledger_id), encode_lock(stored_text(text))
+        stat = await self._own(path)
+        if stat is not None:
+            try:
+                await self._znodes.set(path, data, stat.version)
+            except (NodeMissingError, NodeVersionError):
+                pass  # released meanwhile, or described again
+
     async def _owns(self, path: str) -> bool:
+        return await self._own(path) is not None
+
+    async def _own(self, path: str) -> Stat | None:
         stat = await self._znodes.exists(path)
-        return stat is not None and stat.owner == self._znodes.session.zookeeper.session_id
+        return stat if stat is not None and stat.owner == self._znodes.session.zookeeper.session_id else None
 
     async def locked_ledgers(self) -> dict[int, str]:
         path = self._znodes.path(UNDERREPLICATION, LOCKS)

@@ -132,6 +132,37 @@ class UnderreplicationSuite(MetadataSuite):
         await two.close()
         self.assertEqual(await one.underreplication.locked_ledgers(), {5: "one"})
 
+    async def test_described_lock(self) -> None:
+        """The text of a lock is replaced by its holder, as one line of bounded length; watchers are not called."""
+        one, two = await self.driver(), await self.driver()
+        await one.underreplication.lock(5, "one")
+        calls: list[Any] = []
+        two.underreplication.watch_marks(lambda: calls.append(True))
+        await self.quiet(calls)
+        for text, stored in (
+            ("one: waits", "one: waits"), ("one:\tno bookie\nhas it", "one: no bookie has it"),
+            ("x" * 501, "x" * 497 + "..."), ("x" * 500, "x" * 500), ('one: "\N{SNOWMAN}\\"', 'one: "\N{SNOWMAN}\\"'),
+            ("one", "one"),
+        ):  # fmt: skip
+            await one.underreplication.describe_lock(5, text)
+            self.assertEqual(await two.underreplication.locked_ledgers(), {5: stored})
+        await self.settle()
+        self.assertEqual(calls, [])
+        await self.raises(LedgerLockedError, two.underreplication.lock(5, "two"))
+
+    async def test_lock_that_is_not_described(self) -> None:
+        """The lock of another driver keeps its text, and one that is gone stays so."""
+        one, two = await self.driver(), await self.driver()
+        await one.underreplication.describe_lock(5, "nothing")
+        self.assertEqual(await one.underreplication.locked_ledgers(), {})
+        await one.underreplication.lock(5, "one")
+        await two.underreplication.describe_lock(5, "two")
+        self.assertEqual(await one.underreplication.locked_ledgers(), {5: "one"})
+        await one.underreplication.unlock(5)
+        await two.underreplication.lock(5, "two")
+        await one.underreplication.describe_lock(5, "one")
+        self.assertEqual(await one.underreplication.locked_ledgers(), {5: "two"})
+
     async def test_lock(self) -> None:
         """A lock excludes other drivers and other callers of the same one, until it is released."""
         one, two = await self.driver(), await self.driver()

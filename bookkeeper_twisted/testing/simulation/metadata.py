@@ -26,8 +26,8 @@ Observer = Callable[[int, Versioned[bytes] | None], None]
 
 _CHANGES = frozenset(
     {"register", "unregister", "write_cookie", "remove_cookie", "next_ledger_id", "create_ledger", "write_ledger"}
-    | {"remove_ledger", "write_mark", "remove_mark", "lock_ledger", "unlock_ledger", "vote", "withdraw_vote"}
-    | {"write_setting"}
+    | {"remove_ledger", "write_mark", "remove_mark", "lock_ledger", "unlock_ledger", "describe_lock"}
+    | {"vote", "withdraw_vote", "write_setting"}
 )
 _RETRY = 1.0
 

@@ -104,6 +104,16 @@ class ListTests(AutorecoveryCase):
         self.assertEqual(self.shell("listunderreplicated", "-prw"), 0)
         self.assertEqual(self.printed.count("Replication worker {replicationWorkerId=localhost}"), 2)
 
+    def test_reasons(self) -> None:
+        """What a worker says of a ledger that it does not repair is in both lists."""
+        text = "host: waits until 2026-11-22T14:40:12Z: bookie a:1 could not be checked"
+        self.do(self.cluster.underreplication.lock(4, "host"))
+        self.do(self.cluster.underreplication.describe_lock(4, text))
+        self.assertEqual(self.shell("queryautorecoverystatus"), 0)
+        self.assertPrints("CurrentRecoverLedgerInfo:", f"Recovering ledger {{bookieId={text}, ledgerId=4}}")
+        self.assertEqual(self.shell("listunderreplicated", "-prw"), 0)
+        self.assertIn(f"Replication worker {{replicationWorkerId={text}}}", self.printed)
+
 
 class AuditorTests(AutorecoveryCase):
     """``whoisauditor``, ``triggeraudit``, ``forceauditchecks``, ``lostbookierecoverydelay``."""
