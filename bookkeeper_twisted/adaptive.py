@@ -13,7 +13,8 @@ the work began to yield, and none when the factor is 1 again.
 The controller has neither clock nor metrics: bookies and autorecovery use it alike, each with a latency of its own.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from types import MappingProxyType
 
 import attrs
 from twisted.internet.interfaces import IReactorTime
@@ -103,13 +104,14 @@ class AdaptiveThrottles:
     :param observe: returns the 99th percentile of the foreground's latency since the last call in milliseconds, None
         if there was no foreground.
     :param bound: that this should not pass, in milliseconds; 0: the limiters are left alone.
+    :param labels: of its metrics.
     """
 
     _log = Logger()
 
     def __init__(
         self, clock: IReactorTime, throttles: Throttles, observe: Callable[[], float | None], bound: float = 0.0,
-        instruments: Instruments | None = None,
+        instruments: Instruments | None = None, labels: Mapping[str, str] = MappingProxyType({}),
     ) -> None:  # fmt: skip
         self._throttles = throttles
         self._observe = observe
@@ -121,7 +123,7 @@ class AdaptiveThrottles:
         self._running = False
         self._timer = LoopingCall(self._sample)
         self._timer.clock = clock
-        AdaptiveMetrics(instruments or Instruments(), lambda: self.status)
+        AdaptiveMetrics(instruments or Instruments(), lambda: self.status, labels)
 
     @property
     def status(self) -> AdaptiveStatus:

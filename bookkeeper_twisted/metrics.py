@@ -268,12 +268,18 @@ class YieldStatus(Protocol):
 
 
 class AdaptiveMetrics:
-    """Exports how far background work yields to clients: milliseconds, and the part of the limits that is granted."""
+    """Exports how far background work yields to clients: milliseconds, and the part of the limits that is granted.
 
-    def __init__(self, instruments: Instruments, status: Callable[[], YieldStatus]) -> None:
-        instruments.gauge("throttle_factor", lambda: status().factor)
-        instruments.gauge("throttle_latency_bound_ms", lambda: status().bound)
-        instruments.gauge("throttle_foreground_p99_ms", lambda: status().latency or 0.0)
+    :param labels: tell the work of one process apart that yields by itself.
+    """
+
+    def __init__(
+        self, instruments: Instruments, status: Callable[[], YieldStatus],
+        labels: Mapping[str, str] = MappingProxyType({}),
+    ) -> None:  # fmt: skip
+        instruments.gauge("throttle_factor", lambda: status().factor, **labels)
+        instruments.gauge("throttle_latency_bound_ms", lambda: status().bound, **labels)
+        instruments.gauge("throttle_foreground_p99_ms", lambda: status().latency or 0.0, **labels)
 
 
 class MaintenanceMetrics:

@@ -82,7 +82,9 @@ class AutoRecovery:
             context, driver, repair, operations, WorkerMetrics(instruments), worker_settings(config, identity.holder)
         )
         latency = RecentQuantile(0.99, copier_metrics.read_latency.success, copier_metrics.write_latency.success)
-        self.adaptive = AdaptiveThrottles(clock, throttles, latency, config.replication_latency_bound_ms, instruments)
+        self.adaptive = AdaptiveThrottles(
+            clock, throttles, latency, config.replication_latency_bound_ms, instruments, {"work": "autorecovery"}
+        )
 
     def start(self) -> None:
         """Begin to stand for the office of the auditor, and to repair.

@@ -5,12 +5,14 @@ from typing import Any
 from twisted.internet.testing import MemoryReactorClock
 from twisted.trial.unittest import SynchronousTestCase
 
+from bookkeeper_twisted.adaptive import AdaptiveThrottles
 from bookkeeper_twisted.config.bookie import BookieConfig
 from bookkeeper_twisted.config.client import ClientConfig
 from bookkeeper_twisted.embedding.autorecovery import AutorecoveryService, make_autorecovery, make_daemon
 from bookkeeper_twisted.errors import ConfigError
 from bookkeeper_twisted.instruments import Instruments
 from bookkeeper_twisted.metrics import new_registry, render
+from bookkeeper_twisted.throttle import Throttles
 
 _LOCAL: dict[str, Any] = {"advertised_address": "127.0.0.1", "allow_loopback": True, "http_server_host": "127.0.0.1"}
 
@@ -87,11 +89,15 @@ class AutorecoveryServiceTests(SynchronousTestCase):
     def test_daemon(self) -> None:
         """In the process of a bookie it counts where the bookie does, and its start waits for nothing."""
         instruments = Instruments()
+        AdaptiveThrottles(self.reactor, Throttles(self.reactor), lambda: None, instruments=instruments)  # the bookie's
         config = BookieConfig(**{"metadata_service_uri": "memory:", **_LOCAL})
         daemon = make_daemon(self.reactor, config, ClientConfig(), lambda: "b:1", instruments)
         self.successResultOf(daemon.start())
         self._settle()
         self.assertEqual(daemon.bookie_id, "b:1")
-        self.assertIn(b"auditor_in_office 1", render(new_registry(instruments)))
+        text = render(new_registry(instruments)).decode()
+        self.assertIn("auditor_in_office 1", text)
+        series = [line.rpartition(" ")[0] for line in text.splitlines() if not line.startswith("#")]
+        self.assertEqual(len(series), len(set(series)))  # none is exported twice
         self._stop(daemon)
         self.assertEqual(self.reactor.getDelayedCalls(), [])
