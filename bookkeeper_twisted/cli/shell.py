@@ -23,7 +23,7 @@ USAGE = (
     "Usage: bookkeeper-twisted shell [-localbookie <host:port>] [-ledgeridformat <hex/long/uuid>]"
     " [-entryformat <hex/string>] [-conf configuration] <command>"
 )
-_HELP = ("-help", "--help", "help")
+_HELP = ("-h", "-help", "--help", "help")
 
 
 class UsageError(Exception):

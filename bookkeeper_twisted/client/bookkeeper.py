@@ -153,7 +153,7 @@ class BookKeeper:
         """
         wanted = partial(
             _new_ledger, ensemble_size=ensemble_size, write_quorum=write_quorum, ack_quorum=ack_quorum,
-            password=password, digest_type=digest_type, custom_metadata=dict(custom_metadata or {}),
+            password=password, digest_type=digest_type, custom_metadata=custom_metadata or {},
             write_flags=write_flags,
         )  # fmt: skip
         return self._run(self._create(wanted)).addCallback(LedgerWriter)
@@ -170,7 +170,7 @@ class BookKeeper:
         """
         wanted = partial(
             _new_ledger, ensemble_size=ensemble_size, write_quorum=write_quorum, ack_quorum=ack_quorum,
-            password=password, digest_type=digest_type, custom_metadata=dict(custom_metadata or {}),
+            password=password, digest_type=digest_type, custom_metadata=custom_metadata or {},
             write_flags=write_flags, ledger_id=ledger_id,
         )  # fmt: skip
         return self._run(self._create(wanted)).addCallback(AdvLedgerWriter)
@@ -268,7 +268,17 @@ class BookKeeper:
         return f"<BookKeeper {state}, {len(self._watcher.writable)} writable bookies>"
 
 
-def _new_ledger(*, password: bytes, digest_type: DigestType | str, **wanted: Any) -> NewLedger:
-    """:raises IncorrectParameterError: the password is no bytes, or there is no such digest type."""
+def _new_ledger(
+    *, password: bytes, digest_type: DigestType | str, custom_metadata: Mapping[str, bytes], **wanted: Any
+) -> NewLedger:
+    """:raises IncorrectParameterError: the password is no bytes, there is no such digest type, or custom metadata do
+    not map text to bytes.
+    """
     check_password(password)
-    return NewLedger(password=password, digest_type=digest_type_of(digest_type), **wanted)
+    if not isinstance(custom_metadata, Mapping):
+        raise IncorrectParameterError(f"custom metadata map text to bytes, not a {type(custom_metadata).__name__}")
+    for key, value in custom_metadata.items():
+        if not (isinstance(key, str) and isinstance(value, bytes)):
+            raise IncorrectParameterError(f"custom metadata map text to bytes: {key!r} has {type(value).__name__}")
+    kind = digest_type_of(digest_type)
+    return NewLedger(password=password, digest_type=kind, custom_metadata=dict(custom_metadata), **wanted)

@@ -99,7 +99,7 @@ class HelpTests(ShellCase):
 
     def test_all(self) -> None:
         """Every command is described, with all its options."""
-        for word in ("help", "-help", "--help"):
+        for word in ("help", "-h", "-help", "--help"):
             self.assertEqual(self.shell(word), 0)
             text = "\n".join(self.printed)
             for command in COMMANDS.values():

@@ -1,5 +1,7 @@
 """Create, write, close, open, read, list, delete: on bookies in memory and on real ones."""
 
+from typing import Any
+
 import attrs
 from twisted.internet.defer import Deferred
 
@@ -90,6 +92,16 @@ class LedgerTests(ClusterCase):
         reader = self.do(self.bk.open_ledger(writer.ledger_id))
         for ends in (("0", 1), (0, None)):
             self.assertIn("an entry id is a whole number", str(self.error(reader.read(*ends), IncorrectParameterError)))
+        for batch, name in ((("0",), "an entry id"), ((0, "5"), "max_count"), ((0, 5, 1.5), "max_size")):
+            error = self.error(reader.read_batch(*batch), IncorrectParameterError)
+            self.assertIn(f"{name} is a whole number", str(error))
+
+    def test_custom_metadata(self) -> None:
+        """Custom metadata that do not map text to bytes are refused, and what is wrong with them is said."""
+        mistakes: Any = (("text", "a str"), ({"key": "value"}, "'key' has str"), ({1: b"value"}, "1 has bytes"))
+        for wrong, text in mistakes:
+            error = self.error(self.bk.create_ledger(1, 1, 1, custom_metadata=wrong), IncorrectParameterError)
+            self.assertIn(text, str(error))
 
     def test_missing(self) -> None:
         """A ledger that does not exist cannot be opened or deleted."""

@@ -121,6 +121,8 @@ class LedgerReader:
         return entries
 
     async def _read_batch(self, start: int, max_count: int, max_size: int) -> EntryBatch:
+        for number, name in ((start, "an entry id"), (max_count, "max_count"), (max_size, "max_size")):
+            check_whole_number(number, name)
         if max_count < 0:
             raise IncorrectParameterError(f"max_count is negative: {max_count}")
         self._check(start, start, self._view)
