@@ -18,6 +18,7 @@ from typing import Any, cast
 import attrs
 from twisted.application.service import Service
 from twisted.internet.defer import CancelledError, Deferred
+from twisted.internet.interfaces import IDelayedCall
 from twisted.internet.task import deferLater
 from twisted.logger import Logger
 from twisted.python.failure import Failure
@@ -57,7 +58,8 @@ class WorkerSettings:
         (``openLedgerRereplicationGracePeriod``).
     :ivar longest_hold: seconds for which a ledger is left alone after attempts that failed
         (``lockReleaseOfFailedLedgerGracePeriod``).
-    :ivar backoff: seconds of pause after the store failed (``rwRereplicateBackoffMs``).
+    :ivar backoff: seconds of pause after the store failed, and after a lock was held by another worker
+        (``rwRereplicateBackoffMs``).
     """
 
     holder: str
@@ -116,6 +118,8 @@ class ReplicationWorker(Service):
         self._slots = InFlight(settings.ledgers)
         self._jobs: dict[int, _Job] = {}
         self._failures: dict[int, int] = {}
+        self._refused: dict[int, float] = {}
+        self._timer: IDelayedCall | None = None
         self._bookies: frozenset[str] = frozenset()
         self._has_news = False
         self._news: Deferred[None] | None = None
@@ -149,6 +153,8 @@ class ReplicationWorker(Service):
         for end in self._ends:
             end()
         self._switch.stop()
+        if self._timer is not None and self._timer.active():
+            self._timer.cancel()
         if self._working is not None:
             self._working.cancel()
         running = [job.running for job in self._jobs.values() if job.running is not None]
@@ -199,8 +205,14 @@ class ReplicationWorker(Service):
                 await deferLater(self._clock, self._settings.backoff)
 
     async def _walk(self) -> None:
+        later: float | None = None
+        now = self._clock.seconds()
+        self._refused = {ledger_id: until for ledger_id, until in self._refused.items() if until > now}
         async for ledger_id in self._underreplication.marked_ledgers(self._shuffle):
             if ledger_id in self._jobs:
+                continue
+            if (until := self._refused.get(ledger_id)) is not None:
+                later = until if later is None else min(later, until)
                 continue
             await self._slots.enter(1)
             taken = False
@@ -210,6 +222,13 @@ class ReplicationWorker(Service):
             finally:
                 if not taken:
                     self._slots.leave(1)
+        if later is not None:
+            self._walk_at(later)
+
+    def _walk_at(self, time: float) -> None:
+        """Walk again at a time by the clock, for ledgers that this walk has left out."""
+        if self._timer is None or not self._timer.active():
+            self._timer = self._clock.callLater(max(time - self._clock.seconds(), 0), self._marks_changed)
 
     def _shuffle(self, items: MutableSequence[Any]) -> None:
         for last in range(len(items) - 1, 0, -1):
@@ -222,6 +241,8 @@ class ReplicationWorker(Service):
         try:
             await self._underreplication.lock(ledger_id, self._settings.holder)
         except LedgerLockedError:
+            # whatever changes meanwhile: each change of one mark would be a request for each lock of other workers
+            self._refused[ledger_id] = self._clock.seconds() + self._settings.backoff
             return False
         except CancelledError:  # the store may have done it
             await self._unlock(ledger_id)

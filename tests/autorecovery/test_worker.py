@@ -169,6 +169,33 @@ class MarkTests(WorkerCase):
         self.pass_time(5)
         self.assertEqual(self.marked(), [])
 
+    def test_many_locks_of_others(self) -> None:
+        """While marks come and go, the locks of other workers are tried once in a while, not at each change."""
+        other = self.store.driver(self.clock)
+        self.do(other.open())
+        ledgers = [self.write(self.payloads(5)) for _ in range(5)]
+        for ledger_id in ledgers:
+            self.do(other.underreplication.lock(ledger_id, "other"))
+            self.mark(ledger_id)
+        worker = self.worker()
+        tried: list[int] = []
+        original = worker._underreplication.lock
+
+        async def lock(ledger_id: int, holder: str) -> None:
+            tried.append(ledger_id)
+            await original(ledger_id, holder)
+
+        self.patch(worker._underreplication, "lock", lock)
+        for _ in range(20):
+            self.mark(self.write(self.payloads(5)))
+            self.pass_time(0.5)
+        self.assertEqual(self.marked(), ledgers)
+        self.assertLessEqual(sum(ledger_id in ledgers for ledger_id in tried), 2 * len(ledgers))
+        for ledger_id in ledgers:
+            self.do(other.underreplication.unlock(ledger_id))
+        self.pass_time(6)
+        self.assertEqual(self.marked(), [])
+
     def test_two_workers(self) -> None:
         """Two workers share the work, and no ledger is repaired by both at a time."""
         ledgers = [self.write(self.payloads(20)) for _ in range(8)]
