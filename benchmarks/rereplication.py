@@ -12,10 +12,12 @@ import argparse
 import contextlib
 import resource
 import subprocess
+import sys
 import tempfile
 import time
 from collections.abc import Collection, Iterator, Sequence
 from pathlib import Path
+from statistics import median
 from typing import Any, cast
 
 import attrs
@@ -38,7 +40,7 @@ from bookkeeper_twisted.metadata.interfaces import IRegistration, IUnderreplicat
 from bookkeeper_twisted.throttle import UNLIMITED, Rate, Throttles
 
 from .apache import ZooKeeper
-from .processes import Bookie, end, free_port, start_ours, write_properties
+from .processes import ROOT, Bookie, end, free_port, start_ours, write_properties
 
 MIB = 1 << 20
 _SIZES = (3, 3, 2)
@@ -260,60 +262,65 @@ def apache_recovery(folder: Path, uri: str) -> Iterator[None]:
         end(process)
 
 
-@attrs.define
-class Foreground:
-    """A client that appends, some entries at a time.
+async def append_for_ever(uri: str, size: int, report: Path) -> None:
+    """Append some entries at a time, and write down each second how many there were and their 99th percentile in ms."""
+    client = await BookKeeper.connect(reactor, uri, ClientConfig())
+    writer = await client.create_ledger(*_SIZES)
+    latencies: list[float] = []
 
-    :ivar latencies: seconds of each append.
-    """
-
-    client: BookKeeper
-    size: int
-    latencies: list[float] = attrs.field(factory=list)
-    stopped: bool = False
-
-    async def run(self) -> None:
-        """Append until it is stopped."""
-        writer = await self.client.create_ledger(*_SIZES)
-        works = [Deferred.fromCoroutine(self._lane(writer)) for _ in range(_AT_ONCE)]
-        for work in works:
-            await work
-        await writer.close()
-
-    async def _lane(self, writer: Any) -> None:
-        payload = bytes(self.size)
-        while not self.stopped:
+    async def lane() -> None:
+        payload = bytes(size)
+        while True:
             began = time.monotonic()
             await writer.append(payload)
-            self.latencies.append(time.monotonic() - began)
+            latencies.append(time.monotonic() - began)
 
-    def taken(self, seconds: float) -> tuple[float, float]:
-        """Appends a second and their 99th percentile in ms, since the last call."""
-        found, self.latencies = sorted(self.latencies), []
-        return len(found) / seconds, found[int(len(found) * 0.99)] * 1000 if found else 0.0
+    lanes = [Deferred.fromCoroutine(lane()) for _ in range(_AT_ONCE)]
+    with report.open("a") as out:
+        while not any(one.called for one in lanes):
+            latencies.clear()
+            began = time.monotonic()
+            await pause(1.0)
+            found, now = sorted(latencies), time.monotonic()
+            late = found[int(len(found) * 0.99)] * 1000 if found else 0.0
+            out.write(f"{now} {len(found) / (now - began)} {late}\n")
+            out.flush()
 
 
-async def beside_appends(bench: Bench, worker: Worker, foreground: Foreground) -> None:
-    """Compare appends beside a repair with appends alone, in this order: alone, beside, alone."""
-    running = Deferred.fromCoroutine(foreground.run())
-    await pause(1.0)
-    alone = []
-    foreground.taken(1.0)
-    await pause(4.0)
-    alone.append(foreground.taken(4.0))
+@contextlib.contextmanager
+def appends(uri: str, size: int, report: Path) -> Iterator[None]:
+    """A client that appends, in a process of its own."""
+    command = [sys.executable, "-m", "benchmarks", "rereplication", "--append-to", uri, "--report", str(report)]
+    process = subprocess.Popen([*command, "--size", str(size)], stdin=subprocess.DEVNULL, cwd=ROOT)
+    try:
+        yield
+    finally:
+        end(process)
+
+
+def appended(report: Path, since: float, until: float) -> tuple[float, float]:
+    """Appends a second between two moments, and the median of the 99th percentiles of these seconds in ms."""
+    rows = [tuple(map(float, line.split())) for line in report.read_text().splitlines()]
+    seconds = [row for row in rows if since + 1 <= row[0] <= until]
+    return median(row[1] for row in seconds), median(row[2] for row in seconds)
+
+
+async def beside_appends(bench: Bench, worker: Worker, uri: str, size: int, report: Path) -> None:
+    """Compare appends beside a repair with appends on the same bookies before it."""
     async with bench.lost_bookie() as (lost, hit):
-        await bench.mark(lost, hit)
-        worker.service.startService()
-        await pause(1.0)
-        foreground.taken(1.0)
-        began = time.monotonic()
-        await pause(4.0)
-        beside = foreground.taken(time.monotonic() - began)
-        foreground.stopped = True
-        await running
+        with appends(uri, size, report):
+            while not report.exists() or not report.read_text():
+                await pause(0.2)
+            began = time.monotonic()
+            await pause(6.0)
+            rate, p99 = appended(report, began, time.monotonic())
+            await bench.mark(lost, hit)
+            worker.service.startService()
+            began = time.monotonic()
+            await pause(6.0)
+            slowed, late = appended(report, began, time.monotonic())
         await bench.until_whole()
         await worker.service.stopService()
-    (rate, p99), (slowed, late) = alone[0], beside
     print(f"appends alone {rate:,.0f}/s, p99 {p99:.1f} ms; beside a repair at a quarter of its rate {slowed:,.0f}/s, "
           f"{late:.1f} ms: {slowed / rate:.2f} x the rate, {late / p99:.2f} x the p99", flush=True)  # fmt: skip
 
@@ -338,7 +345,7 @@ async def measure(options: argparse.Namespace, folder: Path, cluster: Cluster) -
             error = (found.read if name == REPLICATION_READ else found.copied) / found.seconds / limit - 1
             print(f"{name} at {limit / MIB:.2f} MiB/s: {found}; error {error:+.1%}", flush=True)
         worker.limit(REPLICATION_READ, Rate(bytes=fastest.rate / 4))
-        await beside_appends(bench, worker, Foreground(client, options.size))
+        await beside_appends(bench, worker, cluster.uri, options.size, folder / "appends")
     await helper.close()
     await client.close()
 
@@ -354,7 +361,11 @@ def main(arguments: Sequence[str]) -> int:
     parser.add_argument("--java", action="store_true", help="on a ZooKeeper, and Apache's autorecovery beside ours")
     parser.add_argument("--jars", type=Path, default=None, help="of Apache; else through Maven")
     parser.add_argument("--directory", default=None, help="where the files are made")
+    parser.add_argument("--append-to", default=None, metavar="URI", help="append to a ledger of this cluster for ever")
+    parser.add_argument("--report", type=Path, default=None, help="where that writes down its rates")
     options = parser.parse_args(arguments)
+    if options.append_to is not None:
+        react(lambda _: Deferred.fromCoroutine(append_for_ever(options.append_to, options.size, options.report)))
     zookeeper = ZooKeeper.start(options.jars) if options.java else None
     with tempfile.TemporaryDirectory(dir=options.directory) as directory:
         cluster = Cluster(Path(directory), zookeeper)
