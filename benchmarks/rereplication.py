@@ -342,7 +342,9 @@ async def measure(options: argparse.Namespace, folder: Path, cluster: Cluster) -
         for name in (REPLICATION_READ, REPLICATION_WRITE):
             worker.limit(name, Rate(bytes=limit))
             found = await bench.repair(worker)
-            error = (found.read if name == REPLICATION_READ else found.copied) / found.seconds / limit - 1
+            # a limiter that was idle grants the amount of one second at once
+            n_bytes = (found.read if name == REPLICATION_READ else found.copied) - limit
+            error = n_bytes / found.seconds / limit - 1
             print(f"{name} at {limit / MIB:.2f} MiB/s: {found}; error {error:+.1%}", flush=True)
         worker.limit(REPLICATION_READ, Rate(bytes=fastest.rate / 4))
         await beside_appends(bench, worker, cluster.uri, options.size, folder / "appends")
