@@ -33,8 +33,8 @@ PLANTS = (
     ),
     Plant(
         "the lock of another worker is not looked at", "autorecovery/worker.py",
-        "        except LedgerLockedError:\n            return False\n", "        except LedgerLockedError:\n            pass\n",
-        _WORKER,
+        "            self._refused[ledger_id] = self._clock.seconds() + self._settings.backoff\n            return False\n",
+        "            pass\n", _WORKER,
     ),
     Plant(
         "the text of another worker's lock is replaced", "metadata/embedded/memory.py",
