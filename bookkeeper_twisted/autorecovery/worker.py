@@ -366,7 +366,8 @@ class ReplicationWorker(Service):
 
     def _resume(self, job: _Job, resume: "Deferred[None]") -> None:
         job.resume = None
-        resume.callback(None)
+        if not resume.called:  # a process that was stopped for long gets the timer and the news at once
+            resume.callback(None)
 
     async def _unlock(self, ledger_id: int) -> None:
         try:
