@@ -21,11 +21,12 @@ from twisted.internet.interfaces import IReactorTime
 from twisted.internet.task import LoopingCall
 from twisted.logger import Logger
 from twisted.python.failure import Failure
+from zope.interface import Interface, implementer
 
 from .instruments import Instruments
 from .metrics import AdaptiveMetrics
 from .ratelimit import Rate
-from .throttle import Throttles
+from .throttle import Throttles, ThrottleStatus
 
 INTERVAL = 1.0
 """Seconds between two samples."""
@@ -186,3 +187,47 @@ class AdaptiveThrottles:
     def _failed(self, failure: Failure) -> None:
         self._log.failure("background work yields no more", failure)
         self._end()
+
+
+@attrs.frozen
+class LimitsStatus:
+    """The speed limits, by name, and how far they yield to clients."""
+
+    adaptive: AdaptiveStatus
+    throttles: tuple[ThrottleStatus, ...]
+
+
+class ISpeedLimits(Interface):
+    """The speed limits of background work that yields together, for an operator.  Reactor thread."""
+
+    def limits() -> LimitsStatus:
+        """Return all speed limits."""
+
+    def set_limits(rates: Mapping[str, Rate], latency_bound: float | None = None) -> None:
+        """Change speed limits until the end of the process: all of them, or none.
+
+        :param rates: new limits by name; others stay.
+        :param latency_bound: milliseconds, 0 for none; None leaves it as it is.
+        :raises NoSuchThrottleError: no limiter has one of the names.
+        """
+
+
+@implementer(ISpeedLimits)
+class SpeedLimits:
+    """Limiters, and what makes them yield, under one administration."""
+
+    def __init__(self, throttles: Throttles, adaptive: AdaptiveThrottles) -> None:
+        self._throttles = throttles
+        self._adaptive = adaptive
+
+    def limits(self) -> LimitsStatus:
+        """See :meth:`ISpeedLimits.limits`."""
+        return LimitsStatus(self._adaptive.status, tuple(throttle.status for throttle in self._throttles))
+
+    def set_limits(self, rates: Mapping[str, Rate], latency_bound: float | None = None) -> None:
+        """See :meth:`ISpeedLimits.set_limits`."""
+        changes = [(self._throttles.find(name), rate) for name, rate in rates.items()]
+        for throttle, rate in changes:
+            throttle.change(rate)
+        if latency_bound is not None:
+            self._adaptive.change(latency_bound)

@@ -6,8 +6,10 @@ from collections.abc import Sequence
 from twisted.internet.defer import Deferred
 from twisted.internet.task import Clock
 from twisted.trial.unittest import SynchronousTestCase
+from zope.interface.verify import verifyObject
 
-from bookkeeper_twisted.adaptive import LEAST_FACTOR, AdaptiveThrottles, YieldController
+from bookkeeper_twisted.adaptive import LEAST_FACTOR, AdaptiveThrottles, ISpeedLimits, SpeedLimits, YieldController
+from bookkeeper_twisted.errors import NoSuchThrottleError
 from bookkeeper_twisted.instruments import Instruments
 from bookkeeper_twisted.metrics import new_registry, render
 from bookkeeper_twisted.ratelimit import Rate
@@ -251,3 +253,21 @@ class ThrottlesTests(SynchronousTestCase):
         self.assertIn(f"throttle_factor {self.adaptive.status.factor!r}\n", text)
         self.assertIn("throttle_latency_bound_ms 10.0\n", text)
         self.assertIn(f"throttle_foreground_p99_ms {self.disk.latencies[-1]!r}\n", text)
+
+
+class SpeedLimitsTests(SynchronousTestCase):
+    """Limiters and their latency bound for an operator."""
+
+    def test_changed_together(self) -> None:
+        """Rates and bound change at once; with an unknown name neither does."""
+        clock = Clock()
+        throttles = Throttles(clock, {"b": Rate(1), "a": Rate(2)})
+        limits = SpeedLimits(throttles, AdaptiveThrottles(clock, throttles, lambda: None))
+        verifyObject(ISpeedLimits, limits)
+        limits.set_limits({"b": Rate(3)}, 7.0)
+        self.assertRaises(NoSuchThrottleError, limits.set_limits, {"b": Rate(4), "none": Rate(1)}, 8.0)
+        status = limits.limits()
+        self.assertEqual([(each.name, each.limit) for each in status.throttles], [("a", Rate(2)), ("b", Rate(3))])
+        self.assertEqual(status.adaptive.bound, 7.0)
+        limits.set_limits({})
+        self.assertEqual(limits.limits().adaptive.bound, 7.0)

@@ -7,9 +7,9 @@ import attrs
 from twisted.internet.interfaces import IReactorTime
 from twisted.logger import Logger
 
-from ..adaptive import AdaptiveThrottles
+from ..adaptive import AdaptiveThrottles, SpeedLimits
 from ..client import BookKeeper
-from ..config.autorecovery import AutorecoveryConfig
+from ..config.autorecovery import AUDITOR, WORKER, AutorecoveryConfig
 from ..errors import BookKeeperError
 from ..instruments import Instruments, RecentQuantile
 from ..metadata.interfaces import IAuditing, IMetadataDriver
@@ -47,6 +47,7 @@ class AutoRecovery:
     :param now_ms: the time in ms since the epoch, for marks and for times of checks.
     :ivar throttles: the speed limits of everything that is done here.
     :ivar adaptive: what slows copies down while bookies are slow.
+    :ivar limits: both, for an operator.
     :ivar election, worker: the two services.
     """
 
@@ -75,8 +76,8 @@ class AutoRecovery:
         self.election = AuditorElection(
             cast(IAuditing, driver.auditing), identity.candidate, lambda: Auditor(parts), auditor_metrics
         )
-        limits = CopyLimits(throttles.get(REPLICATION_READ), throttles.get(REPLICATION_WRITE))
-        copier = Copier(context, presence, limits, operations, copier_metrics, copy_settings(config))
+        copy_limits = CopyLimits(throttles.get(REPLICATION_READ), throttles.get(REPLICATION_WRITE))
+        copier = Copier(context, presence, copy_limits, operations, copier_metrics, copy_settings(config))
         repair = LedgerRepair(context, checker, copier, operations)
         self.worker = ReplicationWorker(
             context, driver, repair, operations, WorkerMetrics(instruments), worker_settings(config, identity.holder)
@@ -85,19 +86,24 @@ class AutoRecovery:
         self.adaptive = AdaptiveThrottles(
             clock, throttles, latency, config.replication_latency_bound_ms, instruments, {"work": "autorecovery"}
         )
+        self.limits = SpeedLimits(throttles, self.adaptive)
+        self._services = config.auto_recovery_services
 
     def start(self) -> None:
-        """Begin to stand for the office of the auditor, and to repair.
+        """Begin to stand for the office of the auditor, and to repair, or what of the two the configuration names.
 
         :raises bookkeeper_twisted.errors.MetadataError: the client is closed.
         """
         self.adaptive.start()
-        self.worker.startService()
-        self.election.start()
+        if WORKER in self._services:
+            self.worker.startService()
+        if AUDITOR in self._services:
+            self.election.start()
 
     async def stop(self) -> None:
         """End the auditor, then the worker: repairs are cancelled and locks released."""
-        for step in (self.election.stop, self._stop_worker):
+        services = ((AUDITOR, self.election.stop), (WORKER, self._stop_worker))
+        for step in (stop for name, stop in services if name in self._services):
             try:
                 await step()
             except BookKeeperError as error:  # votes and locks end with the session

@@ -13,9 +13,7 @@ import attrs
 from twisted.internet.defer import Deferred
 from zope.interface import Attribute, Interface
 
-from ..adaptive import AdaptiveStatus
-from ..ratelimit import Rate
-from ..throttle import ThrottleStatus
+from ..adaptive import ISpeedLimits
 
 ADMINISTRATOR = "an administrator has set it read-only"
 """The reason that :meth:`IBookieAdmin.set_read_only` adds."""
@@ -86,6 +84,9 @@ class IBookieAdmin(Interface):
 
     bookie_id: str = Attribute("The id under which the bookie is registered; empty until it is known.")
     address: str = Attribute("Host and port that clients connect to; empty until they are known.")
+    replication_limits: ISpeedLimits | None = Attribute(  # type: ignore[assignment]
+        "The speed limits of autorecovery in the bookie's process; None while it does not run there."
+    )
 
     def state() -> BookieState:
         """Return the state now."""
@@ -239,15 +240,7 @@ class ScrubStatus:
     findings: tuple[DamagedEntries, ...]
 
 
-@attrs.frozen
-class LimitsStatus:
-    """The speed limits, by name, and how far they yield to clients."""
-
-    adaptive: AdaptiveStatus
-    throttles: tuple[ThrottleStatus, ...]
-
-
-class IBackgroundWork(Interface):
+class IBackgroundWork(ISpeedLimits):
     """Control over the background work of a bookie that serves.  Reactor thread."""
 
     def collection() -> CollectionStatus:
@@ -279,14 +272,3 @@ class IBackgroundWork(Interface):
 
     def resume_scrub() -> None:
         """Allow scrubs again."""
-
-    def limits() -> LimitsStatus:
-        """Return all speed limits."""
-
-    def set_limits(rates: Mapping[str, Rate], latency_bound: float | None = None) -> None:
-        """Change speed limits until the end of the process: all of them, or none.
-
-        :param rates: new limits by name; others stay.
-        :param latency_bound: milliseconds, 0 for none; None leaves it as it is.
-        :raises NoSuchThrottleError: no limiter has one of the names.
-        """

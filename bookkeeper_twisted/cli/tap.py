@@ -76,4 +76,5 @@ def _daemon(reactor: Any, config: BookieConfig, options: Options, bookie: Any) -
     # Loaded when it is wanted: a bookie without autorecovery should not pay for a client.
     from ..embedding.autorecovery import make_daemon
 
-    return make_daemon(reactor, config, options.client, lambda: bookie.bookie_id, bookie.instruments)
+    attach = bookie.admin.limit_replication
+    return make_daemon(reactor, config, options.client, lambda: bookie.bookie_id, bookie.instruments, attach)

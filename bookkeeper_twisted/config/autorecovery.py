@@ -2,9 +2,12 @@
 
 import attrs
 
-from .fields import BOOLEAN, decimal, integer, setting
+from .fields import BOOLEAN, decimal, integer, setting, some_of
 from .metadata import MetadataConfig
 from .settings import MIB
+
+AUDITOR, WORKER = "auditor", "worker"
+"""The services of autorecovery: one that stands for the office of the auditor, and the replication worker."""
 
 
 @attrs.frozen(kw_only=True)
@@ -15,6 +18,10 @@ class AutorecoveryConfig(MetadataConfig):
     auto_recovery_daemon_enabled: bool = setting(
         "autoRecoveryDaemonEnabled", False, BOOLEAN, "run an auditor and a replication worker in the bookie's process"
     )
+    auto_recovery_services: tuple[str, ...] = setting(
+        "autoRecoveryServices", (AUDITOR, WORKER), some_of(AUDITOR, WORKER),
+        "what of autorecovery runs in a process that runs it", java="none",
+    )  # fmt: skip
     bookie_death_watch_interval: int = setting(
         "bookieDeathWatchInterval", 1000, integer(1),
         "pause before autorecovery in a bookie's process tries again to reach the metadata store", unit="ms",

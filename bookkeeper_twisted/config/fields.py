@@ -156,6 +156,16 @@ def _parse_list(text: str) -> tuple[str, ...]:
     return tuple(part.strip() for part in text.split(",") if part.strip())
 
 
+def some_of(*words: str) -> Kind[tuple[str, ...]]:
+    """One or more of a few words, in either case, separated by commas."""
+
+    def check(value: tuple[str, ...]) -> None:
+        if not value or set(value) - set(words) or len(set(value)) != len(value):
+            raise ValueError(f"expected one or more of {', '.join(words)}, separated by commas, each once")
+
+    return Kind(f"{' | '.join(words)}, separated by commas", lambda text: _parse_list(text.lower()), check)
+
+
 def _check_directories(paths: tuple[str, ...]) -> None:
     if len(set(paths)) != len(paths):
         raise ValueError("a directory is named twice")

@@ -9,6 +9,7 @@ from twisted.internet.interfaces import IListeningPort
 from twisted.internet.task import deferLater
 from twisted.logger import Logger
 
+from ..adaptive import ISpeedLimits
 from ..autorecovery.service import AutoRecovery, Identity
 from ..bookie.lifecycle.endpoints import http_endpoint, listen
 from ..bookie.lifecycle.identity import bookie_id
@@ -20,6 +21,8 @@ from ..errors import MetadataError
 from ..instruments import Instruments
 from ..metrics import new_registry, render
 from .local_host import host_name, local_host, resolve_addresses
+
+AttachLimits = Callable[[ISpeedLimits | None], None]
 
 
 def make_autorecovery(reactor: Any, config: BookieConfig, client: ClientConfig) -> "AutorecoveryService":
@@ -34,24 +37,31 @@ def make_autorecovery(reactor: Any, config: BookieConfig, client: ClientConfig) 
     return AutorecoveryService(reactor, config, client, lambda: name, Instruments(), config.http_server_enabled)
 
 
+def _attached_nowhere(limits: ISpeedLimits | None) -> None:
+    """A process of its own shows its speed limits itself."""
+
+
 def make_daemon(
-    reactor: Any, config: BookieConfig, client: ClientConfig, name: Callable[[], str], instruments: Instruments
-) -> "AutorecoveryService":
+    reactor: Any, config: BookieConfig, client: ClientConfig, name: Callable[[], str], instruments: Instruments,
+    attach: AttachLimits,
+) -> "AutorecoveryService":  # fmt: skip
     """Make autorecovery inside the process of a bookie.
 
     Its start does not wait for the metadata store: that is tried again and again, while the bookie serves.
 
     :param name: gives the id of the bookie, once that has started.
     :param instruments: of the bookie, which exports them.
+    :param attach: called with the speed limits when they are there, and with None at the end: the bookie serves them.
     """
     pause = config.bookie_death_watch_interval / 1000
-    return AutorecoveryService(reactor, config, client, name, instruments, False, pause)
+    return AutorecoveryService(reactor, config, client, name, instruments, False, pause, attach)
 
 
 class AutorecoveryService:
     """Autorecovery with a client of its own.
 
     :param retry_pause: seconds after which a connection that failed is tried again; None: the start fails.
+    :param attach: called with the speed limits, and with None at the end.
     :ivar bookie_id: the name in the election; empty before the start.
     :ivar port: 0: nothing is served but HTTP.
     """
@@ -63,6 +73,7 @@ class AutorecoveryService:
     def __init__(
         self, reactor: Any, config: BookieConfig, client: ClientConfig, name: Callable[[], str],
         instruments: Instruments, serves_http: bool, retry_pause: float | None = None,
+        attach: AttachLimits = _attached_nowhere,
     ) -> None:  # fmt: skip
         self.bookie_id = ""
         self.http_port = 0
@@ -75,6 +86,7 @@ class AutorecoveryService:
         self._serves_http = serves_http
         self._http_endpoint = http_endpoint(reactor, config) if serves_http else None
         self._retry_pause = retry_pause
+        self._attach = attach
         self._undo = AsyncExitStack()
         self._starting: Deferred[None] | None = None
 
@@ -99,7 +111,9 @@ class AutorecoveryService:
             )
             self._undo.push_async_callback(self.autorecovery.stop)
             self.autorecovery.start()
-            await self._serve_http()
+            self._attach(self.autorecovery.limits)
+            self._undo.callback(self._attach, None)
+            await self._serve_http(self.autorecovery.limits)
         except BaseException:
             await self._undo.aclose()
             raise
@@ -116,13 +130,18 @@ class AutorecoveryService:
                 self._log.warn("autorecovery waits for the metadata store: {error}", error=error)
                 await deferLater(self._reactor, self._retry_pause)
 
-    async def _serve_http(self) -> None:
+    async def _serve_http(self, limits: ISpeedLimits) -> None:
         if self._http_endpoint is None:
             return
-        from ..http.site import make_metrics_site
+        from ..client.admin import BookKeeperAdmin
+        from ..http.cluster_api import SharedClient
+        from ..http.site import make_autorecovery_site
+
+        def connect() -> Deferred[BookKeeperAdmin]:
+            return BookKeeperAdmin.connect(self._reactor, self._config.metadata_service_uri, self._client_config)
 
         registry = new_registry(self._instruments)
-        site = make_metrics_site(lambda: render(registry))
+        site = make_autorecovery_site(lambda: render(registry), limits, SharedClient(connect), self._reactor)
         listening = await listen(self._http_endpoint, site, "httpServerEndpoint")
         self._undo.push_async_callback(_stop_listening, listening)
         self.http_port = getattr(listening.getHost(), "port", 0)

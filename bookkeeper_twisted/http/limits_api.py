@@ -1,71 +1,86 @@
-"""Speed limits and configuration of a running bookie over HTTP."""
+"""Speed limits of a running bookie or of autorecovery, and a bookie's configuration, over HTTP."""
 
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 
 from twisted.web.resource import Resource
 
+from ..adaptive import AdaptiveStatus, ISpeedLimits
 from ..bookie.admin import IBookieAdmin
-from ..errors import IncorrectParameterError
+from ..errors import IncorrectParameterError, NoSuchThrottleError
 from ..ratelimit import Rate
 from ..throttle import ThrottleStatus
 from .api import Answer, ApiPage, Question, json_answer
 
-_ADAPTIVE, _LIMITERS = "adaptive", "limiters"
+_ADAPTIVE, _REPLICATION_ADAPTIVE, _LIMITERS = "adaptive", "replicationAdaptive", "limiters"
 _BOUND = "latencyBoundMs"
 _ENTRIES, _BYTES = "entriesPerSecond", "bytesPerSecond"
 
 
+Groups = Mapping[str, ISpeedLimits]
+"""Limiters that yield together, by the name that their latency bound has in documents."""
+
+
+def limits_of_bookie(admin: IBookieAdmin) -> Groups:
+    """The limits in the process of a bookie: of its background work, and of autorecovery if it runs there.
+
+    :raises bookkeeper_twisted.errors.NotServingError: the bookie does not serve.
+    """
+    groups: dict[str, ISpeedLimits] = {_ADAPTIVE: admin.background()}
+    if admin.replication_limits is not None:
+        groups |= limits_of_autorecovery(admin.replication_limits)
+    return groups
+
+
+def limits_of_autorecovery(limits: ISpeedLimits) -> Groups:
+    """The limits in a process of autorecovery."""
+    return {_REPLICATION_ADAPTIVE: limits}
+
+
 class LimitsApi:
-    """The pages of one bookie's limits and configuration."""
+    """The page of the speed limits of one process.
+
+    :param groups: returns them; the names of limiters in them differ.
+    """
+
+    def __init__(self, groups: Callable[[], Groups]) -> None:
+        self._groups = groups
+
+    def pages(self) -> Mapping[str, Resource]:
+        """The resources by their path below ``/api/v1/bookie``."""
+        return {"throttles": ApiPage(self._limits, put=self._set_limits)}
+
+    async def _limits(self, question: Question) -> Answer:
+        found = {key: group.limits() for key, group in self._groups().items()}
+        bounds: dict[str, object] = {key: _adaptive(limits.adaptive) for key, limits in found.items()}
+        limiters = {each.name: _limiter(each) for limits in found.values() for each in limits.throttles}
+        return json_answer(bounds | {_LIMITERS: dict(sorted(limiters.items()))})
+
+    async def _set_limits(self, question: Question) -> Answer:
+        """Changes what the body names and leaves the rest; the answer is that of GET."""
+        groups, body = self._groups(), question.json()
+        if not body.keys() & {*groups, _LIMITERS}:
+            raise IncorrectParameterError(
+                f'The body should be {{"{_LIMITERS}" : {{"<name>" : {{"{_ENTRIES}" : n, "{_BYTES}" : n}}}}, '
+                f'"{next(iter(groups))}" : {{"{_BOUND}" : n}}}}, or a part of it'
+            )
+        _check_keys(body, {*groups, _LIMITERS}, "the body")
+        rates = _rates_by_group(_mapping(body.get(_LIMITERS, {}), _LIMITERS), groups)
+        bounds = {key: _bound(_mapping(body.get(key, {}), key), key) for key in groups}
+        for key, group in groups.items():
+            group.set_limits(rates[key], bounds[key])
+        return await self._limits(question)
+
+
+class ConfigurationApi:
+    """The page of one bookie's configuration."""
 
     def __init__(self, admin: IBookieAdmin) -> None:
         self._admin = admin
 
-    def bookie_pages(self) -> Mapping[str, Resource]:
-        """The resources by their path below ``/api/v1/bookie``."""
-        return {"throttles": ApiPage(self._limits, put=self._set_limits)}
-
-    def config_pages(self) -> Mapping[str, Resource]:
+    def pages(self) -> Mapping[str, Resource]:
         """The resources by their path below ``/api/v1/config``."""
         return {"server_config": ApiPage(self._configuration, put=self._configure)}
-
-    # -- speed limits --
-
-    async def _limits(self, question: Question) -> Answer:
-        status = self._admin.background().limits()
-        adaptive = status.adaptive
-        return json_answer(
-            {
-                _ADAPTIVE: {
-                    _BOUND: _shown(adaptive.bound),
-                    "factor": _shown(adaptive.factor),
-                    "latencyP99Ms": None if adaptive.latency is None else _shown(adaptive.latency),
-                },
-                _LIMITERS: {each.name: _limiter(each) for each in status.throttles},
-            }
-        )
-
-    async def _set_limits(self, question: Question) -> Answer:
-        """Changes what the body names and leaves the rest; the answer is that of GET."""
-        work, body = self._admin.background(), question.json()
-        if not body.keys() & {_ADAPTIVE, _LIMITERS}:
-            raise IncorrectParameterError(
-                f'The body should be {{"{_LIMITERS}" : {{"<name>" : {{"{_ENTRIES}" : n, "{_BYTES}" : n}}}}, '
-                f'"{_ADAPTIVE}" : {{"{_BOUND}" : n}}}}, or a part of it'
-            )
-        _check_keys(body, {_ADAPTIVE, _LIMITERS}, "the body")
-        now = {each.name: each.limit for each in work.limits().throttles}
-        rates = {
-            name: _rate(_mapping(wanted, name), now.get(name, Rate()), name)
-            for name, wanted in _mapping(body.get(_LIMITERS, {}), _LIMITERS).items()
-        }
-        adaptive = _mapping(body.get(_ADAPTIVE, {}), _ADAPTIVE)
-        _check_keys(adaptive, {_BOUND}, _ADAPTIVE)
-        work.set_limits(rates, _number(adaptive[_BOUND], _BOUND) if _BOUND in adaptive else None)
-        return await self._limits(question)
-
-    # -- configuration --
 
     async def _configuration(self, question: Question) -> Answer:
         return json_answer(self._admin.configuration())
@@ -75,6 +90,34 @@ class LimitsApi:
             return Answer("Request body not found. should contains k-v pairs", 404)
         self._admin.configure({key: _as_text(value, key) for key, value in question.json().items()})
         return Answer("Success set server config.")
+
+
+def _rates_by_group(wanted: Mapping[str, object], groups: Groups) -> Mapping[str, Mapping[str, Rate]]:
+    """New rates by group and limiter; what a limiter's object leaves out stays as it is.
+
+    :raises NoSuchThrottleError: no group has a limiter of that name.
+    """
+    now = {each.name: (key, each.limit) for key, group in groups.items() for each in group.limits().throttles}
+    rates: dict[str, dict[str, Rate]] = {key: {} for key in groups}
+    for name, numbers in wanted.items():
+        if name not in now:
+            raise NoSuchThrottleError(f"no limiter is named {name!r}; there are {', '.join(sorted(now))}")
+        key, limit = now[name]
+        rates[key][name] = _rate(_mapping(numbers, name), limit, name)
+    return rates
+
+
+def _bound(adaptive: Mapping[str, object], key: str) -> float | None:
+    _check_keys(adaptive, {_BOUND}, key)
+    return _number(adaptive[_BOUND], _BOUND) if _BOUND in adaptive else None
+
+
+def _adaptive(status: AdaptiveStatus) -> Mapping[str, object]:
+    return {
+        _BOUND: _shown(status.bound),
+        "factor": _shown(status.factor),
+        "latencyP99Ms": None if status.latency is None else _shown(status.latency),
+    }
 
 
 def _limiter(status: ThrottleStatus) -> Mapping[str, object]:

@@ -1,4 +1,4 @@
-"""The HTTP server of a bookie: metrics, a heartbeat, and the paths of Apache's bookie that exist here."""
+"""The HTTP servers of a bookie and of autorecovery: metrics, a heartbeat, paths of Apache's that exist here."""
 
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
@@ -10,13 +10,14 @@ from twisted.web.resource import IResource, Resource
 from twisted.web.server import Request, Site
 from zope.interface import implementer
 
+from ..adaptive import ISpeedLimits
 from ..bookie.admin import IBookieAdmin
 from ..metrics import process_registry, render
 from .autorecovery_api import AutorecoveryApi
 from .background_api import BackgroundApi
 from .bookie_api import BookieApi, CheckSanity
 from .cluster_api import ClusterApi, SharedClient
-from .limits_api import LimitsApi
+from .limits_api import ConfigurationApi, LimitsApi, limits_of_autorecovery, limits_of_bookie
 
 
 class TextPage(Resource):
@@ -89,15 +90,15 @@ def make_site(
     :param clock: for work that goes on after a request; comes with the client.
     """
     process = process_registry()
-    bookie, limits = BookieApi(admin, check_sanity), LimitsApi(admin)
+    bookie, limits = BookieApi(admin, check_sanity), LimitsApi(lambda: limits_of_bookie(admin))
     closing: list[Callable[[], None]] = []
     pages: dict[str, Resource] = {
         "metrics": TextPage(lambda: admin.metrics() + render(process), "text/plain; version=0.0.4; charset=utf-8"),
         "heartbeat": bookie.heartbeat(),
         **_below("api/v1/bookie", bookie.pages()),
         **_below("api/v1/bookie", BackgroundApi(admin).pages()),
-        **_below("api/v1/bookie", limits.bookie_pages()),
-        **_below("api/v1/config", limits.config_pages()),
+        **_below("api/v1/bookie", limits.pages()),
+        **_below("api/v1/config", ConfigurationApi(admin).pages()),
     }
     if client is not None:
         cluster = ClusterApi(client)
@@ -110,16 +111,26 @@ def make_site(
     return site
 
 
-def make_metrics_site(metrics: Callable[[], bytes]) -> Site:
-    """Make the site of a process without a bookie: ``/metrics`` and ``/heartbeat``.
+def make_autorecovery_site(
+    metrics: Callable[[], bytes], limits: ISpeedLimits, client: SharedClient, clock: Any
+) -> Site:
+    """Make the site of autorecovery in a process of its own: ``/metrics``, ``/heartbeat``, its speed limits, and what
+    is below ``/api/v1/autorecovery``.
 
     :param metrics: returns what is exported, without the metrics of the process.
+    :param client: of the cluster, closed with the site.
+    :param clock: for work that goes on after a request.
     """
     process = process_registry()
-    return _QuietSite(_Paths({
+    autorecovery = AutorecoveryApi(client, clock)
+    site = _QuietSite(_Paths({
         "metrics": TextPage(lambda: metrics() + render(process), "text/plain; version=0.0.4; charset=utf-8"),
         "heartbeat": TextPage(lambda: b"OK\n"),
+        **_below("api/v1/bookie", LimitsApi(lambda: limits_of_autorecovery(limits)).pages()),
+        **_below("api/v1/autorecovery", autorecovery.pages()),
     }))  # fmt: skip
+    site.closing = [autorecovery.close, client.close]
+    return site
 
 
 def _below(root: str, pages: Mapping[str, Resource]) -> dict[str, Resource]:

@@ -9,7 +9,7 @@ import attrs
 from twisted.internet.defer import Deferred, fail, succeed
 from zope.interface import implementer
 
-from ..adaptive import AdaptiveStatus
+from ..adaptive import AdaptiveStatus, ISpeedLimits, LimitsStatus
 from ..bookie.admin import (
     ADMINISTRATOR,
     BookieState,
@@ -21,7 +21,6 @@ from ..bookie.admin import (
     IBackgroundWork,
     IBookieAdmin,
     JournalMark,
-    LimitsStatus,
     Phase,
     ScrubStatus,
     StoredFiles,
@@ -137,6 +136,7 @@ class FakeBookieAdmin:
 
     bookie_id: str = "bookie-1:3181"
     address: str = "bookie-1:3181"
+    replication_limits: ISpeedLimits | None = None
     phase: Phase = Phase.SERVING
     high_priority_writes: bool = True
     other_reasons: tuple[str, ...] = ()

@@ -6,6 +6,7 @@ from bookkeeper_twisted.autorecovery.service import AutoRecovery, Identity
 from bookkeeper_twisted.config.autorecovery import AutorecoveryConfig
 from bookkeeper_twisted.instruments import Instruments
 from bookkeeper_twisted.ledger.findings import LossKind
+from bookkeeper_twisted.ratelimit import Rate
 
 from .recovery_case import RecoveryCase
 
@@ -83,6 +84,28 @@ class AutoRecoveryTests(RecoveryCase):
         self.pass_time(30)
         self.assertTrue(self.check(ledger_id, percentage=100).is_whole)
         self.assertEqual(self.do(self.marked()), [])
+
+    def test_services(self) -> None:
+        """An auditor alone marks and repairs nothing; a worker alone repairs and is never auditor."""
+        auditor = self.autorecovery("a:1", auto_recovery_services=("auditor",))
+        self.assertEqual((auditor.election.in_office, auditor.worker.running), (True, False))
+        ledger_id = self.write(self.payloads(20))
+        self.kill(self.metadata(ledger_id).segments[0].bookies[0])
+        self.pass_time(30)
+        self.assertEqual(self.do(self.marked()), [ledger_id])
+        worker = self.autorecovery("b:1", auto_recovery_services=("worker",))
+        self.pass_time(10)
+        self.assertEqual(self.do(self.marked()), [])
+        self.finish(auditor.stop())
+        self.pass_time(2)
+        self.assertEqual((worker.election.in_office, worker.worker.running), (False, True))
+
+    def test_limits_of_a_running_process(self) -> None:
+        """Limits and the latency bound are changed while it works."""
+        made = self.autorecovery()
+        made.limits.set_limits({"replication-read": Rate(bytes=70)}, 5.0)
+        self.assertEqual(made.throttles.find("replication-read").limit, Rate(bytes=70))
+        self.assertEqual((made.adaptive.status.bound, made.limits.limits().adaptive.bound), (5.0, 5.0))
 
     def test_limit(self) -> None:
         """A limit in the configuration is that of a limiter, which has a name to be changed by."""

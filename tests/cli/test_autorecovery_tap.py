@@ -53,6 +53,16 @@ class OptionsTests(SynchronousTestCase):
         refused = self.assertRaises(SystemExit, self._parsed, "--replicationConcurrentLedgers=0")
         self.assertRegex(str(refused.code), r"^autorecovery: replicationConcurrentLedgers = '0'")
 
+    def test_services(self) -> None:
+        """Both services run unless one is chosen; other words are refused with the choice."""
+        self.assertEqual(self._parsed().config.auto_recovery_services, ("auditor", "worker"))
+        self.assertEqual(self._parsed("--autoRecoveryServices=Worker").config.auto_recovery_services, ("worker",))
+        refused = self.assertRaises(SystemExit, self._parsed, "--autoRecoveryServices=auditor,janitor")
+        self.assertEqual(
+            refused.code, "autorecovery: autoRecoveryServices = 'auditor,janitor', option --autoRecoveryServices: "
+            "expected one or more of auditor, worker, separated by commas, each once",
+        )  # fmt: skip
+
     def test_help(self) -> None:
         """``--help`` has the keys that count here, by subject, and no others."""
         text = AutorecoveryOptions().getUsage(80)

@@ -23,6 +23,7 @@ from bookkeeper_twisted.config.fields import (
     one_of,
     resolve,
     setting,
+    some_of,
 )
 from bookkeeper_twisted.errors import ConfigError
 
@@ -84,6 +85,15 @@ class KindTests(SynchronousTestCase):
         kind = one_of("v2", "auto")
         self.assertEqual(kind.parse(" Auto"), "auto")
         self._refuses(kind, "v4", "expected one of v2, auto")
+
+    def test_some_of(self) -> None:
+        """Words of a list in either case; others, repetition and an empty list are answered with the choice."""
+        kind = some_of("auditor", "worker")
+        for text, words in (("Worker", ("worker",)), ("worker, auditor,", ("worker", "auditor"))):
+            self.assertEqual(kind.parse(text), words)
+            kind.check(words)
+        for text in ("", ",", "janitor", "auditor,janitor", "worker,worker"):
+            self._refuses(kind, text, "expected one or more of auditor, worker, separated by commas, each once")
 
     def test_directories(self) -> None:
         """A list of paths without repetition; blanks and empty parts do not count."""

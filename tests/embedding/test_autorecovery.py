@@ -91,7 +91,8 @@ class AutorecoveryServiceTests(SynchronousTestCase):
         instruments = Instruments()
         AdaptiveThrottles(self.reactor, Throttles(self.reactor), lambda: None, instruments=instruments)  # the bookie's
         config = BookieConfig(**{"metadata_service_uri": "memory:", **_LOCAL})
-        daemon = make_daemon(self.reactor, config, ClientConfig(), lambda: "b:1", instruments)
+        attached: list[Any] = []
+        daemon = make_daemon(self.reactor, config, ClientConfig(), lambda: "b:1", instruments, attached.append)
         self.successResultOf(daemon.start())
         self._settle()
         self.assertEqual(daemon.bookie_id, "b:1")
@@ -99,5 +100,8 @@ class AutorecoveryServiceTests(SynchronousTestCase):
         self.assertIn("auditor_in_office 1", text)
         series = [line.rpartition(" ")[0] for line in text.splitlines() if not line.startswith("#")]
         self.assertEqual(len(series), len(set(series)))  # none is exported twice
+        (limits,) = attached
+        self.assertIn("replication-read", {each.name for each in limits.limits().throttles})
         self._stop(daemon)
+        self.assertEqual(attached, [limits, None])
         self.assertEqual(self.reactor.getDelayedCalls(), [])

@@ -3,11 +3,15 @@
 import json
 from typing import Any
 
-from bookkeeper_twisted.adaptive import AdaptiveStatus
+from twisted.internet.task import Clock
+
+from bookkeeper_twisted.adaptive import AdaptiveStatus, AdaptiveThrottles, SpeedLimits
 from bookkeeper_twisted.bookie.admin import Phase
-from bookkeeper_twisted.http.site import make_site
+from bookkeeper_twisted.http.cluster_api import SharedClient
+from bookkeeper_twisted.http.site import make_autorecovery_site, make_site
 from bookkeeper_twisted.ratelimit import Rate
 from bookkeeper_twisted.testing.admin import FakeBookieAdmin
+from bookkeeper_twisted.throttle import Throttles
 
 from .http_case import HttpCase, captured
 
@@ -84,8 +88,75 @@ class LimitsTests(HttpCase):
             status, text = self.put(body)
             self.assertEqual((status, said in text), (400, True), text)
         status, text = self.put({"limiters": {"scrub": good, "none": good}})
-        self.assertEqual((status, text), (404, "no limiter is named 'none'"))
+        self.assertEqual((status, text), (404, "no limiter is named 'none'; there are gc-metadata, scrub"))
         self.assertEqual(self.admin.work.rates["scrub"], Rate(bytes=10_000_000))
+
+
+class ReplicationLimitsTests(HttpCase):
+    """Autorecovery beside a bookie, and alone."""
+
+    def setUp(self) -> None:
+        clock = Clock()
+        self.throttles = Throttles(clock, {"replication-read": Rate(bytes=1000), "checker-read": Rate()})
+        self.limits = SpeedLimits(self.throttles, AdaptiveThrottles(clock, self.throttles, lambda: None))
+        self.admin = FakeBookieAdmin(replication_limits=self.limits)
+        self.site = make_site(self.admin)  # type: ignore[arg-type]
+
+    def alone(self) -> None:
+        """Serves autorecovery in a process of its own."""
+
+        def connect() -> Any:
+            raise AssertionError("speed limits need no client")
+
+        self.site = make_autorecovery_site(lambda: b"", self.limits, SharedClient(connect), Clock())
+
+    def put(self, body: Any) -> Any:
+        """What a PUT is answered with."""
+        answer = self.ask(THROTTLES, "PUT", json.dumps(body))
+        return json.loads(answer.body) if answer.status == 200 else (answer.status, answer.body)
+
+    def test_shown(self) -> None:
+        """All limiters of a process are in one list, the latency bounds apart."""
+        found = json.loads(self.ask(THROTTLES).body)
+        self.assertEqual(list(found), ["adaptive", "replicationAdaptive", "limiters"])
+        self.assertEqual(list(found["limiters"]), ["checker-read", "gc-metadata", "replication-read", "scrub"])
+        self.admin.replication_limits = None
+        self.assertEqual(list(json.loads(self.ask(THROTTLES).body)["limiters"]), ["gc-metadata", "scrub"])
+        self.alone()
+        found = json.loads(self.ask(THROTTLES).body)
+        self.assertEqual(list(found), ["replicationAdaptive", "limiters"])
+        self.assertEqual(list(found["limiters"]), ["checker-read", "replication-read"])
+
+    def test_changed(self) -> None:
+        """Limits and bounds of both are changed by one request, each where it belongs."""
+        body = {
+            "limiters": {"replication-read": {"entriesPerSecond": 7}, "scrub": {"bytesPerSecond": 9}},
+            "adaptive": {"latencyBoundMs": 11}, "replicationAdaptive": {"latencyBoundMs": 12},
+        }  # fmt: skip
+        found = self.put(body)
+        self.assertEqual((self.throttles.find("replication-read").rate, self.admin.work.rates["scrub"]),
+                         (Rate(7, 1000), Rate(bytes=9)))  # fmt: skip
+        self.assertEqual((self.admin.work.adaptive.bound, self.limits.limits().adaptive.bound), (11, 12))
+        self.assertEqual(found["replicationAdaptive"]["latencyBoundMs"], 12)
+        self.alone()
+        self.put({"limiters": {"checker-read": {"entriesPerSecond": 3}}, "replicationAdaptive": {"latencyBoundMs": 0}})
+        self.assertEqual((self.throttles.find("checker-read").rate, self.limits.limits().adaptive.bound), (Rate(3), 0))
+
+    def test_refused(self) -> None:
+        """One wrong name or number, and nothing is changed on either side."""
+        good = {"scrub": {"bytesPerSecond": 1}, "replication-read": {"bytesPerSecond": 1}}
+        for wrong in (
+            {"limiters": good | {"none": {"bytesPerSecond": 1}}},
+            {"limiters": good, "replicationAdaptive": {"latencyBoundMs": -1}},
+            {"limiters": good, "replicationAdaptive": {"bound": 1}},
+        ):
+            status, _ = self.put(wrong)
+            self.assertIn(status, (400, 404))
+        self.assertEqual(self.admin.work.rates["scrub"], Rate(bytes=10_000_000))
+        self.assertEqual(self.throttles.find("replication-read").rate, Rate(bytes=1000))
+        self.alone()
+        status, text = self.put({"adaptive": {"latencyBoundMs": 5}, "limiters": {}})
+        self.assertEqual((status, text), (400, "the body: unknown adaptive; known: limiters, replicationAdaptive"))
 
 
 class ConfigurationTests(HttpCase):

@@ -2,14 +2,20 @@
 
 from typing import Any
 
+from twisted.internet.task import Clock
 from twisted.internet.testing import StringTransport
 from twisted.logger import ILogObserver, LogEvent, globalLogPublisher
 from twisted.trial.unittest import SynchronousTestCase
 from twisted.web.server import Site
 from zope.interface import implementer
 
-from bookkeeper_twisted.http.site import make_metrics_site, make_site
+from bookkeeper_twisted.adaptive import AdaptiveThrottles, SpeedLimits
+from bookkeeper_twisted.client.admin import BookKeeperAdmin
+from bookkeeper_twisted.http.cluster_api import SharedClient
+from bookkeeper_twisted.http.site import make_autorecovery_site, make_site
 from bookkeeper_twisted.testing.admin import FakeBookieAdmin
+from bookkeeper_twisted.testing.cluster import MemoryCluster
+from bookkeeper_twisted.throttle import Rate, Throttles
 
 
 class SiteTests(SynchronousTestCase):
@@ -27,8 +33,15 @@ class SiteTests(SynchronousTestCase):
         return int(head.split()[1]), head, body
 
     def test_without_a_bookie(self) -> None:
-        """A process without a bookie has metrics, its own as well, and a heartbeat; nothing else."""
-        site = make_metrics_site(lambda: b"auditor_in_office 1\n")
+        """Autorecovery in its own process has metrics, a heartbeat, its limits and its paths, and none of a bookie."""
+        clock = Clock()
+        throttles = Throttles(clock, {"replication-read": Rate(5)})
+        limits = SpeedLimits(throttles, AdaptiveThrottles(clock, throttles, lambda: None))
+        cluster = MemoryCluster(clock, 3)
+        shared = SharedClient(lambda: cluster.connect().addCallback(BookKeeperAdmin))
+        site = make_autorecovery_site(lambda: b"auditor_in_office 1\n", limits, shared, clock)
+        self.assertIn(b'"replication-read"', self.get("/api/v1/bookie/throttles", site=site)[2])
+        self.assertEqual(self.get("/api/v1/autorecovery/status?enabled=perhaps", "PUT", site)[0], 400)
         self.assertEqual(self.get("/heartbeat", site=site)[2], b"OK\n")
         body = self.get("/metrics", site=site)[2]
         self.assertTrue(body.startswith(b"auditor_in_office 1\n"))

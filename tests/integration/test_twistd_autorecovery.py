@@ -1,13 +1,16 @@
 """``twistd autorecovery``, and autorecovery in the process of bookies, as real processes."""
 
+import json
 import os
 import re
 import signal
 import sys
 from pathlib import Path
 from typing import Any
+from urllib.request import Request, urlopen
 
 from twisted.internet import reactor
+from twisted.internet.threads import deferToThread
 from twisted.trial.unittest import TestCase
 
 from examples.bookie_process import ROOT, BookieProcess
@@ -17,6 +20,8 @@ _HTTP = ("--httpServerEnabled=true", "--httpServerHost=127.0.0.1", "--httpServer
 _LOCAL = ("--advertisedAddress=127.0.0.1", "--allowLoopback=true")
 _TWISTD = "from twisted.scripts.twistd import run; run()"
 _READY = re.compile(rb"ready: autorecovery of (\S+), HTTP on port (\d+)")
+_LIMITERS = ["checker-metadata", "checker-read", "replication-metadata", "replication-read", "replication-write"]
+_PATH = "/api/v1/bookie/throttles"
 
 
 class AutorecoveryProcess(BookieProcess):
@@ -91,4 +96,70 @@ class TwistdAutorecoveryTests(TestCase):
         self.addCleanup(process.end)
         self.assertEqual(await process.ended(), 1)
         self.assertIn("autorecovery does not start", process.output.decode())
+        self.assertNotIn("Traceback", process.output.decode())
+
+
+class LiveLimitsTests(TestCase):
+    """Speed limits that change while processes run, and the choice of services."""
+
+    timeout = 60
+
+    def setUp(self) -> None:
+        self.data = str(Path(self.mktemp()).absolute())
+
+    async def change(self, process: BookieProcess, body: object) -> Any:
+        """The answer to a PUT of speed limits."""
+        url = f"http://127.0.0.1:{process.http_port}{_PATH}"
+        request = Request(url, json.dumps(body).encode(), method="PUT")
+        return json.loads(await deferToThread(lambda: urlopen(request, timeout=10).read()))
+
+    async def bookie(self, *options: str) -> BookieProcess:
+        """A bookie that serves."""
+        process = BookieProcess.start(_reactor, self.data, *_LOCAL, "--bookiePort=0", "--bookieId=b", *options)
+        self.addCleanup(process.end)
+        await process.serving
+        return process
+
+    async def assertChanges(self, process: BookieProcess, others: list[str]) -> None:
+        """Limits and the latency bound of autorecovery are shown, changed, and shown again."""
+        found = json.loads(await process.get(_PATH))
+        self.assertEqual(list(found["limiters"]), sorted(_LIMITERS + others))
+        self.assertEqual(found["limiters"]["replication-read"]["bytesPerSecond"], 1000000)
+        body = {
+            "limiters": {"replication-read": {"bytesPerSecond": 70}}, "replicationAdaptive": {"latencyBoundMs": 25},
+        }  # fmt: skip
+        await self.change(process, body)
+        found = json.loads(await process.get(_PATH))
+        self.assertEqual(found["limiters"]["replication-read"]["bytesPerSecondInForce"], 70)
+        self.assertEqual(found["replicationAdaptive"]["latencyBoundMs"], 25)
+        self.assertIn('throttle_limit_bytes{throttle="replication-read"} 70', await process.get("/metrics"))
+
+    async def test_in_the_process_of_a_bookie(self) -> None:
+        """The bookie's HTTP server has the limits of both."""
+        process = await self.bookie(*_HTTP, "--autoRecoveryDaemonEnabled=true", "--replicationRateByBytes=1000000")
+        await self.assertChanges(process, ["compaction-read", "compaction-write", "gc-metadata", "scan", "scrub"])
+        self.assertEqual(await process.end(signal.SIGTERM), 0)
+
+    async def test_alone(self) -> None:
+        """A worker in its own process serves its limits, metrics and the paths on autorecovery, without an auditor."""
+        await self.bookie()
+        uri = f"sqlite:///{self.data}/ledgers/metadata.db"
+        options = ("--autoRecoveryServices=worker", "--replicationRateByBytes=1000000")
+        process = AutorecoveryProcess.start_on(uri, *options)
+        self.addCleanup(process.end)
+        await process.serving
+        await self.assertChanges(process, [])
+        self.assertEqual((await process.get("/heartbeat")).strip(), "OK")
+        self.assertEqual(json.loads(await process.get("/api/v1/autorecovery/status")), {"enabled": True})
+        self.assertEqual((await process.metrics())["auditor_in_office"], 0)
+        self.assertEqual(await process.end(signal.SIGTERM), 0)
+        self.assertNotIn("Traceback", process.output.decode())
+
+    async def test_unknown_service(self) -> None:
+        """A word that names no service ends the process with one line."""
+        process = AutorecoveryProcess.start_on("memory:", "--autoRecoveryServices=janitor")
+        process.serving.addErrback(lambda failure: None)
+        self.addCleanup(process.end)
+        self.assertEqual(await process.ended(), 1)
+        self.assertIn("expected one or more of auditor, worker", process.output.decode())
         self.assertNotIn("Traceback", process.output.decode())

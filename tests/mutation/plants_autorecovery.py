@@ -44,6 +44,16 @@ PLANTS = (
         ["tests.metadata.embedded.test_memory"],
     ),
     Plant(
+        "an auditor alone repairs, too", "autorecovery/service.py",
+        "        if WORKER in self._services:\n            self.worker.startService()\n", "        self.worker.startService()\n",
+        ["tests.autorecovery.test_service"],
+    ),
+    Plant(
+        "latency bounds are not changed over HTTP", "http/limits_api.py",
+        "        for key, group in groups.items():\n            group.set_limits(rates[key], bounds[key])\n",
+        "        for key, group in groups.items():\n            group.set_limits(rates[key], None)\n", ["tests.http.test_limits_api"],
+    ),
+    Plant(
         "a ledger counts as whole while a bookie could not be asked", "ledger/findings.py",
         "        return not any(report.losses or report.inconclusive for report in self.fragments)\n",
         "        return not any(report.losses for report in self.fragments)\n",

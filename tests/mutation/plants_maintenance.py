@@ -118,9 +118,9 @@ PLANTS = (
         ["tests.bookie.maintenance.test_scrubber"],
     ),
     Plant(
-        "limits are not changed", "bookie/maintenance/control.py",
+        "limits are not changed", "adaptive.py",
         "for throttle, rate in changes:\n            throttle.change(rate)", "changes = []",
-        ["tests.bookie.lifecycle.test_admin"],
+        ["tests.test_adaptive"],
     ),
     Plant(
         "changed keys do not reach the work", "bookie/lifecycle/admin.py",

@@ -10,6 +10,7 @@ from twisted.internet.interfaces import IReactorTime
 from twisted.logger import Logger
 from zope.interface import implementer
 
+from ...adaptive import ISpeedLimits
 from ...config.bookie import BookieConfig
 from ...errors import NotServingError
 from ...instruments import Instruments
@@ -115,6 +116,7 @@ class BookieAdmin:
     def __init__(self, config: BookieConfig, instruments: Instruments) -> None:
         self.bookie_id = ""
         self.address = ""
+        self.replication_limits: ISpeedLimits | None = None
         self._config = config
         self._registry = new_registry(instruments)
         self._phase = Phase.STARTING
@@ -134,6 +136,10 @@ class BookieAdmin:
     def serve(self, parts: "ServingParts") -> None:
         """Take the parts that only a bookie has that serves."""
         self._parts = parts
+
+    def limit_replication(self, limits: ISpeedLimits | None) -> None:
+        """Take the speed limits of autorecovery in this process; None when it ends."""
+        self.replication_limits = limits
 
     def enter(self, phase: Phase) -> None:
         """Report the next phase; ignored after a failure."""

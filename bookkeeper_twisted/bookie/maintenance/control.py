@@ -7,6 +7,7 @@ from twisted.internet.interfaces import IReactorTime
 from twisted.python.failure import Failure
 from zope.interface import implementer
 
+from ...adaptive import LimitsStatus, SpeedLimits
 from ...ratelimit import Rate
 from ...storage.ledger_dirs import entry_log_name
 from ..admin import (
@@ -15,7 +16,6 @@ from ..admin import (
     DamagedEntries,
     DirectoryWork,
     IBackgroundWork,
-    LimitsStatus,
     ScrubStatus,
     WorkProgress,
 )
@@ -34,6 +34,7 @@ class BackgroundControl:
         self._maintenance = maintenance
         self._collector = maintenance.collector
         self._scrubber = maintenance.scrubber
+        self._limits = SpeedLimits(maintenance.throttles, maintenance.adaptive)
         self._clock = clock
         self._indexes = indexes
 
@@ -124,16 +125,11 @@ class BackgroundControl:
 
     def limits(self) -> LimitsStatus:
         """See :meth:`IBackgroundWork.limits`."""
-        throttles = tuple(throttle.status for throttle in self._maintenance.throttles)
-        return LimitsStatus(self._maintenance.adaptive.status, throttles)
+        return self._limits.limits()
 
     def set_limits(self, rates: Mapping[str, Rate], latency_bound: float | None = None) -> None:
         """See :meth:`IBackgroundWork.set_limits`."""
-        changes = [(self._maintenance.throttles.find(name), rate) for name, rate in rates.items()]
-        for throttle, rate in changes:
-            throttle.change(rate)
-        if latency_bound is not None:
-            self._maintenance.adaptive.change(latency_bound)
+        self._limits.set_limits(rates, latency_bound)
 
 
 def _unwatched(running: "Deferred[None]") -> None:

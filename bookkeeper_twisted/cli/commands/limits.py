@@ -1,4 +1,4 @@
-"""``throttles``: the speed limits of a running bookie, over its HTTP server."""
+"""``throttles``: the speed limits of a running bookie, or of autorecovery, over its HTTP server."""
 
 import json
 from argparse import Namespace
@@ -11,11 +11,14 @@ from ..shell_text import line
 
 _PATH = "/api/v1/bookie/throttles"
 _OPTIONS = {"entries": "entriesPerSecond", "bytes": "bytesPerSecond"}
+_BOUNDS = {"latency": "adaptive", "replicationlatency": "replicationAdaptive"}
 
 
 async def throttles(shell: ShellContext, options: Namespace) -> int:
-    """Prints the limits of a bookie; changes one, or the latency bound, first."""
-    address = await _http_address(shell, options.bookie or shell.local_bookie())
+    """Prints the limits of a process; changes one, or a latency bound, first."""
+    if options.http and options.bookie:
+        raise OperandError("-b and -http exclude each other: either names the process")
+    address = options.http or await _http_address(shell, options.bookie or shell.local_bookie())
     body = _change(options)
     method, data = ("PUT", json.dumps(body).encode()) if body else ("GET", b"")
     status, answer = await shell.world.http(method, f"http://{address}{_PATH}", data)
@@ -24,7 +27,7 @@ async def throttles(shell: ShellContext, options: Namespace) -> int:
         raise OperandError(text.strip() or f"{address} answered with status {status}")
     try:
         found = json.loads(text)
-        lines = [line("adaptive", **found["adaptive"])]
+        lines = [line(key, **found[key]) for key in _BOUNDS.values() if key in found]
         lines += [line(name, **limiter) for name, limiter in found["limiters"].items()]
     except (ValueError, KeyError, TypeError, AttributeError):
         raise OperandError(f"{address} does not answer as a bookie does") from None
@@ -44,9 +47,8 @@ def _change(options: Namespace) -> Mapping[str, Any]:
     body: dict[str, Any] = {}
     if numbers:
         body["limiters"] = {options.limiter: numbers}
-    if options.latency is not None:
-        body["adaptive"] = {"latencyBoundMs": options.latency}
-    return body
+    bounds = {key: getattr(options, name) for name, key in _BOUNDS.items()}
+    return body | {key: {"latencyBoundMs": bound} for key, bound in bounds.items() if bound is not None}
 
 
 async def _http_address(shell: ShellContext, bookie_id: str) -> str:
@@ -67,13 +69,16 @@ async def _http_address(shell: ShellContext, bookie_id: str) -> str:
 
 COMMANDS = (
     Command(
-        "throttles", "Print the speed limits of a running bookie, or change one until its process ends", throttles,
+        "throttles", "Print the speed limits of a bookie or of autorecovery, or change one until its process ends",
+        throttles,
         (
             Argument(("limiter",), "name of the limiter to be changed"),
             Argument(("-b", "bookie"), "id of the bookie (default: the local one)"),
+            Argument(("-a", "http"), "instead: HOST:PORT of an HTTP server, as autorecovery in its own process has"),
             Argument(("-e", "entries"), "entries a second, 0: no limit", float),
             Argument(("-s", "bytes"), "bytes a second, 0: no limit", float),
             Argument(("-l", "latency"), "milliseconds (p99) above which background work yields, 0: never", float),
+            Argument(("-rl", "replicationlatency"), "the same for copies of autorecovery", float),
         ),
     ),
 )  # fmt: skip

@@ -5,10 +5,13 @@ from typing import Any
 
 from twisted.internet.defer import Deferred, fail, succeed
 
-from bookkeeper_twisted.http.site import make_site
+from bookkeeper_twisted.adaptive import AdaptiveThrottles, SpeedLimits
+from bookkeeper_twisted.http.cluster_api import SharedClient
+from bookkeeper_twisted.http.site import make_autorecovery_site, make_site
 from bookkeeper_twisted.model import BookieServiceInfo, Endpoint
 from bookkeeper_twisted.ratelimit import Rate
 from bookkeeper_twisted.testing.admin import FakeBookieAdmin
+from bookkeeper_twisted.throttle import Throttles
 
 from ...http.http_case import HttpCase
 from ..shell_case import BOOKIES, ShellCase
@@ -54,7 +57,7 @@ class ThrottlesTests(ShellCase, HttpCase):
     def test_refused_by_the_bookie(self) -> None:
         """What the bookie refuses fails with its reason."""
         self.assertEqual(self.shell("throttles", "none", "-bytes", "1"), 255)
-        self.assertEqual(self.complaints, ["throttles: no limiter is named 'none'"])
+        self.assertEqual(self.complaints, ["throttles: no limiter is named 'none'; there are gc-metadata, scrub"])
         self.assertEqual(self.shell("throttles", "scrub", "-bytes", "-1"), 255)
         self.assertIn("should be a number from 0", self.complaints[0])
 
@@ -63,6 +66,23 @@ class ThrottlesTests(ShellCase, HttpCase):
         for arguments in (("scrub",), ("-bytes", "1"), ("-entries", "1", "-latency", "5"), ("-latency", "x")):
             self.assertEqual(self.shell("throttles", *arguments), 255)
         self.assertEqual(self.requests, [])
+
+    def test_autorecovery(self) -> None:
+        """Autorecovery in the bookie's process, or in its own at an address, is shown and changed the same way."""
+        throttles = Throttles(self.clock, {"replication-read": Rate()})
+        limits = SpeedLimits(throttles, AdaptiveThrottles(self.clock, throttles, lambda: None))
+        self.admin.replication_limits = limits
+        self.assertEqual(self.shell("throttles", "replication-read", "-bytes", "5e6"), 0, self.complaints)
+        self.assertEqual(throttles.find("replication-read").rate, Rate(bytes=5e6))
+        self.assertEqual([text.split()[0] for text in self.printed],
+                         ["adaptive", "replicationAdaptive", "gc-metadata", "replication-read", "scrub"])  # fmt: skip
+        self.site = make_autorecovery_site(lambda: b"", limits, SharedClient(Deferred), self.clock)
+        self.assertEqual(self.shell("throttles", "-http", "10.0.0.1:8080", "-replicationlatency", "20"), 0)
+        self.assertEqual(self.requests[-1][1], "http://10.0.0.1:8080/api/v1/bookie/throttles")
+        self.assertEqual(limits.limits().adaptive.bound, 20.0)
+        self.assertEqual(self.printed[0], "replicationAdaptive {latencyBoundMs=20, factor=1, latencyP99Ms=None}")
+        self.assertEqual(self.shell("throttles", "-http", "10.0.0.1:8080", "-b", BOOKIE), 255)
+        self.assertIn("exclude each other", self.complaints[0])
 
     def test_no_server(self) -> None:
         """A bookie that is not there, or has no HTTP server, is said to."""
@@ -75,7 +95,7 @@ class ThrottlesTests(ShellCase, HttpCase):
         """An answer of something else, and none at all, are failures."""
         found: list[Deferred[Any]] = []
         self._http = lambda method, url, body: found.pop()  # type: ignore[method-assign]
-        for answer in (b"[1]", b"<html>", json.dumps({"adaptive": {}}).encode()):
+        for answer in (b"[1]", b"<html>", json.dumps({"adaptive": {}}).encode(), b'{"adaptive": 1, "limiters": {}}'):
             found.append(succeed((200, answer)))
             self.assertEqual(self.shell("throttles"), 255)
             self.assertEqual(self.complaints, ["throttles: 127.0.0.1:8285 does not answer as a bookie does"])
