@@ -151,11 +151,12 @@ def _uniform_run(entries: Sequence[bytes]) -> EntryRun | None:
 
 
 def _parts(entries: Sequence[bytes]) -> Iterator[EntryRun | MixedRun | tuple[int, int]]:
-    """A mixed run where ledgers take turns, else runs of consecutive entries; for an entry with a reserved
-    (negative) id its ids instead."""
+    """A mixed run where ledgers take turns or ids have many gaps, as those of striped ledgers have; else runs of
+    consecutive entries.  For an entry with a reserved (negative) id its ids instead."""
     ledger_ids, entry_ids, lacs = zip(*map(_NUMBERS.unpack_from, entries), strict=True)
     turns = sum(map(ne, ledger_ids, ledger_ids[1:]))
-    if turns * FEW_A_RUN >= len(entries) and min(ledger_ids) >= 0 and min(entry_ids) >= 0:
+    gaps = sum(map(ne, entry_ids[1:], [entry_id + 1 for entry_id in entry_ids]))
+    if max(turns, gaps) * FEW_A_RUN >= len(entries) and min(ledger_ids) >= 0 and min(entry_ids) >= 0:
         yield MixedRun(ledger_ids, entry_ids, lacs, entries)
     else:
         yield from _cut(entries, ledger_ids, entry_ids)

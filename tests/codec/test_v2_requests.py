@@ -12,7 +12,7 @@ from bookkeeper_twisted.codec.messages import ReadRequest, RejectedRequest
 from bookkeeper_twisted.codec.runs import AddRun, BatchRead, ReadRun
 from bookkeeper_twisted.codec.v2_requests import FEW_A_RUN
 from bookkeeper_twisted.errors import CodecError, Status
-from bookkeeper_twisted.model import EntryRun
+from bookkeeper_twisted.model import EntryRun, MixedRun
 
 from .flatten import flat, single_runs
 from .wire_examples import KEY, OTHER_KEY, entry, quick, run
@@ -89,6 +89,14 @@ class BadInputTests(SynchronousTestCase):
         frames = [v2.encode_adds(KEY, run(ledger, -1 if n == 5 else n, [50])) for n in range(9) for ledger in (1, 2)]
         items, _ = decode(b"".join(frames))
         self.assertEqual([type(item) for item in items], [AddRun] * 10 + [RejectedRequest] * 2 + [AddRun] * 6)
+        self.assertEqual(flat(items), [item for frame in frames for item in flat(decode(frame)[0])])
+
+    def test_striped(self) -> None:
+        """Ids with a gap after every other entry, as bookies of a striped ledger get them, are one mixed run."""
+        ids = [n for n in range(30) if n % 3 != 1]
+        frames = [v2.encode_adds(KEY, run(7, entry_id, [50])) for entry_id in ids]
+        items, _ = decode(b"".join(frames))
+        self.assertEqual([type(item.entries) for item in items], [MixedRun])  # type: ignore[attr-defined]
         self.assertEqual(flat(items), [item for frame in frames for item in flat(decode(frame)[0])])
 
     def test_long_stretches_stay_runs(self) -> None:

@@ -287,11 +287,18 @@ class DamageTests(LedgerStorageTestCase):
         checkpoint(self.storage)
 
     def test_damaged_entry(self) -> None:
-        """A damaged entry is an error that names file and offset; other ledgers are served."""
-        self.disk.open("/l1/0.log").pwrite(b"\xff", 1024 + 30)
+        """An entry whose ids are damaged is an error that names file and offset; other ledgers are served."""
+        self.disk.open("/l1/0.log").pwrite(b"\xff", 1024 + 6)
         error = self.assertRaises(DamageError, self.storage.load, 1, 0, 10_000)
         self.assertIn("/l1/0.log offset 1024", str(error))
         self.check(3, range(10))
+
+    def test_damaged_bytes(self) -> None:
+        """Where a checksum is wrong, the entry that was asked for comes alone: clients verify its digest."""
+        self.disk.open("/l1/0.log").pwrite(b"\xff", 1024 + 5 * 56 + 30)
+        found = self.storage.load(1, 0, 10_000)
+        assert found is not None
+        self.assertEqual((found.first, found.count), (0, 1))
 
     def test_wrong_entry_at_the_place(self) -> None:
         """Records of another ledger at the place the index names are an error."""
