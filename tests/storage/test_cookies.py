@@ -210,6 +210,26 @@ class CookieTests(SynchronousTestCase):
         self.assertGreater(report.states, 18)
 
 
+    def test_every_expansion_goes_on(self) -> None:
+        """An expansion cut anywhere is finished by the next start; the new directory is never taken for a lost one."""
+
+        def build_smaller() -> SimDisk:
+            disk = build()
+            stamp(disk, DIRECTORIES[:2], SMALLER)
+            disk.open("/l0/current/0.log", create=True).pwrite(b"x", 0)
+            return disk
+
+        def expand(disk: SimDisk, facts: Facts) -> None:
+            stored = OURS if facts else SMALLER
+            if must_stamp(read_cookies(disk, DIRECTORIES), OURS, stored, verify, known, allow_expansion=True):
+                stamp(disk, DIRECTORIES, OURS)
+                facts.append("stored")
+
+        report = enumerate_crashes(expand, expand, seed=1, build=build_smaller)
+        self.assertEqual(report.violations, [])
+        self.assertGreater(report.states, 18)
+
+
 class LockTests(SynchronousTestCase):
     """Locks for life."""
 
