@@ -184,6 +184,24 @@ class RepairCase(TestCase):
         return LedgerChecker(context, presence, limit, CheckerMetrics(Instruments()), CheckerSettings(percentage=100))
 
 
+class ReasonTests(RepairCase):
+    """Locks that say why a ledger is not repaired."""
+
+    async def test_reason_in_the_lists_of_java(self) -> None:
+        """Apache's shell prints the reason as it is, in both of its lists."""
+        text = 'host: cannot be repaired, tried again at 2026-11-22T14:40:12Z: "bookie-1:3181" has none of {3}'
+        marks, ledger_id = self.driver.underreplication, 4711
+        await marks.mark(ledger_id, [self.bookies[0]])
+        self.addCleanup(marks.remove_mark, ledger_id, 0)
+        await marks.lock(ledger_id, "host")
+        self.addCleanup(marks.unlock, ledger_id)
+        await marks.describe_lock(ledger_id, text)
+        said = await deferToThread(run_shell, self.cluster.conf, "listunderreplicated", "-prw")
+        self.assertIn("{" + f"replicationWorkerId={text}" + "}", said.output, said.errors)
+        said = await deferToThread(run_shell, self.cluster.conf, "queryautorecoverystatus")
+        self.assertIn(f"bookieId={text}", said.output, said.errors)
+
+
 class MatrixTests(RepairCase):
     """One bookie of each side is lost for good."""
 
