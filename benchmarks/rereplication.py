@@ -25,14 +25,14 @@ from twisted.internet import reactor as _reactor
 from twisted.internet.defer import Deferred
 from twisted.internet.task import deferLater, react
 
-from bookkeeper_twisted.autorecovery.checker import LedgerChecker
-from bookkeeper_twisted.autorecovery.copier import Copier
-from bookkeeper_twisted.autorecovery.copying import CopyLimits
 from bookkeeper_twisted.autorecovery.limits import LIMITERS, REPLICATION_METADATA, REPLICATION_READ, REPLICATION_WRITE
 from bookkeeper_twisted.autorecovery.metrics import CheckerMetrics, CopierMetrics, WorkerMetrics
 from bookkeeper_twisted.autorecovery.presence import Presence
-from bookkeeper_twisted.autorecovery.repair import LedgerRepair
-from bookkeeper_twisted.autorecovery.worker import ReplicationWorker, WorkerSettings
+from bookkeeper_twisted.autorecovery.replication.checker import LedgerChecker
+from bookkeeper_twisted.autorecovery.replication.copier import Copier
+from bookkeeper_twisted.autorecovery.replication.copying import CopyLimits
+from bookkeeper_twisted.autorecovery.replication.repair import LedgerRepair
+from bookkeeper_twisted.autorecovery.replication.worker import ReplicationWorker, WorkerSettings
 from bookkeeper_twisted.client import BookKeeper
 from bookkeeper_twisted.config.client import ClientConfig
 from bookkeeper_twisted.instruments import Instruments

@@ -2,11 +2,12 @@
 
 Theory of operation.  Three services share one client and one metadata driver, and stand alone or together:
 
-* the *election* decides which process is the auditor; it starts the auditor when it wins, and stops it when it loses;
+* the *election* (:mod:`.auditing`) decides which process is the auditor; it starts the auditor when it wins, and stops
+  it when it loses;
 * the *auditor* finds ledgers that lack replicas and marks them in the metadata store: those of lost bookies after a
   delay, and what its periodic checks find.  Detection of lost bookies never waits for a periodic check;
-* the *replication worker* takes the lock of one marked ledger at a time, several ledgers at once up to a limit, checks
-  the ledger, copies what its replicas lack, and removes the mark at the version that it read before the check.
+* the *replication worker* (:mod:`.replication`) takes the locks of marked ledgers, several at once up to a limit; it
+  checks each of them, copies what its replicas lack, and removes the mark at the version that it read before the check.
 
 Checker and copier do the work.  The *checker* asks the bookies of each fragment by batch reads, verifies digests, and
 distinguishes a lost replica from a bookie that is slow or overloaded: that one is asked again later and nothing is

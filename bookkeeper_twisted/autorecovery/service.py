@@ -14,18 +14,18 @@ from ..errors import BookKeeperError
 from ..instruments import Instruments, RecentQuantile
 from ..metadata.interfaces import IAuditing, IMetadataDriver
 from ..throttle import Throttles
-from .auditor import Auditor, AuditorParts
-from .auditor_metrics import AuditorMetrics
-from .checker import LedgerChecker
-from .copier import Copier
-from .copying import CopyLimits
-from .election import AuditorElection
+from .auditing.auditor import Auditor, AuditorParts
+from .auditing.auditor_metrics import AuditorMetrics
+from .auditing.election import AuditorElection
 from .limits import CHECKER_METADATA, CHECKER_READ, REPLICATION_METADATA, REPLICATION_READ, REPLICATION_WRITE
 from .metrics import CheckerMetrics, CopierMetrics, WorkerMetrics
 from .presence import Presence
-from .repair import LedgerRepair
+from .replication.checker import LedgerChecker
+from .replication.copier import Copier
+from .replication.copying import CopyLimits
+from .replication.repair import LedgerRepair
+from .replication.worker import ReplicationWorker
 from .settings import checker_settings, copy_settings, throttle_rates, worker_settings
-from .worker import ReplicationWorker
 
 
 @attrs.frozen

@@ -2,10 +2,10 @@
 
 from ..config.autorecovery import AutorecoveryConfig
 from ..throttle import Rate
-from .checker import CheckerSettings
-from .copying import CopySettings
 from .limits import CHECKER_METADATA, CHECKER_READ, REPLICATION_METADATA, REPLICATION_READ, REPLICATION_WRITE
-from .worker import WorkerSettings
+from .replication.checker import CheckerSettings
+from .replication.copying import CopySettings
+from .replication.worker import WorkerSettings
 
 _ANY_NUMBER = 1 << 30
 

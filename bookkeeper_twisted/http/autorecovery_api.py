@@ -10,10 +10,10 @@ from twisted.logger import Logger
 from twisted.python.failure import Failure
 from twisted.web.resource import Resource
 
-from ..autorecovery.admin import AutorecoveryAdmin
-from ..autorecovery.bookie_recovery import BookieRecovery, PlannedLedger, RecoveryResult
-from ..autorecovery.decommission import Decommission
 from ..autorecovery.metrics import CopierMetrics
+from ..autorecovery.operations.admin import AutorecoveryAdmin
+from ..autorecovery.operations.bookie_recovery import BookieRecovery, PlannedLedger, RecoveryResult
+from ..autorecovery.operations.decommission import Decommission
 from ..client.admin import BookKeeperAdmin
 from ..client.steps import for_each
 from ..instruments import Instruments

@@ -9,7 +9,7 @@ from twisted.internet.defer import Deferred, succeed
 from twisted.python.failure import Failure
 from twisted.web.resource import Resource
 
-from ..autorecovery.admin import AutorecoveryAdmin
+from ..autorecovery.operations.admin import AutorecoveryAdmin
 from ..client.admin import BookKeeperAdmin, DiskSpace, readable
 from ..codec.metadata_formats import encode_ledger_metadata
 from ..errors import MetadataError, NoSuchLedgerMetadataError

@@ -5,9 +5,6 @@ from typing import Any
 
 from twisted.internet.defer import CancelledError, Deferred
 
-from bookkeeper_twisted.autorecovery.checker import CheckerSettings, LedgerChecker
-from bookkeeper_twisted.autorecovery.copier import Copier
-from bookkeeper_twisted.autorecovery.copying import CopyLimits, CopySettings
 from bookkeeper_twisted.autorecovery.limits import (
     CHECKER_METADATA,
     CHECKER_READ,
@@ -17,6 +14,9 @@ from bookkeeper_twisted.autorecovery.limits import (
 )
 from bookkeeper_twisted.autorecovery.metrics import CheckerMetrics, CopierMetrics
 from bookkeeper_twisted.autorecovery.presence import Presence
+from bookkeeper_twisted.autorecovery.replication.checker import CheckerSettings, LedgerChecker
+from bookkeeper_twisted.autorecovery.replication.copier import Copier
+from bookkeeper_twisted.autorecovery.replication.copying import CopyLimits, CopySettings
 from bookkeeper_twisted.autorecovery.retries import Retries
 from bookkeeper_twisted.instruments import Instruments
 from bookkeeper_twisted.ledger.findings import CheckReport

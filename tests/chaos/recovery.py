@@ -14,9 +14,9 @@ from twisted.internet.protocol import ProcessProtocol
 from twisted.internet.task import deferLater
 from twisted.python.failure import Failure
 
-from bookkeeper_twisted.autorecovery.checker import CheckerSettings, LedgerChecker
 from bookkeeper_twisted.autorecovery.metrics import CheckerMetrics
 from bookkeeper_twisted.autorecovery.presence import Presence
+from bookkeeper_twisted.autorecovery.replication.checker import CheckerSettings, LedgerChecker
 from bookkeeper_twisted.client import BookKeeper
 from bookkeeper_twisted.errors import BookKeeperError
 from bookkeeper_twisted.instruments import Instruments

@@ -11,10 +11,10 @@ from twisted.internet.defer import Deferred
 from twisted.internet.threads import deferToThread
 from twisted.trial.unittest import TestCase
 
-from bookkeeper_twisted.autorecovery.checker import CheckerSettings, LedgerChecker
-from bookkeeper_twisted.autorecovery.decommission import Decommission
 from bookkeeper_twisted.autorecovery.metrics import CheckerMetrics
+from bookkeeper_twisted.autorecovery.operations.decommission import Decommission
 from bookkeeper_twisted.autorecovery.presence import Presence
+from bookkeeper_twisted.autorecovery.replication.checker import CheckerSettings, LedgerChecker
 from bookkeeper_twisted.autorecovery.service import AutoRecovery, Identity
 from bookkeeper_twisted.client import BookKeeper
 from bookkeeper_twisted.client.production import system_chance

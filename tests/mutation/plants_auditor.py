@@ -2,56 +2,56 @@
 
 from .plant import Plant
 
-_AUDITOR = ["tests.autorecovery.test_auditor"]
-_CHECKS = ["tests.autorecovery.test_ledger_checks"]
+_AUDITOR = ["tests.autorecovery.auditing.test_auditor"]
+_CHECKS = ["tests.autorecovery.auditing.test_ledger_checks"]
 _ELECTION = ["tests.metadata.zookeeper.test_auditing", "tests.testing.simulation.test_metadata"]
 
 PLANTS = (
     Plant(
-        "the loss of a bookie is not waited for", "autorecovery/lost_bookies.py",
+        "the loss of a bookie is not waited for", "autorecovery/auditing/lost_bookies.py",
         "TRANSITIONS[self.state, loss, self.delay > 0]", "TRANSITIONS[self.state, loss, False]", _AUDITOR,
     ),
     Plant(
-        "a search of all ledgers takes a bookie in its delay for lost", "autorecovery/bookie_audit.py",
+        "a search of all ledgers takes a bookie in its delay for lost", "autorecovery/auditing/bookie_audit.py",
         "if not is_expected(bookie_id)", "if True", _AUDITOR,
     ),
     Plant(
-        "a periodic check begins while a lost bookie is waited for", "autorecovery/periodic.py",
+        "a periodic check begins while a lost bookie is waited for", "autorecovery/auditing/periodic.py",
         "        await self._detector.settled()\n", "", [*_AUDITOR, *_CHECKS],
     ),
     Plant(
-        "a check of all ledgers marks for a bookie in its delay", "autorecovery/ledger_checks.py",
+        "a check of all ledgers marks for a bookie in its delay", "autorecovery/auditing/ledger_checks.py",
         "loss.kind is LossKind.GONE and self.is_expected(loss.bookie_id)", "False", _CHECKS,
     ),
     Plant(
-        "a bookie that cannot answer has its ledgers marked", "autorecovery/ledger_checks.py",
+        "a bookie that cannot answer has its ledgers marked", "autorecovery/auditing/ledger_checks.py",
         "        if bad:\n", "        bad.update(i.bookie_id for one in report.fragments for i in one.inconclusive)\n"
         "        if bad:\n", _CHECKS,
     ),
     Plant(
-        "a check that fails is recorded as done", "autorecovery/repeating.py",
+        "a check that fails is recorded as done", "autorecovery/auditing/repeating.py",
         "        except BookKeeperError as error:\n", "        except BookKeeperError as error:\n"
         "            return None  # type: ignore\n", _CHECKS,
     ),
     Plant(
-        "a check that is cut short is recorded as done", "autorecovery/repeating.py",
+        "a check that is cut short is recorded as done", "autorecovery/auditing/repeating.py",
         "        except CancelledError:\n            raise\n", "        except CancelledError:\n"
         "            return None  # type: ignore\n", _AUDITOR,
     ),
     Plant(
-        "the first visit that fails does not end a walk", "autorecovery/ledger_scan.py",
+        "the first visit that fails does not end a walk", "autorecovery/auditing/ledger_scan.py",
         "        if self._failure is not None:\n            self._failure.raiseException()\n", "", [*_AUDITOR, *_CHECKS],
     ),
     Plant(
-        "a walk goes on after its auditor was stopped", "autorecovery/ledger_scan.py",
+        "a walk goes on after its auditor was stopped", "autorecovery/auditing/ledger_scan.py",
         "                running.cancel()\n        if", "                pass\n        if", _AUDITOR,
     ),
     Plant(
-        "an auditor out of office goes on", "autorecovery/election.py",
+        "an auditor out of office goes on", "autorecovery/auditing/election.py",
         "            auditor.stop()\n", "            pass\n", _AUDITOR,
     ),
     Plant(
-        "a loss during an audit is forgotten", "autorecovery/detection.py",
+        "a loss during an audit is forgotten", "autorecovery/auditing/detection.py",
         "            self._audit_again = True\n            return\n", "            return\n", _AUDITOR,
     ),
     Plant(

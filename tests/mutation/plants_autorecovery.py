@@ -2,21 +2,21 @@
 
 from .plant import Plant
 
-_SCANS = ["tests.ledger.test_replica_scan", "tests.autorecovery.test_checker"]
-_CHECKS = ["tests.autorecovery.test_checker"]
-_COPIES = ["tests.autorecovery.test_copier"]
-_WORKER = ["tests.autorecovery.test_worker"]
+_SCANS = ["tests.ledger.test_replica_scan", "tests.autorecovery.replication.test_checker"]
+_CHECKS = ["tests.autorecovery.replication.test_checker"]
+_COPIES = ["tests.autorecovery.replication.test_copier"]
+_WORKER = ["tests.autorecovery.replication.test_worker"]
 
 PLANTS = (
     Plant(
-        "metadata change before the copy", "autorecovery/copier.py",
+        "metadata change before the copy", "autorecovery/replication/copier.py",
         "        await copies.run(without(plan, work.hopeless))\n",
         "        early = _Work(fragment, (), {}, set(), dict(targets)).moves\n"
         "        await update(self._context.ledgers, fragment.ledger_id, None, early.are_needed, early.apply)\n"
         "        await copies.run(without(plan, work.hopeless))\n", _COPIES,
     ),
     Plant(
-        "a mark is removed at a newer version", "autorecovery/worker.py",
+        "a mark is removed at a newer version", "autorecovery/replication/worker.py",
         "            await self._underreplication.remove_mark(ledger_id, version)\n",
         "            newer = (await self._underreplication.read_mark(ledger_id)).version\n"
         "            await self._underreplication.remove_mark(ledger_id, newer)\n", _WORKER,
@@ -32,7 +32,7 @@ PLANTS = (
         "    return DAMAGED\n", _SCANS,
     ),
     Plant(
-        "the lock of another worker is not looked at", "autorecovery/worker.py",
+        "the lock of another worker is not looked at", "autorecovery/replication/worker.py",
         "            self._refused[ledger_id] = self._clock.seconds() + self._settings.backoff\n            return False\n",
         "            pass\n", _WORKER,
     ),
@@ -60,7 +60,7 @@ PLANTS = (
         ["tests.ledger.test_copy_plan", *_WORKER],
     ),
     Plant(
-        "suspects are read in samples", "autorecovery/checker.py",
+        "suspects are read in samples", "autorecovery/replication/checker.py",
         "        percentage = EVERY_ENTRY if bookie_id in self._suspects else self._percentage\n",
         "        percentage = self._percentage\n", [*_CHECKS, *_WORKER],
     ),
@@ -70,16 +70,16 @@ PLANTS = (
         _CHECKS,
     ),
     Plant(
-        "a target that failed counts as done", "autorecovery/copier.py",
+        "a target that failed counts as done", "autorecovery/replication/copier.py",
         "            if target in failed:\n", "            if False:\n", _COPIES,
     ),
     Plant(
-        "a bookie takes the place of another with part of its entries", "autorecovery/copier.py",
+        "a bookie takes the place of another with part of its entries", "autorecovery/replication/copier.py",
         "            if target != self.fragment.ensemble[position] and ends is not None:\n", "            if False:\n",
         _COPIES,
     ),
     Plant(
-        "entries that no bookie gave are passed over", "autorecovery/copier.py",
+        "entries that no bookie gave are passed over", "autorecovery/replication/copier.py",
         "        if copies.unreadable:\n", "        if False:\n", _COPIES,
     ),
     Plant(
@@ -93,12 +93,12 @@ PLANTS = (
         ["tests.ledger.test_fragments", *_WORKER],
     ),
     Plant(
-        "a writer is fenced for entries on their way", "autorecovery/repair.py",
+        "a writer is fenced for entries on their way", "autorecovery/replication/repair.py",
         "        if known is not None and (loss.kind is LossKind.GONE or _overlap(loss.ranges, known.ranges)):\n",
         "        if known is not None:\n", _WORKER,
     ),
     Plant(
-        "writes are not paid for each bookie", "autorecovery/copying.py",
+        "writes are not paid for each bookie", "autorecovery/replication/copying.py",
         "            await self._limits.writes.acquire(n_bytes, len(adds))\n",
         "            await self._limits.writes.acquire(n_bytes // 2, len(adds) // 2)\n", _COPIES,
     ),
@@ -107,7 +107,7 @@ PLANTS = (
         "                self._sound(run.slice(run.first, error.entry_id - run.first))\n                return\n",
         "                self._sound(run.slice(run.first, error.entry_id - run.first))\n"
         "                self._note(Finding(error.entry_id, error.entry_id, DAMAGED, 1, 0, str(error)))\n"
-        "                return\n", ["tests.ledger.test_replica_scan", "tests.autorecovery.test_damaged_bookies"],
+        "                return\n", ["tests.ledger.test_replica_scan", "tests.autorecovery.replication.test_damaged_bookies"],
     ),
     Plant(
         "damage is marked once, whether the store takes it or not", "bookie/maintenance/damage_marks.py",

@@ -10,7 +10,7 @@ from typing import Any
 import attrs
 from twisted.internet.defer import Deferred, succeed
 
-from bookkeeper_twisted.autorecovery.copying import EntryCopies
+from bookkeeper_twisted.autorecovery.replication.copying import EntryCopies
 from bookkeeper_twisted.bookie.bookie import Bookie
 from bookkeeper_twisted.bookie.engine import EngineOptions
 from bookkeeper_twisted.bookie.group_commit import CommitOptions

@@ -5,7 +5,7 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from datetime import datetime
 
-from ...autorecovery.admin import AutorecoveryAdmin
+from ...autorecovery.operations.admin import AutorecoveryAdmin
 from ...model import AuditorCheck
 from ..shell_command import FAILED, OK, Argument, Command, ShellContext
 from ..shell_text import line

@@ -3,7 +3,7 @@
 from argparse import Namespace
 from itertools import islice
 
-from ...autorecovery.decommission import Decommission, Remaining
+from ...autorecovery.operations.decommission import Decommission, Remaining
 from ...errors import CookieNotFoundError
 from ..shell_command import FAILED, OK, Argument, Command, ShellContext
 from ..shell_text import line

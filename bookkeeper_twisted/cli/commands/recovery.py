@@ -10,8 +10,8 @@ from collections.abc import AsyncIterator
 
 import attrs
 
-from ...autorecovery.bookie_recovery import BookieRecovery, PlannedLedger, RecoveredLedger, RecoveryResult
 from ...autorecovery.metrics import CopierMetrics
+from ...autorecovery.operations.bookie_recovery import BookieRecovery, PlannedLedger, RecoveredLedger, RecoveryResult
 from ...client.admin import BookKeeperAdmin
 from ...client.steps import for_each
 from ...errors import CookieNotFoundError

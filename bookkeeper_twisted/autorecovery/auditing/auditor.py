@@ -1,0 +1,165 @@
+"""The auditor of a cluster: while in office it finds ledgers that lack replicas, and marks them."""
+
+from collections.abc import Awaitable, Callable
+
+import attrs
+from twisted.internet.defer import CancelledError, Deferred
+from twisted.internet.interfaces import IReactorTime
+from twisted.internet.task import deferLater
+from twisted.logger import Logger
+from twisted.python.failure import Failure
+
+from ...client.interfaces import IBookieClient, IPlacementPolicy
+from ...config.autorecovery import AutorecoveryConfig
+from ...metadata.interfaces import IAuditing, ILedgerManager, IMetadataDriver, IRegistration, IUnderreplication
+from ...model import AuditorCheck
+from ...throttle import Throttles
+from ..interfaces import ILedgerChecker
+from ..limits import CHECKER_METADATA, REPLICATION_METADATA
+from ..switch import Switch
+from .auditor_metrics import AuditorMetrics
+from .bookie_audit import BookieAudit, bookies_there
+from .detection import LostBookieDetector
+from .ledger_checks import AllLedgersCheck, CheckContext, PlacementCheck, ReplicasCheck
+from .ledger_scan import LedgerScan
+from .marking import Marker
+from .periodic import PeriodicWork, Schedule
+from .repeating import until_done
+
+MOST_PARALLEL = 100
+"""Ledgers that are looked at together, at most: each holds its metadata and requests to its bookies."""
+
+
+_NAMES = {
+    AuditorCheck.ALL_LEDGERS: "check of all ledgers",
+    AuditorCheck.PLACEMENT: "check of placement",
+    AuditorCheck.REPLICAS: "check of replicas",
+}
+
+
+@attrs.frozen
+class AuditorParts:
+    """What an auditor works with.
+
+    :ivar now_ms: the time in ms since the epoch.
+    """
+
+    clock: IReactorTime
+    now_ms: Callable[[], int]
+    driver: IMetadataDriver
+    checker: ILedgerChecker
+    bookies: IBookieClient
+    policy: IPlacementPolicy
+    throttles: Throttles
+    metrics: AuditorMetrics
+    config: AutorecoveryConfig
+
+
+class Auditor:
+    """One time in office.  Made when the office is won, started once, stopped when it is lost."""
+
+    _log = Logger()
+
+    def __init__(self, parts: AuditorParts) -> None:
+        self._parts = parts
+        driver, config, throttles = parts.driver, parts.config, parts.throttles
+        self._registration: IRegistration = driver.registration  # type: ignore[assignment]
+        self._underreplication: IUnderreplication = driver.underreplication  # type: ignore[assignment]
+        self._auditing: IAuditing = driver.auditing  # type: ignore[assignment]
+        ledgers: ILedgerManager = driver.ledgers  # type: ignore[assignment]
+        self._switch = Switch(self._underreplication)
+        self._scan = LedgerScan(
+            parts.clock, ledgers, self._switch, throttles.get(CHECKER_METADATA),
+            min(config.auditor_max_number_of_concurrent_open_ledger_operations, MOST_PARALLEL),
+            config.auditor_acquire_concurrent_open_ledger_operations_timeout_msec / 1000,
+        )  # fmt: skip
+        self._audit = BookieAudit(parts.clock, self._scan, self._registration, self._marker, parts.metrics)
+        self._detector = LostBookieDetector(
+            parts.clock, self._registration, self._auditing, self._switch, self._audit.run, parts.metrics,
+            config.lost_bookie_recovery_delay,
+        )  # fmt: skip
+        self._audited_at: int | None = None
+        self._work = list(self._periodic_work())
+        self._starting: Deferred[None] | None = None
+
+    def start(self) -> None:
+        """Begin to watch bookies, and to wait for the first checks."""
+        self._starting = Deferred.fromCoroutine(self._start())
+        self._starting.addErrback(self._did_not_start)
+
+    async def _start(self) -> None:
+        self._switch.start()
+        await until_done(self._parts.clock, "the start of the auditor", self._detector.start)
+        for work in self._work:
+            work.start()
+
+    def stop(self) -> None:
+        """End all work at once.  Nothing is marked, and no time is stored, after this call, but by a request that the
+        store has already."""
+        if self._starting is not None:
+            self._starting.cancel()
+        for work in self._work:
+            work.stop()
+        self._detector.stop()
+        self._switch.stop()
+
+    def _did_not_start(self, failure: Failure) -> None:
+        if not failure.check(CancelledError):
+            self._log.failure("the auditor does not start", failure)
+
+    def _marker(self) -> Marker:
+        config, parts = self._parts.config, self._parts
+        now_ms = parts.now_ms if config.store_system_time_as_ledger_underreplicated_mark_time else None
+        return Marker(self._underreplication, parts.throttles.get(REPLICATION_METADATA), now_ms)
+
+    # -- periodic work --
+
+    def _periodic_work(self) -> "list[PeriodicWork]":
+        parts, config = self._parts, self._parts.config
+        context = CheckContext(
+            parts.clock, self._scan, self._underreplication, self._marker, parts.metrics,
+            lambda seconds: deferLater(parts.clock, seconds),
+        )  # fmt: skip
+        placement = PlacementCheck(
+            context, parts.policy, config.repaired_placement_policy_not_adhering_bookie_enabled,
+            config.underreplicated_ledger_recovery_grace_period, parts.now_ms,
+        )  # fmt: skip
+        checks: list[tuple[AuditorCheck, int, Callable[[], Awaitable[None]]]] = [
+            (AuditorCheck.ALL_LEDGERS, config.auditor_periodic_check_interval,
+             AllLedgersCheck(context, parts.checker, self._detector.is_expected).run),
+            (AuditorCheck.PLACEMENT, config.auditor_periodic_placement_policy_check_interval, placement.run),
+            (AuditorCheck.REPLICAS, config.auditor_replicas_check_interval,
+             ReplicasCheck(context, parts.bookies).run),
+        ]  # fmt: skip
+        audit = Schedule(config.auditor_periodic_bookie_check_interval, self._last_audit, self._audit_is_done)
+        return [
+            self._periodic("search for ledgers on lost bookies", audit, self._audit_bookies),
+            *[
+                self._periodic(_NAMES[check], self._stored(check, interval), run)
+                for check, interval, run in checks
+                if interval
+            ],
+        ]
+
+    def _periodic(self, name: str, schedule: Schedule, run: Callable[[], Awaitable[None]]) -> PeriodicWork:
+        parts = self._parts
+        return PeriodicWork(parts.clock, parts.now_ms, name, schedule, run, self._switch, self._detector, parts.metrics)
+
+    def _stored(self, check: AuditorCheck, interval: int) -> Schedule:
+        async def last_run() -> int | None:
+            return await self._auditing.check_time(check)
+
+        async def ran() -> None:
+            await self._auditing.set_check_time(check, self._parts.now_ms())
+
+        return Schedule(interval, last_run, ran)
+
+    async def _audit_bookies(self) -> None:
+        there = await bookies_there(self._registration)
+        await self._audit.run(there, self._detector.is_expected)
+
+    async def _last_audit(self) -> int | None:
+        return self._audited_at
+
+    async def _audit_is_done(self) -> None:
+        self._audited_at = self._parts.now_ms()

@@ -1,0 +1,76 @@
+"""What the auditor counts.  Where Apache's auditor counts the same, the name is the same."""
+
+from collections.abc import Callable
+
+from ...instruments import Instruments
+from ...model import AuditorCheck
+
+_PREFIX = "auditor_"
+
+
+class AuditorMetrics:
+    """The auditor of one process, in office or not.  Times in milliseconds.
+
+    :ivar audit: times of audits of lost bookies; ``index``: the same, as metadata is not read apart from marking;
+        ``published``: of the audits that marked ledgers.
+    :ivar checks: times of the periodic checks.
+    :ivar marked, marked_bytes: of each audit and each check: ledgers that were marked, and their lengths.
+    :ivar delayed, cancelled: audits that wait for a lost bookie, and waits that ended because it was back.
+    :ivar skipped: periodic checks that were put off because of such a wait.
+    :ivar checked: ledgers that were checked; ``inconclusive``: of them, those with a bookie that could not answer.
+    :ivar failed: audits and checks that failed and are tried again.
+    """
+
+    def __init__(self, instruments: Instruments) -> None:
+        self.audit = instruments.summary(_PREFIX + "AUDIT_BOOKIES_TIME")
+        self.index = instruments.summary(_PREFIX + "BOOKIE_TO_LEDGERS_MAP_CREATION_TIME")
+        self.published = instruments.summary(_PREFIX + "URL_PUBLISH_TIME_FOR_LOST_BOOKIE")
+        self.checks = {
+            AuditorCheck.ALL_LEDGERS: instruments.summary(_PREFIX + "CHECK_ALL_LEDGERS_TIME"),
+            AuditorCheck.PLACEMENT: instruments.summary(_PREFIX + "PLACEMENT_POLICY_CHECK_TIME"),
+            AuditorCheck.REPLICAS: instruments.summary(_PREFIX + "REPLICAS_CHECK_TIME"),
+        }
+        self.marked = instruments.summary(_PREFIX + "NUM_UNDER_REPLICATED_LEDGERS")
+        self.marked_bytes = instruments.summary(_PREFIX + "UNDER_REPLICATED_LEDGERS_TOTAL_SIZE")
+        self.bookies_per_ledger = instruments.summary(_PREFIX + "NUM_BOOKIES_PER_LEDGER")
+        self.fragments_per_ledger = instruments.summary(_PREFIX + "NUM_FRAGMENTS_PER_LEDGER")
+        self.checked = instruments.counter(_PREFIX + "NUM_LEDGERS_CHECKED")
+        self.delayed = instruments.counter(_PREFIX + "NUM_BOOKIE_AUDITS_DELAYED")
+        self.cancelled = instruments.counter(_PREFIX + "NUM_DELAYED_BOOKIE_AUDITS_CANCELLED")
+        self.skipped = instruments.counter(_PREFIX + "NUM_SKIPPING_CHECK_TASK_TIMES")
+        self.inconclusive = instruments.counter(_PREFIX + "inconclusive_ledgers")
+        self.failed = instruments.counter(_PREFIX + "failed_runs")
+        self.elections = instruments.counter(_PREFIX + "elections")
+        self.findings = Findings()
+        self._watch(instruments)
+
+    def _watch(self, instruments: Instruments) -> None:
+        findings = self.findings
+        gauges: dict[str, Callable[[], float]] = {
+            "NUM_LEDGERS_NOT_ADHERING_TO_PLACEMENT_POLICY": lambda: findings.not_adhering,
+            "NUM_LEDGERS_SOFTLY_ADHERING_TO_PLACEMENT_POLICY": lambda: findings.softly_adhering,
+            "NUM_UNDERREPLICATED_LEDGERS_ELAPSED_RECOVERY_GRACE_PERIOD": lambda: findings.left_behind,
+            "NUM_LEDGERS_HAVING_NO_REPLICA_OF_AN_ENTRY": lambda: findings.no_replica,
+            "NUM_LEDGERS_HAVING_LESS_THAN_AQ_REPLICAS_OF_AN_ENTRY": lambda: findings.below_ack_quorum,
+            "NUM_LEDGERS_HAVING_LESS_THAN_WQ_REPLICAS_OF_AN_ENTRY": lambda: findings.below_write_quorum,
+            "in_office": lambda: findings.in_office,
+        }
+        for name, read in gauges.items():
+            instruments.gauge(_PREFIX + name, read)
+
+
+class Findings:
+    """The last complete results of checks, over all ledgers.
+
+    :ivar left_behind: ledgers that have been marked for longer than the grace period.
+    :ivar in_office: 1 while this process has the auditor of the cluster.
+    """
+
+    def __init__(self) -> None:
+        self.not_adhering = 0
+        self.softly_adhering = 0
+        self.left_behind = 0
+        self.no_replica = 0
+        self.below_ack_quorum = 0
+        self.below_write_quorum = 0
+        self.in_office = 0

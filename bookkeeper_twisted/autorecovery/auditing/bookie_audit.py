@@ -1,0 +1,71 @@
+"""The audit of lost bookies: every ledger that names one is marked."""
+
+from collections.abc import Callable
+
+import attrs
+from twisted.internet.interfaces import IReactorTime
+
+from ...metadata.interfaces import IRegistration
+from ...model import LedgerMetadata
+from .auditor_metrics import AuditorMetrics
+from .ledger_scan import LedgerScan
+from .marking import Marker
+
+
+async def bookies_there(registration: IRegistration) -> frozenset[str]:
+    """Return the bookies that are registered now, writable or read-only.
+
+    :raises bookkeeper_twisted.errors.MetadataError: the store cannot say.
+    """
+    there = await registration.writable_bookies() | await registration.read_only_bookies()
+    return there | await registration.writable_bookies()  # one may become writable between the two reads
+
+
+@attrs.frozen
+class BookieAudit:
+    """Marks the ledgers of lost bookies while it walks over all metadata, which is not collected.
+
+    :ivar make_marker: makes the marker of one audit.
+    """
+
+    clock: IReactorTime
+    scan: LedgerScan
+    registration: IRegistration
+    make_marker: Callable[[], Marker]
+    metrics: AuditorMetrics
+
+    async def run(self, there: frozenset[str], is_expected: Callable[[str], bool]) -> int:
+        """Mark each ledger of which a segment names a lost bookie.
+
+        :param there: the bookies that are registered.
+        :param is_expected: whether a bookie that is not among them is not, or not yet, to be taken for lost: it has
+            come back meanwhile, or its delay is not over.  Asked when a ledger names it.
+        :returns: how many ledgers were marked.
+        :raises bookkeeper_twisted.errors.MetadataError: the audit is not complete.
+        """
+        started, marker = self.clock.seconds(), self.make_marker()
+
+        async def visit(ledger_id: int, metadata: LedgerMetadata) -> None:
+            bookies = {bookie_id for segment in metadata.segments for bookie_id in segment.bookies}
+            lost = {bookie_id for bookie_id in bookies - there if not is_expected(bookie_id)}
+            if lost:
+                await marker.mark(ledger_id, metadata.length, lost)
+
+        try:
+            await self.scan.run(visit)
+        except BaseException:
+            self.metrics.audit.failure.record(self._ms_since(started))
+            raise
+        self._record(self._ms_since(started), marker)
+        return marker.marked
+
+    def _ms_since(self, started: float) -> float:
+        return (self.clock.seconds() - started) * 1000
+
+    def _record(self, ms: float, marker: Marker) -> None:
+        for summary in (self.metrics.audit, self.metrics.index):
+            summary.success.record(ms)
+        if marker.marked:
+            self.metrics.published.success.record(ms)
+            self.metrics.marked.success.record(marker.marked)
+            self.metrics.marked_bytes.success.record(marker.n_bytes)

@@ -1,0 +1,193 @@
+"""Detection of lost bookies: follows registrations and the delay, and starts audits.
+
+Audits run in a chain of Deferreds of their own.  Neither a periodic check nor an audit that takes long keeps a change
+from being noticed; a loss during an audit is followed by another one.
+"""
+
+from collections.abc import Awaitable, Callable
+
+from twisted.internet.defer import CancelledError, Deferred, succeed
+from twisted.internet.interfaces import IDelayedCall, IReactorTime
+from twisted.logger import Logger
+from twisted.python.failure import Failure
+
+from ...metadata.interfaces import IAuditing, IRegistration
+from ..switch import Switch
+from .auditor_metrics import AuditorMetrics
+from .bookie_audit import bookies_there
+from .lost_bookies import Action, Detection, LostBookies
+from .repeating import until_done
+
+Audit = Callable[[frozenset[str], Callable[[str], bool]], Awaitable[int]]
+"""See :meth:`.BookieAudit.run`."""
+
+
+class LostBookieDetector:
+    """Watches the bookies of a cluster while its auditor is in office.
+
+    :param initial_delay: seconds, stored where no auditor has stored a delay before.
+    """
+
+    _log = Logger()
+
+    def __init__(
+        self, clock: IReactorTime, registration: IRegistration, auditing: IAuditing, switch: Switch, audit: Audit,
+        metrics: AuditorMetrics, initial_delay: int,
+    ) -> None:  # fmt: skip
+        self._clock = clock
+        self._registration = registration
+        self._auditing = auditing
+        self._switch = switch
+        self._audit = audit
+        self._metrics = metrics
+        self._initial_delay = initial_delay
+        self._bookies = LostBookies(set(), initial_delay)
+        self._available: frozenset[str] | None = None
+        self._is_delay_known = False
+        self._ends: list[Callable[[], None]] = []
+        self._timer: IDelayedCall | None = None
+        self._considering: Deferred[None] | None = None
+        self._auditing_now: Deferred[None] | None = None
+        self._audit_again = False
+        self._waiting: dict[Deferred[None], Callable[[], bool]] = {}
+
+    async def start(self) -> None:
+        """Begin to watch.
+
+        :raises bookkeeper_twisted.errors.MetadataError: the store fails.
+        """
+        delay = await self._auditing.lost_bookie_delay()
+        if delay is None:
+            delay = self._initial_delay
+            await self._auditing.set_lost_bookie_delay(delay)
+        self._bookies.delay = delay
+        self._bookies.known.update(await self._registration.all_bookies())
+        self._ends.append(self._auditing.watch_lost_bookie_delay(self._delay_is))
+        self._ends.append(self._registration.watch_bookies(self._bookies_are))
+
+    def stop(self) -> None:
+        """End all work, a running audit included; nothing is marked after this call."""
+        while self._ends:
+            self._ends.pop()()
+        self._cancel_timer()
+        for running in (self._considering, self._auditing_now):
+            if running is not None:
+                running.cancel()
+
+    def is_expected(self, bookie_id: str) -> bool:
+        """Whether a bookie is there, or is lost and its delay is not over."""
+        return bookie_id in self._bookies.known or bookie_id in self._bookies.pending
+
+    @property
+    def is_waiting(self) -> bool:
+        """Whether a lost bookie is waited for."""
+        return self._bookies.state is Detection.WAITING
+
+    def looked(self) -> "Deferred[None]":
+        """Wait until the bookies have been looked at once."""
+        return self._wait(self._has_looked)
+
+    def settled(self) -> "Deferred[None]":
+        """Wait until they have been, and no lost bookie is waited for."""
+        return self._wait(lambda: self._has_looked() and not self.is_waiting)
+
+    def _has_looked(self) -> bool:
+        return self._available is not None and self._considering is None
+
+    def _wait(self, condition: Callable[[], bool]) -> "Deferred[None]":
+        if condition():
+            return succeed(None)
+        waiter: Deferred[None] = Deferred(self._waiting.__delitem__)
+        self._waiting[waiter] = condition
+        return waiter
+
+    # -- news --
+
+    def _bookies_are(self, writable: frozenset[str], read_only: frozenset[str]) -> None:
+        self._available = writable | read_only
+        if self._considering is None:
+            self._consider(lambda: self._bookies.bookies_are(self._available or frozenset()))
+
+    def _delay_is(self, seconds: int | None) -> None:
+        if seconds is None:
+            return
+        if self._is_delay_known:
+            self._act(self._bookies.delay_is(seconds))
+        else:  # the value that was there, and no order
+            self._is_delay_known = True
+            self._bookies.delay = seconds
+
+    def _consider(self, decide: Callable[[], Action]) -> None:
+        """Decide as soon as autorecovery is on; what changes until then is part of the decision."""
+
+        def now(_: None) -> None:
+            self._considering = None
+            self._act(decide())
+
+        self._considering = Deferred()
+        self._switch.wait().chainDeferred(self._considering)
+        self._considering.addCallback(now).addErrback(self._ended)
+
+    def _act(self, action: Action) -> None:
+        if action is Action.SCHEDULE:
+            if self._timer is None:
+                self._metrics.delayed.value += 1
+            self._cancel_timer()
+            self._timer = self._clock.callLater(self._bookies.delay, self._delay_is_over)
+            self._log.info(
+                "lost: {bookies}; audit in {delay} s", bookies=sorted(self._bookies.pending), delay=self._bookies.delay
+            )
+        elif action is Action.CANCEL:
+            self._cancel_timer()
+            self._metrics.cancelled.value += 1
+        elif action is Action.AUDIT:
+            self._cancel_timer()
+            self._start_audit()
+        self._fire_waiting()
+
+    def _fire_waiting(self) -> None:
+        for waiter in [waiter for waiter, condition in self._waiting.items() if condition()]:
+            del self._waiting[waiter]
+            waiter.callback(None)
+
+    def _delay_is_over(self) -> None:
+        self._timer = None
+        self._act(self._bookies.expired())
+
+    def _cancel_timer(self) -> None:
+        timer, self._timer = self._timer, None
+        if timer is not None and timer.active():
+            timer.cancel()
+
+    # -- audits --
+
+    def _start_audit(self) -> None:
+        if self._auditing_now is not None:
+            self._audit_again = True
+            return
+        self._auditing_now = Deferred.fromCoroutine(self._audit_all())
+        self._auditing_now.addErrback(self._ended).addCallback(self._audited)
+
+    async def _audit_all(self) -> None:
+        self._audit_again = True
+        while self._audit_again:
+            self._audit_again = False
+            await until_done(self._clock, "audit of lost bookies", self._audit_once, self._count_failure)
+
+    def _audited(self, _: None) -> None:
+        self._auditing_now = None
+
+    async def _audit_once(self) -> None:
+        await self._switch.wait()
+        there = await bookies_there(self._registration)
+        self._bookies.look_into(there)
+        self._cancel_timer()
+        marked = await self._audit(there, self.is_expected)
+        self._log.info("audit of lost bookies: {marked} ledgers marked", marked=marked)
+
+    def _count_failure(self) -> None:
+        self._metrics.failed.value += 1
+
+    def _ended(self, failure: Failure) -> None:
+        if not failure.check(CancelledError):
+            self._log.failure("detection of lost bookies failed", failure)

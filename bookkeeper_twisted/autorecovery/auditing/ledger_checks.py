@@ -1,0 +1,226 @@
+"""The auditor's periodic checks: of all ledgers by reading, of their placement, and of what bookies list of them."""
+
+from collections import Counter
+from collections.abc import Awaitable, Callable, Collection, Sequence
+from functools import partial
+
+import attrs
+from twisted.internet.interfaces import IReactorTime
+
+from ...client.interfaces import IBookieClient, IPlacementPolicy
+from ...errors import BookKeeperError, NoSuchLedgerError, NotUnderreplicatedError
+from ...ledger.findings import LossKind, ReplicaLoss
+from ...ledger.placement import Adherence
+from ...ledger.replica_counts import Ranges, fewest_replicas
+from ...ledger.schedule import schedule_of
+from ...metadata.interfaces import IUnderreplication
+from ...model import AuditorCheck, LedgerMetadata
+from ..interfaces import ILedgerChecker
+from .auditor_metrics import AuditorMetrics
+from .ledger_scan import LedgerScan, Visit
+from .marking import Marker
+from .repeating import FIRST_PAUSE
+
+LATER_ROUNDS = 3
+"""How often ledgers with bookies that could not answer are checked again at the end of a check."""
+MOST_LATER = 100_000
+"""How many of them are remembered for that."""
+
+
+@attrs.frozen
+class CheckContext:
+    """What the checks share.
+
+    :ivar make_marker: makes the marker of one check.
+    :ivar pause: waits for some seconds.
+    """
+
+    clock: IReactorTime
+    scan: LedgerScan
+    underreplication: IUnderreplication
+    make_marker: Callable[[], Marker]
+    metrics: AuditorMetrics
+    pause: Callable[[float], Awaitable[None]]
+
+    async def timed(self, check: AuditorCheck, run: Awaitable[None]) -> None:
+        """Record the time of a check, by whether it was complete."""
+        started = self.clock.seconds()
+        summary = self.metrics.checks[check]
+        try:
+            await run
+        except BaseException:
+            summary.failure.record((self.clock.seconds() - started) * 1000)
+            raise
+        summary.success.record((self.clock.seconds() - started) * 1000)
+
+    async def is_marked(self, ledger_id: int) -> bool:
+        """Whether a ledger is marked."""
+        try:
+            await self.underreplication.read_mark(ledger_id)
+        except NotUnderreplicatedError:
+            return False
+        return True
+
+    def marked(self, marker: Marker) -> None:
+        """Record what a check has marked."""
+        self.metrics.marked.success.record(marker.marked)
+        self.metrics.marked_bytes.success.record(marker.n_bytes)
+
+
+@attrs.frozen
+class AllLedgersCheck:
+    """Reads entries of every replica, and marks the ledgers that lack some.
+
+    A ledger of which a bookie could not answer is checked again at the end of the check, and not marked for that.
+
+    :ivar is_expected: whether a bookie that is not there has come back, or its delay is not over.
+    """
+
+    context: CheckContext
+    checker: ILedgerChecker
+    is_expected: Callable[[str], bool]
+
+    async def run(self) -> None:
+        """:raises bookkeeper_twisted.errors.MetadataError: the check is not complete."""
+        await self.context.timed(AuditorCheck.ALL_LEDGERS, self._run())
+
+    async def _run(self) -> None:
+        marker, later = self.context.make_marker(), list[int]()
+        await self.context.scan.run(partial(self._check, marker, later))
+        for number in range(LATER_ROUNDS):
+            if not later:
+                break
+            await self.context.pause(FIRST_PAUSE * 2**number)
+            unsure, later = later, []
+            for ledger_id in unsure:
+                metadata = await self.context.scan.read(ledger_id)
+                if metadata is not None:
+                    await self._check(marker, later, ledger_id, metadata)
+        self.context.metrics.inconclusive.value += len(later)
+        self.context.marked(marker)
+
+    async def _check(self, marker: Marker, later: list[int], ledger_id: int, metadata: LedgerMetadata) -> None:
+        metrics = self.context.metrics
+        report = await self.checker.check(ledger_id, metadata)
+        metrics.checked.value += 1
+        metrics.fragments_per_ledger.success.record(len(metadata.segments))
+        metrics.bookies_per_ledger.success.record(len({b for segment in metadata.segments for b in segment.bookies}))
+        bad = {loss.bookie_id for loss in report.losses() if not self._is_waited_for(loss)}
+        if bad:
+            await marker.mark(ledger_id, metadata.length, bad)
+        if not report.is_conclusive and len(later) < MOST_LATER:
+            later.append(ledger_id)
+
+    def _is_waited_for(self, loss: ReplicaLoss) -> bool:
+        return loss.kind is LossKind.GONE and self.is_expected(loss.bookie_id)
+
+
+@attrs.frozen
+class PlacementCheck:
+    """Counts closed ledgers whose replicas are not where the policy wants them, and marks left alone for long.
+
+    :ivar repairs: whether such ledgers are marked, without naming a bookie.
+    :ivar grace_period: seconds after which a mark counts as left behind; 0: never.
+    """
+
+    context: CheckContext
+    policy: IPlacementPolicy
+    repairs: bool
+    grace_period: float
+    now_ms: Callable[[], int]
+
+    async def run(self) -> None:
+        """:raises bookkeeper_twisted.errors.MetadataError: the check is not complete."""
+        await self.context.timed(AuditorCheck.PLACEMENT, self._run())
+
+    async def _run(self) -> None:
+        marker, not_adhering = self.context.make_marker(), Counter[str]()
+
+        async def visit(ledger_id: int, metadata: LedgerMetadata) -> None:
+            if metadata.closed and not await self._adheres(metadata):
+                not_adhering["ledgers"] += 1
+                if self.repairs and not await self.context.is_marked(ledger_id):
+                    await marker.mark(ledger_id, metadata.length, ())
+
+        await self.context.scan.run(visit)
+        left_behind = await self._left_behind()
+        findings = self.context.metrics.findings
+        findings.not_adhering, findings.left_behind = not_adhering["ledgers"], left_behind
+        self.context.marked(marker)
+
+    async def _adheres(self, metadata: LedgerMetadata) -> bool:
+        for segment in metadata.segments:
+            await self.policy.prepare(segment.bookies)
+            if self.policy.adherence(segment.bookies, metadata.write_quorum_size) is Adherence.FAIL:
+                return False
+        return True
+
+    async def _left_behind(self) -> int:
+        if not self.grace_period:
+            return 0
+        limit, count = self.now_ms() - self.grace_period * 1000, 0
+        async for ledger_id in self.context.underreplication.marked_ledgers():
+            try:
+                mark = (await self.context.underreplication.read_mark(ledger_id)).value
+            except NotUnderreplicatedError:
+                continue
+            count += mark.ctime is not None and mark.ctime < limit
+        return count
+
+
+@attrs.frozen
+class ReplicasCheck:
+    """Compares what bookies list of closed ledgers that are not marked with what they should keep; counts only."""
+
+    context: CheckContext
+    bookies: IBookieClient
+
+    async def run(self) -> None:
+        """:raises bookkeeper_twisted.errors.MetadataError: the check is not complete."""
+        await self.context.timed(AuditorCheck.REPLICAS, self._run())
+
+    async def _run(self) -> None:
+        counts: Counter[str] = Counter()
+        await self.context.scan.run(self._visiting(counts))
+        findings = self.context.metrics.findings
+        findings.no_replica = counts["none"]
+        findings.below_ack_quorum = counts["ack"]
+        findings.below_write_quorum = counts["write"]
+
+    def _visiting(self, counts: Counter[str]) -> Visit:
+        async def visit(ledger_id: int, metadata: LedgerMetadata) -> None:
+            if not metadata.closed or metadata.last_entry_id < 0 or await self.context.is_marked(ledger_id):
+                return
+            fewest = await self._fewest(ledger_id, metadata)
+            if fewest is None:
+                self.context.metrics.inconclusive.value += 1
+            elif fewest == 0:
+                counts["none"] += 1
+            elif fewest < metadata.ack_quorum_size:
+                counts["ack"] += 1
+            elif fewest < metadata.write_quorum_size:
+                counts["write"] += 1
+
+        return visit
+
+    async def _fewest(self, ledger_id: int, metadata: LedgerMetadata) -> int | None:
+        """Return the smallest number of replicas of an entry, None if a bookie cannot say what it has."""
+        listed: dict[str, Ranges] = {}
+        try:
+            for bookie_id in sorted({b for segment in metadata.segments for b in segment.bookies}):
+                listed[bookie_id] = await self._list(bookie_id, ledger_id)
+        except BookKeeperError:
+            return None
+        schedule = schedule_of(metadata.ensemble_size, metadata.write_quorum_size, metadata.ack_quorum_size)
+        starts = [segment.first_entry_id for segment in metadata.segments[1:]]
+        ends: Collection[int] = [*[start - 1 for start in starts], metadata.last_entry_id]
+        return min(
+            fewest_replicas(schedule, segment.first_entry_id, last, [listed[b] for b in segment.bookies])
+            for segment, last in zip(metadata.segments, ends, strict=True)
+        )
+
+    async def _list(self, bookie_id: str, ledger_id: int) -> Sequence[tuple[int, int]]:
+        try:
+            return await self.bookies.list_entries(bookie_id, ledger_id)
+        except NoSuchLedgerError:
+            return ()

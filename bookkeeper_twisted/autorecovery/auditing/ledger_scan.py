@@ -1,0 +1,110 @@
+"""A walk over the metadata of all ledgers: bounded in memory, speed and number of ledgers at a time."""
+
+from collections.abc import Awaitable, Callable
+
+import attrs
+from twisted.internet.defer import Deferred, DeferredSemaphore, TimeoutError
+from twisted.internet.interfaces import IReactorTime
+from twisted.python.failure import Failure
+
+from ...errors import MetadataError, NoSuchLedgerMetadataError
+from ...metadata.interfaces import ILedgerManager
+from ...model import LedgerMetadata
+from ...throttle import Throttle
+from ..switch import Switch
+
+Visit = Callable[[int, LedgerMetadata], Awaitable[None]]
+
+
+@attrs.frozen
+class LedgerScan:
+    """Visits each ledger with its metadata, as they are then.
+
+    A ledger that is deleted meanwhile is left out.  While autorecovery is switched off the walk rests.
+
+    :ivar operations: limit of reads of metadata.
+    :ivar parallel: ledgers that are visited at a time.
+    :ivar timeout: seconds that one read of metadata may take.
+    """
+
+    clock: IReactorTime
+    ledgers: ILedgerManager
+    switch: Switch
+    operations: Throttle
+    parallel: int
+    timeout: float
+
+    async def run(self, visit: Visit) -> int:
+        """Visit all ledgers; the first error ends the walk, and visits under way are cancelled, as with this call.
+
+        :returns: how many ledgers were visited.
+        :raises bookkeeper_twisted.errors.MetadataError: the listing, or one read, failed or took too long.
+        """
+        return await _Walk(self, visit).run()
+
+    async def read(self, ledger_id: int) -> LedgerMetadata | None:
+        """Return the metadata of one ledger, None if it does not exist."""
+        await self.switch.wait()
+        await self.operations.acquire(entries=1)
+        reading = Deferred.fromCoroutine(self._read(ledger_id))
+        try:
+            return await reading.addTimeout(self.timeout, self.clock)
+        except TimeoutError:
+            raise MetadataError(f"metadata of ledger {ledger_id} did not come within {self.timeout:g} s") from None
+
+    async def _read(self, ledger_id: int) -> LedgerMetadata | None:
+        try:
+            return (await self.ledgers.read(ledger_id)).value
+        except NoSuchLedgerMetadataError:
+            return None
+
+
+class _Walk:
+    """One walk."""
+
+    def __init__(self, scan: LedgerScan, visit: Visit) -> None:
+        self._scan = scan
+        self._visit = visit
+        self._room = DeferredSemaphore(scan.parallel)
+        self._running: dict[Deferred[None], None] = {}
+        self._failure: Failure | None = None
+        self._count = 0
+
+    async def run(self) -> int:
+        try:
+            async for ledger_id in self._scan.ledgers.ledger_ids():
+                await self._room.acquire()
+                if self._failure is not None:
+                    self._room.release()
+                    break
+                self._start(ledger_id)
+            for _ in range(self._scan.parallel):  # all room is free: all visits have ended
+                await self._room.acquire()
+        finally:
+            for running in list(self._running):
+                running.cancel()
+        if self._failure is not None:
+            self._failure.raiseException()
+        return self._count
+
+    def _start(self, ledger_id: int) -> None:
+        running = Deferred.fromCoroutine(self._one(ledger_id))
+        self._running[running] = None
+        running.addErrback(self._failed)
+        running.addBoth(lambda _: self._ended(running))
+
+    def _failed(self, failure: Failure) -> None:
+        if self._failure is None:
+            self._failure = failure
+            for other in list(self._running):
+                other.cancel()
+
+    def _ended(self, running: "Deferred[None]") -> None:
+        self._running.pop(running, None)
+        self._room.release()
+
+    async def _one(self, ledger_id: int) -> None:
+        metadata = await self._scan.read(ledger_id)
+        if metadata is not None:
+            await self._visit(ledger_id, metadata)
+            self._count += 1

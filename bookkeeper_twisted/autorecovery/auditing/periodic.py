@@ -1,0 +1,104 @@
+"""Work that is due at intervals: put off while a lost bookie is waited for, repeated after a failure."""
+
+from collections.abc import Awaitable, Callable
+
+import attrs
+from twisted.internet.defer import CancelledError, Deferred
+from twisted.internet.interfaces import IReactorTime
+from twisted.internet.task import deferLater
+from twisted.logger import Logger
+from twisted.python.failure import Failure
+
+from ..switch import Switch
+from .auditor_metrics import AuditorMetrics
+from .detection import LostBookieDetector
+from .repeating import until_done
+
+LOOK_AGAIN_SECONDS = 60.0
+"""How often the stored time of the last run is read again: an operator may have set it back."""
+
+
+@attrs.frozen
+class Schedule:
+    """When work is due.
+
+    :ivar interval: seconds from the end of a run to the next; 0: one run.
+    :ivar last_run: ms since the epoch, None if there was none.
+    :ivar ran: called after each complete run.
+    """
+
+    interval: float
+    last_run: Callable[[], Awaitable[int | None]]
+    ran: Callable[[], Awaitable[None]]
+
+
+class PeriodicWork:
+    """One kind of work of an auditor in office.
+
+    A run that fails is followed by another after a pause, and only a complete one counts as the last run.
+
+    :param name: for the log.
+    :param now_ms: the time in ms since the epoch.
+    """
+
+    _log = Logger()
+
+    def __init__(
+        self, clock: IReactorTime, now_ms: Callable[[], int], name: str, schedule: Schedule,
+        run: Callable[[], Awaitable[None]], switch: Switch, detector: LostBookieDetector, metrics: AuditorMetrics,
+    ) -> None:  # fmt: skip
+        self._clock = clock
+        self._now_ms = now_ms
+        self._name = name
+        self._schedule = schedule
+        self._run = run
+        self._switch = switch
+        self._detector = detector
+        self._metrics = metrics
+        self._running: Deferred[None] | None = None
+
+    def start(self) -> None:
+        """Begin to wait for the first run."""
+        self._running = Deferred.fromCoroutine(self._repeat())
+        self._running.addErrback(self._ended)
+
+    def stop(self) -> None:
+        """End it, a run included, which then does not count."""
+        if self._running is not None:
+            self._running.cancel()
+
+    async def _repeat(self) -> None:
+        while True:
+            await until_done(self._clock, f"the time of the {self._name}", self._until_due)
+            await until_done(self._clock, self._name, self._run_once, self._count_failure)
+            await until_done(self._clock, f"the time of the {self._name}", self._schedule.ran)
+            if not self._schedule.interval:
+                return
+
+    async def _until_due(self) -> None:
+        while (wait := await self._seconds_left()) > 0:
+            await deferLater(self._clock, min(wait, LOOK_AGAIN_SECONDS))
+
+    async def _seconds_left(self) -> float:
+        """A last run in the future, as after a change of clocks, counts as one now."""
+        last = await self._schedule.last_run()
+        if last is None:
+            return 0.0
+        return self._schedule.interval - max(self._now_ms() - last, 0) / 1000
+
+    async def _run_once(self) -> None:
+        await self._switch.wait()
+        await self._detector.looked()
+        if self._detector.is_waiting:
+            self._metrics.skipped.value += 1
+        await self._detector.settled()
+        self._log.info("{name} begins", name=self._name)
+        await self._run()
+        self._log.info("{name} is complete", name=self._name)
+
+    def _count_failure(self) -> None:
+        self._metrics.failed.value += 1
+
+    def _ended(self, failure: Failure) -> None:
+        if not failure.check(CancelledError):
+            self._log.failure("{name} has ended", failure, name=self._name)

@@ -1,0 +1,1 @@
+"""What an operator asks of autorecovery by shell or HTTP: its switch and state, decommissions, recoveries by hand."""

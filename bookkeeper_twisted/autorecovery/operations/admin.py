@@ -1,0 +1,108 @@
+"""What an operator asks of autorecovery, and changes: its switch, its marks, its auditor, the delay after a loss.
+
+Everything is in the metadata store, so it holds for auditors and workers of all processes, Apache BookKeeper's too.
+"""
+
+from collections.abc import AsyncIterator, Collection
+from typing import cast
+
+from ...errors import AutorecoveryDisabledError, IncorrectParameterError, NoAuditorError, NotUnderreplicatedError
+from ...metadata.interfaces import IAuditing, IMetadataDriver, IUnderreplication
+from ...model import AuditorCheck, UnderreplicatedLedger
+
+_LONG_AGO = 21 * 24 * 3600
+"""Seconds: longer than the interval of any periodic check, so that a check of that age is due."""
+
+
+class AutorecoveryAdmin:
+    """Administration of the autorecovery of a cluster.
+
+    :param driver: open.
+    """
+
+    def __init__(self, driver: IMetadataDriver) -> None:
+        self._marks = cast(IUnderreplication, driver.underreplication)
+        self._auditing = cast(IAuditing, driver.auditing)
+
+    # ---- the switch ----------------------------------------------------------------------------------
+
+    async def is_enabled(self) -> bool:
+        """Whether auditors and workers do their work."""
+        return await self._marks.is_enabled()
+
+    async def set_enabled(self, enabled: bool) -> bool:
+        """Switch auditors and workers of the whole cluster on or off.
+
+        :returns: False if they were so already.
+        """
+        return await self._marks.set_enabled(enabled)
+
+    # ---- ledgers -------------------------------------------------------------------------------------
+
+    async def underreplicated(
+        self, missing: str = "", excluding: str = ""
+    ) -> AsyncIterator[tuple[int, UnderreplicatedLedger]]:
+        """Ids of marked ledgers in ascending order, and their marks; those repaired meanwhile are left out.
+
+        :param missing: only ledgers whose mark names this bookie.
+        :param excluding: only ledgers whose mark does not name this bookie.
+        """
+        async for ledger_id in self._marks.marked_ledgers():
+            try:
+                mark = (await self._marks.read_mark(ledger_id)).value
+            except NotUnderreplicatedError:
+                continue
+            if (not missing or missing in mark.replicas) and (not excluding or excluding not in mark.replicas):
+                yield ledger_id, mark
+
+    async def any_underreplicated(self) -> bool:
+        """Whether a ledger is marked."""
+        async for _ in self._marks.marked_ledgers():
+            return True
+        return False
+
+    async def recovering(self) -> dict[int, str]:
+        """Texts of the locks of ledgers, by their ids: the host of the worker, and why one is not repaired yet."""
+        return await self._marks.locked_ledgers()
+
+    # ---- the auditor ---------------------------------------------------------------------------------
+
+    async def auditor(self) -> str | None:
+        """Id of the auditor, None if there is none."""
+        return await self._auditing.auditor()
+
+    async def lost_bookie_delay(self) -> int:
+        """Seconds between the loss of a bookie and the audit."""
+        return await self._auditing.lost_bookie_delay() or 0
+
+    async def set_lost_bookie_delay(self, seconds: int) -> None:
+        """Set that delay; the value it has already, or 0, has the effect of :meth:`trigger_audit` as well.
+
+        :raises IncorrectParameterError: it is negative.
+        """
+        if seconds < 0:
+            raise IncorrectParameterError(f"the delay after the loss of a bookie cannot be {seconds} s")
+        await self._auditing.set_lost_bookie_delay(seconds)
+
+    async def trigger_audit(self) -> None:
+        """Have the auditor look for lost bookies now.
+
+        :raises AutorecoveryDisabledError: it would not do so.
+        :raises NoAuditorError: there is none.
+        """
+        if not await self._marks.is_enabled():
+            raise AutorecoveryDisabledError("autorecovery is disabled in this cluster: autorecovery -enable")
+        if await self._auditing.auditor() is None:
+            raise NoAuditorError("no auditor is elected: no process of this cluster runs autorecovery")
+        await self._auditing.set_lost_bookie_delay(await self.lost_bookie_delay())
+
+    async def force_checks(self, checks: Collection[AuditorCheck], now: float) -> int:
+        """Store that periodic checks ended long ago, so that an auditor that starts runs them.
+
+        :param now: the time in seconds since the epoch.
+        :returns: the time that was stored, in ms since the epoch.
+        """
+        ms = int((now - _LONG_AGO) * 1000)
+        for check in checks:
+            await self._auditing.set_check_time(check, ms)
+        return ms

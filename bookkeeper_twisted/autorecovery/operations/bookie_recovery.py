@@ -1,0 +1,189 @@
+"""Recovery of bookies by hand: whatever they kept is copied to others, whether or not an auditor has marked it.
+
+A ledger is repaired under its replication lock, so that no worker is at it meanwhile.  One that a writer has open, with
+a bookie of the recovery in its newest ensemble, is recovered first, which ends the writer.
+"""
+
+from collections.abc import AsyncIterator, Collection, Iterator
+from enum import Enum
+from typing import cast
+
+import attrs
+from twisted.internet.interfaces import IReactorTime
+
+from ...client.admin import BookKeeperAdmin
+from ...errors import BookKeeperError, ClientClosedError, LedgerLockedError, NoSuchLedgerMetadataError
+from ...ledger.findings import FragmentReport, LossKind, ReplicaLoss
+from ...ledger.fragments import fragments_of
+from ...metadata.interfaces import IUnderreplication, Versioned
+from ...model import LedgerMetadata
+from ...throttle import UNLIMITED, Rate, Throttles
+from ..limits import REPLICATION_METADATA, REPLICATION_READ, REPLICATION_WRITE
+from ..metrics import CopierMetrics
+from ..presence import Presence
+from ..replication.copier import Copier
+from ..replication.copying import CopyLimits
+
+
+class RecoveryResult(Enum):
+    """How the recovery of one ledger ended."""
+
+    RECOVERED = "recovered"
+    """It names none of the bookies any more."""
+    SKIPPED = "skipped"
+    """A writer has it open, and open ledgers are to be left alone."""
+    FAILED = "failed"
+    """It names one of the bookies still."""
+
+
+@attrs.frozen
+class PlannedLedger:
+    """A ledger that names bookies of a recovery.
+
+    :ivar is_open: whether it has to be recovered first, which ends its writer.
+    :ivar n_bytes: estimate of the payload bytes to be copied.
+    """
+
+    ledger_id: int
+    metadata: LedgerMetadata
+    is_open: bool
+    n_bytes: int
+
+
+@attrs.frozen
+class RecoveredLedger:
+    """The end of the recovery of one ledger.
+
+    :ivar reason: why it failed.
+    """
+
+    ledger_id: int
+    result: RecoveryResult
+    reason: str = ""
+
+
+class BookieRecovery:
+    """Copies what some bookies kept to others.
+
+    :param admin: of the cluster.
+    :param copier: must not choose one of the bookies as a target.
+    :param bookies: they need not be down: a bookie that runs is read as well.
+    :param skip_open: leave ledgers alone that a writer has open.
+    :param holder: name of this host, for the lock.
+    """
+
+    def __init__(
+        self, admin: BookKeeperAdmin, presence: Presence, copier: Copier, bookies: Collection[str],
+        skip_open: bool = False, holder: str = "",
+    ) -> None:  # fmt: skip
+        self._admin = admin
+        self._presence = presence
+        self._copier = copier
+        self._locks = cast(IUnderreplication, admin.client.metadata.underreplication)
+        self._bookies = frozenset(bookies)
+        self._skip_open = skip_open
+        self._holder = holder
+
+    @classmethod
+    def assembled(
+        cls, clock: IReactorTime, admin: BookKeeperAdmin, bookies: Collection[str], metrics: CopierMetrics,
+        skip_open: bool = False, holder: str = "", rate: Rate = UNLIMITED,
+    ) -> "BookieRecovery":  # fmt: skip
+        """Make a recovery with limiters and a copier of its own.
+
+        :param metrics: of its copies.
+        :param rate: limit of its reads.
+        """
+        context, throttles = admin.client.context, Throttles(clock, {REPLICATION_READ: rate})
+        metadata_limit = throttles.get(REPLICATION_METADATA)
+        presence = Presence(clock, context.watcher, admin.client.metadata.registration, metadata_limit)
+        limits = CopyLimits(throttles.get(REPLICATION_READ), throttles.get(REPLICATION_WRITE))
+        copier = Copier(context, presence, limits, metadata_limit, metrics, never=bookies)
+        return cls(admin, presence, copier, bookies, skip_open, holder)
+
+    async def plan(self) -> AsyncIterator[PlannedLedger]:
+        """The ledgers that name one of the bookies, in ascending order."""
+        async for ledger_id, metadata in self._admin.ledgers():
+            planned = self.planned(ledger_id, metadata)
+            if planned is not None:
+                yield planned
+
+    def planned(self, ledger_id: int, metadata: LedgerMetadata) -> PlannedLedger | None:
+        """What is to be done about one ledger, None if it names none of the bookies."""
+        if not any(self._bookies.intersection(segment.bookies) for segment in metadata.segments):
+            return None
+        return PlannedLedger(ledger_id, metadata, self._is_written(metadata), self._estimate(ledger_id, metadata))
+
+    def _is_written(self, metadata: LedgerMetadata) -> bool:
+        return not metadata.closed and bool(self._bookies.intersection(metadata.segments[-1].bookies))
+
+    def _estimate(self, ledger_id: int, metadata: LedgerMetadata) -> int:
+        """Bytes of the copies, as if all entries were of one size; 0 where the length is not known."""
+        entries = metadata.last_entry_id + 1
+        if not metadata.closed or entries <= 0:
+            return 0
+        copies = sum(
+            report.fragment.count * len(report.losses) * metadata.write_quorum_size / metadata.ensemble_size
+            for report in self._reports(ledger_id, metadata, self._bookies)
+        )
+        return int(copies * metadata.length / entries)
+
+    async def recover(self, planned: PlannedLedger) -> RecoveredLedger:
+        """Copy what the bookies kept of one ledger, and name others in their place.
+
+        Cancelling it leaves extra copies and nothing else.
+        """
+        ledger_id = planned.ledger_id
+        if planned.is_open and self._skip_open:
+            return RecoveredLedger(ledger_id, RecoveryResult.SKIPPED)
+        try:
+            await self._locks.lock(ledger_id, self._holder)
+            try:
+                await self._repair(ledger_id)
+            finally:
+                await self._locks.unlock(ledger_id)
+        except (LedgerLockedError, BookKeeperError) as error:
+            if isinstance(error, ClientClosedError):
+                raise
+            if not isinstance(error, NoSuchLedgerMetadataError):  # a ledger that was deleted lacks nothing
+                return RecoveredLedger(ledger_id, RecoveryResult.FAILED, str(error))
+        return RecoveredLedger(ledger_id, RecoveryResult.RECOVERED)
+
+    async def _repair(self, ledger_id: int) -> None:
+        """:raises BookKeeperError: the first of the problems of its fragments, all of which were tried."""
+        stored = await self._admin.client.ledger_metadata(ledger_id)
+        if self._is_written(stored.value):
+            await self._admin.recover_ledger(ledger_id)
+            stored = await self._admin.client.ledger_metadata(ledger_id)
+        problems: list[BookKeeperError] = []
+        gone = await self._presence.gone(self._bookies)
+        for report in self._reports(ledger_id, stored.value, gone):
+            stored = await self._repair_fragment(stored, report, problems)
+        if problems:
+            raise problems[0]
+
+    async def _repair_fragment(
+        self, stored: Versioned[LedgerMetadata], report: FragmentReport, problems: list[BookKeeperError]
+    ) -> Versioned[LedgerMetadata]:
+        try:
+            return await self._copier.repair(stored, report)
+        except (ClientClosedError, NoSuchLedgerMetadataError):
+            raise
+        except BookKeeperError as error:
+            problems.append(error)
+            return await self._admin.client.ledger_metadata(report.fragment.ledger_id)
+
+    def _reports(self, ledger_id: int, metadata: LedgerMetadata, gone: Collection[str]) -> Iterator[FragmentReport]:
+        """The fragments that name the bookies, with everything that these keep.
+
+        Below the start of the newest ensemble everything is complete (S16), whatever the LAC that bookies know.
+        """
+        confirmed = metadata.segments[-1].first_entry_id - 1
+        for fragment in fragments_of(ledger_id, metadata, confirmed):
+            losses = []
+            for position, bookie_id in enumerate(fragment.ensemble):
+                if bookie_id in self._bookies:
+                    ends, kind = fragment.ends(position), LossKind.GONE if bookie_id in gone else LossKind.LEAVING
+                    losses.append(ReplicaLoss(position, bookie_id, kind, () if ends is None else (ends,)))
+            if losses:
+                yield FragmentReport(fragment, tuple(losses))

@@ -1,0 +1,138 @@
+"""Decommission: wait until no ledger needs a bookie that has left for good.
+
+The auditor marks the ledgers of the bookie and workers copy them; this only has the audit triggered and watches.  A
+bookie is needed by a ledger while an ensemble names it at a position that keeps an entry, or while a writer may still
+send it entries.  What a mark says is looked at last: a ledger may need nothing and be marked still.
+"""
+
+from collections.abc import AsyncIterator, Callable, Mapping
+from typing import cast
+
+import attrs
+from twisted.internet.interfaces import IReactorTime
+from twisted.internet.task import deferLater
+
+from ...client.steps import for_each
+from ...errors import IllegalOperationError, NoSuchLedgerMetadataError
+from ...ledger.fragments import fragments_of
+from ...metadata.interfaces import ILedgerManager, IMetadataDriver, IRegistration
+from ...model import INVALID_ENTRY_ID, LedgerMetadata, check_bookie_id
+from ..replication.lock_reasons import blocker_of
+from .admin import AutorecoveryAdmin
+
+_AT_ONCE = 50
+_FIRST_WAIT, _WAIT_A_LEDGER, _LONGEST_WAIT = 1.0, 0.01, 60.0
+
+OPEN = "a writer has it open"
+MARKED = "marked, and waiting for a worker"
+UNMARKED = "not marked yet"
+
+
+@attrs.frozen
+class Remaining:
+    """What a decommission still waits for.
+
+    :ivar blockers: the reason of each ledger that needs the bookie, by id.
+    :ivar found: ledgers that needed it at the start.
+    """
+
+    blockers: Mapping[int, str]
+    found: int
+
+
+def needs(ledger_id: int, metadata: LedgerMetadata, bookie_id: str) -> bool:
+    """Whether a ledger has entries on a bookie, or a writer that may add some."""
+    if not metadata.closed and bookie_id in metadata.segments[-1].bookies:
+        return True
+    for fragment in fragments_of(ledger_id, metadata, INVALID_ENTRY_ID):
+        for position, name in enumerate(fragment.ensemble):
+            if name == bookie_id and fragment.ends(position) is not None:
+                return True
+    return False
+
+
+class Decommission:
+    """One decommission.
+
+    :ivar bookie_id: of the bookie that has left.
+    :param patience: seconds after which it ends if no ledger has become free of the bookie meanwhile.
+    """
+
+    def __init__(self, clock: IReactorTime, driver: IMetadataDriver, bookie_id: str, patience: float = 600.0) -> None:
+        self._clock = clock
+        self.bookie_id = check_bookie_id(bookie_id)
+        self._patience = patience
+        self._admin = AutorecoveryAdmin(driver)
+        self._ledgers = cast(ILedgerManager, driver.ledgers)
+        self._registration = cast(IRegistration, driver.registration)
+        self._needing: set[int] = set()
+        self._found = 0
+
+    async def run(self, report: Callable[[Remaining], object] = lambda remaining: None) -> Remaining:
+        """Trigger an audit, and wait.
+
+        :param report: called after each look with what remains.
+        :returns: what remains at the end: no blockers, or those that made no progress for the length of the patience.
+        :raises IllegalOperationError: see :meth:`check`.
+        """
+        await self.check()
+        await for_each(self._ledgers.ledger_ids(), self._look, _AT_ONCE)
+        self._found = len(self._needing)
+        since, least = self._clock.seconds(), -1
+        while True:
+            remaining = Remaining(await self._blockers(), self._found)
+            report(remaining)
+            count = len(remaining.blockers)
+            if least < 0 or count < least:
+                since, least = self._clock.seconds(), count
+            if not count or self._clock.seconds() - since >= self._patience:
+                return remaining
+            await deferLater(self._clock, min(_FIRST_WAIT + _WAIT_A_LEDGER * count, _LONGEST_WAIT))
+            await for_each(_each(sorted(self._needing)), self._look, _AT_ONCE)
+
+    async def check(self) -> None:
+        """Find out whether the ledgers of the bookie will be copied, and trigger the audit.
+
+        :raises IllegalOperationError: the bookie is running, autorecovery is disabled, or there is no auditor.
+        """
+        registered = await self._registration.writable_bookies() | await self._registration.read_only_bookies()
+        if self.bookie_id in registered:
+            raise IllegalOperationError(f"bookie {self.bookie_id} is running: stop it first")
+        await self._admin.trigger_audit()
+
+    async def _look(self, ledger_id: int) -> None:
+        """Find out whether a ledger needs the bookie."""
+        try:
+            metadata = (await self._ledgers.read(ledger_id)).value
+        except NoSuchLedgerMetadataError:
+            self._needing.discard(ledger_id)
+            return
+        if needs(ledger_id, metadata, self.bookie_id):
+            self._needing.add(ledger_id)
+        else:
+            self._needing.discard(ledger_id)
+
+    async def _blockers(self) -> dict[int, str]:
+        """The reason of each ledger that is not done."""
+        marked = {ledger_id async for ledger_id, _ in self._admin.underreplicated(missing=self.bookie_id)}
+        recovering = await self._admin.recovering()
+        reasons = {}
+        for ledger_id in sorted(self._needing | marked):
+            if ledger_id in recovering:
+                reasons[ledger_id] = blocker_of(recovering[ledger_id])
+            elif ledger_id in marked:
+                reasons[ledger_id] = MARKED
+            else:
+                reasons[ledger_id] = OPEN if await self._is_open(ledger_id) else UNMARKED
+        return reasons
+
+    async def _is_open(self, ledger_id: int) -> bool:
+        try:
+            return not (await self._ledgers.read(ledger_id)).value.closed
+        except NoSuchLedgerMetadataError:
+            return False
+
+
+async def _each(ledger_ids: list[int]) -> AsyncIterator[int]:
+    for ledger_id in ledger_ids:
+        yield ledger_id

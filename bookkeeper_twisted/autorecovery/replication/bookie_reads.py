@@ -1,0 +1,208 @@
+"""Asking one bookie the questions of a scan: asked again where the bookie could not answer, paid for, counted.
+
+A bookie that is overloaded, does not answer in time or loses the connection is asked again after growing pauses.  Reads
+have no priority flag, so a bookie prefers what has one, as reads and adds of recoveries.
+"""
+
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import TypeVar
+
+import attrs
+from twisted.internet.defer import Deferred
+from twisted.internet.task import deferLater
+
+from ...client.reading.context import ReadingContext
+from ...codec.runs import BatchReply, ReadReply
+from ...errors import (
+    ERROR_OF_STATUS,
+    BadRequestError,
+    BookieHandleNotAvailableError,
+    BookKeeperError,
+    ClientClosedError,
+    Status,
+    UnexpectedConditionError,
+)
+from ...ledger.replica_scan import Answer, Batch, Question, Scanning
+from ...model import EntryRun
+from ...throttle import Throttle
+from ..concurrency import InFlight
+from ..metrics import CheckerMetrics
+from ..retries import Retries, is_transient
+
+T = TypeVar("T")
+
+_MAX_COUNT = (1 << 31) - 1
+_LEAST_BYTES = 64 << 10
+_SHARE = 0.25
+"""Seconds of a limit that one request takes at most, so that reads are even."""
+
+
+@attrs.define
+class ReadTotals:
+    """What one check has asked and read."""
+
+    requests: int = 0
+    entries: int = 0
+    n_bytes: int = 0
+
+
+class BookieReads:
+    """The reads of one check.
+
+    :param context: with the flow of this check.
+    :param batch_bytes: asked for at a time, less under a low limit.
+    """
+
+    def __init__(
+        self, context: ReadingContext, ledger_id: int, throttle: Throttle, in_flight: InFlight, retries: Retries,
+        batch_bytes: int, metrics: CheckerMetrics,
+    ) -> None:  # fmt: skip
+        self.totals = ReadTotals()
+        self._context = context
+        self._ledger_id = ledger_id
+        self._throttle = throttle
+        self._in_flight = in_flight
+        self._retries = retries
+        self._batch_bytes = batch_bytes
+        self._metrics = metrics
+
+    def knows_batches(self, bookie_id: str) -> bool:
+        """Whether a batch read of a bookie is worth trying."""
+        return self._context.config.batch_read_enabled and self._context.batch_support.is_expected(bookie_id)
+
+    async def scan(self, bookie_id: str, questions: Scanning) -> None:
+        """Ask the questions of a scan until it has no more."""
+        try:
+            question = next(questions)
+            while True:
+                question = questions.send(await self._answer(bookie_id, question))
+        except StopIteration:
+            return
+
+    async def _answer(self, bookie_id: str, question: Question) -> Answer:
+        if isinstance(question, Batch):
+            return await self._batch(bookie_id, question)
+        answers: dict[int, bytes | Exception] = {}
+        step = self._in_flight.limit or len(question.entry_ids)
+        for start in range(0, len(question.entry_ids), step):
+            error = await self._singles(bookie_id, question.entry_ids[start : start + step], answers)
+            if error is not None and not answers:
+                return error
+            if error is not None:
+                answers.update((entry_id, error) for entry_id in question.entry_ids[start:] if entry_id not in answers)
+                break
+        return answers
+
+    # ---- batches -------------------------------------------------------------------------------------
+
+    async def _batch(self, bookie_id: str, question: Batch) -> EntryRun | BookKeeperError:
+        for attempt in range(self._retries.attempts):
+            if not self._context.batch_support.is_expected(bookie_id):
+                return BadRequestError(self._ledger_id, question.first)
+            answer = await self._ask_batch(bookie_id, question)
+            if not is_transient(answer) or self._retries.is_last(attempt):
+                break
+            await self._wait(attempt)
+        return answer
+
+    async def _ask_batch(self, bookie_id: str, question: Batch) -> EntryRun | BookKeeperError:
+        context, ledger_id, first = self._context, self._ledger_id, question.first
+        count, size = self._size_of_batch(question.count)
+        try:
+            reply: BatchReply = await self._request(
+                1, partial(context.bookies.read_batch, bookie_id, ledger_id, first, count, size)
+            )
+            run = reply.entries
+            if run is None or (run.ledger_id, run.first) != (ledger_id, first):
+                raise UnexpectedConditionError(f"a batch read of ledger {ledger_id} entry {first} gave no such entry")
+        except ClientClosedError:
+            raise
+        except BadRequestError as error:
+            context.batch_support.refused(bookie_id)
+            return error
+        except BookieHandleNotAvailableError as error:
+            await self._look_for_refusal(bookie_id, first)
+            return error
+        except BookKeeperError as error:
+            return error
+        context.batch_support.gave_one(bookie_id)
+        run = run.slice(first, min(run.count, count))
+        await self._paid(run.count, run.size)
+        return run
+
+    async def _look_for_refusal(self, bookie_id: str, entry_id: int) -> None:
+        """A bookie that does not know batch reads may close the connection, and still answers plain reads."""
+        answers: dict[int, bytes | Exception] = {}
+        if await self._ask_singles(bookie_id, (entry_id,), answers) is None:
+            self._context.batch_support.lost_connection(bookie_id)
+
+    def _size_of_batch(self, count: int) -> tuple[int, int]:
+        """Entries and bytes to ask for at once."""
+        rate, size = self._throttle.rate, self._batch_bytes
+        if rate.bytes:
+            size = max(min(size, int(rate.bytes * _SHARE)), min(_LEAST_BYTES, size))
+        if rate.entries:
+            count = min(count, max(int(rate.entries * _SHARE), 1))
+        return min(count, _MAX_COUNT), size
+
+    # ---- single reads --------------------------------------------------------------------------------
+
+    async def _singles(
+        self, bookie_id: str, wanted: Sequence[int], answers: dict[int, bytes | Exception]
+    ) -> BookKeeperError | None:
+        """:returns: why nothing came, or not all."""
+        error: BookKeeperError | None = None
+        for attempt in range(self._retries.attempts):
+            error = await self._ask_singles(bookie_id, wanted, answers)
+            wanted = [entry_id for entry_id in wanted if entry_id not in answers or is_transient(answers[entry_id])]
+            if not wanted or (error is not None and not is_transient(error)):
+                break
+            if not self._retries.is_last(attempt):
+                await self._wait(attempt)
+        return error
+
+    async def _ask_singles(
+        self, bookie_id: str, wanted: Sequence[int], answers: dict[int, bytes | Exception]
+    ) -> BookKeeperError | None:
+        ledger_id = self._ledger_id
+        try:
+            replies: list[ReadReply] = await self._request(
+                len(wanted), partial(self._context.bookies.read_many, bookie_id, ledger_id, wanted)
+            )
+        except ClientClosedError:
+            raise
+        except BookKeeperError as error:
+            return error
+        n_bytes = 0
+        for entry_id, reply in zip(wanted, replies, strict=True):
+            if reply.status is not Status.EOK:
+                answers[entry_id] = ERROR_OF_STATUS[reply.status](ledger_id, entry_id)
+            else:
+                answers[entry_id] = reply.entry or b""
+                n_bytes += len(reply.entry or b"")
+        await self._paid(len(wanted), n_bytes)
+        return None
+
+    # ---- accounts ------------------------------------------------------------------------------------
+
+    async def _request(self, count: int, ask: "Callable[[], Deferred[T]]") -> T:
+        self.totals.requests += count
+        self._metrics.requests.value += count
+        await self._in_flight.enter(count)
+        try:
+            return await ask()
+        finally:
+            self._in_flight.leave(count)
+
+    async def _paid(self, entries: int, n_bytes: int) -> None:
+        """Count what was read, and wait until the next read may be made."""
+        self.totals.entries += entries
+        self.totals.n_bytes += n_bytes
+        self._metrics.entries.value += entries
+        self._metrics.n_bytes.value += n_bytes
+        await self._throttle.acquire(n_bytes, entries)
+
+    async def _wait(self, attempt: int) -> None:
+        self._metrics.retries.value += 1
+        await deferLater(self._context.clock, self._retries.pause(attempt))

@@ -1,0 +1,189 @@
+"""The checker of ledgers: which replicas lack entries, found by reading and verifying them.
+
+Each position of each fragment is asked by itself: for every entry, for a sample, or, where one batch holds all that the
+position keeps, for that.  A sample that finds something bad is followed by a read of every entry of the position, so
+that a report names exactly what is lost.  What a bookie could not answer in spite of several attempts is inconclusive,
+and never a loss.
+"""
+
+from collections.abc import Collection, Iterator
+from functools import partial
+
+import attrs
+from zope.interface import implementer
+
+from ...client.reading.context import ReadingContext
+from ...client.reading.lac_coverage import LacCoverage
+from ...codec.digest import Digester
+from ...errors import BookKeeperError, ClientClosedError
+from ...ledger.findings import CheckReport, FragmentReport, Inconclusive, LossKind, ReplicaLoss
+from ...ledger.fragments import EVERY_ENTRY, LedgerFragment, fragments_of
+from ...ledger.replica_scan import DAMAGED, MISSING, UNREACHABLE, ReplicaScan, lost_ranges
+from ...model import INVALID_ENTRY_ID, LedgerMetadata
+from ...throttle import Throttle
+from ..concurrency import InFlight, Work, in_parallel
+from ..interfaces import ILedgerChecker
+from ..metrics import CheckerMetrics
+from ..presence import Presence
+from ..retries import Retries
+from .bookie_reads import BookieReads
+
+_SMALL_BYTES = 64 << 10
+_ENTRY_OVERHEAD = 64
+
+
+@attrs.frozen
+class CheckerSettings:
+    """How ledgers are checked.
+
+    :ivar percentage: of the entries of a position that are read, 0 for the first and the last, 100 for all
+        (``auditorLedgerVerificationPercentage``).
+    :ivar max_in_flight: entries or batches that were asked for and have not come, of all checks; 0 or less for no limit
+        (``inFlightReadEntryNumInLedgerChecker``).
+    :ivar parallel: positions of one ledger that are checked at a time.
+    :ivar batch_bytes: asked for at a time.
+    """
+
+    percentage: int = 0
+    max_in_flight: int = 0
+    parallel: int = 6
+    batch_bytes: int = 1 << 20
+    retries: Retries = attrs.field(factory=Retries)
+
+
+@implementer(ILedgerChecker)
+class LedgerChecker:
+    """Checks ledgers of one cluster, any number at a time.
+
+    :param reads: limit of entries and bytes a second.
+    """
+
+    def __init__(
+        self, context: ReadingContext, presence: Presence, reads: Throttle, metrics: CheckerMetrics,
+        settings: CheckerSettings | None = None,
+    ) -> None:  # fmt: skip
+        self._context = context
+        self._presence = presence
+        self._reads = reads
+        self._metrics = metrics
+        self._settings = settings or CheckerSettings()
+        self._in_flight = InFlight(self._settings.max_in_flight)
+
+    async def check(self, ledger_id: int, metadata: LedgerMetadata, suspects: Collection[str] = ()) -> CheckReport:
+        """See :meth:`~.interfaces.ILedgerChecker.check`."""
+        bookies = {bookie_id for segment in metadata.segments for bookie_id in segment.bookies}
+        gone = await self._presence.gone(bookies)
+        context, settings = self._context.with_flow(), self._settings
+        reads = BookieReads(
+            context, ledger_id, self._reads, self._in_flight, settings.retries, settings.batch_bytes, self._metrics
+        )
+        check = _Check(context, ledger_id, metadata, reads, frozenset(suspects), gone, settings.percentage)
+        try:
+            report = await check.run(settings.parallel)
+        finally:
+            context.bookies.retire()
+        self._metrics.checked(report)
+        return report
+
+
+class _Check:
+    """One check of one ledger."""
+
+    def __init__(
+        self, context: ReadingContext, ledger_id: int, metadata: LedgerMetadata, reads: BookieReads,
+        suspects: frozenset[str], gone: frozenset[str], percentage: int,
+    ) -> None:  # fmt: skip
+        self._context = context
+        self._ledger_id = ledger_id
+        self._metadata = metadata
+        self._digester = Digester(metadata.digest_type, metadata.password)
+        self._reads = reads
+        self._suspects = suspects
+        self._gone = gone
+        self._percentage = percentage
+        self._lost: dict[tuple[int, int], list[ReplicaLoss]] = {}
+        self._unsure: dict[tuple[int, int], Inconclusive] = {}
+
+    async def run(self, parallel: int) -> CheckReport:
+        last_confirmed, unknown = await self._last_confirmed()
+        fragments = list(fragments_of(self._ledger_id, self._metadata, last_confirmed))
+        await in_parallel(self._works(fragments), parallel)
+        if unknown is not None:
+            newest = len(fragments) - 1
+            bookie_id = fragments[newest].ensemble[0]
+            self._unsure.setdefault((newest, 0), Inconclusive(0, bookie_id, f"the last add confirmed: {unknown}"))
+        totals = self._reads.totals
+        reports = tuple(self._report(number, fragment) for number, fragment in enumerate(fragments))
+        return CheckReport(self._ledger_id, reports, totals.requests, totals.entries, totals.n_bytes)
+
+    async def _last_confirmed(self) -> tuple[int, BookKeeperError | None]:
+        """The LAC of a ledger that is not closed, and why more may be confirmed.
+
+        A writer has completed what is below its newest ensemble (S16), whatever its bookies know of it.
+        """
+        metadata = self._metadata
+        if metadata.closed:
+            return INVALID_ENTRY_ID, None
+        settled = metadata.segments[-1].first_entry_id - 1
+        coverage = LacCoverage(self._context.bookies, self._digester, self._ledger_id, metadata)
+        try:
+            known = await coverage.read()
+        except ClientClosedError:
+            raise
+        except BookKeeperError as error:
+            return settled, error
+        return max(known.last_add_confirmed, settled), None
+
+    def _works(self, fragments: list[LedgerFragment]) -> Iterator[Work]:
+        for number, fragment in enumerate(fragments):
+            for position, bookie_id in enumerate(fragment.ensemble):
+                ends = fragment.ends(position)
+                if bookie_id in self._gone:
+                    ranges = () if ends is None else (ends,)
+                    self._lost[number, position] = [ReplicaLoss(position, bookie_id, LossKind.GONE, ranges)]
+                elif ends is not None:
+                    yield partial(self._check_position, number, fragment, position, ends)
+
+    async def _check_position(
+        self, number: int, fragment: LedgerFragment, position: int, ends: tuple[int, int]
+    ) -> None:
+        bookie_id = fragment.ensemble[position]
+        scan = ReplicaScan(
+            self._ledger_id, fragment.schedule, position, self._digester, self._reads.knows_batches(bookie_id)
+        )
+        percentage = EVERY_ENTRY if bookie_id in self._suspects else self._percentage
+        sample = fragment.sample(position, percentage, self._context.chance)
+        if sample is None or (scan.batching and self._is_small(fragment)):
+            await self._reads.scan(bookie_id, scan.whole(*ends))
+        else:
+            await self._reads.scan(bookie_id, scan.some(sample))
+            if any(one.status in (MISSING, DAMAGED) for one in scan.findings):
+                scan.findings.clear()
+                await self._reads.scan(bookie_id, scan.whole(*ends))
+        self._note(number, position, bookie_id, scan)
+
+    def _is_small(self, fragment: LedgerFragment) -> bool:
+        """Whether one batch holds the fragment, by the average size of entries: it is one request instead of two."""
+        metadata = self._metadata
+        if not metadata.closed or not metadata.length:
+            return False
+        average = metadata.length / (metadata.last_entry_id + 1) + _ENTRY_OVERHEAD
+        return fragment.count * average <= _SMALL_BYTES
+
+    def _note(self, number: int, position: int, bookie_id: str, scan: ReplicaScan) -> None:
+        losses = []
+        for kind, state in ((LossKind.MISSING, MISSING), (LossKind.DAMAGED, DAMAGED)):
+            ranges = tuple(lost_ranges(scan.findings, state))
+            if ranges:
+                losses.append(ReplicaLoss(position, bookie_id, kind, ranges))
+        if losses:
+            self._lost[number, position] = losses
+        causes = [one.detail for one in scan.findings if one.status == UNREACHABLE]
+        if causes:
+            self._unsure[number, position] = Inconclusive(position, bookie_id, causes[0])
+
+    def _report(self, number: int, fragment: LedgerFragment) -> FragmentReport:
+        positions = range(len(fragment.ensemble))
+        losses = tuple(loss for position in positions for loss in self._lost.get((number, position), ()))
+        unsure = tuple(self._unsure[number, position] for position in positions if (number, position) in self._unsure)
+        return FragmentReport(fragment, losses, unsure)

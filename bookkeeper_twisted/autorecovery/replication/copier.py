@@ -1,0 +1,207 @@
+"""The copier: makes a fragment of a ledger complete again.
+
+A bookie that is writable gets back what it lacks, and nothing changes in the metadata.  Where a bookie is gone or
+read-only, the placement policy chooses another one, which gets everything that the position keeps; only after that is
+acknowledged does the metadata name it (S19).  A crash at any moment leaves extra copies and nothing else.  A target
+that fails is replaced, a bounded number of times.
+"""
+
+from collections.abc import Collection, Mapping, Sequence
+from functools import partial
+from itertools import islice
+
+import attrs
+
+from ...client.reading.context import ReadingContext
+from ...errors import EntriesLostError, IllegalOperationError, NotEnoughBookiesError, WriteError
+from ...ledger.copy_plan import CopyRun, copy_plan, lost_everywhere, without
+from ...ledger.findings import FragmentReport, LossKind, ReplicaLoss
+from ...ledger.fragments import LedgerFragment, Moves
+from ...metadata.interfaces import Versioned
+from ...metadata.update_loop import update
+from ...model import LedgerMetadata
+from ...throttle import Throttle
+from ..metrics import CopierMetrics
+from ..presence import Presence
+from .copying import CopyLimits, CopySettings, EntryCopies
+
+MAX_NAMED = 100
+"""Entries that an error names."""
+
+MAX_ROUNDS = 3
+"""How often targets are chosen for one fragment."""
+
+
+@attrs.define
+class _Work:
+    """What is left to do for one fragment.
+
+    :ivar hopeless: entries that every bookie of their write set has lost.
+    :ivar lost: the losses of each position that has no target that took everything.
+    :ivar excluded: bookies that must not be targets.
+    :ivar repaired: the bookie of each position that is done.
+    :ivar shortage: why a position had no target.
+    :ivar failed: why the last target that failed did.
+    """
+
+    fragment: LedgerFragment
+    hopeless: Sequence[CopyRun]
+    lost: dict[int, list[ReplicaLoss]]
+    excluded: set[str]
+    repaired: dict[int, str] = attrs.field(factory=dict)
+    shortage: NotEnoughBookiesError | None = None
+    failed: Exception | None = None
+
+    @property
+    def ensemble(self) -> tuple[str, ...]:
+        """The bookies of the fragment with those that were put in place of others."""
+        return tuple(self.repaired.get(position, old) for position, old in enumerate(self.fragment.ensemble))
+
+    def losses(self, targets: Mapping[int, str]) -> list[ReplicaLoss]:
+        """What the targets must get: another bookie everything, the same one what it lacks."""
+        found: list[ReplicaLoss] = []
+        for position, target in targets.items():
+            losses = self.lost[position]
+            ends = self.fragment.ends(position)
+            if target != self.fragment.ensemble[position] and ends is not None:
+                found.append(attrs.evolve(losses[0], ranges=(ends,)))
+            else:
+                found += losses
+        return found
+
+    def done(self, targets: Mapping[int, str], failed: Mapping[str, Exception]) -> None:
+        """A round has ended."""
+        for position, target in targets.items():
+            if target in failed:
+                self.excluded.add(target)
+                self.failed = failed[target]
+            else:
+                self.repaired[position] = target
+                del self.lost[position]
+
+    @property
+    def moves(self) -> Moves:
+        """The positions that have another bookie than before."""
+        before = self.fragment.ensemble
+        changed = {position: (before[position], new) for position, new in self.repaired.items()}
+        return Moves(self.fragment.first, {p: (old, new) for p, (old, new) in changed.items() if old != new})
+
+
+def _lost_everywhere(report: FragmentReport, hopeless: Sequence[CopyRun]) -> EntriesLostError:
+    """The error for entries that are not read at all, since every bookie that should have them has lost them."""
+    ids = tuple(islice((n for run in hopeless for n in range(run.first, run.last + 1)), MAX_NAMED))
+    losses = [
+        f"{loss.bookie_id} is gone" if loss.kind is LossKind.GONE else f"{loss.kind.value} at {loss.bookie_id}"
+        for loss in report.losses
+        if any(low <= ids[0] <= high for low, high in loss.ranges)
+        and report.fragment.schedule.keeps(loss.position, ids[0])
+    ]
+    return EntriesLostError(report.fragment.ledger_id, ids, ", ".join(losses))
+
+
+class Copier:
+    """Repairs fragments of ledgers of one cluster, any number at a time.
+
+    :param metadata_limit: of requests to the metadata store.
+    :param never: bookies that must not be targets, although they may be writable.
+    """
+
+    def __init__(
+        self, context: ReadingContext, presence: Presence, limits: CopyLimits, metadata_limit: Throttle,
+        metrics: CopierMetrics, settings: CopySettings | None = None, never: Collection[str] = (),
+    ) -> None:  # fmt: skip
+        self._never = frozenset(never)
+        self._context = context
+        self._presence = presence
+        self._limits = limits
+        self._metadata_limit = metadata_limit
+        self._metrics = metrics
+        self._settings = settings or CopySettings()
+
+    async def repair(self, stored: Versioned[LedgerMetadata], report: FragmentReport) -> Versioned[LedgerMetadata]:
+        """Give a fragment back what a check found missing.
+
+        Cancelling it ends reads and writes; what was copied stays as extra copies.
+
+        :param stored: the metadata that were checked.
+        :returns: the metadata after that.
+        :raises IllegalOperationError: the fragment belongs to a writer that may be alive.
+        :raises EntriesLostError: no bookie has some entries; what others could be given was copied, and the metadata
+            stay.
+        :raises NotEnoughBookiesError: there are too few writable bookies for some of the positions.
+        :raises WriteError: targets failed, and so did those chosen after them.
+        :raises bookkeeper_twisted.errors.NoSuchLedgerMetadataError: the ledger was deleted meanwhile.
+        :raises bookkeeper_twisted.errors.BookKeeperError: bookies or the metadata store could not be asked.
+        """
+        fragment = report.fragment
+        if not fragment.closed:
+            raise IllegalOperationError(f"ledger {fragment.ledger_id} from entry {fragment.first} on is not final")
+        work = _Work(fragment, list(lost_everywhere(fragment, report.losses)), {}, set())
+        for loss in report.losses:
+            work.lost.setdefault(loss.position, []).append(loss)
+        unwritable = await self._presence.unwritable(fragment.ensemble)
+        gone = {loss.bookie_id for loss in report.losses if loss.kind is LossKind.GONE}
+        work.excluded |= unwritable | gone | self._never
+        context = self._context.with_flow()
+        try:
+            for _ in range(MAX_ROUNDS):
+                if work.lost and not await self._round(context, stored.value, work):
+                    break
+        finally:
+            context.bookies.retire()
+        if work.hopeless:
+            raise _lost_everywhere(report, work.hopeless)
+        if work.moves.bookies:
+            stored = await self._moved(stored, work)
+        if work.lost:
+            raise work.shortage or WriteError(
+                f"entries from {fragment.first} on of ledger {fragment.ledger_id} were not copied: {work.failed}"
+            )
+        return stored
+
+    async def _round(self, context: ReadingContext, metadata: LedgerMetadata, work: _Work) -> bool:
+        """Copy to a target for each position that lacks one; whether there was a target."""
+        fragment = work.fragment
+        targets = await self._targets(metadata, work)
+        if not targets:
+            return False
+        copies = EntryCopies(
+            context, fragment.ledger_id, metadata, self._limits, self._metrics, self._settings
+        )  # fmt: skip
+        plan = copy_plan(fragment, work.losses(targets), targets)
+        await copies.run(without(plan, work.hopeless))
+        if copies.unreadable:
+            ids = tuple(sorted(copies.unreadable))
+            raise EntriesLostError(fragment.ledger_id, ids, str(copies.unreadable[ids[0]]))
+        work.done(targets, copies.failed)
+        return True
+
+    async def _targets(self, metadata: LedgerMetadata, work: _Work) -> dict[int, str]:
+        """The bookies that are to get what positions lack, as far as there are any."""
+        targets: dict[int, str] = {}
+        ensemble = list(work.ensemble)
+        work.shortage = None
+        for position in sorted(work.lost):
+            bookie_id = ensemble[position]
+            if bookie_id in work.excluded:
+                try:
+                    bookie_id = await self._another(metadata, position, ensemble, work.excluded)
+                except NotEnoughBookiesError as error:
+                    work.shortage = error
+                    continue
+            targets[position] = ensemble[position] = bookie_id
+        return targets
+
+    async def _another(
+        self, metadata: LedgerMetadata, position: int, ensemble: list[str], excluded: Collection[str]
+    ) -> str:
+        return await self._context.watcher.replace_bookie(
+            position, ensemble, metadata.write_quorum_size, excluded, metadata.custom_metadata
+        )
+
+    async def _moved(self, stored: Versioned[LedgerMetadata], work: _Work) -> Versioned[LedgerMetadata]:
+        """Name the new bookies in the metadata, now that they have everything."""
+        moves = work.moves
+        await self._metadata_limit.acquire()
+        change = partial(update, self._context.ledgers, work.fragment.ledger_id)
+        return await change(stored, moves.are_needed, moves.apply)

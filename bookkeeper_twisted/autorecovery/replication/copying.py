@@ -1,0 +1,281 @@
+"""Copying the entries of a plan: read from any replica, verified, sent as they are stored.
+
+Work is done in windows of entries and bytes.  While one window is written, the next one is read.  Where every bookie
+keeps every entry, a window is one batch read and one run, the same bytes for all targets; of a striped ledger it is
+single reads, and for each target the entries of its write sets.  Each target gets a window by one write, once the limit
+of writes allows it.  A target that fails is left out from then on; the others go on.
+"""
+
+from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
+from functools import partial
+
+import attrs
+from twisted.internet.defer import Deferred
+from twisted.internet.task import deferLater
+
+from ...client.reading.context import ReadingContext
+from ...client.reading.replica_reads import MAX_SINGLE_READS, ReplicaReader
+from ...codec.adds import ENTRY_AT, Adds, scattered_adds, stored_adds
+from ...codec.digest import Digester
+from ...codec.operations import RECOVERY_ADD
+from ...errors import BookKeeperError, ClientClosedError
+from ...ledger.copy_plan import CopyRun
+from ...model import EntryRun, LedgerMetadata
+from ...throttle import Throttle
+from ..concurrency import in_parallel
+from ..metrics import CopierMetrics
+from ..retries import Retries, is_transient
+
+_SHARE = 0.25
+"""Seconds of a limit that one window takes at most, so that copies are even."""
+
+_FIRST_GUESS = 4 << 10
+
+
+@attrs.frozen
+class CopySettings:
+    """How entries are copied.
+
+    :ivar window_entries: read, and written to a target, at a time (``rereplicationEntryBatchSize``).
+    :ivar window_bytes: of them, at most; less under a low limit.
+    :ivar max_unreadable: entries of a fragment after which it is given up.
+    """
+
+    window_entries: int = 1000
+    window_bytes: int = 1 << 20
+    max_unreadable: int = 100
+    retries: Retries = attrs.field(factory=Retries)
+
+
+@attrs.frozen
+class CopyLimits:
+    """The limits of copies.
+
+    :ivar reads: entries and bytes that are read.
+    :ivar writes: entries and bytes that are written, counted for each bookie that gets them.
+    """
+
+    reads: Throttle
+    writes: Throttle
+
+
+Load = tuple[tuple[str, ...], Adds]
+"""Adds and the bookies that get them."""
+
+
+class EntryCopies:
+    """The copies of one fragment.
+
+    :param context: with the flow of these copies.
+    :ivar failed: why a target could not take its entries, by its id.
+    :ivar unreadable: why no replica gave an entry, by its id.
+    """
+
+    def __init__(
+        self, context: ReadingContext, ledger_id: int, metadata: LedgerMetadata, limits: CopyLimits,
+        metrics: CopierMetrics, settings: CopySettings,
+    ) -> None:  # fmt: skip
+        self.failed: dict[str, Exception] = {}
+        self.unreadable: dict[int, Exception] = {}
+        self._context = context
+        self._clock = context.clock
+        self._ledger_id = ledger_id
+        self._digester = Digester(metadata.digest_type, metadata.password)
+        self._striped = metadata.ensemble_size > metadata.write_quorum_size
+        self._replicas = ReplicaReader(context, self._digester, ledger_id, metadata)
+        self._limits = limits
+        self._metrics = metrics
+        self._settings = settings
+        self._usual_size = _FIRST_GUESS
+
+    async def run(self, plan: Iterator[CopyRun]) -> None:
+        """Copy everything that can be read to every target that takes it.
+
+        :raises bookkeeper_twisted.errors.BookKeeperError: bookies could not be asked in spite of several attempts, so
+            that nothing can be said of the entries.
+        """
+        writing: Deferred[None] | None = None
+        try:
+            async for loads in self._striped_loads(plan) if self._striped else self._loads(plan):
+                if writing is not None:
+                    await writing
+                writing = Deferred.fromCoroutine(self._write(loads))
+            if writing is not None:
+                await writing
+        finally:
+            if writing is not None:
+                writing.addErrback(lambda _: None)
+                writing.cancel()
+
+    @property
+    def _given_up(self) -> bool:
+        return len(self.unreadable) >= self._settings.max_unreadable
+
+    def _alive(self, targets: Sequence[str]) -> tuple[str, ...]:
+        return tuple(target for target in targets if target not in self.failed)
+
+    # ---- reads ---------------------------------------------------------------------------------------
+
+    async def _loads(self, plan: Iterator[CopyRun]) -> AsyncIterator[list[Load]]:
+        """What each bookie of an ensemble keeps whole, by batches."""
+        for run in plan:
+            at = run.first
+            while at <= run.last and not self._given_up and self._alive(run.targets):
+                got = await self._fetch(at, run.last - at + 1)
+                if got is None:
+                    at += 1
+                    continue
+                yield [(run.targets, stored_adds(self._digester.master_key, got, RECOVERY_ADD))]
+                at = got.last + 1
+
+    async def _fetch(self, first: int, count: int) -> EntryRun | None:
+        """Entries from one on; None if no replica has that one."""
+        entries, n_bytes = self._room()
+        for attempt in range(self._settings.retries.attempts):
+            began = self._clock.seconds()
+            try:
+                run = await self._replicas.fetch(first, min(count, entries), n_bytes)
+            except ClientClosedError:
+                raise
+            except BookKeeperError as error:
+                self._metrics.read_latency.failure.record(self._ms_since(began))
+                if is_transient(error):
+                    await self._pause(attempt, error)
+                    continue
+                self._note_unreadable(first, error)
+                return None
+            await self._paid(run.count, run.size - 4 * run.count, began)
+            return run
+        return None  # the last pause has raised
+
+    async def _striped_loads(self, plan: Iterator[CopyRun]) -> AsyncIterator[list[Load]]:
+        """Entries that are spread over an ensemble, each read by itself, and for each bookie those that it keeps."""
+        wanted: dict[int, tuple[str, ...]] = {}
+        for run in plan:
+            for entry_id in range(run.first, run.last + 1):
+                wanted[entry_id] = run.targets
+                if len(wanted) >= self._singles():
+                    yield await self._striped_load(wanted)
+                    wanted = {}
+            if self._given_up or not self._alive(run.targets):
+                break
+        if wanted:
+            yield await self._striped_load(wanted)
+
+    async def _striped_load(self, wanted: Mapping[int, tuple[str, ...]]) -> list[Load]:
+        stored = await self._fetch_each(list(wanted))
+        by_target: dict[str, list[int]] = {}
+        for entry_id, targets in wanted.items():
+            if entry_id in stored:
+                for target in targets:
+                    by_target.setdefault(target, []).append(entry_id)
+        key = self._digester.master_key
+        return [
+            ((target,), scattered_adds(key, self._ledger_id, ids, [stored[i] for i in ids], RECOVERY_ADD))
+            for target, ids in by_target.items()
+        ]
+
+    async def _fetch_each(self, wanted: Sequence[int]) -> dict[int, bytes]:
+        found: dict[int, bytes] = {}
+        for attempt in range(self._settings.retries.attempts):
+            began = self._clock.seconds()
+            stored, errors = await self._replicas.fetch_each(wanted)
+            found.update(stored)
+            await self._paid(len(stored), sum(map(len, stored.values())), began)
+            wanted = [entry_id for entry_id, error in errors.items() if is_transient(error)]
+            for entry_id, error in errors.items():
+                if isinstance(error, ClientClosedError):
+                    raise error
+                if not is_transient(error):
+                    self._note_unreadable(entry_id, error)
+            if not wanted:
+                break
+            await self._pause(attempt, errors[wanted[0]])
+        return found
+
+    def _room(self) -> tuple[int, int]:
+        """Entries and bytes of a window."""
+        entries, n_bytes = self._settings.window_entries, self._settings.window_bytes
+        for rate in (self._limits.reads.rate, self._limits.writes.rate):
+            if rate.entries:
+                entries = min(entries, max(int(rate.entries * _SHARE), 1))
+            if rate.bytes:
+                n_bytes = min(n_bytes, max(int(rate.bytes * _SHARE), 1))
+        return entries, n_bytes
+
+    def _singles(self) -> int:
+        """Entries to read one by one at a time, by the size of those that came."""
+        entries, n_bytes = self._room()
+        return max(min(entries, n_bytes // self._usual_size, MAX_SINGLE_READS), 1)
+
+    async def _paid(self, entries: int, n_bytes: int, began: float) -> None:
+        """Count what was read, and wait until the next read may be made."""
+        if entries:
+            metrics = self._metrics
+            metrics.entries_read.value += entries
+            metrics.read_bytes.success.record(n_bytes)
+            metrics.read_latency.success.record(self._ms_since(began))
+            self._usual_size = max(n_bytes // entries, 1)
+            await self._limits.reads.acquire(n_bytes, entries)
+
+    def _note_unreadable(self, entry_id: int, error: Exception) -> None:
+        self.unreadable[entry_id] = error
+        self._metrics.unreadable.value += 1
+
+    async def _pause(self, attempt: int, error: Exception) -> None:
+        """Wait before the next attempt.
+
+        :raises BookKeeperError: there is none.
+        """
+        if self._settings.retries.is_last(attempt):
+            raise error
+        await deferLater(self._clock, self._settings.retries.pause(attempt))
+
+    def _ms_since(self, began: float) -> float:
+        return (self._clock.seconds() - began) * 1000
+
+    # ---- writes --------------------------------------------------------------------------------------
+
+    async def _write(self, loads: Sequence[Load]) -> None:
+        works = [partial(self._write_to, target, adds) for targets, adds in loads for target in self._alive(targets)]
+        await in_parallel(works, max(len(works), 1))
+
+    async def _write_to(self, target: str, adds: Adds) -> None:
+        """Send adds to a bookie until it has acknowledged all of them, or has failed."""
+        for attempt in range(self._settings.retries.attempts):
+            n_bytes = adds.offsets[-1] - ENTRY_AT * len(adds)
+            await self._limits.writes.acquire(n_bytes, len(adds))
+            began = self._clock.seconds()
+            refused = await self._send(target, adds)
+            n_refused = sum(len(places) for places, _ in refused)
+            if n_refused < len(adds):
+                self._metrics.entries_written.value += len(adds) - n_refused
+                self._metrics.written_bytes.success.record(n_bytes * (len(adds) - n_refused) // len(adds))
+                self._metrics.write_latency.success.record(self._ms_since(began))
+            if not refused:
+                return
+            self._metrics.write_latency.failure.record(self._ms_since(began))
+            errors = [error for _, error in refused]
+            lasting = next((error for error in errors if not is_transient(error)), None)
+            if lasting is not None or self._settings.retries.is_last(attempt):
+                self.failed[target] = lasting or errors[0]
+                return
+            await deferLater(self._clock, self._settings.retries.pause(attempt))
+            adds = adds.some(sorted(place for places, _ in refused for place in places))
+
+    def _send(self, target: str, adds: Adds) -> "Deferred[list[tuple[Sequence[int], Exception]]]":
+        """The places that were refused, and why, once every add was answered."""
+        answered: Deferred[list[tuple[Sequence[int], Exception]]] = Deferred()
+        refused: list[tuple[Sequence[int], Exception]] = []
+        left = len(adds)
+
+        def done(_: str, places: Sequence[int], error: Exception | None) -> None:
+            nonlocal left
+            left -= len(places)
+            if error is not None:
+                refused.append((places, error))
+            if not left and not answered.called:
+                answered.callback(refused)
+
+        self._context.bookies.add(target, adds, done)
+        return answered

@@ -1,0 +1,385 @@
+"""The replication worker: takes marked ledgers, repairs them, and removes their marks.
+
+It walks through the marks in random order, several workers at once, and takes the lock of one ledger after the other
+while it has a slot free.  The version of the mark is read under the lock and before the check, and the mark is
+removed at that version only: if the ledger was marked again meanwhile, it stays marked.  A ledger that waits (for the
+grace period of its writer, or for the next attempt after one that failed) keeps its lock, so that no other worker
+repeats the same in vain, and gives its slot to another one; the lock says why, for people to read.  Between walks the
+worker waits for news of marks and locks.
+
+The lock makes workers efficient, not safe: if the session that holds it ends, a second worker may repair the ledger,
+too, and the two leave at most extra copies (S19).
+"""
+
+from collections.abc import Callable, Coroutine, MutableSequence
+from functools import partial
+from typing import Any, cast
+
+import attrs
+from twisted.application.service import Service
+from twisted.internet.defer import CancelledError, Deferred
+from twisted.internet.interfaces import IDelayedCall
+from twisted.internet.task import deferLater
+from twisted.logger import Logger
+from twisted.python.failure import Failure
+from zope.interface import implementer
+
+from ...client.context import ClientContext
+from ...errors import (
+    BookKeeperError,
+    LedgerLockedError,
+    MetadataVersionError,
+    NotUnderreplicatedError,
+)
+from ...ledger.findings import CheckReport
+from ...metadata.interfaces import IMetadataDriver, IRegistration, IUnderreplication
+from ...throttle import Throttle
+from ..concurrency import InFlight
+from ..interfaces import IReplicationStatus, LedgerStatus
+from ..metrics import WorkerMetrics
+from ..switch import Switch
+from .lock_reasons import text_of
+from .repair import Attempt, LedgerRepair, RepairState
+
+_FIRST_HOLD = 1 / 32
+"""Share of the longest hold after the first failure; each further one doubles it."""
+
+_MAX_REMEMBERED = 2000
+"""Ledgers whose failed attempts are counted."""
+
+
+@attrs.frozen
+class WorkerSettings:
+    """How a worker works.
+
+    :ivar holder: what its locks say, for people to read.
+    :ivar ledgers: that are repaired at a time.
+    :ivar grace: seconds that the writer of a ledger has to replace a lost bookie
+        (``openLedgerRereplicationGracePeriod``).
+    :ivar longest_hold: seconds for which a ledger is left alone after attempts that failed
+        (``lockReleaseOfFailedLedgerGracePeriod``).
+    :ivar backoff: seconds of pause after the store failed, and after a lock was held by another worker
+        (``rwRereplicateBackoffMs``).
+    """
+
+    holder: str
+    ledgers: int = 4
+    grace: float = 30.0
+    longest_hold: float = 300.0
+    backoff: float = 5.0
+
+
+@attrs.define(eq=False)
+class _Job:
+    """A ledger of which this worker has the lock.
+
+    :ivar in_slot: whether it counts as one of the ledgers that are repaired.
+    :ivar resume: ends the hold early.
+    """
+
+    ledger_id: int
+    since: float
+    state: str = "repairing"
+    reason: str = ""
+    attempts: int = 0
+    next_attempt: float | None = None
+    in_slot: bool = True
+    running: "Deferred[None] | None" = None
+    resume: "Deferred[None] | None" = None
+
+    @property
+    def status(self) -> LedgerStatus:
+        """What there is to say about it."""
+        return LedgerStatus(self.ledger_id, self.state, self.reason, self.attempts, self.since, self.next_attempt)
+
+
+@implementer(IReplicationStatus)
+class ReplicationWorker(Service):
+    """One worker; it can be started again after it was stopped.
+
+    :param metadata_limit: of requests about marks and locks.
+    """
+
+    _log = Logger()
+
+    def __init__(
+        self, context: ClientContext, driver: IMetadataDriver, repair: LedgerRepair, metadata_limit: Throttle,
+        metrics: WorkerMetrics, settings: WorkerSettings,
+    ) -> None:  # fmt: skip
+        self._context = context
+        self._clock = context.clock
+        self._underreplication = cast(IUnderreplication, driver.underreplication)
+        self._registration = cast(IRegistration, driver.registration)
+        self._repair = repair
+        self._limit = metadata_limit
+        self._metrics = metrics
+        self._settings = settings
+        self._switch = Switch(self._underreplication)
+        self._slots = InFlight(settings.ledgers)
+        self._jobs: dict[int, _Job] = {}
+        self._failures: dict[int, int] = {}
+        self._refused: dict[int, float] = {}
+        self._timer: IDelayedCall | None = None
+        self._bookies: frozenset[str] = frozenset()
+        self._has_news = False
+        self._news: Deferred[None] | None = None
+        self._ends: list[Callable[[], None]] = []
+        self._working: Deferred[None] | None = None
+        for state in ("repairing", *(state.value for state in _HELD)):
+            metrics.watch(state, partial(self._count, state))
+
+    def _count(self, state: str) -> int:
+        return sum(job.state == state for job in self._jobs.values())
+
+    # ---- life ----------------------------------------------------------------------------------------
+
+    def startService(self) -> None:
+        """Begin to work as soon as the switch is known to be on."""
+        super().startService()
+        self._switch.start()
+        self._ends = [
+            self._underreplication.watch_marks(self._marks_changed),
+            self._registration.watch_bookies(self._bookies_changed),
+        ]
+        self._working = Deferred.fromCoroutine(self._work())
+        self._working.addErrback(self._ended)
+
+    def stopService(self) -> "Deferred[None]":
+        """Cancel all repairs; fires when their locks are released."""
+        super().stopService()
+        return Deferred.fromCoroutine(self._stop())
+
+    async def _stop(self) -> None:
+        for end in self._ends:
+            end()
+        self._switch.stop()
+        if self._timer is not None and self._timer.active():
+            self._timer.cancel()
+        if self._working is not None:
+            self._working.cancel()
+        running = [job.running for job in self._jobs.values() if job.running is not None]
+        for one in running:
+            one.cancel()
+        for one in running:
+            await one
+
+    def _ended(self, failure: Failure) -> None:
+        if not failure.check(CancelledError):
+            self._log.failure("the replication worker ended", failure)
+
+    # ---- news ----------------------------------------------------------------------------------------
+
+    def _marks_changed(self) -> None:
+        self._has_news = True
+        news, self._news = self._news, None
+        if news is not None:
+            news.callback(None)
+
+    def _bookies_changed(self, writable: frozenset[str], read_only: frozenset[str]) -> None:
+        """Where a bookie came, ledgers that wait for one are tried again."""
+        there = writable | read_only
+        came, self._bookies = there - self._bookies, there
+        for job in list(self._jobs.values()) if came else ():
+            resume, job.resume = job.resume, None
+            if resume is not None and job.state != RepairState.GRACE.value:
+                resume.callback(None)
+
+    async def _wait_for_news(self) -> None:
+        if not self._has_news:
+            self._news = Deferred()
+            await self._news
+
+    # ---- walks ---------------------------------------------------------------------------------------
+
+    async def _work(self) -> None:
+        while True:
+            await self._switch.wait()
+            await self._wait_for_news()
+            self._has_news = False
+            try:
+                await self._walk()
+            except BookKeeperError as error:
+                self._has_news = True
+                self._log.warn("marked ledgers cannot be taken, again in {pause} s: {error}",
+                               pause=self._settings.backoff, error=error)  # fmt: skip
+                await deferLater(self._clock, self._settings.backoff)
+
+    async def _walk(self) -> None:
+        later: float | None = None
+        now = self._clock.seconds()
+        self._refused = {ledger_id: until for ledger_id, until in self._refused.items() if until > now}
+        async for ledger_id in self._underreplication.marked_ledgers(self._shuffle):
+            if ledger_id in self._jobs:
+                continue
+            if (until := self._refused.get(ledger_id)) is not None:
+                later = until if later is None else min(later, until)
+                continue
+            await self._slots.enter(1)
+            taken = False
+            try:
+                await self._switch.wait()
+                taken = await self._take(ledger_id)
+            finally:
+                if not taken:
+                    self._slots.leave(1)
+        if later is not None:
+            self._walk_at(later)
+
+    def _walk_at(self, time: float) -> None:
+        """Walk again at a time by the clock, for ledgers that this walk has left out."""
+        if self._timer is None or not self._timer.active():
+            self._timer = self._clock.callLater(max(time - self._clock.seconds(), 0), self._marks_changed)
+
+    def _shuffle(self, items: MutableSequence[Any]) -> None:
+        for last in range(len(items) - 1, 0, -1):
+            other = int(self._context.chance.random() * (last + 1))
+            items[last], items[other] = items[other], items[last]
+
+    async def _take(self, ledger_id: int) -> bool:
+        """Lock a ledger and begin to repair it; False if another worker has it."""
+        await self._limit.acquire()
+        try:
+            await self._underreplication.lock(ledger_id, self._settings.holder)
+        except LedgerLockedError:
+            # whatever changes meanwhile: each change of one mark would be a request for each lock of other workers
+            self._refused[ledger_id] = self._clock.seconds() + self._settings.backoff
+            return False
+        except CancelledError:  # the store may have done it
+            await self._unlock(ledger_id)
+            raise
+        job = self._jobs[ledger_id] = _Job(ledger_id, self._clock.seconds(), attempts=self._failures.get(ledger_id, 0))
+        job.running = Deferred.fromCoroutine(self._locked(job))
+        job.running.addErrback(self._ended)
+        return True
+
+    # ---- one ledger ----------------------------------------------------------------------------------
+
+    async def _locked(self, job: _Job) -> None:
+        """All that is done under the lock of a ledger."""
+        try:
+            await self._repair_marked(job)
+        except BookKeeperError as error:
+            self._log.warn("the mark of ledger {ledger_id}: {error}", ledger_id=job.ledger_id, error=error)
+            await self._fail(job, Attempt(RepairState.WAITING, str(error), error))
+        finally:
+            self._leave_slot(job)
+            await self._unlock(job.ledger_id)
+            del self._jobs[job.ledger_id]
+
+    async def _repair_marked(self, job: _Job) -> None:
+        ledger_id = job.ledger_id
+        await self._limit.acquire()
+        try:
+            mark = await self._underreplication.read_mark(ledger_id)
+        except NotUnderreplicatedError:
+            return  # another worker was faster
+        replicas = mark.value.replicas
+        attempt = await self._attempt(partial(self._repair.attempt, ledger_id, replicas))
+        while attempt.state is RepairState.GRACE:
+            report = cast(CheckReport, attempt.report)
+            await self._hold(job, attempt, self._settings.grace)
+            attempt = await self._attempt(partial(self._repair.attempt_after_grace, ledger_id, replicas, report))
+        if attempt.state in (RepairState.WHOLE, RepairState.DELETED):
+            await self._remove_mark(ledger_id, mark.version)
+        else:
+            await self._fail(job, attempt)
+
+    async def _attempt(self, work: Callable[[], Coroutine[Deferred[Any], Any, Attempt]]) -> Attempt:
+        began = self._clock.seconds()
+        try:
+            attempt = await work()
+        except CancelledError:
+            raise
+        except BookKeeperError as error:
+            attempt = Attempt(RepairState.WAITING, str(error), error)
+        except Exception as error:
+            self._log.failure("a repair failed")
+            attempt = Attempt(RepairState.WAITING, repr(error), error)
+        done = attempt.state in (RepairState.WHOLE, RepairState.DELETED)
+        outcome = self._metrics.rereplicate.success if done else self._metrics.rereplicate.failure
+        outcome.record((self._clock.seconds() - began) * 1000)
+        self._metrics.repaired.value += attempt.repaired > 0
+        if attempt.error is not None:
+            self._metrics.failed(attempt.error)
+        return attempt
+
+    async def _remove_mark(self, ledger_id: int, version: int) -> None:
+        self._failures.pop(ledger_id, None)
+        await self._limit.acquire()
+        try:
+            await self._underreplication.remove_mark(ledger_id, version)
+        except (MetadataVersionError, NotUnderreplicatedError):
+            return  # marked again since the check began: what the newer mark asks for may not be done
+        self._log.info("ledger {ledger_id} is fully replicated", ledger_id=ledger_id)
+
+    async def _fail(self, job: _Job, attempt: Attempt) -> None:
+        """Leave a ledger alone for a while, longer after each failure."""
+        failures = self._failures.pop(job.ledger_id, 0)
+        self._failures[job.ledger_id] = failures + 1
+        if len(self._failures) > _MAX_REMEMBERED:
+            del self._failures[next(iter(self._failures))]
+        job.attempts = failures + 1
+        longest = self._settings.longest_hold
+        pause = min(longest * _FIRST_HOLD * 2.0 ** min(failures, 30), longest)
+        self._metrics.deferred.value += 1
+        self._log.warn("ledger {ledger_id} is not repaired, again in {pause:.0f} s: {reason}",
+                       ledger_id=job.ledger_id, pause=pause, reason=attempt.reason)  # fmt: skip
+        await self._hold(job, attempt, pause, again=False)
+
+    async def _hold(self, job: _Job, attempt: Attempt, seconds: float, again: bool = True) -> None:
+        """Keep the lock of a ledger for a while, and let others have its slot.
+
+        :param again: whether a slot is taken afterwards.
+        """
+        job.state, job.reason = attempt.state.value, attempt.reason
+        job.next_attempt = self._clock.seconds() + seconds
+        self._leave_slot(job)
+        resume = job.resume = Deferred()
+        timer = self._clock.callLater(seconds, self._resume, job, resume)
+        try:
+            await self._describe(job)
+            await resume
+        finally:
+            if timer.active():
+                timer.cancel()
+            job.resume = job.next_attempt = None
+        if again:
+            await self._switch.wait()
+            await self._slots.enter(1)
+            job.in_slot = True
+            job.state, job.reason = "repairing", ""
+            await self._describe(job)
+
+    async def _describe(self, job: _Job) -> None:
+        """Have the lock of a ledger say what is done about it."""
+        await self._limit.acquire()
+        text = text_of(self._settings.holder, job.status)
+        try:
+            await self._underreplication.describe_lock(job.ledger_id, text)
+        except BookKeeperError as error:  # the repair does not depend on it
+            self._log.debug("the lock of ledger {ledger_id}: {error}", ledger_id=job.ledger_id, error=error)
+
+    def _leave_slot(self, job: _Job) -> None:
+        if job.in_slot:
+            job.in_slot = False
+            self._slots.leave(1)
+
+    def _resume(self, job: _Job, resume: "Deferred[None]") -> None:
+        job.resume = None
+        if not resume.called:  # a process that was stopped for long gets the timer and the news at once
+            resume.callback(None)
+
+    async def _unlock(self, ledger_id: int) -> None:
+        try:
+            await self._underreplication.unlock(ledger_id)
+        except BookKeeperError as error:  # it ends with the session
+            self._log.warn("the lock of ledger {ledger_id}: {error}", ledger_id=ledger_id, error=error)
+
+    # ---- status --------------------------------------------------------------------------------------
+
+    def status(self) -> list[LedgerStatus]:
+        """See :meth:`~.interfaces.IReplicationStatus.status`."""
+        return [job.status for _, job in sorted(self._jobs.items())]
+
+
+_HELD = (RepairState.GRACE, RepairState.WAITING, RepairState.IMPOSSIBLE)

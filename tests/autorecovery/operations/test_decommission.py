@@ -1,0 +1,161 @@
+"""Waiting until no ledger needs a bookie."""
+
+from typing import Any
+
+import attrs
+from twisted.internet.defer import Deferred
+
+from bookkeeper_twisted.autorecovery.operations.decommission import (
+    MARKED,
+    OPEN,
+    UNMARKED,
+    Decommission,
+    Remaining,
+    needs,
+)
+from bookkeeper_twisted.errors import AutorecoveryDisabledError, IllegalOperationError, NoAuditorError
+from bookkeeper_twisted.model import LedgerMetadata, LedgerState, Segment
+
+from ...client.cluster_case import BOOKIES, ClusterCase
+
+_GONE = "gone:3181"
+_OTHERS = BOOKIES[:3]
+
+
+def _metadata(*segments: Segment, last: int | None = None, sizes: tuple[int, int, int] = (2, 2, 2)) -> LedgerMetadata:
+    closed = {"state": LedgerState.CLOSED, "last_entry_id": last} if last is not None else {}
+    return LedgerMetadata(*sizes, segments, **closed)  # type: ignore[arg-type]
+
+
+class NeedsTests(ClusterCase):
+    """Which ledgers need a bookie."""
+
+    def test_closed(self) -> None:
+        """One with entries at a position of the bookie, whichever ensemble it is."""
+        self.assertTrue(needs(1, _metadata(Segment(0, ("a", _GONE)), last=5), _GONE))
+        self.assertTrue(needs(1, _metadata(Segment(0, ("a", _GONE)), Segment(3, ("a", "b")), last=5), _GONE))
+        self.assertFalse(needs(1, _metadata(Segment(0, ("a", "b")), last=5), _GONE))
+
+    def test_nothing_stored(self) -> None:
+        """Not an empty ledger, an ensemble behind its end, or a position that no entry came to."""
+        self.assertFalse(needs(1, _metadata(Segment(0, ("a", _GONE)), last=-1), _GONE))
+        self.assertFalse(needs(1, _metadata(Segment(0, ("a", "b")), Segment(6, ("a", _GONE)), last=5), _GONE))
+        striped = _metadata(Segment(0, ("a", "b", _GONE)), last=0, sizes=(3, 2, 2))
+        self.assertFalse(needs(1, striped, _GONE))
+
+    def test_open(self) -> None:
+        """One whose writer may add to the bookie, and one with entries there."""
+        self.assertTrue(needs(1, _metadata(Segment(0, ("a", _GONE))), _GONE))
+        self.assertTrue(needs(1, _metadata(Segment(0, ("a", _GONE)), Segment(3, ("a", "b"))), _GONE))
+        self.assertFalse(needs(1, _metadata(Segment(0, ("a", "b"))), _GONE))
+
+
+class DecommissionTests(ClusterCase):
+    """A cluster whose auditor and worker are played by the test."""
+
+    def setUp(self) -> None:
+        super().setUp()
+        self.driver: Any = self.bk.metadata
+        self.looks: list[Remaining] = []
+        self.ids = [self.ledger() for _ in range(3)]
+
+    def ledger(self, last: int | None = 3) -> int:
+        """A ledger that names the bookie."""
+        ledger_id: int = self.do(self.driver.ledgers.generate_id())
+        self.do(self.driver.ledgers.create(ledger_id, _metadata(Segment(0, (_GONE, BOOKIES[0])), last=last)))
+        return ledger_id
+
+    def elect(self) -> None:
+        """Makes an auditor."""
+        self.driver.auditing.stand(BOOKIES[0], lambda elected: None)
+        self.settle()
+
+    def repair(self, ledger_id: int) -> None:
+        """Names another bookie instead."""
+        stored = self.do(self.driver.ledgers.read(ledger_id))
+        repaired = attrs.evolve(stored.value, segments=(Segment(0, (BOOKIES[1], BOOKIES[0])),))
+        self.do(self.driver.ledgers.write(ledger_id, repaired, stored.version))
+
+    def start(self, patience: float = 30.0) -> Any:
+        """Begins."""
+        done = self.begin(Decommission(self.clock, self.driver, _GONE, patience).run(self.looks.append))
+        self.settle()
+        return done
+
+    def begin(self, work: Any) -> Any:
+        """Starts a coroutine."""
+        return Deferred.fromCoroutine(work)
+
+    def pass_time(self, seconds: int) -> None:
+        """Lets time pass."""
+        for _ in range(seconds):
+            self.clock.advance(1)
+            self.settle()
+
+    def test_to_the_end(self) -> None:
+        """It waits for ledgers and for marks, says what each waits for, and ends."""
+        self.elect()
+        heard: list[int | None] = []
+        self.addCleanup(self.driver.auditing.watch_lost_bookie_delay(heard.append))
+        done = self.start()
+        self.assertEqual(heard[-1], 0)  # the audit was triggered
+        self.assertEqual(self.looks[-1].blockers, dict.fromkeys(self.ids, UNMARKED))
+        for ledger_id in self.ids:
+            self.do(self.driver.underreplication.mark(ledger_id, (_GONE,), 5))
+        self.do(self.driver.underreplication.lock(self.ids[0], "a-host"))
+        self.pass_time(2)
+        expected = {self.ids[0]: "being repaired by a-host", self.ids[1]: MARKED, self.ids[2]: MARKED}
+        self.assertEqual(self.looks[-1].blockers, expected)
+        self.do(self.driver.underreplication.describe_lock(self.ids[0], "a-host: waits until noon: no bookie"))
+        self.pass_time(2)
+        self.assertEqual(self.looks[-1].blockers[self.ids[0]], "held by a-host: waits until noon: no bookie")
+        for ledger_id in self.ids:
+            self.repair(ledger_id)
+        self.pass_time(2)
+        self.assertEqual(len(self.looks[-1].blockers), 3)  # the marks are still there
+        self.assertNoResult(done)
+        for ledger_id in self.ids:
+            self.do(self.driver.underreplication.remove_mark(ledger_id, 0))
+        self.pass_time(2)
+        self.assertEqual(self.successResultOf(done), Remaining({}, 3))
+
+    def test_open_ledger(self) -> None:
+        """A ledger that a writer has open is named as such."""
+        self.elect()
+        self.ids.append(self.ledger(last=None))
+        done = self.start()
+        self.assertEqual(self.looks[-1].blockers[self.ids[-1]], OPEN)
+        done.cancel()
+        self.failureResultOf(done)
+
+    def test_deleted_ledgers(self) -> None:
+        """A ledger that is deleted meanwhile blocks nothing."""
+        self.elect()
+        done = self.start()
+        for ledger_id in self.ids:
+            self.do(self.driver.ledgers.remove(ledger_id))
+        self.pass_time(2)
+        self.assertEqual(self.successResultOf(done), Remaining({}, 3))
+
+    def test_patience(self) -> None:
+        """Without progress it ends after a while; each ledger that becomes free begins the time anew."""
+        self.elect()
+        done = self.start(patience=10)
+        self.pass_time(8)
+        self.repair(self.ids[0])
+        self.pass_time(8)
+        self.assertNoResult(done)
+        self.pass_time(5)
+        self.assertEqual(self.successResultOf(done), Remaining(dict.fromkeys(self.ids[1:], UNMARKED), 3))
+
+    def test_refused(self) -> None:
+        """Without an auditor, while disabled, and of a bookie that runs, nothing is begun."""
+        self.failureResultOf(self.start(), NoAuditorError)
+        self.elect()
+        self.do(self.driver.underreplication.set_enabled(False))
+        self.failureResultOf(self.start(), AutorecoveryDisabledError)
+        self.do(self.driver.underreplication.set_enabled(True))
+        running = self.begin(Decommission(self.clock, self.driver, BOOKIES[0]).run())
+        self.settle()
+        self.assertIn("is running", str(self.failureResultOf(running, IllegalOperationError).value))
+        self.assertEqual(self.looks, [])

@@ -1,0 +1,1 @@
+"""Checks, copies and the worker."""

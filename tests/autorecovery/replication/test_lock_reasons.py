@@ -1,0 +1,36 @@
+"""What locks say."""
+
+from twisted.trial.unittest import SynchronousTestCase
+
+from bookkeeper_twisted.autorecovery.interfaces import LedgerStatus
+from bookkeeper_twisted.autorecovery.replication.lock_reasons import blocker_of, text_of
+from bookkeeper_twisted.autorecovery.replication.repair import RepairState
+
+_NOON = 1_795_348_800.4
+
+
+class LockReasonTests(SynchronousTestCase):
+    """Texts of locks."""
+
+    def _text(self, state: str, reason: str = "", next_attempt: float | None = _NOON) -> str:
+        return text_of("host", LedgerStatus(7, state, reason, 1, 5.0, next_attempt))
+
+    def test_repairing(self) -> None:
+        """A ledger that is worked on has the plain name of the host, as Apache's worker stores it."""
+        self.assertEqual(self._text("repairing", "of before", None), "host")
+
+    def test_held(self) -> None:
+        """Each state of a ledger that is held has words of its own, with the time of the next attempt."""
+        time = "2026-11-22T12:00:00Z"
+        for state, words in (
+            (RepairState.GRACE, f"left to its writer until {time}"), (RepairState.WAITING, f"waits until {time}"),
+            (RepairState.IMPOSSIBLE, f"cannot be repaired, tried again at {time}"),
+        ):  # fmt: skip
+            self.assertEqual(self._text(state.value, "a reason"), f"host: {words}: a reason")
+
+    def test_blockers(self) -> None:
+        """A lock with a name alone is a repair under way; one with a reason says it."""
+        self.assertEqual(blocker_of("host"), "being repaired by host")
+        self.assertEqual(blocker_of("[::1]:3181"), "being repaired by [::1]:3181")
+        text = self._text("waiting", "a reason")
+        self.assertEqual(blocker_of(text), f"held by {text}")
