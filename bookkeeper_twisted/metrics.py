@@ -99,6 +99,7 @@ class StorageCounts(Protocol):
     def pending_entries(self) -> int: ...
     def read_cache_bytes(self) -> int: ...
     def ledger_count(self) -> int: ...
+    def entry_count(self) -> int: ...
 
 
 class StorageMetrics:
@@ -119,6 +120,7 @@ class StorageMetrics:
         instruments.gauge("bookie_write_cache_count", storage.pending_entries, **labels)
         instruments.gauge("bookie_read_cache_size", storage.read_cache_bytes, **labels)
         instruments.gauge("bookie_ledgers_count", storage.ledger_count, **labels)
+        instruments.gauge("bookie_entries_count", storage.entry_count, **labels)
 
 
 class BookieMetrics:

@@ -45,6 +45,7 @@ class DirectoryStorage:
     :ivar looked_up: rows that were found in the index.
     :ivar rebuilt: what the rebuild of the index found, if this start made one.
     :ivar flushed_bytes: of records written to entry logs and indexed.
+    :ivar entries: in entry logs, as they were counted last, and those flushed since.
     """
 
     def __init__(
@@ -66,6 +67,7 @@ class DirectoryStorage:
         self.active = WriteCache()
         self.flushing = WriteCache()
         self.flushed_bytes = 0
+        self.entries = 0
         self._n_written = 0
         self._found: deque[tuple[int, IndexRow]] = deque(maxlen=_MOST_FOUND)
 
@@ -175,6 +177,14 @@ class DirectoryStorage:
             self.recent.discard(ledger_id, 0, _MOST_ID)
         self.recent.add(rows)
         self.flushed_bytes += self.flushing.bytes
+        self.entries += self.flushing.count
+
+    def count_entries(self) -> None:
+        """Count the entries anew: of an earlier start, deleted and replaced ones.  Maintenance lane.
+
+        :raises StorageError: the index cannot be read.
+        """
+        self.entries = self.index.entry_count()
 
     def commit_moved(self, rows: Sequence[IndexRow], moved_from: frozenset[int]) -> None:
         """Commit the rows of copied entries, as far as these still lie in the logs they were copied from.

@@ -228,6 +228,9 @@ class IRunIndex(Interface):
         :raises bookkeeper_twisted.errors.DamageError: a row cannot be read.
         """
 
+    def entry_count() -> int:
+        """How many entries the rows refer to; reads all of them."""
+
     def live_bytes() -> dict[int, int]:
         """Bytes of records that rows refer to, by entry log; a log without any is not in it."""
 
@@ -313,6 +316,9 @@ class ILedgerStorage(Interface):
 
     def ledger_count() -> int:
         """How many ledgers are known."""
+
+    def entry_count() -> int:
+        """Entries that are stored; those of an earlier start count once background work has counted them."""
 
     # -- reactor: memory only --
 

@@ -243,6 +243,10 @@ class LedgerStorage:
         """How many ledgers are known."""
         return len(self._states)
 
+    def entry_count(self) -> int:
+        """See :meth:`ILedgerStorage.entry_count`."""
+        return self.pending_entries() + sum(directory.entries for directory in self.directories)
+
     def is_full(self) -> bool:
         return any(directory.active.cost >= self._half_limit for directory in self.directories)
 

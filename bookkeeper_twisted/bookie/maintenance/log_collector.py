@@ -22,8 +22,9 @@ class LogCollector:
         self._metrics = metrics
 
     async def clean(self) -> None:
-        """Remove what a compaction left behind that was cut off; none may be at work."""
+        """Remove what a compaction left behind that was cut off, and count entries; none may be at work."""
         await self._directory.on_lane(self._directory.space.remove_left_over)
+        await self._directory.on_lane(self._directory.storage.count_entries)
 
     async def run(self) -> int:
         """Remove every log without live bytes.

@@ -68,6 +68,7 @@ _LIVE = (
     "SELECT log, sum(CASE typeof(sizes) WHEN 'integer' THEN sizes * (last - first + 1) ELSE sum_of_sizes(sizes) END)"
     " FROM runs GROUP BY log"
 )
+_ENTRIES = "SELECT coalesce(sum(last - first + 1), 0) FROM runs"
 
 _MAX_ID = 2**63 - 1
 _PAGE = 500
@@ -268,6 +269,10 @@ class SqliteRunIndex:
         if len(found) < limit:
             found += self._query(f"{_NEXT_LEDGERS}{only}{_IN_ORDER}", (after[0], *logs, limit - len(found)))
         return found
+
+    def entry_count(self) -> int:
+        ((count,),) = self._query(_ENTRIES, ())
+        return int(count)
 
     def live_bytes(self) -> dict[int, int]:
         return dict(self._query(_LIVE, ()))

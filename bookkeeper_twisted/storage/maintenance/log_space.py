@@ -44,6 +44,7 @@ class LogSpace:
         :raises bookkeeper_twisted.errors.StorageError: the index cannot be read.
         """
         live = self.directory.index.live_bytes()
+        self.directory.count_entries()
         return [LogUsage(log_id, self._record_bytes(log_id), live.get(log_id, 0)) for log_id in log_ids]
 
     def _record_bytes(self, log_id: int) -> int:

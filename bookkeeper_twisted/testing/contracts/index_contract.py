@@ -178,13 +178,14 @@ class RunIndexContract(SynchronousTestCase):
         self.assertEqual(index.page((2, 0), 9, [0]), [])
 
     def test_live_bytes(self) -> None:
-        """The bytes that rows refer to are summed by log, of even and of uneven rows."""
+        """The bytes that rows refer to are summed by log, of even and of uneven rows; their entries are counted."""
         index = self.make()
+        self.assertEqual(index.entry_count(), 0)
         uneven = IndexRow(2, 0, 2, 1, 1024, pack_sizes([20, 30, 45]))
         index.commit(IndexBatch(runs=[_row(1, 0, 9, 0), uneven, _row(3, 0, 0, 1)]))
-        self.assertEqual(index.live_bytes(), {0: 10 * _RECORD, 1: 95 + _RECORD})
+        self.assertEqual((index.live_bytes(), index.entry_count()), ({0: 10 * _RECORD, 1: 95 + _RECORD}, 14))
         index.commit(IndexBatch(deleted_ledgers=[1]))
-        self.assertEqual(index.live_bytes(), {1: 95 + _RECORD})
+        self.assertEqual((index.live_bytes(), index.entry_count()), ({1: 95 + _RECORD}, 4))
 
     def test_ledgers(self) -> None:
         """Ledger states are stored, replaced, listed in order and found again after a restart."""

@@ -95,6 +95,15 @@ class LedgerStorageContract(SynchronousTestCase):
         self.check(1, range(20))
         self.assertEqual(self.marks(), (JournalPosition(1, 2),))
 
+    def test_counts(self) -> None:
+        """Entries and ledgers are counted from the moment they are added."""
+        self.storage.put_ledger(LedgerRow(1, b"key"))
+        self.storage.add(run(1, 0, 10))
+        self.assertEqual((self.storage.entry_count(), self.storage.ledger_count()), (10, 1))
+        self.checkpoint()
+        self.storage.add(run(1, 10, 5))
+        self.assertEqual((self.storage.entry_count(), self.storage.ledger_count()), (15, 1))
+
     def test_mixed(self) -> None:
         """Entries of many ledgers are added at once."""
         ids = [(ledger_id, entry_id) for entry_id in range(3) for ledger_id in (5, 6, 9)]

@@ -106,6 +106,9 @@ class SimIndex:
         ]
         return found[:limit]
 
+    def entry_count(self) -> int:
+        return sum(row.last - row.first + 1 for rows in self._read().rows.values() for row in rows)
+
     def live_bytes(self) -> dict[int, int]:
         live: dict[int, int] = {}
         for rows in self._read().rows.values():
