@@ -223,6 +223,19 @@ class DamagedEntries:
 
 
 @attrs.frozen
+class EntryLogFile:
+    """An entry log.
+
+    :ivar directory: its ledger directory, ``current`` included.
+    :ivar n_bytes: of the file.
+    """
+
+    directory: str
+    log_id: int
+    n_bytes: int
+
+
+@attrs.frozen
 class ScrubStatus:
     """The scrub.
 
@@ -260,6 +273,18 @@ class IBackgroundWork(ISpeedLimits):
 
     def cancel_compaction() -> None:
         """End the compaction at work; what it had not finished is as if it had not begun."""
+
+    def entry_logs() -> "Deferred[Sequence[EntryLogFile]]":
+        """List the entry logs of all ledger directories."""
+
+    def ledgers_of(directory: str, log_id: int) -> "Deferred[Mapping[int, int]]":
+        """Return the bytes of each ledger in an entry log, of deleted ones too.
+
+        Of a log without a ledgers map, as the one that is written, they are those that the index refers to.
+
+        :param directory: as in :class:`EntryLogFile`.
+        :raises IncorrectParameterError: (as a failure) there is no such log.
+        """
 
     def scrub() -> ScrubStatus:
         """Return what the scrub does and has found."""

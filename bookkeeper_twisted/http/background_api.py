@@ -33,6 +33,7 @@ class BackgroundApi:
             "gc/cancel_compaction": ApiPage(put=self._cancel),
             "gc/progress": ApiPage(self._progress),
             "entry_location_compact": ApiPage(self._locations, put=self._compact_locations, hint=_LOCATIONS),
+            "entry_logs": ApiPage(self._entry_logs),
             "scrub": ApiPage(self._scrub, put=self._start_scrub),
             "scrub/findings": ApiPage(self._findings),
             "scrub/suspend": ApiPage(put=self._suspend_scrub),
@@ -77,6 +78,17 @@ class BackgroundApi:
                 },
             }
         )
+
+    async def _entry_logs(self, question: Question) -> Answer:
+        """The entry logs of the bookie, or, of the one that is named, the bytes of each ledger."""
+        directory = question.parameters.get("directory")
+        if directory is None:
+            logs = await self._work().entry_logs()
+            return json_answer(
+                [{"directory": each.directory, "logId": each.log_id, "fileBytes": each.n_bytes} for each in logs]
+            )
+        ledgers = await self._work().ledgers_of(directory, question.number("log_id", -1))
+        return json_answer({str(ledger_id): n_bytes for ledger_id, n_bytes in sorted(ledgers.items())})
 
     # -- suspension --
 

@@ -29,7 +29,9 @@ def parser() -> argparse.ArgumentParser:
         if name != "usage":
             command.add_argument("uri", help="metadata service URI")
         if name in ("usage", "compaction-plan"):
-            command.add_argument("directories", nargs="+", help="ledger directories of bookies")
+            command.add_argument(
+                "directories", nargs="+", help="ledger directories, or http://HOST:PORT of the HTTP servers of bookies"
+            )
         if name in ("export", "import"):
             command.add_argument("path", help="directory of the archive")
             command.add_argument("--write-id", default="", help="makes an import repeatable")

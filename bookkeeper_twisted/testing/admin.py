@@ -18,6 +18,7 @@ from ..bookie.admin import (
     DamagedEntries,
     DirectoryUsage,
     DirectoryWork,
+    EntryLogFile,
     IBackgroundWork,
     IBookieAdmin,
     JournalMark,
@@ -26,11 +27,12 @@ from ..bookie.admin import (
     StoredFiles,
     WorkProgress,
 )
-from ..errors import BookKeeperError, ConfigError, NoSuchThrottleError, NotServingError
+from ..errors import BookKeeperError, ConfigError, IncorrectParameterError, NoSuchThrottleError, NotServingError
 from ..ratelimit import Rate
 from ..throttle import ThrottleStatus
 
 _BEGAN = 1_795_225_000.0
+_DIRECTORY = "/ledgers/current"
 
 
 @implementer(IBackgroundWork)
@@ -40,6 +42,7 @@ class FakeBackgroundWork:
 
     :ivar collections: the runs that were asked for, as pairs of major and minor.
     :ivar cancelled, scrubs: how often that was asked for.
+    :ivar logs: bytes of each ledger in each entry log.
     """
 
     collections: list[tuple[bool, bool]] = attrs.field(factory=list)
@@ -57,12 +60,13 @@ class FakeBackgroundWork:
     progress: WorkProgress | None = None
     damaged: Mapping[str, str] = attrs.field(factory=dict)
     findings: tuple[DamagedEntries, ...] = ()
+    logs: Mapping[int, Mapping[int, int]] = attrs.field(factory=lambda: {0: {7: 100, 8: 50}, 10: {7: 20}})
     adaptive: AdaptiveStatus = attrs.field(factory=lambda: AdaptiveStatus(0.0, 1.0, None))
     rates: dict[str, Rate] = attrs.field(factory=lambda: {"gc-metadata": Rate(1000), "scrub": Rate(bytes=10_000_000)})
 
     def collection(self) -> CollectionStatus:
         """See :meth:`~bookkeeper_twisted.bookie.admin.IBackgroundWork.collection`."""
-        directory = DirectoryWork("/ledgers/current", "/ledgers/current/index.sqlite", self.progress, self.damaged)
+        directory = DirectoryWork(_DIRECTORY, "/ledgers/current/index.sqlite", self.progress, self.damaged)
         return CollectionStatus(
             self.phase, self.forced,
             CompactionStatus(self.phase.startswith("major"), self.suspended_major, self.majors, self.last_major),
@@ -91,6 +95,17 @@ class FakeBackgroundWork:
     def cancel_compaction(self) -> None:
         """See :meth:`~bookkeeper_twisted.bookie.admin.IBackgroundWork.cancel_compaction`."""
         self.cancelled += 1
+
+    def entry_logs(self) -> "Deferred[Sequence[EntryLogFile]]":
+        """See :meth:`~bookkeeper_twisted.bookie.admin.IBackgroundWork.entry_logs`."""
+        sizes = {log_id: 1024 + sum(ledgers.values()) for log_id, ledgers in self.logs.items()}
+        return succeed([EntryLogFile(_DIRECTORY, log_id, n_bytes) for log_id, n_bytes in sizes.items()])
+
+    def ledgers_of(self, directory: str, log_id: int) -> "Deferred[Mapping[int, int]]":
+        """See :meth:`~bookkeeper_twisted.bookie.admin.IBackgroundWork.ledgers_of`."""
+        if directory != _DIRECTORY or log_id not in self.logs:
+            return fail(IncorrectParameterError(f"there is no entry log {log_id} in {directory}"))
+        return succeed(self.logs[log_id])
 
     def scrub(self) -> ScrubStatus:
         """See :meth:`~bookkeeper_twisted.bookie.admin.IBackgroundWork.scrub`."""

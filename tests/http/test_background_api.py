@@ -139,6 +139,20 @@ class CollectionTests(BackgroundCase):
         self.assertEqual(self.answer("gc", "PUT"), (503, "the bookie is starting"))
 
 
+class SpaceTests(BackgroundCase):
+    """The space of ledgers in entry logs."""
+
+    def test_entry_logs(self) -> None:
+        """The logs, and of one that is named the bytes of each ledger."""
+        first, second = self.json("entry_logs")
+        self.assertEqual(first, {"directory": "/ledgers/current", "logId": 0, "fileBytes": 1174})
+        self.assertEqual(second["logId"], 10)
+        self.assertEqual(self.json("entry_logs?directory=/ledgers/current&log_id=0"), {"7": 100, "8": 50})
+        for wrong in ("directory=/x&log_id=0", "directory=/ledgers/current&log_id=5", "directory=/ledgers/current"):
+            status, text = self.answer(f"entry_logs?{wrong}")
+            self.assertEqual((status, "no entry log" in text), (400, True))
+
+
 class ScrubTests(BackgroundCase):
     """The scrub."""
 

@@ -14,5 +14,8 @@ class FakeBookieAdminTests(admin_contract.BookieAdminContract):
     def stop_bookie(self) -> None:
         self.admin.phase = Phase.STOPPED
 
+    def store_entries(self) -> None:
+        """There are some."""
+
     def fill_disk(self) -> None:
         self.admin.other_reasons = ("a disk is full",)

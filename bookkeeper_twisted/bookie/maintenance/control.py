@@ -1,5 +1,6 @@
 """Control over the background work of a bookie in this process."""
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 
 from twisted.internet.defer import CancelledError, Deferred
@@ -8,19 +9,25 @@ from twisted.python.failure import Failure
 from zope.interface import implementer
 
 from ...adaptive import LimitsStatus, SpeedLimits
+from ...errors import IncorrectParameterError
 from ...ratelimit import Rate
+from ...storage.index.rows import row_bytes
 from ...storage.ledger_dirs import entry_log_name
 from ..admin import (
     CollectionStatus,
     CompactionStatus,
     DamagedEntries,
     DirectoryWork,
+    EntryLogFile,
     IBackgroundWork,
     ScrubStatus,
     WorkProgress,
 )
+from .lanes import MaintainedDirectory
 from .maintenance import Maintenance
 from .progress import Progress
+
+_ROWS = 1000
 
 
 @implementer(IBackgroundWork)
@@ -93,6 +100,44 @@ class BackgroundControl:
     def cancel_compaction(self) -> None:
         """See :meth:`IBackgroundWork.cancel_compaction`."""
         self._collector.cancel()
+
+    # -- space --
+
+    def entry_logs(self) -> "Deferred[Sequence[EntryLogFile]]":
+        """See :meth:`IBackgroundWork.entry_logs`."""
+        return Deferred.fromCoroutine(self._entry_logs())
+
+    async def _entry_logs(self) -> Sequence[EntryLogFile]:
+        found = []
+        for directory in self._maintenance.directories:
+            files = await directory.on_lane(directory.space.files)
+            found += [EntryLogFile(directory.storage.path, log_id, n_bytes) for log_id, n_bytes in files]
+        return found
+
+    def ledgers_of(self, directory: str, log_id: int) -> "Deferred[Mapping[int, int]]":
+        """See :meth:`IBackgroundWork.ledgers_of`."""
+        return Deferred.fromCoroutine(self._ledgers_of(directory, log_id))
+
+    async def _ledgers_of(self, path: str, log_id: int) -> Mapping[int, int]:
+        directory = next((each for each in self._maintenance.directories if each.storage.path == path), None)
+        if directory is None:
+            raise IncorrectParameterError(f"{path!r} is no ledger directory of this bookie")
+        try:
+            mapped = await directory.on_lane(directory.space.mapped_bytes, log_id)
+        except FileNotFoundError:
+            raise IncorrectParameterError(f"there is no entry log {entry_log_name(log_id)} in {path}") from None
+        return await self._indexed_bytes(directory, log_id) if mapped is None else mapped
+
+    async def _indexed_bytes(self, directory: MaintainedDirectory, log_id: int) -> Mapping[int, int]:
+        """The bytes of each ledger that rows refer to, a page of rows at a time."""
+        index, found = directory.storage.index, Counter[int]()
+        rows = await directory.on_lane(index.page, (-1, -1), _ROWS, [log_id])
+        while rows:
+            for row in rows:
+                found[row.ledger_id] += row_bytes(row)
+            after = rows[-1].ledger_id, rows[-1].first
+            rows = await directory.on_lane(index.page, after, _ROWS, [log_id])
+        return dict(found)
 
     # -- scrub --
 

@@ -1,17 +1,22 @@
 """Which ledgers hold which space in the entry logs of bookies, and what a compaction would win.
 
-What is read are the files: the ledgers map of a sealed log, all records of one that is not.  A path can be a ledger
-directory of a bookie on a disk that the tasks see.
+A place is a ledger directory on a disk that the tasks see, or ``http://HOST:PORT``, the HTTP server of a bookie.  Of
+files the ledgers map of a sealed log is read, and all records of one that is not; a bookie is asked for the same.
 """
 
+import json
 import posixpath
 from collections import Counter
 from collections.abc import Callable, Sequence
 from typing import Any
+from urllib.error import HTTPError
+from urllib.parse import urlencode, urlsplit
+from urllib.request import urlopen
 
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as f
 
+from ...errors import BookieHandleNotAvailableError
 from ...ratelimit import UNLIMITED, Rate
 from ...storage.entry_log.format import HEADER_SIZE, decode_map, parse_header
 from ...storage.entry_log.scan import LogScan
@@ -33,23 +38,65 @@ def _unlimited(entries: int, n_bytes: int) -> None:
     """No limit."""
 
 
-def entry_logs(spark: SparkSession, directories: Sequence[str]) -> DataFrame:
-    """The entry logs of ledger directories: ``directory``, ``log_id``, ``file_bytes``."""
+_SCHEME = "http://"
+_PATH = "/api/v1/bookie/entry_logs"
+_PATIENCE = 60.0
+"""Seconds in which a bookie has to answer."""
+
+
+def entry_logs(spark: SparkSession, places: Sequence[str]) -> DataFrame:
+    """The entry logs of ledger directories: ``directory``, ``log_id``, ``file_bytes``.
+
+    :param places: ledger directories, or ``http://HOST:PORT`` for all of a bookie's; ``directory`` of the latter is
+        that with the path behind it.
+    :raises BookieHandleNotAvailableError: a bookie does not answer.
+    """
+    rows = []
+    for place in places:
+        rows += _logs_of_bookie(place.rstrip("/")) if place.startswith(_SCHEME) else _logs_of_directory(place)
+    return spark.createDataFrame(rows, "directory STRING, log_id BIGINT, file_bytes BIGINT")
+
+
+def _logs_of_directory(directory: str) -> list[tuple[str, int, int]]:
     fs = RealFileSystem()
     rows = []
-    for directory in directories:
-        for log_id in entry_log_ids(fs, current(directory)):
-            file = fs.open(posixpath.join(current(directory), entry_log_name(log_id)))
-            rows.append((directory, log_id, file.size()))
-            file.close()
-    return spark.createDataFrame(rows, "directory STRING, log_id BIGINT, file_bytes BIGINT")
+    for log_id in entry_log_ids(fs, current(directory)):
+        file = fs.open(posixpath.join(current(directory), entry_log_name(log_id)))
+        rows.append((directory, log_id, file.size()))
+        file.close()
+    return rows
+
+
+def _logs_of_bookie(address: str) -> list[tuple[str, int, int]]:
+    logs = _asked(address + _PATH)
+    return [(address + each["directory"], each["logId"], each["fileBytes"]) for each in logs]
+
+
+def _asked(url: str) -> Any:
+    """The answer of a bookie's HTTP server.
+
+    :raises BookieHandleNotAvailableError: there is none, or it is an error.
+    """
+    try:
+        with urlopen(url, timeout=_PATIENCE) as answer:
+            return json.loads(answer.read())
+    except HTTPError as error:
+        text = error.read().decode("utf-8", "replace").strip() or error.reason
+        raise BookieHandleNotAvailableError(f"{url}: {text}") from None
+    except (OSError, ValueError) as error:
+        raise BookieHandleNotAvailableError(f"{url}: {error}") from None
 
 
 def used_in(directory: str, log_id: int, spend: Spend = _unlimited) -> dict[int, int]:
     """Bytes of each ledger in one entry log, size words included.
 
+    :param directory: as in :func:`entry_logs`.
     :param spend: takes entries and bytes that were read; returns when more may be read.
     """
+    if directory.startswith(_SCHEME):
+        url = urlsplit(directory)
+        query = urlencode({"directory": url.path, "log_id": log_id})
+        return {int(ledger): n for ledger, n in _asked(f"{_SCHEME}{url.netloc}{_PATH}?{query}").items()}
     fs = RealFileSystem()
     path = posixpath.join(current(directory), entry_log_name(log_id))
     file = fs.open(path)

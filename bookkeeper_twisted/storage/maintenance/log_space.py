@@ -61,6 +61,35 @@ class LogSpace:
             file.close()
         return max((header.map_offset or size) - layout.HEADER_SIZE, 0)
 
+    def files(self) -> list[tuple[int, int]]:
+        """Id and bytes of every log file, the one that is written included.  Maintenance lane."""
+        found = []
+        for log_id in entry_log_ids(self._fs, self.directory.path):
+            if self._fs.exists(self.path(log_id)):  # it may go meanwhile
+                file = self._fs.open(self.path(log_id))
+                try:
+                    found.append((log_id, file.size()))
+                finally:
+                    file.close()
+        return found
+
+    def mapped_bytes(self, log_id: int) -> dict[int, int] | None:
+        """Bytes of each ledger by the ledgers map of a log; None of a log without one.  Maintenance lane.
+
+        :raises OSError: it cannot be read.
+        """
+        path = self.path(log_id)
+        file = self._fs.open(path)
+        try:
+            header = layout.parse_header(file.pread(layout.HEADER_SIZE, 0), path)
+            if not header.map_offset:
+                return None
+            return layout.decode_map(file.pread(file.size() - header.map_offset, header.map_offset), header.map_ledgers)
+        except DamageError:
+            return None
+        finally:
+            file.close()
+
     def remove_left_over(self) -> int:
         """Remove files that a compaction which was cut off left behind.  Maintenance lane, while none is at work.
 

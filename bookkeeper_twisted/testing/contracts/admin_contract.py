@@ -10,7 +10,7 @@ from twisted.trial.unittest import SynchronousTestCase
 from zope.interface.verify import verifyObject
 
 from ...bookie.admin import ADMINISTRATOR, IBackgroundWork, IBookieAdmin, Phase
-from ...errors import ConfigError, NoSuchThrottleError, NotServingError
+from ...errors import ConfigError, IncorrectParameterError, NoSuchThrottleError, NotServingError
 from ...ratelimit import Rate
 
 
@@ -28,6 +28,10 @@ class BookieAdminContract(SynchronousTestCase):
 
     def fill_disk(self) -> None:
         """Make the bookie read-only for a reason that is not the administrator's."""
+        raise NotImplementedError
+
+    def store_entries(self) -> None:
+        """Have entries in an entry log."""
         raise NotImplementedError
 
     def settle(self) -> None:
@@ -154,6 +158,20 @@ class BookieAdminContract(SynchronousTestCase):
         work.resume_compaction()
         self.assertEqual(suspended(), (False, False))
         work.cancel_compaction()
+
+    def test_space(self) -> None:
+        """Each entry log says how many bytes of it belong to which ledger."""
+        self.store_entries()
+        work = self.admin.background()
+        logs = self.settled(work.entry_logs())
+        usage = [self.settled(work.ledgers_of(log.directory, log.log_id)) for log in logs]
+        self.assertTrue(any(usage))
+        for log, ledgers in zip(logs, usage, strict=True):
+            self.assertLess(sum(ledgers.values()), log.n_bytes)
+        for directory, log_id in (("/elsewhere", logs[0].log_id), (logs[0].directory, 999_999)):
+            refused = work.ledgers_of(directory, log_id)
+            self.settle()
+            self.failureResultOf(refused, IncorrectParameterError)
 
     def test_scrub(self) -> None:
         """A scrub that is asked for is done, unless scrubs are suspended."""

@@ -9,9 +9,11 @@ from bookkeeper_twisted.bookie.admin import ADMINISTRATOR, Phase
 from bookkeeper_twisted.errors import MASK, BookieRegisteredError, ConfigError, InvalidCookieError
 from bookkeeper_twisted.ratelimit import Rate
 from bookkeeper_twisted.storage.cookies import COOKIE_NAME
+from bookkeeper_twisted.storage.interfaces import LedgerRow
 from bookkeeper_twisted.testing.contracts import admin_contract
 from bookkeeper_twisted.testing.disk.sim_disk import SimDisk
 
+from ...storage.entries import run
 from .test_service import StepTestCase
 
 
@@ -28,6 +30,27 @@ class BookieAdminTests(StepTestCase, admin_contract.BookieAdminContract):
 
     def fill_disk(self) -> None:
         self.service._set_read_only("a disk is full", True)
+
+    def store_entries(self) -> None:
+        assert self.service.engine is not None
+        storage = self.service._store.storage  # type: ignore[union-attr]
+        storage.put_ledger(LedgerRow(1, b"k"))
+        storage.add(run(1, 0, 10))
+        self.service.engine.checkpointer.checkpoint()
+        self.settle()
+
+    def test_space_of_a_sealed_log(self) -> None:
+        """The ledgers map of a log counts what the index has forgotten, too."""
+        self.store_entries()
+        work = self.admin.background()
+        logs = self.settled(work.entry_logs())
+        (log,) = [log for log in logs if self.settled(work.ledgers_of(log.directory, log.log_id))]
+        before = self.settled(work.ledgers_of(log.directory, log.log_id))
+        self.stop_bookie()
+        self.service, self.executor = self.start()
+        work = self.service.admin.background()
+        self.assertEqual(self.settled(work.ledgers_of(log.directory, log.log_id)), before)
+        self.admin = self.service.admin
 
     def settle(self, executor: Any = None) -> None:
         super().settle(executor or self.executor)

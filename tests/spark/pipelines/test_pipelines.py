@@ -6,11 +6,12 @@ import sqlite3
 from contextlib import closing, redirect_stdout
 from pathlib import Path
 
+import attrs
 from twisted.internet.task import Clock
 from twisted.trial.unittest import SynchronousTestCase
 
 from bookkeeper_twisted.embedding import make_bookie
-from bookkeeper_twisted.errors import NotUnderreplicatedError
+from bookkeeper_twisted.errors import BookieHandleNotAvailableError, NotUnderreplicatedError
 from bookkeeper_twisted.ledger.replica_scan import OK
 from bookkeeper_twisted.model import DigestType
 from bookkeeper_twisted.ratelimit import Rate
@@ -191,6 +192,23 @@ class PipelineTests(SparkCase):
             row.threshold: (row.logs, row.won, row.copied) for row in space.compaction_plan(used, ledgers).collect()
         }
         self.assertEqual(plan, dict.fromkeys((0.6, 0.7, 0.8, 0.9), (3, 3 * stored, 3 * stored)))
+        address = f"http://127.0.0.1:{self.start_with_http()}"
+        asked = space.usage(space.entry_logs(self.spark, [address]), 2)
+        rows = {row.ledger_id: (row.bytes, row.logs) for row in space.by_ledger(asked).collect()}
+        self.assertEqual(rows, {kept: (stored, 1), deleted: (stored, 1)})
+        self.assertIn(f"ledger {kept:>20}", self.run_command("usage", address))
+        self.stop_bookies()
+        error = self.assertRaises(BookieHandleNotAvailableError, space.entry_logs, self.spark, [address])
+        self.assertIn(address, str(error))
+
+    def start_with_http(self) -> int:
+        """The port of the HTTP server of the first bookie, started anew."""
+        config = attrs.evolve(
+            self.configs[0], http_server_enabled=True, http_server_port=0, http_server_host="127.0.0.1"
+        )  # fmt: skip
+        self.bookies.append(make_bookie(THREAD.reactor, config))
+        THREAD.wait(self.bookies[-1].start)
+        return self.bookies[-1].http_port
 
     def test_export_and_import(self) -> None:
         """Ledgers that were exported and deleted come back with ids, entries, ends and metadata."""

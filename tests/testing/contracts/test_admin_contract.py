@@ -66,6 +66,9 @@ def _failures(kind: Any) -> set[str]:
         def stop_bookie(self) -> None:
             self.admin.phase = Phase.STOPPED
 
+        def store_entries(self) -> None:
+            """There are some."""
+
         def fill_disk(self) -> None:
             self.admin.other_reasons = ("full",)
 
