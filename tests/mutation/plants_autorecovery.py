@@ -37,6 +37,14 @@ PLANTS = (
         "            pass\n", _WORKER,
     ),
     Plant(
+        "a lock that went with its session hides the ledger", "autorecovery/replication/worker.py",
+        "            self._walk_at(self._clock.seconds() + self._settings.backoff)\n", "            pass\n", _WORKER,
+    ),
+    Plant(
+        "the release of a lock is cut short by the stop", "autorecovery/replication/worker.py",
+        "            if not job.is_ending:\n                running.cancel()\n", "            running.cancel()\n", _WORKER,
+    ),
+    Plant(
         "the text of another worker's lock is replaced", "metadata/embedded/memory.py",
         "        if ledger_id in self._shared.locks and self._shared.locks[ledger_id][0] is self:\n"
         "            self._shared.locks[ledger_id] = self, text\n",

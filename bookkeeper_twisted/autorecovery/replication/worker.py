@@ -5,7 +5,8 @@ while it has a slot free.  The version of the mark is read under the lock and be
 removed at that version only: if the ledger was marked again meanwhile, it stays marked.  A ledger that waits (for the
 grace period of its writer, or for the next attempt after one that failed) keeps its lock, so that no other worker
 repeats the same in vain, and gives its slot to another one; the lock says why, for people to read.  Between walks the
-worker waits for news of marks and locks.
+worker waits for news of marks and locks.  After a repair that failed it walks again without news, too: the lock may
+have gone before its release, with its session, while walks left the ledger out.
 
 The lock makes workers efficient, not safe: if the session that holds it ends, a second worker may repair the ledger,
 too, and the two leave at most extra copies (S19).
@@ -74,6 +75,7 @@ class _Job:
     """A ledger of which this worker has the lock.
 
     :ivar in_slot: whether it counts as one of the ledgers that are repaired.
+    :ivar is_ending: whether only the release of the lock is left.
     :ivar resume: ends the hold early.
     """
 
@@ -84,6 +86,7 @@ class _Job:
     attempts: int = 0
     next_attempt: float | None = None
     in_slot: bool = True
+    is_ending: bool = False
     running: "Deferred[None] | None" = None
     resume: "Deferred[None] | None" = None
 
@@ -157,11 +160,12 @@ class ReplicationWorker(Service):
             self._timer.cancel()
         if self._working is not None:
             self._working.cancel()
-        running = [job.running for job in self._jobs.values() if job.running is not None]
-        for one in running:
-            one.cancel()
-        for one in running:
-            await one
+        jobs = [(job, job.running) for job in self._jobs.values() if job.running is not None]
+        for job, running in jobs:
+            if not job.is_ending:
+                running.cancel()
+        for _, running in jobs:
+            await running
 
     def _ended(self, failure: Failure) -> None:
         if not failure.check(CancelledError):
@@ -226,7 +230,7 @@ class ReplicationWorker(Service):
             self._walk_at(later)
 
     def _walk_at(self, time: float) -> None:
-        """Walk again at a time by the clock, for ledgers that this walk has left out."""
+        """Walk again at a time by the clock, or earlier, for ledgers that walks until now have left out."""
         if self._timer is None or not self._timer.active():
             self._timer = self._clock.callLater(max(time - self._clock.seconds(), 0), self._marks_changed)
 
@@ -256,23 +260,28 @@ class ReplicationWorker(Service):
 
     async def _locked(self, job: _Job) -> None:
         """All that is done under the lock of a ledger."""
+        is_marked = True
         try:
-            await self._repair_marked(job)
+            is_marked = not await self._repair_marked(job)
         except BookKeeperError as error:
             self._log.warn("the mark of ledger {ledger_id}: {error}", ledger_id=job.ledger_id, error=error)
             await self._fail(job, Attempt(RepairState.WAITING, str(error), error))
         finally:
+            job.is_ending = True
             self._leave_slot(job)
             await self._unlock(job.ledger_id)
             del self._jobs[job.ledger_id]
+        if is_marked and self.running:  # the release of a lock that went before, with its session, is no news
+            self._walk_at(self._clock.seconds() + self._settings.backoff)
 
-    async def _repair_marked(self, job: _Job) -> None:
+    async def _repair_marked(self, job: _Job) -> bool:
+        """Repair a ledger, and leave it alone for a while if that fails; returns whether the mark is gone."""
         ledger_id = job.ledger_id
         await self._limit.acquire()
         try:
             mark = await self._underreplication.read_mark(ledger_id)
         except NotUnderreplicatedError:
-            return  # another worker was faster
+            return True  # another worker was faster
         replicas = mark.value.replicas
         attempt = await self._attempt(partial(self._repair.attempt, ledger_id, replicas))
         while attempt.state is RepairState.GRACE:
@@ -280,9 +289,9 @@ class ReplicationWorker(Service):
             await self._hold(job, attempt, self._settings.grace)
             attempt = await self._attempt(partial(self._repair.attempt_after_grace, ledger_id, replicas, report))
         if attempt.state in (RepairState.WHOLE, RepairState.DELETED):
-            await self._remove_mark(ledger_id, mark.version)
-        else:
-            await self._fail(job, attempt)
+            return await self._remove_mark(ledger_id, mark.version)
+        await self._fail(job, attempt)
+        return False
 
     async def _attempt(self, work: Callable[[], Coroutine[Deferred[Any], Any, Attempt]]) -> Attempt:
         began = self._clock.seconds()
@@ -303,14 +312,15 @@ class ReplicationWorker(Service):
             self._metrics.failed(attempt.error)
         return attempt
 
-    async def _remove_mark(self, ledger_id: int, version: int) -> None:
+    async def _remove_mark(self, ledger_id: int, version: int) -> bool:
         self._failures.pop(ledger_id, None)
         await self._limit.acquire()
         try:
             await self._underreplication.remove_mark(ledger_id, version)
         except (MetadataVersionError, NotUnderreplicatedError):
-            return  # marked again since the check began: what the newer mark asks for may not be done
+            return False  # marked again since the check began: what the newer mark asks for may not be done
         self._log.info("ledger {ledger_id} is fully replicated", ledger_id=ledger_id)
+        return True
 
     async def _fail(self, job: _Job, attempt: Attempt) -> None:
         """Leave a ledger alone for a while, longer after each failure."""

@@ -311,6 +311,47 @@ class HoldTests(WorkerCase):
         self.assertEqual(self.marked(), [])
         self.assertEqual(worker._failures, {})
 
+    def test_lock_went_with_its_session(self) -> None:
+        """A ledger of which the lock goes with its session is tried again, though its release changes nothing."""
+        ledger_id = self.write(self.payloads(20))
+        bookie_id = self.metadata(ledger_id).segments[0].bookies[0]
+        for operation in ("read_batch", "read_many"):
+            self.bookies[bookie_id].fail(operation, TooManyRequestsError)
+        self.mark(ledger_id, bookie_id)
+        worker = self.worker()
+        self.pass_time(5)
+        self.assertEqual((self.status(worker).state, self.locked()), ("waiting", [ledger_id]))
+        session, _ = self.store.locks[ledger_id]
+        changed = self.store.sessions[session]
+        session.close()
+        session.open(changed)
+        changed()
+        self.pass_time(2)
+        self.assertEqual((self.status(worker).state, self.locked()), ("waiting", []))
+        self.bookies[bookie_id].faults.clear()
+        self.pass_time(18)
+        self.assertEqual((self.marked(), self.locked(), worker.status()), ([], [], []))
+
+    def test_stopped_while_it_unlocks(self) -> None:
+        """A worker that is stopped while it releases a lock waits for the release, and plans nothing more."""
+        self.mark(self.write(self.payloads(5)))
+        worker = self.worker(start=False)
+        unlock, asked = worker._underreplication.unlock, Deferred[None]()
+
+        async def slowly(ledger_id: int) -> None:
+            await asked
+            await unlock(ledger_id)
+
+        self.patch(worker._underreplication, "unlock", slowly)
+        worker.startService()
+        self.pass_time(2)
+        self.assertEqual((self.marked(), len(self.locked())), ([], 1))
+        stopped = worker.stopService()
+        self.assertNoResult(stopped)
+        asked.callback(None)
+        self.do(stopped)
+        self.assertEqual((self.locked(), worker.status()), ([], []))
+        self.assertFalse(worker._timer is not None and worker._timer.active())
 
     def test_lock_says_why(self) -> None:
         """The lock has the host while a ledger is repaired, and the reason while it waits; neither is needed."""
