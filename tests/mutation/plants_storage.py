@@ -21,7 +21,32 @@ PLANTS = (
     ),
     Plant(
         "a row with a damaged key is a missing entry", "storage/index/run_index.py",
-        "        self._check_absence(ledger_id, entry_id, row)\n", "", ["tests.storage.index.test_run_index"],
+        "            _check_next(connection, ledger_id, entry_id)\n        return None\n", "        return None\n", _INDEX,
+    ),
+    Plant(
+        "a ledger ends before a row with a damaged key", "storage/index/run_index.py",
+        "            if len(rows) < _PAGE:\n                _check_place(", "            if False:\n                _check_place(",
+        _INDEX,
+    ),
+    Plant(
+        "a page begins behind a row with a damaged key", "storage/index/run_index.py",
+        "            _floor(connection, *after)", "            pass", _INDEX,
+    ),
+    Plant(
+        "a page passes over a row with a damaged key", "storage/index/run_index.py",
+        "                _check_place(connection, after[0], rows[-1].first if rows else after[1])\n", "", _INDEX,
+    ),
+    Plant(
+        "a row is committed beside one with a damaged key", "storage/index/run_index.py",
+        "    _check_next(connection, ledger_id, _MAX_ID)\n", "", _INDEX,
+    ),
+    Plant(
+        "a new row hides one with a damaged key", "storage/index/run_index.py",
+        "        _check_place(self._writer, row.ledger_id, found[-1].first if found else row.first)\n", "", _INDEX,
+    ),
+    Plant(
+        "the rows of an index may be in any order", "storage/index/run_index.py",
+        "PRAGMA integrity_check(1)", "PRAGMA quick_check(1)", _INDEX,
     ),
     Plant(
         "a file is replaced without a sync", "storage/replace.py",
@@ -206,12 +231,11 @@ PLANTS = (
     ),
     Plant(
         "a damaged last row is no row", "storage/index/run_index.py",
-        "        return _row(values).last if values is not None else -1",
-        "        try:\n            return _row(values).last if values is not None else -1\n"
-        "        except DamageError:\n            return -1", _INDEX,
+        "    row = _floor(connection, ledger_id, _MAX_ID)\n",
+        "    try:\n        row = _floor(connection, ledger_id, _MAX_ID)\n    except DamageError:\n        return -1\n", _INDEX,
     ),
     Plant(
         "the last entry is taken from a row unseen", "storage/index/run_index.py",
-        "return _row(values).last if values", "return int(values[2]) if values", _INDEX,
+        "    row = _row(values) if values is not None", "    row = IndexRow(*values[:7]) if values is not None", _INDEX,
     ),
 )  # fmt: skip

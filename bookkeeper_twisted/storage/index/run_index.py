@@ -8,6 +8,11 @@
 ``sizes`` is an integer or a blob (:class:`~bookkeeper_twisted.storage.interfaces.IndexRow`), ``crc`` a CRC32C over the
 rest of the row: SQLite notices a torn structure, not a flipped bit in a value (S5, S9).
 
+A row that a look-up does not find may be there under a damaged key.  A search in a b-tree ends between two rows
+that lie side by side, whichever keys misled it.  Rows lie in the order of the keys they were written with: if both are
+undamaged and the key belongs between them, no row of it was ever written elsewhere.  So an absence, and the end
+of a ledger, is taken for true only after both rows were verified, of whatever ledgers they are.
+
 The write-ahead log is synced at every commit and moved into the file right after, so that a commit is
 only for a moment in a place where SQLite would take damage for the end of the log.  One connection
 commits; look-ups borrow a connection of their own, one for each thread that is looking.
@@ -32,7 +37,10 @@ FILE_NAME = "index.sqlite"
 SCHEMA_VERSION = 2
 APPLICATION_ID = 0x424B5458  # "BKTX"
 CHECKED_WHOLE = 128 * 1024 * 1024
-"""An index up to so many bytes is checked whole at every start, 300 MB in a second; more would delay it."""
+"""An index up to so many bytes is checked whole at every start, 130 MB in a second; more would delay it.
+
+The check includes the order of the rows, which SQLite's quick check omits.
+"""
 
 _SCHEMA = (
     "CREATE TABLE runs(ledger INTEGER NOT NULL, first INTEGER NOT NULL, last INTEGER NOT NULL, log INTEGER NOT NULL,"
@@ -49,21 +57,17 @@ _TABLES = [("table", name, name, 2 + i, _SCHEMA[i]) for i, name in enumerate(("r
 """What SQLite keeps of the schema, with the first page of each table: nothing else protects it from flipped bits."""
 
 _COLUMNS = "ledger, first, last, log, offset, sizes, checksums, crc"
-_FLOOR = f"SELECT {_COLUMNS} FROM runs WHERE ledger = ? AND first <= ? ORDER BY first DESC LIMIT 1"
-_FROM = (
-    f"SELECT {_COLUMNS} FROM runs WHERE ledger = ? AND first >="
-    " coalesce((SELECT max(first) FROM runs WHERE ledger = ? AND first <= ?), ?) ORDER BY first LIMIT ?"
-)
+_UP_TO = f"SELECT {_COLUMNS} FROM runs WHERE (ledger, first) <= (?, ?) ORDER BY ledger DESC, first DESC LIMIT 1"
+_FROM_ON = f"SELECT {_COLUMNS} FROM runs WHERE (ledger, first) >= (?, ?)"
+_NEXT = f"SELECT {_COLUMNS} FROM runs WHERE ledger = ? AND first > ?"
+_NEXT_LEDGERS = f"SELECT {_COLUMNS} FROM runs WHERE ledger > ?"
+_IN_ORDER = " ORDER BY ledger, first LIMIT ?"
 _WITHIN = f"SELECT {_COLUMNS} FROM runs WHERE ledger = ? AND first > ? AND first <= ?"
 _INSERT = f"INSERT INTO runs({_COLUMNS}) VALUES (?, ?, ?, ?, ?, ?, ?, ?)"
 _DELETE = "DELETE FROM runs WHERE ledger = ? AND first = ?"
 _LEDGER_COLUMNS = "ledger, master_key, fenced, explicit_lac, forgotten_at, crc"
 _LEDGERS = f"SELECT {_LEDGER_COLUMNS} FROM ledgers WHERE ledger > ? ORDER BY ledger LIMIT ?"
 _PUT_LEDGER = f"INSERT OR REPLACE INTO ledgers({_LEDGER_COLUMNS}) VALUES (?, ?, ?, ?, ?, ?)"
-_NEXT = f"SELECT {_COLUMNS} FROM runs WHERE ledger = ? AND first > ?"
-_NEXT_LEDGERS = f"SELECT {_COLUMNS} FROM runs WHERE ledger > ?"
-_IN_ORDER = " ORDER BY ledger, first LIMIT ?"
-_BEFORE = f"SELECT {_COLUMNS} FROM runs WHERE ledger < ? ORDER BY ledger DESC, first DESC LIMIT 1"
 _LIVE = (
     "SELECT log, sum(CASE typeof(sizes) WHEN 'integer' THEN sizes * (last - first + 1) ELSE sum_of_sizes(sizes) END)"
     " FROM runs GROUP BY log"
@@ -173,7 +177,7 @@ class SqliteRunIndex:
     def _put(self, row: IndexRow) -> None:
         last = self._last.get(row.ledger_id)
         if last is None:
-            last = self._last_entry(self._writer, row.ledger_id)
+            last = _last_entry(self._writer, row.ledger_id)
         if row.first <= last:
             self._make_room(row)
         self._writer.execute(_INSERT, _values(row))
@@ -189,9 +193,11 @@ class SqliteRunIndex:
 
     def _overlapped(self, row: IndexRow) -> list[IndexRow]:
         """The stored rows that hold entries of a row, ascending."""
-        found = self._writer.execute(_FLOOR, (row.ledger_id, row.first)).fetchall()
-        found += self._writer.execute(_WITHIN, (row.ledger_id, row.first, row.last)).fetchall()
-        return [old for old in map(_row, found) if old.last >= row.first]
+        floor = _floor(self._writer, row.ledger_id, row.first)
+        found = [floor] if floor is not None and floor.last >= row.first else []
+        found += map(_row, self._writer.execute(_WITHIN, (row.ledger_id, row.first, row.last)))
+        _check_place(self._writer, row.ledger_id, found[-1].first if found else row.first)
+        return found
 
     def _move(self, row: IndexRow, moved_from: frozenset[int]) -> None:
         """Replaces what still lies in the logs it was copied from."""
@@ -210,45 +216,34 @@ class SqliteRunIndex:
 
     def find(self, ledger_id: int, entry_id: int) -> IndexRow | None:
         self.lookups += 1
-        row = self._floor(ledger_id, entry_id)
-        if row is not None and row.last >= entry_id:
-            return row
-        self._check_absence(ledger_id, entry_id, row)
+        with self._snapshot() as connection:
+            row = _floor(connection, ledger_id, entry_id)
+            if row is not None and row.last >= entry_id:
+                return row
+            _check_next(connection, ledger_id, entry_id)
         return None
 
-    def _check_absence(self, ledger_id: int, entry_id: int, row: IndexRow | None) -> None:
-        """Verifies the neighbours of an entry that was not found: one with a damaged key may be the row of it (S5).
-
-        Keys in a wrong order are found by the check at the start.  Keys in order have the damaged one beside its place.
-
-        :param row: the one before it in its ledger.
-        """
-        neighbours = self._following((ledger_id, entry_id), 1)
-        if row is None:
-            neighbours += self._query(_BEFORE, (ledger_id,))
-        for values in neighbours:
-            _row(values)
-
     def rows(self, ledger_id: int, first: int = 0) -> Iterator[IndexRow]:
-        while page := self._query(_FROM, (ledger_id, ledger_id, first, first, _PAGE)):
-            rows = [row for row in map(_row, page) if row.last >= first]
+        while True:
+            rows = self._rows(ledger_id, first)
             yield from rows
-            if not rows:
+            if len(rows) < _PAGE:
                 return
             first = rows[-1].last + 1
 
-    def _floor(self, ledger_id: int, entry_id: int) -> IndexRow | None:
-        found = self._query(_FLOOR, (ledger_id, entry_id))
-        return _row(found[0]) if found else None
+    def _rows(self, ledger_id: int, first: int) -> list[IndexRow]:
+        """A page of a ledger's rows; what ends it is verified where it is not full."""
+        with self._snapshot() as connection:
+            floor = _floor(connection, ledger_id, first)
+            rows = [floor] if floor is not None and floor.last >= first else []
+            rows += map(_row, connection.execute(f"{_NEXT}{_IN_ORDER}", (ledger_id, first, _PAGE - len(rows))))
+            if len(rows) < _PAGE:
+                _check_place(connection, ledger_id, rows[-1].first if rows else first)
+        return rows
 
     def last_entry(self, ledger_id: int) -> int:
-        with _errors(self.path), self._reader() as connection:
-            return self._last_entry(connection, ledger_id)
-
-    @staticmethod
-    def _last_entry(connection: sqlite3.Connection, ledger_id: int) -> int:
-        values = connection.execute(_FLOOR, (ledger_id, _MAX_ID)).fetchone()
-        return _row(values).last if values is not None else -1
+        with self._snapshot() as connection:
+            return _last_entry(connection, ledger_id)
 
     def ledgers(self) -> Iterator[LedgerRow]:
         after = -1
@@ -257,18 +252,17 @@ class SqliteRunIndex:
             after = page[-1][0]
 
     def page(self, after: tuple[int, int], limit: int, log_ids: Collection[int] | None = None) -> list[IndexRow]:
-        return list(map(_row, self._following(after, limit, log_ids)))
-
-    def _following(
-        self, after: tuple[int, int], limit: int, log_ids: Collection[int] | None = None
-    ) -> list[_Values]:
-        """The next rows.  By two look-ups: SQLite would go through all rows of the ledger to compare pairs."""
         only = "" if log_ids is None else f" AND log IN ({', '.join('?' * len(log_ids))})"
-        logs = log_ids or ()
-        found = self._query(f"{_NEXT}{only}{_IN_ORDER}", (*after, *logs, limit))
-        if len(found) < limit:
-            found += self._query(f"{_NEXT_LEDGERS}{only}{_IN_ORDER}", (after[0], *logs, limit - len(found)))
-        return found
+        with self._snapshot() as connection:
+            _floor(connection, *after)
+            found = connection.execute(f"{_NEXT}{only}{_IN_ORDER}", (*after, *(log_ids or ()), limit))
+            rows = list(map(_row, found))
+            if len(rows) < limit:
+                _check_place(connection, after[0], rows[-1].first if rows else after[1])
+                _floor(connection, after[0], _MAX_ID)
+                more = (after[0], *(log_ids or ()), limit - len(rows))
+                rows += map(_row, connection.execute(f"{_NEXT_LEDGERS}{only}{_IN_ORDER}", more))
+        return rows
 
     def entry_count(self) -> int:
         ((count,),) = self._query(_ENTRIES, ())
@@ -280,6 +274,17 @@ class SqliteRunIndex:
     def _query(self, text: str, values: _Values) -> list[_Values]:
         with _errors(self.path), self._reader() as connection:
             return connection.execute(text, values).fetchall()
+
+    @contextmanager
+    def _snapshot(self) -> Iterator[sqlite3.Connection]:
+        """A connection that sees one state of the index."""
+        with _errors(self.path), self._reader() as connection:
+            connection.execute("BEGIN")
+            try:
+                yield connection
+            finally:
+                if connection.in_transaction:
+                    connection.execute("ROLLBACK")
 
     @contextmanager
     def _reader(self) -> Iterator[sqlite3.Connection]:
@@ -325,6 +330,44 @@ def _row(values: _Values) -> IndexRow:
     if not good:
         raise DamageError(f"index row of ledger {values[0]} at entry {values[1]} is damaged")
     return row
+
+
+def _floor(connection: sqlite3.Connection, ledger_id: int, entry_id: int) -> IndexRow | None:
+    """Find the last row of a ledger that begins at or before an entry.
+
+    :returns: None if the verified row at this place belongs to a ledger before it, or if there is none.
+    """
+    values = connection.execute(_UP_TO, (ledger_id, entry_id)).fetchone()
+    row = _row(values) if values is not None else None
+    return row if row is not None and row.ledger_id == ledger_id else None
+
+
+def _check_next(connection: sqlite3.Connection, ledger_id: int, entry_id: int) -> None:
+    """Verify the row that lies next to a place for which :func:`_floor` verified the one before it.
+
+    A place is given by the lowest key behind it: SQLite would find an equal one, and pass over what lies next to it
+    while that is not greater.
+
+    :raises DamageError: it is damaged: nothing is known of what is missing at this place (S5).
+    """
+    if entry_id < _MAX_ID:
+        found = connection.execute(f"{_FROM_ON}{_IN_ORDER}", (ledger_id, entry_id + 1, 1))
+    else:
+        found = connection.execute(f"{_NEXT_LEDGERS}{_IN_ORDER}", (ledger_id, 1))
+    for values in found:
+        _row(values)
+
+
+def _check_place(connection: sqlite3.Connection, ledger_id: int, entry_id: int) -> None:
+    """Verify the rows on both sides of a place."""
+    _floor(connection, ledger_id, entry_id)
+    _check_next(connection, ledger_id, entry_id)
+
+
+def _last_entry(connection: sqlite3.Connection, ledger_id: int) -> int:
+    row = _floor(connection, ledger_id, _MAX_ID)
+    _check_next(connection, ledger_id, _MAX_ID)
+    return row.last if row is not None else -1
 
 
 def _ledger_values(row: LedgerRow) -> _Values:
@@ -396,7 +439,7 @@ def _check_whole(writer: sqlite3.Connection, path: str) -> None:
     (page_size,) = writer.execute("PRAGMA page_size").fetchone()
     if pages * page_size > CHECKED_WHOLE:
         return
-    problems: Sequence[tuple[str]] = writer.execute("PRAGMA quick_check(1)").fetchall()
+    problems: Sequence[tuple[str]] = writer.execute("PRAGMA integrity_check(1)").fetchall()
     if problems != [("ok",)]:
         raise DamageError(f"{path} is damaged: {problems[0][0]}")
 

@@ -10,8 +10,9 @@ from twisted.trial.unittest import SynchronousTestCase
 
 from bookkeeper_twisted.errors import DamageError, NoWritableDirectoryError, StorageError
 from bookkeeper_twisted.storage.filesystem import RealFileSystem
+from bookkeeper_twisted.storage.index import run_index
 from bookkeeper_twisted.storage.index.run_index import FILE_NAME, SqliteRunIndex
-from bookkeeper_twisted.storage.interfaces import IndexBatch, IRunIndex, LedgerRow
+from bookkeeper_twisted.storage.interfaces import IndexBatch, IndexRow, IRunIndex, LedgerRow
 from bookkeeper_twisted.testing.contracts import index_contract
 
 from ...sqlite_syncs import recorded_syncs
@@ -265,6 +266,65 @@ class SqliteRunIndexTests(_InADirectory):
                     self.assertRaises(DamageError, looked.find, 4, entry_id)
                     self.assertEqual(looked.find(2, 3), rows[0])
                     self.assertIsNone(looked.find(1, 3))
+
+    def test_order_at_the_start(self) -> None:
+        """Rows out of order are found at the start, though each page is as it should be (S5)."""
+        rows = [IndexRow(ledger_id, 4, 7, 2, 4096, 100, b"%04d" % ledger_id) for ledger_id in (2, 4, 6)]
+        self.assertRaises(DamageError, self._write_damaged, rows, rows[0], 0, 4)
+
+    def test_order_in_a_large_index(self) -> None:
+        """In an index too large to be checked whole, a key out of order hides no row and ends no listing (S5)."""
+        self.patch(run_index, "CHECKED_WHOLE", 0)
+        rows = [
+            IndexRow(ledger_id, first, first + 9, 2, 4096, 100, b"%02d%02d" % (ledger_id, first))
+            for ledger_id in range(2, 80, 2) for first in range(10, 80, 10)
+        ]  # fmt: skip
+        for damaged in rows[3::31]:
+            for byte, bit in ((byte, bit) for byte in (0, 1) for bit in range(8)):
+                with self.subTest(f"{damaged}, byte {byte}, bit {bit}"):
+                    index = self._write_damaged(rows, damaged, byte, 1 << bit)
+                    self._look(index, damaged)
+
+    def _look(self, index: SqliteRunIndex, damaged: IndexRow) -> None:
+        ledger_id, first = damaged.ledger_id, damaged.first
+        for entry_id in (first, first + 5, damaged.last):
+            self.assertRaises(DamageError, index.find, ledger_id, entry_id)
+        self.assertRaises(DamageError, list, index.rows(ledger_id))
+        self.assertRaises(DamageError, list, index.rows(ledger_id, first))
+        for limit in (1, 7, 10_000):
+            self.assertRaises(DamageError, self._pages, index, limit)
+        overlapping = IndexBatch(runs=[row(ledger_id, first - 5, first + 14, 3)])
+        self.assertRaises(DamageError, index.commit, overlapping)
+        if first == 70:
+            self.assertRaises(DamageError, index.last_entry, ledger_id)
+            self.assertRaises(DamageError, index.commit, IndexBatch(runs=[row(ledger_id, 80, 89)]))
+        for undamaged in {2, 24, 78} - {ledger_id}:
+            try:
+                self.assertEqual(index.last_entry(undamaged), 79)
+                self.assertEqual(len([*index.rows(undamaged)]), 7)
+            except DamageError:  # the damaged row may lie next to its last one
+                self.assertEqual(abs(undamaged - ledger_id), 2)
+
+    def _pages(self, index: SqliteRunIndex, limit: int) -> None:
+        after = (-1, -1)
+        while page := index.page(after, limit):
+            after = page[-1].ledger_id, page[-1].first
+
+    def _write_damaged(self, rows: list[IndexRow], damaged: IndexRow, byte: int, mask: int) -> SqliteRunIndex:
+        """Flip bits in the key of a row where it lies, which no statement does.
+
+        :param byte: 0 of the ledger, 1 of the first entry; each has one byte.
+        """
+        index = self.new()
+        index.commit(IndexBatch(runs=rows, complete=True))
+        index.close()
+        key = bytes((damaged.ledger_id, damaged.first, damaged.last, damaged.log_id))
+        with open(self.path, "r+b") as file:
+            data = file.read()
+            at = data.index(key + damaged.offset.to_bytes(2, "big") + b"\x64" + damaged.checksums)
+            file.seek(at + byte)
+            file.write(bytes((data[at + byte] ^ mask,)))
+        return self.open()
 
     def test_damaged_schema(self) -> None:
         """A table that has another beginning, name or text than it was made with is damage, whatever the text says."""
