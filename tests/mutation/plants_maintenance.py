@@ -28,6 +28,11 @@ PLANTS = (
         "if not await self._exists(ledger_id)", "if True", _COLLECTION,
     ),
     Plant(
+        "an over-replicated ledger is deleted by metadata of before", "bookie/maintenance/ledger_collector.py",
+        "            await self._ledgers.sync()\n            if not await self._is_over", "            if not await self._is_over",
+        _COLLECTION,
+    ),
+    Plant(
         "a new log has no header", "storage/entry_log/writer.py",
         "file.pwrite(layout.new_header(), 0)", "pass", ["tests.storage.maintenance.test_copying", *_CRASH],
     ),

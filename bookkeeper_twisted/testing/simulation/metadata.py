@@ -6,7 +6,7 @@ whatever happens, the store changes in one order, and :attr:`SimMetadata.observe
 
 from collections import deque
 from collections.abc import Callable
-from typing import Any, TypeVar
+from typing import Any, TypeVar, cast
 
 import attrs
 from twisted.internet.defer import Deferred, execute
@@ -16,7 +16,9 @@ from zope.interface import implementer
 
 from ...errors import MetadataError
 from ...metadata.embedded.driver import EmbeddedDriver
+from ...metadata.embedded.ledgers import EmbeddedLedgers
 from ...metadata.embedded.memory import MemorySession, MemoryStore
+from ...metadata.embedded.session import EmbeddedSession
 from ...metadata.interfaces import IMetadataStore, IWorker, Versioned
 from .streams import Random
 
@@ -38,7 +40,7 @@ class MetadataFaults:
 
     :ivar delay: seconds a call takes on average, 0: none at all.
     :ivar lost: of a call that ends with an error; a change may have been applied.
-    :ivar stale: of a read that gives what was there before.
+    :ivar stale: of a read that gives what was there before, unless the session has synced since.
     :ivar watch_delay: seconds until watchers are called after a change, on average.
     :ivar down: every call fails.
     """
@@ -56,15 +58,20 @@ class MetadataFaults:
 
 
 class _Ledgers(dict[int, Versioned[bytes]]):
-    """The stored ledgers; every change is seen, and the value before it is kept."""
+    """The stored ledgers; every change is seen, and the value before it is kept.
+
+    :ivar before: by ledger the value before the last change, and the number of that change.
+    """
 
     def __init__(self) -> None:
-        self.before: dict[int, Versioned[bytes]] = {}
+        self.before: dict[int, tuple[Versioned[bytes], int]] = {}
+        self.changes = 0
         self.observer: Observer = lambda ledger_id, value: None
 
     def __setitem__(self, ledger_id: int, value: Versioned[bytes]) -> None:
         if ledger_id in self:
-            self.before[ledger_id] = self[ledger_id]
+            self.changes += 1
+            self.before[ledger_id] = self[ledger_id], self.changes
         super().__setitem__(ledger_id, value)
         self.observer(ledger_id, value)
 
@@ -94,7 +101,7 @@ class SimMetadata:
     def driver(self, clock: IReactorTime) -> "SimDriver":
         """One more session, not yet open."""
         session = SimSession(self, clock)
-        return SimDriver(clock, session, SimWorker(self, clock))
+        return SimDriver(clock, session, SimWorker(self, clock, session))
 
     def remind(self) -> None:
         """Make watchers read again: one that was given a stale value gets the new one in the end."""
@@ -102,9 +109,15 @@ class SimMetadata:
         for changed in list(self.store.sessions.values()):
             changed()
 
-    def before(self, ledger_id: int) -> Versioned[bytes] | None:
-        """What was stored of a ledger before its last change."""
-        return self._ledgers.before.get(ledger_id)
+    @property
+    def changes(self) -> int:
+        """How often the metadata of a ledger were replaced."""
+        return self._ledgers.changes
+
+    def before(self, ledger_id: int, since: int) -> Versioned[bytes] | None:
+        """What was stored of a ledger before its last change; None if ``since`` counts that change already."""
+        value, change = self._ledgers.before.get(ledger_id, (None, 0))
+        return value if change > since else None
 
 
 class SimDriver(EmbeddedDriver):
@@ -112,6 +125,7 @@ class SimDriver(EmbeddedDriver):
 
     def __init__(self, clock: IReactorTime, session: "SimSession", worker: "SimWorker") -> None:
         super().__init__(clock, "sim:", session, worker)
+        self.ledgers: SimLedgers = SimLedgers(self._session, session.catch_up)
         self._sim_session = session
 
     def expire(self) -> None:
@@ -123,12 +137,31 @@ class SimDriver(EmbeddedDriver):
         self._sim_session.vanish()
 
 
+class SimLedgers(EmbeddedLedgers):
+    """The ledger side of a driver on a store that may lag behind.
+
+    :param catch_up: brings the session up to date, at the store.
+    """
+
+    def __init__(self, session: EmbeddedSession, catch_up: Callable[[], None]) -> None:
+        super().__init__(session)
+        self._catch_up = catch_up
+
+    async def sync(self) -> None:
+        """See :meth:`~bookkeeper_twisted.metadata.interfaces.ILedgerManager.sync`."""
+        await self._session.read(self._catch_up)
+
+
 @implementer(IMetadataStore)
 class SimSession(MemorySession):
-    """A session that can expire; what was registered in it is registered again in the next one."""
+    """A session that can expire; what was registered in it is registered again in the next one.
+
+    :ivar synced: the changes of ledgers that it has seen for certain.
+    """
 
     def __init__(self, metadata: SimMetadata, clock: IReactorTime) -> None:
         super().__init__(metadata.store)
+        self.synced = 0
         self._metadata = metadata
         self._clock = clock
         self._tell: Callable[[], None] | None = None
@@ -159,6 +192,10 @@ class SimSession(MemorySession):
         self._registered.pop(bookie_id, None)
         super().unregister(bookie_id)
 
+    def catch_up(self) -> None:
+        """See everything that was written until now."""
+        self.synced = self._metadata.changes
+
     def expire(self) -> None:
         """Ends the session; a new one follows."""
         if self._tell is not None:
@@ -187,9 +224,10 @@ class SimSession(MemorySession):
 class SimWorker:
     """The calls of one session, one after the other, each with its delay and its fate."""
 
-    def __init__(self, metadata: SimMetadata, clock: IReactorTime) -> None:
+    def __init__(self, metadata: SimMetadata, clock: IReactorTime, session: SimSession) -> None:
         self._metadata = metadata
         self._clock = clock
+        self._session = session
         self._requests: deque[tuple[Deferred[Any], Callable[..., Any], tuple[object, ...]]] = deque()
         self._replies: deque[tuple[object, Deferred[Any]]] = deque()
         self._last_there = self._last_back = 0.0
@@ -237,7 +275,8 @@ class SimWorker:
         result = work(*args)
         if work.__name__ == "read_ledger" and faults.stale and chance.random() < faults.stale:
             self._clock.callLater(_RETRY, self._metadata.remind)
-            return self._metadata.before(*args) or result  # type: ignore[arg-type]
+            (ledger_id,) = args
+            return self._metadata.before(cast(int, ledger_id), self._session.synced) or result
         return result
 
     def stop(self) -> None:

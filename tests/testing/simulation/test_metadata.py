@@ -100,6 +100,27 @@ class SimMetadataTests(SynchronousTestCase):
         written = self.run_(self.driver.ledgers.write(1, OPEN, stale.version))
         self.failureResultOf(written, MetadataVersionError)
 
+    def test_stale_until_it_syncs(self) -> None:
+        """A session that has synced sees what was written before, and may be behind later changes again."""
+        created = self.create()
+        closed = self.successResultOf(self.run_(self.driver.ledgers.write(1, CLOSED, created.version)))
+        self.faults.stale = 1.0
+        other = self.open()
+        self.successResultOf(self.run_(other.ledgers.sync()))
+        self.assertEqual(self.successResultOf(self.run_(other.ledgers.read(1))), closed)
+        self.assertEqual(self.successResultOf(self.run_(self.driver.ledgers.read(1))), created)
+        self.successResultOf(self.run_(self.driver.ledgers.write(1, OPEN, closed.version)))
+        self.assertEqual(self.successResultOf(self.run_(other.ledgers.read(1))), closed)
+
+    def test_sync_fails(self) -> None:
+        """A sync that is lost fails, and the session stays behind."""
+        created = self.create()
+        self.successResultOf(self.run_(self.driver.ledgers.write(1, CLOSED, created.version)))
+        self.faults.stale, self.faults.down = 1.0, True
+        self.failureResultOf(self.run_(self.driver.ledgers.sync()), MetadataError)
+        self.faults.down = False
+        self.assertEqual(self.successResultOf(self.run_(self.driver.ledgers.read(1))), created)
+
     def test_stale_watch(self) -> None:
         """A watcher that was given a stale value gets the new one in the end."""
         created = self.create()
