@@ -131,4 +131,9 @@ PLANTS = (
         "changed keys do not reach the work", "bookie/lifecycle/admin.py",
         "parts.maintenance.change(maintenance_options(self._config))", "pass", ["tests.bookie.lifecycle.test_admin"],
     ),
+    Plant(
+        "a forced run that joins another one forces nothing more", "bookie/maintenance/garbage_collector.py",
+        "            self.minor or other.minor, self.results + other.results,", "            False, self.results + other.results,",
+        ["tests.bookie.maintenance.test_garbage_collector"],
+    ),
 )  # fmt: skip

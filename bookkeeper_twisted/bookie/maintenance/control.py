@@ -86,8 +86,7 @@ class BackgroundControl:
 
     def collect(self, major: bool = True, minor: bool = True) -> None:
         """See :meth:`IBackgroundWork.collect`."""
-        if not self._collector.force_waits:
-            _unwatched(self._collector.force(major, minor))
+        _unwatched(self._collector.force(major, minor))
 
     def suspend_compaction(self, major: bool = True, minor: bool = True) -> None:
         """See :meth:`IBackgroundWork.suspend_compaction`."""

@@ -83,11 +83,25 @@ class CollectorState:
 
 @attrs.frozen
 class _Request:
-    """A run that is wanted: by the timer, or forced."""
+    """A run that is wanted: by the timer, or forced.
 
+    :ivar timed: it does the compactions that are due.
+    :ivar major, minor: it does these compactions although they are not due.
+    :ivar results: fire at its end.
+    """
+
+    timed: bool = False
     forced: bool = False
-    major: bool = True
-    minor: bool = True
+    major: bool = False
+    minor: bool = False
+    results: "tuple[Deferred[None], ...]" = ()
+
+    def join(self, other: "_Request") -> "_Request":
+        """Return one run that does what both would do."""
+        return _Request(
+            self.timed or other.timed, self.forced or other.forced, self.major or other.major,
+            self.minor or other.minor, self.results + other.results,
+        )  # fmt: skip
 
 
 class GarbageCollector:
@@ -114,7 +128,7 @@ class GarbageCollector:
         self._timer: IDelayedCall | None = None
         self._running: Deferred[None] | None = None
         self._compacting: list[Deferred[None]] = []
-        self._waiting: list[tuple[_Request, Deferred[None] | None]] = []
+        self._waiting: _Request | None = None
         self._disk_stops_major = self._disk_stops_minor = False
         self._stopped = True
         metrics.watch(self._done, self._left, self._eta)
@@ -133,10 +147,9 @@ class GarbageCollector:
         if self._timer is not None:
             self._timer.cancel()
             self._timer = None
-        waiting, self._waiting = self._waiting, []
-        for _, result in waiting:
-            if result is not None:
-                result.cancel()
+        waiting, self._waiting = self._waiting, None
+        for result in waiting.results if waiting is not None else ():
+            result.cancel()
         running = self._running
         if running is not None:
             ended: Deferred[None] = Deferred()
@@ -145,13 +158,12 @@ class GarbageCollector:
             await ended
 
     def force(self, major: bool = True, minor: bool = True) -> "Deferred[None]":
-        """Run now, or after the run at work; fires at its end.
+        """Run now, or after the run at work; fires at its end.  Requests that wait for the same end share one run.
 
         :param major, minor: which compactions are forced, too.
         """
         result: Deferred[None] = Deferred()
-        self._waiting.append((_Request(True, major, minor), result))
-        self._begin_waiting()
+        self._want(_Request(forced=True, major=major, minor=minor, results=(result,)))
         return result
 
     def suspend_compaction(self, major: bool = True, minor: bool = True) -> None:
@@ -179,11 +191,6 @@ class GarbageCollector:
             self._timer = None
             self._wait()
 
-    @property
-    def force_waits(self) -> bool:
-        """Whether a forced run waits for the end of the one at work."""
-        return any(request.forced for request, _ in self._waiting)
-
     def progress(self) -> Sequence[Progress | None]:
         """Of the compaction of each directory, None where there is none."""
         return [compactor.progress for compactor in self._compactors]
@@ -197,7 +204,7 @@ class GarbageCollector:
         Almost full ends major compactions, full all of them; or both force a run (``forced_when_full``).
         """
         if self._options.forced_when_full:
-            if (almost_full or full) and not self._waiting and self._running is None:
+            if (almost_full or full) and self._waiting is None and self._running is None:
                 self.force().addErrback(lambda failure: failure.trap(CancelledError))
             return
         self._disk_stops_major, self._disk_stops_minor = almost_full or full, full
@@ -212,21 +219,26 @@ class GarbageCollector:
 
     def _timed(self) -> None:
         self._timer = None
-        self._waiting.append((_Request(), None))
+        self._want(_Request(timed=True))
+
+    def _want(self, request: _Request) -> None:
+        self._waiting = request if self._waiting is None else self._waiting.join(request)
         self._begin_waiting()
 
     def _begin_waiting(self) -> None:
-        if self._running is not None or not self._waiting or self._stopped:
+        request = self._waiting
+        if self._running is not None or request is None or self._stopped:
             return
-        request, result = self._waiting.pop(0)
+        self._waiting = None
         self._running = Deferred.fromCoroutine(self._run(request))
-        self._running.addBoth(lambda _: self._ended(result))
+        self._running.addBoth(lambda _: self._ended(request))
 
-    def _ended(self, result: "Deferred[None] | None") -> None:
+    def _ended(self, request: _Request) -> None:
         self._running = None
         self.state.phase, self.state.forced = "idle", False
-        if result is not None and not result.called:
-            result.callback(None)
+        for result in request.results:
+            if not result.called:
+                result.callback(None)
         self._begin_waiting()
         if self._running is None:
             self._wait()
@@ -299,11 +311,11 @@ class GarbageCollector:
     def _is_due(
         self, kind: CompactionKind, request: _Request, wanted: bool, last: float | None, now: float, stopped: bool
     ) -> bool:
-        if stopped or not wanted:
+        if stopped:
             return False
-        if request.forced:
-            return kind.enabled or (self._options.force_allowed and kind.threshold > 0)
-        return kind.enabled and now - (self.began if last is None else last) >= kind.interval
+        if wanted and (kind.enabled or (self._options.force_allowed and kind.threshold > 0)):
+            return True
+        return request.timed and kind.enabled and now - (self.began if last is None else last) >= kind.interval
 
     async def _compact_as(self, phase: str, kind: CompactionKind) -> None:
         """All directories at the same time; one that fails does not end the others."""

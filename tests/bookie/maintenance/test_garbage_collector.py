@@ -140,6 +140,26 @@ class ForceTests(CollectorCase):
             self.successResultOf(each)
         self.assertEqual(self.counts, (2, 1, 1))
 
+    def test_joined(self) -> None:
+        """Runs that are forced during another one are one run, with each compaction that one of them forces."""
+        forced = [self.collector.force(False, False)]
+        forced += [self.collector.force(False, minor) for minor in (False, True, False) for _ in range(10)]
+        self.life.drain()
+        for each in forced:
+            self.successResultOf(each)
+        self.assertEqual(self.counts, (2, 0, 1))
+
+    def test_joined_with_a_timed_one(self) -> None:
+        """A run for which the time has come during another one joins a forced one, and does what is due."""
+        self.wait(100)
+        self.wait(99)
+        self.collector.force(False, False)
+        self.life.clock.advance(1)
+        forced = self.collector.force(False, False)
+        self.life.drain()
+        self.successResultOf(forced)
+        self.assertEqual(self.counts, (3, 0, 1))
+
 
 class CompactionTests(CollectorCase):
     """The compaction at work."""
