@@ -15,7 +15,7 @@ from bookkeeper_twisted.client.writing.threads import Threads
 from bookkeeper_twisted.codec.connection import ServerDecoder
 from bookkeeper_twisted.codec.digest import Digester
 from bookkeeper_twisted.codec.runs import AddRun
-from bookkeeper_twisted.model import DigestType, EntryRun
+from bookkeeper_twisted.model import DigestType, EntryRun, MixedRun
 
 LEDGER = 7
 DIGESTER = Digester(DigestType.CRC32C, b"password")
@@ -115,4 +115,8 @@ def runs(sent: bytes) -> list[EntryRun]:
     decoder = ServerDecoder()
     items = decoder.receive(sent)
     assert decoder.error is None
-    return [item.entries for item in items if isinstance(item, AddRun) and isinstance(item.entries, EntryRun)]
+    found: list[EntryRun] = []
+    for item in items:
+        if isinstance(item, AddRun):
+            found += item.entries.runs() if isinstance(item.entries, MixedRun) else [item.entries]
+    return found
