@@ -6,8 +6,10 @@ import subprocess
 import sys
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 from twisted.internet import reactor
+from twisted.internet.defer import Deferred
 from twisted.internet.threads import deferToThread
 from twisted.trial.unittest import TestCase
 
@@ -75,6 +77,19 @@ class TakeOverTests(TestCase):
         status = await deferToThread(process.wait, _SECONDS)
         self.assertNotEqual(status, 0)
         self.assertIn("ookie", (self.folder / "apache.log").read_text())
+
+    async def _until_gone(self, client: BookKeeper) -> None:
+        """The registration of a bookie that was killed ends with its session."""
+        gone: Deferred[None] = Deferred()
+
+        def look(writable: frozenset[str], read_only: frozenset[str]) -> None:
+            if not writable and not gone.called:
+                gone.callback(None)
+
+        registration: Any = client.metadata.registration
+        stop = registration.watch_bookies(look)
+        await gone
+        stop()
 
     # -- a client --
 
@@ -151,12 +166,13 @@ class TakeOverTests(TestCase):
     async def test_after_kill(self) -> None:
         """After SIGKILL what is in the journals only is converted as well."""
         need_rocksdict()
-        process = self._ours("--flushInterval=1000000")
+        process = self._ours("--flushInterval=1000000", "--zkTimeout=2000")
         await process.serving
         async with await BookKeeper.connect(reactor, self.uri) as client:
             ledger_id = await self._write(client)
             await process.end(signal.SIGKILL)
             self.assertIn(f"entries={_COUNT}", await self._convert())
+            await self._until_gone(client)
             self._apache()
             await self._until_there()
             self.assertEqual(await self._entries(client, ledger_id), _ENTRIES)
