@@ -228,6 +228,8 @@ class MemorySession:
         return sorted(i for i in self._shared.marks if first <= i <= last)[:limit]
 
     def lock_ledger(self, ledger_id: int, holder: str) -> bool:
+        if self not in self._shared.sessions:  # nothing would end a lock of it
+            raise MetadataError("the session has ended")
         session, found = self._shared.locks.get(ledger_id, (None, holder))
         if session not in (None, self):
             raise LedgerLockedError(f"the replication lock of ledger {ledger_id} is held by {found}")

@@ -59,6 +59,16 @@ class SimMetadataTests(SynchronousTestCase):
         self.clock.pump([0.25] * 40)
         self.assertEqual(elected, [True, False, True])
 
+    def test_lock_of_an_ended_session(self) -> None:
+        """A session that has ended takes no lock, which nothing would end; the next one does."""
+        self.driver.expire()
+        self.failureResultOf(self.run_(self.driver.underreplication.lock(1, "a")), MetadataError)
+        self.assertEqual(self.metadata.store.locks, {})
+        self.clock.pump([0.25] * 8)
+        self.successResultOf(self.run_(self.driver.underreplication.lock(1, "a")))
+        self.driver.vanish()
+        self.assertEqual(self.metadata.store.locks, {})
+
     def test_votes_without_an_answer(self) -> None:
         """A candidate whose calls fail half of the time votes once in the end."""
         self.faults.lost = 0.5
