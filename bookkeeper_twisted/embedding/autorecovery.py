@@ -47,7 +47,7 @@ def make_daemon(
 ) -> "AutorecoveryService":  # fmt: skip
     """Make autorecovery inside the process of a bookie.
 
-    Its start does not wait for the metadata store: that is tried again and again, while the bookie serves.
+    Its start waits for one attempt to reach the metadata store; others follow, while the bookie serves.
 
     :param name: gives the id of the bookie, once that has started.
     :param instruments: of the bookie, which exports them.
@@ -89,17 +89,21 @@ class AutorecoveryService:
         self._attach = attach
         self._undo = AsyncExitStack()
         self._starting: Deferred[None] | None = None
+        self._tried: Deferred[None] = Deferred()
 
     def start(self) -> "Deferred[None]":
-        """Fires when auditor and worker are at work, or, with a pause between attempts, at once."""
+        """Fires when auditor and worker are at work, or, with a pause between attempts, after the first attempt."""
         self.bookie_id = self._name()
+        tried = self._tried = Deferred()
         self._starting = Deferred.fromCoroutine(self._start())
         if self._retry_pause is None:
             return self._starting
-        self._starting.addErrback(self._log_failure)
-        started: Deferred[None] = Deferred()
-        started.callback(None)
-        return started
+        self._starting.addErrback(self._log_failure).addCallback(self._has_tried)
+        return tried
+
+    def _has_tried(self, _: None = None) -> None:
+        if not self._tried.called:
+            self._tried.callback(None)
 
     async def _start(self) -> None:
         try:
@@ -128,6 +132,7 @@ class AutorecoveryService:
                 if self._retry_pause is None:
                     raise
                 self._log.warn("autorecovery waits for the metadata store: {error}", error=error)
+                self._has_tried()
                 await deferLater(self._reactor, self._retry_pause)
 
     async def _serve_http(self, limits: ISpeedLimits) -> None:
@@ -141,7 +146,9 @@ class AutorecoveryService:
             return BookKeeperAdmin.connect(self._reactor, self._config.metadata_service_uri, self._client_config)
 
         registry = new_registry(self._instruments)
-        site = make_autorecovery_site(lambda: render(registry), limits, SharedClient(connect), self._reactor)
+        shared = SharedClient(connect)
+        self._undo.push_async_callback(shared.close)  # type: ignore[arg-type]
+        site = make_autorecovery_site(lambda: render(registry), limits, shared, self._reactor)
         listening = await listen(self._http_endpoint, site, "httpServerEndpoint")
         self._undo.push_async_callback(_stop_listening, listening)
         self.http_port = getattr(listening.getHost(), "port", 0)

@@ -59,11 +59,11 @@ class SharedClient:
             if not one.called:
                 one.callback(outcome)
 
-    def close(self) -> None:
-        """Ends it, if there is one."""
-        client, self._client = self._client, None
-        if client is not None:
-            client.close().addErrback(lambda failure: None)
+    def close(self) -> "Deferred[None]":
+        """End it, if there is one; fires when it has ended."""
+        if self._client is None:
+            return succeed(None)
+        return self._client.close().addErrback(lambda failure: None)
 
 
 class ClusterApi:

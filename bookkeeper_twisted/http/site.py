@@ -65,7 +65,7 @@ class _QuietSite(Site):
     """Has no line in the log for a connection or a request: scrapes come every few seconds."""
 
     noisy = False
-    closing: Sequence[Callable[[], None]] = ()
+    closing: Sequence[Callable[[], object]] = ()
 
     def stopFactory(self) -> None:
         super().stopFactory()
@@ -91,7 +91,7 @@ def make_site(
     """
     process = process_registry()
     bookie, limits = BookieApi(admin, check_sanity), LimitsApi(lambda: limits_of_bookie(admin))
-    closing: list[Callable[[], None]] = []
+    closing: list[Callable[[], object]] = []
     pages: dict[str, Resource] = {
         "metrics": TextPage(lambda: admin.metrics() + render(process), "text/plain; version=0.0.4; charset=utf-8"),
         "heartbeat": bookie.heartbeat(),

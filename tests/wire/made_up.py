@@ -10,7 +10,7 @@ from bookkeeper_twisted.codec.digest import Digester
 from bookkeeper_twisted.codec.operations import RECOVERY_ADD
 from bookkeeper_twisted.codec.runs import AddRun, BatchRead, ReadRun
 from bookkeeper_twisted.errors import BookieHandleNotAvailableError, RequestTimeoutError, Status
-from bookkeeper_twisted.model import DigestType, EntryRun
+from bookkeeper_twisted.model import DigestType, EntryRun, MixedRun
 from bookkeeper_twisted.wire import Address, ConnectionPool
 
 LEDGER = 7
@@ -66,11 +66,11 @@ class MemoryBookie:
         )  # fmt: skip
 
     def _add(self, run: AddRun) -> bytes:
-        entries = run.entries
-        assert isinstance(entries, EntryRun) and run.flags == RECOVERY_ADD and entries.ledger_id == LEDGER
-        self.requests.append(f"{entries.count} adds from {entries.first}")
-        if self.refuses is None:
-            self.entries.update(enumerate(entries.entries(), entries.first))
+        for entries in run.entries.runs() if isinstance(run.entries, MixedRun) else [run.entries]:
+            assert run.flags == RECOVERY_ADD and entries.ledger_id == LEDGER
+            self.requests.append(f"{entries.count} adds from {entries.first}")
+            if self.refuses is None:
+                self.entries.update(enumerate(entries.entries(), entries.first))
         return run.replies(Status.EOK if self.refuses is None else self.refuses)
 
     def _read(self, run: ReadRun, index: int) -> bytes:
