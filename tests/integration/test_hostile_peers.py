@@ -25,7 +25,7 @@ _OPTIONS = (
 )
 PEERS = 100
 GROWTH = 8 * MIB
-"""What a second and a third attack may add to the memory of the first: the allocator is no exact thing."""
+"""What later attacks may add to the memory after the first two: the allocator is no exact thing."""
 
 GROWTH_AFTER_MUCH = 32 * MIB
 """The same where an attack makes the allocator give out, and take back, 100 MiB in big pieces."""
@@ -51,7 +51,7 @@ Attack = Callable[[int], Awaitable[None]]
 
 
 class HostilePeersTests(TestCase):
-    """Each attack is made three times; a bystander is served meanwhile."""
+    """Each attack is made four times, the first one to fill caches and buffers; a bystander is served meanwhile."""
 
     timeout = 120
 
@@ -65,7 +65,7 @@ class HostilePeersTests(TestCase):
         await self.bystander.is_served()
         sockets, _ = descriptors(process)
         levels, files = [], []
-        for _ in range(3):
+        for _ in range(4):
             await attack(process.port)
             looks = []
             for _ in range(LOOKS):  # at the second one the bookie has seen the end of every connection closed before
@@ -74,7 +74,7 @@ class HostilePeersTests(TestCase):
             self.assertEqual(descriptors(process)[0], sockets, "sockets are left open")
             files.append(descriptors(process)[1])
             levels.append(min(looks))
-        self.assertLess(max(levels[1:]) - levels[0], growth, levels)
+        self.assertLess(max(levels[2:]) - levels[1], growth, levels)
         self.assertLessEqual(max(files[1:]) - files[0], FILES, files)
         await self.bystander.peer.leave()
         self.assertEqual(await process.end(signal.SIGTERM), 0, process.output.decode())
@@ -187,7 +187,7 @@ class HostilePeersTests(TestCase):
             self.assertLess(resident_bytes(self.process) - before, AT_ONCE)
             await gatherResults([peer.leave() for peer in peers])
 
-        await self._survives(attack)
+        await self._survives(attack, GROWTH_AFTER_MUCH)
 
     async def test_connection_storm(self) -> None:
         """Connections come and go, some of them in the middle of a frame."""
