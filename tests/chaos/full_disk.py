@@ -259,13 +259,16 @@ def main(arguments: Sequence[str]) -> int:
     """
     parser = argparse.ArgumentParser(prog="python -m tests.chaos.full_disk")
     parser.add_argument("--cycles", type=int, default=20)
+    parser.add_argument("--patient", action="store_true", help="do not judge how long it takes, on a busy host")
+    options = parser.parse_args(arguments)
     try:
-        outcome = run(parser.parse_args(arguments).cycles)
+        outcome = run(options.cycles)
     except NoMountError as error:
         print(f"skipped: no disk of 64 MiB can be mounted here: {error}")
         return 0
     print(outcome)
-    return 1 if outcome.lost or outcome.slowest > SECONDS_TO_READ_ONLY else 0
+    late = outcome.slowest > SECONDS_TO_READ_ONLY and not options.patient
+    return 1 if outcome.lost or late else 0
 
 
 if __name__ == "__main__":

@@ -15,7 +15,7 @@ class FullDiskTests(SynchronousTestCase):
 
     def test_two_cycles(self) -> None:
         """Read-only, reads and recovery go on, writable again without a restart, nothing lost."""
-        command = [sys.executable, "-m", "tests.chaos.full_disk", "--cycles", "2"]
+        command = [sys.executable, "-m", "tests.chaos.full_disk", "--cycles", "2", "--patient"]
         done = subprocess.run(command, capture_output=True, text=True, cwd=ROOT, timeout=140)
         if done.stdout.startswith("skipped"):
             raise SkipTest(done.stdout.strip())
