@@ -1,33 +1,8 @@
-"""Several pieces of work at once, within limits; cancelled together."""
+"""A limit of what is under way."""
 
 from collections import deque
-from collections.abc import Callable, Coroutine, Iterable
-from typing import Any
 
-from twisted.internet.defer import Deferred, FirstError, gatherResults, succeed
-
-Work = Callable[[], Coroutine[Deferred[Any], Any, None]]
-
-
-async def in_parallel(works: Iterable[Work], limit: int) -> None:
-    """Do all works, at most ``limit`` at a time; an error or the cancellation of one ends the others.
-
-    Works are taken from the iterable when there is room for them.
-    """
-    rest = iter(works)
-
-    async def lane() -> None:
-        for work in rest:
-            await work()
-
-    lanes = [Deferred.fromCoroutine(lane()) for _ in range(limit)]
-    together = gatherResults(lanes, consumeErrors=True)
-    try:
-        await together
-    except FirstError as error:
-        for one in lanes:
-            one.cancel()
-        error.subFailure.raiseException()
+from twisted.internet.defer import Deferred, succeed
 
 
 class InFlight:

@@ -1,6 +1,6 @@
 """Asynchronous iterations taken in steps, or worked on several items at a time."""
 
-from collections.abc import AsyncIterator, Callable, Coroutine
+from collections.abc import AsyncIterator, Callable, Coroutine, Iterable
 from typing import Any, TypeVar
 
 from twisted.internet.defer import Deferred, DeferredList, DeferredSemaphore
@@ -21,7 +21,7 @@ async def take(items: AsyncIterator[T], count: int) -> list[T]:
 
 
 async def for_each(
-    items: AsyncIterator[T], work: Callable[[T], Coroutine[Deferred[Any], Any, object]], at_once: int
+    items: AsyncIterator[T] | Iterable[T], work: Callable[[T], Coroutine[Deferred[Any], Any, object]], at_once: int
 ) -> None:
     """Work on the items of an iteration, several at a time.
 
@@ -39,7 +39,7 @@ async def for_each(
         free.release()
 
     try:
-        async for item in items:
+        async for item in items if isinstance(items, AsyncIterator) else _stepwise(items):
             await free.acquire()
             if errors:
                 break
@@ -53,3 +53,8 @@ async def for_each(
             deferred.cancel()
     if errors:
         errors[0].raiseException()
+
+
+async def _stepwise(items: Iterable[T]) -> AsyncIterator[T]:
+    for item in items:
+        yield item

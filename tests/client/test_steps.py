@@ -42,6 +42,14 @@ class ForEachTests(SynchronousTestCase):
         self.successResultOf(done)
         self.assertEqual(seen, [[0, 1], [1, 2], [2, 3], [3, 4], [4]])
 
+    def test_list(self) -> None:
+        """The items may be those of a list as well."""
+        done = Deferred.fromCoroutine(for_each([4, 2], self.work, 2))
+        self.assertEqual(list(self.working), [4, 2])
+        for number in (2, 4):
+            self.working[number].callback(None)
+        self.successResultOf(done)
+
     def test_error(self) -> None:
         """The first error of the work cancels the others, takes no further item, and is raised."""
         done = self.start(3)

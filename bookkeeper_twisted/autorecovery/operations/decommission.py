@@ -5,7 +5,7 @@ bookie is needed by a ledger while an ensemble names it at a position that keeps
 send it entries.  What a mark says is looked at last: a ledger may need nothing and be marked still.
 """
 
-from collections.abc import AsyncIterator, Callable, Mapping
+from collections.abc import Callable, Mapping
 from typing import cast
 
 import attrs
@@ -88,7 +88,7 @@ class Decommission:
             if not count or self._clock.seconds() - since >= self._patience:
                 return remaining
             await deferLater(self._clock, min(_FIRST_WAIT + _WAIT_A_LEDGER * count, _LONGEST_WAIT))
-            await for_each(_each(sorted(self._needing)), self._look, _AT_ONCE)
+            await for_each(sorted(self._needing), self._look, _AT_ONCE)
 
     async def check(self) -> None:
         """Find out whether the ledgers of the bookie will be copied, and trigger the audit.
@@ -131,8 +131,3 @@ class Decommission:
             return not (await self._ledgers.read(ledger_id)).value.closed
         except NoSuchLedgerMetadataError:
             return False
-
-
-async def _each(ledger_ids: list[int]) -> AsyncIterator[int]:
-    for ledger_id in ledger_ids:
-        yield ledger_id

@@ -7,13 +7,13 @@ and never a loss.
 """
 
 from collections.abc import Collection, Iterator
-from functools import partial
 
 import attrs
 from zope.interface import implementer
 
 from ...client.reading.context import ReadingContext
 from ...client.reading.lac_coverage import LacCoverage
+from ...client.steps import for_each
 from ...codec.digest import Digester
 from ...errors import BookKeeperError, ClientClosedError
 from ...ledger.findings import CheckReport, FragmentReport, Inconclusive, LossKind, ReplicaLoss
@@ -21,7 +21,7 @@ from ...ledger.fragments import EVERY_ENTRY, LedgerFragment, fragments_of
 from ...ledger.replica_scan import DAMAGED, MISSING, UNREACHABLE, ReplicaScan, lost_ranges
 from ...model import INVALID_ENTRY_ID, LedgerMetadata
 from ...throttle import Throttle
-from ..concurrency import InFlight, Work, in_parallel
+from ..concurrency import InFlight
 from ..interfaces import ILedgerChecker
 from ..metrics import CheckerMetrics
 from ..presence import Presence
@@ -107,7 +107,7 @@ class _Check:
     async def run(self, parallel: int) -> CheckReport:
         last_confirmed, unknown = await self._last_confirmed()
         fragments = list(fragments_of(self._ledger_id, self._metadata, last_confirmed))
-        await in_parallel(self._works(fragments), parallel)
+        await for_each(self._positions(fragments), lambda position: self._check_position(*position), parallel)
         if unknown is not None:
             newest = len(fragments) - 1
             bookie_id = fragments[newest].ensemble[0]
@@ -134,7 +134,10 @@ class _Check:
             return settled, error
         return max(known.last_add_confirmed, settled), None
 
-    def _works(self, fragments: list[LedgerFragment]) -> Iterator[Work]:
+    def _positions(
+        self, fragments: list[LedgerFragment]
+    ) -> Iterator[tuple[int, LedgerFragment, int, tuple[int, int]]]:
+        """The positions to be read, as :meth:`_check_position` takes them; those of bookies that are gone are lost."""
         for number, fragment in enumerate(fragments):
             for position, bookie_id in enumerate(fragment.ensemble):
                 ends = fragment.ends(position)
@@ -142,7 +145,7 @@ class _Check:
                     ranges = () if ends is None else (ends,)
                     self._lost[number, position] = [ReplicaLoss(position, bookie_id, LossKind.GONE, ranges)]
                 elif ends is not None:
-                    yield partial(self._check_position, number, fragment, position, ends)
+                    yield number, fragment, position, ends
 
     async def _check_position(
         self, number: int, fragment: LedgerFragment, position: int, ends: tuple[int, int]

@@ -7,7 +7,6 @@ of writes allows it.  A target that fails is left out from then on; the others g
 """
 
 from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
-from functools import partial
 
 import attrs
 from twisted.internet.defer import Deferred
@@ -15,6 +14,7 @@ from twisted.internet.task import deferLater
 
 from ...client.reading.context import ReadingContext
 from ...client.reading.replica_reads import MAX_SINGLE_READS, ReplicaReader
+from ...client.steps import for_each
 from ...codec.adds import ENTRY_AT, Adds, scattered_adds, stored_adds
 from ...codec.digest import Digester
 from ...codec.operations import RECOVERY_ADD
@@ -22,7 +22,6 @@ from ...errors import BookKeeperError, ClientClosedError
 from ...ledger.copy_plan import CopyRun
 from ...model import EntryRun, LedgerMetadata
 from ...throttle import Throttle
-from ..concurrency import in_parallel
 from ..metrics import CopierMetrics
 from ..retries import Retries, is_transient
 
@@ -237,8 +236,8 @@ class EntryCopies:
     # ---- writes --------------------------------------------------------------------------------------
 
     async def _write(self, loads: Sequence[Load]) -> None:
-        works = [partial(self._write_to, target, adds) for targets, adds in loads for target in self._alive(targets)]
-        await in_parallel(works, max(len(works), 1))
+        writes = [(target, adds) for targets, adds in loads for target in self._alive(targets)]
+        await for_each(writes, lambda write: self._write_to(*write), max(len(writes), 1))
 
     async def _write_to(self, target: str, adds: Adds) -> None:
         """Send adds to a bookie until it has acknowledged all of them, or has failed."""

@@ -4,7 +4,6 @@ With bookies, whatever they kept is copied to others, ledger by ledger, under th
 ledger alone, it is closed if it was left open.
 """
 
-import socket
 from argparse import Namespace
 from collections.abc import AsyncIterator
 
@@ -14,6 +13,7 @@ from ...autorecovery.metrics import CopierMetrics
 from ...autorecovery.operations.bookie_recovery import BookieRecovery, PlannedLedger, RecoveredLedger, RecoveryResult
 from ...client.admin import BookKeeperAdmin
 from ...client.steps import for_each
+from ...embedding.local_host import host_name
 from ...errors import CookieNotFoundError
 from ...instruments import Instruments
 from ...model import LedgerMetadata
@@ -83,7 +83,7 @@ class _BookiesCommand:
         self._options = options
         self._metrics = CopierMetrics(Instruments())
         self._recovery = BookieRecovery.assembled(
-            shell.world.reactor, admin, bookies, self._metrics, options.skipOpenLedgers, socket.gethostname(),
+            shell.world.reactor, admin, bookies, self._metrics, options.skipOpenLedgers, host_name(),
             Rate(bytes=max(options.replicationRate or 0, 0)),
         )  # fmt: skip
         self._totals = _Totals()
@@ -104,7 +104,7 @@ class _BookiesCommand:
                 self._ended(await self._recovery.recover(ledger))
                 advance(ledger.n_bytes)
 
-            await for_each(_each(planned), recover, _AT_ONCE)
+            await for_each(planned, recover, _AT_ONCE)
         self._summary()
         if self._totals.failed and not self._options.skipUnrecoverableLedgers:
             return FAILED
@@ -165,11 +165,6 @@ class _BookiesCommand:
             except CookieNotFoundError:
                 continue
             self._shell.out(line("Cookie deleted", bookieId=bookie_id))
-
-
-async def _each(planned: list[PlannedLedger]) -> AsyncIterator[PlannedLedger]:
-    for ledger in planned:
-        yield ledger
 
 
 async def _query(shell: ShellContext, bookies: list[str], only: int | None) -> int:
