@@ -14,6 +14,7 @@ from twisted.internet.defer import Deferred
 from zope.interface import Attribute, Interface
 
 from ..adaptive import ISpeedLimits
+from ..storage.maintenance.scrub import DamagedEntries
 
 ADMINISTRATOR = "an administrator has set it read-only"
 """The reason that :meth:`IBookieAdmin.set_read_only` adds."""
@@ -205,21 +206,6 @@ class CollectionStatus:
     failures: int = 0
     deleted_ledgers: int = 0
     last_failure: str = ""
-
-
-@attrs.frozen
-class DamagedEntries:
-    """Entries ``first .. last`` of a ledger that cannot be read as they were written.
-
-    :ivar found_at: seconds since the epoch.
-    :ivar text: file, offset and what is wrong.
-    """
-
-    ledger_id: int
-    first: int
-    last: int
-    found_at: int
-    text: str
 
 
 @attrs.frozen

@@ -15,7 +15,6 @@ from ..bookie.admin import (
     BookieState,
     CollectionStatus,
     CompactionStatus,
-    DamagedEntries,
     DirectoryUsage,
     DirectoryWork,
     EntryLogFile,
@@ -29,6 +28,7 @@ from ..bookie.admin import (
 )
 from ..errors import BookKeeperError, ConfigError, IncorrectParameterError, NoSuchThrottleError, NotServingError
 from ..ratelimit import Rate
+from ..storage.maintenance.scrub import DamagedEntries
 from ..throttle import ThrottleStatus
 
 _BEGAN = 1_795_225_000.0

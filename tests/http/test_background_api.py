@@ -5,9 +5,10 @@ from typing import Any
 
 import attrs
 
-from bookkeeper_twisted.bookie.admin import DamagedEntries, Phase, WorkProgress
+from bookkeeper_twisted.bookie.admin import Phase, WorkProgress
 from bookkeeper_twisted.http.background_api import FINDINGS_A_PAGE
 from bookkeeper_twisted.http.site import make_site
+from bookkeeper_twisted.storage.maintenance.scrub import DamagedEntries
 from bookkeeper_twisted.testing.admin import FakeBookieAdmin
 
 from .http_case import HttpCase, captured

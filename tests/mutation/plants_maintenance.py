@@ -79,6 +79,10 @@ PLANTS = (
         "            await self._checkpoint()\n", "            pass\n", ["tests.bookie.maintenance.test_scrubber"],
     ),
     Plant(
+        "a scrub reads on in a row that failed", "storage/maintenance/scrub.py",
+        "self.cutter.skip(piece.row)", "pass", ["tests.storage.maintenance.test_scrub"],
+    ),
+    Plant(
         "a scrub takes a deleted ledger for damage", "storage/maintenance/scrub.py",
         "if self._directory.index.find(row.ledger_id, row.first) == row and len", "if len",
         ["tests.bookie.maintenance.test_scrubber"],

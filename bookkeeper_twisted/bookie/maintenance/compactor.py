@@ -113,11 +113,11 @@ class Compactor:
                 rows = copy.rows[begin : begin + _COMMIT_ROWS]
                 await directory.on_flush_lane(directory.storage.commit_moved, rows, frozenset(sources))
             directory.storage.moved()
-            after, is_last = copy.after, copy.is_last
+            after, is_last = copy.cutter.after, copy.cutter.is_last
 
     async def _copy(self, copy: LogCopy) -> None:
         on_lane = self._directory.on_lane
-        while (step := await on_lane(copy.next_step, *step_limits(self._reads, self._writes))) is not None:
+        while (step := await on_lane(copy.cutter.next_step, *step_limits(self._reads, self._writes))) is not None:
             await self._reads.acquire(step.n_disk_bytes, step.n_entries)
             await self.suspension.passed()
             await on_lane(copy.read, step)

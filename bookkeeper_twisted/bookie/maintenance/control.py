@@ -16,7 +16,6 @@ from ...storage.ledger_dirs import entry_log_name
 from ..admin import (
     CollectionStatus,
     CompactionStatus,
-    DamagedEntries,
     DirectoryWork,
     EntryLogFile,
     IBackgroundWork,
@@ -143,11 +142,8 @@ class BackgroundControl:
     def scrub(self) -> ScrubStatus:
         """See :meth:`IBackgroundWork.scrub`."""
         state = self._scrubber.state
-        found = tuple(
-            DamagedEntries(each.ledger_id, each.first, each.last, each.found_at, each.text)
-            for number in sorted(self._scrubber.findings)
-            for each in self._scrubber.findings[number]
-        )
+        findings = self._scrubber.findings
+        found = tuple(each for number in sorted(findings) for each in findings[number])
         suspended = self._scrubber.suspension.suspended
         return ScrubStatus(
             suspended, self._progress(state.progress), state.passes, state.failures, state.last_pass, found

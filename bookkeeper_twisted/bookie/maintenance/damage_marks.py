@@ -15,7 +15,7 @@ from twisted.python.failure import Failure
 
 from ...errors import BookKeeperError
 from ...metrics import ScrubMetrics
-from ...storage.maintenance.scrub import NO_LEDGER, Finding
+from ...storage.maintenance.scrub import NO_LEDGER, DamagedEntries
 from ...throttle import Throttle
 from .ledger_collector import Cluster
 
@@ -39,7 +39,7 @@ class DamageMarks:
         self._pending: dict[int, None] = {}
         self._working: Deferred[None] | None = None
 
-    def found(self, findings: Iterable[Finding]) -> None:
+    def found(self, findings: Iterable[DamagedEntries]) -> None:
         """Mark the ledgers of findings, each once; what lies in a journal is in memory, too."""
         ledger_ids = [finding.ledger_id for finding in findings if finding.ledger_id != NO_LEDGER]
         self._pending.update(dict.fromkeys(ledger_ids))

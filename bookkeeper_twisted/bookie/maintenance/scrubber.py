@@ -9,7 +9,7 @@ from twisted.logger import Logger
 
 from ...errors import StorageError
 from ...metrics import ScrubMetrics
-from ...storage.maintenance.scrub import NO_LEDGER, Finding, Scrub, load_findings, save_findings
+from ...storage.maintenance.scrub import NO_LEDGER, DamagedEntries, Scrub, load_findings, save_findings
 from ...throttle import Throttle
 from .damage_marks import DamageMarks
 from .lanes import MaintainedDirectory, MaintainedJournal, step_limits
@@ -49,7 +49,7 @@ class Scrubber:
         interval: float, marks: DamageMarks,
     ) -> None:  # fmt: skip
         self.state = ScrubState()
-        self.findings: dict[int, list[Finding]] = {}
+        self.findings: dict[int, list[DamagedEntries]] = {}
         self.suspension = Suspension()
         self._directories = directories
         self._journals = journals
@@ -159,7 +159,7 @@ class Scrubber:
         progress = self.state.progress = Progress(self._clock.seconds())
         progress.left = sum((await on_lane(directory.storage.index.live_bytes)).values())
         try:
-            while (step := await on_lane(scrub.next_step, *step_limits(self._reads))) is not None:
+            while (step := await on_lane(scrub.cutter.next_step, *step_limits(self._reads))) is not None:
                 await self._reads.acquire(step.n_disk_bytes, step.n_entries)
                 await self.suspension.passed()
                 n_findings = len(scrub.findings)
@@ -184,14 +184,14 @@ class Scrubber:
                 await self.suspension.passed()
         finally:
             await journal.on_lane(scrub.close)
-        found = [Finding(NO_LEDGER, -1, -1, now, text) for text in scrub.damages]
+        found = [DamagedEntries(NO_LEDGER, -1, -1, now, text) for text in scrub.damages]
         self.findings[journal.number] = found
         self._report(found)
         if found:  # all that a replay would need is in memory, too
             await self._checkpoint()
         await journal.on_lane(save_findings, journal.fs, journal.path, found)
 
-    def _report(self, findings: Sequence[Finding]) -> None:
+    def _report(self, findings: Sequence[DamagedEntries]) -> None:
         for finding in findings:
             self._metrics.damages.value += 1
             self._log.critical("DAMAGE: {text}", text=finding.text, ledger_id=finding.ledger_id, entry_id=finding.first)

@@ -6,7 +6,6 @@ written, by the row's checksums or, where it has none, by the head of each recor
 """
 
 import posixpath
-from collections import deque
 from collections.abc import Sequence
 
 from ...model import EntryRun
@@ -17,21 +16,18 @@ from ..index.rows import row_bytes
 from ..interfaces import IFileSystem, IndexRow
 from ..ledger_dirs import entry_log_name
 from .log_space import UNFINISHED_SUFFIX
-from .row_reader import STEP_BYTES, Piece, RowReader, Step, next_piece
+from .row_reader import RowCutter, RowReader, Step
 
 MOST_ROWS = 50_000
 """Rows of one new log: they are in memory until the index has them."""
-
-_PAGE = 500
 
 
 class LogCopy:
     """One new log.  Maintenance lane; to be ended by :meth:`finish` or :meth:`abandon`.
 
     :ivar log_id: of the new log.
+    :ivar cutter: gives the steps to read; None from it ends this log, and the next copy goes on behind its last row.
     :ivar rows: of the new log, for the index once :meth:`finish` has returned.
-    :ivar after: ledger and first entry of the last row that was taken: the next copy goes on behind it.
-    :ivar is_last: whether nothing is left to copy behind it.
     :ivar waiting_bytes: verified, to be written by the next :meth:`write`; ``waiting_entries`` of them.
     :param sources: the logs that are copied.
     """
@@ -42,18 +38,13 @@ class LogCopy:
     ) -> None:  # fmt: skip
         self.log_id = log_id
         self.rows: list[IndexRow] = []
-        self.after = after
-        self.is_last = False
         self.waiting_bytes = self.waiting_entries = 0
         self._fs = fs
         self._directory = directory
-        self._sources = tuple(sources)
         self._path = posixpath.join(directory.path, entry_log_name(log_id))
         self._log: OpenLog | None = create_log(fs, log_id, self._path + UNFINISHED_SUFFIX, directory.log.direct)
         self._reader = RowReader(fs, directory)
-        self._ahead: deque[IndexRow] = deque()
-        self._page_after = after
-        self._start = 0
+        self.cutter = RowCutter(directory.index, after, tuple(sources), self._admits)
         self._group: list[EntryRun] = []
         self._group_bytes = self._group_entries = 0
         self._ready: list[list[EntryRun]] = []
@@ -61,44 +52,14 @@ class LogCopy:
         self._most_rows = most_rows
         self._taken = 0
 
-    # -- what comes next --
-
-    def next_step(self, max_bytes: int = STEP_BYTES, passed_over: int = 0) -> Step | None:
-        """The next pieces to read; None at the end of this log.
-
-        :param passed_over: bytes between two pieces that may be read with them.
-        :raises bookkeeper_twisted.errors.DamageError: an index row cannot be read.
-        """
-        pieces: list[Piece] = []
-        n_bytes = 0
-        while n_bytes < max_bytes:
-            row = self._next_row()
-            if row is None:
-                break
-            piece = next_piece(row, self._start, max_bytes - n_bytes)
-            pieces.append(piece)
-            n_bytes += piece.size
-            if not piece.ends_row:
-                self._start += piece.size
-                break
-            self._start = 0
-            self._ahead.popleft()
-            self.after = row.ledger_id, row.first
-            self._room -= row_bytes(row)
-            self._taken += 1
-        return Step.of(pieces, passed_over)
-
-    def _next_row(self) -> IndexRow | None:
-        if not self._ahead:
-            page = self._directory.index.page(self._page_after, _PAGE, self._sources)
-            if not page:
-                self.is_last = True
-                return None
-            self._ahead.extend(page)
-            self._page_after = page[-1].ledger_id, page[-1].first
-        row = self._ahead[0]
-        full = self._taken >= self._most_rows or (self._taken > 0 and row_bytes(row) > self._room)
-        return None if full and not self._start else row
+    def _admits(self, row: IndexRow) -> bool:
+        """Gives a row its place, unless the new log is full."""
+        n_bytes = row_bytes(row)
+        if self._taken >= self._most_rows or (self._taken and n_bytes > self._room):
+            return False
+        self._taken += 1
+        self._room -= n_bytes
+        return True
 
     # -- read and write --
 

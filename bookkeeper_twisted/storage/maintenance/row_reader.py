@@ -9,7 +9,8 @@ read-ahead would fetch several times that.
 import errno
 import struct
 from bisect import bisect_right
-from collections.abc import Sequence
+from collections import deque
+from collections.abc import Callable, Sequence
 
 import attrs
 
@@ -17,7 +18,7 @@ from ...errors import LogDamageError
 from ...model import EntryRun
 from ..directory_storage import DirectoryStorage
 from ..index.rows import first_bad_block, record_offsets, row_bytes
-from ..interfaces import IFile, IFileSystem, IndexRow
+from ..interfaces import IFile, IFileSystem, IndexRow, IRunIndex
 
 STEP_BYTES = 8 * 1024 * 1024
 """Bytes of the pieces of one step, at most."""
@@ -29,6 +30,8 @@ PASSED_OVER = 64 * 1024
 """Bytes between two pieces that are not wanted: a disk reads so many in less time than it takes to begin anew."""
 
 PAGE = 4096
+
+_ROWS = 500  # read from the index at once
 
 _UNREADABLE = (errno.EIO, errno.ENOENT)
 _HEAD = struct.Struct(">iqq")  # size word, ledgerId, entryId
@@ -115,6 +118,68 @@ def next_piece(row: IndexRow, start: int, room: int) -> Piece:
         return Piece(row, start, left, True)
     whole_pages = (begin + room) // PAGE * PAGE - begin
     return Piece(row, start, whole_pages if whole_pages > 0 else room, False)
+
+
+class RowCutter:
+    """Cuts the rows of an index into steps.  Maintenance lane.
+
+    :ivar after: ledger and first entry of the last row that was cut to its end.
+    :ivar is_last: whether the index has no row behind it.
+    :param after: the row behind which to begin.
+    :param sources: the logs whose rows are wanted; None for all.
+    :param admits: asked before the first byte of a row; steps end before a row that it refuses.
+    """
+
+    def __init__(
+        self, index: IRunIndex, after: tuple[int, int] = (-1, -1), sources: Sequence[int] | None = None,
+        admits: Callable[[IndexRow], bool] = lambda row: True,
+    ) -> None:  # fmt: skip
+        self.after = after
+        self.is_last = False
+        self._index = index
+        self._sources = sources
+        self._admits = admits
+        self._ahead: deque[IndexRow] = deque()
+        self._page_after = after
+        self._start = 0
+
+    def next_step(self, max_bytes: int = STEP_BYTES, passed_over: int = 0) -> Step | None:
+        """The next pieces to read; None where no row is left, or the next one is refused.
+
+        :param passed_over: bytes between two pieces that may be read with them.
+        :raises bookkeeper_twisted.errors.DamageError: an index row cannot be read.
+        """
+        pieces: list[Piece] = []
+        n_bytes = 0
+        while n_bytes < max_bytes and (row := self._next_row()) is not None:
+            piece = next_piece(row, self._start, max_bytes - n_bytes)
+            pieces.append(piece)
+            n_bytes += piece.size
+            if not piece.ends_row:
+                self._start += piece.size
+                break
+            self._end_row()
+        return Step.of(pieces, passed_over)
+
+    def _next_row(self) -> IndexRow | None:
+        if not self._ahead:
+            self._ahead.extend(self._index.page(self._page_after, _ROWS, self._sources))
+            if not self._ahead:
+                self.is_last = True
+                return None
+            self._page_after = self._ahead[-1].ledger_id, self._ahead[-1].first
+        row = self._ahead[0]
+        return row if self._start or self._admits(row) else None
+
+    def _end_row(self) -> None:
+        row = self._ahead.popleft()
+        self.after = row.ledger_id, row.first
+        self._start = 0
+
+    def skip(self, row: IndexRow) -> None:
+        """Leave out what is still to be cut of a row."""
+        if self._start and self._ahead[0] is row:
+            self._end_row()
 
 
 class RowReader:

@@ -6,7 +6,6 @@ elsewhere by now, or its ledger was deleted, nothing is damaged.
 
 import json
 import posixpath
-from collections import deque
 from collections.abc import Sequence
 
 import attrs
@@ -15,7 +14,7 @@ from ...errors import DamageError
 from ..directory_storage import DirectoryStorage
 from ..interfaces import IFileSystem, IndexRow
 from ..replace import replace_file
-from .row_reader import STEP_BYTES, Piece, RowReader, Step, next_piece
+from .row_reader import RowCutter, RowReader, Step
 
 FINDINGS = "damage.json"
 MOST_FINDINGS = 10_000
@@ -24,11 +23,9 @@ MOST_FINDINGS = 10_000
 NO_LEDGER = -1
 """The ledger of a finding in a journal, in which records of all ledgers lie."""
 
-_PAGE = 500
-
 
 @attrs.frozen
-class Finding:
+class DamagedEntries:
     """Entries ``first .. last`` of a ledger that cannot be read as they were written, or a place of a journal.
 
     :ivar ledger_id: :data:`NO_LEDGER` for a journal.
@@ -46,44 +43,16 @@ class Finding:
 class Scrub:
     """One pass over a ledger directory.  Maintenance lane.
 
+    :ivar cutter: gives the steps to read.
     :ivar findings: so far.
     """
 
     def __init__(self, fs: IFileSystem, directory: DirectoryStorage, now: int) -> None:
-        self.findings: list[Finding] = []
+        self.findings: list[DamagedEntries] = []
         self._directory = directory
         self._reader = RowReader(fs, directory)
         self._now = now
-        self._ahead: deque[IndexRow] = deque()
-        self._after = (-1, -1)
-        self._start = 0
-
-    def next_step(self, max_bytes: int = STEP_BYTES, passed_over: int = 0) -> Step | None:
-        """The next pieces to read; None at the end.
-
-        :param passed_over: bytes between two pieces that may be read with them.
-        :raises DamageError: the index itself is damaged.
-        """
-        pieces: list[Piece] = []
-        n_bytes = 0
-        while n_bytes < max_bytes and (row := self._next_row()) is not None:
-            piece = next_piece(row, self._start, max_bytes - n_bytes)
-            pieces.append(piece)
-            n_bytes += piece.size
-            if not piece.ends_row:
-                self._start += piece.size
-                break
-            self._start = 0
-            self._ahead.popleft()
-        return Step.of(pieces, passed_over)
-
-    def _next_row(self) -> IndexRow | None:
-        if not self._ahead:
-            self._ahead.extend(self._directory.index.page(self._after, _PAGE))
-            if not self._ahead:
-                return None
-            self._after = self._ahead[-1].ledger_id, self._ahead[-1].first
-        return self._ahead[0]
+        self.cutter = RowCutter(directory.index)
 
     def read(self, step: Step) -> None:
         """Verify the pieces of a step; damage is added to the findings.
@@ -100,20 +69,18 @@ class Scrub:
             except DamageError as error:
                 failed = piece.row
                 self._found(piece.row, str(error))
-                if not piece.ends_row and self._ahead and self._ahead[0] is piece.row:
-                    self._ahead.popleft()
-                    self._start = 0
+                self.cutter.skip(piece.row)
 
     def _found(self, row: IndexRow, text: str) -> None:
         if self._directory.index.find(row.ledger_id, row.first) == row and len(self.findings) < MOST_FINDINGS:
-            self.findings.append(Finding(row.ledger_id, row.first, row.last, self._now, text))
+            self.findings.append(DamagedEntries(row.ledger_id, row.first, row.last, self._now, text))
 
     def close(self) -> None:
         """Close the logs that were read."""
         self._reader.close()
 
 
-def load_findings(fs: IFileSystem, directory: str) -> list[Finding]:
+def load_findings(fs: IFileSystem, directory: str) -> list[DamagedEntries]:
     """The findings of the last pass; none if there was none, or if their file is damaged."""
     path = posixpath.join(directory, FINDINGS)
     if not fs.exists(path):
@@ -124,12 +91,12 @@ def load_findings(fs: IFileSystem, directory: str) -> list[Finding]:
     finally:
         file.close()
     try:
-        return [Finding(**each) for each in json.loads(data)]
+        return [DamagedEntries(**each) for each in json.loads(data)]
     except (ValueError, TypeError):
         return []
 
 
-def save_findings(fs: IFileSystem, directory: str, findings: Sequence[Finding]) -> None:
+def save_findings(fs: IFileSystem, directory: str, findings: Sequence[DamagedEntries]) -> None:
     """Replace the findings of a directory, durably; a file is made with the first."""
     path = posixpath.join(directory, FINDINGS)
     if findings or fs.exists(path):

@@ -22,7 +22,7 @@ from bookkeeper_twisted.storage.interfaces import IFileSystem, IndexFactory
 from bookkeeper_twisted.storage.journal.files import JournalSettings
 from bookkeeper_twisted.storage.ledger_dirs import current, entry_log_ids
 from bookkeeper_twisted.storage.ledger_storage import StorageSettings
-from bookkeeper_twisted.storage.maintenance.scrub import Finding, Scrub, save_findings
+from bookkeeper_twisted.storage.maintenance.scrub import DamagedEntries, Scrub, save_findings
 from bookkeeper_twisted.testing.executor import StepExecutor
 
 KEY = b"k" * 20
@@ -138,12 +138,12 @@ class Bookie:
         folders = [current(path) for path in self.paths.ledgers]
         return {f"{folder}/{log_id:x}.log" for folder in folders for log_id in entry_log_ids(self.fs, folder)}
 
-    def scrub(self) -> list[Finding]:
+    def scrub(self) -> list[DamagedEntries]:
         """The findings of a whole pass."""
-        found: list[Finding] = []
+        found: list[DamagedEntries] = []
         for directory in self.store.storage.directories:
             scrub = Scrub(self.fs, directory, 1)
-            while (step := scrub.next_step()) is not None:
+            while (step := scrub.cutter.next_step()) is not None:
                 scrub.read(step)
             scrub.close()
             found += scrub.findings
@@ -170,7 +170,7 @@ def fill(open_bookie: Callable[[], Bookie]) -> Promises:
     promises.deleted.add(5)
     bookie.checkpoint()
     for folder in map(current, bookie.paths.ledgers):
-        save_findings(bookie.fs, folder, [Finding(1, 0, 3, 1, "an example")])
+        save_findings(bookie.fs, folder, [DamagedEntries(1, 0, 3, 1, "an example")])
     save_status(bookie.fs, [current(path) for path in bookie.paths.ledgers], BookieStatus(True, 5, False, ("full",)))
     bookie.close()
     bookie = open_bookie()

@@ -49,7 +49,7 @@ class CopyCase(SynchronousTestCase):
     def copy(self, sources: Sequence[int], most_rows: int = 1000, step: int = 300) -> LogCopy:
         """Copies into one new log, which is finished."""
         copy = LogCopy(self.disk, self.directory, sources, self.directory.log.reserve(), most_rows=most_rows)
-        while (reading := copy.next_step(step)) is not None:
+        while (reading := copy.cutter.next_step(step)) is not None:
             copy.read(reading)
             copy.write()
         copy.end_reading()
@@ -129,9 +129,9 @@ class LogCopyTests(CopyCase):
         self.log_of(*[run(ledger_id, 0, 3) for ledger_id in range(5)])
         copy = self.copy([0], most_rows=2)
         self.assertEqual([row.ledger_id for row in copy.rows], [0, 1])
-        self.assertFalse(copy.is_last)
-        after = LogCopy(self.disk, self.directory, [0], self.directory.log.reserve(), copy.after)
-        step = after.next_step()
+        self.assertFalse(copy.cutter.is_last)
+        after = LogCopy(self.disk, self.directory, [0], self.directory.log.reserve(), copy.cutter.after)
+        step = after.cutter.next_step()
         assert step is not None
         self.assertEqual([piece.row.ledger_id for piece in step.pieces], [2, 3, 4])
         after.abandon()
@@ -142,14 +142,14 @@ class LogCopyTests(CopyCase):
             self.log_of(run(1, first, 90, size=100))
         copy = self.copy([0, 1, 2])
         self.assertEqual([row.first for row in copy.rows], [0])
-        self.assertFalse(copy.is_last)
+        self.assertFalse(copy.cutter.is_last)
 
     def test_steps_are_bounded(self) -> None:
         """A long row is read in pieces, and written when all of it was verified."""
         self.log_of(run(1, 0, 100, size=100))
         copy = LogCopy(self.disk, self.directory, [0], 9)
         sizes = []
-        while (step := copy.next_step(1000)) is not None:
+        while (step := copy.cutter.next_step(1000)) is not None:
             sizes.append(step.n_bytes)
             copy.read(step)
         self.assertEqual((max(sizes), sum(sizes)), (1000, 13_600))
@@ -162,7 +162,7 @@ class LogCopyTests(CopyCase):
         self.log_of(run(1, 0, 100, size=100))
         copy = LogCopy(self.disk, self.directory, [0], 9)
         found = []
-        while (step := copy.next_step(8000)) is not None:
+        while (step := copy.cutter.next_step(8000)) is not None:
             found.append((step.n_bytes, step.n_disk_bytes))
         self.assertEqual(found, [(7168, 8192), (6432, 8192)])  # from offset 1024 to 14624
         copy.abandon()
