@@ -1,29 +1,32 @@
-"""``python -m benchmarks compare``: our bookie and Apache's in turn, and what came out beside what should."""
+"""``python -m benchmarks compare``: our bookie and Apache's in turn, and what came out beside what should.
+
+A long comparison can be made in pieces: each run keeps its rounds with ``--json``, ``--report`` makes the page of them.
+"""
 
 import argparse
 import contextlib
 import datetime
-import json
 import shlex
 import shutil
+import subprocess
 import sys
 import tempfile
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-
-import attrs
 
 import bookkeeper_twisted
 
 from . import apache
 from .apache import NoApacheError, ZooKeeper
 from .chart import svg
-from .comparison import Runs, headlines, missed, rows
+from .comparison import Runs, changes, headlines, missed, rows
 from .grouping import GROUPED, Grouping, compare_grouping
 from .loads import Figures, Generator
-from .machine import Machine
-from .results import Circumstances, figure, markdown
-from .stage import OURS, Stage
+from .machine import Machine, Stolen, load_average
+from .pieces import Circumstances, Piece, together
+from .processes import ROOT
+from .results import figure, markdown
+from .stage import OLD, OURS, Stage
 from .targets import against
 from .workloads import WORKLOADS, Workload, chosen
 
@@ -37,6 +40,8 @@ def parse(arguments: Sequence[str]) -> argparse.Namespace:
     p.add_argument("--apache", type=Path, metavar="JARS", help="folder of Apache's jars (else Maven fetches them)")
     p.add_argument("--raw", type=Path, help="an external generator on a bare socket, instead of ours")
     p.add_argument("--json", type=Path, metavar="FILE", help="write every round here")
+    p.add_argument("--report", type=Path, nargs="+", metavar="FILE", help="run nothing: report what --json has written")
+    p.add_argument("--against", type=Path, metavar="TREE", help="another source tree, whose bookie takes turns, too")
     p.add_argument("--syscalls", action="store_true", help="count socket writes and syncs with strace, at the end")
     p.add_argument("--scale", type=float, default=1.0, help="share of the work (1); less is good only for a trial")
     p.add_argument("--work", type=Path, help="where the bookies keep their files: the disk that is measured (/var/tmp)")
@@ -54,30 +59,52 @@ def main(arguments: Sequence[str]) -> int:
     if options.list or not workloads:
         print("\n".join(workload.name for workload in WORKLOADS))
         return 0 if options.list else 2
-    generator = Generator(options.raw.resolve() if options.raw else None)
-    date = datetime.datetime.now(datetime.UTC).isoformat(timespec="minutes")
+    if options.report:
+        return _report([Piece.kept(path) for path in options.report], options.results)
     try:
-        with _work_folder(options.work) as folder:
-            machine = Machine.here(folder)
-            runs = _run(options, workloads, generator, folder)
-            grouping = _grouping(options, generator, folder) if options.syscalls else {}
+        piece = _piece(options, workloads)
     except NoApacheError as error:
         print(f"compare: no Apache bookie: {error}", file=sys.stderr)
         return 2
+    if options.json:
+        piece.keep(options.json)
+    return _report([piece], options.results)
+
+
+def _piece(options: argparse.Namespace, workloads: Sequence[Workload]) -> Piece:
+    """Runs workloads."""
+    generator = Generator(options.raw.resolve() if options.raw else None)
+    date = datetime.datetime.now(datetime.UTC).isoformat(timespec="minutes")
+    load, stolen = load_average(), Stolen()
+    with _work_folder(options.work) as folder:
+        machine = Machine.here(folder)
+        runs = _run(options, workloads, generator, folder)
+        grouping = _grouping(options, generator, folder) if options.syscalls else {}
     versions = {
         "bookkeeper-twisted": bookkeeper_twisted.__version__, "Python": machine.python,
         "Apache BookKeeper": apache.version(),
     }  # fmt: skip
+    if options.against:
+        versions["the old tree's commit"] = _commit(options.against)
     driver = "an external generator" if options.raw else "our generator"
-    facts = Circumstances(_command(options), date, options.rounds, options.scale, driver, machine, versions)
-    return _report(options, facts, runs, grouping)
+    facts = Circumstances(
+        _command(options), date, options.scale, driver, machine, versions, load, stolen.share()
+    )  # fmt: skip
+    return Piece(facts, runs, grouping)
+
+
+def _commit(tree: Path) -> str:
+    """The commit that is checked out there."""
+    command = ["git", "-C", str(tree), "rev-parse", "--short", "HEAD"]
+    return subprocess.run(command, capture_output=True, text=True).stdout.strip() or "unknown"
 
 
 def _command(options: argparse.Namespace) -> str:
     """The command line without what only this machine knows."""
     words = ["python", "-m", "benchmarks", "compare", *options.patterns, "--rounds", str(options.rounds)]
     words += ["--scale", f"{options.scale:g}"] if options.scale != 1 else []
-    words += [word for name in ("apache", "raw") if getattr(options, name) for word in (f"--{name}", name.upper())]
+    given = [name for name in ("apache", "raw", "against") if getattr(options, name)]
+    words += [word for name in given for word in (f"--{name}", "TREE" if name == "against" else name.upper())]
     return shlex.join([*words, *(["--syscalls"] if options.syscalls else [])])
 
 
@@ -93,8 +120,11 @@ def _work_folder(parent: Path | None) -> Iterator[Path]:
 def _run(options: argparse.Namespace, workloads: Sequence[Workload], generator: Generator, folder: Path) -> Runs:
     """All rounds of all workloads."""
     zookeeper = ZooKeeper.start(options.apache)
-    with contextlib.closing(zookeeper), contextlib.closing(Stage(folder, zookeeper, generator, options.scale)) as stage:
-        return {workload.name: _rounds(stage, workload, options.rounds) for workload in workloads}
+    old = options.against.resolve() if options.against else ROOT
+    stage = Stage(folder, zookeeper, generator, options.scale, old)
+    names = [OURS, OLD] if options.against else [OURS]
+    with contextlib.closing(zookeeper), contextlib.closing(stage):
+        return {workload.name: _rounds(stage, workload, options.rounds, names) for workload in workloads}
 
 
 def _grouping(options: argparse.Namespace, generator: Generator, folder: Path) -> dict[str, dict[str, Grouping]]:
@@ -106,9 +136,9 @@ def _grouping(options: argparse.Namespace, generator: Generator, folder: Path) -
         return {}
 
 
-def _rounds(stage: Stage, workload: Workload, rounds: int) -> dict[str, list[Figures]]:
+def _rounds(stage: Stage, workload: Workload, rounds: int, ours: Sequence[str]) -> dict[str, list[Figures]]:
     """All rounds of one workload, the bookies in turn."""
-    names = [OURS, *against(workload.name)]
+    names = [*ours, *against(workload.name)]
     for name in names:
         stage.prepare(name, workload)
     found: dict[str, list[Figures]] = {name: [] for name in names}
@@ -121,24 +151,14 @@ def _rounds(stage: Stage, workload: Workload, rounds: int) -> dict[str, list[Fig
     return found
 
 
-def _report(
-    options: argparse.Namespace, facts: Circumstances, runs: Runs, grouping: dict[str, dict[str, Grouping]]
-) -> int:
-    """Writes and prints what was found."""
+def _report(pieces: Sequence[Piece], folder: Path) -> int:
+    """Writes and prints what was found; returns 1 if a target was missed."""
+    runs, grouping = together(pieces)
     found, headline = rows(runs), headlines(runs)
-    page = markdown(found, headline, grouping, facts)
-    options.results.mkdir(parents=True, exist_ok=True)
-    (options.results / "results.md").write_text(page)
-    (options.results / "results.svg").write_text(svg(found))
-    if options.json:
-        everything = {
-            "circumstances": attrs.asdict(facts), "runs": runs, "rows": [attrs.asdict(row) for row in found],
-            "headlines": {name: attrs.asdict(each) for name, each in headline.items()},
-            "grouping": {
-                wire: {name: attrs.asdict(each) for name, each in ways.items()} for wire, ways in grouping.items()
-            },
-        }  # fmt: skip
-        options.json.write_text(json.dumps(everything, indent=1) + "\n")
+    page = markdown(found, headline, grouping, [piece.facts for piece in pieces], changes(runs))
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / "results.md").write_text(page)
+    (folder / "results.svg").write_text(svg(found))
     print(page)
     lost = missed(found, headline)
     lost += [f"system calls of {wire}" for wire, ways in grouping.items() if not ways[GROUPED].counts.met]

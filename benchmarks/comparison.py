@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 import attrs
 
 from .loads import Figures
-from .stage import OURS
+from .stage import OLD, OURS
 from .targets import BATCH_FACTOR, TARGETS, Target
 
 Runs = Mapping[str, Mapping[str, Sequence[Figures]]]
@@ -36,16 +36,47 @@ class Row:
 
 def rows(runs: Runs) -> list[Row]:
     """All targets of the workloads that were run, in the order of the table of targets."""
-    return [_row(target, runs[target.workload]) for target in TARGETS if target.workload in runs]
+    return [
+        Row(target, *_medians(runs[target.workload], target.figure, target.against))
+        for target in TARGETS
+        if target.workload in runs
+    ]
 
 
-def _row(target: Target, by_bookie: Mapping[str, Sequence[Figures]]) -> Row:
-    ours = [figures[target.figure] for figures in by_bookie[OURS]]
-    theirs = [figures[target.figure] for figures in by_bookie[target.against]]
+@attrs.frozen
+class Change:
+    """One figure of our bookie beside that of another source tree, in the same rounds.
+
+    :ivar new, old: medians over the rounds.
+    :ivar ratio: median over the rounds of new over old within a round; ``low`` and ``high`` are the extremes.
+    """
+
+    workload: str
+    figure: str
+    new: float
+    old: float
+    ratio: float
+    low: float
+    high: float
+
+
+def changes(runs: Runs) -> list[Change]:
+    """The figures that have a target, of the workloads that another source tree was run with."""
+    return [
+        Change(target.workload, target.figure, *_medians(runs[target.workload], target.figure, OLD))
+        for target in TARGETS
+        if OLD in runs.get(target.workload, ())
+    ]
+
+
+def _medians(
+    by_bookie: Mapping[str, Sequence[Figures]], figure: str, other: str
+) -> tuple[float, float, float, float, float]:
+    """Medians of ours and of another bookie; median and extremes of the ratios within a round."""
+    ours = [figures[figure] for figures in by_bookie[OURS]]
+    theirs = [figures[figure] for figures in by_bookie[other]]
     ratios = [a / b for a, b in zip(ours, theirs, strict=True)]
-    return Row(
-        target, statistics.median(ours), statistics.median(theirs), statistics.median(ratios), min(ratios), max(ratios)
-    )
+    return statistics.median(ours), statistics.median(theirs), statistics.median(ratios), min(ratios), max(ratios)
 
 
 @attrs.frozen

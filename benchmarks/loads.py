@@ -105,15 +105,16 @@ class Ledgers:
         return self._filled[key]
 
 
-def measure(command: list[str], bookies: Sequence[Bookie]) -> Figures:
+def measure(command: list[str], bookies: Sequence[Bookie], tree: Path = ROOT) -> Figures:
     """One run of a load program; the cost of the bookies is sampled over the measured part.
 
+    :param tree: the source tree of the program.
     :returns: ``rate``, ``p50_ms`` and ``p99_ms`` as the program printed them, and ``cpu`` in seconds for a million
         entries, no less than one tick; of our bookies with an HTTP server also ``syncs_per_1000`` and
         ``writes_per_1000``.
     :raises RuntimeError: the program failed, or saw an error.
     """
-    process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True, cwd=ROOT)
+    process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True, cwd=tree)
     assert process.stdout
     with process:
         line = process.stdout.readline()

@@ -119,17 +119,19 @@ def end(process: "subprocess.Popen[bytes]") -> None:
 
 
 def launch(
-    name: str, command: list[str], folder: Path, port: int, serves: Callable[[], bool], http_port: int = 0
-) -> Bookie:
+    name: str, command: list[str], folder: Path, port: int, serves: Callable[[], bool], http_port: int = 0,
+    tree: Path = ROOT,
+) -> Bookie:  # fmt: skip
     """Starts a bookie and waits until it serves.
 
     :param folder: where it keeps its files, and gets a log.
+    :param tree: the source tree whose modules Python finds first.
     :raises RuntimeError: it did not start; the message has the end of its log.
     """
     log = folder / "bookie.log"
     begun = time.monotonic()
     with log.open("ab") as out:
-        process = subprocess.Popen(command, stdout=out, stderr=out, stdin=subprocess.DEVNULL, cwd=ROOT)
+        process = subprocess.Popen(command, stdout=out, stderr=out, stdin=subprocess.DEVNULL, cwd=tree)
     while not (answers(port) and serves()):
         if process.poll() is not None or time.monotonic() - begun > PATIENCE:
             end(process)
@@ -157,7 +159,7 @@ def common_settings(folder: Path, port: int) -> dict[str, str]:
 
 def start_ours(
     folder: Path, settings: Mapping[str, str], port: int = 0, serves: Callable[[], bool] = lambda: True,
-    module: str = "twisted",
+    module: str = "twisted", name: str = "ours", tree: Path = ROOT,
 ) -> Bookie:  # fmt: skip
     """A bookie of this package, on embedded metadata if the settings do not say otherwise.
 
@@ -165,6 +167,7 @@ def start_ours(
     :param port: 0: any.
     :param serves: whether it does, beyond answering.
     :param module: what is run, with the arguments of ``python -m twisted``.
+    :param tree: the source tree it is of.
     """
     folder.mkdir(parents=True, exist_ok=True)
     port, http_port = port or free_port(), free_port()
@@ -178,4 +181,4 @@ def start_ours(
     conf = write_properties(folder / "bookie.conf", values)
     command = [sys.executable, "-m", module, "--log-format", "text", "bookie", "--conf", str(conf)]
     has_http = values["httpServerEnabled"] == "true"
-    return launch("ours", command, folder, port, serves, http_port if has_http else 0)
+    return launch(name, command, folder, port, serves, http_port if has_http else 0, tree)

@@ -2,31 +2,12 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 
-import attrs
-
-from .comparison import Headline, Row
-from .grouping import GROUPED, ONE_BY_ONE, Grouping
-from .machine import Machine
+from .comparison import Change, Headline, Row
+from .grouping import GROUPED, ONE_BY_ONE
+from .pieces import Circumstances, Groupings
 from .stage import OURS
 from .syscalls import CALLS
 from .targets import BATCH_FACTOR, FIGURES, SYNCS_PER_1000, WRITES_PER_1000
-
-
-@attrs.frozen
-class Circumstances:
-    """Under which a comparison was made.
-
-    :ivar versions: by name of the software.
-    :ivar date: in ISO 8601.
-    """
-
-    command: str
-    date: str
-    rounds: int
-    scale: float
-    generator: str
-    machine: Machine
-    versions: Mapping[str, str]
 
 
 def figure(value: float) -> str:
@@ -35,11 +16,16 @@ def figure(value: float) -> str:
 
 
 def markdown(
-    found: Sequence[Row], headline: Mapping[str, Headline], grouping: Mapping[str, Mapping[str, Grouping]],
-    facts: Circumstances,
+    found: Sequence[Row], headline: Mapping[str, Headline], grouping: Groupings, facts: Sequence[Circumstances],
+    changed: Sequence[Change] = (),
 ) -> str:  # fmt: skip
-    """The whole page."""
+    """The whole page.
+
+    :param facts: of the pieces it is made of, at least one; of one machine.
+    """
     parts = [_head(facts), _table(found)]
+    if changed:
+        parts.append(_changes(changed))
     if headline:
         parts.append(_headline(headline))
     if grouping:
@@ -51,20 +37,24 @@ def _line(*cells: object) -> str:
     return "| " + " | ".join(map(str, cells)) + " |"
 
 
-def _head(facts: Circumstances) -> Iterator[str]:
-    machine = facts.machine
+def _head(facts: Sequence[Circumstances]) -> Iterator[str]:
+    first, machine = facts[0], facts[0].machine
     yield "# Ours beside Apache's"
     yield ""
-    if facts.scale != 1:
-        yield f"**A trial with {facts.scale:g} of the work: it shows that everything runs; its figures mean nothing.**"
+    for scale in {each.scale for each in facts} - {1}:
+        yield f"**A trial with {scale:g} of the work: it shows that everything runs; its figures mean nothing.**"
         yield ""
-    yield f"`{facts.command}`, {facts.date}."
+    yield f"{machine.cores} cores ({machine.cpu}), {machine.memory_gib:.0f} GiB, Linux {machine.kernel}."
+    yield ", ".join(f"{name} {version}" for name, version in first.versions.items()) + "."
     yield ""
-    yield f"{machine.cores} cores ({machine.cpu}), {machine.memory_gib:.0f} GiB, Linux {machine.kernel};"
-    yield f"one fdatasync of 4 KiB takes {machine.sync_ms:.2f} ms."
-    yield ", ".join(f"{name} {version}" for name, version in facts.versions.items()) + "."
+    yield "Beside each command: the load average before it, what the host took of the processors' time meanwhile, the"
+    yield "time of one fdatasync of 4 KiB and the rate of durable direct writes of 1 MiB."
     yield ""
-    yield f"Rounds: {facts.rounds}, our bookie and Apache's in turn; load by {facts.generator} on the same cores."
+    for each in facts:
+        disk = f"{each.machine.sync_ms:.2f} ms, {each.machine.disk_mib:,.0f} MiB/s"
+        yield f"* `{each.command}`, {each.date}: {each.load:.2f}, {each.stolen:.1%}, {disk}"
+    yield ""
+    yield f"Our bookie and Apache's take turns, round by round; load by {first.generator} on the same cores."
     yield "Figures are medians over the rounds; a ratio is ours over Apache's within a round: median (least..most)."
 
 
@@ -77,6 +67,16 @@ def _table(found: Sequence[Row]) -> Iterator[str]:
             target.workload, FIGURES[target.figure], figure(row.ours), figure(row.apache), target.against, ratio,
             target.text, _verdict(row.met),
         )  # fmt: skip
+
+
+def _changes(changed: Sequence[Change]) -> Iterator[str]:
+    yield "This source tree beside the old one, in the same rounds; a ratio is new over old:"
+    yield ""
+    yield _line("workload", "figure", "new", "old", "ratio")
+    yield _line("---", "---", "---:", "---:", "---:")
+    for each in changed:
+        ratio = f"{each.ratio:.2f} ({each.low:.2f}..{each.high:.2f})"
+        yield _line(each.workload, FIGURES[each.figure], figure(each.new), figure(each.old), ratio)
 
 
 def _verdict(met: bool) -> str:
@@ -93,7 +93,7 @@ def _headline(headline: Mapping[str, Headline]) -> Iterator[str]:
         yield _line(name, figure(each.by_100), figure(each.by_500), figure(each.single), f"{each.factor:.1f}", target)
 
 
-def _grouping(grouping: Mapping[str, Mapping[str, Grouping]]) -> Iterator[str]:
+def _grouping(grouping: Groupings) -> Iterator[str]:
     yield "Adds of 1 KiB with 1,000 in flight to our bookie, and to one that writes every reply by itself; system calls"
     yield f"for 1,000 adds, counted by strace apart from the timed rounds (targets: {WRITES_PER_1000:g} socket writes,"
     yield f"{SYNCS_PER_1000:g} syncs).  A journal group that is written and synced by one call (pwritev2 with"

@@ -17,6 +17,9 @@ from .restarts import until_writable
 from .workloads import Workload
 
 OURS = "ours"
+OLD = "old"
+"""Our bookie, and our client, of another source tree."""
+
 TAIL_RATE = 2000
 """Entries a second of the writer that is followed."""
 
@@ -41,13 +44,17 @@ class Stage:
 
     :param folder: on the disk that is measured; it grows to some GB.
     :param scale: of the work, against what the workloads say.
+    :param old: the source tree of :data:`OLD`.
     """
 
-    def __init__(self, folder: Path, zookeeper: ZooKeeper, generator: Generator, scale: float) -> None:
+    def __init__(
+        self, folder: Path, zookeeper: ZooKeeper, generator: Generator, scale: float, old: Path = ROOT
+    ) -> None:
         self._folder = folder
         self._zookeeper = zookeeper
         self._generator = generator
         self._scale = scale
+        self._trees = {OURS: ROOT, OLD: old}
         self._ledgers = Ledgers(scale)
         self._standing: dict[str, tuple[Place, Bookie]] = {}
         self._client_ledgers: dict[str, int] = {}
@@ -57,7 +64,7 @@ class Stage:
         }  # fmt: skip
 
     def run(self, name: str, workload: Workload) -> Figures:
-        """One run of a workload on our bookie, or on Apache's in the configuration of that name."""
+        """One run of a workload on our bookie, on the old one, or on Apache's in the configuration of that name."""
         return self._kinds[workload.kind](name, workload.scaled(self._scale))
 
     def prepare(self, name: str, workload: Workload) -> None:
@@ -101,8 +108,9 @@ class Stage:
             "httpServerEnabled": "false",
         }  # fmt: skip
         serves = self._zookeeper.registered(place.root, place.port)
-        if place.name == OURS:
-            return start_ours(place.folder, settings, place.port, serves)
+        if place.name in self._trees:
+            tree = self._trees[place.name]
+            return start_ours(place.folder, settings, place.port, serves, name=place.name, tree=tree)
         return start_apache(place.name, place.folder, settings, place.port, serves)
 
     def _warm(self, bookie: Bookie, workload: Workload) -> None:
@@ -130,9 +138,8 @@ class Stage:
     def _program(self, w: Workload) -> Generator:
         return self._generator if w.apache_wire is None else Generator()
 
-    @staticmethod
-    def _wire(name: str, w: Workload) -> int:
-        return w.wire if name == OURS or w.apache_wire is None else w.apache_wire
+    def _wire(self, name: str, w: Workload) -> int:
+        return w.wire if name in self._trees or w.apache_wire is None else w.apache_wire
 
     def _add(self, name: str, w: Workload) -> Figures:
         bookie, ledgers = self.bookie(name), self._ledgers.fresh(w.ledgers)
@@ -187,8 +194,8 @@ class Stage:
             "ledger": self._fill_by_client(name, w), "size": w.size, "warmup": w.warmup, "count": w.count,
             "inflight": w.inflight, "batch": w.batch,
         }  # fmt: skip
-        if name == OURS:
-            return measure(self._our_client("batch", name, **options), [bookie])
+        if name in self._trees:
+            return measure(self._our_client("batch", name, **options), [bookie], self._trees[name])
         return measure(java_client_command(self._uri(name), "batch", **options), [bookie])
 
     def _uri(self, name: str) -> str:

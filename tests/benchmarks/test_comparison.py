@@ -2,10 +2,10 @@
 
 from twisted.trial.unittest import SynchronousTestCase
 
-from benchmarks.comparison import headlines, missed, rows
+from benchmarks.comparison import Change, changes, headlines, missed, rows
 from benchmarks.targets import Target
 
-from .made_up import RUNS
+from .made_up import BESIDE_OLD, RUNS
 
 
 class ComparisonTests(SynchronousTestCase):
@@ -22,6 +22,12 @@ class ComparisonTests(SynchronousTestCase):
         found = [(row.target.workload, row.target.figure) for row in rows(RUNS)]
         headline = [(f"bp62-headline-{name}", "rate") for name in ("b100", "b500", "single")]
         self.assertEqual(found, [("add-1K-1000-v2", figure) for figure in ("rate", "cpu", "p99_ms")] + headline)
+
+    def test_changes(self) -> None:
+        """Another source tree is compared by the same figures, where it was run; Apache's bookie stays the measure."""
+        self.assertEqual(changes(RUNS), [])
+        self.assertEqual(changes(BESIDE_OLD)[0], Change("add-1K-1000-v2", "rate", 300, 200, 1.5, 0.5, 2))
+        self.assertEqual(rows(BESIDE_OLD), rows(RUNS)[:3])
 
     def test_headline(self) -> None:
         """BP-62's table has both bookies, and the factor of batches over single reads."""

@@ -6,18 +6,13 @@ import attrs
 from twisted.trial.unittest import SynchronousTestCase
 
 from benchmarks.chart import better, svg
-from benchmarks.comparison import headlines, rows
+from benchmarks.comparison import changes, headlines, rows
 from benchmarks.grouping import GROUPED, ONE_BY_ONE, Grouping
-from benchmarks.machine import Machine
-from benchmarks.results import Circumstances, figure, markdown
+from benchmarks.results import figure, markdown
 from benchmarks.syscalls import CALLS, Counts
 
-from .made_up import RUNS
+from .made_up import BESIDE_OLD, FACTS, RUNS
 
-_FACTS = Circumstances(
-    "python -m benchmarks compare", "2026-01-01", 3, 1.0, "our generator", Machine("a CPU", 2, 8, "3.11", "6.1", 0.2),
-    {"Python": "3.11"},
-)  # fmt: skip
 _SVG = "{http://www.w3.org/2000/svg}"
 
 
@@ -26,7 +21,7 @@ class PageTests(SynchronousTestCase):
 
     def test_table(self) -> None:
         """A row says what was measured, the ratio with its extremes, the target, and whether it was met."""
-        page = markdown(rows(RUNS), {}, {}, _FACTS)
+        page = markdown(rows(RUNS), {}, {}, [FACTS])
         self.assertIn("| add-1K-1000-v2 | entries/s | 300 | 100 | java | 3.00 (1.00..4.00) | ≥ 1.5 | met |", page)
         self.assertIn(
             "| add-1K-1000-v2 | CPU s per million | 1 | 1 | java | 1.00 (1.00..1.00) | ≤ 0.6 | **missed** |", page
@@ -34,16 +29,23 @@ class PageTests(SynchronousTestCase):
         self.assertNotIn("BP-62", page)
 
     def test_circumstances(self) -> None:
-        """The command, the machine and the time of a sync are named; a trial says that it is one."""
-        page = markdown([], {}, {}, _FACTS)
-        for words in ("`python -m benchmarks compare`", "2 cores", "one fdatasync of 4 KiB takes 0.20 ms", "Rounds: 3"):
-            self.assertIn(words, page)
+        """The machine is named, and for each command the load, the host's share and the disk; a trial says so."""
+        page = markdown([], {}, {}, [FACTS, attrs.evolve(FACTS, command="another", load=2.0)])
+        self.assertIn("2 cores (a CPU), 8 GiB, Linux 6.1.", page)
+        self.assertIn("* `python -m benchmarks compare`, 2026-01-01: 0.50, 1.0%, 0.20 ms, 1,500 MiB/s\n", page)
+        self.assertIn("* `another`, 2026-01-01: 2.00,", page)
         self.assertNotIn("trial", page)
-        self.assertIn("A trial with 0.1 of the work", markdown([], {}, {}, attrs.evolve(_FACTS, scale=0.1)))
+        self.assertIn("A trial with 0.1 of the work", markdown([], {}, {}, [attrs.evolve(FACTS, scale=0.1)]))
+
+    def test_changes(self) -> None:
+        """What another source tree was run with has a line in a table of its own."""
+        page = markdown(rows(BESIDE_OLD), {}, {}, [FACTS], changes(BESIDE_OLD))
+        self.assertIn("| add-1K-1000-v2 | entries/s | 300 | 200 | 1.50 (0.50..2.00) |", page)
+        self.assertNotIn("old tree", markdown(rows(RUNS), {}, {}, [FACTS], changes(RUNS)))
 
     def test_headline(self) -> None:
         """BP-62's table has a row for each bookie and a target for ours."""
-        page = markdown([], headlines(RUNS), {}, _FACTS)
+        page = markdown([], headlines(RUNS), {}, [FACTS])
         self.assertIn("| ours | 3,000 | 5,000 | 200 | 15.0 | ≥ 22.5, **missed** |", page)
         self.assertIn("| java | 300 | 300 | 10 | 30.0 |  |", page)
 
@@ -51,7 +53,7 @@ class PageTests(SynchronousTestCase):
         """System calls stand beside the rate, and what is lost without grouping below."""
         few, many = (Counts(dict.fromkeys(CALLS, n)) for n in (3.0, 1000.0))
         ways = {GROUPED: Grouping(300_000, 2.0, few), ONE_BY_ONE: Grouping(100_000, 5.0, many)}
-        page = markdown([], {}, {"V2": ways}, _FACTS)
+        page = markdown([], {}, {"V2": ways}, [FACTS])
         self.assertIn("| V2 | grouped | 3.0 | 3.0 | 3.0 | 3.0 | 300,000 | 2 | met |", page)
         self.assertIn("V2 loses a factor of 3.00 in rate\nand of 2.50 in CPU", page)
 
