@@ -1,44 +1,93 @@
 """Which public functions document what they take, return and raise.
 
-Counted are the functions and methods that have arguments and public names, of public modules and classes.  One is
-documented if its docstring has a field (``:param:``, ``:returns:`` or ``:raises:``) or refers to the interface that it
-provides ("See :meth:`...`").
+Counted are the functions and methods that have arguments and public names, of public modules and classes; not the
+setters of properties, nor overloads, nor what Twisted names (``dataReceived``) and documents.  One is documented if its
+docstring
+
+- has a field (``:param:``, ``:returns:`` or ``:raises:``) or refers to another ("See :meth:`...`");
+- or names each argument in ``double backticks``, alone or in an expression (``first .. last``);
+- or if the interface that the class provides, or a class that it derives from, documents the method.
 """
 
 import ast
-from collections.abc import Iterator, Mapping
+import re
+from collections.abc import Collection, Iterator, Mapping
 
 Function = ast.FunctionDef | ast.AsyncFunctionDef
+Classes = Mapping[str, ast.ClassDef]
 
-_FIELDS = (":param ", ":returns:", ":raises ", "See :meth:")
+_FIELDS = (":param ", ":returns:", ":raises ", "See :meth:", "See :func:")
+_LITERAL, _WORD = re.compile("``(.+?)``"), re.compile(r"\w+")
+_TWISTED = re.compile(r"[a-z_]+[A-Z]")
+"""A name that Twisted gave: ours are in lower case."""
 
 
-def takes_arguments(function: Function) -> bool:
-    """Whether a function has an argument beside that of its method."""
+def arguments_of(function: Function) -> list[str]:
+    """Names of the arguments of a function beside ``self``, without ``*args`` and ``**kwargs``."""
     arguments = function.args
     names = [each.arg for each in (*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs)]
-    return any(name not in ("self", "cls") for name in names)
+    return [name for name in names if name not in ("self", "cls")]
 
 
-def is_documented(function: Function) -> bool:
-    """Whether a function's docstring says more of its arguments than their names."""
+def says_enough(function: Function) -> bool:
+    """Whether a function's own docstring says more of its arguments than their names."""
     text = ast.get_docstring(function) or ""
-    return any(field in text for field in _FIELDS)
+    named = {word for literal in _LITERAL.findall(text) for word in _WORD.findall(literal)}
+    return any(field in text for field in _FIELDS) or named.issuperset(arguments_of(function))
+
+
+def is_documented(name: str, function: Function, classes: Classes) -> bool:
+    """Whether a function's docstring, or that of the method it provides or overrides, documents its arguments.
+
+    :param name: of the function, behind that of its class and a dot if it is a method.
+    :param classes: where the interfaces and base classes are looked up, by name.
+    """
+    if says_enough(function):
+        return True
+    owner, _, method = name.rpartition(".")
+    inherited = (classes[above] for above in _above(owner, classes) if above in classes)
+    return any(says_enough(each) for above in inherited for each in _functions(above) if each.name == method)
 
 
 def public_functions(module: ast.Module) -> Iterator[tuple[str, Function]]:
-    """Name and definition of each public function and method of a module that has arguments."""
+    """Name and definition of each public function and method of a ``module`` that has arguments."""
     for node in module.body:
         if isinstance(node, ast.ClassDef) and not node.name.startswith("_"):
-            yield from ((f"{node.name}.{name}", each) for name, each in _functions(node))
+            yield from ((f"{node.name}.{each.name}", each) for each in _functions(node))
         elif isinstance(node, Function):
-            yield from _functions(ast.Module([node], []))
+            yield from ((each.name, each) for each in _functions(ast.Module([node], [])))
 
 
-def _functions(parent: ast.ClassDef | ast.Module) -> Iterator[tuple[str, Function]]:
+def _functions(parent: ast.ClassDef | ast.Module) -> Iterator[Function]:
     for node in parent.body:
-        if isinstance(node, Function) and not node.name.startswith("_") and takes_arguments(node):
-            yield node.name, node
+        if isinstance(node, Function) and not node.name.startswith("_") and not _TWISTED.match(node.name):
+            decorators = {ast.unparse(each).rpartition(".")[2] for each in node.decorator_list}
+            if arguments_of(node) and not decorators & {"setter", "overload"}:
+                yield node
+
+
+def classes_of(modules: Mapping[str, ast.Module]) -> Classes:
+    """The classes at the top of ``modules``, by name."""
+    return {node.name: node for module in modules.values() for node in module.body if isinstance(node, ast.ClassDef)}
+
+
+def _above(owner: str, classes: Classes) -> set[str]:
+    """The names of the classes a class derives from and of the interfaces it provides, at any distance."""
+    found, waiting = set[str](), [owner]
+    while waiting:
+        name = waiting.pop()
+        if name not in found:
+            found.add(name)
+            waiting += _named_by(classes[name]) if name in classes else []
+    return found - {owner}
+
+
+def _named_by(node: ast.ClassDef) -> Iterator[str]:
+    for base in node.bases:
+        yield ast.unparse(base.value if isinstance(base, ast.Subscript) else base).rpartition(".")[2]
+    for decorator in node.decorator_list:
+        if isinstance(decorator, ast.Call) and ast.unparse(decorator.func) == "implementer":
+            yield from (ast.unparse(interface).rpartition(".")[2] for interface in decorator.args)
 
 
 def counts(modules: Mapping[str, ast.Module]) -> tuple[int, int]:
@@ -46,27 +95,24 @@ def counts(modules: Mapping[str, ast.Module]) -> tuple[int, int]:
 
     :param modules: syntax trees by path.
     """
-    found = [function for module in modules.values() for _, function in public_functions(module)]
-    return len(found), sum(map(is_documented, found))
+    classes = classes_of(modules)
+    found = [each for module in modules.values() for each in public_functions(module)]
+    return len(found), sum(is_documented(name, function, classes) for name, function in found)
 
 
-def undocumented(modules: Mapping[str, ast.Module], faces: frozenset[str]) -> Iterator[str]:
-    """A sentence for each undocumented function among some classes and functions, and the classes these derive from.
+def undocumented(
+    modules: Mapping[str, ast.Module], faces: Collection[str] = (), rooms: tuple[str, ...] = ()
+) -> Iterator[str]:
+    """A sentence for each undocumented function of some classes, of the classes these derive from, and of some rooms.
 
     :param modules: syntax trees by path.
     :param faces: names of classes and functions.
+    :param rooms: beginnings of the paths of modules all of whose functions are meant.
     """
-    classes = {
-        node.name: node for module in modules.values() for node in module.body if isinstance(node, ast.ClassDef)
-    }  # fmt: skip
-    wanted, waiting = set[str](), list(faces)
-    while waiting:
-        name = waiting.pop()
-        if name not in wanted:
-            wanted.add(name)
-            bases = classes[name].bases if name in classes else []
-            waiting += [base.id for base in bases if isinstance(base, ast.Name)]
+    classes = classes_of(modules)
+    wanted = set(faces).union(*(_above(face, classes) for face in faces))
     for path, module in modules.items():
         for name, function in public_functions(module):
-            if name.partition(".")[0] in wanted and not is_documented(function):
+            asked = path.startswith(rooms) or name.partition(".")[0] in wanted
+            if asked and not is_documented(name, function, classes):
                 yield f"{path}:{function.lineno}: {name} does not document its arguments"

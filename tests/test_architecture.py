@@ -15,6 +15,8 @@ from . import architecture, documented
 from .architecture import Tree
 
 _DOC = '"""Doc."""\n'
+_DOCUMENTED = ("codec/", "ledger/", "protocol/", "wire/")
+"""Rooms all of whose public functions with arguments document them."""
 
 
 class RepositoryTests(SynchronousTestCase):
@@ -70,10 +72,11 @@ class RepositoryTests(SynchronousTestCase):
         self._keeps(architecture.public_names_are_documented)
 
     def test_public_faces(self) -> None:
-        """What applications call documents its arguments."""
+        """What applications call documents its arguments, and so do all public functions of some rooms."""
         package = {path: text for path, text in self.tree.items() if path.startswith("bookkeeper_twisted/")}
         modules = {path: ast.parse(text) for path, text in package.items() if "/testing/" not in path}
-        broken = list(documented.undocumented(modules, frozenset([*_public.__all__, *client.__all__])))
+        rooms = tuple(f"bookkeeper_twisted/{room}" for room in _DOCUMENTED)
+        broken = list(documented.undocumented(modules, [*_public.__all__, *client.__all__], rooms))
         self.assertFalse(broken, "\n".join(["", *broken]))
 
     def test_package_roots(self) -> None:
@@ -271,9 +274,30 @@ class RuleTests(SynchronousTestCase):
             "class Face(Base):\n  def i(self, *, a):\n    ':param a: an A.'\nclass Other:\n  def j(self, a): 'Does.'\n"
         )
         modules = {"a.py": ast.parse(text)}
-        found = list(documented.undocumented(modules, frozenset({"Face"})))
+        found = list(documented.undocumented(modules, {"Face"}))
         self.assertEqual(found, ["a.py:3: Base.f does not document its arguments"])
         self.assertEqual(documented.counts(modules), (3, 1))
+        found = list(documented.undocumented(modules, rooms=("a",)))
+        self.assertEqual([sentence.split()[1] for sentence in found], ["Base.f", "Other.j"])
+
+    def test_documented_arguments(self) -> None:
+        """Arguments are documented by their names in backticks and by the method that is provided or overridden."""
+        text = (
+            "def f(a, b): 'Adds ``a`` to ``b[0]``.'\ndef g(a, b): 'Adds ``a`` to b.'\n"
+            "class I(Interface):\n  def h(a): ':param a: an A.'\n  def i(a): 'Does.'\n"
+            "@implementer(m.I)\nclass A:\n  def h(self, a): 'Does.'\n  def i(self, a): 'Does.'\n"
+            "class B(Generic[T], A):\n  def h(self, a): 'Does more.'\n  def k(self, a): 'Does.'\n"
+        )
+        found = list(documented.undocumented({"a.py": ast.parse(text)}, rooms=("a",)))
+        self.assertEqual([sentence.split()[1] for sentence in found], ["g", "I.i", "A.i", "B.k"])
+
+    def test_functions_without_a_need(self) -> None:
+        """Callbacks of Twisted, setters, overloads and private functions are not counted."""
+        text = (
+            "def _f(a): 'Does.'\ndef f(*args): 'Does.'\nclass A:\n  def dataReceived(self, data): 'Does.'\n"
+            "  @size.setter\n  def size(self, value): 'Sets.'\n  @overload\n  def g(self, a): ...\n"
+        )
+        self.assertEqual(documented.counts({"a.py": ast.parse(text)}), (0, 0))
 
     def test_exempt_from_docstrings(self) -> None:
         """Private names need none, nor does a class that is nothing but fields, nor an empty root."""

@@ -79,7 +79,11 @@ class Adds:
         return self._replies
 
     def some(self, places: Sequence[int]) -> "Adds":
-        """The requests at some places, in order."""
+        """Select the requests at some places.
+
+        :param places: indexes into :attr:`entry_ids`, ascending and without repetition, at least one.
+        :returns: this object if all places are named; else new ones with a copy of their frames.
+        """
         count, offsets, frames = len(places), self.offsets, self.frames
         if count == len(self.entry_ids):
             return self
@@ -116,7 +120,13 @@ class Adds:
 
 
 def largest_payload(max_frame_size: int, digest_size: int) -> int:
-    """Bytes of the largest payload that fits a frame of any operation with its entry's overhead."""
+    """Return the bytes of the largest payload that a frame of any operation can carry together with its entry's
+    overhead.
+
+    :param max_frame_size: bytes of the longest frame, its length word included.
+    :param digest_size: bytes of the ledger's digest (:attr:`.Digester.size`).
+    :returns: 0 or less if the frame has no room for the overhead.
+    """
     return max_frame_size - _RESERVE - 4 - ENTRY_HEADER_SIZE - digest_size
 
 

@@ -159,7 +159,11 @@ class Digester:
         return _run(ledger_id, first, sizes, headers, digests, payloads)
 
     def digests(self, headers: Iterable[bytes], payloads: Iterable[bytes]) -> bytes:
-        """The digests of entries, side by side."""
+        """Return the digests of entries, side by side, each of :attr:`size` bytes.
+
+        :param headers: one for each entry, of 32 bytes.
+        :param payloads: one for each entry, in the same order.
+        """
         return self._digests(map(add, headers, payloads))
 
     def verify(self, run: EntryRun) -> None:
@@ -178,7 +182,11 @@ class Digester:
             self._blame(run)
 
     def payloads(self, run: EntryRun) -> Sequence[bytes]:
-        """What the writer appended, of every entry of a verified run."""
+        """Cut the payloads out of a run.
+
+        :param run: entries that :meth:`verify` accepted; this method checks nothing.
+        :returns: one copy for each entry, without header and digest.
+        """
         start = self.payload_at
         if run.offsets is None:
             return column(run.data, run.stride, run.count, start, run.stride)
@@ -195,7 +203,10 @@ class Digester:
         return Entry(ledger_id, found_entry, payload, length, lac)
 
     def seal_lac(self, ledger_id: int, last_add_confirmed: int) -> bytes:
-        """The explicit LAC packet."""
+        """Encode an explicit LAC packet: ledger id, LAC, and a digest over both.
+
+        :param last_add_confirmed: -1 if no entry is confirmed.
+        """
         body = _LAC.pack(ledger_id, last_add_confirmed)
         return body + self.digest(body)
 

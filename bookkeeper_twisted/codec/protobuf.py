@@ -29,10 +29,13 @@ require_upb(api_implementation.Type())
 
 
 def parse(kind: type[_M], data: bytes | memoryview) -> _M | None:
-    """A message, or None where Java's parser fails: broken bytes, or a required field missing.
+    """Decode a message, or return None where Java's parser fails: broken bytes, or a required field missing.
 
-    An unknown value of a required enum counts as missing; upb accepts such a message and only says that
-    it is not initialized.
+    An unknown value of a required enum counts as missing; upb accepts such a message and only says that it is not
+    initialized.
+
+    :param kind: the generated class of the message.
+    :param data: exactly one message.
     """
     try:
         message = kind.FromString(data)  # type: ignore[arg-type]  # any buffer will do
@@ -42,5 +45,7 @@ def parse(kind: type[_M], data: bytes | memoryview) -> _M | None:
 
 
 def text(value: str | bytes) -> str:
-    """A string field.  upb gives bytes where they are no UTF-8; like Java we go on with what is readable."""
+    """Decode the ``value`` of a string field: upb gives bytes where they are no UTF-8; like Java we go on with what is
+    readable.
+    """
     return value.decode("utf-8", "replace") if isinstance(value, bytes) else value

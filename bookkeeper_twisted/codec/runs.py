@@ -128,7 +128,12 @@ class ReadRun:
         return self.wire.read_reply(self, index, status, entry if status is Status.EOK else None, max_lac)
 
     def replies(self, first: int, entries: Sequence[bytes], max_lac: int | None = None) -> bytes:
-        """The frames that answer reads ``first .. first + len(entries) - 1`` successfully."""
+        """Encode the frames that answer reads ``first .. first + len(entries) - 1`` successfully, in order.
+
+        :param first: index of a read in the run, from 0.
+        :param entries: header, digest and payload of the entry that each of these reads asks for.
+        :param max_lac: as of :meth:`reply`; the same in all of the frames.
+        """
         return self.wire.read_replies(self, first, entries, max_lac)
 
 
@@ -164,11 +169,20 @@ class BatchRead:
         self.timeout_ms = timeout_ms
 
     def failure(self, status: Status) -> bytes:
-        """The frame of an error reply."""
+        """Encode an error reply.
+
+        :param status: any but EOK.
+        :returns: one frame.
+        """
         return b"".join(self.wire.batch_reply(self, status, (), None))
 
     def success(self, runs: Sequence[EntryRun], max_lac: int | None = None) -> list[bytes]:
-        """The frame of a success as pieces to be written one after the other; runs follow each other."""
+        """Encode a successful reply.
+
+        :param runs: of consecutive entries, the first from :attr:`first` on, each beginning where the one before ends.
+        :param max_lac: V3: the highest LAC known, -1 if none; V2 has no place for it.
+        :returns: one frame in pieces, to be written one after the other; the pieces may be the buffers of ``runs``.
+        """
         return self.wire.batch_reply(self, Status.EOK, runs, max_lac)
 
 
@@ -190,7 +204,11 @@ class AddReplies:
         self.txn_ids = list(txn_ids)
 
     def append_to(self, items: list[object]) -> None:
-        """Adds these replies to a list of items, to its last one if that has the same status."""
+        """Add these replies to a list of items: to its last item if that is AddReplies of the same status, else as a
+        new item.
+
+        :param items: changed in place.  This object belongs to the list afterwards.
+        """
         last = items[-1] if items else None
         if isinstance(last, AddReplies) and last.status is self.status:
             last.ledger_ids += self.ledger_ids

@@ -64,12 +64,22 @@ def _equal_until(values: list[bytes], expected: bytes) -> int:
 
 
 def same_prefix(data: bytes, at: int, stride: int, prefix: int) -> list[bytes]:
-    """Rests of the frames of ``stride`` bytes from ``at`` on that begin with the same ``prefix`` bytes."""
+    """Return the rests of the frames of a row: frames of one size whose beginnings are equal.
+
+    :param at: where in ``data`` the first frame begins, which must be complete.
+    :param stride: bytes of each frame.
+    :param prefix: bytes of the equal beginning.
+    :returns: ``stride - prefix`` bytes of each frame, up to the first frame that begins otherwise; at least one item.
+    """
     return same_columns(data, at, (prefix, stride - prefix), (0,))[1]
 
 
 def row_ahead(data: bytes, at: int, stride: int, prefix: int) -> bool:
-    """Whether the two frames after the one at ``at`` are here and begin with the same ``prefix`` bytes: a row."""
+    """Test whether the two frames after the one at offset ``at`` of ``data`` are complete and begin like it: a row.
+
+    :param stride: bytes of each frame.
+    :param prefix: bytes of the beginning that is compared.
+    """
     head = data[at : at + prefix]
     second, third = at + stride, at + 2 * stride
     return (
@@ -78,7 +88,10 @@ def row_ahead(data: bytes, at: int, stride: int, prefix: int) -> bool:
 
 
 def big_endian(values: Sequence[int]) -> bytes:
-    """The values as big-endian i64, one after the other."""
+    """Encode ``values`` as big-endian i64, one after the other.
+
+    :raises OverflowError: a value does not fit 64 bits.
+    """
     packed = array("q", values)
     if sys.byteorder == "little":
         packed.byteswap()
@@ -86,7 +99,10 @@ def big_endian(values: Sequence[int]) -> bytes:
 
 
 def from_big_endian(data: bytes) -> "array[int]":
-    """The i64 values of big-endian bytes."""
+    """Decode big-endian i64 values.
+
+    :param data: of a multiple of eight bytes.
+    """
     values = array("q", data)
     if sys.byteorder == "little":
         values.byteswap()
@@ -94,8 +110,12 @@ def from_big_endian(data: bytes) -> "array[int]":
 
 
 def as_range(keys: "array[int]", ids: "array[int]") -> tuple[Sequence[int], Sequence[int]]:
-    """Parallel keys and ids; where the key is one and the ids go up by one, they become a range, which all that
-    follows is quick with."""
+    """Turn parallel keys and ids into plain sequences; where the key is one and the ids go up by one, the ids become a
+    range, which later steps handle faster.
+
+    :param keys: one for each id, at least one.
+    :returns: keys and ids.
+    """
     count, first = len(ids), ids[0]
     if ids[-1] == first + count - 1 and keys.count(keys[0]) == count and ids == array("q", range(first, first + count)):
         return (keys[0],) * count, range(first, first + count)
@@ -103,9 +123,14 @@ def as_range(keys: "array[int]", ids: "array[int]") -> tuple[Sequence[int], Sequ
 
 
 def counts_up(data: bytes, stride: int, count: int, at: int, key: bytes, first: int) -> bool:
-    """Whether each of ``count`` records has ``key`` at offset ``at``, and then i64 ids that go up from ``first``.
+    """Test whether each of some records has the same key at an offset, followed by i64 ids that go up by one.
 
-    Byte by byte of a record, over all records: only the two low bytes of the ids vary, the rest is key.
+    It compares byte by byte of a record, over all records: only the two low bytes of the ids vary, the rest is key.
+
+    :param data: the records, of ``stride`` bytes each; the first one begins at 0.
+    :param count: of records, at least one.
+    :param at: offset in each record.
+    :param first: id that the first record has to have.
     """
     if first + count > 1 << 63:
         return False
@@ -130,13 +155,16 @@ def counts_up(data: bytes, stride: int, count: int, at: int, key: bytes, first: 
 
 
 def consecutive(ids: Sequence[int]) -> bool:
-    """Whether the ids go up by one."""
+    """Test whether ``ids``, at least one, go up by one."""
     wanted = range(ids[0], ids[0] + len(ids))
     return ids == wanted if isinstance(ids, range) else tuple(ids) == tuple(wanted)
 
 
 def joined(ids: Sequence[int], more: Sequence[int]) -> Sequence[int]:
-    """Ids and more of them, still a range if both are and the one continues the other; a list is extended in place."""
+    """Concatenate ``ids`` and ``more``; the result is a range if both are and the second continues the first.
+
+    :returns: ``ids`` itself, extended in place, if it is a list.
+    """
     if not ids:
         return more
     if isinstance(ids, range) and isinstance(more, range) and ids.stop == more.start:

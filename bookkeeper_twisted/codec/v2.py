@@ -85,13 +85,21 @@ def add_front(master_key: bytes, size: int, flags: int = 0, version: int = VERSI
 def encode_reads(
     ledger_id: int, entry_ids: Sequence[int], flags: int = 0, first_txn_id: int = 0, version: int = VERSION
 ) -> bytes:
-    """Plain reads of entries of one ledger; ``first_txn_id`` is V3's, not sent."""
+    """Encode plain reads of entries of one ledger, one frame each.
+
+    :param entry_ids: -1 asks for the last entry.
+    :param first_txn_id: V3's, not sent.
+    :param version: of the header word, which the replies repeat.
+    """
     word = header_word(version, V2Op.READ, flags)
     return b"".join(map(READ.pack, repeat(READ_LENGTH), repeat(word), repeat(ledger_id), entry_ids))
 
 
 def encode_batch_read(request: BatchRead) -> bytes:
-    """A batch read; previous LAC and timeout are V3's, not sent."""
+    """Encode a batch read; previous LAC and timeout are V3's, not sent.
+
+    :raises CodecError: the request has a key that is not of 20 bytes.
+    """
     key = _key(request.master_key)
     word = header_word(request.version, V2Op.BATCH_READ, request.flags)
     length = BATCH_READ_LENGTH + len(key)

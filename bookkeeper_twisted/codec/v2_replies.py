@@ -35,17 +35,30 @@ _FEW = 4
 
 
 def header_word(version: int, opcode: int, flags: int = 0) -> int:
-    """The four header bytes.  Version 0 has the opcode only."""
+    """Pack the four header bytes into an integer.  Version 0 has the opcode only.
+
+    :param opcode: a :class:`~.operations.V2Op`.
+    :param flags: bits of :mod:`.operations`, at most 16.
+    """
     return version << 24 | opcode << 16 | flags if version else opcode
 
 
 def ids_reply(version: int, opcode: int, status: Status, ledger_id: int, entry_id: int) -> bytes:
-    """An add reply, or the reply to a read that failed."""
+    """Encode an add reply, or the reply to a read that failed: status, ledger id and entry id.
+
+    :param version: of the request's header word; a reply repeats it.
+    :param opcode: of the request.
+    """
     return IDS_REPLY.pack(IDS_REPLY_LENGTH, header_word(version, opcode), status.v2, ledger_id, entry_id)
 
 
 def ids_replies(version: int, opcode: int, status: Status, ledger_id: int, first: int, count: int) -> bytes:
-    """Replies for consecutive entries, in order."""
+    """Encode replies for consecutive entries of one ledger, in order.
+
+    :param version: of the requests' header words; replies repeat it.
+    :param opcode: of the requests.
+    :param first: id of the first entry.
+    """
     frame = ids_reply(version, opcode, status, ledger_id, first)
     if count < _FEW:
         head = frame[:20]
@@ -66,7 +79,13 @@ def counting(frame: bytes, entry_ids: Sequence[int]) -> bytes:
 def mixed_replies(
     version: int, opcode: int, status: Status, ledger_ids: Sequence[int], entry_ids: Sequence[int]
 ) -> bytes:
-    """Replies for any entries, in order."""
+    """Encode replies for any entries, in order.
+
+    :param version: of the requests' header words; replies repeat it.
+    :param opcode: of the requests.
+    :param ledger_ids: one for each reply.
+    :param entry_ids: one for each reply.
+    """
     frames = bytearray(ids_reply(version, opcode, status, 0, 0) * len(ledger_ids))
     _fill_in(frames, 12, ledger_ids)
     _fill_in(frames, 20, entry_ids)
@@ -83,7 +102,11 @@ def _fill_in(frames: bytearray, at: int, ids: Sequence[int]) -> None:
 def read_reply(
     version: int, opcode: int, status: Status, ledger_id: int, entry_id: int, entry: bytes | None = None
 ) -> bytes:
-    """The reply to one read."""
+    """Encode the reply to one read.
+
+    :param version: of the request's header word; a reply repeats it.
+    :param entry: header, digest and payload, as they are stored; None unless ``status`` is EOK.
+    """
     entry = entry or b""
     word = header_word(version, opcode)
     return IDS_REPLY.pack(IDS_REPLY_LENGTH + len(entry), word, status.v2, ledger_id, entry_id) + entry
@@ -92,7 +115,12 @@ def read_reply(
 def read_replies(
     version: int, opcode: int, ledger_ids: Sequence[int], entry_ids: Sequence[int], entries: Sequence[bytes]
 ) -> bytes:
-    """Successful replies, one for each entry."""
+    """Encode successful replies to reads, in order.
+
+    :param version: of the requests' header words; replies repeat it.
+    :param ledger_ids: one for each entry, as are ``entry_ids``.
+    :param entries: header, digest and payload of each, as they are stored; at least one.
+    """
     count, size = len(entries), len(entries[0])
     word = header_word(version, opcode)
     if list(map(len, entries)).count(size) < count:
@@ -108,7 +136,13 @@ def batch_reply(
     version: int, opcode: int, status: Status, ledger_id: int, first: int, request_id: int,
     runs: Sequence[EntryRun] = (),
 ) -> list[bytes]:  # fmt: skip
-    """The reply to a batch read in pieces; records go out as they lie in the runs."""
+    """Encode the reply to a batch read in pieces, to be written one after the other.
+
+    :param version: of the request's header word; a reply repeats it.
+    :param first: entry id that the request begins with.
+    :param runs: of consecutive entries; none unless ``status`` is EOK.
+    :returns: the head, and the buffers of the runs as they are, without a copy.
+    """
     length = BATCH_REPLY_LENGTH + sum([run.size for run in runs])
     head = BATCH_REPLY.pack(length, header_word(version, opcode), status.v2, ledger_id, first, request_id)
     return [head, *[run.data for run in runs]]

@@ -61,7 +61,10 @@ def scan(wire: IReplyEncoding, data: bytes, at: int, limit: int, items: list[obj
 
 
 def split_header(word: int) -> tuple[int, int, int]:
-    """Version (an unsigned byte), opcode and flags of the four header bytes."""
+    """Return version (an unsigned byte), opcode and flags of the four header bytes.
+
+    :param word: these bytes as a big-endian integer; one below 2**24 is of version 0, which has no flags.
+    """
     version = word >> 24
     if version:
         return version, word >> 16 & 0xFF, word & 0xFFFF

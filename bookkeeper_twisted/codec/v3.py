@@ -42,7 +42,11 @@ def _priority(flags: int) -> int:
 def encode_adds(
     master_key: bytes, entries: EntryRun, flags: int = 0, deferred_sync: bool = False, first_txn_id: int = 0
 ) -> bytes:
-    """Adds of all entries of a run, with consecutive txnIds."""
+    """Encode adds of all entries of a run, one frame each, with consecutive txnIds.
+
+    :param flags: ``RECOVERY_ADD`` and ``HIGH_PRIORITY`` have an effect.
+    :param deferred_sync: whether the bookie acknowledges before it syncs.
+    """
     return encode_entries(
         master_key, entries.ledger_id, entries.first, entries.entries(), flags, deferred_sync, first_txn_id
     )
@@ -52,9 +56,12 @@ def encode_entries(
     master_key: bytes, ledger_id: int, first: int, entries: Sequence[bytes], flags: int, deferred_sync: bool,
     first_txn_id: int,
 ) -> bytes:  # fmt: skip
-    """Adds of consecutive entries of one ledger, with consecutive txnIds.
+    """Encode adds of consecutive entries of one ledger, one frame each, with consecutive txnIds.
 
     :param first: id of the first entry.
+    :param entries: header, digest and payload of each, at least one.
+    :param flags: ``RECOVERY_ADD`` and ``HIGH_PRIORITY`` have an effect.
+    :param deferred_sync: whether the bookie acknowledges before it syncs.
     """
     count, size = len(entries), len(entries[0])
     txn_ids = range(first_txn_id, first_txn_id + count)
@@ -92,7 +99,11 @@ def _interleaved(heads: bytes, size: int, bodies: Sequence[bytes], last: bytes) 
 
 
 def encode_reads(ledger_id: int, entry_ids: Sequence[int], flags: int = 0, first_txn_id: int = 0) -> bytes:
-    """Plain reads of entries of one ledger, with consecutive txnIds."""
+    """Encode plain reads of entries of one ledger, one frame each, with consecutive txnIds.
+
+    :param entry_ids: -1 asks for the last entry.
+    :param flags: ``HIGH_PRIORITY`` alone has an effect.
+    """
     ledger = b"\x08" + varint(ledger_id) + b"\x10"
     priority = _priority(flags)
     return b"".join([
@@ -102,7 +113,10 @@ def encode_reads(ledger_id: int, entry_ids: Sequence[int], flags: int = 0, first
 
 
 def encode_batch_read(request: BatchRead) -> bytes:
-    """A batch read (BP-62's messages, our field number)."""
+    """Encode a batch read (BP-62's messages, our field number).
+
+    :param request: fields that are None are not sent; its ``request_id`` becomes the txnId.
+    """
     body = (
         number_field(FLAG_KEY, FLAG_FENCE if request.flags & FENCE else None)
         + number_field(b"\x08", request.ledger_id)

@@ -25,18 +25,26 @@ TXN_AT = 11
 
 
 def frame(message: bytes) -> bytes:
-    """A message with its length word."""
+    """Put the length word in front of a ``message``."""
     return _LENGTH.pack(len(message)) + message
 
 
 def header_field(operation: int, txn_id: int, priority: int = 0, version: int = 3) -> bytes:
-    """Field 1 of requests and responses."""
+    """Encode the header, field 1 of requests and responses.
+
+    :param operation: an :class:`~.operations.Operation`.
+    :param priority: 0 is not written.
+    :param version: below 128.
+    """
     fields = b"\x08%c\x10%c\x18%b" % (version, operation, varint(txn_id))
     return bytes_field(b"\x0a", fields + number_field(b"\x20", priority or None))
 
 
 def bare_reply(header: bytes, status: Status) -> bytes:
-    """A frame with a header field and a status, and nothing else."""
+    """Encode a frame that has a header and a status, and nothing else.
+
+    :param header: as :func:`header_field` makes it.
+    """
     return frame(header + b"\x10" + varint(status))
 
 
@@ -45,13 +53,18 @@ def _ids(status: Status, ledger_id: int, entry_id: int) -> bytes:
 
 
 def add_reply(txn_id: int, status: Status, ledger_id: int, entry_id: int) -> bytes:
-    """The reply to one add."""
+    """Encode the reply to one add: ``txn_id``, ``status``, and the ids of its entry, ``ledger_id`` and ``entry_id``."""
     body = bytes_field(_ADD_KEY, _ids(status, ledger_id, entry_id))
     return frame(header_field(Operation.ADD, txn_id) + b"\x10" + varint(status) + body)
 
 
 def add_replies(txn_ids: Sequence[int], status: Status, ledger_id: int, first: int) -> bytes:
-    """Replies to adds of consecutive entries, in order."""
+    """Encode replies to adds of consecutive entries of one ledger, in order.
+
+    :param txn_ids: one for each entry.
+    :param status: of all of them.
+    :param first: id of the first entry.
+    """
     if len(txn_ids) < _ROW:
         return b"".join([add_reply(txn, status, ledger_id, first + i) for i, txn in enumerate(txn_ids)])
     return b"".join([
@@ -76,7 +89,13 @@ def read_reply(
     operation: int, txn_id: int, status: Status, ledger_id: int, entry_id: int, entry: bytes | None = None,
     max_lac: int | None = None, lac_update_timestamp: int | None = None,
 ) -> bytes:  # fmt: skip
-    """The reply to one read."""
+    """Encode the reply to one read.
+
+    :param operation: of the request, as the reply repeats it.
+    :param entry: header, digest and payload, as they are stored; None unless ``status`` is EOK.
+    :param max_lac: the highest LAC that the bookie knows, -1 if none; None is not written.
+    :param lac_update_timestamp: when the LAC changed, ms since the epoch; None is not written.
+    """
     rest = number_field(b"\x28", max_lac) + number_field(b"\x30", lac_update_timestamp)
     body = _ids(status, ledger_id, entry_id) + bytes_field(b"\x22", entry) + rest
     return frame(header_field(operation, txn_id) + b"\x10" + varint(status) + bytes_field(_READ_KEY, body))
@@ -86,7 +105,12 @@ def read_replies(
     txn_ids: Sequence[int], ledger_ids: Sequence[int], entry_ids: Sequence[int], entries: Sequence[bytes],
     max_lac: int | None,
 ) -> bytes:  # fmt: skip
-    """Successful replies, one for each entry."""
+    """Encode successful replies to reads, in order.
+
+    :param txn_ids: one for each entry, as are the other sequences.
+    :param entries: header, digest and payload of each, as they are stored.
+    :param max_lac: as of :func:`read_reply`; the same in all of them.
+    """
     last = number_field(b"\x28", max_lac)
     if len(entries) >= _ROW and len(set(ledger_ids)) == len(set(map(len, entries))) == 1:
         sizes = (common_width(txn_ids), common_width(entry_ids))
@@ -127,7 +151,12 @@ def _equal_read_replies(
 def batch_reply(
     txn_id: int, status: Status, ledger_id: int, first: int, runs: Sequence[EntryRun] = (), max_lac: int | None = None
 ) -> list[bytes]:
-    """The reply to a batch read in pieces."""
+    """Encode the reply to a batch read in pieces, to be written one after the other.
+
+    :param first: entry id that the request begins with.
+    :param runs: of consecutive entries; none unless ``status`` is EOK.
+    :param max_lac: as of :func:`read_reply`.
+    """
     ids = _ids(status, ledger_id, first)
     bodies = [_body_fields(run) for run in runs]
     last = number_field(b"\x28", max_lac)

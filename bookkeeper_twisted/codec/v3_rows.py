@@ -110,7 +110,12 @@ def _header(cursor: _Cursor, operation: bytes) -> tuple[int, int]:
 
 
 def add_row(data: bytes, at: int, stride: int) -> Row | None:
-    """The row of add requests that begins at ``at``; None if the frame there is of no usual form."""
+    """Read the row of add requests whose first frame is at an offset.
+
+    :param at: where in ``data`` that frame's length word begins.
+    :param stride: bytes of each frame, length word included.
+    :returns: None if the frame there is of no usual form, and protobuf has to read it.
+    """
     cursor = _Cursor(data, at + 4, at + stride)
     try:
         txn_end, flags = _header(cursor, _ADD_HEADER)
@@ -135,7 +140,12 @@ def add_row(data: bytes, at: int, stride: int) -> Row | None:
 
 
 def read_row(data: bytes, at: int, stride: int) -> Row | None:
-    """The row of plain reads of one ledger that begins at ``at``; None if the frame there is none."""
+    """Read the row of plain reads of one ledger whose first frame is at an offset.
+
+    :param at: where in ``data`` that frame's length word begins.
+    :param stride: bytes of each frame, length word included.
+    :returns: None if the frame there is of no usual form, and protobuf has to read it.
+    """
     cursor = _Cursor(data, at + 4, at + stride)
     try:
         txn_end, flags = _header(cursor, _READ_HEADER)
@@ -147,7 +157,12 @@ def read_row(data: bytes, at: int, stride: int) -> Row | None:
 
 
 def add_reply_row(data: bytes, at: int, stride: int) -> Row | None:
-    """The row of successful add replies of one ledger that begins at ``at``; None if there is none."""
+    """Read the row of successful add replies of one ledger whose first frame is at an offset.
+
+    :param at: where in ``data`` that frame's length word begins.
+    :param stride: bytes of each frame, length word included.
+    :returns: None if the frame there is of no usual form, and protobuf has to read it.
+    """
     cursor = _Cursor(data, at + 4, at + stride)
     try:
         txn_end, _ = _header(cursor, _ADD_HEADER)

@@ -19,7 +19,7 @@ _LAST = bytes(range(128)) * 2
 
 
 def varint(value: int) -> bytes:
-    """One varint; a negative value as its 64-bit two's complement."""
+    """Encode one varint; a negative ``value`` as its 64-bit two's complement, of ten bytes."""
     if 0 <= value < 128:
         return _ONE_BYTE[value]
     value &= _MASK
@@ -32,12 +32,12 @@ def varint(value: int) -> bytes:
 
 
 def width(value: int) -> int:
-    """Bytes of the varint."""
+    """Return the bytes of the varint of a ``value``, from 1 to 10."""
     return max(1, ((value & _MASK).bit_length() + 6) // 7)
 
 
 def common_width(values: Sequence[int]) -> int:
-    """Bytes of each varint of some values; 0 if they differ, or if a value is negative."""
+    """Return the bytes of each varint of ``values``; 0 if they differ, or if a value is negative."""
     low, high = (values[0], values[-1]) if isinstance(values, range) else (min(values), max(values))
     size = width(high)
     return size if low >= 0 and width(low) == size else 0
@@ -52,12 +52,19 @@ def number_field(key: bytes, value: int | None) -> bytes:
 
 
 def bytes_field(key: bytes, value: bytes | None) -> bytes:
-    """A length-delimited field (bytes, sub-message); empty if there is no value."""
+    """Encode a length-delimited field (bytes, sub-message).
+
+    :param key: of the field, as it is on the wire.
+    :param value: None for an absent field, of which nothing is written.
+    """
     return b"" if value is None else key + varint(len(value)) + value
 
 
 def decode_varint(data: bytes, at: int, end: int) -> int:
-    """The varint in ``data[at:end]``."""
+    """Decode the varint that fills ``data[at:end]``.
+
+    :param end: where it ends; nothing is checked, not even that the last byte is one.
+    """
     value = 0
     for byte in reversed(data[at:end]):
         value = value << 7 | byte & 127
@@ -112,9 +119,13 @@ def _planes(values: range, size: int) -> list[bytes]:
 
 
 def fill_column(frames: bytearray, at: int, stride: int, values: Sequence[int], size: int) -> None:
-    """Writes varints of ``size`` bytes, one into each frame of ``stride`` bytes at offset ``at``.
+    """Write one varint into each frame, in place.
 
-    Every frame has that of the first value there already: bytes that are the same for all values stay.
+    :param frames: whole frames side by side; each has the varint of the first value there already, as bytes that are
+        the same for all values are not written.
+    :param at: offset of the varint in a frame.
+    :param stride: bytes of a frame.
+    :param values: one for each frame; each varint is of ``size`` bytes (:func:`equal_widths`).
     """
     if isinstance(values, range) and values.start >= 0:
         for i, plane in enumerate(_planes(values, size), at):

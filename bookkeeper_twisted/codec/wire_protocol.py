@@ -53,7 +53,11 @@ class IWireProtocol(IReplyEncoding):
         """
 
     def encode_batch_read(request: BatchRead) -> bytes:
-        """The frame of a batch read."""
+        """Encode the frame of a batch read.
+
+        :param request: one that :meth:`batch_read` of the same protocol made.
+        :raises bookkeeper_twisted.errors.CodecError: V2: its key is not of 20 bytes.
+        """
 
     def header(operation: Operation, number: int, priority: int) -> Header:
         """The header of a cold request.

@@ -55,7 +55,14 @@ def copy_plan(fragment: LedgerFragment, losses: Iterable[ReplicaLoss], targets: 
 
 
 def lost_everywhere(fragment: LedgerFragment, losses: Iterable[ReplicaLoss]) -> Iterator[CopyRun]:
-    """The runs that every position of their write set lacks, as far as losses say: there is nothing to copy from."""
+    """Return the runs that every position of their write set lacks, according to ``losses``: there is nothing to copy
+    from.
+
+    Losses of the kind ``LEAVING`` do not count, as such a bookie can still be read.
+
+    :param losses: of this fragment alone.
+    :returns: in ascending order, made as they are asked for; ``targets`` are the bookies of the write set.
+    """
     lost = [loss for loss in losses if loss.kind is not LossKind.LEAVING]
     for run in copy_plan(fragment, lost, dict(enumerate(fragment.ensemble))):
         if len(run.targets) == fragment.schedule.write_quorum:
@@ -63,7 +70,10 @@ def lost_everywhere(fragment: LedgerFragment, losses: Iterable[ReplicaLoss]) -> 
 
 
 def without(plan: Iterable[CopyRun], left_out: Sequence[CopyRun]) -> Iterator[CopyRun]:
-    """A plan without some runs, which are ascending."""
+    """Subtract runs from a ``plan``; a run with a gap inside is cut in two.
+
+    :param left_out: ascending; their targets do not count.
+    """
     for run in plan:
         at = run.first
         for gap in left_out:

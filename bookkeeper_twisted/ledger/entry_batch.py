@@ -176,7 +176,10 @@ def _payloads(run: EntryRun, payload_at: int) -> Any:
 
 
 def integers(run: EntryRun, at: int) -> "array[int]":
-    """The i64 at an offset of each record."""
+    """Return the i64 that each record of a ``run`` has at an offset.
+
+    :param at: counted from the record's size word: :data:`LAC_AT` or :data:`LENGTH_AT`.
+    """
     data = run.data
     if run.offsets is None:
         packed = bytearray(8 * run.count)

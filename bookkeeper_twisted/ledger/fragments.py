@@ -42,7 +42,10 @@ class LedgerFragment:
         return self.last - self.first + 1
 
     def ends(self, position: int) -> tuple[int, int] | None:
-        """Ids of the first and of the last entry that a position keeps, None if it keeps none."""
+        """Return the ids of the first and of the last entry that a position keeps, None if it keeps none.
+
+        :param position: index in the ensemble, from 0.
+        """
         return self.schedule.ends(position, self.first, self.last)
 
     def sample(self, position: int, percentage: int, draw: Draw) -> list[int] | None:
@@ -81,14 +84,18 @@ class Moves:
     bookies: Mapping[int, tuple[str, str]]
 
     def are_needed(self, metadata: LedgerMetadata) -> bool:
-        """Whether metadata still name a bookie that was replaced.
+        """Test whether ``metadata`` still name a bookie that was replaced.
 
-        The newest ensemble of a ledger that is not closed is its writer's alone (S15).
+        The newest ensemble of a ledger that is not closed is its writer's alone (S15), so it never counts.
         """
         return any(self._applied(segment) != segment.bookies for segment in self._segments(metadata))
 
     def apply(self, metadata: LedgerMetadata) -> LedgerMetadata:
-        """The metadata with the new bookies; nothing else is different."""
+        """Return ``metadata`` with the new bookies; nothing else is different.
+
+        A position is left as it is where another bookie is there by now, or where the new one is in the ensemble
+        already.
+        """
         changed = self._segments(metadata)
         segments = (
             Segment(segment.first_entry_id, self._applied(segment)) if segment in changed else segment

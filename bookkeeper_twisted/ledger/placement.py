@@ -20,7 +20,7 @@ class Chance(Protocol):
     """The part of ``random.Random`` the client draws from."""
 
     def sample(self, population: Sequence[str], k: int) -> list[str]:
-        """``k`` different ones."""
+        """Draw ``k`` different items of a ``population``."""
 
     def getrandbits(self, k: int, /) -> int:
         """``k`` random bits."""
@@ -51,11 +51,13 @@ class Candidates:
 
 
 def shuffled(candidates: Candidates, taken: Collection[str], chance: Chance, max_multiple: float) -> list[str]:
-    """The bookies that may be chosen, in the order of a draw without replacement.
+    """Return the bookies that may be chosen, in the order of a draw without replacement.
 
-    Bookies with more free space tend to come first, where it is known.  A weight is at most
-    ``max_multiple`` medians (0: no limit); a bookie without free space, or of unknown space,
-    has the smallest weight of the others, so that it is drawn at all.
+    Bookies with more free space tend to come first, where it is known.  A bookie without free space, or of unknown
+    space, has the smallest weight of the others, so that it is drawn at all.
+
+    :param taken: ids of bookies that are in the ensemble already; they are left out.
+    :param max_multiple: greatest weight of a bookie, in medians of the known free space; 0 for no limit.
     """
     # sorted: one seed gives one order
     bookies = sorted(set(candidates.writable) - set(candidates.excluded) - set(taken))
@@ -77,14 +79,22 @@ NOWHERE = ""
 
 
 def windows(size: int, write_quorum: int, position: int) -> Iterator[list[int]]:
-    """The write sets that a position belongs to."""
+    """Yield the write sets that a position belongs to, each as positions in order.
+
+    :param size: bookies of the ensemble.
+    :param position: index in the ensemble, from 0.
+    """
     starts: Iterable[int] = range(position - write_quorum + 1, position + 1) if size > write_quorum else (0,)
     for start in starts:
         yield [(start + i) % size for i in range(write_quorum)]
 
 
 def can_span(racks: Sequence[str | None], write_quorum: int, position: int, wanted: int) -> bool:
-    """Whether each write set of a position spans ``wanted`` racks, or still can: None is a free position."""
+    """Test whether each write set that a position belongs to spans enough racks, or still can.
+
+    :param racks: one for each position of the ensemble, None where no bookie is chosen yet.
+    :param wanted: different racks a write set needs.
+    """
     for window in windows(len(racks), write_quorum, position):
         there = [racks[p] for p in window]
         if len({rack for rack in there if rack}) + there.count(None) < wanted:

@@ -57,11 +57,14 @@ class RecoveryRules:
         return max(heard_lac, self.metadata.segments[-1].first_entry_id - 1)
 
     def is_negative(self, error: Exception) -> bool:
-        """Whether an answer says that the bookie does not hold the entry; everything else says nothing."""
+        """Test whether an ``error`` says that the bookie does not hold the entry; other errors say nothing about it."""
         return isinstance(error, NoSuchEntryError | NoSuchLedgerError)
 
     def was_never_acknowledged(self, negatives: int) -> bool:
-        """Whether so many bookies without an entry prove that no ack quorum ever had it."""
+        """Test whether so many bookies without an entry prove that no ack quorum ever had it.
+
+        :param negatives: number of bookies of its write set for which :meth:`is_negative` holds.
+        """
         return negatives > self.schedule.write_quorum - self.schedule.ack_quorum
 
 
@@ -97,7 +100,10 @@ class EntryVote:
             self.verdict = Verdict.KEPT
 
     def failed(self, error: Exception) -> None:
-        """A bookie gave something else."""
+        """Count the failure of one bookie of the write set, and update :attr:`verdict`.
+
+        :param error: that it answered, or why it could not; not to be called twice for a bookie.
+        """
         self.errors.append(error)
         if self.verdict is not Verdict.OPEN:
             return

@@ -75,7 +75,7 @@ Scanning = Generator[Question, Answer, None]
 
 
 def state_of(error: Exception) -> str:
-    """The state of an entry by what the bookie answered instead of it.
+    """Return the state of an entry according to the ``error`` that a bookie answered instead of it.
 
     A bookie that does not know what it has lost has not got the entry to give, so it is *missing*; a refusal is no
     statement about the entry.
@@ -112,7 +112,11 @@ class ReplicaScan:
         self._length: int | None = None  # of the ledger after the entry before
 
     def whole(self, first: int, last: int) -> Scanning:
-        """Every entry of a range that the position keeps."""
+        """Scan every entry of ``first .. last``, both included, that the position keeps.
+
+        :returns: a generator of questions, which is sent the answer to each; :attr:`findings` are complete when it
+            ends.
+        """
         at, self._length = first, None
         while at <= last and self.batching:
             answer = yield Batch(at, last - at + 1)
@@ -135,7 +139,11 @@ class ReplicaScan:
                 return
 
     def some(self, entry_ids: Sequence[int]) -> Scanning:
-        """Some entries, each by itself."""
+        """Scan some entries, each by a read of its own.
+
+        :param entry_ids: ascending; the position keeps all of them.
+        :returns: as :meth:`whole`.
+        """
         for start in range(0, len(entry_ids), MAX_SINGLES):
             wanted = entry_ids[start : start + MAX_SINGLES]
             if not (yield from self._each(wanted, entry_ids[-1])):
@@ -220,7 +228,10 @@ def _continues(before: Finding, one: Finding, striped: bool) -> bool:
 
 
 def lost_ranges(findings: Sequence[Finding], state: str) -> Iterator[tuple[int, int]]:
-    """First and last ids of the findings in one state."""
+    """Yield first and last ids of the ``findings`` in one state.
+
+    :param state: :data:`MISSING` or another of the five.
+    """
     for one in findings:
         if one.status == state:
             yield one.first, one.last

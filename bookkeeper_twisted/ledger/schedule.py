@@ -44,11 +44,15 @@ class Schedule:
         return self.ensemble_size > self.write_quorum
 
     def write_set(self, entry_id: int) -> tuple[int, ...]:
-        """The positions that keep an entry, in the order in which they are read."""
+        """Return the positions that keep the entry ``entry_id``, in the order in which they are read."""
         return self._sets[entry_id % self.ensemble_size]
 
     def stretches(self, position: int, first: int, last: int) -> Iterator[tuple[int, int]]:
-        """First id and count of each stretch of consecutive entries of ``first .. last`` kept at a position."""
+        """Yield first id and count of each stretch of consecutive entries of ``first .. last``, both included, that a
+        position keeps.
+
+        :param position: index in the ensemble, from 0.
+        """
         if not self.striped:
             yield first, last - first + 1
             return
@@ -61,11 +65,15 @@ class Schedule:
             end += size
 
     def keeps(self, position: int, entry_id: int) -> bool:
-        """Whether a position keeps an entry."""
+        """Test whether ``position``, an index in the ensemble, keeps the entry ``entry_id``."""
         return (position - entry_id) % self.ensemble_size < self.write_quorum
 
     def ends(self, position: int, first: int, last: int) -> tuple[int, int] | None:
-        """The lowest and the highest id of ``first .. last`` kept at a position, None if there is none."""
+        """Return the lowest and the highest id of ``first .. last``, both included, that a position keeps, None if
+        there is none.
+
+        :param position: index in the ensemble, from 0.
+        """
         size = self.ensemble_size
         # the position keeps n where (position - n) mod E < Wq
         low = first + max((position - first) % size - self.write_quorum + 1, 0)
@@ -74,11 +82,17 @@ class Schedule:
         return (low, high) if low <= last and high >= first else None
 
     def is_covered(self, heard: Collection[int]) -> bool:
-        """Whether no write set has an ack quorum of positions that did not answer (S17)."""
+        """Test whether no write set has an ack quorum of positions that did not answer (S17).
+
+        :param heard: positions that answered.
+        """
         return all(sum(p not in heard for p in positions) < self.ack_quorum for positions in self._sets)
 
 
 @lru_cache(maxsize=256)
 def schedule_of(ensemble_size: int, write_quorum: int, ack_quorum: int) -> Schedule:
-    """The schedule of these sizes, which all ledgers that have them share."""
+    """Return the schedule of these sizes; ledgers of the same sizes share one object.
+
+    :raises bookkeeper_twisted.errors.IncorrectParameterError: not E >= Wq >= Aq >= 1.
+    """
     return Schedule(ensemble_size, write_quorum, ack_quorum)

@@ -40,7 +40,9 @@ class Tally:
         return below & ~level
 
     def take_back(self, voter: Hashable, places: int) -> None:
-        """Counts a voter no more for some places."""
+        """Remove a voter from the count of some ``places``; those for which ``voter`` did not count are left as they
+        are.
+        """
         if self._votes.get(voter, 0) & places:
             self._votes[voter] &= ~places
             votes, self._votes, self._levels = self._votes, {}, [0] * len(self._levels)
@@ -48,7 +50,7 @@ class Tally:
                 self.add(each, seen)
 
     def of(self, voter: Hashable) -> int:
-        """The places a voter is counted for."""
+        """Return the places for which ``voter`` is counted, as a set of bits."""
         return self._votes.get(voter, 0)
 
 
@@ -91,7 +93,11 @@ class AckTally(Tally):
         return places
 
     def replace(self, voter: Hashable, places: int) -> None:
-        """Another bookie is to keep the entries at some places: what this one said of them counts no more."""
+        """Discard the answers of a bookie at some places, now and later: another bookie is to keep these entries.
+
+        :param voter: the request that no longer counts.
+        :param places: a set of bits.
+        """
         if self.replaced is None:
             self.replaced = {}
         self.replaced[voter] = self.replaced.get(voter, 0) | places
@@ -100,11 +106,11 @@ class AckTally(Tally):
             self._failures.take_back(voter, places)
 
     def is_replaced(self, voter: Hashable, places: int) -> bool:
-        """Whether a voter was replaced for all of these places."""
+        """Test whether ``voter`` was replaced for all of these ``places``."""
         return self.replaced is not None and not places & ~self.replaced.get(voter, 0)
 
     def failed(self, voter: Hashable, places: int) -> bool:
-        """Whether a voter failed some of these places."""
+        """Test whether ``voter`` failed at one of these ``places`` at least."""
         return self._failures is not None and bool(self._failures.of(voter) & places)
 
     @property
@@ -114,7 +120,10 @@ class AckTally(Tally):
 
 
 def places_of(bits: int) -> Sequence[int]:
-    """The places of a set, in ascending order."""
+    """Return the places of a set, in ascending order.
+
+    :param bits: the set, not empty; bit 0 is the place of the first entry.
+    """
     low = (bits & -bits).bit_length() - 1
     if not bits & (bits + (1 << low)):  # without a gap
         return range(low, bits.bit_length())
@@ -122,7 +131,7 @@ def places_of(bits: int) -> Sequence[int]:
 
 
 def set_of(places: Sequence[int]) -> int:
-    """The set with these places, at least one."""
+    """Return the set of ``places``, at least one, as an integer with a bit for each."""
     if isinstance(places, range) and places.step == 1:
         return ((1 << len(places)) - 1) << places.start
     bits = bytearray(-(-(max(places) + 1) // 8))
@@ -132,6 +141,9 @@ def set_of(places: Sequence[int]) -> int:
 
 
 def leading(bits: int, first: int) -> int:
-    """How many places from ``first`` on are in a set without a gap."""
+    """Return how many places from ``first`` on are in a set, up to the first that is not.
+
+    :param bits: the set.
+    """
     rest = bits >> first
     return (~rest & (rest + 1)).bit_length() - 1

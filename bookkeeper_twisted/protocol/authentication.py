@@ -44,7 +44,10 @@ class IAuthenticationProvider(Interface):
         """
 
     def client_exchange(bookie_id: str) -> IAuthenticationExchange:
-        """Make the client's side for a connection; one that is complete at once sends nothing."""
+        """Make the client's side for a connection; one that is complete at once sends nothing.
+
+        :param bookie_id: of the bookie that the connection goes to.
+        """
 
 
 @implementer(IAuthenticationExchange)

@@ -59,7 +59,10 @@ _log = Logger()
 
 
 def missing(borrowed: Mapping[type, Sequence[str]] = BORROWED) -> list[str]:
-    """Return the attributes that this version of Twisted does not have, as ``Class.name``; log them in one line."""
+    """Return the attributes that this version of Twisted does not have, as ``Class.name``; log them in one line.
+
+    :param borrowed: the names of attributes that are used, by class.
+    """
     names = [f"{kind.__name__}.{name}" for kind, names in borrowed.items() for name in names if not hasattr(kind, name)]
     if names:
         _log.warn("this version of Twisted lacks {names}: using its own TCP transport, which is slower", names=names)
@@ -82,6 +85,7 @@ class DirectConnection(Connection):
         self._aborted = False
 
     def write(self, data: bytes) -> None:
+        """Send ``data`` at once as far as the kernel takes it, and queue the rest."""
         if self.TLS:
             super().write(data)
         else:

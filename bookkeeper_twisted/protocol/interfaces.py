@@ -19,25 +19,43 @@ class IServerConnection(Interface):
     reply_limit: int = Attribute("Bytes that a reply of several entries should have now, at most (S11).")
 
     def reply(data: bytes, count: int = 1) -> None:
-        """Queues the frames of ``count`` replies until the outbox is flushed."""
+        """Queue the frames of replies until the outbox is flushed; they are dropped if the connection is closed.
+
+        :param data: whole frames.
+        :param count: number of replies in them.
+        """
 
     def reply_pieces(pieces: Sequence[bytes | memoryview]) -> None:
-        """Queues one reply that comes in pieces; a view is copied only if the peer does not take it at once."""
+        """Queue one reply that comes in pieces; it is dropped if the connection is closed.
+
+        :param pieces: one frame.  A view must not change until the outbox has been flushed; it is copied only if the
+            peer does not take it at once.
+        """
 
     def expect(n_bytes: int) -> None:
-        """Counts bytes of replies that are being made (negative: no longer) towards the limit of all connections."""
+        """Count bytes of replies that are being made towards the limit of all connections (S11).
+
+        :param n_bytes: negative for bytes that were counted before and are queued now, or will not come.
+        """
 
     def flush() -> None:
         """Writes the replies queued on this connection without waiting for the outbox."""
 
     def enter(state: ConnectionState) -> None:
-        """Reports that authentication begins or has ended."""
+        """Report that authentication begins or has ended.
+
+        :param state: the next state.
+        :raises ValueError: it cannot follow the present one.
+        """
 
     def end() -> None:
         """Closes the connection behind the replies that are queued."""
 
     def hold(held: bool) -> None:
-        """Stops (True) or resumes (False) reading requests from the peer."""
+        """Stop or resume reading requests from the peer.
+
+        :param held: True to stop.  Requests that were received are passed on all the same.
+        """
 
 
 class IRequestSession(Interface):
@@ -46,7 +64,10 @@ class IRequestSession(Interface):
     busy: bool = Attribute("Whether requests are under way.")
 
     def received(items: Sequence[Any]) -> None:
-        """Takes the runs and messages of one chunk, in order; the outbox is flushed behind it."""
+        """Take the requests of one chunk; the outbox is flushed afterwards.
+
+        :param items: runs and messages, in the order in which they came.
+        """
 
     def writable() -> None:
         """The connection has room again; the outbox is flushed behind it."""

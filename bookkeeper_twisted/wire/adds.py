@@ -58,7 +58,12 @@ class CopyTargets:
         self._max_frame_size = max_frame_size
 
     def write(self, loads: Iterable[Load]) -> None:
-        """Write to all bookies; returns when each has acknowledged everything, or has failed."""
+        """Write adds to bookies; returns when each bookie has acknowledged everything, or has failed.
+
+        A bookie that fails is noted in :attr:`failed`, and gets nothing more.
+
+        :param loads: all are sent before the first reply is waited for.
+        """
         under_way: list[tuple[Address, Adds, IBookieConnection | None]] = []
         for adds, targets in loads:
             for address in targets:

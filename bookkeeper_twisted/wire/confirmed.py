@@ -41,7 +41,7 @@ class LastConfirmed:
     length: int = 0
 
     def merged(self, other: "LastConfirmed") -> "LastConfirmed":
-        """What two answers say together."""
+        """Combine with the answer of an ``other`` bookie: the higher LAC, and the last entry of the higher id."""
         newest = max(self, other, key=lambda known: known.entry_id)
         return LastConfirmed(
             max(self.last_add_confirmed, other.last_add_confirmed), newest.entry_id, newest.length

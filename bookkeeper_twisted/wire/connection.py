@@ -60,7 +60,7 @@ class IBookieConnection(Protocol):
     wire: int
 
     def send(self, data: bytes) -> None:
-        """Send whole frames."""
+        """Send whole frames; returns when the kernel has all of ``data``."""
 
     def receive(self, size: int) -> bytes:
         """Receive exactly ``size`` bytes."""
@@ -89,14 +89,14 @@ class BookieConnection:
         self._max_frame_size = max_frame_size
 
     def send(self, data: bytes) -> None:
-        """Send whole frames."""
+        """See :meth:`IBookieConnection.send`."""
         try:
             self._socket.sendall(data)
         except OSError as error:
             raise self._failure(error) from None
 
     def receive(self, size: int) -> bytes:
-        """Receive exactly ``size`` bytes."""
+        """See :meth:`IBookieConnection.receive`."""
         if not size:
             return b""
         data = self._some(size, socket.MSG_WAITALL)
@@ -110,11 +110,11 @@ class BookieConnection:
         return b"".join(pieces)
 
     def receive_some(self, size: int) -> bytes:
-        """Receive what has come."""
+        """See :meth:`IBookieConnection.receive_some`."""
         return self._some(size, 0)
 
     def receive_frame(self) -> bytes:
-        """Receive one frame, its length word included."""
+        """See :meth:`IBookieConnection.receive_frame`."""
         head = self.receive(LENGTH_SIZE)
         return head + self.receive(frame_length(head, 0, self._max_frame_size))
 

@@ -49,7 +49,13 @@ class ConnectionPool:
         self.give_back(address, connection)
 
     def take(self, address: Address, wire: int, fresh: bool = False) -> IBookieConnection:
-        """As :meth:`use`; the caller ends it with :meth:`give_back`, or closes the connection."""
+        """Take a connection out of the pool, or open one; the caller ends it with :meth:`give_back`, or closes the
+        connection.
+
+        :param wire: version of the protocol, 2 or 3.
+        :param fresh: as of :meth:`use`.
+        :raises bookkeeper_twisted.errors.BookieHandleNotAvailableError: there is no connection.
+        """
         with self._lock:
             idle = self._idle.pop((address, wire), None)
         if idle is not None:
@@ -59,26 +65,33 @@ class ConnectionPool:
         return self._dial(address, wire)
 
     def give_back(self, address: Address, connection: IBookieConnection) -> None:
-        """Keep a connection on which every request was answered."""
+        """Keep a connection for the next user, or close it if there is an idle one already.
+
+        :param connection: every request on it was answered, and nothing of it was received in part.
+        """
         with self._lock:
             kept = self._idle.setdefault((address, connection.wire), connection)
         if kept is not connection:
             connection.close()
 
     def expects_batches(self, address: Address) -> bool:
-        """Whether a bookie may know batch reads."""
+        """Test whether the bookie at an ``address`` may know batch reads."""
         return self._without_batches.get(address, 0.0) <= self._now()
 
     def refused_batch(self, address: Address) -> None:
-        """Remember for a while that a bookie does not know batch reads; it may be upgraded."""
+        """Remember for :data:`BATCH_SUPPORT_REMEMBERED` seconds that the bookie at an ``address`` does not know batch
+        reads.
+        """
         self._without_batches[address] = self._now() + BATCH_SUPPORT_REMEMBERED
 
     def is_suspect(self, address: Address) -> bool:
-        """Whether a bookie could not be reached a short time ago."""
+        """Test whether the bookie at an ``address`` could not be reached in the last :data:`FAILURE_REMEMBERED`
+        seconds.
+        """
         return self._failed.get(address, 0.0) > self._now()
 
     def unreachable(self, address: Address) -> None:
-        """Remember for a while that a bookie could not be reached."""
+        """Remember for :data:`FAILURE_REMEMBERED` seconds that the bookie at an ``address`` could not be reached."""
         self._failed[address] = self._now() + FAILURE_REMEMBERED
 
     def close(self) -> None:

@@ -72,7 +72,10 @@ def _receive_batch_v3(connection: IBookieConnection, ledger_id: int, first: int)
 
 
 def send_reads(connection: IBookieConnection, ledger_id: int, entry_ids: Sequence[int]) -> None:
-    """Ask for entries one by one, all requests in one write."""
+    """Ask for entries one by one, all requests in one write.
+
+    :param entry_ids: all different; :func:`receive_entries` needs the same sequence.
+    """
     connection.send(_WIRES[connection.wire].encode_reads(ledger_id, entry_ids, _FIRST_TXN))
 
 

@@ -27,24 +27,44 @@ def codec_errors(what: str) -> Iterator[None]:
 
 
 def parse_text(message: M, data: bytes) -> M:
-    """Fills a message from text form; unknown fields are skipped, as Java's reader does."""
+    """Fill a message from protobuf text; unknown fields are skipped, as Java's reader does.
+
+    :param message: an empty message; it is filled in place.
+    :returns: the same message.
+    :raises CodecError: a required field is missing.
+    :raises google.protobuf.text_format.ParseError: it is not such text; :func:`codec_errors` makes CodecError of this
+        and of UnicodeDecodeError.
+    """
     text_format.Merge(data.decode("utf-8"), message, allow_unknown_field=True)
     return _complete(message)
 
 
 def parse_binary(message: M, data: bytes) -> M:
-    """Fills a message from binary form; unknown fields are skipped."""
+    """Fill a message from protobuf's binary form; unknown fields are skipped.
+
+    :param message: an empty message; it is filled in place.
+    :returns: the same message.
+    :raises CodecError: a required field is missing.
+    :raises google.protobuf.message.DecodeError: the bytes are broken; :func:`codec_errors` makes CodecError of it.
+    """
     message.MergeFromString(data)
     return _complete(message)
 
 
 def text_of(message: Message) -> bytes:
-    """The text form, byte for byte what Java writes for ASCII values."""
+    """Encode a message as protobuf text, byte for byte what Java writes for ASCII values.
+
+    :raises CodecError: a required field is missing.
+    """
     return text_format.MessageToString(_complete(message), as_utf8=False).encode("ascii")
 
 
 def binary_of(message: Message) -> bytes:
-    """The binary form, fields in the order of their numbers."""
+    """Encode a message in protobuf's binary form, fields in the order of their numbers.
+
+    :raises google.protobuf.message.EncodeError: a required field is missing; :func:`codec_errors` makes CodecError of
+        it.
+    """
     return message.SerializeToString(deterministic=True)
 
 

@@ -99,7 +99,10 @@ def decode_check_time(check: AuditorCheck, data: bytes) -> int | None:
 
 
 def encode_recovery_delay(seconds: int) -> bytes:
-    """The pause between the loss of a bookie and the audit."""
+    """Encode the pause between the loss of a bookie and the audit, as decimal digits.
+
+    :param seconds: 0 for none.
+    """
     return b"%d" % seconds
 
 

@@ -30,7 +30,7 @@ class BlockWriter:
         self._flush_call: Any = None
 
     def start(self, transport: ITransport) -> None:
-        """Writes to a transport from now on."""
+        """Write to ``transport`` from now on; where it can pause its producers, this object becomes one."""
         self._transport = transport
         if IConsumer.providedBy(transport):
             cast(IConsumer, transport).registerProducer(self, True)
@@ -46,13 +46,24 @@ class BlockWriter:
             transport.unregisterProducer()
 
     def put(self, flow_id: int, frames: bytes, events: int) -> None:
-        """Queues the frames of ``events`` requests."""
+        """Queue frames until the next turn of the reactor, or until the transport has room.
+
+        :param flow_id: the queue they join; queues take turns (:class:`~.write_queue.WriteQueue`).
+        :param frames: whole frames.
+        :param events: number of requests in them.
+        """
         self._queue.put(flow_id, frames, events)
         if self._flush_call is None:
             self._flush_call = self._clock.callLater(0, self._flush)
 
     def send(self, flow_id: int, frames: bytes, events: int) -> None:
-        """Writes the frames of ``events`` requests at once, behind what is queued, while the transport has room."""
+        """Write frames at once, behind what is queued; while the transport has no room, or replies are taken, queue
+        them.
+
+        :param flow_id: as of :meth:`put`.
+        :param frames: whole frames.
+        :param events: number of requests in them.
+        """
         if self.gathering:
             self._queue.put(flow_id, frames, events)
             return

@@ -42,7 +42,10 @@ class ColdCall(Generic[T]):
 
 
 def read_lac(ledger_id: int) -> ColdCall[tuple[bytes | None, bytes | None]]:
-    """Explicit LAC packet and last entry."""
+    """Make a request for the LAC of the ledger ``ledger_id``.
+
+    Its result is the explicit LAC packet and the last entry, both as they are stored, None where the bookie has none.
+    """
 
     def result(reply: ReadLacResponse) -> tuple[bytes | None, bytes | None]:
         return reply.lac_body, reply.last_entry
@@ -54,7 +57,11 @@ def read_lac(ledger_id: int) -> ColdCall[tuple[bytes | None, bytes | None]]:
 
 
 def write_lac(ledger_id: int, master_key: bytes, lac: int, body: bytes) -> ColdCall[None]:
-    """Stores an explicit LAC packet."""
+    """Make a request that stores an explicit LAC packet.
+
+    :param lac: the LAC that ``body`` contains.
+    :param body: the packet, as :meth:`.Digester.seal_lac` makes it.
+    """
 
     def request(header: Header) -> WriteLacRequest:
         return WriteLacRequest(header, ledger_id, lac, master_key, body)
@@ -63,7 +70,7 @@ def write_lac(ledger_id: int, master_key: bytes, lac: int, body: bytes) -> ColdC
 
 
 def force(ledger_id: int) -> ColdCall[None]:
-    """Makes what was acknowledged before durable."""
+    """Make a request that ends once all acknowledged adds of the ledger ``ledger_id`` are durable on the bookie."""
 
     def request(header: Header) -> ForceLedgerRequest:
         return ForceLedgerRequest(header, ledger_id)
@@ -72,7 +79,10 @@ def force(ledger_id: int) -> ColdCall[None]:
 
 
 def list_entries(ledger_id: int) -> ColdCall[Sequence[tuple[int, int]]]:
-    """The ranges of entries a bookie holds."""
+    """Make a request for the ids of the entries of ``ledger_id`` that a bookie holds.
+
+    Its result is ranges of first and last id, both included, in ascending order; none if the bookie has no entry.
+    """
 
     def result(reply: ListEntriesResponse) -> Sequence[tuple[int, int]]:
         return reply.ranges or ()

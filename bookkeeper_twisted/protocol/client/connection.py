@@ -91,7 +91,11 @@ class ClientConnection(Protocol):
     # ---- requests ------------------------------------------------------------------------------------
 
     def can_read(self, ledger_id: int, entry_ids: Sequence[int]) -> bool:
-        """Whether replies to these reads could be distinguished from others on this connection."""
+        """Test whether replies to these reads could be distinguished from others on this connection.
+
+        :param entry_ids: -1 stands for the last entry, as in a request.
+        :returns: always True with request numbers.
+        """
         return self.in_flight.can_read(ledger_id, entry_ids)
 
     def add(self, ids: RequestIds, adds: Adds, done: AddsDone, fresh: bool = False) -> bool:
@@ -119,7 +123,12 @@ class ClientConnection(Protocol):
         return True
 
     def read(self, ids: RequestIds, ledger_id: int, entry_ids: Sequence[int]) -> "Deferred[list[ReadReply]]":
-        """Plain reads, at least one; without numbers only such that :meth:`can_read`."""
+        """Send plain reads of one ledger in one write.
+
+        :param entry_ids: at least one; without request numbers only such that :meth:`can_read` accepts.
+        :returns: the replies, errors included, in the order of ``entry_ids``.  It fails if not all arrive in time
+            (RequestTimeoutError) or the connection ends; to cancel it gives all of them up.
+        """
         number, keys = 0, cast(Sequence[Any], [(ledger_id, entry_id) for entry_id in entry_ids])
         if self._numbered:
             number = self._take_ids(ids, len(entry_ids))
@@ -129,7 +138,13 @@ class ClientConnection(Protocol):
     def special_read(
         self, ids: RequestIds, ledger_id: int, entry_id: int, flags: int, master_key: bytes | None
     ) -> "Deferred[list[ReadReply]]":
-        """One read with flags; only with numbers: a reply without one does not say which it answers."""
+        """Send one read with flags; complete protocols only, as a reply without a number does not say which request it
+        answers.
+
+        :param flags: of :mod:`~bookkeeper_twisted.codec.operations`: ``FENCE``, ``HIGH_PRIORITY``.
+        :param master_key: a read that fences needs it; None is not sent.
+        :returns: one reply, as of :meth:`read`.
+        """
         number = self._take_ids(ids, 1)
         high = bool(flags & HIGH_PRIORITY)
         header = self.wire.header(Operation.READ, number, V3_HIGH_PRIORITY if high else 0)
@@ -181,7 +196,11 @@ class ClientConnection(Protocol):
         return self._call(ids, number, frame, ledger_id, previous_lac + 1, ReadReply, lambda reply: reply, patience)
 
     def ask(self, ids: RequestIds, call: ColdCall[T]) -> "Deferred[T]":
-        """A rare request; complete protocols only."""
+        """Send a rare request (:mod:`.cold_calls`); complete protocols only.
+
+        :returns: what ``call.result`` makes of the reply.  It fails with the error of the reply's status, with
+            RequestTimeoutError, or with the error that ended the connection.
+        """
         header = self.wire.header(call.operation, self._take_ids(ids, 1), 0)
         self._receivers.setdefault(call.expected, self._call_reply)
         frame = self.wire.encode_request(call.request(header))
@@ -204,7 +223,11 @@ class ClientConnection(Protocol):
         return ids.take(count, self.in_flight.is_pending)
 
     def leave(self, ids: RequestIds, error: Exception) -> None:
-        """A flow ends: what it asked is sent, but fails now, in order, with ``error``."""
+        """End a flow: its requests are sent, but fail at once, in the order in which they were made.
+
+        :param ids: of the flow.
+        :param error: that they fail with.
+        """
         if self._end is None:
             self._fail(self.in_flight.leave(ids), error)
 
@@ -379,7 +402,10 @@ class ClientConnection(Protocol):
             self.abort(error)
 
     def abort(self, error: Exception) -> None:
-        """As :meth:`close`, at once."""
+        """Close the connection as :meth:`close` does, but at once: what is written and not sent is lost.
+
+        :param error: that outstanding requests fail with.
+        """
         self._end_with(error)
         cast(ITCPTransport, self.transport).abortConnection()
 

@@ -41,7 +41,10 @@ class _Dialling:
 def dialling_directly(reactor: Any, direct: bool = DIRECT) -> Any:
     """Return what client endpoints need in the place of a reactor, so that their connections send inside the write.
 
-    A reactor that does not make its connections from sockets itself (in memory, completion ports) is returned as it
-    is, and so is every reactor if ``direct`` is false.  The reactor itself is never changed.
+    The reactor itself is never changed.
+
+    :param reactor: one that does not make its connections from sockets itself (in memory, completion ports) is returned
+        as it is.
+    :param direct: False to return any reactor as it is; by default whether this version of Twisted has what it takes.
     """
     return _Dialling(reactor) if direct and isinstance(reactor, PosixReactorBase) else reactor

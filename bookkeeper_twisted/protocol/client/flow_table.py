@@ -30,18 +30,22 @@ class FlowTable:
         return flow
 
     def known(self, ids: RequestIds) -> SendingFlow | None:
-        """The flow with these ids if it has joined."""
+        """Return the flow with these ``ids``, None if it has not joined, or has left and awaits no reply."""
         return self._flows.get(ids.flow_id)
 
     def replied(self, request_id: int, count: int = 1) -> None:
-        """So many replies came to requests of the flow of an id."""
+        """Count replies that arrived for the flow of a request.
+
+        :param request_id: of one of the requests.
+        :param count: of replies to requests of this flow.
+        """
         flow = self._flows.get(request_id >> FLOW_SHIFT)
         if flow is not None:
             flow.owed -= count
             self._end_if_quiet(flow)
 
     def leave(self, flow: SendingFlow) -> None:
-        """End a flow; its id stays held until no reply is to come."""
+        """Remove a ``flow``; its id stays held until no reply to its requests is to come."""
         flow.closed = True
         self._end_if_quiet(flow)
 

@@ -36,7 +36,9 @@ class InFlight:
         return bool(self._adds or self._reads or self._calls)
 
     def when_empty(self, emptied: Callable[[], object]) -> None:
-        """Call back as soon as no request waits, before the callbacks of the last ones."""
+        """Register ``emptied``, which is called once: as soon as no request is outstanding, before the last one's
+        callbacks.
+        """
         self._emptied = emptied
 
     # ---- in ------------------------------------------------------------------------------------------
@@ -49,17 +51,23 @@ class InFlight:
         return not (self._by_key and self._adds.is_taken(adds, fresh))
 
     def can_read(self, ledger_id: int, entry_ids: Sequence[int]) -> bool:
-        """Whether replies to these reads could be distinguished from others."""
+        """Test whether replies to these reads could be distinguished from others.
+
+        :param entry_ids: all of ``ledger_id``, -1 for the last entry; an id that is here twice cannot.
+        """
         return not (self._by_key and self._reads.is_taken([(ledger_id, e) for e in entry_ids]))
 
     def is_pending(self, first: int, count: int) -> bool:
-        """Whether one of these request ids is waited for."""
+        """Test whether a reply to one of the requests ``first .. first + count - 1`` is to come."""
         ids = range(first, first + count)
         adds_taken = not self._by_key and self._adds.is_pending(first, count)
         return adds_taken or self._reads.is_taken(ids) or not self._calls.keys().isdisjoint(ids)
 
     def add(self, sent: SentAdds, fresh: bool) -> None:
-        """Adds were sent."""
+        """Remember adds that were sent.
+
+        :param fresh: whether their entries are sent for the first time.
+        """
         self._adds.insert(sent, fresh)
         flow, count = sent.flow, sent.count
         if not self._by_key:
@@ -68,14 +76,17 @@ class InFlight:
         self._traffic.unacknowledged += sent.size
 
     def read(self, sent: SentReads) -> None:
-        """Reads were sent."""
+        """Remember reads that were ``sent``; their keys are not taken."""
         self._reads.insert(sent)
         if not isinstance(sent.keys[0], tuple):
             sent.flow.owed += sent.count
         self._sent(sent)
 
     def call(self, number: int, sent: SentCall) -> None:
-        """Another request was sent."""
+        """Remember a request that is neither add nor read.
+
+        :param number: its request id, by which the reply is matched.
+        """
         self._calls[number] = sent
         sent.flow.owed += 1
         self._sent(sent)
@@ -114,36 +125,48 @@ class InFlight:
             yield part
 
     def answered_read(self, key: int | tuple[int, int], reply: ReadReply) -> SentReads | None:
-        """Files the reply to a read; takes out the reads that it completes."""
+        """File the reply to one read; take out the reads it was sent with once they are complete.
+
+        :param key: the number of the read, or without numbers ledger and entry.
+        :returns: the reads if this reply completes them, else None; None, too, for a reply to reads that were given up.
+        """
         reads = self._reads.answered(key, reply)
         if reads is not None:
             self._settle((reads,))
         return reads
 
     def take_call(self, number: int) -> SentCall | None:
-        """Takes out another request."""
+        """Take out the request with this ``number`` that is neither add nor read; None if there is none."""
         call = self._calls.pop(number, None)
         if call is not None:
             self._settle((call,))
         return call
 
     def give_up(self, reads: SentReads) -> None:
-        """Give up these reads, as far as they still wait."""
+        """Take out ``reads`` that are not complete; without numbers the keys of the replies to come stay taken."""
         if self._reads.give_up(reads, self._by_key):
             self._settle((reads,))
 
     def give_up_call(self, number: int) -> None:
-        """Give up this request."""
+        """Take out the request with this ``number`` that is neither add nor read; its late reply is dropped."""
         self.take_call(number)
 
     def expire(self, now: float) -> Sequence[SentRequest]:
-        """Takes out what is overdue, in order."""
+        """Take out the requests whose deadlines have passed.
+
+        :param now: seconds of the clock that the deadlines are of.
+        :returns: these requests, in the order in which they were made.
+        """
         calls = {number: call for number, call in self._calls.items() if call.deadline <= now}
         adds, reads = self._adds.expire(now, self._by_key), self._reads.expire(now, self._by_key)
         return self._ended(adds, reads, calls)
 
     def leave(self, ids: RequestIds) -> Sequence[SentRequest]:
-        """End a flow: take out its requests, in order.  Its late replies will be dropped."""
+        """End a flow: take out its requests.  Its late replies will be dropped.
+
+        :param ids: of the flow; one that is not here has no effect.
+        :returns: these requests, in the order in which they were made.
+        """
         flow = self.flows.known(ids)
         if flow is None:
             return ()
@@ -172,8 +195,12 @@ class InFlight:
         return ended
 
     def waits(self, ids: RequestIds, quiet: Callable[[], None]) -> bool:
-        """Whether requests of a flow wait; if so, ``quiet`` is called when the last of its adds has
-        been answered and none waits."""
+        """Test whether requests of a flow are outstanding; if so, remember what to call when there are none any more.
+
+        :param ids: of the flow.
+        :param quiet: called when an add of the flow is answered and no request of it is outstanding then; the answer to
+            a read does not call it.
+        """
         flow = self.flows.known(ids)
         if flow is None or not flow.waiting:
             return False

@@ -75,13 +75,13 @@ class OutstandingReads:
         self.abandoned = 0
 
     def is_taken(self, keys: Sequence[ReadKey]) -> bool:
-        """Whether a reply to one of these keys could be mistaken for another request's."""
+        """Test whether a reply to one of these ``keys`` could be mistaken for another request's; equal keys are."""
         if len(keys) == 1:
             return keys[0] in self._slots
         return not self._slots.keys().isdisjoint(keys) or len(set(keys)) != len(keys)
 
     def insert(self, reads: SentReads) -> None:
-        """Remember reads; their keys are not taken yet."""
+        """Remember ``reads``; none of their keys is taken."""
         for index, key in enumerate(reads.keys):
             self._slots[key] = (reads, index)
 
@@ -120,7 +120,12 @@ class OutstandingReads:
         return found
 
     def expire(self, now: float, keep_taken: bool) -> list[SentReads]:
-        """Gives up what is overdue."""
+        """Give up the reads whose deadlines have passed.
+
+        :param now: seconds of the clock that the deadlines are of.
+        :param keep_taken: whether their keys stay taken until a late reply comes.
+        :returns: these reads, in the order in which they were made.
+        """
         overdue: dict[SentReads, None] = {}
         for slot in self._slots.values():
             if slot is None:
@@ -133,7 +138,11 @@ class OutstandingReads:
         return list(overdue)
 
     def leave(self, flow: SendingFlow, keep_taken: bool) -> list[SentReads]:
-        """Gives up what a flow asked."""
+        """Give up the reads of a ``flow``.
+
+        :param keep_taken: whether their keys stay taken until a late reply comes.
+        :returns: these reads, in the order in which they were made.
+        """
         asked = dict.fromkeys(slot[0] for slot in self._slots.values() if slot is not None and slot[0].flow is flow)
         for reads in asked:
             self.give_up(reads, keep_taken)
@@ -188,5 +197,5 @@ AnyOrdered = TypeVar("AnyOrdered", bound=Ordered)
 
 
 def in_order(sent: Sequence[AnyOrdered]) -> list[AnyOrdered]:
-    """In the order in which the requests were made."""
+    """Sort requests that were ``sent`` into the order in which they were made."""
     return sorted(sent, key=attrgetter("order"))

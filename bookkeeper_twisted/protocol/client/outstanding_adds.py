@@ -72,15 +72,20 @@ class SentAdds:
         return list(zip(self._ledger_ids[at:], self._entry_ids[at:], strict=True))
 
     def holds(self, keys: "set[Key]") -> bool:
-        """Whether some of these keys are not answered."""
+        """Test whether one of these ``keys`` is of an add that is not answered."""
         return not keys.isdisjoint(self.keys() if self._places is None else self._places)
 
     def keys_at(self, places: Sequence[int]) -> list[Key]:
-        """Ledgers and entries of some places."""
+        """Return ledger and entry id of the adds at some ``places``, indexes from 0."""
         return [(self._ledger_ids[place], self._entry_ids[place]) for place in places]
 
     def confirmed(self, data: bytes, at: int) -> range:
-        """Takes out the places that the bytes from ``at`` on confirm, if they answer what is next."""
+        """Take out the places that foretold replies confirm, if these answer what is next.
+
+        :param data: what was received.
+        :param at: where in it the first reply begins.
+        :returns: the places; empty if the bytes are anything else, and have to be decoded.
+        """
         if self._places is not None:
             return range(0)
         first, count, size = self.count - self.left, self.left, len(self.replies) // self.count
@@ -96,7 +101,10 @@ class SentAdds:
         return range(first, first + count)
 
     def take(self, keys: Sequence[Key]) -> tuple[Sequence[int], Sequence[Key]]:
-        """Takes out the places of keys, and says which keys are not here, or were answered before."""
+        """Take out the places of ``keys``.
+
+        :returns: the places, and the keys that are not here or were answered before.
+        """
         if self._places is None:
             at, wanted = self.count - self.left, self.keys()
             count = min(self.left, len(keys))
@@ -117,7 +125,7 @@ class SentAdds:
         return found, others
 
     def part(self, places: Sequence[int]) -> "AddsPart":
-        """Places that were just taken out; the sizes of all parts add up to what was sent."""
+        """Make the record of ``places`` that were just taken out; the sizes of all parts add up to what was sent."""
         size = self.size * (self.left + len(places)) // self.count - self.size * self.left // self.count
         return AddsPart(self, places, size)
 
@@ -187,12 +195,15 @@ class OutstandingAdds:
         return any(sent.holds(keys) for sent in self._sent if not sent.again)
 
     def is_pending(self, first: int, count: int) -> bool:
-        """Whether a reply to one of these numbers is to come."""
+        """Test whether a reply to one of the numbers ``first .. first + count - 1`` is to come."""
         keys = set(range(first, first + count))
         return any(sent.holds(keys) for sent in self._sent)
 
     def insert(self, sent: SentAdds, fresh: bool) -> None:
-        """Remember adds; their keys are not taken yet."""
+        """Remember adds that were ``sent``; none of their keys is taken.
+
+        :param fresh: whether their entries are sent for the first time.
+        """
         self._sent.append(sent)
         if not fresh and sent.numbers is None:
             sent.again = True
@@ -220,7 +231,10 @@ class OutstandingAdds:
         return None, 0
 
     def answered(self, keys: Sequence[Key]) -> Iterator[Answered]:
-        """Takes out what replies answer, one request after the other; keys that are not here are ignored."""
+        """Take out what replies answer, one request after the other.
+
+        :param keys: of the replies, in the order in which they came; such that are not here are ignored.
+        """
         for sent in list(self._sent):
             if keys and sent in self._sent:  # else what was answered before has ended it
                 places, keys = sent.take(keys)
@@ -240,11 +254,18 @@ class OutstandingAdds:
         return sent.part(places)
 
     def expire(self, now: float, keep_taken: bool) -> list[Answered]:
-        """Gives up what is overdue; ``keep_taken``: the keys stay taken, which have no numbers."""
+        """Give up the adds whose deadlines have passed.
+
+        :param now: seconds of the clock that the deadlines are of.
+        :param keep_taken: whether their keys, which have no numbers, stay taken until a late reply comes.
+        """
         return self._give_up(lambda sent: sent.deadline <= now, keep_taken)
 
     def leave(self, flow: SendingFlow, keep_taken: bool) -> list[Answered]:
-        """Gives up what a flow asked."""
+        """Give up the adds of a ``flow``.
+
+        :param keep_taken: as of :meth:`expire`.
+        """
         return self._give_up(lambda sent: sent.flow is flow, keep_taken)
 
     def _give_up(self, whether: Callable[[SentAdds], bool], keep_taken: bool) -> list[Answered]:

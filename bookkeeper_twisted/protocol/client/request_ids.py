@@ -41,11 +41,17 @@ class FlowIds:
         self._following = self._following % MAX_FLOW_ID + 1
 
     def hold(self, flow_id: int) -> None:
-        """One more holder."""
+        """Add a holder of an id.
+
+        :raises KeyError: ``flow_id`` is free; :meth:`take` it first.
+        """
         self._holders[flow_id] += 1
 
     def release(self, flow_id: int) -> None:
-        """One holder fewer; the id is free after the last."""
+        """Remove a holder of an id; ``flow_id`` is free after the last.
+
+        :raises KeyError: it is free already.
+        """
         self._holders[flow_id] -= 1
         if not self._holders[flow_id]:
             del self._holders[flow_id]

@@ -23,7 +23,11 @@ class Traffic:
         self._at = now()
 
     def wrote(self, size: float) -> None:
-        """Bytes were written, or are to be expected as if they had been; they count from the next look on."""
+        """Count bytes that were written, or are to be expected as if they had been; :meth:`recent` includes them from
+        its next call on.
+
+        :param size: bytes.
+        """
         self._fresh += size
 
     def recent(self) -> float:

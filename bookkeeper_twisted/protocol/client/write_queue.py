@@ -37,7 +37,12 @@ class WriteQueue:
         return bool(self._queues)
 
     def put(self, flow_id: int, frames: bytes, events: int) -> None:
-        """Queues the frames of ``events`` requests."""
+        """Queue the frames of one write.
+
+        :param flow_id: of the queue they join, behind what it has.
+        :param frames: whole frames.
+        :param events: number of requests in them.
+        """
         self.size += len(frames)
         self.events += events
         queue = self._queues.get(flow_id)

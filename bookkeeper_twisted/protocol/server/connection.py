@@ -204,6 +204,9 @@ class ServerConnection(Protocol):
         self._factory.count_pending(n_bytes)
 
     def hold(self, held: bool) -> None:
+        """See :meth:`.IServerConnection.hold`; the time in which it could not send does not count as the peer's
+        silence.
+        """
         if self._held and not held and self.expecting_since is not None:
             self.expecting_since = self._factory.clock.seconds()  # it could not send meanwhile
         self._held = held
@@ -293,7 +296,10 @@ class BookieServerFactory(ServerFactory):
         return self.protocol(self, f"{host}:{getattr(addr, 'port', 0)}" if host else str(addr))
 
     def admit(self, connection: ServerConnection) -> bool:
-        """Whether one more connection fits; if need be, the idlest goes for it."""
+        """Count a new connection in, closing the idlest one for it if there is no room.
+
+        :returns: False if the limit is reached and no connection is idle: the caller closes the new one.
+        """
         if len(self._connections) >= self.limits.max_connections and not self._evict():
             self.metrics.refused.value += 1
             if not self._refusing:  # once per episode: a storm must not fill the log
@@ -357,7 +363,7 @@ class BookieServerFactory(ServerFactory):
             self._sweep_call = None
 
     def left(self, connection: ServerConnection) -> None:
-        """A connection is gone."""
+        """Count a ``connection`` out that has ended; with the last one the Deferred of :meth:`stop` fires."""
         self._connections.pop(connection, None)
         if not self._connections:
             self._stop_sweeping()
@@ -366,7 +372,10 @@ class BookieServerFactory(ServerFactory):
             self._ended.callback(None)
 
     def count_pending(self, n_bytes: int) -> None:
-        """Replies are made, or wait for a peer (negative: no longer).  While there are too many, new ones are small."""
+        """Count bytes of replies that are made, or wait for a peer; while there are too many, new replies are small.
+
+        :param n_bytes: negative for bytes that were counted before and are sent, or will not come.
+        """
         limits, pending = self.limits, self.metrics.pending_bytes
         pending.value += n_bytes
         scarce = pending.value >= limits.pending_bytes

@@ -22,8 +22,11 @@ class DirectPort(Port):
 def listening_reactor(reactor: Any, direct: bool = DIRECT) -> Any:
     """Return a reactor for server endpoints, whose plain TCP connections send inside the write.
 
-    A reactor that does not make its connections from sockets itself (in memory, completion ports) is returned as it
-    is, and so is every reactor if ``direct`` is false.  The reactor itself is never changed.
+    The reactor itself is never changed.
+
+    :param reactor: one that does not make its connections from sockets itself (in memory, completion ports) is returned
+        as it is.
+    :param direct: False to return any reactor as it is; by default whether this version of Twisted has what it takes.
     """
     return _ListeningReactor(reactor) if direct and isinstance(reactor, PosixReactorBase) else reactor
 

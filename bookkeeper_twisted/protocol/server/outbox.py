@@ -26,6 +26,7 @@ class Outbox:
         self._enrolled: list[Flushable] = []
 
     def enrol(self, connection: Flushable) -> None:
+        """Flush a ``connection`` with the next :meth:`flush`; it must not be enrolled already."""
         self._enrolled.append(connection)
 
     def flush(self) -> None:
