@@ -15,7 +15,7 @@ from . import architecture, documented
 from .architecture import Tree
 
 _DOC = '"""Doc."""\n'
-_DOCUMENTED = ("codec/", "ledger/", "protocol/", "wire/")
+_DOCUMENTED = ("client/", "codec/", "ledger/", "protocol/", "wire/")
 """Rooms all of whose public functions with arguments document them."""
 
 

@@ -36,7 +36,11 @@ class DiskSpace:
 
 
 def readable(size: int) -> str:
-    """A number of bytes in thousands, cut to three digits: ``(71.628GB)``; empty below a thousand."""
+    """Format a number of bytes in thousands, cut to three digits: ``(71.628GB)``.
+
+    :param size: bytes.
+    :returns: an empty string below a thousand, as Apache's shell prints nothing there.
+    """
     value, unit = Decimal(size), 0
     while value >= 1000 and unit < len(_UNITS) - 1:
         value, unit = value / 1000, unit + 1

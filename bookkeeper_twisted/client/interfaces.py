@@ -21,12 +21,12 @@ class IBookieClient(Interface):
     def add(
         bookie_id: str, adds: Adds, done: Callable[[str, Sequence[int], Exception | None], None], fresh: bool = False
     ) -> None:  # fmt: skip
-        """Sends adds of new or stored entries in one write.
+        """Send adds of new or stored entries in one write.
 
-        ``done(bookie_id, places, error)`` is called with places in ``adds`` as their replies arrive; together the
-        calls cover each of them exactly once.
+        ``done(bookie_id, places, error)`` is called with places in ``adds`` as their replies arrive; together the calls
+        cover each of them exactly once.
 
-        :param adds: those of :func:`~bookkeeper_twisted.codec.adds.stored_adds` copy what another bookie keeps.
+        :param adds: such of :func:`~bookkeeper_twisted.codec.adds.stored_adds` copy what another bookie keeps.
         :param fresh: whether no bookie was sent these entries before, so that no other request of this client can be
             about them.
         """
@@ -34,10 +34,20 @@ class IBookieClient(Interface):
     def read(
         bookie_id: str, ledger_id: int, entry_id: int, flags: int = 0, master_key: bytes | None = None
     ) -> "Deferred[ReadReply]":
-        """One entry; ``flags`` as on the wire (fencing, priority)."""
+        """Read one entry.
+
+        :param entry_id: -1 for the last entry.
+        :param flags: of :mod:`~bookkeeper_twisted.codec.operations`: ``FENCE``, ``HIGH_PRIORITY``.
+        :param master_key: a read that fences needs it.
+        :returns: the reply of a success, its entry as it is stored: neither ids nor digest were verified.
+        """
 
     def read_many(bookie_id: str, ledger_id: int, entry_ids: Sequence[int]) -> "Deferred[list[ReadReply]]":
-        """Several entries, sent in one write; item errors are in ``status``."""
+        """Read several entries by requests that are sent in one write.
+
+        :param entry_ids: at least one.
+        :returns: replies in the order of ``entry_ids``; the error of one entry is in the ``status`` of its reply.
+        """
 
     def read_batch(
         bookie_id: str, ledger_id: int, first: int, max_count: int, max_size: int, flags: int = 0,
@@ -50,24 +60,37 @@ class IBookieClient(Interface):
         """
 
     def long_poll(bookie_id: str, ledger_id: int, previous_lac: int, patience: float) -> "Deferred[ReadReply]":
-        """Waits at the bookie until the LAC it knows is above ``previous_lac``, at most ``patience`` seconds.
+        """Wait at the bookie until the LAC that it knows is above ``previous_lac``.
 
-        The reply has the ``max_lac`` the bookie knows, and the entry after ``previous_lac`` if that is
-        confirmed and the bookie keeps it; a wait that ended without news is a success without an entry.
+        :param patience: seconds that the bookie waits at most.
+        :returns: a reply with the ``max_lac`` that the bookie knows, and the entry after ``previous_lac`` if that is
+            confirmed and the bookie keeps it; a wait that ended without news is a success without an entry.
         """
 
     def read_lac(bookie_id: str, ledger_id: int) -> "Deferred[tuple[bytes | None, bytes | None]]":
-        """Explicit LAC packet and last entry, as stored."""
+        """Read how far a ledger is confirmed.
 
-    def write_lac(bookie_id: str, ledger_id: int, master_key: bytes, lac: int, body: bytes) -> "Deferred[None]": ...
+        :returns: explicit LAC packet and last entry, as they are stored; None where the bookie has none.
+        """
 
-    def force(bookie_id: str, ledger_id: int) -> "Deferred[None]": ...
+    def write_lac(bookie_id: str, ledger_id: int, master_key: bytes, lac: int, body: bytes) -> "Deferred[None]":
+        """Store an explicit LAC packet.
+
+        :param lac: the LAC that ``body`` contains.
+        :param body: the packet, as :meth:`~bookkeeper_twisted.codec.digest.Digester.seal_lac` makes it.
+        """
+
+    def force(bookie_id: str, ledger_id: int) -> "Deferred[None]":
+        """Make all acknowledged adds of ``ledger_id`` durable on the bookie ``bookie_id``; fires when they are."""
 
     def list_entries(bookie_id: str, ledger_id: int) -> "Deferred[Sequence[tuple[int, int]]]":
-        """First and last ids of the contiguous ranges the bookie holds."""
+        """List the entries that a bookie holds of the ledger ``ledger_id``.
+
+        :returns: first and last id, both included, of each contiguous range, ascending.
+        """
 
     def bookie_info(bookie_id: str) -> "Deferred[tuple[int, int]]":
-        """Total capacity and free space in bytes."""
+        """Ask the bookie ``bookie_id`` for total capacity and free space of its ledger directories, in bytes."""
 
     def open_flow() -> "IBookieClient":
         """The calls of one handle, over the same connections, with replies of its own.
@@ -92,7 +115,7 @@ class IPlacementPolicy(Interface):
     """Chooses bookies.  What it knows of them is given to it; the choice itself does no I/O."""
 
     async def prepare(bookies: Collection[str]) -> None:
-        """Looks up what the policy must know of bookies, racks for example, before it may choose them."""
+        """Look up what the policy must know of ``bookies``, racks for example, before it may choose them."""
 
     def new_ensemble(
         size: int, write_quorum: int, candidates: Candidates, custom_metadata: Mapping[str, bytes] | None = None
@@ -112,14 +135,17 @@ class IPlacementPolicy(Interface):
         """
 
     def adherence(ensemble: Sequence[str], write_quorum: int) -> Adherence:
-        """Whether an ensemble of bookies that were prepared keeps to the rules."""
+        """Test whether an ensemble keeps to the rules.
+
+        :param ensemble: ids of bookies that were prepared.
+        """
 
 
 class IRackResolver(Interface):
     """Knows which rack a machine is in."""
 
     async def racks(hosts: Sequence[str]) -> Mapping[str, str]:
-        """Map hosts to racks, paths such as ``/room/rack``.  Unknown hosts are left out."""
+        """Map ``hosts``, names or addresses, to racks, paths such as ``/room/rack``.  Unknown hosts are left out."""
 
 
 class IEnsembleChange(Interface):

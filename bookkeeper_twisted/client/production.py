@@ -19,7 +19,12 @@ from .placement.racks import MappingResolver, NoRacks, ScriptResolver
 
 
 def tcp_endpoints(reactor: IReactorCore, config: ClientConfig) -> EndpointOf:
-    """TCP with the configured connect time-out; only names are looked up, in a thread."""
+    """Return a factory of TCP endpoints that have the configured connect time-out.
+
+    Addresses are used as they are; names are looked up, in a thread of the ``reactor``.
+
+    :param config: ``clientConnectTimeoutMillis`` is used.
+    """
     timeout = config.client_connect_timeout_millis / 1000
     dialling = dialling_directly(reactor)
 
@@ -39,7 +44,12 @@ def system_chance() -> Chance:
 
 
 def rack_resolver(reactor: Any, config: ClientConfig) -> IRackResolver:
-    """What the configuration names: a table, else a script, else nothing."""
+    """Make the resolver that the configuration names: a mapping file, else a script, else one that knows nothing.
+
+    :param reactor: runs the script.
+    :param config: ``networkTopologyMappingFileName`` and ``networkTopologyScriptFileName`` are used; no file is read
+        yet.
+    """
     if config.network_topology_mapping_file_name:
         return MappingResolver(Path(config.network_topology_mapping_file_name).read_text)
     if config.network_topology_script_file_name:
@@ -48,5 +58,5 @@ def rack_resolver(reactor: Any, config: ClientConfig) -> IRackResolver:
 
 
 def local_host_name(config: ClientConfig) -> str:
-    """The name of this machine, empty if its place shall not matter."""
+    """Return the name of this machine, empty if ``config`` says that its place must not matter."""
     return "" if config.ignore_local_node_in_placement_policy else socket.gethostname()

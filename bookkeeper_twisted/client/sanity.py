@@ -46,7 +46,10 @@ async def check_bookie(client: BookKeeper, n_entries: int = 10) -> SanityReport:
 async def trial_ledger(
     client: BookKeeper, ensemble_size: int, write_quorum: int, ack_quorum: int
 ) -> AsyncIterator[LedgerWriter]:
-    """Create a ledger for the length of a context, and delete it."""
+    """Create a ledger for the length of a context, and delete it at its end.
+
+    :raises bookkeeper_twisted.errors.BookKeeperError: it could not be created, or not deleted.
+    """
     writer = await client.create_ledger(ensemble_size, write_quorum, ack_quorum)
     try:
         yield writer
@@ -92,4 +95,5 @@ class OneBookie:
         raise NotEnoughBookiesError(f"no bookie but {self.bookie_id} is wanted")
 
     def adherence(self, ensemble: Sequence[str], write_quorum: int) -> Adherence:
+        """Strict: there are no rules to break."""
         return Adherence.STRICT

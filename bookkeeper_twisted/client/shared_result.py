@@ -21,7 +21,7 @@ class SharedResult(Generic[T]):
         self._failure: Failure | None = None
 
     def run(self, work: Coroutine[Deferred[Any], Any, T]) -> None:
-        """Starts the work; called once."""
+        """Start the ``work``; called once."""
         Deferred.fromCoroutine(work).addCallbacks(self._succeeded, self._failed)
 
     def wait(self) -> "Deferred[T]":

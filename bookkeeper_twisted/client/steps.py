@@ -10,7 +10,11 @@ T = TypeVar("T")
 
 
 async def take(items: AsyncIterator[T], count: int) -> list[T]:
-    """Take up to ``count`` more of an iteration; none at its end."""
+    """Take items of an iteration.
+
+    :param count: most items.
+    :returns: fewer than ``count`` only at the end of ``items``.
+    """
     found: list[T] = []
     while len(found) < count:
         try:

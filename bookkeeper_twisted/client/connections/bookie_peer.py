@@ -26,7 +26,9 @@ _choices = count(1)
 
 
 def least_busy(sockets: "list[BookieSocket]") -> BookieSocket:
-    """By bytes unacknowledged and lately written, then by flows, then the one not chosen for longest."""
+    """Choose from ``sockets``, at least one: by bytes unacknowledged and lately written, then by flows, then the one
+    not chosen for longest.
+    """
     return min(sockets, key=lambda socket: (socket.traffic.load(), len(socket.flows), socket.chosen))
 
 
@@ -138,14 +140,22 @@ class BookiePeer:
             self._log.warn("bookie {bookie_id}: {error}", bookie_id=self.key[0], error=socket.error)
 
     def leave(self, socket: BookieSocket, ids: RequestIds, error: Exception) -> None:
-        """A flow ends.  The socket stays, unless it was that flow's own."""
+        """Take a flow off a socket.  The socket stays, unless it was that flow's own.
+
+        :param ids: of the flow.
+        :param error: that its outstanding requests fail with.
+        """
         socket.leave(ids, error)
         if not self._limit:
             socket.close(error)
 
     def tick(self, idle_limit: float, minimum: int, error: Exception) -> None:
-        """Closes sockets that no flow has been on for ``idle_limit`` seconds, as long as ``minimum`` are left,
-        and looks after the others."""
+        """Close sockets that have had no flow for a while, and check the life of the others.
+
+        :param idle_limit: seconds without a flow after which a socket is closed.
+        :param minimum: number of sockets that stay even so.
+        :param error: the reason that closed sockets give.
+        """
         for socket in list(self.sockets):
             spare = len(self.sockets) > minimum and not socket.flows
             if spare and self._clock.seconds() - socket.idle_since >= idle_limit:

@@ -108,11 +108,15 @@ class BookieSocket:
     # ---- flows ---------------------------------------------------------------------------------------
 
     def join(self, ids: RequestIds) -> None:
-        """A flow chose this socket."""
+        """Count a flow that chose this socket by its ``ids``; it stays counted until :meth:`leave`."""
         self.flows[ids.flow_id] = ids
 
     def leave(self, ids: RequestIds, error: Exception) -> None:
-        """A flow ends; what it still waits for fails with ``error``, in order."""
+        """Take a flow off this socket; its outstanding requests fail, in the order in which they were made.
+
+        :param ids: of the flow.
+        :param error: that they fail with.
+        """
         self.flows.pop(ids.flow_id, None)
         if not self.flows:
             self.idle_since = self._settings.clock.seconds()
@@ -134,7 +138,12 @@ class BookieSocket:
         return self.connection is not None and self.connection.in_flight.waits(ids, quiet)
 
     def connected(self, flow_id: int) -> "Deferred[ClientConnection]":
-        """The connection once it is there.  Callers that wait get it in the order of their calls."""
+        """Return the connection once it is there.
+
+        :param flow_id: of the flow that asks; its Deferreds fail when it leaves.
+        :returns: Deferreds fire in the order of the calls.  They fail with :attr:`error` once the socket is of no more
+            use.
+        """
         if self.error is not None:
             return fail(self.error)
         if self.ready is not None:

@@ -50,7 +50,10 @@ class ConnectionPool:
         return RequestIds(self.settings.flow_ids.take())
 
     def end_flow(self, ids: RequestIds) -> None:
-        """The flow is on no socket any more."""
+        """Release the id of a flow that is on no socket any more.
+
+        :param ids: of the flow.
+        """
         self.settings.flow_ids.release(ids.flow_id)
 
     def socket(self, bookie_id: str, wire: IWireProtocol, ids: RequestIds) -> BookieSocket:
@@ -72,7 +75,12 @@ class ConnectionPool:
     def leave(
         self, bookie_id: str, wire: IWireProtocol, socket: BookieSocket, ids: RequestIds, error: Exception
     ) -> None:  # fmt: skip
-        """A flow leaves a socket."""
+        """Take a flow off a ``socket`` to a bookie.
+
+        :param wire: the protocol of that socket.
+        :param ids: of the flow.
+        :param error: that its outstanding requests fail with.
+        """
         self._peers[bookie_id, wire].leave(socket, ids, error)
 
     def _tick_later(self) -> None:

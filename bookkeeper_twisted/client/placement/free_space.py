@@ -32,7 +32,10 @@ class FreeSpace:
     _loops: dict[str, Deferred[None]] = attrs.field(factory=dict)
 
     def bookies_changed(self, writable: Collection[str]) -> None:
-        """Ask bookies that are new and forget bookies that are gone."""
+        """Ask bookies that are new, and forget bookies that are gone.
+
+        :param writable: ids of all bookies that are writable now.
+        """
         for bookie_id in self._loops.keys() - set(writable):
             self._forget(bookie_id)
         for bookie_id in sorted(set(writable) - self._loops.keys()):

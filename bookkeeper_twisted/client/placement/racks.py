@@ -115,11 +115,11 @@ class BookieRacks:
     _lock: DeferredLock = attrs.field(factory=DeferredLock)
 
     def rack_of(self, bookie_id: str) -> str:
-        """The rack of a bookie; the default rack of one that was not looked up or cannot be placed."""
+        """Return the rack of the bookie ``bookie_id``; the default rack if it was not looked up or cannot be placed."""
         return self._known.get(bookie_id, DEFAULT_RACK)
 
     def is_known(self, bookie_id: str) -> bool:
-        """Whether it was looked up."""
+        """Test whether the rack of ``bookie_id`` was looked up, with or without a result."""
         return bookie_id in self._looked_up
 
     @property
@@ -128,7 +128,10 @@ class BookieRacks:
         return self._local
 
     async def learn(self, bookies: Collection[str]) -> None:
-        """Look up racks that are not known yet.  A look-up that fails is logged, and tried again later."""
+        """Look up the racks of those of ``bookies`` that are not known yet.
+
+        A look-up that fails is logged, and tried again by a later call.
+        """
         if self._looked_up.issuperset(bookies) or self.clock.seconds() < self._retry_at:
             return
         async with self._lock:  # one look-up at a time: the others wait for it and find it done

@@ -21,24 +21,27 @@ class BookieHealth:
         self._slow: dict[str, float] = {}
 
     def failed(self, bookie_id: str, error: Exception) -> None:
-        """Record that a bookie did not answer a read with what it asked for."""
+        """Record that a bookie did not answer a read with the entry.
+
+        :param error: one that says nothing against the bookie ("no such entry") is not recorded.
+        """
         if not isinstance(error, _HARMLESS):
             self._failures[bookie_id] = self._clock.seconds()
 
     def was_slow(self, bookie_id: str) -> None:
-        """Another one that was asked later answered first."""
+        """Record that the bookie ``bookie_id`` was overtaken by another that was asked later."""
         self._slow[bookie_id] = self._clock.seconds()
 
     def succeeded(self, bookie_id: str) -> None:
-        """It gave what it was asked for; how fast is another matter."""
+        """Forget the failure of ``bookie_id``, which gave an entry; whether it is slow is another matter."""
         self._failures.pop(bookie_id, None)
 
     def failed_at(self, bookie_id: str) -> float | None:
-        """When it failed last, by the clock; None if it did not, or that is long ago."""
+        """Return when ``bookie_id`` failed last, in seconds of the clock; None if it did not, or that is long ago."""
         return self._recent(self._failures, bookie_id)
 
     def is_slow(self, bookie_id: str) -> bool:
-        """Whether it was lately."""
+        """Test whether ``bookie_id`` was overtaken lately."""
         return self._recent(self._slow, bookie_id) is not None
 
     def _recent(self, times: dict[str, float], bookie_id: str) -> float | None:
@@ -69,7 +72,7 @@ class BatchSupport:
         self._losses: dict[str, int] = {}
 
     def is_expected(self, bookie_id: str) -> bool:
-        """Whether a batch read is worth trying."""
+        """Test whether a batch read of ``bookie_id`` is worth trying."""
         until = self._lacking.get(bookie_id)
         if until is None:
             return True
@@ -79,15 +82,21 @@ class BatchSupport:
         return True
 
     def gave_one(self, bookie_id: str) -> None:
-        """A batch read succeeded."""
+        """Record that a batch read of ``bookie_id`` succeeded."""
         self._losses.pop(bookie_id, None)
 
     def refused(self, bookie_id: str) -> None:
-        """The bookie said that it does not know batch reads."""
+        """Record that ``bookie_id`` answered that it does not know batch reads; none are sent to it for
+        :data:`REMEMBERED` seconds.
+        """
         self._lacking[bookie_id] = self._clock.seconds() + REMEMBERED
 
     def lost_connection(self, bookie_id: str) -> None:
-        """The connection ended on a batch read, and a plain read succeeded afterwards."""
+        """Record that the connection to ``bookie_id`` ended on a batch read, and that a plain read succeeded
+        afterwards.
+
+        The second time it counts as :meth:`refused`.
+        """
         losses = self._losses.pop(bookie_id, 0) + 1
         if losses < _ENOUGH_LOSSES:
             self._losses[bookie_id] = losses

@@ -54,7 +54,10 @@ class LedgerView:
         return self.closed or self._deleted or self._handle_closed
 
     def confirmed(self, last_add_confirmed: int, length: int = 0) -> None:
-        """Take over a LAC that a bookie reported, and the length if one came along."""
+        """Take over a LAC that a bookie reported; a lower one than is known has no effect.
+
+        :param length: bytes of all payloads up to an entry that came along, 0 if none did.
+        """
         if not self.closed:
             self.length = max(self.length, length)
             if last_add_confirmed > self.last_add_confirmed:
@@ -81,12 +84,18 @@ class LedgerView:
     # ---- news ----------------------------------------------------------------------------------------
 
     def follow(self, ledgers: ILedgerManager) -> None:
-        """Follows the stored metadata until the ledger is closed or deleted, or the handle is closed."""
+        """Watch the stored metadata until the ledger is closed or deleted, or the handle is closed.
+
+        :param ledgers: the metadata store.
+        """
         if not self.closed:
             self._stop_watching = ledgers.watch(self.ledger_id, self.stored)
 
     def stored(self, news: Versioned[LedgerMetadata] | None) -> None:
-        """The metadata as it is now; None: there is none.  What is older than what is known is ignored."""
+        """Take over stored metadata, and call the listeners.
+
+        :param news: None if the ledger was deleted; what is older than what is known is ignored.
+        """
         if news is None:
             self._deleted = True
         elif news.version <= self._version:

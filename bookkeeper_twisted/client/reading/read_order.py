@@ -44,17 +44,23 @@ class ReadOrder:
         self._sticky = None if schedule.striped else sticky
 
     def of(self, ensemble: Sequence[str], entry_id: int) -> list[str]:
-        """The bookies of an entry's write set."""
+        """Return the ids of the bookies of an entry's write set, in the order in which to ask them.
+
+        :param ensemble: that of the entry.
+        """
         first = entry_id if self._sticky is None else self._sticky
         return self.preferred([ensemble[position] for position in self.schedule.write_set(first)])
 
     def everybody(self, ensemble: Sequence[str], entry_id: int) -> list[str]:
-        """The whole ensemble, beginning with the write set of an entry that is still to come."""
+        """Return all bookies of an ensemble in the order in which to ask them, beginning with a write set.
+
+        :param entry_id: of an entry that is still to come, whose write set it is.
+        """
         start = entry_id % len(ensemble)
         return self.preferred([*ensemble[start:], *ensemble[:start]])
 
     def preferred(self, bookies: list[str]) -> list[str]:
-        """The same bookies, the most promising first; equally promising ones stay as they are."""
+        """Return the same ``bookies``, the most promising first; equally promising ones stay as they are."""
         return sorted(bookies, key=self._rank) if self._reorder else bookies
 
     def _rank(self, bookie_id: str) -> tuple[int, float]:
@@ -68,15 +74,19 @@ class ReadOrder:
         return (_HEALTHY, 0.0) if failed_at is None else (_FAILED, failed_at)
 
     def succeeded(self, bookie_id: str) -> None:
-        """A bookie gave what it was asked for."""
+        """Record that the bookie ``bookie_id`` gave an entry."""
         self._health.succeeded(bookie_id)
 
     def overtaken(self, bookie_id: str) -> None:
-        """A bookie that was asked later was faster."""
+        """Record that the bookie ``bookie_id`` was overtaken by another that was asked later."""
         self._health.was_slow(bookie_id)
 
     def failed(self, bookie_id: str, ensemble: Sequence[str], error: Exception) -> None:
-        """A bookie did not give what it was asked for; a sticky reader leaves it."""
+        """Record that a bookie did not give an entry; a sticky reader goes to the next position.
+
+        :param ensemble: that of the entry.
+        :param error: "no such entry" does not move a sticky reader.
+        """
         self._health.failed(bookie_id, error)
         if self._sticky is None or isinstance(error, NoSuchEntryError):
             return

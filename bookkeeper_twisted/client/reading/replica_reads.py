@@ -40,10 +40,13 @@ _MAX_COUNT = (1 << 31) - 1
 
 
 def most_telling(errors: Sequence[Exception]) -> Exception:
-    """What to report where every replica failed.
+    """Choose the error to raise where every replica failed.
 
-    The first error that is neither "missing" nor "no connection"; else that a bookie could not be
-    asked; so an entry is only called missing if every bookie said so.
+    An entry is called missing only if every bookie answered so.
+
+    :param errors: one of each bookie, at least one.
+    :returns: the first that is neither "missing" nor "no connection"; else one of a bookie that could not be asked;
+        else the last.
     """
     for error in errors:
         if not isinstance(error, NoSuchEntryError | NoSuchLedgerError | BookieHandleNotAvailableError):

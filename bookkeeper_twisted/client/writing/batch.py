@@ -96,13 +96,13 @@ class BatchWriter(Protocol):
         """Entries have completed."""
 
     def failed(self, batch: "Batch", bookie_id: str, places: int, error: Exception) -> None:
-        """A bookie failed entries at a set of places."""
+        """Handle that ``bookie_id`` failed the writer's entries at ``places`` of a ``batch`` with an ``error``."""
 
     def replace_late(self) -> None:
         """Replaces the bookies that failed late: another entry is to be sent."""
 
     def watch_time(self, batch: "Batch") -> None:
-        """Watches how long the entries of a batch wait."""
+        """Watch how long the writer's entries of ``batch`` are in flight."""
 
 
 class BatchRequest:
@@ -279,7 +279,7 @@ class Batch:
     # ---- answers -------------------------------------------------------------------------------------
 
     def acknowledged(self, request: BatchRequest, places: int) -> None:
-        """A bookie has the entries of a set of places."""
+        """Count the acknowledgements of a ``request`` for a set of ``places``, and complete entries."""
         reached = self._tally.acknowledge(request.number, places)
         if reached:
             only = self._only
@@ -291,7 +291,7 @@ class Batch:
                 self._complete(request.places if reached == request.bits else places_of(reached))
 
     def failed(self, request: BatchRequest, places: int, error: Exception) -> None:
-        """A bookie failed the entries of a set of places."""
+        """Count the failures of a ``request`` for a set of ``places``, and pass the ``error`` to the writers."""
         places = self._tally.fail(request.number, places)
         if not places:
             return
@@ -396,27 +396,27 @@ class Batch:
     # ---- what a writer asks --------------------------------------------------------------------------
 
     def open_places(self, writer: BatchWriter) -> Sequence[int]:
-        """The places of a writer's entries that have not ended."""
+        """Return the places of a ``writer``'s entries that have not ended, in ascending order."""
         if self._only is not None:
             return range(self._next, len(self._writers))
         ended = self._ended
         return [place for place, each in enumerate(self._writers) if each is writer and not ended >> place & 1]
 
     def has_open(self, writer: BatchWriter) -> bool:
-        """Whether some entry of a writer has not ended."""
+        """Test whether some entry of a ``writer`` has not ended."""
         return bool(self.left) and bool(self.open_places(writer))
 
     def lacks_quorum(self, places: int) -> bool:
-        """Whether some of these places lack their ack quorum."""
+        """Test whether an entry of this set of ``places`` lacks its ack quorum."""
         return bool(places & ~self._tally.reached)
 
     def unreachable(self, writer: BatchWriter) -> int | None:
-        """The first entry of a writer for which the bookies that did not fail are too few."""
+        """Return the first entry id of a ``writer`` that can no longer get its ack quorum, None if there is none."""
         lost = self._tally.unreachable if self.sent else 0
         return next((self._entry_ids[p] for p in self.open_places(writer) if lost >> p & 1), None) if lost else None
 
     def failed_bookies(self, writer: BatchWriter) -> set[str]:
-        """The bookies that failed an entry of a writer."""
+        """Return the ids of the bookies that failed an open entry of a ``writer``."""
         places = set_of(self.open_places(writer))
         return {request.bookie_id for request in self._requests if self._tally.failed(request.number, places)}
 

@@ -25,14 +25,20 @@ class ByteBudget:
         return BudgetShare(self, resume)
 
     def room(self, share: "BudgetShare") -> int:
-        """Bytes that are left; a share that finds none is called when there are."""
+        """Return the bytes that are left, 0 or less if there is no room.
+
+        :param share: its ``resume`` is called once, when there is room again, if there is none now.
+        """
         left = self.limit - self.used
         if left <= 0:
             self._waiting[share] = None
         return left
 
     def changed(self, difference: int) -> None:
-        """Counts bytes that went out (positive) or were acknowledged or given up (negative)."""
+        """Count bytes that were sent, acknowledged or given up.
+
+        :param difference: bytes; positive for those sent.
+        """
         self.used += difference
         if difference < 0 and self.used < self.limit:
             waiting, self._waiting = self._waiting, {}

@@ -165,9 +165,11 @@ class ClaimLog:
         return end
 
     def acknowledge(self, position: int) -> None:
-        """Everything below a position, where a taken frame ends, is acknowledged; its memory may serve again.
+        """Record that everything below a position is acknowledged; its memory may serve again.
 
         The callbacks of its claims are invoked in the order of their positions.
+
+        :param position: the end of a taken frame.
         """
         self._settle(position)
         while self._waiters and self._waiters[0][0] <= self.acknowledged:
@@ -197,7 +199,10 @@ class ClaimLog:
             self.term = NO_TERM
 
     def when_acknowledged(self, position: int) -> "Deferred[int]":
-        """Fires with the position once everything below it is acknowledged; fails with why that will not be."""
+        """Return a Deferred that fires with ``position`` once everything below it is acknowledged.
+
+        :returns: it fails with :attr:`failure` if that can no longer happen.
+        """
         lost_from = self.lost_from
         if position <= (self.acknowledged if lost_from is None else lost_from):
             return succeed(position)
@@ -213,16 +218,21 @@ class ClaimLog:
         return waiter
 
     def shut(self, why: Exception) -> None:
-        """Refuse further claims; what is claimed can be taken and acknowledged."""
+        """Refuse further claims; what is claimed can be taken and acknowledged.
+
+        :param why: the reason, which becomes :attr:`failure`; a second one has no effect.
+        """
         if self.failure is None:
             self.failure = why
         self.limit = 0
         self._serve()
 
     def abandon(self, why: Exception) -> None:
-        """Gives the log up and its memory back: what is claimed will not be sent, nor sent again.
+        """Give up the log and its memory: what is claimed will not be sent, nor sent again.
 
-        All waiting claims fail with the reason.  To be called again if threads had claims open.
+        To be called again if threads had claims open.
+
+        :param why: that the Deferreds of :meth:`when_acknowledged` fail with.
         """
         if self.lost_from is None:
             self.lost_from, self.failure = self.acknowledged, why

@@ -32,7 +32,11 @@ def with_segment(segments: tuple[Segment, ...], change: Segment) -> tuple[Segmen
 
 
 def substituted(ensemble: Sequence[str], failed: Mapping[int, str], substitutes: Mapping[int, str]) -> tuple[str, ...]:
-    """The ensemble with substitutes where the failed bookies still are."""
+    """Return the ensemble with substitutes where the failed bookies still are.
+
+    :param failed: ids of bookies by position; a position that has another bookie by now is left as it is.
+    :param substitutes: ids of bookies by position; a position without one is left as it is.
+    """
     return tuple(
         substitutes[position] if position in substitutes and failed[position] == bookie_id else bookie_id
         for position, bookie_id in enumerate(ensemble)

@@ -61,7 +61,7 @@ class FrameLayout:
 
 @lru_cache(maxsize=8)
 def layout_of(digest_size: int) -> FrameLayout:
-    """The layout that all ledgers with digests of this size share."""
+    """Return the layout that all ledgers with digests of ``digest_size`` bytes share."""
     return FrameLayout(digest_size)
 
 

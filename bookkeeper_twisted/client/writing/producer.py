@@ -55,10 +55,15 @@ class ProducersLog(Protocol):
     armed: bool
 
     def claim_slowly(self, producer: "Producer") -> int:
-        """Claim behind the gate: another term is needed, or there is no room."""
+        """Claim behind the gate, where another term is needed, or there is no room.
+
+        :param producer: its frame is claimed.
+        :returns: the position behind the frame, or a :class:`~.claim_buffer.ClaimResult`, which is negative.
+        :raises bookkeeper_twisted.errors.IllegalOperationError: the reactor's thread would have to wait.
+        """
 
     def row(self, size: int) -> Row:
-        """The layout for a payload size."""
+        """Return what frames with payloads of ``size`` bytes share."""
 
     def wake(self) -> None:
         """Wake the reactor, unless that was done since it last looked."""

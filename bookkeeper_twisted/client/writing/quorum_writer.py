@@ -141,14 +141,16 @@ class QuorumWriter:
     # ---- sending -------------------------------------------------------------------------------------
 
     def follow(self, batch: Batch) -> None:
-        """Record that entries join another batch than the entries before."""
+        """Record that entries join another ``batch`` than the entries before; batches whose entries have ended are
+        forgotten.
+        """
         batches = self.batches
         while batches and batches[0].sent and not batches[0].left:
             del batches[0]
         batches.append(batch)
 
     def watch_time(self, batch: Batch) -> None:
-        """Watches how long the entries of a batch wait."""
+        """Watch how long the entries of a ``batch`` are in flight, if there is a time limit for the ack quorum."""
         if self._timeout is not None:
             self._times = {each: time for each, time in self._times.items() if each in self.batches}
             self._times[batch] = self._timeout.start()
@@ -160,7 +162,12 @@ class QuorumWriter:
     # ---- answers -------------------------------------------------------------------------------------
 
     def failed(self, batch: Batch, bookie_id: str, places: int, error: Exception) -> None:
-        """A member failed entries at a set of places."""
+        """Handle the failure of a bookie at some entries: replace it, now or with the next batch, or end the writer.
+
+        :param bookie_id: ignored if it is not in the ensemble any more.
+        :param places: a set of places in ``batch``.
+        :param error: a refusal such as that of a fenced ledger ends the writer.
+        """
         if self._deaf or bookie_id not in self.ensemble:
             return
         if isinstance(error, _FATAL):
@@ -367,7 +374,7 @@ class QuorumWriter:
         self.stop(AddEntryQuorumTimeoutError(f"entry {entry_id} had no ack quorum in {self._rules.quorum_timeout} s"))
 
     def stop(self, error: Exception) -> None:
-        """Ends it for good; nothing completes after this."""
+        """End the writer for good: open entries fail with ``error``, and nothing completes after this."""
         if self._deaf:
             return
         self.failure = error

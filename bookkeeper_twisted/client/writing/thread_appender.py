@@ -32,7 +32,11 @@ class Flushes:
         self._asked: deque[tuple[int, Future[int]]] = deque()
 
     def ask(self, position: int) -> "Future[int]":
-        """Completes with the position once everything below it is acknowledged; called on any thread."""
+        """Return a future that completes with ``position`` once everything below it is acknowledged; called on any
+        thread.
+
+        :returns: it fails with the error that ended the log, if that comes first.
+        """
         future: Future[int] = Future()
         self._asked.append((position, future))
         self._log.wake()
@@ -123,7 +127,12 @@ class ThreadAppends:
         self._flushes = Flushes(self.log)
 
     def appender(self, largest: int, when_full: WhenFull, patience: float | None) -> ThreadAppender:
-        """See :class:`ThreadAppender`."""
+        """Make a handle by which threads append to the ledger; see :class:`ThreadAppender`.
+
+        :param largest: bytes of the largest payload that is taken.
+        :param when_full: what an offer does that finds no room.
+        :param patience: seconds that an offer waits with ``WhenFull.BLOCK``, None for any time.
+        """
         return ThreadAppender(self.log, self._flushes, self._threads, largest, when_full, patience)
 
     def look(self) -> None:

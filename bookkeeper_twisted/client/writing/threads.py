@@ -37,7 +37,7 @@ class Threads:
 
 
 def system_threads(reactor: Any) -> Threads:
-    """Threads of the operating system; the reactor's is the one that calls this."""
+    """Make threads of the operating system available; must be called on the thread of the ``reactor``."""
     reactor_thread = threading.get_ident()
     return Threads(
         on_reactor=lambda: threading.get_ident() == reactor_thread,
