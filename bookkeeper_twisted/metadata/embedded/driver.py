@@ -4,8 +4,9 @@ from twisted.internet.interfaces import IReactorTime
 from zope.interface import implementer
 
 from ...errors import MetadataError
-from ..interfaces import IClusterAdmin, IMetadataDriver, IMetadataStore, IWorker
+from ..interfaces import IClusterAdmin, IMetadataDriver
 from .auditing import EmbeddedAuditing
+from .interfaces import IMetadataStore, IWorker
 from .ledgers import EmbeddedLedgers
 from .registration import EmbeddedRegistration
 from .session import EmbeddedSession

@@ -21,8 +21,9 @@ from ...errors import (
     NoSuchLedgerMetadataError,
     NotUnderreplicatedError,
 )
-from ..interfaces import ANY_VERSION, IMetadataStore, Versioned
+from ..interfaces import ANY_VERSION, Versioned
 from .driver import EmbeddedAdmin, EmbeddedDriver
+from .interfaces import IMetadataStore
 from .workers import InlineWorker
 
 
@@ -57,11 +58,17 @@ class MemoryStore:
     sessions: dict["MemorySession", Callable[[], None]] = attrs.field(factory=dict)
 
     def admin(self, clock: IReactorTime, uri: str = "memory:") -> EmbeddedAdmin:
-        """Return the administrator of the cluster in this store."""
+        """Make an administrator of the cluster in this store.
+
+        :param uri: for messages.
+        """
         return EmbeddedAdmin(clock, uri, MemorySession(self), InlineWorker())
 
     def driver(self, clock: IReactorTime, uri: str = "memory:") -> EmbeddedDriver:
-        """A new driver on this store."""
+        """Make a driver on this store, with a session of its own.
+
+        :param uri: for messages.
+        """
         return EmbeddedDriver(clock, uri, MemorySession(self), InlineWorker())
 
 

@@ -8,8 +8,9 @@ from twisted.internet.interfaces import IReactorTime
 from ...codec.metadata_formats import decode_ledger_metadata
 from ...errors import CodecError, MetadataError, MetadataSerializationError, NoSuchLedgerMetadataError
 from ...model import LedgerMetadata
-from ..interfaces import IMetadataStore, IWorker, Versioned
+from ..interfaces import Versioned
 from ..watches import Bookies, StoredLedger, Watches
+from .interfaces import IMetadataStore, IWorker
 
 T = TypeVar("T")
 
@@ -54,13 +55,16 @@ class EmbeddedSession:
             self._worker.stop()
 
     async def read(self, method: Callable[..., T], *args: object) -> T:
-        """Calls a method of the store."""
+        """Call a ``method`` of the store on the worker, with ``args``.
+
+        :raises MetadataError: the session is not open.
+        """
         if self._state != "open":
             raise MetadataError(f"{self.uri} is {self._state}")
         return await self._worker.call(method, *args)
 
     async def write(self, method: Callable[..., T], *args: object) -> T:
-        """Calls a method that changes something."""
+        """Call a ``method`` of the store that changes something, as :meth:`read` does, and have listeners called."""
         result = await self.read(method, *args)
         self.watches.wake()
         return result
@@ -81,7 +85,7 @@ class EmbeddedSession:
         return await self.read(self.store.revision)
 
     async def ledger_or_none(self, ledger_id: int) -> StoredLedger:
-        """None if it does not exist."""
+        """Return the metadata of the ledger ``ledger_id``, None if it does not exist."""
         try:
             return await self.ledger(ledger_id)
         except NoSuchLedgerMetadataError:

@@ -11,8 +11,8 @@ import os
 from twisted.internet.interfaces import IReactorTime
 
 from ...errors import InvalidMetadataUriError
-from ..interfaces import IWorker
 from .driver import EmbeddedAdmin, EmbeddedDriver
+from .interfaces import IWorker
 from .sqlite_sessions import SessionFiles
 from .sqlite_store import Creation, SqliteStore
 
@@ -47,7 +47,12 @@ def sqlite_driver(
 
 
 def sqlite_admin(clock: IReactorTime, uri: str, worker: IWorker) -> EmbeddedAdmin:
-    """Return the administrator of clusters for a URI."""
+    """Make an administrator of the cluster that a URI names.
+
+    :param uri: ``sqlite:`` and a path.
+    :param worker: where the file is used; it belongs to the administrator from now on.
+    :raises InvalidMetadataUriError: it is not such a URI.
+    """
     return EmbeddedAdmin(clock, uri, _store(uri, Creation.ALWAYS), worker)
 
 

@@ -21,7 +21,8 @@ from ...errors import (
     NotInitializedError,
     NotUnderreplicatedError,
 )
-from ..interfaces import ANY_VERSION, IMetadataStore, Versioned
+from ..interfaces import ANY_VERSION, Versioned
+from .interfaces import IMetadataStore
 from .sqlite_sessions import SessionFiles, is_file
 
 SCHEMA_VERSION = 3

@@ -8,7 +8,7 @@ from twisted.internet.threads import deferToThreadPool
 from twisted.python.threadpool import ThreadPool
 from zope.interface import implementer
 
-from ..interfaces import IWorker
+from .interfaces import IWorker
 
 T = TypeVar("T")
 

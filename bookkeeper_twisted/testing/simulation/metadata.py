@@ -16,10 +16,11 @@ from zope.interface import implementer
 
 from ...errors import MetadataError
 from ...metadata.embedded.driver import EmbeddedDriver
+from ...metadata.embedded.interfaces import IMetadataStore, IWorker
 from ...metadata.embedded.ledgers import EmbeddedLedgers
 from ...metadata.embedded.memory import MemorySession, MemoryStore
 from ...metadata.embedded.session import EmbeddedSession
-from ...metadata.interfaces import IMetadataStore, IWorker, Versioned
+from ...metadata.interfaces import Versioned
 from .streams import Random
 
 T = TypeVar("T")

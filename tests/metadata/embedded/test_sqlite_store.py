@@ -17,9 +17,9 @@ from bookkeeper_twisted.errors import (
     MetadataVersionError,
     NotInitializedError,
 )
+from bookkeeper_twisted.metadata.embedded.interfaces import IMetadataStore
 from bookkeeper_twisted.metadata.embedded.sqlite_sessions import SessionFiles
 from bookkeeper_twisted.metadata.embedded.sqlite_store import Creation, SqliteStore
-from bookkeeper_twisted.metadata.interfaces import IMetadataStore
 
 from ...sqlite_syncs import recorded_syncs
 

@@ -8,8 +8,8 @@ from twisted.internet.interfaces import IReactorFromThreads
 from twisted.trial.unittest import SynchronousTestCase, TestCase
 from zope.interface.verify import verifyObject
 
+from bookkeeper_twisted.metadata.embedded.interfaces import IWorker
 from bookkeeper_twisted.metadata.embedded.workers import InlineWorker, ThreadWorker
-from bookkeeper_twisted.metadata.interfaces import IWorker
 
 
 class InlineWorkerTests(SynchronousTestCase):

@@ -1,0 +1,164 @@
+"""The seams of embedded stores: the session on a store, which blocks, and the worker that its calls run on."""
+
+from collections.abc import Callable
+from typing import TypeVar
+
+from twisted.internet.defer import Deferred
+from zope.interface import Interface
+
+from ..interfaces import Versioned
+
+T = TypeVar("T")
+
+
+class IWorker(Interface):
+    """Where the calls of one driver to its store run, one after the other."""
+
+    def call(work: Callable[..., T], *args: object) -> "Deferred[T]":
+        """Runs ``work(*args)``; the result arrives on the reactor thread.
+
+        Cancelling drops the result of work that has begun.
+        """
+
+    def stop() -> None:
+        """Lets submitted work end; no more will come."""
+
+
+class IMetadataStore(Interface):
+    """One session on an embedded store: blocking, called by one worker, values are stored bytes.
+
+    Errors are those of :class:`~bookkeeper_twisted.metadata.interfaces.IRegistration` and
+    :class:`~bookkeeper_twisted.metadata.interfaces.ILedgerManager`, and MetadataError with the name of the store where
+    it fails.
+    """
+
+    def open(changed: Callable[[], None]) -> bool:
+        """Begins the session.
+
+        :param changed: called by a store that can report every write; other stores are polled.
+        :returns: whether the store was made by this call.
+        """
+
+    def close() -> None:
+        """Ends the session and what is registered in it.  Closing twice, or unopened, is harmless."""
+
+    def revision() -> object:
+        """Equal to an earlier value if there was no write in between, by this session or another."""
+
+    def instance_id() -> str: ...
+
+    def format() -> None:
+        """Remove ledgers, cookies, marks and locks, and draw a new instance id; registrations stay."""
+
+    def register(bookie_id: str, read_only: bool, info: bytes) -> None:
+        """Register a bookie, in the place of its registration by this session if there is one.
+
+        :param info: stored form of its service info.
+        :raises bookkeeper_twisted.errors.BookieRegisteredError: another live session holds the id.
+        """
+
+    def unregister(bookie_id: str) -> None:
+        """Remove the registration of ``bookie_id`` by this session; harmless if there is none."""
+
+    def bookies() -> tuple[frozenset[str], frozenset[str]]:
+        """Writable and read-only bookies of live sessions."""
+
+    def service_info(bookie_id: str) -> bytes:
+        """Return the stored service info of the bookie ``bookie_id``.
+
+        :raises bookkeeper_twisted.errors.MetadataError: it is not registered.
+        """
+
+    def cookie_ids() -> frozenset[str]: ...
+
+    def read_cookie(bookie_id: str) -> Versioned[bytes]:
+        """:raises bookkeeper_twisted.errors.CookieNotFoundError: there is none."""
+
+    def write_cookie(bookie_id: str, cookie: bytes, version: int | None) -> int:
+        """See :meth:`~bookkeeper_twisted.metadata.interfaces.IRegistration.write_cookie`."""
+
+    def remove_cookie(bookie_id: str, version: int) -> None:
+        """See :meth:`~bookkeeper_twisted.metadata.interfaces.IRegistration.remove_cookie`."""
+
+    def next_ledger_id() -> int: ...
+
+    def create_ledger(ledger_id: int, metadata: bytes) -> None:
+        """Store the ``metadata`` of a new ledger with version 0.
+
+        :raises bookkeeper_twisted.errors.LedgerExistsError: there is one with the id ``ledger_id``.
+        """
+
+    def read_ledger(ledger_id: int) -> Versioned[bytes]:
+        """:raises bookkeeper_twisted.errors.NoSuchLedgerMetadataError: it does not exist."""
+
+    def write_ledger(ledger_id: int, metadata: bytes, version: int) -> int:
+        """See :meth:`~bookkeeper_twisted.metadata.interfaces.ILedgerManager.write`.
+
+        :returns: the new version.
+        """
+
+    def remove_ledger(ledger_id: int, version: int) -> None:
+        """See :meth:`~bookkeeper_twisted.metadata.interfaces.ILedgerManager.remove`."""
+
+    def ledger_ids(first: int, last: int, limit: int) -> list[int]:
+        """Return up to ``limit`` ids in ``first .. last``, both included, ascending."""
+
+    def read_mark(ledger_id: int) -> Versioned[bytes]:
+        """:raises bookkeeper_twisted.errors.NotUnderreplicatedError: there is none."""
+
+    def write_mark(ledger_id: int, mark: bytes, version: int | None) -> int:
+        """Create (``version`` None) or replace a mark.
+
+        :returns: the new version.
+        :raises bookkeeper_twisted.errors.MetadataVersionError: it exists, or has another version.
+        """
+
+    def remove_mark(ledger_id: int, version: int) -> None:
+        """See :meth:`~bookkeeper_twisted.metadata.interfaces.IUnderreplication.remove_mark`."""
+
+    def mark_ids(first: int, last: int, limit: int) -> list[int]:
+        """Return up to ``limit`` ids of marked ledgers in ``first .. last``, both included, ascending."""
+
+    def lock_ledger(ledger_id: int, holder: str) -> bool:
+        """:returns: False if this session holds the lock already.
+        :raises bookkeeper_twisted.errors.LedgerLockedError: another live session holds it.
+        """
+
+    def unlock_ledger(ledger_id: int) -> None:
+        """Release the lock of ``ledger_id`` by this session; harmless if there is none."""
+
+    def describe_lock(ledger_id: int, text: str) -> None:
+        """Replace the ``text`` of the lock of ``ledger_id`` by this session; harmless if there is none."""
+
+    def locks() -> dict[int, str]:
+        """Texts of the locks of live sessions, by ledger."""
+
+    def replication_state() -> object:
+        """Equal to an earlier value if no mark has changed and no lock was released in between."""
+
+    def vote(candidate: str) -> int:
+        """Cast the vote of this session; if it has one, that one stays.
+
+        :returns: its number, higher than that of every earlier vote.
+        """
+
+    def withdraw_vote() -> None:
+        """Remove the vote of this session; harmless if there is none."""
+
+    def votes() -> list[tuple[int, str]]:
+        """Number and candidate of each vote of a live session, ascending."""
+
+    def read_setting(name: str) -> Versioned[bytes] | None:
+        """Return a value of autorecovery that outlives sessions, None if it is not set.
+
+        :param name: of the value; the store gives names no meaning.
+        """
+
+    def write_setting(name: str, value: bytes | None) -> bool:
+        """Set, in a new version, or remove such a value.
+
+        :returns: whether it was set before.
+        """
+
+    def clear_settings() -> None:
+        """Remove all of them."""
