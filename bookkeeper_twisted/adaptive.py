@@ -54,7 +54,10 @@ class YieldController:
         self._above = False
 
     def change(self, bound: float) -> None:
-        """Set another bound; without one the factor is 1 at once."""
+        """Set another bound; without one the factor is 1 at once.
+
+        :param bound: in the unit of the latencies; 0 for none.
+        """
         self.bound = bound
         if not bound:
             self.factor = 1.0
@@ -145,7 +148,10 @@ class AdaptiveThrottles:
         self._end()
 
     def change(self, bound: float) -> None:
-        """Set another bound in milliseconds; 0: the limiters grant their whole limits again."""
+        """Set another bound.
+
+        :param bound: milliseconds; 0: the limiters grant their whole limits again.
+        """
         self._controller.change(bound)
         if not bound:
             self._end()

@@ -73,7 +73,10 @@ async def acquire_reactor() -> LoopReactor:
 
 
 async def release_reactor(reactor: LoopReactor) -> None:
-    """End the reactor if this was its last user."""
+    """Count one user of the ``reactor`` less, and end it after the last.
+
+    To be awaited in the loop that runs it.
+    """
     reactor.users -= 1
     if not reactor.users:
         _reactors.pop(asyncio.get_running_loop(), None)
@@ -81,7 +84,11 @@ async def release_reactor(reactor: LoopReactor) -> None:
 
 
 async def result_of(work: Awaitable[T]) -> T:
-    """Wait in a coroutine of asyncio for a Deferred or a coroutine of Twisted; cancelling this cancels it."""
+    """Wait in a coroutine of asyncio for a Deferred or a coroutine of Twisted.
+
+    :param work: cancelling this wait cancels it.
+    :raises Exception: the error that ``work`` ends with.
+    """
     deferred = work if isinstance(work, Deferred) else Deferred.fromCoroutine(_as_coroutine(work))
     future: asyncio.Future[T] = asyncio.get_running_loop().create_future()
 

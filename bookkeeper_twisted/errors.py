@@ -17,7 +17,7 @@ MASK = "******"
 
 
 def masked(secret: object) -> str:
-    """How a secret is shown, as ``repr`` of an attribute: whether there is one, nothing else."""
+    """Return the ``repr`` of an attribute with a ``secret``: whether there is one, nothing else."""
     return MASK if secret else repr(secret)
 
 

@@ -55,7 +55,7 @@ class Series:
         self._newest: deque[tuple[float, int]] = deque(maxlen=_WINDOW)
 
     def record(self, value: float, count: int = 1) -> None:
-        """Records ``count`` equal values at the price of one."""
+        """Record ``count`` equal values at the price of one, each a ``value``."""
         self.count += count
         self.sum += value * count
         self._newest.append((value, count))
@@ -150,6 +150,7 @@ class Histogram:
         return sum(self._counts)
 
     def record(self, value: float) -> None:
+        """Count a ``value`` in the first range whose bound is not below it."""
         self._counts[bisect_left(self._bounds, value)] += 1
         self.sum += value
 
@@ -181,6 +182,10 @@ class Instruments(Collector):
         self._families.setdefault(name, _Family(kind)).members.append((labels, instrument))
 
     def counter(self, name: str, **labels: str) -> Counter:
+        """Add a counter.
+
+        :param name: under which it is exported, as it is; with other labels a name may be added again.
+        """
         counter = Counter()
         self._add(name, "counter", counter, labels)
         return counter
@@ -190,15 +195,27 @@ class Instruments(Collector):
         self._add(name, kind, Gauge(read), labels)
 
     def summary(self, name: str, **labels: str) -> Summary:
+        """Add a summary.
+
+        :param name: as of :meth:`counter`; ``_count`` and ``_sum`` are appended for two of its numbers.
+        """
         summary = Summary()
         self._add(name, "summary", summary, labels)
         return summary
 
     def share(self, name: str, summary: Summary, **labels: str) -> None:
-        """Exports a summary under one more name."""
+        """Export a ``summary`` under one more name.
+
+        :param name: as of :meth:`summary`.
+        """
         self._add(name, "summary", summary, labels)
 
     def histogram(self, name: str, bounds: Sequence[float], **labels: str) -> Histogram:
+        """Add a histogram.
+
+        :param name: as of :meth:`counter`; ``_bucket``, ``_count`` and ``_sum`` are appended.
+        :param bounds: the highest value of each range, ascending.
+        """
         histogram = Histogram(bounds)
         self._add(name, "histogram", histogram, labels)
         return histogram
@@ -213,7 +230,7 @@ class Instruments(Collector):
 
 
 def render(registry: CollectorRegistry) -> bytes:
-    """The text exposition of everything in a registry, names unchanged."""
+    """Encode everything in a ``registry`` in the text exposition format, names unchanged."""
     lines: list[str] = []
     for metric in registry.collect():
         lines.extend(_text(metric))

@@ -46,7 +46,11 @@ _NO_NAME = re.compile("[^A-Za-z0-9_]")
 
 
 def directory_labels(ledger_dirs: Sequence[str], index_dirs: Sequence[str]) -> Mapping[str, str]:
-    """The labels of what is counted for a ledger storage; several directories are one, with commas."""
+    """Return the labels of the metrics of a ledger storage; several directories are one value, with commas.
+
+    :param ledger_dirs: paths.
+    :param index_dirs: paths.
+    """
     return {"indexDir": ",".join(index_dirs), "ledgerDir": ",".join(ledger_dirs)}
 
 
@@ -209,7 +213,11 @@ class RequestMetrics:
         self._instruments = instruments
 
     def watch_lane(self, lane: str, waiting: Callable[[], float]) -> None:
-        """Exports how much waits for the threads of a lane."""
+        """Export how much work waits for the threads of a lane.
+
+        :param lane: its name, the value of the label ``thread``.
+        :param waiting: returns the number, when it is exported.
+        """
         self._instruments.gauge("bookkeeper_server_thread_executor_queue", waiting, thread=lane)
 
     def watch_permits(self, name: str, in_progress: Callable[[], float], blocked: Callable[[], float]) -> None:
@@ -252,7 +260,12 @@ class ThrottleMetrics:
         self._name = name
 
     def watch(self, waiting: Callable[[], float], entries: Callable[[], float], n_bytes: Callable[[], float]) -> None:
-        """Export the requests that wait now and the limits in force; 0 is no limit."""
+        """Export the requests that wait now and the limits in force.
+
+        :param waiting: returns the number of requests.
+        :param entries: returns entries a second, 0 for no limit.
+        :param n_bytes: returns bytes a second, 0 for no limit.
+        """
         self._instruments.gauge("throttle_waiting", waiting, throttle=self._name)
         self._instruments.gauge("throttle_limit_entries", entries, throttle=self._name)
         self._instruments.gauge("throttle_limit_bytes", n_bytes, throttle=self._name)
@@ -323,7 +336,13 @@ class MaintenanceMetrics:
         self._instruments.gauge("bookie_compaction_eta_seconds", eta, **self._labels)
 
     def measured(self, directory: int, logs: int, live: int, used: int) -> None:
-        """Take note of the space of a directory: its logs with live records, their live bytes, all bytes."""
+        """Record the space of a directory, in place of what was recorded before.
+
+        :param directory: its index.
+        :param logs: entry logs with live records.
+        :param live: bytes of their live records.
+        :param used: bytes of all entry logs.
+        """
         self._space[directory] = logs, live, used
 
     def _total(self, column: int) -> float:
@@ -346,5 +365,8 @@ class ScrubMetrics:
         self._labels = labels
 
     def watch(self, findings: Callable[[], float]) -> None:
-        """Export the damage that the last passes found."""
+        """Export the damage that the last passes found.
+
+        :param findings: returns the number of damaged runs.
+        """
         self._instruments.gauge("bookie_damaged_runs", findings, **self._labels)

@@ -180,7 +180,12 @@ class UnderreplicatedLedger:
     ctime: int | None = None
 
     def with_replicas(self, replicas: Iterable[str], ctime: int | None) -> "UnderreplicatedLedger":
-        """Add replicas, and the time at which they were found missing; the same object if it names them all."""
+        """Add replicas, and the time at which they were found missing.
+
+        :param replicas: ids of bookies.
+        :param ctime: ms since the epoch, None for no time; it replaces the time of the mark.
+        :returns: the same object, its time included, if it names them all already.
+        """
         missing = tuple(replica for replica in dict.fromkeys(replicas) if replica not in self.replicas)
         return UnderreplicatedLedger(self.replicas + missing, ctime) if missing else self
 
@@ -215,7 +220,10 @@ def _cutter(stride: int, start: int, end: int, count: int) -> Callable[[bytes], 
 
 
 def column(data: bytes, stride: int, count: int, start: int, end: int) -> Sequence[bytes]:
-    """Bytes ``start:end`` of each of ``count`` records of ``stride`` bytes."""
+    """Cut bytes ``start:end`` out of each of ``count`` records of ``stride`` bytes.
+
+    :param data: the records, side by side; may be longer.
+    """
     if count == 1:
         return (data[start:end],)
     if count <= _BLOCK:
@@ -261,12 +269,19 @@ class EntryRun:
 
     @classmethod
     def of_entries(cls, ledger_id: int, first: int, entries: Sequence[bytes]) -> "EntryRun":
-        """A run of entry byte strings; the caller has checked their ids."""
+        """Make a run of entries.
+
+        :param first: id of the first one.
+        :param entries: header, digest and payload of each, at least one; their ids are not checked.
+        """
         return cls(ledger_id, first, len(entries), *_lay_out(entries))
 
     @classmethod
     def join(cls, runs: Sequence["EntryRun"]) -> "EntryRun":
-        """One run of several that follow each other without a gap."""
+        """Make one run of several; the data are copied unless it is a single one.
+
+        :param runs: at least one, each beginning where the one before ends.
+        """
         head = runs[0]
         if len(runs) == 1:
             return head
@@ -297,14 +312,14 @@ class EntryRun:
         return range(0, self.count * self.stride + 1, self.stride)
 
     def bounds(self, first: int, count: int) -> tuple[int, int]:
-        """Where the records of ``count`` entries from ``first`` on lie in :attr:`data`."""
+        """Return where the records of ``count`` entries from ``first`` on begin and end in :attr:`data`."""
         index = first - self.first
         if self.offsets is None:
             return index * self.stride, (index + count) * self.stride
         return self.offsets[index], self.offsets[index + count]
 
     def slice(self, first: int, count: int) -> "EntryRun":
-        """A part of the run, ids ``first .. first + count - 1``; all of it without a copy."""
+        """Return the entries ``first .. first + count - 1``, which must be in the run; all of them without a copy."""
         if count == self.count:
             return self
         index, stride, offsets = first - self.first, self.stride, self.offsets
@@ -317,7 +332,7 @@ class EntryRun:
         return EntryRun(self.ledger_id, first, count, data, stride, offsets)
 
     def entry(self, entry_id: int) -> bytes:
-        """The bytes of one entry, without the size word."""
+        """Return a copy of the entry ``entry_id``, which must be in the run, without the size word."""
         start, end = self.bounds(entry_id, 1)
         return self.data[start + 4 : end]
 

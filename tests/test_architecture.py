@@ -15,7 +15,10 @@ from . import architecture, documented
 from .architecture import Tree
 
 _DOC = '"""Doc."""\n'
-_DOCUMENTED = ("client/", "codec/", "ledger/", "protocol/", "wire/")
+_DOCUMENTED = (
+    "adaptive", "aio", "attended_time", "blocking", "client/", "codec/", "config/", "embedding/", "errors", "instruments",
+    "ledger/", "metadata/", "metrics", "model", "protocol/", "ratelimit", "reactor_thread", "throttle", "wire/",
+)  # fmt: skip
 """Rooms all of whose public functions with arguments document them."""
 
 

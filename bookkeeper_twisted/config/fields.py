@@ -67,12 +67,15 @@ def setting(
 
 
 def fields_of(config: type) -> dict[str, Field]:
-    """Attribute name to field, in the order of declaration."""
+    """Return the fields of a configuration class by attribute name, in the order of declaration.
+
+    :param config: a class made of :func:`setting`.
+    """
     return {a.name: a.metadata[_FIELD] for a in attrs.fields(config) if _FIELD in a.metadata}
 
 
 def as_text(value: object) -> str:
-    """A value the way a file would give it."""
+    """Return a parsed ``value`` in the form in which a file would give it."""
     if isinstance(value, bool):
         return "true" if value else "false"
     if isinstance(value, tuple):
@@ -125,12 +128,12 @@ def _bounds(low: float, high: float | None) -> str:
 
 
 def integer(low: int, high: int | None = None) -> Kind[int]:
-    """A whole number within limits, both included."""
+    """Return the kind of whole numbers from ``low`` to ``high``, both included; None for no upper limit."""
     return Kind(f"integer, {_bounds(low, high)}", _parse_integer, _range(low, high))
 
 
 def decimal(low: float, high: float | None = None) -> Kind[float]:
-    """A number within limits, both included."""
+    """Return the kind of numbers from ``low`` to ``high``, both included; None for no upper limit."""
     return Kind(f"number, {_bounds(low, high)}", _parse_decimal, _range(low, high))
 
 
@@ -203,7 +206,10 @@ def from_file(text: str, name: str) -> list[Setting]:
 
 
 def from_environment(environ: Mapping[str, str]) -> list[Setting]:
-    """``BK_<key>`` variables."""
+    """Return the settings among environment variables, ``BK_<key>``, in the order of their names.
+
+    :param environ: all variables; the others are left out.
+    """
     return [
         Setting(name[3:], text, f"environment variable {name}")
         for name, text in sorted(environ.items())
@@ -212,7 +218,10 @@ def from_environment(environ: Mapping[str, str]) -> list[Setting]:
 
 
 def from_options(options: Mapping[str, str]) -> list[Setting]:
-    """``--key value`` options."""
+    """Return the settings of a command line.
+
+    :param options: value by key, without the dashes.
+    """
     return [Setting(key, text, f"option --{key}") for key, text in options.items()]
 
 

@@ -15,7 +15,10 @@ ZOOKEEPER = "ZooKeeper"
 
 def groups(config: type) -> dict[str, list[tuple[str, Field]]]:
     """Return attributes and fields of a configuration class by group: its own, autorecovery's, and last what all
-    configurations share."""
+    configurations share.
+
+    :param config: its source is read, as comments in it name the groups.
+    """
     found: dict[str, list[tuple[str, Field]]] = {}
     common, shared = fields_of(Config), fields_of(MetadataConfig)
     inherited = _places(AutorecoveryConfig) if issubclass(config, AutorecoveryConfig) else {}

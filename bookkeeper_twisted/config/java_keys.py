@@ -75,11 +75,14 @@ UNUSED_KEYS = frozenset(
 
 
 def is_unused(key: str) -> bool:
-    """Whether Apache's bookie knows the key and ours has no use for it."""
+    """Test whether ``key`` is one that Apache's bookie knows and ours has no use for."""
     return key in UNUSED_KEYS or key in PROTECTION_KEYS or key.startswith(UNUSED_PREFIXES)
 
 
 def asks_for_protection(key: str, value: str) -> bool:
-    """Whether a setting demands encryption, authentication or authorisation."""
+    """Test whether a setting demands encryption, authentication or authorisation.
+
+    :param value: as it stands in the file; the values that switch a ``key`` off are known.
+    """
     off = PROTECTION_KEYS.get(key)
     return off is not None and value.strip().lower() not in off and not value.strip().endswith(_NO_AUTHENTICATION)

@@ -16,7 +16,7 @@ _SIOCGIFADDR = 0x8915
 
 
 def canonical_name(address: str) -> str:
-    """The name of an address, if the name stands for the address as well; else the address; blocks."""
+    """Return the name of an IP ``address`` if the name stands for the address as well, else the address; blocks."""
     try:
         name = socket.getnameinfo((address, 0), socket.NI_NAMEREQD)[0]
         found = {item[4][0] for item in socket.getaddrinfo(name, None)}
@@ -31,7 +31,10 @@ def host_name() -> str:
 
 
 def local_host(config: BookieConfig) -> str:
-    """The address of this machine that a bookie is known by where its configuration names none."""
+    """Return the address of this machine that a bookie is known by where its configuration names none; may block.
+
+    :param config: ``listeningInterface`` counts, if it is set.
+    """
     if config.listening_interface:
         return config.listening_interface
     try:
@@ -101,7 +104,10 @@ def interface_address(name: str) -> str:
 
 
 def address_and_name(host: str) -> tuple[str, str]:
-    """The address of a host and its name, asking the resolver for the one that is not given; blocks."""
+    """Return the address of a ``host`` and its name, asking the resolver for the one that is not given; blocks.
+
+    What the resolver does not know is replaced: the name by the address, the address by ``UNKNOWN``.
+    """
     if isIPAddress(host) or isIPv6Address(host):
         try:
             return host, socket.gethostbyaddr(host)[0]

@@ -8,7 +8,7 @@ from .interfaces import DEFAULT_OPTIONS, IClusterAdmin, IMetadataDriver, IMetada
 
 
 def options_of(config: MetadataConfig) -> MetadataOptions:
-    """What a configuration says to drivers."""
+    """Return the part of a ``config`` that drivers need, times in seconds."""
     return MetadataOptions(
         session_timeout=config.zk_timeout / 1000,
         secure=config.zk_enable_security,

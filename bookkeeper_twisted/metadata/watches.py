@@ -80,7 +80,12 @@ class Watches:
         return self._add(_Watch("bookies", self._read_bookies, lambda bookies: listener(*bookies), of_sessions=True))
 
     def watch_ledger(self, ledger_id: int, listener: Callable[[StoredLedger], None]) -> Callable[[], None]:
-        """Calls the listener with the value soon and after each change, None once it is deleted."""
+        """Call ``listener`` with the metadata of ``ledger_id`` soon and after each change; at last with None, once it
+        is deleted.
+
+        :returns: a function that ends the watch.
+        :raises MetadataError: the driver is closed.
+        """
 
         async def read() -> StoredLedger:
             return await self._read_ledger(ledger_id)

@@ -411,7 +411,7 @@ class Batch:
         return bool(places & ~self._tally.reached)
 
     def unreachable(self, writer: BatchWriter) -> int | None:
-        """Return the first entry id of a ``writer`` that can no longer get its ack quorum, None if there is none."""
+        """Return the first entry id of a ``writer`` for which too few bookies did not fail, None if there is none."""
         lost = self._tally.unreachable if self.sent else 0
         return next((self._entry_ids[p] for p in self.open_places(writer) if lost >> p & 1), None) if lost else None
 

@@ -14,7 +14,7 @@ OPENING = "opening"
 
 
 def is_file(path: str) -> bool:
-    """Whether there is a file."""
+    """Test whether ``path`` is a file, or a link to one."""
     return os.path.isfile(path)
 
 
@@ -55,7 +55,10 @@ class SessionFiles:
             self._held, self.session_id = -1, ""
 
     def is_alive(self, session_id: str) -> bool:
-        """Whether the session's process still holds it."""
+        """Test whether the process of a session still holds it; does not wait.
+
+        :param session_id: the name of its file.
+        """
         if session_id == self.session_id:
             return True
         try:
@@ -95,7 +98,10 @@ class SessionFiles:
         return file
 
     def unlock_opening(self, file: int) -> None:
-        """Lets the next one open."""
+        """Let the next driver open the store.
+
+        :param file: descriptor that :meth:`lock_opening` returned; it is closed.
+        """
         os.close(file)
 
     def _path(self, name: str) -> str:

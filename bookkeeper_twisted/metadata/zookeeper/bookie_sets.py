@@ -19,7 +19,10 @@ _log = Logger()
 
 
 def bookie_ids(names: list[str]) -> frozenset[str]:
-    """The bookies among the children of a node; what cannot be one is left out, and logged."""
+    """Return the bookies among the children of a node; what cannot be one is left out, and logged.
+
+    :param names: of the children.
+    """
     found = []
     for name in names:
         if name != READ_ONLY:
@@ -51,9 +54,11 @@ class BookieSet:
         return bookie_ids((await self._children(None))[0])
 
     async def look(self, watch: Watch) -> bool:
-        """Reads it with a watch; whether :attr:`ids` has changed.
+        """Read the set, and leave a ``watch``.
 
         A server that lags behind the one before, in a new session, may give an older set: it is ignored.
+
+        :returns: whether :attr:`ids` has changed.
         """
         names, stat = await self._children(watch)
         seen = (stat.czxid, stat.cversion) if stat else (-1, 0)
@@ -83,7 +88,11 @@ class BookieSets:
         self._sets: list[BookieSet] = []
 
     def watch(self, listener: Listener) -> Callable[[], None]:
-        """Calls the listener soon and after each change; the result ends that."""
+        """Call ``listener(writable, read_only)`` soon and after each change.
+
+        :returns: a function that ends the watch.
+        :raises MetadataError: the session is not open.
+        """
         self._znodes.session.check_open()
         self._listeners.append(listener)
         if not self._loops:

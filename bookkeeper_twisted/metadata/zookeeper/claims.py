@@ -34,7 +34,7 @@ class Claims:
         await self._give_up(old)
 
     async def withdraw(self, bookie_id: str) -> None:
-        """Gives up both modes; what another session holds is left alone."""
+        """Remove the registrations of ``bookie_id`` in both modes; what another session holds is left alone."""
         for read_only in (False, True):
             await self._give_up(self._path(bookie_id, read_only))
 

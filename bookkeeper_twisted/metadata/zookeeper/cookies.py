@@ -38,7 +38,7 @@ class Cookies:
         return Versioned(data, stat.version)
 
     async def write(self, bookie_id: str, cookie: bytes, version: int | None) -> int:
-        """Creates (``version`` None) or replaces one; gives the new version."""
+        """See :meth:`~bookkeeper_twisted.metadata.interfaces.IRegistration.write_cookie`."""
         path = self._path(bookie_id)
         try:
             if version is not None:

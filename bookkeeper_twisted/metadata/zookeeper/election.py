@@ -20,7 +20,10 @@ _VOTE = re.compile(rf"{_PREFIX}(\d+)")
 
 
 def lowest_first(names: Iterable[str]) -> list[str]:
-    """Return the names of votes among the children of the election's node, in the order of their numbers."""
+    """Return the names of votes in the order of their numbers.
+
+    :param names: of all children of the election's node; other children are left out.
+    """
     votes = [match for match in map(_VOTE.fullmatch, names) if match]
     return [match[0] for match in sorted(votes, key=lambda match: int(match[1]))]
 

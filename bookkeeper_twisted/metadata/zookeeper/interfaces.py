@@ -109,19 +109,40 @@ class IZooKeeper(Interface):
         """:returns: the path, for a sequence with its number."""
 
     def create_all(nodes: Sequence[NewNode]) -> "Deferred[None]":
-        """Creates all nodes or none."""
+        """Create all ``nodes``, at least one and none of them a sequence, or none."""
 
-    def get(path: str, watch: Watch | None = None) -> "Deferred[tuple[bytes, Stat]]": ...
+    def get(path: str, watch: Watch | None = None) -> "Deferred[tuple[bytes, Stat]]":
+        """Read data and state of a node.
 
-    def exists(path: str, watch: Watch | None = None) -> "Deferred[Stat | None]": ...
+        :param watch: called after data or state have changed, or the node was deleted; not if this call fails.
+        """
 
-    def children(path: str, watch: Watch | None = None) -> "Deferred[tuple[list[str], Stat]]": ...
+    def exists(path: str, watch: Watch | None = None) -> "Deferred[Stat | None]":
+        """Read the state of a node, None if it does not exist.
+
+        :param watch: called after the node was made, changed or deleted.
+        """
+
+    def children(path: str, watch: Watch | None = None) -> "Deferred[tuple[list[str], Stat]]":
+        """Read the names of the children of a node, in no order, and its state.
+
+        :param watch: called after a child has come or gone, or the node was deleted; not if this call fails.
+        """
 
     def set(path: str, data: bytes, version: int) -> "Deferred[Stat]":
-        """:param version: -1 for any."""
+        """Replace the data of a node.
+
+        :param version: of the data that are replaced, -1 for any.
+        """
 
     def delete(path: str, version: int) -> "Deferred[None]":
-        """:param version: -1 for any."""
+        """Delete a node without children.
+
+        :param version: of its data, -1 for any.
+        """
 
     def sync(path: str) -> "Deferred[None]":
-        """Lets the server catch up: what was written before this call is read after it."""
+        """Let the server catch up: what was written before this call is read after it.
+
+        :param path: any node's; the server catches up with all of them.
+        """

@@ -216,7 +216,11 @@ class _Relay:
 
 
 def translated(path: str, error: Exception) -> Exception:
-    """Our error for one of kazoo's; what is not kazoo's stays as it is."""
+    """Return the error of :mod:`.interfaces` for one of kazoo's.
+
+    :param path: of the node that the call was about, for the message.
+    :param error: one that is not kazoo's is returned as it is.
+    """
     if not isinstance(error, kazoo_errors.KazooException):
         return error
     text = f"{path}: {type(error).__name__} {error}".rstrip()

@@ -39,11 +39,15 @@ class LedgerForm:
         return "/".join(reversed(parts))
 
     def is_top(self, name: str) -> bool:
-        """Whether a child of the root belongs to this form."""
+        """Test whether ``name``, of a child of the root, is the first part of a path of this form."""
         return self.digits(0, name) is not None
 
     def digits(self, level: int, name: str) -> str | None:
-        """What a node at a level adds to the id; None if the name is none of this form."""
+        """Return the digits that a node adds to the ledger id, None if its name is none of this form.
+
+        :param level: of the node, 0 for children of the root.
+        :param name: of the node, without its parents.
+        """
         is_leaf = level == len(self.groups) - 1
         more = "," if is_leaf and not level else ""
         pattern = rf"{'L' if is_leaf else ''}([0-9]{{{self.groups[level]}{more}}})"
@@ -51,7 +55,7 @@ class LedgerForm:
         return None if found is None else found[1]
 
     def span(self, digits: str) -> tuple[int, int]:
-        """The smallest and the largest id that begins with these digits."""
+        """Return the smallest and the largest id that begins with these ``digits``, leading zeros included."""
         rest = max(sum(self.groups) - len(digits), 0)
         first = int(digits or 0) * 10**rest
         return first, first + 10**rest - 1
@@ -95,15 +99,18 @@ class LedgerTree:
     prunes: bool = True
 
     def form_of(self, ledger_id: int) -> LedgerForm:
-        """The form of one ledger's path."""
+        """Return the form of the path of the ledger ``ledger_id``."""
         return self.forms[0 if ledger_id <= self.last_short_id else -1]
 
     def path_of(self, ledger_id: int) -> str:
-        """The path of a ledger below the root."""
+        """Return the path of the ledger ``ledger_id`` below the root.
+
+        :raises IncorrectParameterError: the id has too many digits for this layout.
+        """
         return self.form_of(ledger_id).path(ledger_id)
 
     def is_top(self, name: str) -> bool:
-        """Whether a child of the root holds ledgers, or is one."""
+        """Test whether ``name``, of a child of the root, is the first part of a path of a ledger."""
         return any(form.is_top(name) for form in self.forms)
 
 
@@ -119,7 +126,10 @@ TREES = {
 
 
 def new_layout(factory: str | None) -> Layout:
-    """The layout of a new cluster, of the class asked for or the usual one."""
+    """Return the layout of a new cluster.
+
+    :param factory: the Java class that is asked for, None for the usual one.
+    """
     return Layout(factory or HIERARCHICAL, _FACTORY_VERSION)
 
 

@@ -74,11 +74,11 @@ class Session:
             await self.zookeeper.close()
 
     def on_renewal(self, listener: Callable[[], None]) -> None:
-        """Calls the listener at the beginning of each session but the first."""
+        """Call ``listener`` at the beginning of each session but the first."""
         self._renewed.append(listener)
 
     def on_expiry(self, listener: Callable[[], None]) -> None:
-        """Calls the listener at the end of each session that was not closed, before any call is made in the next."""
+        """Call ``listener`` at the end of each session that was not closed, before any call is made in the next."""
         self._expired.append(listener)
 
     def check_open(self) -> None:

@@ -27,7 +27,10 @@ class Znodes:
         self._zk = session.zookeeper
 
     def path(self, *parts: str) -> str:
-        """An absolute path."""
+        """Return the absolute path of a node below the root.
+
+        :param parts: of the path, without slashes at their ends.
+        """
         return "/".join((self.root, *parts))
 
     # -- reads --
@@ -37,7 +40,11 @@ class Znodes:
         return await self.session.run(lambda: self._zk.get(path, watch))
 
     async def exists(self, path: str, watch: Watch | None = None) -> Stat | None:
-        """None if it does not exist; a watch waits for it then."""
+        """Read the state of a node, None if it does not exist.
+
+        :param path: absolute, as in all methods.
+        :param watch: called after the node was made, changed or deleted.
+        """
         return await self.session.run(lambda: self._zk.exists(path, watch))
 
     async def children(self, path: str, watch: Watch | None = None) -> tuple[list[str], Stat]:
@@ -45,11 +52,17 @@ class Znodes:
         return await self.session.run(lambda: self._zk.children(path, watch))
 
     async def sync(self, path: str) -> None:
-        """What was written before is read from now on."""
+        """Let the server catch up with all writes made before.
+
+        :param path: of the node that is read next.
+        """
         await self.session.run(lambda: self._zk.sync(path))
 
     async def fresh_children(self, path: str) -> list[str]:
-        """The children, as of now or later."""
+        """Return the names of the children of ``path``, as of now or later.
+
+        :raises NodeMissingError: it does not exist.
+        """
         await self.sync(path)
         return (await self.children(path))[0]
 
@@ -165,7 +178,7 @@ class Znodes:
         await self.session.run(lambda: self._zk.delete(path, version), settle)
 
     async def delete_tree(self, path: str) -> None:
-        """Removes a node and all below it; harmless if there is none."""
+        """Delete the node ``path`` and all below it; harmless if there is none."""
         try:
             names, _ = await self.children(path)
             for name in names:
