@@ -16,8 +16,9 @@ from .architecture import Tree
 
 _DOC = '"""Doc."""\n'
 _DOCUMENTED = (
-    "adaptive", "aio", "attended_time", "blocking", "client/", "codec/", "config/", "embedding/", "errors", "instruments",
-    "ledger/", "metadata/", "metrics", "model", "protocol/", "ratelimit", "reactor_thread", "throttle", "wire/",
+    "adaptive", "aio", "attended_time", "blocking", "bookie/", "client/", "codec/", "config/", "embedding/",
+    "errors", "instruments", "ledger/", "metadata/", "metrics", "model", "protocol/", "ratelimit", "reactor_thread",
+    "throttle", "wire/",
 )  # fmt: skip
 """Rooms all of whose public functions with arguments document them."""
 

@@ -93,10 +93,12 @@ class IBookieAdmin(Interface):
         """Return the state now."""
 
     def set_read_only(read_only: bool) -> None:
-        """Add (True) or withdraw (False) the administrator's reason to refuse adds.
+        """Add or withdraw the administrator's reason to refuse adds.
 
-        The bookie is read-only while any reason holds.  This one is forgotten when the process ends,
-        unless ``persistBookieStatusEnabled`` is set.
+        The bookie is read-only while any reason holds.  This one is forgotten when the process ends, unless
+        ``persistBookieStatusEnabled`` is set.
+
+        :param read_only: True to add it, False to withdraw it; harmless if that is so already.
         """
 
     def disks() -> "Deferred[Sequence[DirectoryUsage]]":
@@ -252,10 +254,12 @@ class IBackgroundWork(ISpeedLimits):
         """
 
     def suspend_compaction(major: bool = True, minor: bool = True) -> None:
-        """Suspend compactions of these kinds, the one at work too, until they are resumed or the process ends."""
+        """Suspend compactions of the kinds ``major`` and ``minor``, the one at work too, until they are resumed or the
+        process ends.
+        """
 
     def resume_compaction(major: bool = True, minor: bool = True) -> None:
-        """Allow compactions of these kinds again."""
+        """Allow compactions of the kinds ``major`` and ``minor`` again."""
 
     def cancel_compaction() -> None:
         """End the compaction at work; what it had not finished is as if it had not begun."""

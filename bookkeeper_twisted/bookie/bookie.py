@@ -122,7 +122,7 @@ class Bookie:
             self._waiting.resume(self._has_room)
 
     def refuse_waiting(self, error: BookKeeperError) -> None:
-        """Fails the adds that wait for room."""
+        """Fail the adds that wait for room with ``error``."""
         self._waiting.fail_all(error)
 
     def _admit(

@@ -140,7 +140,7 @@ class Checkpointer:
 
 
 def is_disk_full(error: BaseException | None) -> bool:
-    """Whether a failure of storage comes from a disk without space."""
+    """Test whether an ``error`` of storage, or a cause of it, is that of a disk without space."""
     while error is not None:
         if isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EDQUOT):
             return True

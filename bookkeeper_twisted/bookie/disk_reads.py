@@ -47,16 +47,19 @@ class DiskReads:
         return self._waiting
 
     def load(self, wanted: Sequence[tuple[int, int, int]]) -> "Deferred[list[Loaded]]":
-        """As :meth:`~.interfaces.IBookie.load`."""
+        """See :meth:`~.interfaces.IBookie.load`; fails with TooManyRequestsError beyond the limit of waiting reads."""
         if self._waiting + len(wanted) > self._limit:
             return fail(TooManyRequestsError(wanted[0][0]))
         return self._on_lane(self._load_all, wanted, finish=self._keep_all, count=len(wanted))
 
     def last_entry(self, ledger_id: int) -> "Deferred[int]":
-        """The highest entry id on disk, -1 if there is none; fails with BookieIOError."""
+        """Return the highest id of an entry of ``ledger_id`` on disk, -1 if there is none; fails with BookieIOError."""
         return self._on_lane(self._guarded, self._storage.last_entry, ledger_id)
 
     def entry_ranges(self, ledger_id: int) -> "Deferred[list[tuple[int, int]]]":
+        """Return first and last ids of the contiguous ranges of ``ledger_id`` on disk, both included; fails with
+        BookieIOError.
+        """
         return self._on_lane(self._guarded, self._storage.entry_ranges, ledger_id)
 
     def _on_lane(

@@ -40,7 +40,10 @@ class Work:
             return Failure()
 
     def deliver(self, outcome: Any) -> None:
-        """On the reactor thread."""
+        """Fire the result, unless it was cancelled; on the reactor thread.
+
+        :param outcome: a value, or a Failure.
+        """
         if not self.cancelled:
             self.result.callback(outcome)
 

@@ -115,9 +115,12 @@ class GroupCommit:
     # -- reactor --
 
     def append(self, records: bytes, n_entries: int, done: Done, sync: bool = True) -> None:
-        """Queues whole records; ``done`` is called once they are durable, without ``sync`` once written.
+        """Queue whole records; an append without records is done once everything queued before it is.
 
-        Empty records wait for everything queued before them.
+        :param records: as they are written, side by side; they must not change.
+        :param n_entries: entries among them, for the metrics.
+        :param done: called once, with None or the error.
+        :param sync: whether that is once they are durable, else once they are written.
         """
         self._append(records, n_entries, done, sync and self._options.sync_data)
 
@@ -217,7 +220,10 @@ class GroupCommit:
         return result
 
     def tend(self, mark: JournalPosition) -> None:
-        """Lets files below the mark go and has the next one made ready, beside the groups."""
+        """Release journal files and have the next one made ready, beside the groups.
+
+        :param mark: files that end below it are no longer needed.
+        """
         Deferred.fromCoroutine(self._tend(mark)).addErrback(self._broken)
 
     async def _tend(self, mark: JournalPosition) -> None:

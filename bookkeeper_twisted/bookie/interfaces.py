@@ -23,9 +23,11 @@ class IStorageExecutor(Interface):
     """
 
     def submit(lane: str, work: Callable[..., T], *args: Any) -> "Deferred[T]":
-        """Runs ``work(*args)`` on the lane; the result or failure fires on the reactor thread.
+        """Run ``work(*args)`` on a lane.
 
-        Cancelling prevents work that has not begun; begun work ends, its result is dropped.
+        :param lane: its name.
+        :returns: the result or failure, on the reactor thread.  Cancelling prevents work that has not begun; begun work
+            ends, its result is dropped.
         """
 
     def notify(function: Callable[..., None], *args: Any) -> None:
@@ -45,23 +47,41 @@ class IBookie(Interface):
     def add(
         entries: Entries, master_key: bytes, recovery: bool, deferred_sync: bool, high_priority: bool, done: AddDone
     ) -> None:
-        """Stores entries; ``done`` is called once they are durable (``deferred_sync``: once they are written).
+        """Store entries.
 
         A mixed run may be done in parts, each entry in one of them: some refused, some stored.
 
-        Errors: LedgerFencedError, UnauthorizedAccessError, WriteOnReadOnlyBookieError,
-        TooManyRequestsError, BookieIOError.
+        :param master_key: of the ledgers; the first add of a ledger sets it.
+        :param recovery: whether fenced ledgers take them.
+        :param high_priority: whether a read-only bookie takes them, as far as its disks allow.
+        :param done: called once they are durable, with ``deferred_sync`` once they are written; or with
+            LedgerFencedError, UnauthorizedAccessError, WriteOnReadOnlyBookieError, TooManyRequestsError or
+            BookieIOError.
         """
 
     def fence(ledger_id: int, master_key: bytes) -> "Deferred[None]":
-        """Fences the ledger, unknown ones too; fires when the fence and the key are durable (S2)."""
+        """Fence a ledger, an unknown one too, so that it takes no more adds but those of recovery.
+
+        :param master_key: of the ledger; an unknown ledger gets it.
+        :returns: fires when the fence and the key are durable (S2); fails with UnauthorizedAccessError or
+            BookieIOError.
+        """
 
     def cached(ledger_id: int, entry_id: int) -> EntryRun | None:
-        """A run in memory that holds the entry."""
+        """Return a run in the caches that holds the entry ``entry_id`` of ``ledger_id``, at any place; None if none
+        does.
+        """
 
     def resident(ledger_id: int, entry_id: int, max_count: int, max_bytes: int) -> EntryRun | None:
-        """Entries on disk from ``entry_id`` on that need not be waited for, because the system has them in
-        memory: as many as lie together and fit, one at least.  To be asked after :meth:`cached`."""
+        """Return entries on disk that need not be waited for, because the system has them in memory.
+
+        To be asked after :meth:`cached`.
+
+        :param max_count: most entries.
+        :param max_bytes: most bytes of records; one entry is given even if it is longer.
+        :returns: a run that begins with ``entry_id``, as many entries as lie together and fit; None if not even that
+            one is.
+        """
 
     def scattered(ledger_id: int, entry_ids: Sequence[int], max_bytes: int) -> Sequence[bytes | None]:
         """Single entries in any order that need not be waited for; None: :meth:`cached` and :meth:`resident` may
@@ -71,30 +91,45 @@ class IBookie(Interface):
         """
 
     def load(wanted: Sequence[tuple[int, int, int]]) -> "Deferred[list[EntryRun | Exception]]":
-        """Reads (ledger, entry, max_bytes) triples from disk by one hand-over.
+        """Read entries from disk by one hand-over to a lane.
 
-        The result has one item each, a run that begins at the entry, or NoSuchEntryError,
-        NoSuchLedgerError, BookieIOError.  What was read is resident, or cached, for a while.
+        What was read is resident, or cached, for a while.
+
+        :param wanted: triples of ledger id, entry id and most bytes to read from there on.
+        :returns: one item for each triple, a run that begins at the entry, or NoSuchEntryError, NoSuchLedgerError,
+            BookieIOError.  It fails with TooManyRequestsError.
         """
 
     def last_entry(ledger_id: int) -> "Deferred[int]":
-        """The id of the last entry stored; fails with NoSuchLedgerError, NoSuchEntryError."""
+        """Return the id of the last entry stored of ``ledger_id``; fails with NoSuchLedgerError, NoSuchEntryError."""
 
     def last_add_confirmed(ledger_id: int) -> int:
-        """The highest LAC this bookie has received in this process, -1 if none."""
+        """Return the highest LAC of ``ledger_id`` that this bookie has received in this process, -1 if none."""
 
     def set_explicit_lac(ledger_id: int, master_key: bytes, body: bytes) -> "Deferred[None]":
-        """Journals an explicit LAC; fires when it is durable."""
+        """Journal an explicit LAC; a lower one than is known does not replace it.
+
+        :param body: the packet of the client, stored as it is; its digest is not checked.
+        :returns: fires when it is durable; fails with BadRequestError, LedgerFencedError, UnauthorizedAccessError,
+            WriteOnReadOnlyBookieError or BookieIOError.
+        """
 
     def explicit_lac(ledger_id: int) -> bytes:
-        """The explicit LAC packet as it was written, empty if none."""
+        """Return the explicit LAC packet of ``ledger_id`` as it was written, empty if there is none."""
 
     def wait_lac(ledger_id: int, previous_lac: int, timeout: float) -> "Deferred[float | None]":
-        """Fires when the LAC passes ``previous_lac`` (with the wall-clock ms of that), or at a fence,
-        an explicit LAC notice or the timeout (with None).  Cancelling withdraws the watch."""
+        """Wait until the LAC of a ledger is above ``previous_lac``.
+
+        :param timeout: seconds.
+        :returns: fires with the wall-clock ms at which it passed; with None if it is above already, or at a fence, an
+            explicit LAC or the timeout.  Fails with NoSuchLedgerError, TooManyRequestsError.  Cancelling withdraws the
+            watch.
+        """
 
     def force(ledger_id: int) -> "Deferred[None]":
-        """Fires when everything journaled of the ledger before the call is durable."""
+        """Wait until everything journaled of ``ledger_id`` before the call is durable; fails with BookieIOError."""
 
     def entry_ranges(ledger_id: int) -> "Deferred[list[tuple[int, int]]]":
-        """First and last ids of contiguous ranges stored here; NoSuchLedgerError."""
+        """Return first and last ids, both included, of the contiguous ranges of ``ledger_id`` stored here, ascending;
+        fails with NoSuchLedgerError.
+        """

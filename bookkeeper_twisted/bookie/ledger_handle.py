@@ -73,7 +73,7 @@ class LedgerHandle:
         return key_record(self.ledger_id, self.row.master_key) if missing else b""
 
     def hear(self, lac: int) -> None:
-        """Record a LAC and fire the waits for it."""
+        """Record a ``lac`` if it is the highest so far, and fire the waits for it."""
         if lac > self.last_add_confirmed:
             self.last_add_confirmed = lac
             if self.watches:
@@ -90,7 +90,10 @@ class LedgerHandle:
 
 
 def take_note(handles: Sequence[LedgerHandle], run: MixedRun) -> None:
-    """Ids and LACs of entries that were added, for the handle of each."""
+    """Record ids and LACs of a mixed run that was added.
+
+    :param handles: one for each entry of ``run``.
+    """
     for handle, entry_id, lac in zip(handles, run.entry_ids, run.lacs, strict=True):
         if entry_id > handle.last_entry:
             handle.last_entry = entry_id
@@ -111,7 +114,7 @@ class LedgerHandles:
         return len(self._handles)
 
     def get(self, ledger_id: int) -> LedgerHandle:
-        """The handle of a ledger, known or not."""
+        """Return the handle of ``ledger_id``, whether this bookie knows the ledger or not."""
         handle = self._handles.get(ledger_id)
         if handle is None:
             return self._open(ledger_id, self._storage.ledger(ledger_id))
@@ -119,7 +122,11 @@ class LedgerHandles:
         return handle
 
     def accepting(self, ledger_ids: Sequence[int], master_key: bytes) -> Sequence[LedgerHandle] | None:
-        """The handles of ledgers that all take adds with this key as they are; None if one needs a closer look."""
+        """Return the handles of ledgers that all take adds with one key as they are.
+
+        :param ledger_ids: one for each entry; the same ledger may be there again.
+        :returns: one handle for each id; None if one of them needs a closer look.
+        """
         handles: list[LedgerHandle] = []
         for handle in map(self._handles.get, ledger_ids):
             if handle is None or handle.accepts != master_key:
@@ -129,11 +136,13 @@ class LedgerHandles:
         return handles
 
     def peek(self, ledger_id: int) -> LedgerHandle | None:
-        """The handle of a ledger if there is one."""
+        """Return the handle of ``ledger_id`` if it is in memory; its place in the order of use stays."""
         return self._handles.get(ledger_id)
 
     def find(self, ledger_id: int) -> LedgerHandle | None:
-        """The handle of a ledger this bookie knows; asking for others leaves no trace."""
+        """Return the handle of ``ledger_id``, None if this bookie does not know the ledger; asking for such leaves no
+        trace.
+        """
         handle = self._handles.get(ledger_id)
         if handle is None:
             row = self._storage.ledger(ledger_id)
@@ -141,7 +150,10 @@ class LedgerHandles:
         return handle if handle.known else None
 
     def save(self, handle: LedgerHandle, row: LedgerRow) -> None:
-        """Changes the state of a ledger, in memory at once."""
+        """Replace the state of a ledger, in memory at once, on disk with the next checkpoint.
+
+        :param row: the new state.
+        """
         handle.row = row
         handle.known = True
         handle.settle()
@@ -189,7 +201,7 @@ class LacWatches:
         self._count = 0
 
     def wait(self, handle: LedgerHandle, previous_lac: int, timeout: float) -> "Deferred[float | None]":
-        """As :meth:`~.interfaces.IBookie.wait_lac`, for a LAC that is not above ``previous_lac`` now."""
+        """See :meth:`~.interfaces.IBookie.wait_lac`, for a LAC that is not above ``previous_lac`` now."""
         if self._count >= self._limit:
             return fail(TooManyRequestsError(handle.ledger_id))
         self._count += 1

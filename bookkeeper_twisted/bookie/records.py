@@ -29,22 +29,25 @@ assert _HEAD_WITH_BYTES.size == 24
 
 
 def key_record(ledger_id: int, master_key: bytes) -> bytes:
-    """The record that lets replay know a ledger and its key."""
+    """Encode the journal record that lets replay know the ledger ``ledger_id`` and its ``master_key``."""
     return _HEAD_WITH_BYTES.pack(20 + len(master_key), ledger_id, KEY, len(master_key)) + master_key
 
 
 def fence_record(ledger_id: int) -> bytes:
-    """The record of a fence."""
+    """Encode the journal record of a fence of ``ledger_id``."""
     return _HEAD.pack(16, ledger_id, FENCE)
 
 
 def explicit_lac_record(ledger_id: int, body: bytes) -> bytes:
-    """The record of an explicit LAC, with the client's packet."""
+    """Encode the journal record of an explicit LAC.
+
+    :param body: the client's packet.
+    """
     return _HEAD_WITH_BYTES.pack(20 + len(body), ledger_id, EXPLICIT_LAC, len(body)) + body
 
 
 def trailing_bytes(body: bytes) -> bytes | None:
-    """The key or LAC packet of a record body; None if the body is too short for what it announces."""
+    """Return the key or LAC packet of a record ``body``; None if the body is too short for what it announces."""
     if len(body) < 20:
         return None
     (length,) = _LENGTH.unpack_from(body, 16)
@@ -52,10 +55,10 @@ def trailing_bytes(body: bytes) -> bytes | None:
 
 
 def lac_of_packet(body: bytes) -> int:
-    """The LAC in a LAC packet, -1 if there is none."""
+    """Return the LAC in a LAC packet, ``body``; -1 if that is too short to have one."""
     return int(_LAC.unpack_from(body)[1]) if len(body) >= 16 else -1
 
 
 def ledger_of_packet(body: bytes) -> int:
-    """The ledger a LAC packet is for, -1 if it is too short."""
+    """Return the id of the ledger that a LAC packet, ``body``, is for; -1 if that is too short."""
     return int(_LAC.unpack_from(body)[0]) if len(body) >= 16 else -1

@@ -39,7 +39,10 @@ class WaitingAdds:
         return bool(self._adds)
 
     def put(self, add: AddArguments) -> None:
-        """Queues an add, or refuses it."""
+        """Queue an add, or refuse it with TooManyRequestsError if the queue is full.
+
+        :param add: the arguments of :meth:`~.interfaces.IBookie.add`, in their order.
+        """
         entries, done = add[0], add[-1]
         if self._bytes + entries.size > self._max_bytes and self._adds:
             self._refuse(entries, done)
@@ -50,7 +53,10 @@ class WaitingAdds:
             self._timer = self._clock.callLater(self._max_wait, self._expire)
 
     def resume(self, has_room: Callable[[Entries], bool]) -> None:
-        """Admits adds, oldest first, until one finds no room."""
+        """Admit adds, oldest first, until one finds no room.
+
+        :param has_room: asked with the entries of each.
+        """
         while self._adds and has_room(self._adds[0][1][0]):
             since, add = self._pop()
             self._metrics.throttled_write.success.record((self._clock.seconds() - since) * 1000, add[0].count)
@@ -59,7 +65,7 @@ class WaitingAdds:
             self._stop_timer()
 
     def fail_all(self, error: BookKeeperError) -> None:
-        """Nothing will make room any more."""
+        """Fail all adds with ``error``, as nothing will make room any more."""
         self._stop_timer()
         while self._adds:
             _, add = self._pop()

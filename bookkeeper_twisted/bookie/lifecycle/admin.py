@@ -99,7 +99,12 @@ class ServingParts:
 
     @classmethod
     def of(cls, directories: ServedDirectories, maintenance: Maintenance, clock: IReactorTime) -> "ServingParts":
-        """Put the parts together."""
+        """Put the parts together.
+
+        :param directories: that are served.
+        :param maintenance: is controlled through them.
+        :param clock: for the times of what they report.
+        """
         control = BackgroundControl(maintenance, clock, directories.index_files())
         return cls(directories, maintenance, control)  # type: ignore[arg-type]
 
@@ -129,25 +134,31 @@ class BookieAdmin:
     # ---- reported by the service ---------------------------------------------------------------------
 
     def attach(self, registration: BookieRegistration, disks: DiskMonitor) -> None:
-        """Take the parts of a bookie that is about to serve."""
+        """Take the parts of a bookie that is about to serve, and apply the administrator's mode to its
+        ``registration``.
+
+        :param disks: is asked for the space of the disks.
+        """
         self._registration, self._disks = registration, disks
         registration.set_read_only(ADMINISTRATOR, self._read_only)
 
     def serve(self, parts: "ServingParts") -> None:
-        """Take the parts that only a bookie has that serves."""
+        """Take the ``parts`` that only a bookie has that serves; without them calls fail with NotServingError."""
         self._parts = parts
 
     def limit_replication(self, limits: ISpeedLimits | None) -> None:
-        """Take the speed limits of autorecovery in this process; None when it ends."""
+        """Take the speed ``limits`` of autorecovery in this process; None when it ends."""
         self.replication_limits = limits
 
     def enter(self, phase: Phase) -> None:
-        """Report the next phase; ignored after a failure."""
+        """Report the next ``phase``; ignored after a failure."""
         if self._phase is not Phase.FAILED:
             self._phase = phase
 
     def fail(self, reason: str) -> None:
-        """Report a failure that ends the bookie; the first one counts, and none after STOPPING."""
+        """Report a failure that ends the bookie, with its ``reason`` for people; only the first one before STOPPING
+        counts.
+        """
         if self._phase in (Phase.STARTING, Phase.SERVING):
             self._phase, self._failure = Phase.FAILED, reason
 

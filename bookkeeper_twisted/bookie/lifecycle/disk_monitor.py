@@ -81,7 +81,9 @@ class DiskMonitor:
             self._timer.stop()
 
     def used(self, directory: str) -> float:
-        """The share of a directory's disk that was in use when it was looked at last; 0 before."""
+        """Return the share of the disk of a ``directory`` that was in use at the last look, from 0 to 1; 0 before the
+        first.
+        """
         return self._used.get(directory, 0.0)
 
     @property

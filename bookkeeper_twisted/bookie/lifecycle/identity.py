@@ -15,7 +15,11 @@ from .store import StorePaths
 
 
 def listening_address(config: BookieConfig) -> str:
-    """The address to bind; empty is all of them."""
+    """Return the address to bind, empty for all of them.
+
+    :param config: ``listeningInterface`` counts.
+    :raises ConfigError: that is not an IP address.
+    """
     address = config.listening_interface
     if address and not isIPAddress(address) and not isIPv6Address(address):
         raise ConfigError(f"listeningInterface = {address!r}: give the address of the interface, not its name")
@@ -52,7 +56,11 @@ def bookie_id(config: BookieConfig, local_host: str, port: int) -> str:
 
 
 def service_info(config: BookieConfig, local_host: str, port: int, http_port: int | None) -> BookieServiceInfo:
-    """What clients find in the registration."""
+    """Return what a bookie publishes with its registration.
+
+    :param local_host: the address to publish where ``config`` names none.
+    :param http_port: None if there is no HTTP server.
+    """
     host = config.advertised_address or listening_address(config) or local_host
     endpoints = [Endpoint("bookie", host, port, "bookie-rpc")]
     if http_port is not None:
@@ -61,7 +69,11 @@ def service_info(config: BookieConfig, local_host: str, port: int, http_port: in
 
 
 def expected_cookie(config: BookieConfig, own_id: str, instance_id: str) -> Cookie:
-    """The cookie this configuration stands for."""
+    """Return the cookie that a configuration stands for.
+
+    :param own_id: bookie id.
+    :param instance_id: of the cluster, empty if it has none.
+    """
     index_dirs = config.index_directories if config.index_directories != config.ledger_directories else None
     return Cookie(
         own_id, ",".join(config.journal_directories), config.ledger_directories, index_dirs, instance_id or None
@@ -106,7 +118,11 @@ class CookieCheck:
         )  # fmt: skip
 
     async def stamp(self, registration: IRegistration, on_lane: "Callable[..., object]") -> None:
-        """Writes the cookie: directories first, as a cookie in the store means that every directory has its own."""
+        """Write the cookie: directories first, as a cookie in the store means that every directory has its own.
+
+        :param on_lane: runs a function with its arguments where files may be written.
+        :raises MetadataError: the store refuses the cookie, or failed.
+        """
         cookie = self._expected.encode()
         await on_lane(stamp, self._fs, self._directories, cookie)  # type: ignore[misc]
         version = None if self._stored is None else self._stored.version

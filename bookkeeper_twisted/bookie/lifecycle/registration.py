@@ -47,7 +47,11 @@ class BookieRegistration:
         return tuple(self._reasons)
 
     def set_read_only(self, reason: str, holds: bool) -> None:
-        """A reason to be read-only begins or ends to hold; the bookie is writable when there is none."""
+        """Begin or end a reason to be read-only; the bookie is writable when there is none.
+
+        :param reason: for people; also the identity of the reason.
+        :param holds: whether it begins.
+        """
         before = self.reasons
         if holds:
             self._reasons[reason] = None

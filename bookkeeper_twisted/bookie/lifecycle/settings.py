@@ -32,12 +32,12 @@ LIVE = frozenset(
 
 
 def store_paths(config: BookieConfig) -> StorePaths:
-    """Where everything lies."""
+    """Return the directories that a ``config`` names."""
     return StorePaths(config.journal_directories, config.ledger_directories, config.index_directories)
 
 
 def journal_settings(config: BookieConfig) -> JournalSettings:
-    """Of every journal."""
+    """Return the settings of every journal, sizes in bytes, from a ``config``."""
     return JournalSettings(
         max_size=config.journal_max_size_mb * _MIB,
         alignment=config.journal_alignment_size,
@@ -49,7 +49,7 @@ def journal_settings(config: BookieConfig) -> JournalSettings:
 
 
 def storage_settings(config: BookieConfig) -> StorageSettings:
-    """Of the ledger storage."""
+    """Return the settings of the ledger storage, sizes in bytes, from a ``config``."""
     return StorageSettings(
         log_size_limit=config.log_size_limit,
         log_direct=config.db_storage_direct_io_entry_logger,
@@ -60,7 +60,7 @@ def storage_settings(config: BookieConfig) -> StorageSettings:
 
 
 def maintenance_options(config: BookieConfig) -> MaintenanceOptions:
-    """Of the background work."""
+    """Return the options of the background work, times in seconds, from a ``config``."""
     minor = CompactionKind(
         config.minor_compaction_threshold, config.minor_compaction_interval,
         _seconds(config.minor_compaction_max_time_millis),
@@ -83,7 +83,7 @@ def maintenance_options(config: BookieConfig) -> MaintenanceOptions:
 
 
 def throttle_rates(config: BookieConfig) -> dict[str, Rate]:
-    """The speed limits of background work at the start.
+    """Return the speed limits of background work at the start, by name of the limiter, from a ``config``.
 
     As in Apache's bookie, what a compaction writes is limited by bytes or by entries, not both.
     """
@@ -110,7 +110,10 @@ def _seconds(millis: int) -> float | None:
 
 
 def engine_options(config: BookieConfig) -> EngineOptions:
-    """Limits and habits of the parts that serve."""
+    """Return limits and habits of the parts that serve, from a ``config``.
+
+    :raises ConfigError: the authentication provider is not known, or not allowed.
+    """
     n_journals, n_readers = len(config.journal_directories), max(1, config.num_read_worker_threads)
     return EngineOptions(
         bookie=BookieOptions(

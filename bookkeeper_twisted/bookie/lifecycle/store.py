@@ -31,7 +31,7 @@ class StorePaths:
         return distinct(self.journals, self.ledgers, self.indexes)
 
     def make(self, fs: IFileSystem) -> None:
-        """Creates what is missing."""
+        """Create the directories that are missing in the file system ``fs``."""
         for directory in self.all():
             make_current(fs, directory)
 

@@ -40,7 +40,9 @@ class DamageMarks:
         self._working: Deferred[None] | None = None
 
     def found(self, findings: Iterable[DamagedEntries]) -> None:
-        """Mark the ledgers of findings, each once; what lies in a journal is in memory, too."""
+        """Mark the ledgers of ``findings``, each once; damage of a journal names no ledger to mark, as its entries are
+        in memory.
+        """
         ledger_ids = [finding.ledger_id for finding in findings if finding.ledger_id != NO_LEDGER]
         self._pending.update(dict.fromkeys(ledger_ids))
         if self._pending and self._working is None:

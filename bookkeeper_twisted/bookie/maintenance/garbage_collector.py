@@ -167,13 +167,13 @@ class GarbageCollector:
         return result
 
     def suspend_compaction(self, major: bool = True, minor: bool = True) -> None:
-        """Pause compactions of these kinds, the one at work too."""
+        """See :meth:`~bookkeeper_twisted.bookie.admin.IBackgroundWork.suspend_compaction`."""
         self.state.suspended_major |= major
         self.state.suspended_minor |= minor
         self._apply_suspension()
 
     def resume_compaction(self, major: bool = True, minor: bool = True) -> None:
-        """Allow compactions of these kinds again."""
+        """See :meth:`~bookkeeper_twisted.bookie.admin.IBackgroundWork.resume_compaction`."""
         self.state.suspended_major &= not major
         self.state.suspended_minor &= not minor
         self._apply_suspension()
@@ -184,7 +184,7 @@ class GarbageCollector:
             compacting.cancel()
 
     def change(self, options: CollectorOptions) -> None:
-        """Set other options; a ``wait_time`` that differs counts from now on."""
+        """Set other ``options``; a ``wait_time`` that differs counts from now on."""
         before, self._options = self._options, options
         if options.wait_time != before.wait_time and self._timer is not None:
             self._timer.cancel()
@@ -201,7 +201,8 @@ class GarbageCollector:
     def disk_changed(self, almost_full: bool, full: bool) -> None:
         """React to the space of the disks, as Apache's bookie does.
 
-        Almost full ends major compactions, full all of them; or both force a run (``forced_when_full``).
+        :param almost_full: ends major compactions; forces a run instead with the option ``forced_when_full``.
+        :param full: ends all compactions; forces a run instead with that option.
         """
         if self._options.forced_when_full:
             if (almost_full or full) and self._waiting is None and self._running is None:

@@ -58,7 +58,7 @@ class MaintainedJournal:
         return JournalScrub(self.fs, self.path, mark, durable)
 
     def on_lane(self, work: Callable[..., T], *args: Any) -> "Deferred[T]":
-        """Run a bounded piece of the pass."""
+        """Run a bounded piece of the pass, ``work(*args)``, on the maintenance lane of the first directory."""
         return self._executor.submit("maintenance-0", work, *args)
 
 
@@ -79,9 +79,9 @@ class MaintainedDirectory:
         self._executor = executor
 
     def on_flush_lane(self, work: Callable[..., T], *args: Any) -> "Deferred[T]":
-        """Run short work between checkpoints: log ids, commits of the index."""
+        """Run short work between checkpoints, ``work(*args)``: log ids, commits of the index."""
         return self._executor.submit(f"flush-{self.number}", work, *args)
 
     def on_lane(self, work: Callable[..., T], *args: Any) -> "Deferred[T]":
-        """Run a bounded piece of maintenance; checkpoints do not wait for it."""
+        """Run a bounded piece of maintenance, ``work(*args)``; checkpoints do not wait for it."""
         return self._executor.submit(f"maintenance-{self.number}", work, *args)

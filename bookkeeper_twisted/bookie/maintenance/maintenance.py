@@ -104,8 +104,10 @@ class Maintenance:
         self.adaptive.start()
 
     def change(self, options: MaintenanceOptions) -> None:
-        """Set other options while the work goes on.  Only limits that differ from the options before are set: others
-        may have been changed by hand."""
+        """Set other ``options`` while the work goes on.
+
+        Only limits that differ from the options before are set: others may have been changed by hand.
+        """
         before, self._options = self._options, options
         self.collector.change(options.collector)
         self._ledgers.over_replicated_wait = options.over_replicated_wait

@@ -28,7 +28,11 @@ class Progress:
     _recent_seconds: float = attrs.field(init=False, default=0.0)
 
     def advance(self, n_bytes: int, now: float) -> None:
-        """Take a step."""
+        """Count a step that has ended.
+
+        :param n_bytes: of the step.
+        :param now: seconds of the clock that ``began`` is of.
+        """
         self.done += n_bytes
         self.left = max(self.left - n_bytes, 0)
         recent_bytes, self._recent_seconds = self._recent(now)
@@ -36,7 +40,10 @@ class Progress:
         self._last = max(now, self._last)
 
     def eta(self, now: float) -> float | None:
-        """Return the seconds until the end at the present speed, None before anything is known of it."""
+        """Return the seconds until the end at the present speed, None before anything is known of it.
+
+        :param now: seconds of the clock that ``began`` is of.
+        """
         n_bytes, seconds = self._recent(now)
         return self.left * seconds / n_bytes if n_bytes else None
 

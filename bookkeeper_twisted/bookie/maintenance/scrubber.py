@@ -81,7 +81,10 @@ class Scrubber:
         self._marks.found(self.findings.setdefault(directory.number, found))
 
     def change(self, interval: float) -> None:
-        """Set another interval; it counts from now on."""
+        """Set another interval; it counts from now on.
+
+        :param interval: seconds from the end of a pass to the next, 0 for none.
+        """
         if interval == self._interval:
             return
         self._interval = interval

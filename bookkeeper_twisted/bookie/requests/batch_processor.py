@@ -40,7 +40,10 @@ class Gathering:
         return sum([run.size for run in self.runs])
 
     def shrink(self, size: int) -> None:
-        """The reply is not to be longer than that any more."""
+        """Lower the limit of the reply, as other replies have grown meanwhile.
+
+        :param size: bytes of all records, those gathered so far included.
+        """
         self.room = min(self.room, size - self.n_bytes)
 
     def expected(self) -> int:
@@ -81,7 +84,10 @@ class BatchProcessor:
         self._under_way = LoadsUnderWay()
 
     def start(self, session: RequestSession, request: BatchRead) -> bool:
-        """Begins a batch read; most end here, from memory."""
+        """Begin a batch read; most end here, from memory.
+
+        :returns: False if it has to wait for a permit: the ``session`` begins it again later.
+        """
         if not session.admit_reads(1):
             return False
         began = self._context.clock.seconds()

@@ -72,7 +72,7 @@ class Permits:
         self._waiting.append(resume)
 
     def give(self, count: int) -> None:
-        """Return permits and call the waiters in turn."""
+        """Return ``count`` permits and call the waiters in turn."""
         self.in_progress -= count
         if self._waking:
             return  # a waiter may return permits at once: the loop below goes on
@@ -116,7 +116,7 @@ def _waiting(permits: Permits) -> Callable[[], float]:
 
 
 def status_of(error: BaseException) -> Status:
-    """Return the wire status of an error.  An error that is not foreseen is logged and becomes a bad request."""
+    """Return the wire status of an ``error``.  An error that is not foreseen is logged and becomes a bad request."""
     if isinstance(error, BookieError):
         return error.status
     if isinstance(error, StorageError | OSError | CancelledError):

@@ -29,7 +29,11 @@ class LacProcessor:
         self._context = context
 
     async def read(self, session: RequestSession, request: ReadRequest) -> ReadResponse:
-        """A read with more than ledger and entry."""
+        """Answer a read with more than ledger and entry: one that fences, a long poll, or one that asks for the LAC
+        too.
+
+        :raises BookieError: the status of the error reply.
+        """
         if request.fence:
             return await self._fencing_read(request)
         if request.previous_lac is not None:
@@ -68,7 +72,10 @@ class LacProcessor:
         return _found(request, request.entry_id, None, lac, timestamp)
 
     async def read_lac(self, session: RequestSession, request: ReadLacRequest) -> ReadLacResponse:
-        """What is there of explicit LAC and last entry; an error only where there is neither."""
+        """Answer with explicit LAC and last entry, as far as they are there.
+
+        :raises BookieError: there is neither, or the last entry cannot be read and there is no explicit LAC.
+        """
         body = self._context.bookie.explicit_lac(request.ledger_id) or None
         last: bytes | None = None
         try:
@@ -82,6 +89,10 @@ class LacProcessor:
         return ReadLacResponse(request.header, Status.EOK, request.ledger_id, body, last)
 
     async def write_lac(self, session: RequestSession, request: WriteLacRequest) -> WriteLacResponse:
+        """Store an explicit LAC; see :meth:`~bookkeeper_twisted.bookie.interfaces.IBookie.set_explicit_lac`.
+
+        :raises BookieError: the status of the error reply.
+        """
         await self._context.bookie.set_explicit_lac(request.ledger_id, request.master_key, request.body)
         return WriteLacResponse(request.header, Status.EOK, request.ledger_id)
 

@@ -23,17 +23,19 @@ class ReadAhead:
         self._windows: OrderedDict[tuple[int, int], int] = OrderedDict()
 
     def window(self, ledger_id: int, entry_id: int) -> int:
-        """Bytes to load from the entry on."""
+        """Return the bytes to load from the entry ``entry_id`` of ``ledger_id`` on."""
         return self._windows.get((ledger_id, entry_id), FIRST_WINDOW)
 
     def passed(self, ledger_id: int, entry_id: int, last: int) -> None:
-        """Entries ``entry_id .. last`` needed no load: a sequential read goes on behind them."""
+        """Record that entries ``entry_id .. last`` of ``ledger_id`` needed no load: a sequential read goes on behind
+        them.
+        """
         window = self._windows.pop((ledger_id, entry_id), 0)
         if window:
             self._windows[ledger_id, last + 1] = window
 
     def loaded(self, ledger_id: int, entry_id: int, last: int) -> None:
-        """A load that began at ``entry_id`` brought entries up to ``last``."""
+        """Record that a load of ``ledger_id`` which began at ``entry_id`` gave entries up to ``last``, included."""
         window = self._windows.pop((ledger_id, entry_id), FIRST_WINDOW)
         self._windows[ledger_id, last + 1] = min(window * _GROWTH, LAST_WINDOW)
         if len(self._windows) > self._limit:
@@ -66,7 +68,9 @@ class LoadsUnderWay:
         self._sizes: OrderedDict[int, int] = OrderedDict()
 
     def covering(self, ledger_id: int, entry_id: int) -> "Deferred[None] | None":
-        """Fires when the load that is likely to bring an entry has ended; None if there is none."""
+        """Return a Deferred for the end of the load that is likely to bring ``entry_id`` of ``ledger_id``; None if
+        there is none.
+        """
         for load in self._loads.get(ledger_id, ()):
             if load.first <= entry_id < load.end:
                 waiter: Deferred[None] = Deferred()
@@ -75,7 +79,14 @@ class LoadsUnderWay:
         return None
 
     def begin(self, ledger_id: int, entry_id: int, n_bytes: int) -> Load:
-        """A load begins; what it will bring is guessed from what the ledger's entries were like before."""
+        """Record the begin of a load.
+
+        What it will bring is guessed from the sizes of the ledger's entries before.
+
+        :param entry_id: that it begins with.
+        :param n_bytes: that it reads.
+        :returns: for :meth:`end`.
+        """
         size = self._sizes.get(ledger_id, n_bytes)
         load = Load(ledger_id, entry_id, entry_id + max(1, n_bytes // size))
         self._loads.setdefault(ledger_id, []).append(load)

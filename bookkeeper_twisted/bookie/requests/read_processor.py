@@ -53,7 +53,10 @@ class ReadProcessor:
         self._bookie = context.bookie
 
     def start(self, session: RequestSession, run: ReadRun) -> bool:
-        """Begins a run."""
+        """Begin a ``run`` of reads.
+
+        :returns: False if it has to wait for permits: the ``session`` begins it again later.
+        """
         if not session.admit_reads(len(run)):
             return False
         cursor = ReadCursor(run, stretches(run.entry_ids, run.ledger_ids), self._context.clock.seconds())
@@ -61,7 +64,11 @@ class ReadProcessor:
         return True
 
     def proceed(self, session: RequestSession, cursor: ReadCursor) -> bool:
-        """Answers from memory as long as there is room; then asks the disk for what was missing."""
+        """Answer from memory as long as there is room; then load what was missing.
+
+        :param cursor: the rest of a run; the ``session`` gets it back if there is no room for all.
+        :returns: True, as :meth:`start` does for a request that has begun.
+        """
         pieces = cursor.pieces
         missing: list[Piece] = []
         while pieces and session.has_room and len(missing) < _MOST_LOADS:
@@ -233,7 +240,10 @@ def _entries(held: EntryRun, first: int, max_count: int) -> Sequence[bytes]:
 
 
 async def read_entry(context: RequestContext, ledger_id: int, entry_id: int) -> bytes:
-    """One entry, from memory or from disk."""
+    """Read one entry, from memory or from disk, header and digest included.
+
+    :raises BookieError: NoSuchEntryError, NoSuchLedgerError, BookieIOError or TooManyRequestsError.
+    """
     bookie = context.bookie
     run = bookie.cached(ledger_id, entry_id) or bookie.resident(ledger_id, entry_id, 1, _ROW_BYTES)
     if run is None:
@@ -245,13 +255,20 @@ async def read_entry(context: RequestContext, ledger_id: int, entry_id: int) -> 
 
 
 async def read_last(context: RequestContext, ledger_id: int) -> tuple[int, bytes]:
-    """The last entry stored of a ledger, with its id."""
+    """Read the last entry stored of a ledger.
+
+    :returns: its id, and its bytes as :func:`read_entry` gives them.
+    :raises BookieError: as :func:`read_entry`.
+    """
     last = await context.bookie.last_entry(ledger_id)
     return last, await read_entry(context, ledger_id, last)
 
 
 async def read_entry_or_last(context: RequestContext, ledger_id: int, entry_id: int) -> bytes:
-    """One entry; -1 asks for the last."""
+    """Read one entry as :func:`read_entry` does.
+
+    :param entry_id: -1 for the last entry stored.
+    """
     if entry_id == INVALID_ENTRY_ID:
         return (await read_last(context, ledger_id))[1]
     return await read_entry(context, ledger_id, entry_id)

@@ -73,7 +73,7 @@ class RequestProcessor:
         }
 
     def open_session(self, connection: IServerConnection) -> IRequestSession:
-        """Open the session of a connection; its peer has to authenticate first if the provider asks for it."""
+        """Open the session of a ``connection``; its peer has to authenticate first if the provider asks for it."""
         session = RequestSession(connection, self._context, self._starts)
         provider = self._authentication
         exchange = provider.bookie_exchange(connection.peer)

@@ -97,14 +97,17 @@ class RequestSession:
         )
 
     def again(self, item: Any) -> None:
-        """Puts the rest of a request in front; it goes on when there is room."""
+        """Put the rest of a request, ``item``, in front of the backlog; it goes on when there is room."""
         if not self.connection.closed:
             self._backlog.appendleft(item)
 
     # -- adds --
 
     def add(self, run: AddRun) -> bool:
-        """Begins a run of adds."""
+        """Begin a ``run`` of adds.
+
+        :returns: False if it has to wait for permits, and was not begun.
+        """
         context, entries = self.context, run.entries
         if not context.adds.take(entries.count):
             self._wait(context.adds.wait)
@@ -132,7 +135,10 @@ class RequestSession:
     # -- reads --
 
     def admit_reads(self, count: int) -> bool:
-        """Takes permits for reads; False if they have to wait."""
+        """Take permits for ``count`` reads.
+
+        :returns: False if they have to wait: none was taken, and the session is called when there are some.
+        """
         if not self.context.reads.take(count):
             self._wait(self.context.reads.wait)
             return False
@@ -140,13 +146,16 @@ class RequestSession:
         return True
 
     def answered(self, count: int) -> None:
-        """Gives the permits of reads back."""
+        """Give the permits of ``count`` reads back."""
         if self._reads:
             self._reads -= count
             self.context.reads.give(count)
 
     def expect(self, n_bytes: int) -> None:
-        """The disk was asked for so many bytes, or they are kept for a reply (negative: no longer)."""
+        """Count bytes that the disk was asked for, or that are kept for a reply.
+
+        :param n_bytes: negative for bytes counted before that are sent or dropped.
+        """
         self.loading += n_bytes
         self.connection.expect(n_bytes)
 
