@@ -37,7 +37,9 @@ class BookieStatus:
 
     @classmethod
     def parse(cls, data: bytes) -> "BookieStatus | None":
-        """The status in a file; None if it is none.  Three fields, of an older release, count as set by hand."""
+        """Decode the ``data`` of a status file; None if it is none.  Three fields, of an older release, count as set by
+        hand.
+        """
         first, *reasons = data.decode(errors="replace").splitlines() or [""]
         fields = first.strip().split(",")
         if len(fields) not in (3, 4) or fields[0] != "1" or not fields[2].isdecimal():
@@ -49,7 +51,10 @@ class BookieStatus:
 
 
 def load_status(fs: IFileSystem, directories: Sequence[str]) -> BookieStatus:
-    """The newest status in the ledger directories; writable if there is none."""
+    """Return the newest status in the ledger ``directories``; writable if there is none.
+
+    :raises OSError: a file cannot be read.
+    """
     newest = BookieStatus()
     for directory in directories:
         path = posixpath.join(directory, FILE_NAME)

@@ -45,7 +45,7 @@ class Tail:
         self.entries = [entry]
 
     def run(self, first: int) -> EntryRun:
-        """The entries from ``first`` on."""
+        """Return the entries from ``first`` on, which must be one of them; a copy."""
         return EntryRun.of_entries(self.ledger_id, first, self.entries[first - self.first :])
 
 
@@ -82,7 +82,7 @@ class RunList:
         return self.runs if tail is None else [*self.runs, tail.run(tail.first)]
 
     def find(self, entry_id: int) -> EntryRun | None:
-        """The run that holds the entry."""
+        """Return the run that holds ``entry_id``, None if none does."""
         tail = self.tail
         if tail is not None and entry_id >= tail.first:
             return tail.run(entry_id) if entry_id < tail.next else None
@@ -161,7 +161,7 @@ class WriteCache:
         return bool(self._ledgers)
 
     def add(self, run: EntryRun) -> None:
-        """Inserts a run; it replaces copies of the same entries."""
+        """Insert a ``run``; it replaces copies of the same entries."""
         runs = self._ledgers.get(run.ledger_id)
         if runs is None:
             runs = self._ledgers[run.ledger_id] = RunList()
@@ -176,7 +176,7 @@ class WriteCache:
             self._let_go(run.size)
 
     def add_mixed(self, run: MixedRun) -> None:
-        """Inserts entries of several ledgers; they replace copies of the same entries."""
+        """Insert the entries of a mixed ``run``; they replace copies of the same entries."""
         self.bytes += run.size
         self.count += run.count
         self._in_tails += run.count
@@ -239,7 +239,7 @@ class WriteCache:
         self._runs += 1
 
     def discard_ledger(self, ledger_id: int) -> None:
-        """Remove everything of a ledger; another thread may be going through :meth:`joined`."""
+        """Remove the entries of ``ledger_id``; another thread may be going through :meth:`joined`."""
         held = self._ledgers.pop(ledger_id, None)
         if held is None:
             return
@@ -256,33 +256,36 @@ class WriteCache:
         self._runs += sign
 
     def absorb(self, newer: "WriteCache") -> None:
-        """Takes over everything of a cache that was filled after this one."""
+        """Add all entries of a ``newer`` cache, one that was filled after this one."""
         for runs in newer._ledgers.values():
             for run in runs.all():
                 self.add(run)
 
     def find(self, ledger_id: int, entry_id: int) -> EntryRun | None:
-        """The run that holds the entry."""
+        """Return the run that holds ``entry_id`` of ``ledger_id``, None if none does."""
         runs = self._ledgers.get(ledger_id)
         return runs.find(entry_id) if runs is not None else None
 
     def runs_of(self, ledger_id: int) -> RunList | None:
-        """What is here of a ledger."""
+        """Return the runs of ``ledger_id``, None if nothing of it is here."""
         return self._ledgers.get(ledger_id)
 
     def last_entry(self, ledger_id: int) -> int:
-        """The highest entry of the ledger, -1 if there is none."""
+        """Return the highest entry id of ``ledger_id`` here, -1 if there is none."""
         runs = self._ledgers.get(ledger_id)
         return runs.last if runs is not None else INVALID_ENTRY_ID
 
     def overlaps(self, ledger_id: int, first: int, last: int) -> bool:
-        """Whether any of the entries ``first .. last`` is here."""
+        """Test whether any entry of ``first .. last``, both included, of ``ledger_id`` is here."""
         runs = self._ledgers.get(ledger_id)
         return runs is not None and runs.overlaps(first, last)
 
     def ranges(self, ledger_id: int) -> list[tuple[int, int]]:
-        """First and last ids of what is here of a ledger, one perhaps twice.  Any thread: it looks at the tail
-        first, which is among the runs before it goes, and at a copy of those made in one step."""
+        """Return first and last ids, both included, of the runs of ``ledger_id``, one perhaps twice.
+
+        Any thread may call it: it looks at the tail first, which is among the runs before it goes, and at a copy of the
+        list of runs that is made in one step.
+        """
         runs = self._ledgers.get(ledger_id)
         if runs is None:
             return []
@@ -330,7 +333,7 @@ class ReadCache:
         return len(self._order)
 
     def find(self, ledger_id: int, entry_id: int) -> EntryRun | None:
-        """The run that holds the entry, which counts as used."""
+        """Return the run that holds ``entry_id`` of ``ledger_id``, None if none does; the run counts as used."""
         runs = self._ledgers.get(ledger_id)
         run = runs.find(entry_id) if runs is not None else None
         if run is not None:
@@ -338,7 +341,7 @@ class ReadCache:
         return run
 
     def keep(self, run: EntryRun) -> None:
-        """Puts a run in; one that is here already, or that exceeds the limit alone, changes nothing."""
+        """Insert a ``run``; one that is here already, or that exceeds the limit alone, changes nothing."""
         if len(run.data) + RUN_OVERHEAD > self.limit:
             return
         held = self.find(run.ledger_id, run.first)
@@ -354,20 +357,20 @@ class ReadCache:
             self._remove(*next(iter(self._order)))
 
     def discard_mixed(self, run: MixedRun) -> None:
-        """Forgets every run that holds one of these entries."""
+        """Remove every run that holds an entry of a mixed ``run``, which is a newer copy."""
         if not self._ledgers.keys().isdisjoint(run.ledger_ids):
             for single in run.runs():
                 self.discard(single)
 
     def discard(self, run: EntryRun) -> None:
-        """Forgets every run that holds an entry of this one, which is a newer copy."""
+        """Remove every run that holds an entry of this ``run``, which is a newer copy."""
         runs = self._ledgers.get(run.ledger_id)
         while runs is not None and runs.overlaps(run.first, run.last):
             index = bisect_right(runs.firsts, run.last) - 1
             self._remove(run.ledger_id, runs.firsts[index])
 
     def discard_ledger(self, ledger_id: int) -> None:
-        """Forgets every run of a ledger."""
+        """Remove every run of ``ledger_id``."""
         for run in self._ledgers.pop(ledger_id, RunList()).runs:
             self._forget(run)
 

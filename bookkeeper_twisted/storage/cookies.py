@@ -136,7 +136,12 @@ def must_stamp(
 
 
 def stamp(fs: IFileSystem, directories: Sequence[str], cookie: bytes) -> None:
-    """Writes the cookie to every directory, and then removes those of Apache's bookie; durable when it returns."""
+    """Write the cookie to every directory, and then remove those of Apache's bookie; durable when it returns.
+
+    :param directories: as configured, without ``current``.
+    :param cookie: the text of the file.
+    :raises OSError: some directories may have it, others not.
+    """
     for directory in directories:
         replace_file(fs, _cookie_path(directory), cookie)
     for directory in directories:

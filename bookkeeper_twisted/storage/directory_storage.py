@@ -30,7 +30,10 @@ _FULL = (errno.ENOSPC, errno.EDQUOT, errno.EROFS)
 
 
 def storage_error(error: OSError, directory: str) -> StorageError:
-    """What a failed file operation means for a bookie: a full disk is one that takes no data for now."""
+    """Return the error of a bookie for a failed file operation: a full disk is a directory that takes no data for now.
+
+    :param directory: named in the text if ``error`` names no file.
+    """
     text = f"{error.filename or directory}: {error.strerror or error}"
     return NoWritableDirectoryError(text) if error.errno in _FULL else StorageError(text)
 
@@ -74,16 +77,18 @@ class DirectoryStorage:
     # -- reactor --
 
     def add(self, run: EntryRun) -> None:
-        """Takes a run; rows of older copies are forgotten."""
+        """Add a ``run`` to the active write cache; rows of older copies are forgotten."""
         self.active.add(run)
         self.looked_up.discard(run.ledger_id, run.first, run.last)
 
     def cached(self, ledger_id: int, entry_id: int) -> EntryRun | None:
-        """A run of the write caches; the active half holds the newer copies."""
+        """Return a run of the write caches that holds ``entry_id`` of ``ledger_id``, None if none does; the newer copy
+        if two do.
+        """
         return self.active.find(ledger_id, entry_id) or self.flushing.find(ledger_id, entry_id)
 
     def add_mixed(self, run: MixedRun) -> None:
-        """The same for a mixed run."""
+        """Add the entries of a mixed ``run`` as :meth:`add` does."""
         self.active.add_mixed(run)
         if self.looked_up.cost:
             for ledger_id, entry_id in zip(run.ledger_ids, run.entry_ids, strict=True):
@@ -100,7 +105,7 @@ class DirectoryStorage:
         return self.reader.read_resident(row, entry_id, max_count, max_bytes, window) if row is not None else None
 
     def scattered(self, ledger_id: int, entry_ids: Sequence[int], max_bytes: int) -> Scattered:
-        """Single entries in any order: of the write caches, and of entry logs as :meth:`resident` finds them."""
+        """See :meth:`~.interfaces.ILedgerStorage.scattered`."""
         halves = [runs for half in (self.active, self.flushing) if (runs := half.runs_of(ledger_id)) is not None]
         tables = [rows for held in (self.recent, self.looked_up) if (rows := held.rows_of(ledger_id)) is not None]
         lookup = Lookup(halves, tables, self.reader.offsets_of)
@@ -122,15 +127,15 @@ class DirectoryStorage:
         self._n_written += 1
 
     def holds_newer(self, of: EntryRun | IndexRow) -> bool:
-        """Whether the write caches hold a copy of any of the entries."""
+        """Test whether the write caches hold a copy of any entry of a run or row, ``of``."""
         return any(half.overlaps(of.ledger_id, of.first, of.last) for half in (self.active, self.flushing))
 
     def last_cached(self, ledger_id: int) -> int:
-        """The highest entry of the ledger in the write caches, -1 if there is none."""
+        """Return the highest entry id of ``ledger_id`` in the write caches, -1 if there is none."""
         return max(self.active.last_entry(ledger_id), self.flushing.last_entry(ledger_id))
 
     def forget(self, ledger_id: int) -> None:
-        """Drop everything in memory of a ledger that is deleted; its rows go with the next checkpoint."""
+        """Drop everything in memory of ``ledger_id``, which is deleted; its rows go with the next checkpoint."""
         self.active.discard_ledger(ledger_id)
         self.flushing.discard_ledger(ledger_id)
         self.looked_up.discard(ledger_id, 0, _MOST_ID)
@@ -198,7 +203,7 @@ class DirectoryStorage:
     # -- read lane --
 
     def load(self, ledger_id: int, entry_id: int, max_bytes: int) -> EntryRun | None:
-        """Reads from the entry log the index names; None if the index knows that there is no such entry."""
+        """See :meth:`~.interfaces.ILedgerStorage.load`."""
         row = self.recent.find(ledger_id, entry_id) or self._look_up(ledger_id, entry_id)
         while row is not None:
             try:
@@ -219,9 +224,11 @@ class DirectoryStorage:
         return row
 
     def entry_ranges(self, ledger_id: int, stored: bool = True) -> list[tuple[int, int]]:
-        """Contiguous ranges in memory and, if ``stored``, on disk.
+        """Return first and last ids, both included, of the contiguous ranges of a ledger, ascending.
 
         The caches are looked at first: what leaves them meanwhile is in the index already.
+
+        :param stored: whether entries on disk count, too.
         """
         ranges = self.active.ranges(ledger_id) + self.flushing.ranges(ledger_id)
         if stored:
@@ -243,7 +250,7 @@ class DirectoryStorage:
 
 
 def merged(ranges: list[tuple[int, int]]) -> list[tuple[int, int]]:
-    """Ranges in any order as disjoint ascending ones; neighbours become one."""
+    """Return ``ranges``, first and last ids in any order, as disjoint ascending ones; neighbours become one."""
     result: list[tuple[int, int]] = []
     for first, last in sorted(ranges):
         if result and first <= result[-1][1] + 1:

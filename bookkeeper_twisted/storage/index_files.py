@@ -51,7 +51,10 @@ def _below(fs: IFileSystem, directory: str, depth: int) -> Iterator[str]:
 
 
 def files_of_ledgers(paths: Iterable[str]) -> dict[int, str]:
-    """The file that counts of each ledger, ascending."""
+    """Return the path of the index file that counts by ledger id, ascending.
+
+    :param paths: of all index files of a directory; a ledger may have two while Apache's bookie moves one.
+    """
     chosen: dict[int, str] = {}
     for path in sorted(paths, key=posixpath.basename):  # .idx comes before .idx.rloc
         chosen.setdefault(int(posixpath.basename(path).partition(".")[0], 16), path)
@@ -59,12 +62,18 @@ def files_of_ledgers(paths: Iterable[str]) -> dict[int, str]:
 
 
 def states_of(fs: IFileSystem, paths: Iterable[str]) -> list[LedgerRow]:
-    """The states of ledgers by their index files; a ledger whose file is damaged is fenced, its key unknown."""
+    """Return the states of ledgers by their index files; a ledger whose file is damaged is fenced, its key unknown.
+
+    :param paths: as of :func:`files_of_ledgers`.
+    """
     return [_state(fs, ledger_id, path) for ledger_id, path in files_of_ledgers(paths).items()]
 
 
 def locations_of(fs: IFileSystem, ledger_id: int, path: str) -> Iterator[tuple[int, int, int]]:
-    """Ledger, entry and location of each entry in a file, ascending."""
+    """Yield ledger id, entry id and location of each entry in an index file, ascending.
+
+    :param path: of the file, which is open meanwhile.
+    """
     file = fs.open(path)
     try:
         entry_id = 0
@@ -89,7 +98,10 @@ def _state(fs: IFileSystem, ledger_id: int, path: str) -> LedgerRow:
 
 
 def parse_head(ledger_id: int, head: bytes) -> LedgerRow | None:
-    """The state of a ledger in the head of its file; None if it is damaged."""
+    """Decode the state of a ledger from the ``head`` of its index file; None if it is damaged.
+
+    :param ledger_id: it is in the name of the file only.
+    """
     if len(head) != HEAD_SIZE:
         return None
     magic, version, key_size = _START.unpack_from(head)
@@ -106,7 +118,10 @@ def parse_head(ledger_id: int, head: bytes) -> LedgerRow | None:
 
 
 def remove(fs: IFileSystem, paths: Iterable[str]) -> None:
-    """Remove files; durable when it returns."""
+    """Remove the files at ``paths``; durable when it returns.
+
+    :raises OSError: a file of ``fs`` could not be removed.
+    """
     directories = set()
     for path in paths:
         fs.unlink(path)

@@ -72,7 +72,7 @@ class StoredDirectory:
             self.index.close()
 
     def state(self, ledger_id: int) -> LedgerRow | None:
-        """What the index keeps of a ledger beside its entries."""
+        """Return the state that the index keeps of ``ledger_id``; None without one, or without an index."""
         if self.index is None:
             return None
         return next((row for row in self.index.ledgers() if row.ledger_id == ledger_id), None)
@@ -156,5 +156,8 @@ def _put(held: list[IndexRow], row: IndexRow) -> None:
 
 
 def logs_of_id(fs: IFileSystem, directories: Sequence[str], log_id: int) -> list[str]:
-    """The directories that hold an entry log of this id: each of ours counts for itself."""
+    """Return the directories that hold an entry log of the id ``log_id``: each of ours counts for itself.
+
+    :param directories: their paths, ``current`` included.
+    """
     return [path for path in directories if fs.exists(posixpath.join(path, entry_log_name(log_id)))]

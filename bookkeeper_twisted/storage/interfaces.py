@@ -47,10 +47,15 @@ class IFile(Interface):
         """
 
     def pread_resident_each(sizes: Sequence[int], offsets: Sequence[int]) -> list[bytes | None]:
-        """:meth:`pread_resident` of many places, by one call."""
+        """Read many places as :meth:`pread_resident` does, by one call.
+
+        :param sizes: bytes of each place.
+        :param offsets: one for each size.
+        :returns: None for each place that memory does not hold whole.
+        """
 
     def pwrite(data: bytes, offset: int) -> None:
-        """Writes all of ``data``, extending the file if need be.  A short write is completed or raises."""
+        """Write all of ``data`` at ``offset``, extending the file if need be.  A short write is completed or raises."""
 
     def pwritev(parts: Sequence[bytes], offset: int, durable: bool = False) -> None:
         """Writes the parts one after the other, like :meth:`pwrite`.
@@ -63,16 +68,19 @@ class IFile(Interface):
         """Returns when everything written is durable (``fdatasync``; ``fsync`` with ``metadata``)."""
 
     def truncate(size: int) -> None:
-        """Cuts or extends with zeros; durable after :meth:`sync` with ``metadata``."""
+        """Cut the file to ``size`` bytes, or extend it with zeros; durable after :meth:`sync` with ``metadata``."""
 
     def size() -> int:
         """Bytes in the file."""
 
     def start_writeback(offset: int, size: int) -> None:
-        """Asks the kernel to begin writing a range; a hint, returns at once, promises nothing."""
+        """Ask the kernel to begin writing ``size`` bytes from ``offset`` on; a hint: returns at once, promises nothing.
+        """
 
     def will_read(offset: int, size: int) -> None:
-        """Asks the kernel to bring a range into memory; a hint, returns at once, promises nothing."""
+        """Ask the kernel to bring ``size`` bytes from ``offset`` on into memory; a hint: returns at once, promises
+        nothing.
+        """
 
     def close() -> None:
         """Closes without syncing; may raise.  Closing twice is harmless."""
@@ -91,23 +99,26 @@ class IFileSystem(Interface):
             the disk the blocks it touches and nothing else; offsets and sizes of writes are multiples of 512.
         """
 
-    def exists(path: str) -> bool: ...
+    def exists(path: str) -> bool:
+        """Test whether there is a name ``path``, a dangling link included."""
 
-    def is_directory(path: str) -> bool: ...
+    def is_directory(path: str) -> bool:
+        """Test whether ``path`` is a directory."""
 
     def list(path: str) -> list[str]:
-        """Names in a directory, sorted."""
+        """Return the names in the directory ``path``, sorted."""
 
     def make_directories(path: str) -> None:
-        """Creates the directory and its parents, each durable in its parent; existing ones are fine."""
+        """Create the directory ``path`` and its parents, each durable in its parent; existing ones are fine."""
 
     def rename(old: str, new: str) -> None:
-        """Atomic within one directory; replaces ``new``."""
+        """Rename ``old`` to ``new`` in one step, replacing ``new``; both are in one directory."""
 
-    def unlink(path: str) -> None: ...
+    def unlink(path: str) -> None:
+        """Remove the file ``path``."""
 
     def sync_directory(path: str) -> None:
-        """Makes the names in a directory durable."""
+        """Make the names in the directory ``path`` durable."""
 
     def lock(path: str) -> "ILock":
         """Locks the file for the life of the process or until released.
@@ -116,7 +127,7 @@ class IFileSystem(Interface):
         """
 
     def usage(path: str) -> tuple[int, int]:
-        """Total and usable bytes of the disk the path lies on."""
+        """Return total and usable bytes of the disk that ``path`` lies on."""
 
 
 class ILock(Interface):
@@ -212,10 +223,16 @@ class IRunIndex(Interface):
         """
 
     def rows(ledger_id: int, first: int = 0) -> Iterator[IndexRow]:
-        """Rows of a ledger that end at ``first`` or later, ascending."""
+        """Yield the rows of ``ledger_id`` that end at the entry ``first`` or later, ascending.
+
+        :raises bookkeeper_twisted.errors.DamageError: the index cannot be read (S5).
+        """
 
     def last_entry(ledger_id: int) -> int:
-        """The highest entry id of the ledger in the index, -1 if there is none."""
+        """Return the highest entry id of ``ledger_id`` in the index, -1 if there is none.
+
+        :raises bookkeeper_twisted.errors.DamageError: the index cannot be read (S5).
+        """
 
     def ledgers() -> Iterator[LedgerRow]:
         """All ledgers, ascending."""
@@ -280,7 +297,10 @@ class IJournal(Interface):
         """
 
     def release(mark: JournalPosition) -> None:
-        """Files whole below the mark may go: they are kept as backups, recycled or removed."""
+        """Give up the files that lie below a position as a whole: they are kept as backups, recycled or removed.
+
+        :param mark: a replay begins there or later.
+        """
 
     def prepare() -> bool:
         """One bounded step towards the next file (recycled or zero-filled), so that a rotation is one rename.
@@ -323,10 +343,10 @@ class ILedgerStorage(Interface):
     # -- reactor: memory only --
 
     def ledger(ledger_id: int) -> LedgerRow | None:
-        """The state of a ledger this bookie knows, or None."""
+        """Return the state of ``ledger_id``, None if this bookie does not know the ledger."""
 
     def put_ledger(row: LedgerRow) -> None:
-        """Sets the state of a ledger; persisted by the next checkpoint."""
+        """Set the state of a ledger to ``row``; persisted by the next checkpoint."""
 
     def ledger_ids() -> list[int]:
         """All ledgers this bookie knows, ascending."""
@@ -341,7 +361,7 @@ class ILedgerStorage(Interface):
         """
 
     def was_fenced(ledger_id: int) -> bool:
-        """Whether a ledger that was deleted had been fenced here (S3), for as long as that is remembered."""
+        """Test whether ``ledger_id``, which is deleted, had been fenced here (S3), as long as that is remembered."""
 
     def forget_fences(before: int) -> int:
         """Forget the fences of ledgers that were deleted before a time, in seconds since the epoch.
@@ -350,13 +370,15 @@ class ILedgerStorage(Interface):
         """
 
     def add(run: EntryRun) -> None:
-        """Inserts into the write cache; the newest copy of an entry wins."""
+        """Insert a ``run`` into the write cache; the newest copy of an entry wins."""
 
     def add_mixed(run: MixedRun) -> None:
-        """The same for entries of several ledgers."""
+        """Insert the entries of a mixed ``run`` as :meth:`add` does."""
 
     def cached(ledger_id: int, entry_id: int) -> EntryRun | None:
-        """A run that holds the entry in memory (write caches, then read cache)."""
+        """Return a run in memory (write caches, then read cache) that holds ``entry_id`` of ``ledger_id``; None if none
+        does.
+        """
 
     def resident(ledger_id: int, entry_id: int, max_count: int, max_bytes: int) -> EntryRun | None:
         """As :meth:`load`, of an entry that is not :meth:`cached`, where nothing has to be waited for.
@@ -375,10 +397,10 @@ class ILedgerStorage(Interface):
         """
 
     def last_cached(ledger_id: int) -> int:
-        """The highest entry id of the ledger in the write caches, -1 if there is none."""
+        """Return the highest entry id of ``ledger_id`` in the write caches, -1 if there is none."""
 
     def keep(run: EntryRun) -> None:
-        """Record a run that :meth:`load` read; it is held where the system does not report what is resident."""
+        """Record a ``run`` that :meth:`load` read; it is held where the system does not report what is resident."""
 
     def pending_bytes() -> int:
         """Bytes in the active write cache."""
@@ -405,10 +427,17 @@ class ILedgerStorage(Interface):
         """
 
     def last_entry(ledger_id: int) -> int:
-        """The highest entry id on disk, -1 if there is none."""
+        """Return the highest entry id of ``ledger_id`` on disk, -1 if there is none.
+
+        :raises bookkeeper_twisted.errors.DamageError: the index cannot be read.
+        """
 
     def entry_ranges(ledger_id: int) -> list[tuple[int, int]]:
-        """First and last ids of the contiguous ranges on disk and in the write caches."""
+        """Return first and last ids, both included, of the contiguous ranges of ``ledger_id`` on disk and in the write
+        caches.
+
+        :raises bookkeeper_twisted.errors.DamageError: the index cannot be read.
+        """
 
     # -- life --
 

@@ -17,7 +17,7 @@ _LAYOUT_2 = re.compile(r"VERSION|.*\.(txn|idx|log)")
 
 
 def current(directory: str) -> str:
-    """Where the files of a configured directory are."""
+    """Return where the files of a configured ``directory`` are."""
     return posixpath.join(directory, "current")
 
 
@@ -27,17 +27,21 @@ def distinct(*groups: Sequence[str]) -> list[str]:
 
 
 def journal_name(file_id: int) -> str:
-    """The name of a journal file."""
+    """Return the name of the journal file ``file_id``: hexadecimal."""
     return f"{file_id:x}{JOURNAL_SUFFIX}"
 
 
 def entry_log_name(log_id: int) -> str:
-    """The name of an entry log."""
+    """Return the name of the entry log ``log_id``: hexadecimal."""
     return f"{log_id:x}{ENTRY_LOG_SUFFIX}"
 
 
 def mark_name(journal_index: int, journal_count: int) -> str:
-    """The name of the replay mark of a journal in every ledger directory."""
+    """Return the name of the replay mark of a journal in every ledger directory.
+
+    :param journal_index: from 0.
+    :param journal_count: Java names the mark of a single journal differently.
+    """
     return "lastMark" if journal_count == 1 else f"lastMark.{journal_index}"
 
 
@@ -58,7 +62,10 @@ def entry_log_ids(fs: IFileSystem, directory: str) -> list[int]:
 
 
 def log_bytes(fs: IFileSystem, directory: str) -> int:
-    """Bytes of all entry logs of a directory."""
+    """Return the bytes of all entry logs of a directory; opens each of them.
+
+    :param directory: its path, ``current`` included.
+    """
     total = 0
     for log_id in entry_log_ids(fs, directory):
         file = fs.open(posixpath.join(directory, entry_log_name(log_id)))
@@ -70,7 +77,7 @@ def log_bytes(fs: IFileSystem, directory: str) -> int:
 
 
 def directory_index(ledger_id: int, count: int) -> int:
-    """Which of ``count`` journals, or ledger directories, a ledger belongs to."""
+    """Return which of ``count`` journals, or ledger directories, ``ledger_id`` belongs to, from 0."""
     return ledger_id % count
 
 

@@ -43,11 +43,11 @@ class LedgerStates:
         return row if key is row.master_key else attrs.evolve(row, master_key=key)
 
     def get(self, ledger_id: int) -> LedgerRow | None:
-        """The state of a ledger, None if it is unknown."""
+        """Return the state of ``ledger_id``, None if it is unknown."""
         return self._rows.get(ledger_id)
 
     def put(self, row: LedgerRow) -> None:
-        """Sets the state of a ledger; dirty until :meth:`take_dirty`, unless nothing changed."""
+        """Set the state of a ledger to ``row``; dirty until :meth:`take_dirty`, unless nothing changed."""
         if self._rows.get(row.ledger_id) != row:
             self._rows[row.ledger_id] = self._interned(row)
             self._dirty.add(row.ledger_id)
@@ -71,11 +71,11 @@ class LedgerStates:
             self._dirty.add(ledger_id)
 
     def was_fenced(self, ledger_id: int) -> bool:
-        """Whether the ledger was fenced here before it was deleted."""
+        """Test whether ``ledger_id`` was fenced here before it was deleted."""
         return ledger_id in self._forgotten
 
     def is_deleted(self, ledger_id: int) -> bool:
-        """Whether rows of the ledger that are stored now are of a deleted one.  Any thread."""
+        """Test whether the rows of ``ledger_id`` that are stored now are of a deleted ledger.  Any thread."""
         return ledger_id in self._deleted or ledger_id in self._deleting
 
     def expire(self, before: int) -> int:
@@ -108,12 +108,16 @@ class LedgerStates:
         return row if row is not None else LedgerRow(ledger_id, fenced=True, forgotten_at=self._forgotten[ledger_id])
 
     def deleted(self, ledger_ids: Iterable[int], succeeded: bool) -> None:
-        """What :meth:`take_deleted` gave was deleted, or was not."""
+        """Report whether the ledgers that :meth:`take_deleted` gave were deleted.
+
+        :param ledger_ids: all that it gave.
+        :param succeeded: if not, it gives them again.
+        """
         self._deleting.difference_update(ledger_ids)
         if not succeeded:
             self._deleted.update(ledger_ids)
 
     def not_stored(self, rows: Iterable[LedgerRow]) -> None:
-        """What :meth:`take_dirty` gave was not stored after all."""
+        """Report that ``rows`` which :meth:`take_dirty` gave were not stored; it gives their ledgers again."""
         ids = [row.ledger_id for row in rows]
         self._dirty.update(i for i in ids if i in self._rows or i in self._forgotten)

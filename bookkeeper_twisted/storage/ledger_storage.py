@@ -220,7 +220,7 @@ class LedgerStorage:
         return self._directory(ledger_id).last_cached(ledger_id)
 
     def keep(self, run: EntryRun) -> None:
-        """A run of which the write caches hold a newer copy is not kept, nor one that stays in the page cache."""
+        """Keep a ``run``, unless the write caches hold a newer copy, or it stays in the page cache."""
         directory = self._directory(run.ledger_id)
         directory.learn()
         if run.ledger_id not in self._states:

@@ -41,7 +41,10 @@ class Rebuilt:
 
 
 def logs_with_data(fs: IFileSystem, directory: str) -> list[int]:
-    """The entry logs that are more than a header."""
+    """Return the ids of the entry logs that are more than a header.
+
+    :param directory: their path, ``current`` included.
+    """
     found = []
     for log_id in entry_log_ids(fs, directory):
         file = fs.open(posixpath.join(directory, entry_log_name(log_id)))
@@ -125,7 +128,10 @@ def _take_log(rebuilt: Rebuilt, scan: LogScan, log_id: int, known: set[int], del
 
 
 def counted(scan: LogScan, sizes: dict[int, int]) -> Iterator[Record]:
-    """The records of a log; their bytes are added up by ledger."""
+    """Yield the records of a log, and add up their bytes.
+
+    :param sizes: gets the bytes of the records of each ledger, size words included.
+    """
     for record in scan:
         sizes[record.ledger_id] = sizes.get(record.ledger_id, 0) + record.size
         yield record
@@ -152,7 +158,10 @@ def check_sealed(scan: LogScan, sizes: dict[int, int]) -> None:
 
 
 def rows_of(records: Iterator[Record], log_id: int) -> Iterator[IndexRow]:
-    """Records that follow each other, in ids and in place, as rows."""
+    """Group records that follow each other, in ids and in place, to rows without checksums.
+
+    :param records: of the log ``log_id``, in the order of their offsets or of their ids.
+    """
     head: Record | None = None
     sizes: list[int] = []
     end = 0

@@ -53,7 +53,11 @@ class Lookup:
         self._lowest = min([runs.first for runs in halves], default=NO_ENTRY)
 
     def find(self, entry_ids: Sequence[int], max_bytes: int) -> None:
-        """Looks entries up, as many as have ``max_bytes``, at least one."""
+        """Look entries up, and add them to :attr:`found` and :attr:`logs`.
+
+        :param entry_ids: in any order.
+        :param max_bytes: where this is reached the rest is left out; one at least is looked up.
+        """
         entries, lowest = self.found.entries, self._lowest
         for position, entry_id in enumerate(entry_ids):
             entry = self._in_halves(entry_id) if entry_id >= lowest else None

@@ -23,17 +23,27 @@ def database_path(index_directory: str, name: str) -> str:
 
 
 def is_database(fs: IFileSystem, index_directory: str, name: str) -> bool:
-    """Whether an index directory holds a database of this name."""
+    """Test whether an index directory holds the database called ``name``.
+
+    :param index_directory: its path, ``current`` included.
+    """
     return fs.exists(posixpath.join(index_directory, name, _CURRENT))
 
 
 def has_index(fs: IFileSystem, index_directory: str) -> bool:
-    """Whether an index directory holds the places of entries in a database."""
+    """Test whether an index directory holds the places of entries in a database of Apache's bookie.
+
+    :param index_directory: its path, ``current`` included.
+    """
     return is_database(fs, index_directory, LOCATIONS)
 
 
 def discard_index(fs: IFileSystem, index_directory: str) -> None:
-    """Remove the databases; durable when it returns.  The places of entries go first."""
+    """Remove the databases of an index directory; durable when it returns.  The places of entries go first.
+
+    :param index_directory: its path, ``current`` included.
+    :raises OSError: a file could not be removed; the rest may be there still.
+    """
     for name in (LOCATIONS, LEDGERS):
         _discard(fs, database_path(index_directory, name))
 

@@ -38,7 +38,7 @@ class Imported:
     unknown: int = 0
 
     def add(self, other: "Imported") -> None:
-        """Add what was taken over of another directory."""
+        """Add the counts of an ``other`` directory that was taken over."""
         self.entries += other.entries
         self.states += other.states
         self.dangling += other.dangling
@@ -91,7 +91,12 @@ def check_states(fs: IFileSystem, index_directory: str, open_key_values: OpenKey
 def opened(
     fs: IFileSystem, index_directory: str, name: str, open_key_values: OpenKeyValues
 ) -> Iterator[IKeyValues]:
-    """One of the databases, closed in the end."""
+    """Open one of the databases for the length of a context.
+
+    :param index_directory: its path, ``current`` included.
+    :param name: of the database.
+    :raises bookkeeper_twisted.errors.StorageError: there is none, or it cannot be opened.
+    """
     database = open_key_values(fs, database_path(index_directory, name), False)
     try:
         yield database

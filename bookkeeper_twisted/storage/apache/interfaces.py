@@ -16,10 +16,12 @@ class IKeyValues(Interface):
     """
 
     def items(first: bytes = b"") -> Iterator[Pair]:
-        """The pairs from a key on, ascending; memory does not grow with their number."""
+        """Return the pairs from the key ``first`` on, that one included, ascending; memory does not grow with their
+        number.
+        """
 
     def put(pairs: Sequence[Pair]) -> None:
-        """Add or replace pairs.  Nothing of it is certain to survive a crash before the next :meth:`flush`."""
+        """Add or replace ``pairs``.  Nothing of it is certain to survive a crash before the next :meth:`flush`."""
 
     def flush() -> None:
         """Make everything that was put durable."""

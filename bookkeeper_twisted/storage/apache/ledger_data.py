@@ -39,7 +39,7 @@ class LedgerData:
 
 
 def encode(row: LedgerRow) -> tuple[bytes, bytes]:
-    """Return key and value of a ledger."""
+    """Return key and value of the state of a ledger, ``row``, as Apache's bookie stores them."""
     value = b"\x08\x01\x10" + bytes([row.fenced]) + b"\x1a" + _sized(row.master_key)
     if row.explicit_lac:
         value += b"\x22" + _sized(row.explicit_lac)
@@ -69,7 +69,7 @@ def decode(key: bytes, value: bytes) -> LedgerData | None:
 
 
 def needs_integrity_check(value: bytes) -> bool:
-    """Whether the flags of a directory say that its data have to be compared with other bookies'."""
+    """Test whether the flags of a directory, ``value``, say that its data have to be compared with other bookies'."""
     return bool(int.from_bytes(value, "big") & NEEDS_INTEGRITY_CHECK)
 
 

@@ -30,7 +30,12 @@ Location = tuple[int, int, int]
 
 
 def placed_rows(locations: Iterable[Location], heads: "Heads") -> Iterator[tuple[IndexRow, bool]]:
-    """Return rows of entries in the order of their locations, each with whether its entries are there."""
+    """Return rows of entries in the order of their locations, made as they are asked for.
+
+    :param locations: in the order of ledger and entry.
+    :param heads: reads the records' heads.
+    :returns: each row with whether its entries are in the log.
+    """
     for (log_id, is_there), group in groupby(_places(locations, heads), key=_LOG_AND_STATE):
         for row in rows_of((record for _, _, record in group), log_id):
             yield row, is_there

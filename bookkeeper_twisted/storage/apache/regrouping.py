@@ -58,7 +58,7 @@ class Homes:
         return cls(of_logs, sum(log_bytes(fs, path) for path in paths))
 
     def path(self, log_id: int) -> str:
-        """The path of a log; one that cannot be opened where there is none."""
+        """Return the path of the entry log ``log_id``; one that cannot be opened where there is none."""
         return posixpath.join(self.of_logs.get(log_id, "/"), entry_log_name(log_id))
 
 

@@ -36,7 +36,7 @@ class RocksKeyValues:
 
     @classmethod
     def open(cls, fs: IFileSystem, path: str, create: bool) -> "RocksKeyValues":
-        """See :data:`~.interfaces.OpenKeyValues`."""
+        """See :data:`~.interfaces.OpenKeyValues`: ``fs``, ``path`` and ``create`` are its arguments."""
         library = _library(path)
         if create:
             fs.make_directories(path)

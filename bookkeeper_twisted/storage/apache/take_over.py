@@ -19,7 +19,10 @@ from .regrouping import Pairs, regroup
 
 
 def is_apaches(fs: IFileSystem, directories: Pairs) -> bool:
-    """Whether a directory has the cookie of Apache's bookie."""
+    """Test whether one of the ``directories`` has the cookie of Apache's bookie.
+
+    :param fs: where they lie.
+    """
     return any(
         fs.exists(posixpath.join(path, APACHE_COOKIE_NAME)) for path in (*directories.ledgers, *directories.indexes)
     )
@@ -62,7 +65,10 @@ def take_over(
 
 
 def discard_left_over(fs: IFileSystem, directories: Pairs) -> None:
-    """Remove databases beside indexes of ours, where no directory has a cookie of Apache's bookie."""
+    """Remove databases beside indexes of ours, unless one of the ``directories`` has a cookie of Apache's bookie.
+
+    :raises OSError: a file of ``fs`` could not be removed.
+    """
     if is_apaches(fs, directories):
         return
     for path in directories.indexes:
@@ -71,6 +77,9 @@ def discard_left_over(fs: IFileSystem, directories: Pairs) -> None:
 
 
 def discard_index_files(fs: IFileSystem, directories: Pairs) -> None:
-    """Remove index files after a take-over; one that is left is never read again, but by Apache's bookie."""
+    """Remove the index files of ``directories`` after a take-over; only Apache's bookie would read one that is left.
+
+    :raises OSError: a file of ``fs`` could not be removed.
+    """
     for path in directories.indexes:
         remove(fs, index_files(fs, path))

@@ -48,7 +48,9 @@ class LogHeader:
 
 
 def reserved_id_of(name: str) -> int | None:
-    """The id a file makes unavailable: that of a log, and of one that a compaction was writing."""
+    """Return the log id that a file of this ``name`` makes unavailable: that of a log, or of one that a compaction was
+    writing; None if it is neither.
+    """
     stem, dot, _ = name.partition(ENTRY_LOG_SUFFIX)
     try:
         value = int(stem, 16) if dot else -1
@@ -63,7 +65,11 @@ def new_header() -> bytes:
 
 
 def seal(map_offset: int, ledgers: int) -> tuple[bytes, int]:
-    """The bytes that make a ledgers map known, and their offset in the file."""
+    """Return the bytes that make a ledgers map known, and their offset in the file.
+
+    :param map_offset: where the map begins.
+    :param ledgers: number of ledgers in it.
+    """
     return _SEAL.pack(map_offset, ledgers), _SEAL_OFFSET
 
 
@@ -80,7 +86,10 @@ def parse_header(data: bytes, path: str) -> LogHeader:
 
 
 def encode_map(sizes: Mapping[int, int]) -> bytes:
-    """The ledgers map as the records that end a sealed log."""
+    """Encode the ledgers map as the records that end a sealed log.
+
+    :param sizes: bytes of the records of each ledger.
+    """
     parts, pairs = [], iter(sorted(sizes.items()))
     while batch := list(islice(pairs, MAP_BATCH)):
         parts.append(_MAP_HEAD.pack(20 + 16 * len(batch), _MAP_LEDGER, _MAP_ENTRY, len(batch)))
@@ -89,7 +98,12 @@ def encode_map(sizes: Mapping[int, int]) -> bytes:
 
 
 def decode_map(data: bytes, ledgers: int) -> dict[int, int] | None:
-    """The ledgers map in the bytes from its offset to the end of the file; None if it is not whole."""
+    """Decode the ledgers map.
+
+    :param data: from the map's offset to the end of the file.
+    :param ledgers: number of ledgers that the header announces.
+    :returns: bytes of the records of each ledger; None if the map is not whole.
+    """
     sizes: dict[int, int] = {}
     for part in _map_batches(data):
         if part is None:

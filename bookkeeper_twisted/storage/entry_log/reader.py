@@ -58,11 +58,12 @@ class OpenLogs:
         return log_id in self._idle
 
     def take(self, log_id: int) -> IFile | None:
-        """The file, which is the caller's until it is put back or closed."""
+        """Take the file of ``log_id`` out, None if there is none; it is the caller's until it is put back or closed."""
         return self._idle.pop(log_id, None)
 
     def put_back(self, log_id: int, file: IFile) -> None:
-        """Keeps the file, unless another thread has put one back meanwhile, or the log is gone."""
+        """Keep the ``file`` of ``log_id``; close it if another thread has put one back meanwhile, or the log is gone.
+        """
         if log_id in self._removed or self._idle.setdefault(log_id, file) is not file:
             file.close()
         elif len(self._idle) > self.limit:
@@ -71,7 +72,7 @@ class OpenLogs:
                 oldest.close()
 
     def remove(self, log_id: int) -> None:
-        """Closes the file of a log that is removed; one that is in use is closed when it is put back."""
+        """Close the file of ``log_id``, which is removed; one that is in use is closed when it is put back."""
         self._removed.add(log_id)
         file = self.take(log_id)
         if file is not None:
@@ -119,7 +120,7 @@ class EntryLogReader:
             return self.read_slice(row, entry_id, 1)
 
     def read_slice(self, row: IndexRow, entry_id: int, max_bytes: int) -> EntryRun:
-        """As :meth:`read`, where damage of any of the entries is an error."""
+        """See :meth:`read`; damage of any of the entries is an error here."""
         offsets = self.offsets_of(row)
         begin = entry_id - row.first
         end = _end(offsets, begin, row.last - entry_id + 1, max_bytes)
@@ -190,7 +191,11 @@ class EntryLogReader:
         return run if not whole or first_bad_block(row, offsets[-1], start, data) is None else None
 
     def read_scattered(self, ledger_id: int, log_id: int, records: Records, found: Scattered) -> None:
-        """Reads single records of a log that memory holds and that verify.  Reactor."""
+        """Read single records of a log that memory holds and that verify; on the reactor thread.
+
+        :param records: which, and their positions in the result.
+        :param found: gets the entries that were read; the others stay as they are.
+        """
         file = self._resident.take(log_id)
         if file is None:
             return
@@ -227,11 +232,15 @@ class EntryLogReader:
         return offsets
 
     def damage(self, row: IndexRow, at: int, what: str) -> DamageError:
-        """The error for a row, ``at`` bytes after its begin."""
+        """Make the error for damage of a row.
+
+        :param at: bytes after the begin of the row.
+        :param what: what was found there.
+        """
         return DamageError(f"{self.path(row.log_id)} offset {row.offset + at}: ledger {row.ledger_id}: {what}")
 
     def path(self, log_id: int) -> str:
-        """The file of a log."""
+        """Return the path of the file of ``log_id``."""
         return posixpath.join(self.directory, entry_log_name(log_id))
 
     @contextmanager
@@ -250,7 +259,7 @@ class EntryLogReader:
         self._idle.put_back(row.log_id, file)
 
     def remove(self, log_id: int) -> None:
-        """Close the files of a log that is removed: an open one would keep its space.  Any thread."""
+        """Close the files of ``log_id``, which is removed: an open one would keep its space.  Any thread."""
         self._idle.remove(log_id)
         self._resident.remove(log_id)
 

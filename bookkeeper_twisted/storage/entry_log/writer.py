@@ -57,7 +57,10 @@ class OpenLog:
         return self.position > layout.HEADER_SIZE
 
     def append(self, run: EntryRun) -> IndexRow:
-        """Takes a run, which is written at the latest by :meth:`sync`."""
+        """Append a ``run``, which is written at the latest by :meth:`sync`.
+
+        :returns: the index row of the run.
+        """
         row = row_of(run, self.log_id, self.position)
         self._pieces.append(run.data)
         self.position += run.size
@@ -95,7 +98,11 @@ class OpenLog:
         self._unsynced = {}
 
     def seal(self, fs: IFileSystem) -> None:
-        """Writes the ledgers map, then the header's pointer to it: the pointer never comes first."""
+        """Write the ledgers map, then the header's pointer to it, with a sync after each: the pointer never comes
+        first.
+
+        :param fs: opens the file once more, as these writes are no whole blocks.
+        """
         self.sync()
         if not self._ledgers:
             return
@@ -135,7 +142,11 @@ class EntryLogWriter:
 
     @classmethod
     def open(cls, fs: IFileSystem, directory: str, size_limit: int, direct: bool = True) -> "EntryLogWriter":
-        """A writer that begins with a new log, above every id that was ever used here."""
+        """Make a writer that begins with a new log, above every id that was ever used here.
+
+        :param size_limit: bytes after which a log is followed by the next one.
+        :param direct: whether to write past the page cache.
+        """
         return cls(fs, directory, size_limit, first_free_id(fs, directory), direct)
 
     @property
@@ -235,7 +246,11 @@ class EntryLogWriter:
 
 
 def create_log(fs: IFileSystem, log_id: int, path: str, direct: bool) -> OpenLog:
-    """Creates a log: header, file and name are durable before the first record (safety 3.2)."""
+    """Create a log: header, file and name are durable before the first record (safety 3.2).
+
+    :param direct: whether to write past the page cache.
+    :raises OSError: there is no log then.
+    """
     file = fs.open(path, create=True, direct=direct)
     try:
         file.pwrite(layout.new_header(), 0)
@@ -269,7 +284,10 @@ def _following(log_id: int) -> int:
 
 
 def first_free_id(fs: IFileSystem, directory: str) -> int:
-    """One above every log present and above the last id that was given out."""
+    """Return the id above every log in a directory and above the last id that was given out there, 0 if there is none.
+
+    :param directory: its path, ``current`` included.
+    """
     used = [i for i in map(layout.reserved_id_of, fs.list(directory)) if i is not None]
     path = posixpath.join(directory, _LAST_ID)
     if fs.exists(path):

@@ -36,7 +36,7 @@ class RecentRows:
         self._order: deque[tuple[_Rows, int]] = deque()
 
     def find(self, ledger_id: int, entry_id: int) -> IndexRow | None:
-        """The row of the entry if it is among the newest."""
+        """Return the row of ``entry_id`` of ``ledger_id``, None if it is not among the newest."""
         held = self._ledgers.get(ledger_id)
         if held is None:
             return None
@@ -47,11 +47,14 @@ class RecentRows:
         return row if row.last >= entry_id else None
 
     def rows_of(self, ledger_id: int) -> HeldRows | None:
-        """All rows of a ledger."""
+        """Return all rows of ``ledger_id`` that are here, None if there are none."""
         return self._ledgers.get(ledger_id)
 
     def add(self, committed: Sequence[IndexRow]) -> None:
-        """Takes the rows of one commit, in the order of ledgers and entries; what they overlap is forgotten."""
+        """Add the rows of one commit; what they overlap is forgotten.
+
+        :param committed: in the order of ledgers and entries.
+        """
         for ledger_id, group in groupby(committed, key=_ledger):
             rows = tuple(group)
             held = self._ledgers.pop(ledger_id, _NONE)[1]
@@ -93,7 +96,7 @@ class RecentRows:
         self._hold(ledger_id, tuple(row for row in held if id(row) not in gone))
 
     def discard(self, ledger_id: int, first: int, last: int) -> None:
-        """Forgets the rows that hold any of the entries ``first .. last``."""
+        """Remove the rows of ``ledger_id`` that hold any entry of ``first .. last``, both included."""
         held = self._ledgers.get(ledger_id)
         if held is not None and held[1][-1].last >= first:
             self._hold(ledger_id, tuple(row for row in held[1] if row.last < first or row.first > last))

@@ -19,7 +19,7 @@ from ..interfaces import CHECKSUM_BLOCK, IndexRow
 
 
 def row_of(run: EntryRun, log_id: int, offset: int) -> IndexRow:
-    """The row of a run that was written to a log at an offset."""
+    """Make the row of a ``run`` that was written to the log ``log_id`` at ``offset``, checksums included."""
     return IndexRow(run.ledger_id, run.first, run.last, log_id, offset, _sizes_of(run), block_checksums(run.data))
 
 
@@ -30,14 +30,16 @@ def _sizes_of(run: EntryRun) -> int | bytes:
 
 
 def pack_sizes(sizes: Sequence[int]) -> int | bytes:
-    """Record sizes as a row keeps them: one number if uniform, else a ``u32`` each."""
+    """Pack record ``sizes``, at least one, as a row keeps them: one number if uniform, else a ``u32`` each."""
     if sizes.count(sizes[0]) == len(sizes):
         return sizes[0]
     return struct.pack(f">{len(sizes)}I", *sizes)
 
 
 def block_checksums(data: bytes) -> bytes:
-    """One CRC32C for each block of ``CHECKSUM_BLOCK`` bytes; the last may be short."""
+    """Return one CRC32C for each block of ``CHECKSUM_BLOCK`` bytes of ``data``, side by side; the last block may be
+    short.
+    """
     if len(data) <= CHECKSUM_BLOCK:
         return crc32c(data).to_bytes(4, "big")
     view = memoryview(data)
@@ -60,7 +62,9 @@ def record_offsets(row: IndexRow) -> Sequence[int]:
 
 
 def cut(row: IndexRow, first: int, last: int) -> IndexRow:
-    """The part of a row that holds ``first .. last``; without checksums unless it is all of it."""
+    """Return the part of a ``row`` that holds ``first .. last``, both included; without checksums unless it is all of
+    it.
+    """
     if first == row.first and last == row.last:
         return row
     skipped, count = first - row.first, last - first + 1
@@ -73,7 +77,9 @@ def cut(row: IndexRow, first: int, last: int) -> IndexRow:
 
 
 def without(row: IndexRow, first: int, last: int) -> list[IndexRow]:
-    """What is left of a row when ``first .. last`` belong to a newer one: none, one or two rows."""
+    """Return what is left of a ``row`` when ``first .. last``, both included, belong to a newer one: none, one or two
+    rows.
+    """
     left = []
     if row.first < first:
         left.append(cut(row, row.first, min(row.last, first - 1)))
@@ -100,14 +106,14 @@ def still_at(moved: IndexRow, stored: Sequence[IndexRow], moved_from: Collection
 
 
 def row_bytes(row: IndexRow) -> int:
-    """Bytes of the records of a row."""
+    """Return the bytes of the records of a ``row``, their size words included."""
     if isinstance(row.sizes, int):
         return row.sizes * (row.last - row.first + 1)
     return sum_of_sizes(row.sizes)
 
 
 def sum_of_sizes(sizes: bytes) -> int:
-    """The sum of packed record sizes."""
+    """Return the sum of record ``sizes``, packed as a ``u32`` each."""
     return sum(struct.unpack(f">{len(sizes) // 4}I", sizes))
 
 

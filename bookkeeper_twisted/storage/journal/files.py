@@ -87,7 +87,7 @@ class JournalFiles:
         self._names = count(self._collect_spares() + 1)
 
     def path(self, file_id: int) -> str:
-        """Where a journal file is."""
+        """Return the path of the journal file ``file_id``."""
         return posixpath.join(self._directory, journal_name(file_id))
 
     def take(self) -> tuple[IFile, FileMark]:
@@ -132,7 +132,10 @@ class JournalFiles:
         return True
 
     def release(self, file_id: int) -> None:
-        """Files below this one are not needed: the oldest are recycled or removed."""
+        """Give up the files below ``file_id``: beyond ``max_backups`` the oldest are recycled or removed.
+
+        :raises OSError: some may be gone, others not.
+        """
         below = [i for i in self.ids if i < file_id]
         freed: list[str] = []
         for old in below[: max(0, len(below) - self._settings.max_backups)]:
@@ -164,7 +167,7 @@ class JournalFiles:
         return mark is None or mark.file_id == file_id
 
     def drop(self, file_id: int) -> None:
-        """Removes a file that never held a group; its id is not used again."""
+        """Remove the file ``file_id``, which never held a group; its id is not used again."""
         self._fs.unlink(self.path(file_id))
         self._fs.sync_directory(self._directory)
         self.ids.remove(file_id)

@@ -102,7 +102,7 @@ class Trailer:
 
 
 def pack_header(mark: FileMark) -> bytes:
-    """The first sector of a file."""
+    """Encode the first sector of a file, with its ``mark``."""
     head = _HEADER.pack(_MAGIC, VERSION, _OUR_MAGIC, mark.file_id, mark.nonce)
     return (head + _CRC.pack(crc32c(head))).ljust(HEADER_SIZE, b"\0")
 
@@ -129,7 +129,11 @@ def parse_header(sector: bytes, path: str) -> Header:
 
 
 def padding_size(length: int, alignment: int) -> int:
-    """Bytes of the padding record after ``length`` bytes of records: up to the alignment, and room for a trailer."""
+    """Return the bytes of the padding record that ends a group: up to the alignment, and room for a trailer.
+
+    :param length: bytes of the records before it.
+    :param alignment: bytes.
+    """
     gap = alignment - length % alignment
     return gap if gap >= _PADDING.size + TRAILER_SIZE else gap + alignment
 
@@ -178,5 +182,8 @@ def parse_trailer(data: bytes, mark: FileMark) -> Trailer | None:
 
 
 def group_matches(group: bytes, trailer: Trailer) -> bool:
-    """Whether a whole group, trailer included, is what was written."""
+    """Test whether a whole ``group``, trailer included, is what was written.
+
+    :param trailer: that was parsed from its end.
+    """
     return crc32c(memoryview(group)[: -2 * _CRC.size]) == trailer.group_crc

@@ -23,10 +23,14 @@ assert _SIZE == 20
 
 
 def read_mark(fs: IFileSystem, directories: Sequence[str], name: str) -> JournalPosition:
-    """The lowest mark that can be read, so that no directory misses a record (S7); (0, 0) if there is none.
+    """Return the lowest mark that can be read, so that no directory misses a record (S7); (0, 0) if there is none.
 
-    A torn, damaged or missing file says nothing: the mark is written to all directories before anything is
-    removed that depends on it, so every whole copy is true; without any, all that the journals hold is replayed.
+    A torn, damaged or missing file says nothing: the mark is written to all directories before anything is removed that
+    depends on it, so every whole copy is true; without any, all that the journals hold is replayed.
+
+    :param directories: ledger directories, ``current`` included.
+    :param name: of the file, see :func:`~bookkeeper_twisted.storage.ledger_dirs.mark_name`.
+    :raises OSError: a file cannot be read.
     """
     found = []
     for directory in directories:
@@ -44,7 +48,10 @@ def read_mark(fs: IFileSystem, directories: Sequence[str], name: str) -> Journal
 
 
 def read_marks(fs: IFileSystem, directories: Sequence[str], count: int) -> list[JournalPosition]:
-    """Read the mark of each of ``count`` journals, see :func:`read_mark`."""
+    """Read the mark of each of ``count`` journals, see :func:`read_mark`.
+
+    :param directories: ledger directories, ``current`` included.
+    """
     return [read_mark(fs, directories, mark_name(number, count)) for number in range(count)]
 
 

@@ -119,11 +119,11 @@ class LogSpace:
         return size
 
     def checks(self, log_id: int) -> "RemovalChecks":
-        """The checks before a log is removed."""
+        """Make the checks before the log ``log_id`` is removed."""
         return RemovalChecks(self._fs, self.directory, log_id)
 
     def path(self, log_id: int) -> str:
-        """The file of a log."""
+        """Return the path of the file of ``log_id``."""
         return posixpath.join(self.directory.path, entry_log_name(log_id))
 
 

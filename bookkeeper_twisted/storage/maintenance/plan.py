@@ -33,9 +33,12 @@ class LogUsage:
 
 
 def candidates(logs: Iterable[LogUsage], threshold: float, target_size: int = 0) -> list[LogUsage]:
-    """The logs with a live share below a threshold, first the ones that win the most space for a copied byte.
+    """Return the logs with a live share below a threshold, first the ones that win the most space for a copied byte.
 
     A log without live bytes is not copied: it is removed.
+
+    :param threshold: from 0 to 1.
+    :param target_size: as of :meth:`LogUsage.share`.
     """
     found = [log for log in logs if log.live and log.share(target_size) < threshold]
     return sorted(found, key=lambda log: (log.share(target_size), log.log_id))
@@ -51,7 +54,10 @@ def group_bytes(size_limit: int, free: int) -> int:
 
 
 def next_group(logs: Sequence[LogUsage], most_bytes: int) -> list[LogUsage]:
-    """The first logs, as long as what is live in them is not more than a number of bytes; one at least."""
+    """Return the first logs, as long as their live bytes together are not more than ``most_bytes``; one at least.
+
+    :param logs: at least one, in the order of :func:`candidates`.
+    """
     group: list[LogUsage] = []
     room = most_bytes
     for log in logs[:MOST_LOGS]:

@@ -94,7 +94,11 @@ class Step:
 
 
 def extents_of(pieces: Sequence[Piece], passed_over: int) -> list[Extent]:
-    """What has to be read for some pieces: those that are near each other by one call."""
+    """Return what has to be read for some ``pieces``, whole pages in the order of logs and offsets; neighbours by one
+    read.
+
+    :param passed_over: most bytes between two pieces of one read.
+    """
     found: list[Extent] = []
     for log_id, offset, size in sorted((piece.row.log_id, piece.offset, piece.size) for piece in pieces):
         start, end = offset // PAGE * PAGE, -(-(offset + size) // PAGE) * PAGE
@@ -112,7 +116,11 @@ def extents_of(pieces: Sequence[Piece], passed_over: int) -> list[Extent]:
 
 
 def next_piece(row: IndexRow, start: int, room: int) -> Piece:
-    """The next bytes of a row, up to ``room``; where more follow, they begin with a page, which is read once."""
+    """Return the next bytes of a row; where more follow, they begin with a page, which is then read once.
+
+    :param start: bytes of the row that earlier pieces had.
+    :param room: most bytes of the piece.
+    """
     left, begin = row_bytes(row) - start, row.offset + start
     if left <= room:
         return Piece(row, start, left, True)
@@ -177,7 +185,7 @@ class RowCutter:
         self._start = 0
 
     def skip(self, row: IndexRow) -> None:
-        """Leave out what is still to be cut of a row."""
+        """Leave out what is still to be cut of a ``row``, if the last step ended inside it."""
         if self._start and self._ahead[0] is row:
             self._end_row()
 

@@ -81,7 +81,11 @@ class Scrub:
 
 
 def load_findings(fs: IFileSystem, directory: str) -> list[DamagedEntries]:
-    """The findings of the last pass; none if there was none, or if their file is damaged."""
+    """Return the findings of the last pass; none if there was none, or if their file is damaged.
+
+    :param directory: that was scrubbed, ``current`` included.
+    :raises OSError: the file cannot be read.
+    """
     path = posixpath.join(directory, FINDINGS)
     if not fs.exists(path):
         return []
@@ -97,7 +101,11 @@ def load_findings(fs: IFileSystem, directory: str) -> list[DamagedEntries]:
 
 
 def save_findings(fs: IFileSystem, directory: str, findings: Sequence[DamagedEntries]) -> None:
-    """Replace the findings of a directory, durably; a file is made with the first."""
+    """Replace the findings of a directory, durably; a file is made with the first.
+
+    :param directory: that was scrubbed, ``current`` included.
+    :param findings: of the whole pass.
+    """
     path = posixpath.join(directory, FINDINGS)
     if findings or fs.exists(path):
         replace_file(fs, path, json.dumps([attrs.asdict(each) for each in findings], indent=1).encode())
