@@ -1,7 +1,8 @@
 """Which public functions document what they take, return and raise.
 
 Counted are the functions and methods that have arguments and public names, of public modules and classes; not the
-setters of properties, nor overloads, nor what Twisted names (``dataReceived``) and documents.  One is documented if its
+setters of properties, nor overloads, nor what Twisted names (``dataReceived``) and documents, nor the commands of the
+shell, whose arguments :attr:`bookkeeper_twisted.cli.shell_command.Command.run` documents.  One is documented if its
 docstring
 
 - has a field (``:param:``, ``:returns:`` or ``:raises:``) or refers to another ("See :meth:`...`");
@@ -11,12 +12,15 @@ docstring
 
 import ast
 import re
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 
 Function = ast.FunctionDef | ast.AsyncFunctionDef
 Classes = Mapping[str, ast.ClassDef]
 
 _FIELDS = (":param ", ":returns:", ":raises ", "See :meth:", "See :func:")
+_UNCOUNTED: Sequence[list[str]] = ([], ["shell", "options"])
+"""Lists of arguments that need no docstring: none, and the list of each command of the shell."""
+
 _LITERAL, _WORD = re.compile("``(.+?)``"), re.compile(r"\w+")
 _TWISTED = re.compile(r"[a-z_]+[A-Z]")
 """A name that Twisted gave: ours are in lower case."""
@@ -31,7 +35,7 @@ def arguments_of(function: Function) -> list[str]:
 
 def says_enough(function: Function) -> bool:
     """Whether a function's own docstring says more of its arguments than their names."""
-    text = ast.get_docstring(function) or ""
+    text = " ".join((ast.get_docstring(function) or "").split())
     named = {word for literal in _LITERAL.findall(text) for word in _WORD.findall(literal)}
     return any(field in text for field in _FIELDS) or named.issuperset(arguments_of(function))
 
@@ -62,7 +66,7 @@ def _functions(parent: ast.ClassDef | ast.Module) -> Iterator[Function]:
     for node in parent.body:
         if isinstance(node, Function) and not node.name.startswith("_") and not _TWISTED.match(node.name):
             decorators = {ast.unparse(each).rpartition(".")[2] for each in node.decorator_list}
-            if arguments_of(node) and not decorators & {"setter", "overload"}:
+            if arguments_of(node) not in _UNCOUNTED and not decorators & {"setter", "overload"}:
                 yield node
 
 
@@ -100,19 +104,13 @@ def counts(modules: Mapping[str, ast.Module]) -> tuple[int, int]:
     return len(found), sum(is_documented(name, function, classes) for name, function in found)
 
 
-def undocumented(
-    modules: Mapping[str, ast.Module], faces: Collection[str] = (), rooms: tuple[str, ...] = ()
-) -> Iterator[str]:
-    """A sentence for each undocumented function of some classes, of the classes these derive from, and of some rooms.
+def undocumented(modules: Mapping[str, ast.Module]) -> Iterator[str]:
+    """A sentence for each function that does not document its arguments.
 
     :param modules: syntax trees by path.
-    :param faces: names of classes and functions.
-    :param rooms: beginnings of the paths of modules all of whose functions are meant.
     """
     classes = classes_of(modules)
-    wanted = set(faces).union(*(_above(face, classes) for face in faces))
     for path, module in modules.items():
         for name, function in public_functions(module):
-            asked = path.startswith(rooms) or name.partition(".")[0] in wanted
-            if asked and not is_documented(name, function, classes):
+            if not is_documented(name, function, classes):
                 yield f"{path}:{function.lineno}: {name} does not document its arguments"

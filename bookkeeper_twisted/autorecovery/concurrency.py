@@ -22,9 +22,9 @@ class InFlight:
         return max(self._limit, 0)
 
     def enter(self, count: int) -> "Deferred[None]":
-        """Wait until there is room.
+        """Wait until there is room, and take it.
 
-        :param count: at most the limit.
+        :param count: how many begin, at most the limit.
         """
         if not self._waiting and self._fits(count):
             self._used += count
@@ -34,7 +34,10 @@ class InFlight:
         return waiter[1]
 
     def leave(self, count: int) -> None:
-        """Some are done."""
+        """Give room back, and admit callers that wait.
+
+        :param count: how many have ended.
+        """
         self._used -= count
         self._admit()
 

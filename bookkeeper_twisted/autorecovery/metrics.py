@@ -27,7 +27,7 @@ class CheckerMetrics:
         self._lost = {kind: instruments.counter(f"{_CHECKER}{kind.value}_replicas") for kind in LossKind}
 
     def checked(self, report: CheckReport) -> None:
-        """A ledger was checked."""
+        """Count a ledger that was checked, with the losses that its ``report`` names."""
         self._ledgers.value += 1
         self._inconclusive.value += sum(len(one.inconclusive) for one in report.fragments)
         for loss in report.losses():
@@ -78,7 +78,7 @@ class WorkerMetrics:
         self._exceptions: dict[str, Counter] = {}
 
     def failed(self, error: Exception) -> None:
-        """An attempt has failed; counted under the name of Apache's exception where there is one."""
+        """Count an attempt that failed with ``error``, under the name of Apache's exception where there is one."""
         name = type(error).__name__
         name = _APACHE_NAMES.get(name, name)
         if name not in self._exceptions:
@@ -86,5 +86,9 @@ class WorkerMetrics:
         self._exceptions[name].value += 1
 
     def watch(self, state: str, ledgers: Callable[[], float]) -> None:
-        """Export how many ledgers this worker has the lock of, by the state they are in."""
+        """Export how many ledgers this worker has the lock of.
+
+        :param state: of these ledgers, the value of the label.
+        :param ledgers: returns the number, when it is exported.
+        """
         self._instruments.gauge(_WORKER + "ledgers", ledgers, state=state)

@@ -6,7 +6,7 @@ from ..errors import BookieHandleNotAvailableError, RequestTimeoutError, TooMany
 
 
 def is_transient(error: object) -> bool:
-    """Whether a bookie may answer when it is asked again later: says nothing about what it holds."""
+    """Test whether the bookie may answer later in place of this ``error``, which says nothing about what it holds."""
     return isinstance(error, TooManyRequestsError | RequestTimeoutError | BookieHandleNotAvailableError)
 
 
@@ -24,9 +24,9 @@ class Retries:
     longest_pause: float = 10.0
 
     def pause(self, attempt: int) -> float:
-        """Seconds after an attempt, counted from 0."""
+        """Return the seconds to wait after an ``attempt``, counted from 0."""
         return min(self.first_pause * float(1 << attempt), self.longest_pause)
 
     def is_last(self, attempt: int) -> bool:
-        """Whether there is none after an attempt, counted from 0."""
+        """Test whether an ``attempt``, counted from 0, is the last one."""
         return attempt + 1 >= self.attempts

@@ -11,7 +11,7 @@ _ANY_NUMBER = 1 << 30
 
 
 def throttle_rates(config: AutorecoveryConfig) -> dict[str, Rate]:
-    """The speed limits at the start, by the names of the limiters."""
+    """Return the speed limits at the start, by the names of the limiters, from a ``config``."""
     return {
         REPLICATION_READ: _rate(config.replication_rate_by_entries, config.replication_rate_by_bytes),
         REPLICATION_WRITE: _rate(config.replication_write_rate_by_entries, config.replication_write_rate_by_bytes),
@@ -22,7 +22,7 @@ def throttle_rates(config: AutorecoveryConfig) -> dict[str, Rate]:
 
 
 def checker_settings(config: AutorecoveryConfig) -> CheckerSettings:
-    """Of the auditor's check of all ledgers."""
+    """Return the settings of the auditor's check of all ledgers from a ``config``."""
     return CheckerSettings(
         percentage=config.auditor_ledger_verification_percentage,
         max_in_flight=config.in_flight_read_entry_num_in_ledger_checker,
@@ -30,7 +30,7 @@ def checker_settings(config: AutorecoveryConfig) -> CheckerSettings:
 
 
 def copy_settings(config: AutorecoveryConfig) -> CopySettings:
-    """Of the copies that a worker makes."""
+    """Return the settings of the copies that a worker makes from a ``config``."""
     entries = config.rereplication_entry_batch_size
     return CopySettings(
         window_entries=entries if entries > 0 else _ANY_NUMBER, window_bytes=config.replication_window_bytes

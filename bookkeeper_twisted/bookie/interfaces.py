@@ -60,7 +60,7 @@ class IBookie(Interface):
         """
 
     def fence(ledger_id: int, master_key: bytes) -> "Deferred[None]":
-        """Fence a ledger, an unknown one too, so that it takes no more adds but those of recovery.
+        """Fence a ledger, an unknown one too, so that it takes no more adds except by recovery.
 
         :param master_key: of the ledger; an unknown ledger gets it.
         :returns: fires when the fence and the key are durable (S2); fails with UnauthorizedAccessError or

@@ -37,19 +37,19 @@ class DiskFiles:
     """Files of this machine."""
 
     def read(self, name: str) -> bytes:
-        """The bytes of a file."""
+        """See :meth:`.Files.read`."""
         return Path(name).read_bytes()
 
     def write(self, name: str, data: bytes) -> None:
-        """Makes or replaces a file."""
+        """See :meth:`.Files.write`; an existing file is replaced."""
         Path(name).write_bytes(data)
 
 
 def ask(question: str) -> bool:
-    """Asks until the answer is Y or N; the end of the input is a no.
+    """Ask a ``question`` until the answer is Y or N; the end of the input is a no.
 
-    The reactor waits meanwhile: nothing else is under way, and a thread that waits for a terminal could
-    not be interrupted.
+    The reactor waits meanwhile: nothing else is under way, and a thread that waits for a terminal could not be
+    interrupted.
     """
     while True:
         sys.stdout.write(f"{question} (Y or N) ")
@@ -66,7 +66,13 @@ def ask(question: str) -> bool:
 
 @contextmanager
 def progress_bar(title: str, total: int) -> Iterator[Callable[[int], object]]:
-    """A bar on a terminal, if ``tqdm`` is there (extra ``tools``); else nothing is shown."""
+    """Show a bar on a terminal for the length of a context, if ``tqdm`` is there (extra ``tools``); else nothing is
+    shown.
+
+    :param title: in front of the bar.
+    :param total: bytes to be read.
+    :returns: gives the function to call with numbers of bytes that were read.
+    """
     try:
         from tqdm import tqdm  # type: ignore[import-untyped]
     except ImportError:
@@ -83,7 +89,7 @@ def _send(reactor: Any, method: str, url: str, body: bytes) -> "Deferred[tuple[i
 
 
 def real_world(reactor: Any) -> ShellWorld:
-    """This process, this machine, TCP."""
+    """Return this process, this machine and TCP by the ``reactor`` as what a shell has of the world."""
 
     def connect(
         uri: str, config: ClientConfig, placement: IPlacementPolicy | None = None
@@ -105,7 +111,11 @@ def real_world(reactor: Any) -> ShellWorld:
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    """Ends the process with the status of the command."""
+    """Run a command, and end the process with its status.
+
+    :param arguments: of the command line without the program; None for the arguments of this process.
+    :raises SystemExit: at the end.
+    """
     given = list(sys.argv[1:] if arguments is None else arguments)
     if not given or given[0] != "shell":
         helped = given[:1] in (["help"], ["--help"], ["-h"])

@@ -56,10 +56,16 @@ class Files(Protocol):
     """Files that a command writes or reads."""
 
     def read(self, name: str) -> bytes:
-        """:raises OSError: it cannot be read."""
+        """Return the bytes of the file ``name``.
+
+        :raises OSError: it cannot be read.
+        """
 
     def write(self, name: str, data: bytes) -> None:
-        """:raises OSError: it cannot be written."""
+        """Make or replace the file ``name``.
+
+        :raises OSError: it cannot be written.
+        """
 
 
 @attrs.frozen
@@ -123,13 +129,18 @@ class ShellContext:
     format_entry: Callable[[bytes], str]
 
     def out(self, text: str) -> None:
-        """Prints a line."""
+        """Print ``text`` as a line."""
         self.world.out(text)
 
     async def admin(
         self, config: ClientConfig | None = None, placement: IPlacementPolicy | None = None
     ) -> BookKeeperAdmin:
-        """A client of the cluster, with the configuration of the shell unless another is given."""
+        """Connect a client to the cluster; the caller closes it.
+
+        :param config: None for that of the shell.
+        :param placement: None for the policy that the configuration names.
+        :raises bookkeeper_twisted.errors.MetadataError: there is no connection to the metadata store.
+        """
         return await self.world.connect(self.config.metadata_service_uri, config or self.client_config, placement)
 
 
@@ -152,7 +163,9 @@ class Argument:
 class Command:
     """A command.
 
-    :ivar run: does it; its result is the exit status.
+    :ivar run: does it: called with what the shell has and with the parsed arguments, an attribute for each that is
+        called as the first of its names, without dashes in front.  It prints what it finds, and returns :data:`OK`,
+        :data:`REFUSED` or :data:`FAILED`.  The shell prints a BookKeeperError, OperandError or OSError that it raises.
     """
 
     name: str

@@ -28,7 +28,7 @@ def bookie_text(bookie_id: str, endpoint: Endpoint | None, address: str, name: s
 
 
 def metadata_text(metadata: LedgerMetadata) -> str:
-    """The metadata of a ledger in one line, its password included: the caller may read it anyway."""
+    """Return the ``metadata`` of a ledger in one line, its password included: the caller may read it anyway."""
     fields: dict[str, object] = {
         "formatVersion": metadata.format_version,
         "ensembleSize": metadata.ensemble_size,

@@ -33,7 +33,11 @@ def makeService(options: Options) -> IService:
 
 
 def allow_files(limit: Limit = resource.getrlimit, set_limit: SetLimit = resource.setrlimit) -> None:
-    """Raises the limit of open files, which many systems set to 1024, as far as this process may."""
+    """Raise the limit of open files, which many systems set to 1024, as far as this process may.
+
+    :param limit: returns soft and hard limit of a resource.
+    :param set_limit: sets them.
+    """
     soft, hard = limit(resource.RLIMIT_NOFILE)
     if soft != hard:
         set_limit(resource.RLIMIT_NOFILE, (hard, hard))
@@ -64,7 +68,7 @@ def bookies_service(reactor: Any, options: Options, fail: Callable[[], None]) ->
 
 
 def say_what_runs(config: Config) -> None:
-    """Log the version, and what there is to say about the keys of a configuration."""
+    """Log the version, and the warnings and notes about the keys of a ``config``."""
     _log.info("bookkeeper-twisted {version}", version=__version__)
     for text in config.warnings:
         _log.warn("{text}", text=text)

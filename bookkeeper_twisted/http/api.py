@@ -51,7 +51,7 @@ class Question:
     body: bytes = b""
 
     def flag(self, name: str) -> bool:
-        """Whether a parameter is ``true``."""
+        """Test whether the parameter ``name`` is ``true``."""
         return self.parameters.get(name) == "true"
 
     def number(self, name: str, default: int) -> int:
@@ -95,7 +95,10 @@ Handler = Callable[[Question], Coroutine[Deferred[Any], Any, Answer]]
 
 
 def json_answer(value: object, status: int = 200) -> Answer:
-    """JSON in the layout of Apache's bookie: objects over several lines, lists within one."""
+    """Encode ``value`` as JSON in the layout of Apache's bookie: objects over several lines, lists within one.
+
+    :param status: of HTTP.
+    """
     return Answer(_json(value, 0), status, "application/json; charset=utf-8")
 
 
@@ -132,6 +135,9 @@ class ApiPage(Resource):
         return notFound()
 
     def render(self, request: Request) -> object:
+        """Start the handler of the request's method; it is cancelled if the peer goes away.  See
+        :meth:`.IResource.render`.
+        """
         handler = self._handlers.get(request.method)
         if handler is None:
             methods = " or ".join(method.decode() for method in self._handlers if method != b"HEAD")

@@ -190,7 +190,7 @@ def _shown(lock: str | None, mark: UnderreplicatedLedger, with_replicas: bool) -
 
 
 def json_object(question: Question) -> Mapping[str, Any] | None:
-    """The body of a request as a JSON object; None without a body, empty where it is no object."""
+    """Return the body of a ``question`` as a JSON object; None without a body, empty where it is no object."""
     if not question.body.strip():
         return None
     try:

@@ -33,7 +33,7 @@ def limits_of_bookie(admin: IBookieAdmin) -> Groups:
 
 
 def limits_of_autorecovery(limits: ISpeedLimits) -> Groups:
-    """The limits in a process of autorecovery."""
+    """Return the ``limits`` in a process of autorecovery as the one group there."""
     return {_REPLICATION_ADAPTIVE: limits}
 
 

@@ -35,6 +35,7 @@ class TextPage(Resource):
         return notFound()
 
     def render(self, request: Request) -> object:
+        """Answer GET and HEAD of a ``request`` with the text of now; 405 to any other method."""
         if request.method not in (b"GET", b"HEAD"):
             request.setHeader(b"Allow", b"GET, HEAD")
             return errorPage(405, "Method Not Allowed", "This page can only be read.").render(request)

@@ -40,9 +40,7 @@ class Tally:
         return below & ~level
 
     def take_back(self, voter: Hashable, places: int) -> None:
-        """Remove a voter from the count of some ``places``; those for which ``voter`` did not count are left as they
-        are.
-        """
+        """Remove a voter from the count of some ``places``; where ``voter`` did not count nothing changes."""
         if self._votes.get(voter, 0) & places:
             self._votes[voter] &= ~places
             votes, self._votes, self._levels = self._votes, {}, [0] * len(self._levels)

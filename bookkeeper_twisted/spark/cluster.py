@@ -39,11 +39,19 @@ class ClusterView:
         self._driver = driver
 
     def wait(self, work: Callable[[], Awaitable[V]]) -> V:
-        """Run a coroutine function on the reactor's thread and wait for its result."""
+        """Run a coroutine function, ``work``, on the reactor's thread and wait for its result; not to be called there.
+
+        :raises Exception: the error that it ends with.
+        """
         return THREAD.wait(work)
 
     def ledger_ids(self, first: int = 0, last: int = FIRST_PUBLICATION - 1) -> list[int]:
-        """Ids of ledgers, ascending, without the records by which the sink publishes ledgers."""
+        """Return the ids of ledgers in ``first .. last``, both included, ascending.
+
+        By default the records by which the sink publishes ledgers are left out, whose ids are above.
+
+        :raises MetadataError: the store failed.
+        """
 
         async def listed() -> list[int]:
             return [ledger_id async for ledger_id in self.ledgers.ledger_ids(first, last)]
@@ -51,7 +59,11 @@ class ClusterView:
         return self.wait(listed)
 
     def metadata(self, ledger_ids: Iterable[int]) -> dict[int, LedgerMetadata]:
-        """The metadata of ledgers, many read at a time; ledgers that do not exist are left out."""
+        """Return the metadata of ledgers by id, many read at a time; ledgers that do not exist are left out.
+
+        :param ledger_ids: in any order.
+        :raises MetadataError: the store failed.
+        """
 
         async def read(ledger_id: int) -> LedgerMetadata | None:
             try:
@@ -63,7 +75,11 @@ class ClusterView:
         return {ledger_id: metadata for ledger_id, metadata in found.items() if metadata is not None}
 
     def addresses(self, bookie_ids: Collection[str]) -> dict[str, Address]:
-        """Where bookies listen; port 0 for a bookie that is not registered and whose id is no address."""
+        """Return where bookies listen by id; port 0 for a bookie that is not registered and whose id is no address.
+
+        :param bookie_ids: in any order.
+        :raises MetadataError: the store failed.
+        """
 
         async def look_up(bookie_id: str) -> Address:
             try:
@@ -119,7 +135,11 @@ def connect(uri: str, config: ClientConfig) -> ClusterView:
 
 @contextmanager
 def connected(uri: str, config: ClientConfig) -> Iterator[ClusterView]:
-    """As :func:`connect`, for the time of the context."""
+    """Connect to a cluster as :func:`connect` does, for the length of a context.
+
+    :param uri: of its metadata.
+    :raises MetadataError: there is no connection.
+    """
     cluster = connect(uri, config)
     try:
         yield cluster

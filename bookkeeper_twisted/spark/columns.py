@@ -49,7 +49,11 @@ class Columns:
         return text
 
     def of_run(self, run: EntryRun, payload_at: int, ledger: LedgerMetadata | None) -> Any:
-        """A record batch of verified entries."""
+        """Make a record batch of verified entries; one copy of the payloads.
+
+        :param payload_at: where a record has its payload (:attr:`.Digester.payload_at`).
+        :param ledger: the ledger's metadata, None if the columns do not need them.
+        """
         batch = record_batch(run, payload_at)
         if not self.metadata:
             return batch
@@ -60,7 +64,10 @@ class Columns:
         return self._with_ledger(arrays, fields, ledger, run.count)
 
     def of_ids(self, ledger_id: int, first: int, last: int, ledger: LedgerMetadata | None) -> Iterator[Any]:
-        """Record batches of ids alone."""
+        """Make record batches of the entries ``first .. last``, both included, without payloads.
+
+        :param ledger: the metadata of ``ledger_id``, None if the columns do not need them.
+        """
         for start in range(first, last + 1, IDS_AT_ONCE):
             end = min(start + IDS_AT_ONCE, last + 1)
             arrays = [_numbers(array("q", (ledger_id,)) * (end - start)), _numbers(array("q", range(start, end)))]
@@ -85,7 +92,10 @@ def _numbers(values: "array[int]") -> Any:
 
 
 def joined(batches: Iterable[Any]) -> Iterator[Any]:
-    """The same rows in batches that are worth their overhead."""
+    """Yield the same rows in batches that are worth their overhead.
+
+    :param batches: record batches of one schema.
+    """
     waiting: list[Any] = []
     n_bytes = rows = 0
     for batch in batches:

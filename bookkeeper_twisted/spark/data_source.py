@@ -55,7 +55,11 @@ class BookKeeperDataSource(DataSource):
             return schema_of(SourceOptions.parse(self.options))
 
     def reader(self, schema: StructType) -> DataSourceReader:
-        """Reads a batch."""
+        """Make the reader of a batch; called by Spark on the driver.
+
+        :param schema: as :meth:`schema` gave it.
+        :raises bookkeeper_twisted.errors.ConfigError: an option is unknown or wrong.
+        """
         with plain_errors():
             options = SourceOptions.parse(self.options)
         if options.reading.manifest or options.reading.view != "entries":
@@ -71,7 +75,12 @@ class BookKeeperDataSource(DataSource):
         return StreamReader(options)
 
     def writer(self, schema: StructType, overwrite: bool) -> "BatchSink | RestoringSink":
-        """Writes a batch."""
+        """Make the writer of a batch; called by Spark on the driver.
+
+        :param schema: of the rows that will come.
+        :param overwrite: whether mode overwrite was asked for, which is refused.
+        :raises bookkeeper_twisted.errors.ConfigError: an option is unknown or wrong, or the schema does not fit.
+        """
         from .sink import BatchSink, RestoringSink
 
         with plain_errors():
@@ -147,7 +156,7 @@ class ViewReader(DataSourceReader):
         return [_Work(rows[at : at + _ROWS_AT_ONCE]) for at in range(0, len(rows), _ROWS_AT_ONCE)]
 
     def read(self, partition: InputPartition) -> Iterator[tuple[object, ...]]:
-        """In a task: the rows."""
+        """Yield the rows that the driver put into a ``partition``; called by Spark in a task."""
         yield from partition.value or ()
 
 
@@ -201,7 +210,11 @@ class StreamReader(_EntryReader, DataSourceStreamReader, SupportsTriggerAvailabl
             self._plan.set_target()
 
     def partitions(self, start: Mapping[str, Any], end: Mapping[str, Any]) -> Sequence[InputPartition]:
-        """On the driver: the work of the tasks of one micro-batch."""
+        """Plan the work of the tasks of one micro-batch; called by Spark on the driver.
+
+        :param start: offset, as JSON; what it names was read before.
+        :param end: offset, as JSON.
+        """
         if start == end:
             return []
         with plain_errors():
@@ -209,7 +222,7 @@ class StreamReader(_EntryReader, DataSourceStreamReader, SupportsTriggerAvailabl
             return [_Work(partition) for partition in planned]
 
     def commit(self, end: Mapping[str, Any]) -> None:
-        """Nothing: offsets are in the checkpoint."""
+        """Do nothing when the micro-batch up to ``end`` is done: offsets are in the checkpoint."""
 
     def stop(self) -> None:
         """End the connection to the metadata store."""
@@ -218,7 +231,11 @@ class StreamReader(_EntryReader, DataSourceStreamReader, SupportsTriggerAvailabl
 
 
 def admission_of(own: ReadOptions, limit: ReadLimit) -> Admission:
-    """What may go into a micro-batch; Spark's wish for all that is available counts more than the options."""
+    """Return what may go into a micro-batch.
+
+    :param own: their limits hold for each micro-batch.
+    :param limit: Spark's; a wish for all that is available counts more than ``own``, another limit beside it.
+    """
     if isinstance(limit, ReadAllAvailable):
         return Admission(None, None)
     entries = [n for n in (own.max_entries_per_trigger, getattr(limit, "max_rows", 0)) if n]

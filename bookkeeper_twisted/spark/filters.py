@@ -20,24 +20,27 @@ class IdBounds:
     members: frozenset[int] | None = None
 
     def at_least(self, value: int) -> None:
-        """Exclude what is lower."""
+        """Exclude ids below ``value``."""
         self.low = value if self.low is None else max(self.low, value)
 
     def at_most(self, value: int) -> None:
-        """Exclude what is higher."""
+        """Exclude ids above ``value``."""
         self.high = value if self.high is None else min(self.high, value)
 
     def among(self, values: Collection[int]) -> None:
-        """Exclude what is not one of these."""
+        """Exclude ids that are not in ``values``."""
         self.members = frozenset(values) if self.members is None else self.members & frozenset(values)
 
     def allows(self, value: int) -> bool:
-        """Whether an id is wanted."""
+        """Test whether the id ``value`` is wanted."""
         within = (self.low is None or value >= self.low) and (self.high is None or value <= self.high)
         return within and (self.members is None or value in self.members)
 
     def clipped(self, first: int, last: int) -> tuple[int, int]:
-        """The part of a range that can hold wanted ids; empty if the first is above the last."""
+        """Return the part of ``first .. last``, both included, that can hold wanted ids, as first and last id.
+
+        :returns: a first that is above the last if it is empty; there may be ids between that are not wanted.
+        """
         if self.members is not None:
             inside = [value for value in self.members if self.allows(value)]
             if not inside:

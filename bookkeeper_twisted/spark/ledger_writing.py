@@ -49,7 +49,10 @@ def _client(uri: str, settings: tuple[tuple[str, object], ...]) -> BookKeeper:
 
 
 def client_of(options: SinkOptions) -> BookKeeper:
-    """The client of this process, connected with the first call."""
+    """Return the client of this process for these ``options``, connected with the first call; blocks.
+
+    :raises BookKeeperError: there is no connection to the metadata store.
+    """
     config = options.client
     settings = tuple((name, getattr(config, name)) for name in sorted(config.origins))
     return _client(options.writing.metadata_service_uri, settings)
@@ -84,7 +87,11 @@ class PartitionWriter:
         return await manifest.find(self._ledgers, self._attempt.key) is not None
 
     async def append(self, rows: Iterable[tuple[str | None, Sequence[bytes]]]) -> None:
-        """Append payloads by ledger key; returns when those of the call before are acknowledged."""
+        """Append payloads, and return when all payloads of the call before are acknowledged.
+
+        :param rows: ledger key and payloads; a key may be there again.
+        :raises BookKeeperError: a ledger cannot be made, or an append of the call before failed.
+        """
         started = []
         for key, payloads in rows:
             writer = self._writers.get(key) or await self._open(key)

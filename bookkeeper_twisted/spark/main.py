@@ -50,7 +50,11 @@ def parser() -> argparse.ArgumentParser:
 
 
 def session(arguments: argparse.Namespace) -> Any:
-    """A Spark session; one that is there already is taken."""
+    """Return a Spark session; one that is there already is taken.
+
+    :param arguments: of the command line; ``parallelism`` is set to that of the session if it is 0.
+    :raises ImportError: PySpark is not installed.
+    """
     from pyspark.sql import SparkSession
 
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
@@ -218,7 +222,11 @@ COMMANDS: dict[str, tuple[Callable[[Any, argparse.Namespace], int], str]] = {
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run a command; returns the exit status."""
+    """Run a command of ``bookkeeper-spark``.
+
+    :param arguments: of the command line, None for the arguments of this process.
+    :returns: the exit status: of the command, or 2 after an error that was printed.
+    """
     options = parser().parse_args(arguments)
     try:
         return COMMANDS[options.command][0](session(options), options)

@@ -38,7 +38,11 @@ class BatchKey:
     batch_id: int
 
     def custom_metadata(self, role: bytes, **more: str) -> dict[str, bytes]:
-        """What a ledger of the batch says of itself."""
+        """Return the custom metadata of a ledger of the batch.
+
+        :param role: of the ledger, :data:`DATA_ROLE` or another.
+        :param more: values by the rest of their keys, which begin with ``spark.``.
+        """
         own = {
             ROLE: role,
             MANIFEST: self.manifest.encode(),
@@ -49,7 +53,7 @@ class BatchKey:
 
     @classmethod
     def of(cls, metadata: LedgerMetadata) -> "BatchKey | None":
-        """The batch that a ledger was written for; None for ledgers of others."""
+        """Return the batch that a ledger with these ``metadata`` was written for; None for ledgers of others."""
         custom = metadata.custom_metadata
         if not custom.keys() >= {ROLE, MANIFEST, QUERY, BATCH} or not custom[BATCH].isdigit():
             return None
@@ -76,7 +80,7 @@ class PublishedLedger:
 
     @classmethod
     def decode(cls, entry: bytes) -> Self:
-        """The row in an entry."""
+        """Decode the row in an ``entry``."""
         return cls(**json.loads(entry))
 
 
@@ -103,7 +107,7 @@ class Publication:
 
     @classmethod
     def of(cls, metadata: LedgerMetadata) -> "Publication | None":
-        """The publication that a record is; None if it is another record."""
+        """Return the publication that a record with these ``metadata`` is; None if it is another record."""
         custom = metadata.custom_metadata
         key = BatchKey.of(metadata)
         if key is None or custom[ROLE] != PUBLICATION_ROLE:
@@ -120,7 +124,11 @@ def _record(bookie_id: str, custom: Mapping[str, bytes]) -> LedgerMetadata:
 
 
 async def find(ledgers: ILedgerManager, key: BatchKey) -> Publication | None:
-    """The publication of a batch, None if it is not published."""
+    """Return the publication of a batch, None if it is not published.
+
+    :param key: of the batch.
+    :raises MetadataError: the store failed.
+    """
     ledger_id = id_of(key.manifest, key.query_id, str(key.batch_id))
     while True:
         try:
@@ -170,7 +178,11 @@ async def begin(ledgers: ILedgerManager, key: BatchKey, bookie_id: str) -> None:
 
 
 async def beginning(ledgers: ILedgerManager, key: BatchKey) -> int | None:
-    """No ledger of the query has a lower id; None if the query never began."""
+    """Return an id that no ledger of a query is below, None if the query never began.
+
+    :param key: of any batch of the query.
+    :raises MetadataError: the store failed.
+    """
     try:
         stored = await ledgers.read(id_of(key.manifest, key.query_id, "begin"))
     except NoSuchLedgerMetadataError:
@@ -179,7 +191,11 @@ async def beginning(ledgers: ILedgerManager, key: BatchKey) -> int | None:
 
 
 async def forget(ledgers: ILedgerManager, key: BatchKey) -> None:
-    """Remove what :func:`begin` stored."""
+    """Remove what :func:`begin` stored; harmless if there is nothing.
+
+    :param key: of any batch of the query.
+    :raises MetadataError: the store failed.
+    """
     try:
         await ledgers.remove(id_of(key.manifest, key.query_id, "begin"))
     except NoSuchLedgerMetadataError:
@@ -190,7 +206,10 @@ async def forget(ledgers: ILedgerManager, key: BatchKey) -> None:
 
 
 def publications(cluster: ClusterView, manifest: str) -> list[Publication]:
-    """All publications of a manifest, by query and batch."""
+    """Return all publications of a ``manifest``, by query and batch.
+
+    :raises MetadataError: the store failed.
+    """
     records = cluster.metadata(cluster.ledger_ids(*range_of(manifest)))
     found = [publication for record in records.values() if (publication := Publication.of(record)) is not None]
     mine = [publication for publication in found if publication.key.manifest == manifest]
@@ -198,7 +217,11 @@ def publications(cluster: ClusterView, manifest: str) -> list[Publication]:
 
 
 def published_rows(cluster: ClusterView, manifest: str) -> Iterator[tuple[Publication, PublishedLedger]]:
-    """The rows of a manifest, each with its publication."""
+    """Yield the rows of a ``manifest``, each with its publication; they are read from bookies.
+
+    :raises UnexpectedConditionError: a ledger of rows does not exist.
+    :raises BookKeeperError: rows cannot be read.
+    """
     found = publications(cluster, manifest)
     stored = cluster.metadata([publication.rows_ledger for publication in found])
     bookies = {bookie for metadata in stored.values() for segment in metadata.segments for bookie in segment.bookies}
@@ -224,5 +247,8 @@ def _entries(
 
 
 def published_ledgers(cluster: ClusterView, manifest: str) -> list[int]:
-    """Ids of the published ledgers, ascending."""
+    """Return the ids of the published ledgers of a ``manifest``, ascending.
+
+    :raises BookKeeperError: as :func:`published_rows`.
+    """
     return sorted(row.ledger_id for _, row in published_rows(cluster, manifest))

@@ -29,7 +29,7 @@ class IdRanges:
 
     @classmethod
     def of(cls, ids: Iterable[int]) -> Self:
-        """The set of some ids."""
+        """Return the set of some ``ids``, in any order."""
         return cls(_joined((n, n) for n in sorted(ids)))
 
     def __contains__(self, ledger_id: int) -> bool:
@@ -41,7 +41,7 @@ class IdRanges:
             yield from range(first, last + 1)
 
     def union(self, ids: Collection[int]) -> "IdRanges":
-        """The set with more ids."""
+        """Return the set with more ``ids``, in any order; the same object if there are none."""
         return IdRanges(_joined(sorted([*self.ranges, *((n, n) for n in ids)]))) if ids else self
 
     def to_text(self) -> str:
@@ -50,7 +50,10 @@ class IdRanges:
 
     @classmethod
     def from_text(cls, text: str) -> Self:
-        """The set that :meth:`to_text` gave."""
+        """Return the set that :meth:`to_text` gave as ``text``.
+
+        :raises ValueError: it is no such text.
+        """
         parts = (part.partition("-") for part in text.split(",") if part)
         return cls(tuple((int(first), int(last or first)) for first, _, last in parts))
 
@@ -80,11 +83,11 @@ class StreamOffset:
     finished: IdRanges = IdRanges()
 
     def is_done(self, ledger_id: int) -> bool:
-        """Whether nothing of a ledger is left to read."""
+        """Test whether nothing of the ledger ``ledger_id`` is left to read."""
         return ledger_id not in self.next_entry and ledger_id in self.done
 
     def position(self, ledger_id: int) -> int | None:
-        """The entry to go on with; 0 for a ledger that is new, None for one that is done."""
+        """Return the id of the entry of ``ledger_id`` to go on with; 0 for a new ledger, None for one that is done."""
         return None if self.is_done(ledger_id) else self.next_entry.get(ledger_id, 0)
 
     def advanced(
@@ -129,7 +132,12 @@ class Admission:
     taken: int = 0
 
     def admitted(self, wanted: int, entry_bytes: float) -> int:
-        """How many of some entries go into it; the first of all goes in whatever its size."""
+        """Take some entries in, as far as there is room; the first of all goes in whatever its size.
+
+        :param wanted: number of entries.
+        :param entry_bytes: average bytes of their payloads, 0 if it is not known.
+        :returns: how many were taken.
+        """
         count = wanted if self.entries is None else min(wanted, self.entries)
         if self.n_bytes is not None and entry_bytes:
             count = min(count, max(int(self.n_bytes // entry_bytes), 0 if self.taken else 1))

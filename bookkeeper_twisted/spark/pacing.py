@@ -26,7 +26,11 @@ class Pace:
         self._limited = bool(rate)
 
     def spend(self, entries: int, n_bytes: int) -> None:
-        """Take an amount that was read, and wait until it is paid for."""
+        """Count an amount that was read, and wait until it is paid for; blocks.
+
+        :param entries: number of entries.
+        :param n_bytes: bytes of them.
+        """
         if self._limited:
             self._sleep(self._bucket.reserve(entries, n_bytes, self._now()))
 

@@ -65,7 +65,10 @@ class Piece:
 
 
 def ensembles(metadata: LedgerMetadata, first: int, last: int) -> Iterator[tuple[int, int, tuple[str, ...]]]:
-    """First id, last id and bookies of each part of ``first .. last`` that one ensemble keeps."""
+    """Yield first id, last id and bookies of each part of ``first .. last``, both included, that one ensemble keeps.
+
+    :param metadata: of the ledger.
+    """
     starts = [segment.first_entry_id for segment in metadata.segments] + [last + 1]
     for segment, (start, following) in zip(metadata.segments, pairwise(starts), strict=True):
         low, high = max(start, first), min(following - 1, last)
@@ -74,7 +77,11 @@ def ensembles(metadata: LedgerMetadata, first: int, last: int) -> Iterator[tuple
 
 
 def pieces(entries: EntryRange, addresses: Mapping[str, Address], max_bytes: float) -> Iterator[Piece]:
-    """The range, cut by ensembles and by size."""
+    """Cut a range by ensembles and by size.
+
+    :param addresses: of the bookies of all ensembles, by id.
+    :param max_bytes: of a piece, estimated by the average of the ledger.
+    """
     entry_cost = entries.entry_bytes + ENTRY_OVERHEAD
     number = entries.ledger_id
     for first, last, bookies in ensembles(entries.metadata, entries.first, entries.last):

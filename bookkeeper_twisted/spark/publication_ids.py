@@ -16,11 +16,16 @@ def _bits(count: int, *parts: str) -> int:
 
 
 def range_of(manifest: str) -> tuple[int, int]:
-    """First and last id of the records of a manifest; another manifest may have the same range."""
+    """Return first and last id of the records of a ``manifest``, both included; another manifest may have the same
+    range.
+    """
     first = FIRST_PUBLICATION | _bits(_NAME_BITS, manifest) << _KEY_BITS
     return first, first + (1 << _KEY_BITS) - 1
 
 
 def id_of(manifest: str, *key: str) -> int:
-    """The id of one record."""
+    """Return the id of one record of a ``manifest``; another record may have the same id.
+
+    :param key: words that tell records of the manifest apart.
+    """
     return range_of(manifest)[0] + _bits(_KEY_BITS, manifest, *key)

@@ -35,7 +35,12 @@ class Publisher:
         self._ledgers = cast(ILedgerManager, client.metadata.ledgers)
 
     async def commit(self, key: BatchKey, rows: Sequence[PublishedLedger]) -> None:
-        """Publish a batch, unless it is published, and remove the ledgers that do not belong to it."""
+        """Publish a batch, unless it is published, and remove the ledgers that do not belong to it.
+
+        :param key: of the batch.
+        :param rows: of all its tasks; without effect for a batch that is published.
+        :raises BookKeeperError: nothing was published, or leftovers are there still; to be called again.
+        """
         published = await manifest.find(self._ledgers, key)
         if published is None:
             published = await self._publish(key, rows)
@@ -48,14 +53,21 @@ class Publisher:
         await self._remove_leftovers(key, first, kept, previous is not None)
 
     async def abort(self, key: BatchKey) -> None:
-        """Remove all ledgers of a batch that is not published."""
+        """Remove all ledgers of a batch that is not published; a published one is left alone.
+
+        :param key: of the batch.
+        :raises BookKeeperError: some are there still.
+        """
         if await manifest.find(self._ledgers, key) is None:
             first = await self._start(key)
             if first is not None:
                 await self._remove_leftovers(key, first, set(), False)
 
     async def end(self, key: BatchKey) -> None:
-        """Remove the record of a query that will have no other batch."""
+        """Remove the record of a query that will have no other batch.
+
+        :param key: of its last batch.
+        """
         await manifest.forget(self._ledgers, key)
 
     async def _publish(self, key: BatchKey, rows: Sequence[PublishedLedger]) -> Publication:

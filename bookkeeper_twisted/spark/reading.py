@@ -32,17 +32,17 @@ class Planner:
         self._pool = connections(settings.timeouts, settings.limits.max_frame_size)
 
     def addresses(self, ledgers: Mapping[int, LedgerMetadata]) -> dict[str, Address]:
-        """Where the bookies of ledgers listen; bookies without an address are looked up again."""
+        """Return where the bookies of ``ledgers`` listen, by id; bookies without an address are looked up again."""
         unknown = {n for n in bookies_of(ledgers.values()) if not self._addresses.get(n, _NOWHERE).port}
         self._addresses.update(self.cluster.addresses(unknown))
         return self._addresses
 
     def extents(self, ledgers: Mapping[int, LedgerMetadata]) -> dict[int, Extent | BookKeeperError]:
-        """How far ledgers can be read."""
+        """Return how far ``ledgers`` can be read, by id; an error where no bookie could say."""
         return extents(ledgers, self.addresses(ledgers), self._pool)
 
     def partitions(self, ranges: list[EntryRange]) -> list[Partition]:
-        """The work of tasks."""
+        """Return the work of tasks that read some ``ranges``."""
         reading = self.options.reading
         ledgers = {entries.ledger_id: entries.metadata for entries in ranges}
         if not reading.include_payload:
@@ -55,7 +55,11 @@ _NOWHERE = Address("", "", 0)
 
 
 def plan_batch(options: SourceOptions, wanted: IdFilter) -> list[Partition]:
-    """The partitions of a batch."""
+    """Return the partitions of a batch; asks metadata store and bookies.
+
+    :param wanted: ledger and entry ids of Spark's filters.
+    :raises BookKeeperError: a ledger does not exist, or it is not known how far it goes, and the options want an error.
+    """
     with connected(options.reading.metadata_service_uri, options.client) as cluster:
         planner = Planner(cluster, options)
         ledgers = planner.selection.metadata(n for n in planner.selection.ledger_ids() if wanted.ledgers.allows(n))
@@ -84,7 +88,10 @@ def _range_of(
 
 
 def view_rows(options: SourceOptions) -> list[Row]:
-    """The rows of a manifest, of ledgers or of fragments."""
+    """Return the rows of a manifest, of ledgers or of fragments, whichever the ``options`` ask for.
+
+    :raises BookKeeperError: something of it cannot be read.
+    """
     reading = options.reading
     with connected(reading.metadata_service_uri, options.client) as cluster:
         if reading.manifest:

@@ -38,7 +38,10 @@ class Facts:
     custom_metadata: Mapping[str, str]
 
     def custom(self, restored_by: str) -> dict[str, bytes]:
-        """Its custom metadata, and which import wrote it."""
+        """Return the ledger's custom metadata, and which import wrote it.
+
+        :param restored_by: the import.
+        """
         return {key: b64decode(value) for key, value in self.custom_metadata.items()} | {
             RESTORED_BY: restored_by.encode()
         }
@@ -61,7 +64,11 @@ class Restorer:
         self.written: list[int] = []
 
     async def take(self, rows: Iterable[tuple[int, int, bytes]]) -> None:
-        """Write some rows."""
+        """Write some rows; appends are acknowledged with later calls, or with :meth:`finish`.
+
+        :param rows: ledger id, entry id and payload; before the entries of a ledger a row with entry -1 and its facts.
+        :raises BookKeeperError: a ledger cannot be written; UnexpectedConditionError if that row is missing.
+        """
         for ledger_id, entry_id, payload in rows:
             if entry_id < 0:
                 await self.finish()

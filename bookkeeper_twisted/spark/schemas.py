@@ -20,7 +20,7 @@ FRAGMENTS_DDL = (
 
 
 def schema_of(options: SourceOptions) -> str:
-    """The schema of what the options ask for."""
+    """Return the schema of what the ``options`` ask for, as DDL."""
     reading = options.reading
     if reading.manifest:
         return MANIFEST_DDL
@@ -30,5 +30,5 @@ def schema_of(options: SourceOptions) -> str:
 
 
 def columns_of(options: SourceOptions) -> Columns:
-    """The columns of entries."""
+    """Return the columns of entries that the ``options`` ask for."""
     return Columns(options.reading.include_payload, options.reading.include_metadata)

@@ -88,7 +88,7 @@ class Selection:
 
 
 def missing_ledger(ledger_id: int) -> NoSuchLedgerMetadataError:
-    """The error for a ledger that should exist."""
+    """Return the error for a ledger, ``ledger_id``, that should exist."""
     return NoSuchLedgerMetadataError(
         f"ledger {ledger_id} does not exist; with failOnDataLoss = false it is passed over"
     )  # fmt: skip
@@ -130,7 +130,7 @@ def extents(
 
 
 def bookies_of(ledgers: Iterable[LedgerMetadata]) -> set[str]:
-    """Every bookie that keeps a part of the ledgers."""
+    """Return the id of every bookie that keeps a part of ``ledgers``."""
     return {bookie_id for metadata in ledgers for segment in metadata.segments for bookie_id in segment.bookies}
 
 

@@ -83,16 +83,26 @@ class BatchSink(_Sink, DataSourceArrowWriter):
         self._key = BatchKey(options.writing.manifest or write_id, write_id, 0)
 
     def write(self, iterator: Iterator[Any]) -> Written:
-        """In a task."""
+        """Write the rows of a partition; called by Spark in a task.
+
+        :param iterator: Arrow record batches.
+        :returns: the ledgers that were written, which :meth:`commit` publishes.
+        """
         return self._write(self._key, iterator)
 
     def commit(self, messages: list[WriterCommitMessage | None]) -> None:
-        """On the driver, once all tasks have written."""
+        """Publish the batch, once all tasks have written; called by Spark on the driver.
+
+        :param messages: what :meth:`write` returned in each task.
+        """
         self._commit(self._key, messages)
         self._end()
 
     def abort(self, messages: list[WriterCommitMessage | None]) -> None:
-        """On the driver, where tasks have failed for good."""
+        """Remove the ledgers of the batch, where tasks have failed for good; called by Spark on the driver.
+
+        :param messages: not used: the ledgers are found by their metadata.
+        """
         self._abort(self._key)
         self._end()
 
@@ -118,22 +128,28 @@ class RestoringSink(DataSourceArrowWriter):
         self._restored_by = options.writing.write_id or str(uuid.uuid4())
 
     def write(self, iterator: Iterator[Any]) -> Restored:
-        """In a task."""
+        """Write the rows of a partition to ledgers of their old ids; called by Spark in a task.
+
+        :param iterator: Arrow record batches.
+        """
         with plain_errors():
             return Restored(restore_partition(self._options, self._restored_by, iterator))
 
     def commit(self, messages: list[WriterCommitMessage | None]) -> None:
-        """Nothing: each ledger is complete when it is closed."""
+        """Do nothing with the ``messages`` of the tasks: each ledger is complete when it is closed."""
 
     def abort(self, messages: list[WriterCommitMessage | None]) -> None:
-        """Nothing: an import with the same ``writeId`` goes on where this one ended."""
+        """Do nothing with the ``messages``: an import with the same ``writeId`` goes on where this one ended."""
 
 
 class StreamSink(_Sink, DataSourceStreamArrowWriter):
     """Writes the batches of a query, each known by the ids of query and batch."""
 
     def write(self, iterator: Iterator[Any]) -> Written:
-        """In a task."""
+        """Write the rows of a partition of a micro-batch; called by Spark in a task.
+
+        :param iterator: Arrow record batches.
+        """
         task = TaskContext.get()
         assert task is not None
         query_id, batch_id = task.getLocalProperty(_QUERY_ID), task.getLocalProperty(_BATCH_ID)
@@ -142,12 +158,20 @@ class StreamSink(_Sink, DataSourceStreamArrowWriter):
         return self._write(BatchKey(manifest, query_id, int(batch_id)), iterator)
 
     def commit(self, messages: list[WriterCommitMessage | None], batchId: int) -> None:
-        """On the driver, once all tasks of a batch have written."""
+        """Publish a micro-batch, once all its tasks have written; called by Spark on the driver.
+
+        :param messages: what :meth:`write` returned in each task.
+        :param batchId: not used: the messages name query and batch.
+        """
         for key in _keys(messages):
             self._commit(key, messages)
 
     def abort(self, messages: list[WriterCommitMessage | None], batchId: int) -> None:
-        """On the driver, where tasks of a batch have failed for good."""
+        """Remove the ledgers of a micro-batch, where tasks have failed for good; called by Spark on the driver.
+
+        :param messages: what :meth:`write` returned in tasks that succeeded.
+        :param batchId: not used: the messages name query and batch.
+        """
         for key in _keys(messages):
             self._abort(key)
 

@@ -63,7 +63,12 @@ class StreamPlanner:
         self._target = self.latest_offset(StreamOffset(), Admission(None, None))
 
     def latest_offset(self, start: StreamOffset, admission: Admission) -> StreamOffset:
-        """How far a micro-batch that begins at an offset goes."""
+        """Return how far a micro-batch that begins at ``start`` goes.
+
+        :param admission: limits; what goes into the micro-batch is taken from them.
+        :returns: ``start`` itself if there is nothing new.
+        :raises BookKeeperError: a ledger is gone, or it is not known how far it goes, and the options want an error.
+        """
         ledgers = self._ledgers(self._unfinished(start))
         extents = self._extents(ledgers)
         table: dict[int, int] = {}
@@ -135,7 +140,12 @@ class StreamPlanner:
     # ---- partitions ----------------------------------------------------------------------------------
 
     def partitions(self, start: StreamOffset, end: StreamOffset) -> list[Partition]:
-        """What lies between two offsets; the same at every call, as closed ledgers do not change."""
+        """Return the work of tasks between two offsets; the same at every call, as closed ledgers do not change.
+
+        :param start: an entry that it names is read.
+        :param end: an entry that it names is not read.
+        :raises BookKeeperError: a ledger is gone, and the options want an error.
+        """
         finished = list(end.finished) if end != start else []
         advanced = [n for n, position in end.next_entry.items() if position > (start.position(n) or 0)]
         ledgers = self._ledgers([*finished, *advanced])

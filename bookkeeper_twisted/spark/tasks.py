@@ -36,7 +36,10 @@ class Partition:
 
     @classmethod
     def of(cls, pieces: Sequence[Piece], ledgers: dict[int, LedgerMetadata]) -> "Partition":
-        """A partition with what its task has to know, and no more."""
+        """Make a partition with what its task has to know, and no more.
+
+        :param ledgers: metadata by id, of the ledgers of all ``pieces`` at least.
+        """
         ids = {piece.fragment.ledger_id for piece in pieces}
         return cls(pieces, {ledger_id: _known_to_tasks(ledgers[ledger_id]) for ledger_id in ids})
 
@@ -62,7 +65,7 @@ class TaskSettings:
 
 
 def settings_of(options: SourceOptions) -> TaskSettings:
-    """How tasks read."""
+    """Return how tasks read, times in seconds, from the ``options``."""
     client = options.client
     timeouts = Timeouts(client.client_connect_timeout_millis / 1000, options.reading.read_timeout_ms / 1000)
     wire = 3 if client.wire_protocol == "v3" else 2
@@ -75,12 +78,19 @@ def settings_of(options: SourceOptions) -> TaskSettings:
 
 @lru_cache(maxsize=8)
 def connections(timeouts: Timeouts, max_frame_size: int) -> ConnectionPool:
-    """The connections of this process."""
+    """Return the connections of this process with these ``timeouts``.
+
+    :param max_frame_size: bytes of the longest frame, its length word included.
+    """
     return ConnectionPool(lambda address, wire: dial(address, wire, timeouts, max_frame_size), time.monotonic)
 
 
 def read_partition(partition: Partition, settings: TaskSettings) -> Iterator[Any]:
-    """Record batches with the entries of a partition."""
+    """Read the entries of a ``partition`` from bookies, as Arrow record batches; blocks.
+
+    :param settings: of all tasks.
+    :raises BookKeeperError: entries cannot be read, and the options want an error.
+    """
     return joined(_batches(partition, settings))
 
 

@@ -136,7 +136,7 @@ def must_stamp(
 
 
 def stamp(fs: IFileSystem, directories: Sequence[str], cookie: bytes) -> None:
-    """Write the cookie to every directory, and then remove those of Apache's bookie; durable when it returns.
+    """Write the cookie to every directory, and then remove the cookies of Apache's bookie; durable when it returns.
 
     :param directories: as configured, without ``current``.
     :param cookie: the text of the file.

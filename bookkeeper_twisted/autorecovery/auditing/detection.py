@@ -75,7 +75,7 @@ class LostBookieDetector:
                 running.cancel()
 
     def is_expected(self, bookie_id: str) -> bool:
-        """Whether a bookie is there, or is lost and its delay is not over."""
+        """Test whether ``bookie_id`` is registered, or is lost and its delay is not over."""
         return bookie_id in self._bookies.known or bookie_id in self._bookies.pending
 
     @property

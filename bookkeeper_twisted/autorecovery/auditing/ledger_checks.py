@@ -43,7 +43,10 @@ class CheckContext:
     pause: Callable[[float], Awaitable[None]]
 
     async def timed(self, check: AuditorCheck, run: Awaitable[None]) -> None:
-        """Record the time of a check, by whether it was complete."""
+        """Record the time of a ``check``, by whether it was complete: whether ``run`` raised nothing.
+
+        :raises Exception: the error that ``run`` ends with.
+        """
         started = self.clock.seconds()
         summary = self.metrics.checks[check]
         try:
@@ -54,7 +57,10 @@ class CheckContext:
         summary.success.record((self.clock.seconds() - started) * 1000)
 
     async def is_marked(self, ledger_id: int) -> bool:
-        """Whether a ledger is marked."""
+        """Test whether ``ledger_id`` is marked.
+
+        :raises MetadataError: the store failed.
+        """
         try:
             await self.underreplication.read_mark(ledger_id)
         except NotUnderreplicatedError:
@@ -62,7 +68,7 @@ class CheckContext:
         return True
 
     def marked(self, marker: Marker) -> None:
-        """Record what a check has marked."""
+        """Record the numbers of ledgers and bytes that a check has marked, as its ``marker`` counted them."""
         self.metrics.marked.success.record(marker.marked)
         self.metrics.marked_bytes.success.record(marker.n_bytes)
 

@@ -43,7 +43,12 @@ class LedgerScan:
         return await _Walk(self, visit).run()
 
     async def read(self, ledger_id: int) -> LedgerMetadata | None:
-        """Return the metadata of one ledger, None if it does not exist."""
+        """Return the metadata of the ledger ``ledger_id``, None if it does not exist.
+
+        It waits while autorecovery is switched off, and for the speed limit of metadata.
+
+        :raises MetadataError: the store failed, or did not answer in time.
+        """
         await self.switch.wait()
         await self.operations.acquire(entries=1)
         reading = Deferred.fromCoroutine(self._read(ledger_id))

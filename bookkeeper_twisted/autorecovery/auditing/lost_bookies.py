@@ -72,7 +72,10 @@ class LostBookies:
     pending: set[str] = attrs.field(factory=set)
 
     def bookies_are(self, available: Collection[str]) -> Action:
-        """Take note of the bookies that are there, writable and read-only ones."""
+        """Take over which bookies are registered now.
+
+        :param available: ids of all of them, writable and read-only ones.
+        """
         self.known.update(available)
         self.pending.difference_update(available)
         lost = self.known.difference(available)
@@ -81,7 +84,10 @@ class LostBookies:
         return self._decide()
 
     def delay_is(self, seconds: int) -> Action:
-        """Take note of a write of the delay; 0 and the value that it has already are orders to audit at once."""
+        """Take over a write of the delay; 0 and the value that it has already are orders to audit at once.
+
+        :param seconds: the value that was written.
+        """
         if seconds in (0, self.delay):
             self.delay = seconds
             return self._audit()
@@ -89,7 +95,10 @@ class LostBookies:
         return Action.SCHEDULE if self.state is Detection.WAITING else Action.NOTHING
 
     def look_into(self, available: Collection[str]) -> None:
-        """Take all bookies for lost that are not there, as an audit begins that marks their ledgers."""
+        """Take all bookies for lost that are not registered, as an audit begins that marks their ledgers.
+
+        :param available: ids of the registered bookies, writable and read-only ones.
+        """
         self.known = set(available)
         self.pending.clear()
         self.state = Detection.CALM

@@ -109,7 +109,10 @@ class BookieRecovery:
                 yield planned
 
     def planned(self, ledger_id: int, metadata: LedgerMetadata) -> PlannedLedger | None:
-        """What is to be done about one ledger, None if it names none of the bookies."""
+        """Return what is to be done about one ledger, None if its ``metadata`` name none of the bookies.
+
+        :param ledger_id: of the metadata.
+        """
         if not any(self._bookies.intersection(segment.bookies) for segment in metadata.segments):
             return None
         return PlannedLedger(ledger_id, metadata, self._is_written(metadata), self._estimate(ledger_id, metadata))
@@ -129,9 +132,13 @@ class BookieRecovery:
         return int(copies * metadata.length / entries)
 
     async def recover(self, planned: PlannedLedger) -> RecoveredLedger:
-        """Copy what the bookies kept of one ledger, and name others in their place.
+        """Copy what the bookies kept of one ledger, and name others in their place, under the ledger's lock.
 
         Cancelling it leaves extra copies and nothing else.
+
+        :param planned: its metadata are read again.
+        :returns: the outcome, with the reason of a failure.
+        :raises ClientClosedError: the client was closed; other errors are outcomes.
         """
         ledger_id = planned.ledger_id
         if planned.is_open and self._skip_open:

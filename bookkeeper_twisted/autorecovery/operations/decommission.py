@@ -41,7 +41,11 @@ class Remaining:
 
 
 def needs(ledger_id: int, metadata: LedgerMetadata, bookie_id: str) -> bool:
-    """Whether a ledger has entries on a bookie, or a writer that may add some."""
+    """Test whether a ledger has entries on a bookie, or a writer that may add some.
+
+    :param metadata: of the ledger ``ledger_id``.
+    :param bookie_id: of the bookie.
+    """
     if not metadata.closed and bookie_id in metadata.segments[-1].bookies:
         return True
     for fragment in fragments_of(ledger_id, metadata, INVALID_ENTRY_ID):

@@ -68,11 +68,16 @@ class BookieReads:
         self._metrics = metrics
 
     def knows_batches(self, bookie_id: str) -> bool:
-        """Whether a batch read of a bookie is worth trying."""
+        """Test whether a batch read of ``bookie_id`` is worth trying."""
         return self._context.config.batch_read_enabled and self._context.batch_support.is_expected(bookie_id)
 
     async def scan(self, bookie_id: str, questions: Scanning) -> None:
-        """Ask the questions of a scan until it has no more."""
+        """Answer the ``questions`` of a scan by reads of ``bookie_id``, until there are no more.
+
+        Errors of the bookie are answers.
+
+        :raises ClientClosedError: the client was closed.
+        """
         try:
             question = next(questions)
             while True:

@@ -42,7 +42,7 @@ class Gathering:
     def shrink(self, size: int) -> None:
         """Lower the limit of the reply, as other replies have grown meanwhile.
 
-        :param size: bytes of all records, those gathered so far included.
+        :param size: bytes of all records, including what was gathered so far.
         """
         self.room = min(self.room, size - self.n_bytes)
 

@@ -19,7 +19,10 @@ _CHECKS = {
 
 @asynccontextmanager
 async def autorecovery_admin(shell: ShellContext) -> AsyncIterator[AutorecoveryAdmin]:
-    """Connect to the autorecovery of the cluster for the length of a context."""
+    """Connect to the autorecovery of the cluster of a ``shell`` for the length of a context.
+
+    :raises bookkeeper_twisted.errors.MetadataError: there is no connection to the metadata store.
+    """
     async with await shell.admin() as admin:
         yield AutorecoveryAdmin(admin.client.metadata)
 

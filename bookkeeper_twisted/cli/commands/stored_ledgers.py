@@ -26,7 +26,11 @@ _LENGTH = 4  # the size word of a record
 
 @contextmanager
 def stored(shell: ShellContext) -> Iterator[list[StoredDirectory]]:
-    """The ledger directories of the bookie, with the indexes that there are."""
+    """Open the ledger directories of the bookie beside a ``shell`` for the length of a context, with the indexes that
+    there are.
+
+    :raises OSError: a directory cannot be read.
+    """
     config, store = shell.config, shell.world.store
     directories: list[StoredDirectory] = []
     try:

@@ -128,7 +128,7 @@ class BookieRacks:
         return self._local
 
     async def learn(self, bookies: Collection[str]) -> None:
-        """Look up the racks of those of ``bookies`` that are not known yet.
+        """Look up the racks of ``bookies`` that are not known yet.
 
         A look-up that fails is logged, and tried again by a later call.
         """

@@ -37,7 +37,7 @@ class ByteBudget:
     def changed(self, difference: int) -> None:
         """Count bytes that were sent, acknowledged or given up.
 
-        :param difference: bytes; positive for those sent.
+        :param difference: bytes; positive for bytes that were sent.
         """
         self.used += difference
         if difference < 0 and self.used < self.limit:

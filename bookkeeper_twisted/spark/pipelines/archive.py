@@ -35,9 +35,11 @@ def export(spark: SparkSession, uri: str, path: str, **options: str) -> DataFram
 
 
 def archived(spark: SparkSession, path: str) -> DataFrame:
-    """The rows of an archive as :func:`restore` writes them: what is known of a ledger before its entries.
+    """Return the rows of an archive as :func:`restore` writes them: what is known of a ledger before its entries.
 
     That row has entry -1, and the facts as JSON for its payload.
+
+    :param path: of the archive, for Spark; its tables are ``ledgers`` and ``entries``.
     """
     ledgers, entries = spark.read.parquet(f"{path}/ledgers"), spark.read.parquet(f"{path}/entries")
     custom = f.expr("transform_values(custom_metadata, (k, v) -> base64(v))").alias("custom_metadata")

@@ -41,7 +41,9 @@ class ReplicaCheck:
         self._batch_entries = batch_entries
 
     def findings(self, first: int, last: int) -> list[Finding]:
-        """What is found in a range; findings that continue each other are one."""
+        """Check the entries ``first .. last``, both included, that the bookie should keep; findings that continue each
+        other are one.  Errors of the bookie are findings.
+        """
         scan = ReplicaScan(self._ledger_id, self._schedule, self._position, self._digester)
         questions = scan.whole(first, last)
         try:

@@ -30,7 +30,10 @@ class Bar:
 
 
 def chart(title: str, bars: Sequence[Bar]) -> str:
-    """A heading and a bar chart as SVG."""
+    """Draw a bar chart as HTML: a heading, the ``title``, and an SVG.
+
+    :param bars: from top to bottom; the longest fills the width.
+    """
     longest = max((bar.length for bar in bars), default=0) or 1
     names = list(dict.fromkeys(name for bar in bars for name, _ in bar.parts))
     colours = {name: COLOURS.get(name, _OTHER[i % len(_OTHER)]) for i, name in enumerate(names)}
@@ -60,14 +63,18 @@ def _bar(bar: Bar, y: int, longest: float, colours: dict[str, str]) -> list[str]
 
 
 def page(title: str, charts: Sequence[str]) -> str:
-    """A page with charts."""
+    """Make an HTML page.
+
+    :param title: plain text.
+    :param charts: HTML, as :func:`chart` gives it.
+    """
     head = f'<!doctype html><html lang="en"><meta charset="utf-8"><title>{escape(title)}</title>'
     style = "<style>body{font-family:sans-serif;margin:2em;max-width:1100px}</style>"
     return "\n".join([head, style, f"<h1>{escape(title)}</h1>", *charts, "</html>", ""])
 
 
 def human(n_bytes: float) -> str:
-    """Bytes for people."""
+    """Format a number of bytes, ``n_bytes``, in the largest unit of which there is one: ``1.5 MiB``."""
     for unit in ("B", "KiB", "MiB", "GiB"):
         if n_bytes < 1024:
             return f"{n_bytes:.0f} {unit}" if unit == "B" else f"{n_bytes:.1f} {unit}"

@@ -141,7 +141,10 @@ def usage(logs: DataFrame, parallelism: int = 8, limit: Rate = UNLIMITED) -> Dat
 
 
 def by_ledger(used: DataFrame) -> DataFrame:
-    """The space of each ledger in all logs, the largest first."""
+    """Return the space of each ledger in all logs, the largest first, in columns ``ledger_id``, ``bytes`` and ``logs``.
+
+    :param used: space by log and ledger, in columns ``ledger_id`` and ``bytes`` at least.
+    """
     totals = (f.sum("bytes").alias("bytes"), f.count("*").alias("logs"))
     return used.groupBy("ledger_id").agg(*totals).orderBy(f.desc("bytes"), "ledger_id")
 

@@ -36,13 +36,22 @@ _MAX_FRAME = 5 << 20
 
 
 def fragments(spark: SparkSession, uri: str, **options: str) -> DataFrame:
-    """The replicas of all ledgers, or of those that options of the source choose."""
+    """Return the replicas of ledgers, as the view ``fragments`` of the source.
+
+    :param uri: of the cluster's metadata.
+    :param options: more options of the source, which may choose ledgers.
+    """
     reader = spark.read.format("bookkeeper").option("metadataServiceUri", uri).option("view", "fragments")
     return reader.options(**options).load()
 
 
 def pieces(replicas: DataFrame, piece_bytes: int = PIECE_BYTES) -> DataFrame:
-    """Replicas cut into parts of about the same size, in columns ``first`` and ``last``."""
+    """Cut replicas into parts of about the same size, in columns ``first`` and ``last``; replicas without entries are
+    left out.
+
+    :param replicas: as :func:`fragments` gives them.
+    :param piece_bytes: of a part, by the average of the ledger.
+    """
     step = f.greatest(f.lit(1), (piece_bytes / (f.col("entry_bytes") + ENTRY_OVERHEAD)).cast("bigint"))
     cut = replicas.where("last_entry_id >= first_entry_id").withColumn("step", step)
     cut = cut.withColumn("first", f.explode(f.expr("sequence(first_entry_id, last_entry_id, step)")))
@@ -96,13 +105,15 @@ _INPUT = (
 
 
 def summary(findings: DataFrame) -> DataFrame:
-    """Ranges, entries and bytes for each bookie and state."""
+    """Return number of ranges, entries and bytes for each bookie and state of ``findings``, in this order."""
     totals = (f.count("*").alias("ranges"), f.sum("entries").alias("entries"), f.sum("bytes").alias("bytes"))
     return findings.groupBy("bookie_id", "status").agg(*totals).orderBy("bookie_id", "status")
 
 
 def speed(findings: DataFrame) -> Rate:
-    """Entries and bytes a second between the first read and the last one."""
+    """Return the entries and bytes a second between the first read of ``findings`` and the last one; unlimited without
+    any.
+    """
     sums = (f.sum("entries").alias("entries"), f.sum("bytes").alias("bytes"))
     row = findings.agg(*sums, (f.max("ended") - f.min("began")).alias("seconds")).first()
     if row is None or not row.seconds:
@@ -111,7 +122,11 @@ def speed(findings: DataFrame) -> Rate:
 
 
 def lacking(findings: DataFrame) -> list[tuple[int, tuple[str, ...]]]:
-    """Ledgers with replicas that are missing or damaged, and the bookies that should have them."""
+    """Return the ids of the ledgers with replicas that are missing or damaged, ascending, and the bookies that should
+    have them.
+
+    :param findings: of whole ledgers.
+    """
     bad = findings.where(f.col("status").isin(MISSING, DAMAGED))
     rows = bad.groupBy("ledger_id").agg(f.sort_array(f.collect_set("bookie_id")).alias("bookies")).collect()
     return sorted((row.ledger_id, tuple(row.bookies)) for row in rows)
