@@ -44,7 +44,11 @@ class Status(IntEnum):
 
     @classmethod
     def from_v2(cls, code: int) -> "Status":
-        """:raises ValueError: the code is not one of the protocol."""
+        """Return the status of a V2 error code.
+
+        :param code: as :attr:`v2` gives it.
+        :raises ValueError: the code is not one of the protocol.
+        """
         try:
             return _OF_V2[code]
         except KeyError:

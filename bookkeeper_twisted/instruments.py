@@ -191,7 +191,12 @@ class Instruments(Collector):
         return counter
 
     def gauge(self, name: str, read: Callable[[], float], kind: str = "gauge", **labels: str) -> None:
-        """:param kind: Apache exports some numbers that go up and down as ``counter``."""
+        """Add a gauge, which asks for its number when it is exported.
+
+        :param name: as of :meth:`counter`.
+        :param read: returns the number; called on the thread that exports.
+        :param kind: Apache exports some numbers that go up and down as ``counter``.
+        """
         self._add(name, kind, Gauge(read), labels)
 
     def summary(self, name: str, **labels: str) -> Summary:

@@ -221,7 +221,12 @@ class RequestMetrics:
         self._instruments.gauge("bookkeeper_server_thread_executor_queue", waiting, thread=lane)
 
     def watch_permits(self, name: str, in_progress: Callable[[], float], blocked: Callable[[], float]) -> None:
-        """:param name: ``ADD_ENTRY`` or ``READ_ENTRY``."""
+        """Export how many requests are in progress, and how many wait for a permit.
+
+        :param name: ``ADD_ENTRY`` or ``READ_ENTRY``.
+        :param in_progress: returns the first number, when it is exported.
+        :param blocked: returns the second number.
+        """
         self._instruments.gauge(f"bookkeeper_server_{name}_IN_PROGRESS", in_progress)
         self._instruments.gauge(f"bookkeeper_server_{name}_BLOCKED", blocked)
 

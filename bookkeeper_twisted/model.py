@@ -41,7 +41,9 @@ class DigestType(IntEnum):
 
 
 def digest_type_of(digest_type: "DigestType | str") -> DigestType:
-    """:returns: the type of a name, as ``"CRC32"``; Apache's ``"MAC"`` is HMAC.
+    """Return the digest type of a name.
+
+    :param digest_type: a name as ``"CRC32"``, or the type itself; Apache's ``"MAC"`` is HMAC.
     :raises IncorrectParameterError: there is none of that name.
     """
     if isinstance(digest_type, DigestType):
@@ -71,7 +73,9 @@ MAX_LEDGER_ID = (1 << 63) - 1
 
 
 def check_whole_number(value: int, name: str) -> None:
-    """:param name: of what it is, for the error.
+    """Check that an argument is an integer.
+
+    :param name: of the argument, for the error.
     :raises IncorrectParameterError: it is text, a fraction, or nothing.
     """
     try:
@@ -81,7 +85,8 @@ def check_whole_number(value: int, name: str) -> None:
 
 
 def check_ledger_id(ledger_id: int) -> int:
-    """:returns: the id.
+    """Check that an argument is a ledger id, and return it.
+
     :raises IncorrectParameterError: it is below 0 or does not fit 63 bits.
     """
     if not 0 <= ledger_id <= MAX_LEDGER_ID:
@@ -90,8 +95,9 @@ def check_ledger_id(ledger_id: int) -> int:
 
 
 def check_bookie_id(bookie_id: str) -> str:
-    """:returns: the id.
-    :raises IncorrectParameterError: it is not a valid bookie id (metadata.md 6).
+    """Check that an argument is a bookie id, and return it.
+
+    :raises IncorrectParameterError: it has a character that bookie ids do not have, or is ``readonly`` (metadata.md 6).
     """
     if not _BOOKIE_ID.fullmatch(bookie_id) or bookie_id.lower() == "readonly":
         raise IncorrectParameterError(f"not a bookie id: {bookie_id!r}")

@@ -30,7 +30,9 @@ from .waiting_adds import WaitingAdds
 
 @attrs.frozen
 class BookieOptions:
-    """:ivar write_data: False keeps entries out of the journal (``journalWriteData``).
+    """Limits of a bookie.
+
+    :ivar write_data: False keeps entries out of the journal (``journalWriteData``).
     :ivar max_throttle_time: seconds an add may wait for room.
     :ivar max_waiting_bytes: of adds that wait for room (S11).
     :ivar max_waiting_reads: reads waiting for the disk.
@@ -55,7 +57,12 @@ class WriteMode:
     high_priority: bool = True
 
     def check(self, ledger_id: int, high_priority: bool) -> None:
-        """:raises WriteOnReadOnlyBookieError: it does not."""
+        """Check that the bookie takes an add.
+
+        :param ledger_id: for the error.
+        :param high_priority: of the add.
+        :raises WriteOnReadOnlyBookieError: it does not.
+        """
         if self.read_only and not (high_priority and self.high_priority):
             raise WriteOnReadOnlyBookieError(ledger_id)
 

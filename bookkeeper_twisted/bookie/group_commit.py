@@ -24,7 +24,9 @@ Done = Callable[[Exception | None], None]
 
 @attrs.frozen
 class CommitOptions:
-    """:ivar sync_data: False acknowledges after the write (``journalSyncData``).
+    """When a journal writes and syncs, and how much may wait for it.
+
+    :ivar sync_data: False acknowledges after the write (``journalSyncData``).
     :ivar sync_interval: seconds after which unsynced groups are synced at the latest.
     :ivar max_wait: seconds an idle journal waits for company; 0 starts at once.
     :ivar enough_bytes: a queue of this many bytes ends such a wait.

@@ -19,7 +19,9 @@ from .records import key_record, lac_of_packet
 
 
 class LedgerHandle:
-    """:ivar row: the state that storage has, or would have.
+    """The state of one ledger in memory, while the ledger is in use.
+
+    :ivar row: the state that storage has, or would have.
     :ivar known: whether storage has it.
     :ivar adopts: whether the first key sent becomes the ledger's.
     :ivar key_journaled: whether replay finds the key: a stored key is in the index or in the journal.
@@ -57,7 +59,10 @@ class LedgerHandle:
         return self.fencing is None and not self.watches
 
     def authorize(self, master_key: bytes) -> None:
-        """:raises UnauthorizedAccessError: the ledger has another key."""
+        """Check the key of a request; a ledger that :attr:`adopts` a key takes any.
+
+        :raises UnauthorizedAccessError: the ledger has another key.
+        """
         if master_key != self.row.master_key and not self.adopts:
             raise UnauthorizedAccessError(self.ledger_id)
 

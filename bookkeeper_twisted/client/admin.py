@@ -158,7 +158,10 @@ class BookKeeperAdmin:
     # ---- bookies -------------------------------------------------------------------------------------
 
     async def instance_id(self) -> str:
-        """:raises bookkeeper_twisted.errors.NotInitializedError: the store holds no cluster."""
+        """Return the id of the cluster.
+
+        :raises bookkeeper_twisted.errors.NotInitializedError: the store holds no cluster.
+        """
         return await self._registration.instance_id()
 
     async def writable_bookies(self) -> frozenset[str]:
@@ -174,7 +177,10 @@ class BookKeeperAdmin:
         return await self._registration.all_bookies()
 
     async def service_info(self, bookie_id: str) -> BookieServiceInfo:
-        """:raises bookkeeper_twisted.errors.MetadataError: the bookie is not registered."""
+        """Return what the bookie ``bookie_id`` published with its registration.
+
+        :raises bookkeeper_twisted.errors.MetadataError: the bookie is not registered.
+        """
         return await self._registration.service_info(bookie_id)
 
     async def disk_space(self) -> Mapping[str, DiskSpace | BookKeeperError]:
@@ -205,11 +211,19 @@ class BookKeeperAdmin:
         return Versioned(Cookie.parse(stored.value), stored.version)
 
     async def create_cookie(self, cookie: Cookie) -> None:
-        """:raises bookkeeper_twisted.errors.CookieExistsError: the bookie has one."""
+        """Store the ``cookie`` of a bookie that has none.
+
+        :raises bookkeeper_twisted.errors.CookieExistsError: the bookie has one.
+        """
         await self._registration.write_cookie(cookie.bookie_id, cookie.encode(), None)
 
     async def update_cookie(self, cookie: Cookie, version: int) -> None:
-        """:raises bookkeeper_twisted.errors.MetadataVersionError: it was changed in between."""
+        """Replace the ``cookie`` of a bookie.
+
+        :param version: that :meth:`cookie` gave with the present one.
+        :raises bookkeeper_twisted.errors.MetadataVersionError: it was changed in between.
+        :raises bookkeeper_twisted.errors.CookieNotFoundError: there is none.
+        """
         if version < 0:
             raise IncorrectParameterError(f"no version of a cookie: {version}")
         await self._registration.write_cookie(cookie.bookie_id, cookie.encode(), version)

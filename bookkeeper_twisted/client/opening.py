@@ -35,7 +35,10 @@ async def open_reader(
 
 
 def check_password(password: bytes) -> None:
-    """:raises bookkeeper_twisted.errors.IncorrectParameterError: it is text, or something else that is no bytes."""
+    """Check that a password is bytes.
+
+    :raises bookkeeper_twisted.errors.IncorrectParameterError: it is text, or something else that is no bytes.
+    """
     if not isinstance(password, bytes):
         raise IncorrectParameterError(f"a password is bytes, not {type(password).__name__}")
 

@@ -12,7 +12,9 @@ from .runs import IReplyEncoding
 
 @attrs.frozen
 class Header:
-    """:ivar wire: the protocol of the request, which encodes the response.
+    """Correlates a response with its request, and says how both are encoded.
+
+    :ivar wire: the protocol of the request, which encodes the response.
     :ivar version: of the V2 packet header or the V3 header (3 is V3's only good value).
     :ivar operation: V2 opcode or V3 operation number.
     :ivar txn_id: V3 correlation id, 0 in V2.
@@ -49,7 +51,10 @@ class ReadRequest:
 
 @attrs.frozen
 class AuthRequest:
-    """:ivar plugin: empty where V3 sent no sub-message, which is no plugin's name."""
+    """A token of the client's exchange.
+
+    :ivar plugin: empty where V3 sent no sub-message, which is no plugin's name.
+    """
 
     header: Header
     plugin: str
@@ -58,7 +63,10 @@ class AuthRequest:
 
 @attrs.frozen
 class WriteLacRequest:
-    """:ivar body: the LAC packet; its own lac counts, ``lac`` is for logs."""
+    """Store an explicit LAC.
+
+    :ivar body: the LAC packet; its own lac counts, ``lac`` is for logs.
+    """
 
     header: Header
     ledger_id: int
@@ -75,7 +83,10 @@ class ReadLacRequest:
 
 @attrs.frozen
 class BookieInfoRequest:
-    """:ivar requested: 1 total capacity, 2 free space, or-ed; 0 = nothing asked."""
+    """Ask for the space of a bookie's disks.
+
+    :ivar requested: 1 total capacity, 2 free space, or-ed; 0 = nothing asked.
+    """
 
     header: Header
     requested: int = 0
@@ -165,7 +176,10 @@ class BookieInfoResponse:
 
 @attrs.frozen
 class StartTlsResponse:
-    """:ivar status: other than EOK the sub-message is left out."""
+    """The answer to the request to begin TLS.
+
+    :ivar status: other than EOK the sub-message is left out.
+    """
 
     header: Header
     status: Status
@@ -180,7 +194,10 @@ class ForceLedgerResponse:
 
 @attrs.frozen
 class ListEntriesResponse:
-    """:ivar ranges: first and last ids of contiguous ranges, ascending."""
+    """The entries that a bookie holds of a ledger.
+
+    :ivar ranges: first and last ids of contiguous ranges, ascending.
+    """
 
     header: Header
     status: Status

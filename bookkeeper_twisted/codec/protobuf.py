@@ -17,7 +17,11 @@ _M = TypeVar("_M", bound=Message)
 
 
 def require_upb(runtime: str) -> None:
-    """:raises ImportError: protobuf runs on another implementation than upb."""
+    """Check on which implementation protobuf runs.
+
+    :param runtime: what protobuf calls it.
+    :raises ImportError: it is another one than upb.
+    """
     if runtime != "upb":
         raise ImportError(
             f"bookkeeper_twisted needs protobuf's upb runtime and found {runtime!r}: install a binary wheel of "

@@ -55,7 +55,10 @@ class Question:
         return self.parameters.get(name) == "true"
 
     def number(self, name: str, default: int) -> int:
-        """:raises IncorrectParameterError: the parameter is no whole number."""
+        """Return the parameter ``name`` as an integer, ``default`` if there is none.
+
+        :raises IncorrectParameterError: the parameter is no whole number.
+        """
         text = self.parameters.get(name)
         try:
             return default if text is None else int(text)

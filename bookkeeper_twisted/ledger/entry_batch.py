@@ -88,7 +88,10 @@ class EntryBatch:
         return self._payloads
 
     def entry(self, entry_id: int) -> Entry:
-        """:raises bookkeeper_twisted.errors.IncorrectParameterError: it is not in the batch."""
+        """Return one entry of the batch.
+
+        :raises bookkeeper_twisted.errors.IncorrectParameterError: ``entry_id`` is not in it.
+        """
         if not self.first <= entry_id <= self.last:
             raise IncorrectParameterError(f"entry {entry_id} is not in {self.first}..{self.last}")
         (entry,) = EntryBatch(self._run.slice(entry_id, 1), self._digester)

@@ -59,7 +59,10 @@ class IRegistration(Interface):
     """Registration: which bookies are alive, and their cookies."""
 
     async def instance_id() -> str:
-        """:raises bookkeeper_twisted.errors.NotInitializedError: the store holds no cluster."""
+        """Return the id of the cluster.
+
+        :raises bookkeeper_twisted.errors.NotInitializedError: the store holds no cluster.
+        """
 
     async def register_bookie(bookie_id: str, read_only: bool, info: BookieServiceInfo) -> None:
         """Announces a bookie until the driver is closed or its process dies.
@@ -95,7 +98,10 @@ class IRegistration(Interface):
         """Every bookie with a cookie, up or down."""
 
     async def service_info(bookie_id: str) -> BookieServiceInfo:
-        """:raises bookkeeper_twisted.errors.MetadataError: the bookie is not registered."""
+        """Return what the bookie ``bookie_id`` published with its registration.
+
+        :raises bookkeeper_twisted.errors.MetadataError: the bookie is not registered.
+        """
 
     def watch_bookies(listener: Callable[[frozenset[str], frozenset[str]], None]) -> Callable[[], None]:
         """Calls ``listener(writable, read_only)`` soon and after each change.
@@ -104,7 +110,10 @@ class IRegistration(Interface):
         """
 
     async def read_cookie(bookie_id: str) -> Versioned[bytes]:
-        """:raises bookkeeper_twisted.errors.CookieNotFoundError: there is none."""
+        """Return the cookie of the bookie ``bookie_id`` as it is stored.
+
+        :raises bookkeeper_twisted.errors.CookieNotFoundError: there is none.
+        """
 
     async def write_cookie(bookie_id: str, cookie: bytes, version: int | None) -> int:
         """Creates (``version`` None) or replaces a cookie.
@@ -137,11 +146,16 @@ class ILedgerManager(Interface):
         """
 
     async def read(ledger_id: int) -> Versioned[LedgerMetadata]:
-        """:raises bookkeeper_twisted.errors.NoSuchLedgerMetadataError: it does not exist."""
+        """Return the metadata of the ledger ``ledger_id``.
+
+        :raises bookkeeper_twisted.errors.NoSuchLedgerMetadataError: it does not exist.
+        """
 
     async def write(ledger_id: int, metadata: LedgerMetadata, version: int) -> Versioned[LedgerMetadata]:
-        """Compare-and-set.
+        """Replace the metadata of a ledger, if they have not changed since they were read (compare-and-set).
 
+        :param version: that was read.
+        :returns: the metadata with their new version.
         :raises bookkeeper_twisted.errors.MetadataVersionError: the stored version is another.
         :raises bookkeeper_twisted.errors.NoSuchLedgerMetadataError: it does not exist.
         """
@@ -185,7 +199,10 @@ class IUnderreplication(Interface):
         """
 
     async def read_mark(ledger_id: int) -> Versioned[UnderreplicatedLedger]:
-        """:raises bookkeeper_twisted.errors.NotUnderreplicatedError: the ledger is not marked."""
+        """Return the mark of the ledger ``ledger_id``.
+
+        :raises bookkeeper_twisted.errors.NotUnderreplicatedError: the ledger is not marked.
+        """
 
     async def remove_mark(ledger_id: int, version: int) -> None:
         """Remove a mark once the replicas it asks for are complete.
@@ -337,7 +354,10 @@ class IClusterAdmin(Interface):
         """Whether there is a cluster, or anything else in its place."""
 
     async def instance_id() -> str:
-        """:raises bookkeeper_twisted.errors.NotInitializedError: there is no cluster."""
+        """Return the id of the cluster.
+
+        :raises bookkeeper_twisted.errors.NotInitializedError: there is no cluster.
+        """
 
     async def initialize() -> bool:
         """Makes a new cluster (``initnewcluster``).
@@ -365,7 +385,15 @@ class IMetadataDriverFactory(Interface):
     schemes: frozenset[str] = Attribute("Lower-case schemes, the part before ``:`` and before any ``+``.")
 
     def create(reactor: object, uri: str, options: MetadataOptions) -> IMetadataDriver:
-        """:raises bookkeeper_twisted.errors.InvalidMetadataUriError: the rest of the URI is wrong."""
+        """Make a driver for a URI, without connecting it.
+
+        :param reactor: for clock, sockets and threads, whichever the driver needs.
+        :raises bookkeeper_twisted.errors.InvalidMetadataUriError: the rest of the URI is wrong.
+        """
 
     def create_admin(reactor: object, uri: str, options: MetadataOptions) -> IClusterAdmin:
-        """:raises bookkeeper_twisted.errors.InvalidMetadataUriError: the rest of the URI is wrong."""
+        """Make an administrator for a URI, without connecting it.
+
+        :param reactor: as of :meth:`create`.
+        :raises bookkeeper_twisted.errors.InvalidMetadataUriError: the rest of the URI is wrong.
+        """

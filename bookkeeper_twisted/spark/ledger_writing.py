@@ -63,7 +63,11 @@ class AlreadyPublishedError(BookKeeperError):
 
 
 async def any_bookie(client: BookKeeper) -> str:
-    """:raises NotEnoughBookiesError: no bookie is writable."""
+    """Return the id of a writable bookie: the lowest.
+
+    :param client: whose cluster is meant.
+    :raises NotEnoughBookiesError: no bookie is writable.
+    """
     writable = await cast(IRegistration, client.metadata.registration).writable_bookies()
     if not writable:
         raise NotEnoughBookiesError("no bookie is writable")

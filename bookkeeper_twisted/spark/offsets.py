@@ -113,7 +113,10 @@ class StreamOffset:
 
     @classmethod
     def from_json(cls, stored: Mapping[str, Any]) -> Self:
-        """:raises ConfigError: it is of another version of this source, or of another source."""
+        """Return the offset that :meth:`to_json` gave as ``stored``.
+
+        :raises ConfigError: it is of another version of this source, or of another source.
+        """
         if stored.get("version") != _VERSION:
             raise ConfigError(f"the checkpoint was written by another version of the source: {stored.get('version')}")
         table = {int(ledger_id): int(entry_id) for ledger_id, entry_id in stored["next"].items()}

@@ -255,7 +255,10 @@ class SourceOptions:
 
     @classmethod
     def parse(cls, options: Mapping[str, str]) -> Self:
-        """:raises ConfigError: an option is missing, wrong, or unknown."""
+        """Parse the ``options`` of a source as Spark gives them, which ignores the case of their names.
+
+        :raises ConfigError: an option is missing, wrong, or unknown.
+        """
         own, client, password, _ = _split(options)
         return cls(_loaded(ReadOptions, own), client, password)
 
@@ -274,7 +277,10 @@ class SinkOptions:
 
     @classmethod
     def parse(cls, options: Mapping[str, str]) -> Self:
-        """:raises ConfigError: an option is missing, wrong, or unknown."""
+        """Parse the ``options`` of a sink as Spark gives them, which ignores the case of their names.
+
+        :raises ConfigError: an option is missing, wrong, or unknown.
+        """
         own, client, password, digest_type = _split(options)
         return cls(_loaded(WriteOptions, own), client, password, digest_type)
 

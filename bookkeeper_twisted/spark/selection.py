@@ -95,7 +95,11 @@ def missing_ledger(ledger_id: int) -> NoSuchLedgerMetadataError:
 
 
 def check_password(ledger_id: int, metadata: LedgerMetadata, password: bytes) -> None:
-    """:raises UnauthorizedAccessError: the ledger has another password."""
+    """Check the password of a ledger.
+
+    :param ledger_id: for the error.
+    :raises UnauthorizedAccessError: the ledger has another password.
+    """
     if metadata.has_password and metadata.password != password:
         raise UnauthorizedAccessError(ledger_id, detail="wrong password, option bookkeeper.passwd")
 

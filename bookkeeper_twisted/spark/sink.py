@@ -33,7 +33,11 @@ class Written(WriterCommitMessage):
 
 
 def check_schema(schema: StructType, overwrite: bool) -> None:
-    """:raises ConfigError: the rows cannot be written."""
+    """Check that rows can be written as entries.
+
+    :param overwrite: whether mode overwrite was asked for.
+    :raises ConfigError: a column is missing, has the wrong type or would be lost; or the mode is refused.
+    """
     if overwrite:
         raise ConfigError("mode overwrite is not supported: ledgers are written once; use mode append")
     types = {field.name: field.dataType for field in schema.fields}

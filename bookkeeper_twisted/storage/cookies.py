@@ -65,7 +65,11 @@ class CookieFiles:
 
 
 def read_cookies(fs: IFileSystem, directories: Sequence[str]) -> CookieFiles:
-    """:param directories: as configured, each once; their ``current`` exists."""
+    """Read the cookies in all directories, and find out which directories have none or hold data.
+
+    :param directories: as configured, each once; their ``current`` exists.
+    :raises OSError: a cookie cannot be read.
+    """
     found, of_apache = _read(fs, directories, COOKIE_NAME), _read(fs, directories, APACHE_COOKIE_NAME)
     missing = [d for d in directories if d not in found]
     with_data = [d for d in directories if not _NOT_DATA.issuperset(fs.list(current(d)))]

@@ -55,9 +55,11 @@ class StoredDirectory:
 
     @classmethod
     def open(cls, fs: IFileSystem, path: str, index_path: str, open_index: OpenIndex) -> "StoredDirectory":
-        """
+        """Open a directory for reading.
+
         :param path: of the entry logs, ``current`` included.
         :param index_path: of the index, likewise.
+        :param open_index: returns None where there is no index; one that is not complete counts as none.
         :raises StorageError: there is an index, and it cannot be opened.
         """
         index = open_index(fs, index_path)

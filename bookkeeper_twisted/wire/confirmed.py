@@ -31,7 +31,9 @@ class OpenLedger:
 
 @attrs.frozen
 class LastConfirmed:
-    """:ivar last_add_confirmed: the highest that a bookie knows, -1 if none.
+    """How far a ledger came, as one or more bookies know it.
+
+    :ivar last_add_confirmed: the highest that a bookie knows, -1 if none.
     :ivar entry_id: the entry with the highest id that a bookie gave, -1 if none; ``length`` goes with it.
     :ivar length: bytes of all payloads up to and including that entry.
     """

@@ -87,7 +87,10 @@ class AllLedgersCheck:
     is_expected: Callable[[str], bool]
 
     async def run(self) -> None:
-        """:raises bookkeeper_twisted.errors.MetadataError: the check is not complete."""
+        """Check all ledgers, and record the time.
+
+        :raises bookkeeper_twisted.errors.MetadataError: the check is not complete.
+        """
         await self.context.timed(AuditorCheck.ALL_LEDGERS, self._run())
 
     async def _run(self) -> None:
@@ -136,7 +139,10 @@ class PlacementCheck:
     now_ms: Callable[[], int]
 
     async def run(self) -> None:
-        """:raises bookkeeper_twisted.errors.MetadataError: the check is not complete."""
+        """Check all ledgers, and record the time.
+
+        :raises bookkeeper_twisted.errors.MetadataError: the check is not complete.
+        """
         await self.context.timed(AuditorCheck.PLACEMENT, self._run())
 
     async def _run(self) -> None:
@@ -182,7 +188,10 @@ class ReplicasCheck:
     bookies: IBookieClient
 
     async def run(self) -> None:
-        """:raises bookkeeper_twisted.errors.MetadataError: the check is not complete."""
+        """Check all ledgers, and record the time.
+
+        :raises bookkeeper_twisted.errors.MetadataError: the check is not complete.
+        """
         await self.context.timed(AuditorCheck.REPLICAS, self._run())
 
     async def _run(self) -> None:

@@ -15,7 +15,9 @@ from ..interfaces import IStorageExecutor
 
 @attrs.frozen
 class DiskThresholds:
-    """:ivar full: a disk used more than this share is full.
+    """When a disk is full; shares are from 0 to 1.
+
+    :ivar full: a disk used more than this share is full.
     :ivar low: a full disk is usable again when it is used less than this.
     :ivar warn: from here on the log warns.
     :ivar reserve: free bytes that let adds of high priority go on.

@@ -38,7 +38,11 @@ def advertised_host(config: BookieConfig, local_host: str) -> str:
 
 
 def check_loopback(config: BookieConfig, address: str) -> None:
-    """:raises ConfigError: other machines would look for the address on themselves, and that is not allowed."""
+    """Check that other machines can reach a bookie at an ``address``.
+
+    :param config: ``allowLoopback`` counts.
+    :raises ConfigError: they would look for the address on themselves, and that is not allowed.
+    """
     if (address.startswith("127.") or address in ("localhost", "::1")) and not config.allow_loopback:
         raise ConfigError(
             f"{config.advertised_address or address} is a loopback address: set advertisedAddress to one that other"

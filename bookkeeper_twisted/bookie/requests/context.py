@@ -18,7 +18,9 @@ _log = Logger()
 
 @attrs.frozen
 class RequestLimits:
-    """:ivar max_frame_size: longest reply, its length field included.
+    """Limits of the requests of connections, in bytes or requests.
+
+    :ivar max_frame_size: longest reply, its length field included.
     :ivar max_batch_read_size: most bytes in the reply to a batch read.
     :ivar max_adds: adds of one connection in progress before it is no longer read.
     :ivar max_add_bytes: the same in bytes.

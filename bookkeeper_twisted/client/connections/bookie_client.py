@@ -30,7 +30,10 @@ class BookieAddresses:
         self._endpoint_of = endpoint_of
 
     def resolve(self, bookie_id: str) -> "Deferred[IStreamClientEndpoint]":
-        """:raises bookkeeper_twisted.errors.BookieHandleNotAvailableError: there is no address."""
+        """Return an endpoint for connections to the bookie ``bookie_id``.
+
+        :raises bookkeeper_twisted.errors.BookieHandleNotAvailableError: there is no address.
+        """
         return Deferred.fromCoroutine(self._resolve(bookie_id))
 
     async def _resolve(self, bookie_id: str) -> IStreamClientEndpoint:

@@ -58,7 +58,9 @@ class LacCoverage:
         self._covered: Deferred[None] = Deferred()
 
     async def read(self) -> KnownLac:
-        """:raises bookkeeper_twisted.errors.UnauthorizedAccessError: a bookie refused the password.
+        """Ask the bookies of the last ensemble, until enough have answered; the other questions are cancelled then.
+
+        :raises bookkeeper_twisted.errors.UnauthorizedAccessError: a bookie refused the password.
         :raises bookkeeper_twisted.errors.RequestTimeoutError: too few answered, the last one not in time.
         :raises bookkeeper_twisted.errors.ReadError: too few answered, for another reason.
         """

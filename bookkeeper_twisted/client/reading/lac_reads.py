@@ -30,7 +30,9 @@ _MAX_COUNT = (1 << 31) - 1
 
 @attrs.frozen
 class Confirmed:
-    """:ivar last_add_confirmed: as known now.
+    """The end of a wait for the LAC.
+
+    :ivar last_add_confirmed: as known now.
     :ivar entry: the one that was waited for, if it came.
     """
 

@@ -65,7 +65,8 @@ class LedgerView:
                 self._tell()
 
     def check(self) -> None:
-        """
+        """Check that the handle is open.
+
         :raises bookkeeper_twisted.errors.LedgerClosedError: the handle was closed.
         """
         if self._handle_closed:

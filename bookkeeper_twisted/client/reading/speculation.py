@@ -30,7 +30,9 @@ class Patience:
 
 @attrs.frozen
 class Success(Generic[T]):
-    """:ivar result: of the attempt that succeeded first.
+    """The outcome of a speculation.
+
+    :ivar result: of the attempt that succeeded first.
     :ivar overtaken: indexes of earlier attempts that were still in progress.
     """
 

@@ -55,7 +55,8 @@ class LedgerRecovery:
         self._rules_for = rules
 
     async def run(self, known: Versioned[LedgerMetadata]) -> Versioned[LedgerMetadata]:
-        """
+        """Recover the ledger: fence it, find its end, write back what only some bookies have, and close it.  Once only.
+
         :param known: the metadata as last seen.
         :returns: the metadata of the closed ledger, as stored.
         :raises bookkeeper_twisted.errors.UnauthorizedAccessError: a bookie knows another password.

@@ -31,7 +31,10 @@ class Cookie:
     layout_version: int = LAYOUT_VERSION
 
     def encode(self) -> bytes:
-        """:raises CodecError: the layout is one that is only read, or a directory cannot be stored."""
+        """Encode the text of a cookie file.
+
+        :raises CodecError: the layout is one that is only read, or a directory cannot be stored.
+        """
         with codec_errors("cookie"):
             if not _LINES_VERSION < self.layout_version <= LAYOUT_VERSION:
                 raise CodecError(f"layout version {self.layout_version} is not written")
@@ -46,7 +49,10 @@ class Cookie:
 
     @classmethod
     def parse(cls, data: bytes) -> "Cookie":
-        """:raises CodecError: it is not a cookie, or of a layout before version 3."""
+        """Decode the text of a cookie file.
+
+        :raises CodecError: it is not a cookie, or of a layout before version 3.
+        """
         with codec_errors("cookie"):
             head, _, body = data.partition(b"\n")
             version = decimal(head.decode("ascii"), 32)

@@ -24,7 +24,10 @@ class Layout:
     format_version: int = FORMAT_VERSION
 
     def encode(self) -> bytes:
-        """:raises CodecError: the class name cannot be stored."""
+        """Encode the data of the layout node.
+
+        :raises CodecError: the class name cannot be stored.
+        """
         text = f"{self.format_version}\n{self.factory}:{self.factory_version}"
         with codec_errors("layout"):
             if self.parse(text.encode("utf-8")) != self:
@@ -33,7 +36,10 @@ class Layout:
 
     @classmethod
     def parse(cls, data: bytes) -> "Layout":
-        """:raises CodecError: it is not a layout."""
+        """Decode the data of the layout node.
+
+        :raises CodecError: it is not a layout.
+        """
         with codec_errors("layout"):
             lines = data.decode("utf-8").split("\n")
             if len(lines) < 2 or any(lines[2:]):

@@ -9,7 +9,10 @@ RPC_PROTOCOL = "bookie-rpc"
 
 
 def encode_service_info(info: BookieServiceInfo) -> bytes:
-    """:raises CodecError: a value does not fit its field."""
+    """Encode what a bookie publishes with its registration.
+
+    :raises CodecError: a value does not fit its field.
+    """
     with codec_errors("service info"):
         message = BookieServiceInfoFormat(properties=info.properties)
         for endpoint in info.endpoints:
@@ -25,9 +28,10 @@ def encode_service_info(info: BookieServiceInfo) -> bytes:
 
 
 def decode_service_info(data: bytes, bookie_id: str) -> BookieServiceInfo:
-    """What a bookie published.
+    """Decode what a bookie published.
 
-    :param bookie_id: old bookies publish nothing; their address is their id.
+    :param data: empty for an old bookie, which publishes nothing.
+    :param bookie_id: the address of such a bookie.
     :raises CodecError: it is not a service info.
     """
     if not data:

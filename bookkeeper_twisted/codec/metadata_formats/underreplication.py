@@ -18,13 +18,19 @@ _CHECK_FIELDS: dict[AuditorCheck, tuple[type[Message], str]] = {
 
 
 def encode_underreplicated(mark: UnderreplicatedLedger) -> bytes:
-    """:raises CodecError: a value does not fit its field."""
+    """Encode the mark of a ledger that lacks replicas.
+
+    :raises CodecError: a value does not fit its field.
+    """
     with codec_errors("under-replication mark"):
         return text_of(pb.UnderreplicatedLedgerFormat(replica=mark.replicas, ctime=mark.ctime))
 
 
 def decode_underreplicated(data: bytes) -> UnderreplicatedLedger:
-    """:raises CodecError: it is not a mark."""
+    """Decode the mark of a ledger that lacks replicas.
+
+    :raises CodecError: it is not a mark.
+    """
     with codec_errors("under-replication mark"):
         message = parse_text(pb.UnderreplicatedLedgerFormat(), data)
         return UnderreplicatedLedger(tuple(message.replica), message.ctime if message.HasField("ctime") else None)
@@ -36,7 +42,11 @@ def encode_rereplication_layout() -> bytes:
 
 
 def check_rereplication_layout(data: bytes) -> None:
-    """:raises CodecError: marks are laid out in a way we do not know."""
+    """Check that marks are laid out as this module does it.
+
+    :param data: as :func:`encode_rereplication_layout` gives them.
+    :raises CodecError: they are laid out in a way we do not know.
+    """
     with codec_errors("re-replication layout"):
         message = parse_text(pb.LedgerRereplicationLayoutFormat(), data)
         if (message.type, message.version) != (_BASIC, _VERSION):
@@ -44,7 +54,9 @@ def check_rereplication_layout(data: bytes) -> None:
 
 
 def encode_lock(host: str) -> bytes:
-    """:param host: name of the worker's host, for people to read.
+    """Encode a replication lock.
+
+    :param host: name of the worker's host, for people to read.
     :raises CodecError: it is not text.
     """
     with codec_errors("re-replication lock"):
@@ -62,7 +74,11 @@ def decode_lock(data: bytes) -> str | None:
 
 
 def encode_vote(bookie_id: str) -> bytes:
-    """:raises CodecError: it is not text."""
+    """Encode the vote for an auditor.
+
+    :param bookie_id: the candidate.
+    :raises CodecError: it is not text.
+    """
     with codec_errors("auditor vote"):
         return text_of(pb.AuditorVoteFormat(bookieId=bookie_id))
 
@@ -78,7 +94,9 @@ def decode_vote(data: bytes) -> str | None:
 
 
 def encode_check_time(check: AuditorCheck, ms: int) -> bytes:
-    """:param ms: since the epoch.
+    """Encode when a check last ended.
+
+    :param ms: since the epoch.
     :raises CodecError: it does not fit 64 bits.
     """
     message, field = _CHECK_FIELDS[check]
@@ -107,6 +125,9 @@ def encode_recovery_delay(seconds: int) -> bytes:
 
 
 def decode_recovery_delay(data: bytes) -> int:
-    """:raises CodecError: it is not a number."""
+    """Decode the pause between the loss of a bookie and the audit, in seconds.
+
+    :raises CodecError: it is not a number.
+    """
     with codec_errors("lost bookie recovery delay"):
         return decimal(data.decode("ascii"), 32)

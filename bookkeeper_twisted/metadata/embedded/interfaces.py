@@ -72,7 +72,10 @@ class IMetadataStore(Interface):
     def cookie_ids() -> frozenset[str]: ...
 
     def read_cookie(bookie_id: str) -> Versioned[bytes]:
-        """:raises bookkeeper_twisted.errors.CookieNotFoundError: there is none."""
+        """Return the cookie of the bookie ``bookie_id``.
+
+        :raises bookkeeper_twisted.errors.CookieNotFoundError: there is none.
+        """
 
     def write_cookie(bookie_id: str, cookie: bytes, version: int | None) -> int:
         """See :meth:`~bookkeeper_twisted.metadata.interfaces.IRegistration.write_cookie`."""
@@ -89,7 +92,10 @@ class IMetadataStore(Interface):
         """
 
     def read_ledger(ledger_id: int) -> Versioned[bytes]:
-        """:raises bookkeeper_twisted.errors.NoSuchLedgerMetadataError: it does not exist."""
+        """Return the stored metadata of the ledger ``ledger_id``.
+
+        :raises bookkeeper_twisted.errors.NoSuchLedgerMetadataError: it does not exist.
+        """
 
     def write_ledger(ledger_id: int, metadata: bytes, version: int) -> int:
         """See :meth:`~bookkeeper_twisted.metadata.interfaces.ILedgerManager.write`.
@@ -104,7 +110,10 @@ class IMetadataStore(Interface):
         """Return up to ``limit`` ids in ``first .. last``, both included, ascending."""
 
     def read_mark(ledger_id: int) -> Versioned[bytes]:
-        """:raises bookkeeper_twisted.errors.NotUnderreplicatedError: there is none."""
+        """Return the stored mark of the ledger ``ledger_id``.
+
+        :raises bookkeeper_twisted.errors.NotUnderreplicatedError: there is none.
+        """
 
     def write_mark(ledger_id: int, mark: bytes, version: int | None) -> int:
         """Create (``version`` None) or replace a mark.
@@ -120,7 +129,10 @@ class IMetadataStore(Interface):
         """Return up to ``limit`` ids of marked ledgers in ``first .. last``, both included, ascending."""
 
     def lock_ledger(ledger_id: int, holder: str) -> bool:
-        """:returns: False if this session holds the lock already.
+        """Take the replication lock of a ledger for this session.
+
+        :param holder: text of the lock.
+        :returns: False if this session holds the lock already.
         :raises bookkeeper_twisted.errors.LedgerLockedError: another live session holds it.
         """
 

@@ -74,7 +74,10 @@ class EmbeddedSession:
         return await self.read(self.store.bookies)
 
     async def ledger(self, ledger_id: int) -> Versioned[LedgerMetadata]:
-        """:raises NoSuchLedgerMetadataError: it does not exist."""
+        """Return the metadata of the ledger ``ledger_id``.
+
+        :raises NoSuchLedgerMetadataError: it does not exist.
+        """
         stored = await self.read(self.store.read_ledger, ledger_id)
         try:
             return Versioned(decode_ledger_metadata(stored.value), stored.version)

@@ -84,7 +84,10 @@ class SqliteStore:
     # -- the session --
 
     def open(self, changed: Callable[[], None]) -> bool:
-        """:raises NotInitializedError: it does not exist, and is not to be made; nothing is left on the disk."""
+        """See :meth:`~.interfaces.IMetadataStore.open`; ``changed`` is not called, as the store is polled.
+
+        :raises NotInitializedError: it does not exist, and is not to be made; nothing is left on the disk.
+        """
         if self._creation is Creation.NEVER and not is_file(self._path):
             raise NotInitializedError(f"{self._path} does not exist, and no bookie was started on it")
         with self._errors():

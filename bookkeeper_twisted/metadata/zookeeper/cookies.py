@@ -30,7 +30,7 @@ class Cookies:
             return frozenset()
 
     async def read(self, bookie_id: str) -> Versioned[bytes]:
-        """:raises CookieNotFoundError: there is none."""
+        """See :meth:`~bookkeeper_twisted.metadata.interfaces.IRegistration.read_cookie`."""
         try:
             data, stat = await self._znodes.get(self._path(bookie_id))
         except NodeMissingError as error:
@@ -53,9 +53,7 @@ class Cookies:
             raise _not_found(bookie_id) from error
 
     async def remove(self, bookie_id: str, version: int) -> None:
-        """:raises CookieNotFoundError: there is none.
-        :raises MetadataVersionError: it has another version.
-        """
+        """See :meth:`~bookkeeper_twisted.metadata.interfaces.IRegistration.remove_cookie`."""
         try:
             await self._znodes.delete(self._path(bookie_id), version)
         except NodeVersionError as error:

@@ -36,7 +36,10 @@ class ZooKeeperDriver:
         self.auditing = ZooKeeperAuditing(self._znodes)
 
     async def open(self) -> None:
-        """:raises bookkeeper_twisted.errors.NotInitializedError: there is no cluster."""
+        """Connect, and find out how the cluster lays its ledgers out; a driver that failed is closed.
+
+        :raises bookkeeper_twisted.errors.NotInitializedError: there is no cluster.
+        """
         await self._session.open()
         try:
             self.ledgers.tree = await settle_layout(self._znodes, self._factory)

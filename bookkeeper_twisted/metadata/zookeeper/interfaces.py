@@ -106,7 +106,10 @@ class IZooKeeper(Interface):
         """Ends the session after the calls that are under way; what it had registered goes with it."""
 
     def create(node: NewNode) -> "Deferred[str]":
-        """:returns: the path, for a sequence with its number."""
+        """Create a node.
+
+        :returns: its path, for a sequence with its number.
+        """
 
     def create_all(nodes: Sequence[NewNode]) -> "Deferred[None]":
         """Create all ``nodes``, at least one and none of them a sequence, or none."""

@@ -82,7 +82,10 @@ class Session:
         self._expired.append(listener)
 
     def check_open(self) -> None:
-        """:raises MetadataError: the session is not open."""
+        """Check that calls can be made.
+
+        :raises MetadataError: the session is not open.
+        """
         if not self.is_open:
             raise MetadataError(f"{self.uri} is {'closed' if self._used else 'not open'}")
 
@@ -139,7 +142,10 @@ class Session:
         raise error
 
     async def pause(self, seconds: float) -> None:
-        """:raises MetadataError: the session was closed meanwhile."""
+        """Wait for some ``seconds``.
+
+        :raises MetadataError: the session was closed meanwhile.
+        """
         await self.wait_for(Deferred(), seconds)
 
     async def wait_for(self, event: "Deferred[bool]", seconds: float) -> None:

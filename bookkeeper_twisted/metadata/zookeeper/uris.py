@@ -34,7 +34,10 @@ class ZooKeeperUri:
 
     @classmethod
     def parse(cls, uri: str) -> "ZooKeeperUri":
-        """:raises InvalidMetadataUriError: the text says what is wrong."""
+        """Take a ``uri`` apart: ``zk+hierarchical://host:port;host:port/root``.
+
+        :raises InvalidMetadataUriError: the text says what is wrong.
+        """
         scheme, separator, rest = uri.partition("://")
         driver, _, layout = scheme.lower().partition("+")
         if driver != SCHEME or not separator:

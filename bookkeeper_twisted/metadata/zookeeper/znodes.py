@@ -36,7 +36,11 @@ class Znodes:
     # -- reads --
 
     async def get(self, path: str, watch: Watch | None = None) -> tuple[bytes, Stat]:
-        """:raises NodeMissingError: it does not exist."""
+        """Read data and state of a node.
+
+        :param watch: called after data or state have changed, or the node was deleted; not if this call fails.
+        :raises NodeMissingError: it does not exist.
+        """
         return await self.session.run(lambda: self._zk.get(path, watch))
 
     async def exists(self, path: str, watch: Watch | None = None) -> Stat | None:
@@ -48,7 +52,11 @@ class Znodes:
         return await self.session.run(lambda: self._zk.exists(path, watch))
 
     async def children(self, path: str, watch: Watch | None = None) -> tuple[list[str], Stat]:
-        """:raises NodeMissingError: it does not exist."""
+        """Read the names of the children of a node, in no order, and its state.
+
+        :param watch: called after a child has come or gone, or the node was deleted; not if this call fails.
+        :raises NodeMissingError: it does not exist.
+        """
         return await self.session.run(lambda: self._zk.children(path, watch))
 
     async def sync(self, path: str) -> None:

@@ -47,7 +47,11 @@ class Homes:
 
     @classmethod
     def find(cls, fs: IFileSystem, paths: Sequence[str]) -> "Homes":
-        """:raises StorageError: two directories have a log of the same id: index files do not say which is meant."""
+        """List the entry logs of directories.
+
+        :param paths: of the directories, ``current`` included.
+        :raises StorageError: two directories have a log of the same id: index files do not say which is meant.
+        """
         of_logs: dict[int, str] = {}
         for path in paths:
             for log_id in entry_log_ids(fs, path):

@@ -74,7 +74,12 @@ def seal(map_offset: int, ledgers: int) -> tuple[bytes, int]:
 
 
 def parse_header(data: bytes, path: str) -> LogHeader:
-    """:raises DamageError: these are not the first bytes of an entry log."""
+    """Decode the header of an entry log.
+
+    :param data: the first bytes of the file.
+    :param path: for the error.
+    :raises DamageError: these are not the first bytes of an entry log.
+    """
     if len(data) < _HEADER.size:
         raise DamageError(f"{path}: {len(data)} bytes are too few for an entry log header")
     magic, version, map_offset, ledgers = _HEADER.unpack_from(data)

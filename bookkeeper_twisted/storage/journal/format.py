@@ -69,7 +69,10 @@ class FileMark:
 
     @classmethod
     def of(cls, file_id: int, salt: bytes) -> "FileMark":
-        """:param salt: what others cannot guess."""
+        """Make the mark of a file.
+
+        :param salt: random bytes of the journal; a mark cannot be guessed without them.
+        """
         return cls(file_id, blake2b(salt + file_id.to_bytes(8, "big"), digest_size=8).digest())
 
 
@@ -108,7 +111,10 @@ def pack_header(mark: FileMark) -> bytes:
 
 
 def parse_header(sector: bytes, path: str) -> Header:
-    """:param sector: the first sector, or as much of it as there is.
+    """Decode the header of a file, of ours or of Apache's journal.
+
+    :param sector: the first sector, or as much of it as there is.
+    :param path: for the error.
     :raises JournalDamageError: no version of the format has such a header.
     """
     if len(sector) < _START.size or not sector.startswith(_MAGIC):
@@ -169,7 +175,10 @@ def pack_group(
 
 
 def parse_trailer(data: bytes, mark: FileMark) -> Trailer | None:
-    """:param data: the 52 bytes.
+    """Decode the trailer of a group.
+
+    :param data: the 52 bytes.
+    :param mark: of the file.
     :returns: None if they are not a trailer of this file.
     """
     if len(data) != TRAILER_SIZE or crc32c(data[: -_CRC.size]) != _CRC.unpack_from(data, TRAILER_SIZE - _CRC.size)[0]:
