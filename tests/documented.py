@@ -1,4 +1,4 @@
-"""Which public functions document what they take, return and raise.
+"""Which public functions document what they take, return and raise, and that docstrings begin with a sentence.
 
 Counted are the functions and methods that have arguments and public names, of public modules and classes; not the
 setters of properties, nor overloads, nor what Twisted names (``dataReceived``) and documents, nor the commands of the
@@ -114,3 +114,15 @@ def undocumented(modules: Mapping[str, ast.Module]) -> Iterator[str]:
         for name, function in public_functions(module):
             if not is_documented(name, function, classes):
                 yield f"{path}:{function.lineno}: {name} does not document its arguments"
+
+
+def without_sentence(modules: Mapping[str, ast.Module]) -> Iterator[str]:
+    """A sentence for each public class and function whose docstring begins with a field.
+
+    :param modules: syntax trees by path.
+    """
+    for path, module in modules.items():
+        kinds = (node for node in ast.walk(module) if isinstance(node, Function | ast.ClassDef))
+        for node in kinds:
+            if not node.name.startswith("_") and (ast.get_docstring(node) or "").startswith(":"):
+                yield f"{path}:{node.lineno}: the docstring of {node.name} does not begin with a sentence"

@@ -69,10 +69,10 @@ class RepositoryTests(SynchronousTestCase):
         self._keeps(architecture.public_names_are_documented)
 
     def test_arguments_are_documented(self) -> None:
-        """Public functions that have arguments document them."""
+        """Public functions that have arguments document them, and docstrings begin with a sentence."""
         package = {path: text for path, text in self.tree.items() if path.startswith("bookkeeper_twisted/")}
         modules = {path: ast.parse(text) for path, text in package.items() if "/testing/" not in path}
-        broken = list(documented.undocumented(modules))
+        broken = [*documented.undocumented(modules), *documented.without_sentence(modules)]
         self.assertFalse(broken, "\n".join(["", *broken]))
 
     def test_package_roots(self) -> None:
@@ -284,6 +284,17 @@ class RuleTests(SynchronousTestCase):
         )
         found = list(documented.undocumented({"a.py": ast.parse(text)}))
         self.assertEqual([sentence.split()[1] for sentence in found], ["g", "I.i", "A.i", "B.k"])
+
+    def test_docstring_without_a_sentence(self) -> None:
+        """Public classes and functions whose docstring begins with a field are named; ``__init__`` may do so."""
+        text = (
+            "class A:\n  ':ivar a: an A.'\n  def __init__(self, a):\n    ':param a: an A.'\n"
+            "  def f(self, a):\n    ':param a: an A.'\n  def g(self, a):\n    'Does.\\n\\n:param a: an A.'\n"
+        )
+        found = list(documented.without_sentence({"a.py": ast.parse(text)}))
+        begins = "does not begin with a sentence"
+        named = [f"a.py:1: the docstring of A {begins}", f"a.py:5: the docstring of f {begins}"]
+        self.assertEqual(found, named)
 
     def test_functions_without_a_need(self) -> None:
         """Callbacks of Twisted, setters, overloads, commands of the shell and private functions are not counted."""

@@ -28,7 +28,10 @@ class LedgerListing:
         self._last = last
 
     async def ids(self) -> AsyncIterator[int]:
-        """:raises MetadataError: the listing is not complete."""
+        """Walk through the tree.
+
+        :raises MetadataError: the listing is not complete.
+        """
         try:
             top = await self._znodes.fresh_children(self._znodes.root)
         except NodeMissingError as error:
