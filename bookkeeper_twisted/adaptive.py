@@ -66,7 +66,7 @@ class YieldController:
         """Take a sample.
 
         :param latency: of the foreground, in the unit of the bound; None: there was no foreground.
-        :param at_work: whether there was background work.  Without any, less of it would help nobody.
+        :param at_work: whether there was background work.  Without any, less of it would not help.
         :returns: the factor from now on.
         """
         if not self.bound:

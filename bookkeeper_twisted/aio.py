@@ -12,7 +12,7 @@
             print(entry.data)
 
 Theory of operation.  The client runs on a Twisted reactor that the loop itself runs (:mod:`.aio_reactor`): no thread,
-one turn of the loop for an answer.  Errors are those of the client.  Cancelling a coroutine, and a timeout of asyncio
+one turn of the loop for an answer.  Errors are the client's.  Cancelling a coroutine, and a timeout of asyncio
 around it, cancel the operation; an append that was cancelled may be written all the same.  Objects belong to the loop
 that made them.
 """

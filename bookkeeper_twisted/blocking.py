@@ -12,7 +12,7 @@
 
 Theory of operation.  The first connection starts one daemon thread with a reactor of its own, which all
 connections of the process share; a reactor of the application, Twisted's or asyncio's, is not touched.  A
-call runs its work in that thread and waits.  Errors are those of the client, raised in the caller.  Every call takes a
+call runs its work in that thread and waits.  Errors are the client's, raised in the caller.  Every call takes a
 ``timeout`` in seconds; once it is over the call is cancelled and raises ``TimeoutError``, and Ctrl-C cancels
 it too.  An append that was cancelled may be written all the same.  Objects may be used from several threads; the
 appends of one thread keep their order.

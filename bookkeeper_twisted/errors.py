@@ -307,7 +307,7 @@ class EntriesLostError(ClientError):
 class DigestMatchError(ClientError):
     """An entry's digest, ledger id or entry id is not what was asked for (S18).
 
-    :ivar entry_id: the first bad entry, -1 where none was named; those before it in the run are good.
+    :ivar entry_id: the first bad entry, -1 where none was named; entries before it in the run are good.
     :ivar detail: what is wrong with it.
     """
 

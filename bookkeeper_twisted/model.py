@@ -429,7 +429,7 @@ class MixedRun:
             yield EntryRun.of_entries(ledger_id, entry_id, [entry])
 
     def split(self, n: int) -> "Iterator[tuple[int, MixedRun]]":
-        """The entries by ``ledger id mod n``: number and part, those without entries left out."""
+        """The entries by ``ledger id mod n``: number and part, parts without entries left out."""
         if n == 1:
             yield 0, self
             return

@@ -4,7 +4,7 @@ Theory of operation.  Three services share one client and one metadata driver, a
 
 * the *election* (:mod:`.auditing`) decides which process is the auditor; it starts the auditor when it wins, and stops
   it when it loses;
-* the *auditor* finds ledgers that lack replicas and marks them in the metadata store: those of lost bookies after a
+* the *auditor* finds ledgers that lack replicas and marks them in the metadata store: ledgers of lost bookies after a
   delay, and what its periodic checks find.  Detection of lost bookies never waits for a periodic check;
 * the *replication worker* (:mod:`.replication`) takes the locks of marked ledgers, several at once up to a limit; it
   checks each of them, copies what its replicas lack, and removes the mark at the version that it read before the check.

@@ -35,7 +35,7 @@ class Phase(Enum):
 class BookieState:
     """The state of a bookie at one moment.
 
-    :ivar read_only: it refuses adds, except those of high priority while ``high_priority_writes`` holds.
+    :ivar read_only: it refuses adds, except adds of high priority while ``high_priority_writes`` holds.
     :ivar reasons: why it is read-only or has failed, one text for each reason; empty if it is neither.
     """
 
@@ -270,7 +270,7 @@ class IBackgroundWork(ISpeedLimits):
     def ledgers_of(directory: str, log_id: int) -> "Deferred[Mapping[int, int]]":
         """Return the bytes of each ledger in an entry log, of deleted ones too.
 
-        Of a log without a ledgers map, as the one that is written, they are those that the index refers to.
+        Of a log without a ledgers map, as the one that is written, they are the ledgers that the index refers to.
 
         :param directory: as in :class:`EntryLogFile`.
         :raises IncorrectParameterError: (as a failure) there is no such log.
@@ -283,7 +283,7 @@ class IBackgroundWork(ISpeedLimits):
         """Begin a pass; nothing if one is at work."""
 
     def suspend_scrub() -> None:
-        """Suspend the pass at work and those that follow, until they are resumed or the process ends."""
+        """Suspend the pass at work and later ones, until they are resumed or the process ends."""
 
     def resume_scrub() -> None:
         """Allow scrubs again."""

@@ -50,7 +50,7 @@ class BookieOptions:
 class WriteMode:
     """Whether a bookie takes adds.
 
-    :ivar high_priority: whether it takes those of high priority even if it is read-only.
+    :ivar high_priority: whether it takes adds of high priority even if it is read-only.
     """
 
     read_only: bool = False

@@ -40,7 +40,7 @@ class IStorageExecutor(Interface):
 class IBookie(Interface):
     """The semantics of a bookie.  All methods are called on the reactor thread and touch memory only.
 
-    Completions are called exactly once, with None or the error; those of one journal group are called
+    Completions are called exactly once, with None or the error; the completions of one journal group are called
     in the order of the requests, then the outbox is flushed once.
     """
 

@@ -2,7 +2,7 @@
 
 Options before the command: ``-conf FILE`` (else the file that ``BOOKIE_CONF`` names), ``-localbookie ID``,
 ``-ledgeridformat hex|long|uuid`` and ``-entryformat hex|string``.  The keys of the file, and ``BK_<key>`` in the
-environment, are those of a bookie and of a client; the metadata store is the bookie's.
+environment, are a bookie's and a client's; the metadata store is the bookie's.
 """
 
 import argparse
@@ -47,7 +47,7 @@ class _Invocation:
 
 
 async def run_shell(arguments: Sequence[str], world: ShellWorld) -> int:
-    """Runs one command; its errors, and those of its arguments, are printed in a line or two.
+    """Runs one command; errors of it and of its arguments are printed in a line or two.
 
     :returns: the exit status.
     """

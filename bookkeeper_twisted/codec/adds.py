@@ -173,7 +173,7 @@ def scattered_adds(
 
     :raises CodecError: the key is not of 20 bytes.
     """
-    # entries carry their ids; those of the run are not sent
+    # entries carry their ids; the ids of the run are not sent
     run = EntryRun.of_entries(ledger_id, entry_ids[0], entries)
     frames = v2.encode_adds(master_key, run, flags)
     return Adds((ledger_id,) * len(entries), entry_ids, frames, _offsets(list(map(len, entries))))

@@ -4,7 +4,7 @@ Layout, after the u32 length word:
 
 =============  ====================================================================================
 add            header (0,4), error code i32 (4,4), ledgerId i64 (8,8), entryId i64 (16,8)
-read           the same, then the entry (24, rest); ids are those of the request
+read           the same, then the entry (24, rest); ids as in the request
 batch read     the same, then requestId i64 (24,8), then records ``i32 size, entry`` (32, rest)
 =============  ====================================================================================
 """

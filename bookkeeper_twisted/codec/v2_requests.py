@@ -154,7 +154,7 @@ def _uniform_run(entries: Sequence[bytes]) -> EntryRun | None:
 
 
 def _parts(entries: Sequence[bytes]) -> Iterator[EntryRun | MixedRun | tuple[int, int]]:
-    """A mixed run where ledgers take turns or ids have many gaps, as those of striped ledgers have; else runs of
+    """A mixed run where ledgers take turns or ids have many gaps, as in striped ledgers; else runs of
     consecutive entries.  For an entry with a reserved (negative) id its ids instead."""
     ledger_ids, entry_ids, lacs = zip(*map(_NUMBERS.unpack_from, entries), strict=True)
     turns = sum(map(ne, ledger_ids, ledger_ids[1:]))

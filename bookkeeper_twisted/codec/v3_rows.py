@@ -3,7 +3,7 @@
 What a client sends in a burst differs in txnId, entry id and body only.  The layout of the first frame is
 found by a strict reading of the form every encoder writes (Java's ``flag`` first included); frames that
 have the same bytes outside the columns then have the same layout.  Whatever is unusual is left to
-protobuf, so the values are those protobuf would give.
+protobuf, so the values are what protobuf would give.
 """
 
 from collections.abc import Sequence

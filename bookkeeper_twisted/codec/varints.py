@@ -1,6 +1,6 @@
 """Protobuf by hand, for the messages that travel by the million: varints, fields, columns of varints.
 
-The bytes are those any protobuf encoder makes; negative numbers take ten bytes.
+The bytes are what any protobuf encoder makes; negative numbers take ten bytes.
 """
 
 from collections.abc import Iterator, Sequence

@@ -1,4 +1,4 @@
-"""The configuration of autorecovery: keys of ``bk_server.conf``, beside those of the bookie."""
+"""The configuration of autorecovery: keys of ``bk_server.conf``, beside the bookie's."""
 
 import attrs
 

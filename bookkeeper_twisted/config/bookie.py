@@ -35,7 +35,7 @@ class BookieConfig(AutorecoveryConfig):
         java="none",
     )  # fmt: skip
     advertised_address: str = setting(
-        "advertisedAddress", "", TEXT, "host name or address that clients are told; empty: found out"
+        "advertisedAddress", "", TEXT, "host name or address that clients get; empty: found out"
     )
     bookie_id: str = setting("bookieId", "", TEXT, "identity of the bookie for ever; empty: <address>:<port>")
     allow_loopback: bool = setting("allowLoopback", False, BOOLEAN, "whether a loopback address may be advertised")

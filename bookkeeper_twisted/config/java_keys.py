@@ -29,7 +29,7 @@ PROTECTION_KEYS: Mapping[str, frozenset[str]] = {
 Where a configuration has a field for such a key, the field's own check takes the place of this one."""
 
 _NO_AUTHENTICATION = "AuthenticationDisabledAuthProviderFactory"
-"""End of the name of Apache's class that lets everybody in."""
+"""End of the name of Apache's class that admits every peer."""
 
 UNUSED_PREFIXES = (
     "dbStorage_rocksDB_", "dbStorage_directIOEntryLoggerTotal", "dbStorage_directIOEntryLoggerRead", "prometheus",

@@ -85,7 +85,7 @@ def _interface(config: BookieConfig) -> str:
 
 
 def _address(host: str) -> str:
-    """What a host name stands for; a name that nobody knows here may be known to clients."""
+    """What a host name stands for; a name that is not known here may be known to clients."""
     try:
         return str(socket.getaddrinfo(host, None)[0][4][0])
     except OSError:

@@ -83,7 +83,7 @@ class _QuietSite(Site):
 def make_site(
     admin: IBookieAdmin, client: SharedClient | None = None, check_sanity: CheckSanity | None = None, clock: Any = None
 ) -> Site:
-    """Make the site of one bookie: ``/metrics``, its metrics and those of its process as text, ``/heartbeat``, and
+    """Make the site of one bookie: ``/metrics``, metrics of it and of its process as text, ``/heartbeat``, and
     what is below ``/api/v1``.
 
     :param client: of the cluster, closed with the site; without it there are no paths that show the cluster.

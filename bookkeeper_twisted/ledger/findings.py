@@ -16,7 +16,7 @@ class LossKind(Enum):
     MISSING = "missing"
     """It answers that it does not have them."""
     DAMAGED = "damaged"
-    """It gives other bytes than those written, or cannot read its disk."""
+    """It gives other bytes than were written, or cannot read its disk."""
     LEAVING = "leaving"
     """It may well have them, and is to be replaced nevertheless."""
 

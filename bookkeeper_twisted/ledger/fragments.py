@@ -116,7 +116,7 @@ class Moves:
 
 
 def fragments_of(ledger_id: int, metadata: LedgerMetadata, last_confirmed: int) -> Iterator[LedgerFragment]:
-    """The fragments of a ledger, one for each ensemble, those without entries included.
+    """The fragments of a ledger, one for each ensemble, fragments without entries included.
 
     :param last_confirmed: the highest LAC known; of no meaning for a closed ledger.
     """

@@ -40,7 +40,7 @@ class RecoveryRules:
         """Whether the bookies that did not answer, and so may not be fenced, cannot acknowledge an entry.
 
         With this no write set acknowledges anything new while entries are read, and nothing that was
-        told of the LAC to an ack quorum is missed.
+        said of the LAC to an ack quorum is missed.
 
         :param heard: positions in the last ensemble that answered.
         """

@@ -81,7 +81,7 @@ class AckTally(Tally):
     def fail(self, voter: Hashable, places: int) -> int:
         """Counts failures.
 
-        :returns: the places that count, those of a voter that was not replaced.
+        :returns: the places that count: where the voter was not replaced.
         """
         if self.replaced is not None:
             places &= ~self.replaced.get(voter, 0)

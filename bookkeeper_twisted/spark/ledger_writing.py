@@ -65,7 +65,7 @@ class AlreadyPublishedError(BookKeeperError):
 async def any_bookie(client: BookKeeper) -> str:
     """Return the id of a writable bookie: the lowest.
 
-    :param client: whose cluster is meant.
+    :param client: of the cluster that is meant.
     :raises NotEnoughBookiesError: no bookie is writable.
     """
     writable = await cast(IRegistration, client.metadata.registration).writable_bookies()

@@ -59,7 +59,7 @@ class IdRanges:
 
 
 def _joined(ranges: Iterable[tuple[int, int]]) -> tuple[tuple[int, int], ...]:
-    """Ascending ranges with those that touch or overlap made one."""
+    """Ascending ranges, where ranges that touch or overlap are made one."""
     joined: list[tuple[int, int]] = []
     for first, last in ranges:
         if joined and first <= joined[-1][1] + 1:

@@ -212,7 +212,7 @@ class WriteOptions(_Limits):
         "ackQuorum", 2, integer(1), "bookies that have an entry on disk when it counts as written"
     )
     restore: bool = setting(
-        "restore", False, BOOLEAN, "rows are those of an archive: write them under their own ledger and entry ids"
+        "restore", False, BOOLEAN, "rows are from an archive: write them under their own ledger and entry ids"
     )
     max_open_ledgers: int = setting(
         "maxOpenLedgers", 1000, integer(1), "most different values of ledger_key in one partition"

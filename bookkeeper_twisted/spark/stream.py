@@ -1,6 +1,6 @@
 """Planning micro-batches: how far a stream may go, and what lies between two offsets.
 
-The metadata of closed ledgers never change in what matters here and are kept; those of others are read again for every
+The metadata of closed ledgers never change in what matters here and are kept; of others they are read again for every
 micro-batch, which is how new ensembles and the end of a ledger are noticed.
 """
 
@@ -85,7 +85,7 @@ class StreamPlanner:
             elif position or ledger_id in start.next_entry or not ledgers[ledger_id].closed:
                 table[ledger_id] = position
         end = start.advanced(table, done, self._lost(start.next_entry, ledgers))
-        if end is start:  # ledgers of others alone, such as those of the query's own sink, make no micro-batch
+        if end is start:  # ledgers of others alone, such as the query's own sink, make no micro-batch
             return start
         return attrs.evolve(end, done=end.done.union(self._planner.selection.take_passed_over()))
 

@@ -96,7 +96,7 @@ class RunList:
     def insert(self, run: EntryRun) -> tuple[Sequence[EntryRun], Sequence[EntryRun]]:
         """Puts a run in its place; there must be no tail.
 
-        :returns: the runs that went and those that came, which are the new one and uncovered parts of
+        :returns: the runs that went and the runs that came, which are the new one and uncovered parts of
             the old.
         """
         runs, firsts = self.runs, self.firsts

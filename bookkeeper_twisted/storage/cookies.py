@@ -11,7 +11,7 @@ What the bytes mean is the caller's business; here is the table that says what t
 ==================  =======================  ==========================================================
 metadata store      directories without it   result
 ==================  =======================  ==========================================================
-absent              some or all              new bookie, if those are empty: stamp all
+absent              some or all              new bookie, if these are empty: stamp all
 absent              none                     invalid, unless no directory holds anything else: a first
                                              start that ended between the stamps and the store
 present             none                     fine

@@ -5,7 +5,7 @@ half stays readable until the reactor drops it, which is after the index commit.
 a half, or in the index, or in both: a reader that missed both halves on the reactor thread finds it on
 the read lane.
 
-Where an entry lies is known to memory of the newest rows, and of those the read lane has looked up.  The
+Where an entry lies is known to memory of the newest rows, and of rows the read lane has looked up.  The
 reactor adds and drops the latter, so that none of them outlives the moment a newer copy is added: a row
 that was looked up while the newer copy was being written is not taken.
 """
@@ -48,7 +48,7 @@ class DirectoryStorage:
     :ivar looked_up: rows that were found in the index.
     :ivar rebuilt: what the rebuild of the index found, if this start made one.
     :ivar flushed_bytes: of records written to entry logs and indexed.
-    :ivar entries: in entry logs, as they were counted last, and those flushed since.
+    :ivar entries: in entry logs, as they were counted last, and entries flushed since.
     """
 
     def __init__(

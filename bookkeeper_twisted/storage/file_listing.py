@@ -1,4 +1,4 @@
-"""Lists the files in which a bookie keeps entries, its own and those of Apache's bookie."""
+"""Lists the files in which a bookie keeps entries, its own and Apache's."""
 
 import posixpath
 import re

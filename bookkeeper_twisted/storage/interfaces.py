@@ -338,7 +338,7 @@ class ILedgerStorage(Interface):
         """How many ledgers are known."""
 
     def entry_count() -> int:
-        """Entries that are stored; those of an earlier start count once background work has counted them."""
+        """Entries that are stored; entries of an earlier start count once background work has counted them."""
 
     # -- reactor: memory only --
 

@@ -1,6 +1,6 @@
 """Names below the configured directories, and which directory a ledger belongs to.
 
-Everything lives in ``<directory>/current``.  Names are those of Apache's format: ids in lower-case
+Everything lives in ``<directory>/current``.  Names are as in Apache's format: ids in lower-case
 hexadecimal without padding.
 """
 

@@ -17,7 +17,7 @@ class AuditorMetrics:
     :ivar marked, marked_bytes: of each audit and each check: ledgers that were marked, and their lengths.
     :ivar delayed, cancelled: audits that wait for a lost bookie, and waits that ended because it was back.
     :ivar skipped: periodic checks that were put off because of such a wait.
-    :ivar checked: ledgers that were checked; ``inconclusive``: of them, those with a bookie that could not answer.
+    :ivar checked: ledgers that were checked; ``inconclusive``: of them, ledgers with a bookie that could not answer.
     :ivar failed: audits and checks that failed and are tried again.
     """
 

@@ -42,7 +42,7 @@ class AutorecoveryAdmin:
     async def underreplicated(
         self, missing: str = "", excluding: str = ""
     ) -> AsyncIterator[tuple[int, UnderreplicatedLedger]]:
-        """Ids of marked ledgers in ascending order, and their marks; those repaired meanwhile are left out.
+        """Ids of marked ledgers in ascending order, and their marks; ledgers repaired meanwhile are left out.
 
         :param missing: only ledgers whose mark names this bookie.
         :param excluding: only ledgers whose mark does not name this bookie.

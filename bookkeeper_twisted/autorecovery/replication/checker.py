@@ -137,7 +137,7 @@ class _Check:
     def _positions(
         self, fragments: list[LedgerFragment]
     ) -> Iterator[tuple[int, LedgerFragment, int, tuple[int, int]]]:
-        """The positions to be read, as :meth:`_check_position` takes them; those of bookies that are gone are lost."""
+        """The positions to be read, as :meth:`_check_position` takes them; where a bookie is gone all is lost."""
         for number, fragment in enumerate(fragments):
             for position, bookie_id in enumerate(fragment.ensemble):
                 ends = fragment.ends(position)

@@ -54,7 +54,7 @@ class _Work:
 
     @property
     def ensemble(self) -> tuple[str, ...]:
-        """The bookies of the fragment with those that were put in place of others."""
+        """The bookies of the fragment, with the bookies that were put in place of others."""
         return tuple(self.repaired.get(position, old) for position, old in enumerate(self.fragment.ensemble))
 
     def losses(self, targets: Mapping[int, str]) -> list[ReplicaLoss]:
@@ -129,7 +129,7 @@ class Copier:
         :raises EntriesLostError: no bookie has some entries; what others could be given was copied, and the metadata
             stay.
         :raises NotEnoughBookiesError: there are too few writable bookies for some of the positions.
-        :raises WriteError: targets failed, and so did those chosen after them.
+        :raises WriteError: targets failed, and so did targets chosen after them.
         :raises bookkeeper_twisted.errors.NoSuchLedgerMetadataError: the ledger was deleted meanwhile.
         :raises bookkeeper_twisted.errors.BookKeeperError: bookies or the metadata store could not be asked.
         """

@@ -148,7 +148,7 @@ class EntryCopies:
         return None  # the last pause has raised
 
     async def _striped_loads(self, plan: Iterator[CopyRun]) -> AsyncIterator[list[Load]]:
-        """Entries that are spread over an ensemble, each read by itself, and for each bookie those that it keeps."""
+        """Entries that are spread over an ensemble, each read by itself, and for each bookie what it keeps."""
         wanted: dict[int, tuple[str, ...]] = {}
         for run in plan:
             for entry_id in range(run.first, run.last + 1):
@@ -203,7 +203,7 @@ class EntryCopies:
         return entries, n_bytes
 
     def _singles(self) -> int:
-        """Entries to read one by one at a time, by the size of those that came."""
+        """Entries to read one by one at a time, by the size of entries that came."""
         entries, n_bytes = self._room()
         return max(min(entries, n_bytes // self._usual_size, MAX_SINGLE_READS), 1)
 

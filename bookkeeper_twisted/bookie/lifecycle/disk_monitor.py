@@ -51,7 +51,7 @@ class DiskState:
 class DiskMonitor:
     """Looks at the disks now and then.
 
-    :param directories: of the ledgers; ``journals`` those of the journals.
+    :param directories: of the ledgers; ``journals`` directories of the journals.
     :param on_check: called after each check with what it found.
     """
 

@@ -1,4 +1,4 @@
-"""The way back to Apache's bookie: our indexes become those of its ``DbLedgerStorage``.
+"""The way back to Apache's bookie: our indexes become indexes of its ``DbLedgerStorage``.
 
 The journals are replayed first, so that nothing is left in them that only our index would lead to.  Cookies are
 exchanged when all databases are there: it may be cut off anywhere, and our bookie, with ``rebuildIndex=true`` where it

@@ -1,6 +1,6 @@
-"""Ledger states made anew, where those of the index cannot be read: every ledger of entry logs and journals, fenced.
+"""Ledger states made anew, where the index cannot be read: every ledger of entry logs and journals, fenced.
 
-Master keys are those of the journals, as far as they reach back; of another ledger the next key that is sent becomes
+Master keys are taken from the journals, as far as they reach back; of another ledger the next key that is sent becomes
 its own.  Ledgers that have neither entries nor records in a journal are gone, and so is the memory of deleted ones.
 """
 

@@ -35,7 +35,7 @@ class Compactor:
     """The compaction of one directory.
 
     :ivar progress: of the run, None while there is none.
-    :ivar suspension: of the run at work and of those that follow.
+    :ivar suspension: of the run at work and of later ones.
     """
 
     _log = Logger()

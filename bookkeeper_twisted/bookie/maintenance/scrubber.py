@@ -38,7 +38,7 @@ class Scrubber:
     :param interval: seconds from the end of a pass to the next one; 0: only when forced.
     :param marks: gets what was found.
     :ivar findings: of the last pass over each directory, also after a restart.
-    :ivar suspension: of the pass at work and of those that follow.
+    :ivar suspension: of the pass at work and of later ones.
     """
 
     _log = Logger()

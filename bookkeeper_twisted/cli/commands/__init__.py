@@ -1,7 +1,7 @@
 """The commands of ``bookkeeper-twisted shell``, one function each.
 
 A command is given the :class:`~bookkeeper_twisted.cli.shell_command.ShellContext` and its options, prints
-through the first, and returns an exit status.  Names, flags and texts are those of Apache's shell.  Errors
+through the first, and returns an exit status.  Names, flags and texts are as in Apache's shell.  Errors
 go up as they are: the shell prints them in one line.
 """
 

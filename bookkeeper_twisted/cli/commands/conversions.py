@@ -51,7 +51,7 @@ def _open_store(shell: ShellContext) -> Store:
 COMMANDS = (
     Command(
         "convert-to-db-storage",
-        "Convert the indexes to those of Apache's DbLedgerStorage and hand the directories back to it",
+        "Convert the indexes to indexes of Apache's DbLedgerStorage and hand the directories back to it",
         convert_to_db_storage,
     ),
 )

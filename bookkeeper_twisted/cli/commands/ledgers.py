@@ -12,7 +12,7 @@ _LEDGER = Argument(("-l", "ledgerid"), "ledger id", "ledger id")
 
 
 async def listledgers(shell: ShellContext, options: Namespace) -> int:
-    """Prints the ids of all ledgers, or of those that a bookie keeps a part of."""
+    """Prints the ids of all ledgers, or of the ledgers that a bookie keeps a part of."""
     async with await shell.admin() as admin:
         if options.bookieid or options.meta:
             async for ledger_id, metadata in admin.ledgers(options.bookieid):

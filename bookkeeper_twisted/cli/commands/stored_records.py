@@ -28,7 +28,7 @@ _DATA = 32
 
 
 async def readlog(shell: ShellContext, options: Namespace) -> int:
-    """Prints the entries of an entry log: all, those of a ledger, one of them, or those in a range of offsets."""
+    """Prints the entries of an entry log: all, a ledger's, one of them, or the entries in a range of offsets."""
     if options.entry_log is None:
         shell.out("Must specify an entry log, by its id or its file name")
         return FAILED
@@ -57,7 +57,7 @@ def _title(shell: ShellContext, options: Namespace, log_id: int) -> str:
 
 
 def _wanted(scan: LogScan, options: Namespace) -> Iterator[Record]:
-    """The records of a ledger or, where no ledger is named, those that a range of offsets touches."""
+    """The records of a ledger or, where no ledger is named, the records that a range of offsets touches."""
     start, end = _number(options.startpos, 0), _number(options.endpos, scan.file_size)
     for record in scan:
         if options.ledgerid is None:

@@ -144,7 +144,7 @@ class LedgerReader:
         return EntryBatch(run, self._digester)
 
     async def _moved(self, entry_id: int) -> bool:
-        """Whether an entry has other bookies than those that were asked for it: re-replication moves the
+        """Whether an entry has other bookies than were asked for it: re-replication moves the
         entries of closed ledgers too, which have no watch."""
         asked = self._replicas.metadata.ensemble_at(entry_id)
         try:

@@ -59,7 +59,7 @@ async def settle_layout(znodes: Znodes, factory: str | None) -> LedgerTree:
             raise _no_cluster(znodes) from error
         except NodeExistsError:
             if (await znodes.get(path))[0] != data:
-                raise MetadataError(f"{path}: somebody else stored another layout") from None
+                raise MetadataError(f"{path}: another process stored another layout") from None
     try:
         layout = Layout.parse(data)
     except CodecError as error:

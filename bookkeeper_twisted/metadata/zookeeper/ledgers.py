@@ -61,7 +61,7 @@ class ZooKeeperLedgers:
     async def create(self, ledger_id: int, metadata: LedgerMetadata) -> Versioned[LedgerMetadata]:
         path, data = self._path(ledger_id), stored_form(ledger_id, metadata)
         try:
-            # Nobody's answer was lost, or it was and says who has made it: the token decides in both cases.
+            # Whether or not the answer to a create of ours was lost, the token says whose ledger it is.
             await self._znodes.create_below(NewNode(path, data), lambda data, stat: False)
         except NodeExistsError as error:
             return await self._own(ledger_id, metadata.c_token, error)

@@ -251,7 +251,7 @@ class ClientConnection(Protocol):
                 return  # a callback closed the connection: what was still parsed is not delivered
             receive = self._receivers.get(type(item))
             if receive is None:
-                self._log.debug("a reply nobody asked for: {item}", item=type(item).__name__)
+                self._log.debug("a reply that was not asked for: {item}", item=type(item).__name__)
                 continue
             receive(item)
         if self._decoder.error is not None and self._end is None:

@@ -34,7 +34,7 @@ class SentAdds:
     :ivar left: how many are not answered.
     :ivar places: of all of them.
     :ivar done: None once they were given up.
-    :ivar replies: the bytes that confirm all of them; none if those are not foretold.
+    :ivar replies: the bytes that confirm all of them; none if they are not foretold.
     :ivar again: whether entries were perhaps sent before, and have no numbers.
     """
 

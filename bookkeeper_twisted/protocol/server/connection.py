@@ -106,7 +106,7 @@ class ServerConnection(Protocol):
         if self._decoder.incomplete:
             if items or self.expecting_since is None:
                 self.expecting_since = self.heard_at
-        elif items and self.state is ConnectionState.READY:  # who authenticates may take no longer than for a frame
+        elif items and self.state is ConnectionState.READY:  # authentication may take no longer than a frame
             self.expecting_since = None
         if items:
             self._session.received(items)

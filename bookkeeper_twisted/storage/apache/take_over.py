@@ -43,7 +43,7 @@ def take_over(
 ) -> Imported:
     """Make an index of ours for each directory of Apache's bookie; its own stay as they are.
 
-    A directory without a database is scanned, and the states of its ledgers are those of its index files.  Several
+    A directory without a database is scanned, and the states of its ledgers come from its index files.  Several
     directories with index files are regrouped.
 
     :raises StorageError: it failed; Apache's bookie can go on, and this can be begun anew.

@@ -217,7 +217,7 @@ class EntryLogReader:
         self._hints = min(self._hints + count, MOST_HINTS)
 
     def offsets_of(self, row: IndexRow) -> Sequence[int]:
-        """Offsets of the records of a row, and the end of the last one; those of uneven rows are kept for a while.
+        """Offsets of the records of a row, and the end of the last one; offsets of uneven rows are kept for a while.
 
         :raises DamageError: the row does not hold one size for each entry.
         """
