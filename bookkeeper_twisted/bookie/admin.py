@@ -254,8 +254,9 @@ class IBackgroundWork(ISpeedLimits):
         """
 
     def suspend_compaction(major: bool = True, minor: bool = True) -> None:
-        """Suspend compactions of the kinds ``major`` and ``minor``, the one at work too, until they are resumed or the
-        process ends.
+        """Suspend compactions of the kinds ``major`` and ``minor``, the one at work too.
+
+        They stay suspended until they are resumed or the process ends.
         """
 
     def resume_compaction(major: bool = True, minor: bool = True) -> None:

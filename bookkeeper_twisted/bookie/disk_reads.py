@@ -57,8 +57,9 @@ class DiskReads:
         return self._on_lane(self._guarded, self._storage.last_entry, ledger_id)
 
     def entry_ranges(self, ledger_id: int) -> "Deferred[list[tuple[int, int]]]":
-        """Return first and last ids of the contiguous ranges of ``ledger_id`` on disk, both included; fails with
-        BookieIOError.
+        """Return first and last ids of the contiguous ranges of a ledger on disk.
+
+        :returns: ascending, both ids included; fails with BookieIOError.
         """
         return self._on_lane(self._guarded, self._storage.entry_ranges, ledger_id)
 

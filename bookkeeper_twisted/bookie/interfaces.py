@@ -68,9 +68,7 @@ class IBookie(Interface):
         """
 
     def cached(ledger_id: int, entry_id: int) -> EntryRun | None:
-        """Return a run in the caches that holds the entry ``entry_id`` of ``ledger_id``, at any place; None if none
-        does.
-        """
+        """Return a run in the caches that holds ``entry_id`` of ``ledger_id``, at any place; None if none does."""
 
     def resident(ledger_id: int, entry_id: int, max_count: int, max_bytes: int) -> EntryRun | None:
         """Return entries on disk that need not be waited for, because the system has them in memory.
@@ -130,6 +128,7 @@ class IBookie(Interface):
         """Wait until everything journaled of ``ledger_id`` before the call is durable; fails with BookieIOError."""
 
     def entry_ranges(ledger_id: int) -> "Deferred[list[tuple[int, int]]]":
-        """Return first and last ids, both included, of the contiguous ranges of ``ledger_id`` stored here, ascending;
-        fails with NoSuchLedgerError.
+        """Return first and last ids of the contiguous ranges of a ledger that are stored here.
+
+        :returns: ascending, both ids included; fails with NoSuchLedgerError.
         """

@@ -145,8 +145,9 @@ class LedgerHandles:
         return self._handles.get(ledger_id)
 
     def find(self, ledger_id: int) -> LedgerHandle | None:
-        """Return the handle of ``ledger_id``, None if this bookie does not know the ledger; asking for such leaves no
-        trace.
+        """Return the handle of ``ledger_id``, None if this bookie does not know the ledger.
+
+        Asking for a ledger that is not known leaves no trace.
         """
         handle = self._handles.get(ledger_id)
         if handle is None:

@@ -66,8 +66,7 @@ def ask(question: str) -> bool:
 
 @contextmanager
 def progress_bar(title: str, total: int) -> Iterator[Callable[[int], object]]:
-    """Show a bar on a terminal for the length of a context, if ``tqdm`` is there (extra ``tools``); else nothing is
-    shown.
+    """Show a bar on a terminal for the length of a context; nothing without ``tqdm`` (extra ``tools``).
 
     :param title: in front of the bar.
     :param total: bytes to be read.

@@ -163,9 +163,10 @@ class Argument:
 class Command:
     """A command.
 
-    :ivar run: does it: called with what the shell has and with the parsed arguments, an attribute for each that is
-        called as the first of its names, without dashes in front.  It prints what it finds, and returns :data:`OK`,
-        :data:`REFUSED` or :data:`FAILED`.  The shell prints a BookKeeperError, OperandError or OSError that it raises.
+    :ivar run: does it: called with what the shell has and with the parsed arguments.  These have an attribute for each
+        argument, named as the last of its names, without dashes in front and with underscores for others.  It prints
+        what it finds, and returns :data:`OK`, :data:`REFUSED` or :data:`FAILED`; the shell prints a BookKeeperError,
+        OperandError or OSError that it raises.
     """
 
     name: str

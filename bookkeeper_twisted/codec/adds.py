@@ -120,8 +120,7 @@ class Adds:
 
 
 def largest_payload(max_frame_size: int, digest_size: int) -> int:
-    """Return the bytes of the largest payload that a frame of any operation can carry together with its entry's
-    overhead.
+    """Return the bytes of the largest payload that fits a frame of any operation with its entry's overhead.
 
     :param max_frame_size: bytes of the longest frame, its length word included.
     :param digest_size: bytes of the ledger's digest (:attr:`.Digester.size`).

@@ -49,7 +49,8 @@ def parse(kind: type[_M], data: bytes | memoryview) -> _M | None:
 
 
 def text(value: str | bytes) -> str:
-    """Decode the ``value`` of a string field: upb gives bytes where they are no UTF-8; like Java we go on with what is
-    readable.
+    """Decode the ``value`` of a string field.
+
+    upb gives bytes where they are no UTF-8; like Java we go on with what is readable.
     """
     return value.decode("utf-8", "replace") if isinstance(value, bytes) else value

@@ -204,8 +204,7 @@ class AddReplies:
         self.txn_ids = list(txn_ids)
 
     def append_to(self, items: list[object]) -> None:
-        """Add these replies to a list of items: to its last item if that is AddReplies of the same status, else as a
-        new item.
+        """Add these replies to a list of items, to its last item if that is AddReplies of the same status.
 
         :param items: changed in place.  This object belongs to the list afterwards.
         """

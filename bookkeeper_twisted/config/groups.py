@@ -14,8 +14,9 @@ ZOOKEEPER = "ZooKeeper"
 
 
 def groups(config: type) -> dict[str, list[tuple[str, Field]]]:
-    """Return attributes and fields of a configuration class by group: its own, autorecovery's, and last what all
-    configurations share.
+    """Return attributes and fields of a configuration class by group.
+
+    Its own groups are first, then autorecovery's, and last what all configurations share.
 
     :param config: its source is read, as comments in it name the groups.
     """

@@ -55,8 +55,7 @@ def copy_plan(fragment: LedgerFragment, losses: Iterable[ReplicaLoss], targets: 
 
 
 def lost_everywhere(fragment: LedgerFragment, losses: Iterable[ReplicaLoss]) -> Iterator[CopyRun]:
-    """Return the runs that every position of their write set lacks, according to ``losses``: there is nothing to copy
-    from.
+    """Return the runs that cannot be copied: every position of their write set lacks them, according to ``losses``.
 
     Losses of the kind ``LEAVING`` do not count, as such a bookie can still be read.
 

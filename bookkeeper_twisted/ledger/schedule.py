@@ -48,10 +48,10 @@ class Schedule:
         return self._sets[entry_id % self.ensemble_size]
 
     def stretches(self, position: int, first: int, last: int) -> Iterator[tuple[int, int]]:
-        """Yield first id and count of each stretch of consecutive entries of ``first .. last``, both included, that a
-        position keeps.
+        """Yield first id and count of each stretch of consecutive entries that a position keeps.
 
         :param position: index in the ensemble, from 0.
+        :param first: entries ``first .. last``, both included, count.
         """
         if not self.striped:
             yield first, last - first + 1
@@ -69,10 +69,10 @@ class Schedule:
         return (position - entry_id) % self.ensemble_size < self.write_quorum
 
     def ends(self, position: int, first: int, last: int) -> tuple[int, int] | None:
-        """Return the lowest and the highest id of ``first .. last``, both included, that a position keeps, None if
-        there is none.
+        """Return the lowest and the highest id that a position keeps, None if there is none.
 
         :param position: index in the ensemble, from 0.
+        :param first: entries ``first .. last``, both included, count.
         """
         size = self.ensemble_size
         # the position keeps n where (position - n) mod E < Wq

@@ -80,8 +80,9 @@ class Watches:
         return self._add(_Watch("bookies", self._read_bookies, lambda bookies: listener(*bookies), of_sessions=True))
 
     def watch_ledger(self, ledger_id: int, listener: Callable[[StoredLedger], None]) -> Callable[[], None]:
-        """Call ``listener`` with the metadata of ``ledger_id`` soon and after each change; at last with None, once it
-        is deleted.
+        """Call ``listener`` with the metadata of ``ledger_id`` soon and after each change.
+
+        The last call is with None, once the ledger is deleted.
 
         :returns: a function that ends the watch.
         :raises MetadataError: the driver is closed.

@@ -16,8 +16,9 @@ def _bits(count: int, *parts: str) -> int:
 
 
 def range_of(manifest: str) -> tuple[int, int]:
-    """Return first and last id of the records of a ``manifest``, both included; another manifest may have the same
-    range.
+    """Return first and last id, both included, of the records of a ``manifest``.
+
+    Another manifest may have the same range.
     """
     first = FIRST_PUBLICATION | _bits(_NAME_BITS, manifest) << _KEY_BITS
     return first, first + (1 << _KEY_BITS) - 1

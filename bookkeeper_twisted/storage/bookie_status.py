@@ -37,8 +37,9 @@ class BookieStatus:
 
     @classmethod
     def parse(cls, data: bytes) -> "BookieStatus | None":
-        """Decode the ``data`` of a status file; None if it is none.  Three fields, of an older release, count as set by
-        hand.
+        """Decode the ``data`` of a status file; None if it is none.
+
+        Three fields, of an older release, count as set by hand.
         """
         first, *reasons = data.decode(errors="replace").splitlines() or [""]
         fields = first.strip().split(",")

@@ -82,8 +82,9 @@ class DirectoryStorage:
         self.looked_up.discard(run.ledger_id, run.first, run.last)
 
     def cached(self, ledger_id: int, entry_id: int) -> EntryRun | None:
-        """Return a run of the write caches that holds ``entry_id`` of ``ledger_id``, None if none does; the newer copy
-        if two do.
+        """Return a run of the write caches that holds ``entry_id`` of ``ledger_id``, None if none does.
+
+        If two do, it is the newer copy.
         """
         return self.active.find(ledger_id, entry_id) or self.flushing.find(ledger_id, entry_id)
 

@@ -74,12 +74,15 @@ class IFile(Interface):
         """Bytes in the file."""
 
     def start_writeback(offset: int, size: int) -> None:
-        """Ask the kernel to begin writing ``size`` bytes from ``offset`` on; a hint: returns at once, promises nothing.
+        """Ask the kernel to begin writing ``size`` bytes from ``offset`` on.
+
+        A hint: returns at once, promises nothing.
         """
 
     def will_read(offset: int, size: int) -> None:
-        """Ask the kernel to bring ``size`` bytes from ``offset`` on into memory; a hint: returns at once, promises
-        nothing.
+        """Ask the kernel to bring ``size`` bytes from ``offset`` on into memory.
+
+        A hint: returns at once, promises nothing.
         """
 
     def close() -> None:
@@ -376,8 +379,9 @@ class ILedgerStorage(Interface):
         """Insert the entries of a mixed ``run`` as :meth:`add` does."""
 
     def cached(ledger_id: int, entry_id: int) -> EntryRun | None:
-        """Return a run in memory (write caches, then read cache) that holds ``entry_id`` of ``ledger_id``; None if none
-        does.
+        """Return a run in memory that holds ``entry_id`` of ``ledger_id``, None if none does.
+
+        Write caches come first, then the read cache.
         """
 
     def resident(ledger_id: int, entry_id: int, max_count: int, max_bytes: int) -> EntryRun | None:
@@ -433,9 +437,9 @@ class ILedgerStorage(Interface):
         """
 
     def entry_ranges(ledger_id: int) -> list[tuple[int, int]]:
-        """Return first and last ids, both included, of the contiguous ranges of ``ledger_id`` on disk and in the write
-        caches.
+        """Return first and last ids of the contiguous ranges of a ledger on disk and in the write caches.
 
+        :returns: ascending, both ids included.
         :raises bookkeeper_twisted.errors.DamageError: the index cannot be read.
         """
 

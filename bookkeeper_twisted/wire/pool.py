@@ -49,8 +49,9 @@ class ConnectionPool:
         self.give_back(address, connection)
 
     def take(self, address: Address, wire: int, fresh: bool = False) -> IBookieConnection:
-        """Take a connection out of the pool, or open one; the caller ends it with :meth:`give_back`, or closes the
-        connection.
+        """Take a connection out of the pool, or open one.
+
+        The caller ends it with :meth:`give_back`, or closes the connection.
 
         :param wire: version of the protocol, 2 or 3.
         :param fresh: as of :meth:`use`.
@@ -79,14 +80,16 @@ class ConnectionPool:
         return self._without_batches.get(address, 0.0) <= self._now()
 
     def refused_batch(self, address: Address) -> None:
-        """Remember for :data:`BATCH_SUPPORT_REMEMBERED` seconds that the bookie at an ``address`` does not know batch
-        reads.
+        """Remember that the bookie at an ``address`` does not know batch reads.
+
+        It is asked for one again after :data:`BATCH_SUPPORT_REMEMBERED` seconds.
         """
         self._without_batches[address] = self._now() + BATCH_SUPPORT_REMEMBERED
 
     def is_suspect(self, address: Address) -> bool:
-        """Test whether the bookie at an ``address`` could not be reached in the last :data:`FAILURE_REMEMBERED`
-        seconds.
+        """Test whether the bookie at an ``address`` could not be reached a short time ago.
+
+        That is at most :data:`FAILURE_REMEMBERED` seconds.
         """
         return self._failed.get(address, 0.0) > self._now()
 

@@ -28,7 +28,8 @@ def text_of(holder: str, status: LedgerStatus) -> str:
 
 
 def blocker_of(text: str) -> str:
-    """Return what a locked ledger waits for, by the ``text`` of its lock: a repair under way, or what the worker says
-    of it.
+    """Return what a locked ledger waits for, according to the ``text`` of its lock.
+
+    That is a repair under way, or what the worker says of it.
     """
     return f"held by {text}" if ": " in text else f"being repaired by {text}"

@@ -134,9 +134,9 @@ class BookieAdmin:
     # ---- reported by the service ---------------------------------------------------------------------
 
     def attach(self, registration: BookieRegistration, disks: DiskMonitor) -> None:
-        """Take the parts of a bookie that is about to serve, and apply the administrator's mode to its
-        ``registration``.
+        """Take the parts of a bookie that is about to serve.
 
+        :param registration: gets the administrator's mode.
         :param disks: is asked for the space of the disks.
         """
         self._registration, self._disks = registration, disks
@@ -156,8 +156,9 @@ class BookieAdmin:
             self._phase = phase
 
     def fail(self, reason: str) -> None:
-        """Report a failure that ends the bookie, with its ``reason`` for people; only the first one before STOPPING
-        counts.
+        """Report a failure that ends the bookie; only the first one before STOPPING counts.
+
+        :param reason: for people.
         """
         if self._phase in (Phase.STARTING, Phase.SERVING):
             self._phase, self._failure = Phase.FAILED, reason

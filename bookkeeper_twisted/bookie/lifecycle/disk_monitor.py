@@ -83,8 +83,9 @@ class DiskMonitor:
             self._timer.stop()
 
     def used(self, directory: str) -> float:
-        """Return the share of the disk of a ``directory`` that was in use at the last look, from 0 to 1; 0 before the
-        first.
+        """Return the share of the disk of a ``directory`` that was in use at the last look.
+
+        :returns: from 0 to 1; 0 before the first look.
         """
         return self._used.get(directory, 0.0)
 

@@ -40,8 +40,9 @@ class DamageMarks:
         self._working: Deferred[None] | None = None
 
     def found(self, findings: Iterable[DamagedEntries]) -> None:
-        """Mark the ledgers of ``findings``, each once; damage of a journal names no ledger to mark, as its entries are
-        in memory.
+        """Mark the ledgers of ``findings``, each once.
+
+        Damage of a journal names no ledger, and needs no mark: its entries are in memory.
         """
         ledger_ids = [finding.ledger_id for finding in findings if finding.ledger_id != NO_LEDGER]
         self._pending.update(dict.fromkeys(ledger_ids))

@@ -29,8 +29,9 @@ class LacProcessor:
         self._context = context
 
     async def read(self, session: RequestSession, request: ReadRequest) -> ReadResponse:
-        """Answer a read with more than ledger and entry: one that fences, a long poll, or one that asks for the LAC
-        too.
+        """Answer a read with more than ledger and entry.
+
+        That is one that fences, a long poll, or one that asks for the LAC too.
 
         :raises BookieError: the status of the error reply.
         """

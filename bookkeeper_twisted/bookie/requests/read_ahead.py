@@ -27,8 +27,10 @@ class ReadAhead:
         return self._windows.get((ledger_id, entry_id), FIRST_WINDOW)
 
     def passed(self, ledger_id: int, entry_id: int, last: int) -> None:
-        """Record that entries ``entry_id .. last`` of ``ledger_id`` needed no load: a sequential read goes on behind
-        them.
+        """Record that a sequential read of ``ledger_id`` goes on behind entries that needed no load.
+
+        :param entry_id: the first of these entries.
+        :param last: the last of them.
         """
         window = self._windows.pop((ledger_id, entry_id), 0)
         if window:
@@ -68,8 +70,10 @@ class LoadsUnderWay:
         self._sizes: OrderedDict[int, int] = OrderedDict()
 
     def covering(self, ledger_id: int, entry_id: int) -> "Deferred[None] | None":
-        """Return a Deferred for the end of the load that is likely to bring ``entry_id`` of ``ledger_id``; None if
-        there is none.
+        """Return a Deferred for the end of the load that is likely to bring an entry.
+
+        :param entry_id: of the entry of ``ledger_id``.
+        :returns: None if there is no such load.
         """
         for load in self._loads.get(ledger_id, ()):
             if load.first <= entry_id < load.end:

@@ -26,9 +26,9 @@ _LENGTH = 4  # the size word of a record
 
 @contextmanager
 def stored(shell: ShellContext) -> Iterator[list[StoredDirectory]]:
-    """Open the ledger directories of the bookie beside a ``shell`` for the length of a context, with the indexes that
-    there are.
+    """Open the ledger directories of the bookie beside a ``shell`` for the length of a context.
 
+    :returns: the directories, each with its index if there is one.
     :raises OSError: a directory cannot be read.
     """
     config, store = shell.config, shell.world.store

@@ -26,8 +26,11 @@ _choices = count(1)
 
 
 def least_busy(sockets: "list[BookieSocket]") -> BookieSocket:
-    """Choose from ``sockets``, at least one: by bytes unacknowledged and lately written, then by flows, then the one
-    not chosen for longest.
+    """Choose the socket with the least to do.
+
+    Compared are bytes unacknowledged and lately written, then flows, then how long ago a socket was chosen.
+
+    :param sockets: at least one.
     """
     return min(sockets, key=lambda socket: (socket.traffic.load(), len(socket.flows), socket.chosen))
 

@@ -92,8 +92,7 @@ class BatchSupport:
         self._lacking[bookie_id] = self._clock.seconds() + REMEMBERED
 
     def lost_connection(self, bookie_id: str) -> None:
-        """Record that the connection to ``bookie_id`` ended on a batch read, and that a plain read succeeded
-        afterwards.
+        """Record that the connection to ``bookie_id`` ended on a batch read, and a plain read succeeded then.
 
         The second time it counts as :meth:`refused`.
         """

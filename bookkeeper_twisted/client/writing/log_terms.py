@@ -74,8 +74,9 @@ class TermPool:
         return Term(base, buffer)
 
     def give(self, term: Term) -> None:
-        """Take a ``term`` back, which must not be used any more; its memory serves again unless a slice of it is still
-        held.
+        """Take a ``term`` back, which must not be used any more.
+
+        Its memory serves again unless a slice of it is still held.
         """
         buffer = term.buffer
         term.view.release()

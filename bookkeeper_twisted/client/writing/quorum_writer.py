@@ -141,8 +141,9 @@ class QuorumWriter:
     # ---- sending -------------------------------------------------------------------------------------
 
     def follow(self, batch: Batch) -> None:
-        """Record that entries join another ``batch`` than the entries before; batches whose entries have ended are
-        forgotten.
+        """Record that entries join another ``batch`` than the entries before.
+
+        Batches whose entries have ended are forgotten.
         """
         batches = self.batches
         while batches and batches[0].sent and not batches[0].left:

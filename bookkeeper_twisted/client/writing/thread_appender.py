@@ -32,8 +32,7 @@ class Flushes:
         self._asked: deque[tuple[int, Future[int]]] = deque()
 
     def ask(self, position: int) -> "Future[int]":
-        """Return a future that completes with ``position`` once everything below it is acknowledged; called on any
-        thread.
+        """Return a future that completes with ``position`` once everything below it is acknowledged; any thread.
 
         :returns: it fails with the error that ended the log, if that comes first.
         """

@@ -57,8 +57,9 @@ class BlockWriter:
             self._flush_call = self._clock.callLater(0, self._flush)
 
     def send(self, flow_id: int, frames: bytes, events: int) -> None:
-        """Write frames at once, behind what is queued; while the transport has no room, or replies are taken, queue
-        them.
+        """Write frames at once, behind what is queued.
+
+        They are queued, too, while the transport has no room, or replies are taken.
 
         :param flow_id: as of :meth:`put`.
         :param frames: whole frames.

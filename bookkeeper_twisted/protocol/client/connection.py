@@ -138,8 +138,9 @@ class ClientConnection(Protocol):
     def special_read(
         self, ids: RequestIds, ledger_id: int, entry_id: int, flags: int, master_key: bytes | None
     ) -> "Deferred[list[ReadReply]]":
-        """Send one read with flags; complete protocols only, as a reply without a number does not say which request it
-        answers.
+        """Send one read with flags; complete protocols only.
+
+        Without a number a reply would not say which request it answers.
 
         :param flags: of :mod:`~bookkeeper_twisted.codec.operations`: ``FENCE``, ``HIGH_PRIORITY``.
         :param master_key: a read that fences needs it; None is not sent.

@@ -36,8 +36,9 @@ class InFlight:
         return bool(self._adds or self._reads or self._calls)
 
     def when_empty(self, emptied: Callable[[], object]) -> None:
-        """Register ``emptied``, which is called once: as soon as no request is outstanding, before the last one's
-        callbacks.
+        """Register a callback for the moment at which no request is outstanding.
+
+        :param emptied: called once, before the callbacks of the last request.
         """
         self._emptied = emptied
 

@@ -23,10 +23,9 @@ class Traffic:
         self._at = now()
 
     def wrote(self, size: float) -> None:
-        """Count bytes that were written, or are to be expected as if they had been; :meth:`recent` includes them from
-        its next call on.
+        """Count bytes that were written, or are to be expected as if they had been.
 
-        :param size: bytes.
+        :param size: bytes; :meth:`recent` includes them from its next call on.
         """
         self._fresh += size
 

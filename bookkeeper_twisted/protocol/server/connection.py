@@ -204,9 +204,7 @@ class ServerConnection(Protocol):
         self._factory.count_pending(n_bytes)
 
     def hold(self, held: bool) -> None:
-        """See :meth:`.IServerConnection.hold`; the time in which it could not send does not count as the peer's
-        silence.
-        """
+        """See :meth:`.IServerConnection.hold`; a peer is not late while it is held."""
         if self._held and not held and self.expecting_since is not None:
             self.expecting_since = self._factory.clock.seconds()  # it could not send meanwhile
         self._held = held

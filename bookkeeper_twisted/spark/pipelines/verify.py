@@ -46,10 +46,9 @@ def fragments(spark: SparkSession, uri: str, **options: str) -> DataFrame:
 
 
 def pieces(replicas: DataFrame, piece_bytes: int = PIECE_BYTES) -> DataFrame:
-    """Cut replicas into parts of about the same size, in columns ``first`` and ``last``; replicas without entries are
-    left out.
+    """Cut replicas into parts of about the same size, in columns ``first`` and ``last``.
 
-    :param replicas: as :func:`fragments` gives them.
+    :param replicas: as :func:`fragments` gives them; replicas without entries are left out.
     :param piece_bytes: of a part, by the average of the ledger.
     """
     step = f.greatest(f.lit(1), (piece_bytes / (f.col("entry_bytes") + ENTRY_OVERHEAD)).cast("bigint"))
@@ -111,8 +110,9 @@ def summary(findings: DataFrame) -> DataFrame:
 
 
 def speed(findings: DataFrame) -> Rate:
-    """Return the entries and bytes a second between the first read of ``findings`` and the last one; unlimited without
-    any.
+    """Return the entries and bytes a second between the first read of ``findings`` and the last one.
+
+    :returns: unlimited without any.
     """
     sums = (f.sum("entries").alias("entries"), f.sum("bytes").alias("bytes"))
     row = findings.agg(*sums, (f.max("ended") - f.min("began")).alias("seconds")).first()
@@ -122,10 +122,10 @@ def speed(findings: DataFrame) -> Rate:
 
 
 def lacking(findings: DataFrame) -> list[tuple[int, tuple[str, ...]]]:
-    """Return the ids of the ledgers with replicas that are missing or damaged, ascending, and the bookies that should
-    have them.
+    """Return the ledgers with replicas that are missing or damaged, and the bookies that should have them.
 
     :param findings: of whole ledgers.
+    :returns: ids of ledgers, ascending, each with ids of bookies.
     """
     bad = findings.where(f.col("status").isin(MISSING, DAMAGED))
     rows = bad.groupBy("ledger_id").agg(f.sort_array(f.collect_set("bookie_id")).alias("bookies")).collect()

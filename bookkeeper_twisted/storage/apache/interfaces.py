@@ -16,8 +16,9 @@ class IKeyValues(Interface):
     """
 
     def items(first: bytes = b"") -> Iterator[Pair]:
-        """Return the pairs from the key ``first`` on, that one included, ascending; memory does not grow with their
-        number.
+        """Return the pairs from a key on, ascending; memory does not grow with their number.
+
+        :param first: the lowest key that is wanted.
         """
 
     def put(pairs: Sequence[Pair]) -> None:

@@ -48,8 +48,10 @@ class LogHeader:
 
 
 def reserved_id_of(name: str) -> int | None:
-    """Return the log id that a file of this ``name`` makes unavailable: that of a log, or of one that a compaction was
-    writing; None if it is neither.
+    """Return the log id that a file makes unavailable: of a log, or of one that a compaction was writing.
+
+    :param name: of the file.
+    :returns: None if it is neither.
     """
     stem, dot, _ = name.partition(ENTRY_LOG_SUFFIX)
     try:

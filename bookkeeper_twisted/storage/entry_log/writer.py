@@ -98,8 +98,9 @@ class OpenLog:
         self._unsynced = {}
 
     def seal(self, fs: IFileSystem) -> None:
-        """Write the ledgers map, then the header's pointer to it, with a sync after each: the pointer never comes
-        first.
+        """Write the ledgers map, then the header's pointer to it: the pointer never comes first.
+
+        Both are durable when it returns.
 
         :param fs: opens the file once more, as these writes are no whole blocks.
         """

@@ -37,8 +37,9 @@ def pack_sizes(sizes: Sequence[int]) -> int | bytes:
 
 
 def block_checksums(data: bytes) -> bytes:
-    """Return one CRC32C for each block of ``CHECKSUM_BLOCK`` bytes of ``data``, side by side; the last block may be
-    short.
+    """Return one CRC32C for each block of ``CHECKSUM_BLOCK`` bytes of ``data``, side by side.
+
+    The last block may be short.
     """
     if len(data) <= CHECKSUM_BLOCK:
         return crc32c(data).to_bytes(4, "big")
@@ -62,8 +63,9 @@ def record_offsets(row: IndexRow) -> Sequence[int]:
 
 
 def cut(row: IndexRow, first: int, last: int) -> IndexRow:
-    """Return the part of a ``row`` that holds ``first .. last``, both included; without checksums unless it is all of
-    it.
+    """Return the part of a ``row`` that holds ``first .. last``, both included.
+
+    It has no checksums unless it is all of the row.
     """
     if first == row.first and last == row.last:
         return row
@@ -77,8 +79,9 @@ def cut(row: IndexRow, first: int, last: int) -> IndexRow:
 
 
 def without(row: IndexRow, first: int, last: int) -> list[IndexRow]:
-    """Return what is left of a ``row`` when ``first .. last``, both included, belong to a newer one: none, one or two
-    rows.
+    """Return what is left of a ``row`` when ``first .. last``, both included, belong to a newer one.
+
+    :returns: none, one or two rows.
     """
     left = []
     if row.first < first:

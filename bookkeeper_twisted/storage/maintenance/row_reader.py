@@ -94,8 +94,7 @@ class Step:
 
 
 def extents_of(pieces: Sequence[Piece], passed_over: int) -> list[Extent]:
-    """Return what has to be read for some ``pieces``, whole pages in the order of logs and offsets; neighbours by one
-    read.
+    """Return what has to be read for some ``pieces``: whole pages, in the order of logs and offsets.
 
     :param passed_over: most bytes between two pieces of one read.
     """
