@@ -78,8 +78,11 @@ class JournalMetrics:
     def watch_queue(
         self, length: Callable[[], float], used: Callable[[], float], limit: int, groups: Callable[[], float]
     ) -> None:
-        """Exports the numbers of the queue in front of the journal.
+        """Export the numbers of the queue in front of the journal.
 
+        :param length: returns the number of items in it.
+        :param used: returns their bytes.
+        :param limit: bytes that it may have.
         :param groups: how many groups are being written and synced.
         """
         prefix, label = "bookie_journal_JOURNAL_", self._label
@@ -334,6 +337,8 @@ class MaintenanceMetrics:
     def watch(self, done: Callable[[], float], left: Callable[[], float], eta: Callable[[], float]) -> None:
         """Export how far the compaction at work has come.
 
+        :param done: returns bytes behind it.
+        :param left: returns bytes before it.
         :param eta: seconds to its end, not-a-number where that is not known.
         """
         self._instruments.gauge("bookie_compaction_done_bytes", done, **self._labels)

@@ -198,7 +198,7 @@ class Throttles:
         return self._by_name[name]
 
     def find(self, name: str) -> Throttle:
-        """A limiter that exists: for an operator's request.
+        """Return the limiter ``name``, which must exist: for an operator's request.
 
         :raises NoSuchThrottleError: no work asks a limiter of that name.
         """

@@ -31,7 +31,7 @@ class Presence:
         self._asked_at = -_FRESH_SECONDS
 
     async def gone(self, bookies: Collection[str]) -> frozenset[str]:
-        """The bookies that are not registered.
+        """Return which of ``bookies`` are not registered; asks the store before it names any.
 
         :raises bookkeeper_twisted.errors.MetadataError: the store cannot say.
         """
@@ -41,7 +41,8 @@ class Presence:
         return missing - self._writable - self._read_only if missing else missing
 
     async def unwritable(self, bookies: Collection[str]) -> frozenset[str]:
-        """The bookies that take no new entries, since they are gone or read-only.
+        """Return which of ``bookies`` take no new entries, since they are gone or read-only; asks the store before it
+        names any.
 
         :raises bookkeeper_twisted.errors.MetadataError: the store cannot say.
         """

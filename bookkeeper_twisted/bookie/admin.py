@@ -128,6 +128,7 @@ class IBookieAdmin(Interface):
     def configure(values: Mapping[str, str]) -> None:
         """Change values by key until the end of the process: all of them, or none.
 
+        :param values: text by key of ``bk_server.conf``.
         :raises ConfigError: a key is unknown or cannot be changed while the bookie runs, or a value cannot be used.
         :raises NotServingError: the bookie does not serve.
         """

@@ -21,6 +21,9 @@ MAX_BODY = 1 << 20
 async def send(reactor: Any, method: str, url: str, body: bytes) -> tuple[int, bytes]:
     """Send an HTTP request.
 
+    :param method: ``GET`` or another.
+    :param url: of scheme ``http``.
+    :param body: empty for none.
     :returns: status and body of the answer.
     :raises OSError: there is none, or it is too long.
     """

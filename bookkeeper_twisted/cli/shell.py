@@ -47,8 +47,10 @@ class _Invocation:
 
 
 async def run_shell(arguments: Sequence[str], world: ShellWorld) -> int:
-    """Runs one command; errors of it and of its arguments are printed in a line or two.
+    """Run one command; errors of it and of its arguments are printed in a line or two.
 
+    :param arguments: of the command line, behind ``shell``.
+    :param world: what the shell has of the world.
     :returns: the exit status.
     """
     try:

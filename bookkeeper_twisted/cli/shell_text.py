@@ -18,9 +18,11 @@ def line(message: str, **fields: object) -> str:
 
 
 def bookie_text(bookie_id: str, endpoint: Endpoint | None, address: str, name: str) -> str:
-    """A bookie, where it is, and the name of its machine.
+    """Describe a bookie: its id, where it is, and the name of its machine.
 
     :param endpoint: None for a bookie that is not there.
+    :param address: of its machine.
+    :param name: of its machine.
     """
     if endpoint is None:
         return f"BookieID:{bookie_id}, IP:{_UNKNOWN}, Port:0, Hostname:{_UNKNOWN}"

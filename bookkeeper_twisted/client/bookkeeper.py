@@ -140,14 +140,16 @@ class BookKeeper:
         digest_type: DigestType | str = DigestType.CRC32C, custom_metadata: Mapping[str, bytes] | None = None,
         write_flags: WriteFlag = WriteFlag.NONE,
     ) -> "Deferred[LedgerWriter]":  # fmt: skip
-        """A new, empty ledger and its only writer.
+        """Make a new, empty ledger, and return its only writer.
 
         :param ensemble_size: how many bookies share the entries.
         :param write_quorum: how many of them get each entry.
         :param ack_quorum: how many must have an entry on disk before its append succeeds.
+        :param password: readers need it; bookies get a key that is made of it.
         :param digest_type: how entries are protected; the name of a type will do.
-        :param write_flags: with DEFERRED_SYNC appends succeed before entries are on disk; the last add
-            confirmed moves with ``force`` only, and a bookie that fails ends the writer.
+        :param custom_metadata: kept in the ledger's metadata, unchanged.
+        :param write_flags: with DEFERRED_SYNC appends succeed before entries are on disk; the last add confirmed moves
+            with ``force`` only, and a bookie that fails ends the writer.
         :raises bookkeeper_twisted.errors.IncorrectParameterError: not E >= Wq >= Aq >= 1.
         :raises bookkeeper_twisted.errors.NotEnoughBookiesError: fewer bookies are writable.
         """
@@ -163,7 +165,9 @@ class BookKeeper:
         password: bytes = b"", digest_type: DigestType | str = DigestType.CRC32C,
         custom_metadata: Mapping[str, bytes] | None = None, write_flags: WriteFlag = WriteFlag.NONE,
     ) -> "Deferred[AdvLedgerWriter]":  # fmt: skip
-        """A new, empty ledger whose entries are numbered by the caller; see :meth:`create_ledger`.
+        """Make a new, empty ledger whose entries are numbered by the caller, and return its only writer.
+
+        The other arguments and errors are as of :meth:`create_ledger`.
 
         :param ledger_id: None for one that was never given out.
         :raises bookkeeper_twisted.errors.LedgerExistsError: the id is taken.

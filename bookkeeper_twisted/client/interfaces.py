@@ -53,10 +53,12 @@ class IBookieClient(Interface):
         bookie_id: str, ledger_id: int, first: int, max_count: int, max_size: int, flags: int = 0,
         master_key: bytes | None = None, patience: float | None = None,
     ) -> "Deferred[BatchReply]":  # fmt: skip
-        """Consecutive entries from ``first`` on, at least one; ``flags`` as for :meth:`read`.
+        """Read consecutive entries from ``first`` on, at least one; ``flags`` as for :meth:`read`.
 
-        :param patience: waits at the bookie until the LAC it knows is not below ``first``, at most so many
-            seconds.  The reply has the ``max_lac`` the bookie knows, and what is there, confirmed or not.
+        :param max_count: most entries, <= 0 for any number.
+        :param max_size: most bytes of the reply; a first entry that is longer comes all the same.
+        :param patience: waits at the bookie until the LAC it knows is not below ``first``, at most so many seconds.
+            The reply has the ``max_lac`` the bookie knows, and what is there, confirmed or not.
         """
 
     def long_poll(bookie_id: str, ledger_id: int, previous_lac: int, patience: float) -> "Deferred[ReadReply]":
@@ -120,8 +122,12 @@ class IPlacementPolicy(Interface):
     def new_ensemble(
         size: int, write_quorum: int, candidates: Candidates, custom_metadata: Mapping[str, bytes] | None = None
     ) -> Sequence[str]:
-        """Different bookies for a new ledger.
+        """Choose different bookies for a new ledger.
 
+        :param size: how many.
+        :param candidates: the bookies that may be chosen, prepared.
+        :param custom_metadata: of the ledger, for policies that heed them.
+        :returns: ids by position.
         :raises bookkeeper_twisted.errors.NotEnoughBookiesError: fewer than ``size`` can be chosen.
         """
 
@@ -129,8 +135,12 @@ class IPlacementPolicy(Interface):
         position: int, ensemble: Sequence[str], write_quorum: int, candidates: Candidates,
         custom_metadata: Mapping[str, bytes] | None = None,
     ) -> str:  # fmt: skip
-        """A bookie for one position of an ensemble, never one that the ensemble has.
+        """Choose a bookie for one position of an ensemble, never one that the ensemble has.
 
+        :param position: index in the ensemble, from 0.
+        :param ensemble: with the bookie that is to be replaced still in its place.
+        :param candidates: the bookies that may be chosen, prepared.
+        :param custom_metadata: of the ledger, for policies that heed them.
         :raises bookkeeper_twisted.errors.NotEnoughBookiesError: no bookie can be chosen.
         """
 

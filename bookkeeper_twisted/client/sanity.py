@@ -48,6 +48,7 @@ async def trial_ledger(
 ) -> AsyncIterator[LedgerWriter]:
     """Create a ledger for the length of a context, and delete it at its end.
 
+    :param ensemble_size: as of :meth:`.BookKeeper.create_ledger`, as are ``write_quorum`` and ``ack_quorum``.
     :raises bookkeeper_twisted.errors.BookKeeperError: it could not be created, or not deleted.
     """
     writer = await client.create_ledger(ensemble_size, write_quorum, ack_quorum)
@@ -59,8 +60,10 @@ async def trial_ledger(
 
 
 async def append_all(writer: LedgerWriter, payloads: Sequence[bytes]) -> int:
-    """Append, a part at a time, and close.
+    """Append payloads, a part at a time, and close the ledger.
 
+    :param writer: of the ledger.
+    :param payloads: any number.
     :returns: the last id, -1 if there is none.
     """
     last = -1

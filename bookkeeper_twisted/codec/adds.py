@@ -133,9 +133,15 @@ def seal_adds(
     digester: Digester, ledger_ids: Sequence[int], entry_ids: Sequence[int], headers: bytes,
     payloads: Sequence[bytes], flags: int = 0, deferred_sync: bool = False,
 ) -> Adds:  # fmt: skip
-    """Adds of new entries of ledgers that have digest type and password in common.
+    """Seal new entries of ledgers that have digest type and password in common.
 
+    :param digester: of this type and password.
+    :param ledger_ids: one for each entry.
+    :param entry_ids: one for each entry; a range only if all are of one ledger.
     :param headers: their headers side by side (:func:`~.digest.pack_headers` of one ledger, :func:`mix_headers`).
+    :param payloads: one for each entry, at least one.
+    :param flags: of the adds on the wire.
+    :param deferred_sync: whether bookies acknowledge before they sync.
     """
     key, fixed = digester.master_key, ENTRY_HEADER_SIZE + digester.size
     if len(payloads) == 1:  # a quarter of what setting up the columns costs
@@ -155,8 +161,10 @@ def seal_adds(
 
 
 def stored_adds(master_key: bytes, run: EntryRun, flags: int = 0, deferred_sync: bool = False) -> Adds:
-    """Adds of entries as they are stored, digests and all: for copies of what another bookie keeps.
+    """Wrap entries as they are stored, digests and all: for copies of what another bookie keeps.
 
+    :param flags: of the adds on the wire; ``RECOVERY_ADD`` for fenced ledgers.
+    :param deferred_sync: whether bookies acknowledge before they sync.
     :raises CodecError: the key is not of 20 bytes.
     """
     ids = (run.ledger_id,) * run.count, range(run.first, run.first + run.count)
@@ -168,8 +176,10 @@ def stored_adds(master_key: bytes, run: EntryRun, flags: int = 0, deferred_sync:
 def scattered_adds(
     master_key: bytes, ledger_id: int, entry_ids: Sequence[int], entries: Sequence[bytes], flags: int = 0
 ) -> Adds:
-    """Adds of stored entries of one ledger whose ids are ascending and need not follow each other.
+    """Wrap stored entries of one ledger whose ids need not follow each other, as :func:`stored_adds` does.
 
+    :param entry_ids: ascending, at least one.
+    :param entries: one for each id: header, digest and payload.
     :raises CodecError: the key is not of 20 bytes.
     """
     # entries carry their ids; the ids of the run are not sent

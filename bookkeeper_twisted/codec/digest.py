@@ -85,8 +85,10 @@ def _one_hmac(key: bytes, covered: bytes) -> bytes:
 def pack_headers(
     ledger_id: int, first: int, last_add_confirmed: int, length: int, sizes: Sequence[int]
 ) -> bytes:  # fmt: skip
-    """The headers of entries of consecutive ids, side by side.
+    """Pack the headers of entries of consecutive ids, side by side.
 
+    :param first: id of the first entry.
+    :param last_add_confirmed: the same in all of them.
     :param length: bytes of all payloads of the ledger before the first one.
     :param sizes: bytes of each payload.
     """

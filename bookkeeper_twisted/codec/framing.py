@@ -49,10 +49,10 @@ class FrameBuffer:
         return self._have
 
     def add(self, chunk: bytes) -> bytes:
-        """Takes a chunk.
+        """Add a ``chunk`` of the stream.
 
-        :returns: everything received, which begins with a frame boundary and is to be scanned; empty
-            while the first frame is known to be incomplete.
+        :returns: everything received, which begins with a frame boundary and is to be scanned; empty while the first
+            frame is known to be incomplete.
         """
         if not self._pieces:
             return chunk

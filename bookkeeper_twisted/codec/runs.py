@@ -32,9 +32,11 @@ class IReplyEncoding(Interface):
         """See :meth:`AddRun.replies`."""
 
     def read_reply(run: "ReadRun", index: int, status: Status, entry: bytes | None, max_lac: int | None) -> bytes:
-        """The frame that answers one read of a run.
+        """Encode the frame that answers one read of a run.
 
+        :param index: of the read in the run, from 0.
         :param entry: None unless ``status`` is EOK.
+        :param max_lac: the highest LAC known, -1 if none; ignored unless :attr:`carries_lac`.
         """
 
     def read_replies(run: "ReadRun", first: int, entries: Sequence[bytes], max_lac: int | None) -> bytes:
@@ -43,14 +45,16 @@ class IReplyEncoding(Interface):
     def batch_reply(
         request: "BatchRead", status: Status, runs: Sequence[EntryRun], max_lac: int | None
     ) -> list[bytes]:
-        """The frame that answers a batch read, as pieces to be written one after the other.
+        """Encode the frame that answers a batch read, as pieces to be written one after the other.
 
         :param runs: of consecutive entries, each beginning where the one before ends; none unless ``status`` is EOK.
+        :param max_lac: as of :meth:`read_reply`.
         """
 
     def encode_response(response: object) -> bytes:
-        """The frame of the answer to a cold request (:mod:`.messages`).
+        """Encode the frame of the answer to a cold request.
 
+        :param response: one of :mod:`.messages`.
         :raises bookkeeper_twisted.errors.CodecError: the protocol has no such response.
         """
 

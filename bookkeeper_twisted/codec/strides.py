@@ -176,8 +176,10 @@ def joined(ids: Sequence[int], more: Sequence[int]) -> Sequence[int]:
 
 
 def stretches(ids: Sequence[int], keys: Sequence[object] | None = None) -> list[tuple[int, int]]:
-    """Cuts parallel lists where the ids do not go up by one, or the key changes.
+    """Cut parallel lists where the ids do not go up by one, or the key changes.
 
+    :param ids: at least one.
+    :param keys: one for each id.
     :returns: (start, end) indexes, end exclusive.
     """
     count = len(ids)

@@ -43,9 +43,11 @@ def encode_adds(
     master_key: bytes, entries: EntryRun, flags: int = 0, deferred_sync: bool = False, first_txn_id: int = 0,
     version: int = VERSION,
 ) -> bytes:  # fmt: skip
-    """Adds of all entries of a run.
+    """Encode adds of all entries of a run, one frame each.
 
+    :param flags: bits of :mod:`.operations`.
     :param first_txn_id: V3's, not sent.
+    :param version: of the header word, which the replies repeat.
     :raises CodecError: the key is not of 20 bytes, or ``deferred_sync``, which V2 cannot say.
     """
     if deferred_sync:
@@ -61,9 +63,11 @@ def encode_adds(
 def add_fronts(
     master_key: bytes, sizes: Sequence[int], flags: int = 0, version: int = VERSION
 ) -> Sequence[bytes]:  # fmt: skip
-    """What stands in front of each entry in its add.
+    """Encode what stands in front of each entry in its add.
 
     :param sizes: bytes of each entry.
+    :param flags: bits of :mod:`.operations`.
+    :param version: of the header word, which the replies repeat.
     :raises CodecError: the key is not of 20 bytes.
     """
     if sizes.count(sizes[0]) == len(sizes):
@@ -73,8 +77,10 @@ def add_fronts(
 
 @lru_cache(maxsize=4096)
 def add_front(master_key: bytes, size: int, flags: int = 0, version: int = VERSION) -> bytes:
-    """What stands in front of an entry of ``size`` bytes in its add.
+    """Encode what stands in front of an entry of ``size`` bytes in its add.
 
+    :param flags: bits of :mod:`.operations`.
+    :param version: of the header word, which the replies repeat.
     :raises CodecError: the key is not of 20 bytes.
     """
     if len(master_key) != MASTER_KEY_SIZE:
@@ -108,8 +114,9 @@ def encode_batch_read(request: BatchRead) -> bytes:
 
 
 def encode_request(message: object) -> bytes:
-    """A cold request: fencing read or AUTH.
+    """Encode a cold request: fencing read or AUTH.
 
+    :param message: one of :mod:`.messages`.
     :raises CodecError: V2 has no such request.
     """
     if isinstance(message, m.ReadRequest):
@@ -123,8 +130,9 @@ def encode_request(message: object) -> bytes:
 
 
 def encode_response(message: object) -> bytes:
-    """The answer to a cold request.
+    """Encode the answer to a cold request.
 
+    :param message: one of :mod:`.messages`.
     :raises CodecError: V2 has no such response.
     """
     if isinstance(message, m.ReadResponse):

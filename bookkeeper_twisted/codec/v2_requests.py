@@ -256,8 +256,10 @@ def _auth(wire: IReplyEncoding, data: bytes, at: int, length: int, version: int)
 
 
 def auth_message(data: bytes, at: int, length: int) -> tuple[str, bytes]:
-    """Plugin and payload of a V2 AUTH frame, request or response.
+    """Decode plugin and payload of a V2 AUTH frame, request or response.
 
+    :param at: where the frame begins.
+    :param length: that its length word says.
     :raises CodecError: a field is missing.
     """
     message = parse(wire_pb.AuthMessage, memoryview(data)[at + 8 : at + LENGTH_SIZE + length])

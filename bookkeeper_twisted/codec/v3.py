@@ -135,8 +135,9 @@ def encode_batch_read(request: BatchRead) -> bytes:
 
 
 def encode_request(message: object) -> bytes:
-    """A cold request.
+    """Encode a cold request.
 
+    :param message: one of :mod:`.messages`.
     :raises CodecError: the object is none.
     """
     if isinstance(message, m.ReadRequest):
@@ -212,8 +213,9 @@ _REQUESTS: dict[type, Callable[[Any, Any], None]] = {
 
 
 def encode_response(message: object) -> bytes:
-    """The answer to a cold request.
+    """Encode the answer to a cold request.
 
+    :param message: one of :mod:`.messages`.
     :raises CodecError: the object is none.
     """
     if isinstance(message, m.ReadResponse):

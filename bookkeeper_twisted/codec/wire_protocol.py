@@ -45,8 +45,10 @@ class IWireProtocol(IReplyEncoding):
     def batch_read(
         ledger_id: int, first: int, number: int, max_count: int, max_size: int, flags: int, master_key: bytes | None
     ) -> BatchRead:
-        """A batch read of this protocol; all have a number.
+        """Make a batch read of this protocol.
 
+        :param first: id of the first entry.
+        :param number: the reply repeats it, in every protocol.
         :param max_count: entries, <= 0 for any number.
         :param max_size: bytes of the reply.
         :param flags: as of :class:`~.runs.BatchRead`.
@@ -60,15 +62,17 @@ class IWireProtocol(IReplyEncoding):
         """
 
     def header(operation: Operation, number: int, priority: int) -> Header:
-        """The header of a cold request.
+        """Make the header of a cold request.
 
+        :param number: the reply repeats it; ignored by protocols that have none.
         :param priority: greater than 0 for a request that is preferred to background work.
         :raises bookkeeper_twisted.errors.CodecError: it has no such operation.
         """
 
     def encode_request(request: object) -> bytes:
-        """The frame of a cold request (:mod:`.messages`).
+        """Encode the frame of a cold request.
 
+        :param request: one of :mod:`.messages`, with a header that :meth:`header` of this protocol made.
         :raises bookkeeper_twisted.errors.CodecError: it has no such request.
         """
 

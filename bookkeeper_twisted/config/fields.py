@@ -57,8 +57,9 @@ def setting(
     key: str, default: Any, kind: Kind[Any], help: str, *, unit: str = "", java: str = "", alias: str = "",
     default_text: str | None = None, secret: bool = False,
 ) -> Any:  # fmt: skip
-    """A field of a configuration class.
+    """Declare a field of a configuration class.
 
+    :param key: and the other arguments as of :class:`Field`.
     :param default: a value, or an :class:`attrs.Factory` together with ``default_text``.
     """
     text = default_text if default_text is not None else as_text(default)
@@ -240,10 +241,13 @@ class Resolved:
 
 
 def resolve(fields: Mapping[str, Field], sources: Iterable[Iterable[Setting]]) -> Resolved:
-    """Merges sources; a later source wins over an earlier one.  An empty text means the default, as templates leave it.
+    """Merge settings from several sources; a later source wins over an earlier one.
 
-    Every value is parsed, also one that a later source overrides: a mistake does not hide.
+    An empty text means the default, as templates leave it.  Every value is parsed, also one that a later source
+    overrides: a mistake does not hide.
 
+    :param fields: by attribute name.
+    :param sources: from the weakest to the strongest.
     :raises ConfigError: a value cannot be parsed, or one source sets a field twice.
     """
     attribute_of = {key: name for name, f in fields.items() for key in (f.key, f.alias) if key}

@@ -30,8 +30,9 @@ class Property:
 
 
 def read_properties(text: str) -> Iterator[Property]:
-    """The properties of a text in the order they are written, repeated keys included.
+    """Parse Java properties, in the order in which they are written, repeated keys included.
 
+    :param text: of a file.
     :raises ConfigError: an escape is malformed; the text names the line.
     """
     for number, line in _logical_lines(text):

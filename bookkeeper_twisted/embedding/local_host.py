@@ -93,7 +93,7 @@ def _address(host: str) -> str:
 
 
 def interface_address(name: str) -> str:
-    """The IPv4 address of a network interface.
+    """Return the IPv4 address of the network interface ``name``.
 
     :raises OSError: there is no such interface, or it has none.
     """

@@ -82,7 +82,7 @@ class Question:
         return value
 
     def switch(self, name: str, default: bool) -> bool:
-        """Return a truth value of the body.
+        """Return the truth value ``name`` of the body, ``default`` if it has none.
 
         :raises IncorrectParameterError: it is something else.
         """

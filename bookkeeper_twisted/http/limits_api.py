@@ -22,8 +22,9 @@ Groups = Mapping[str, ISpeedLimits]
 
 
 def limits_of_bookie(admin: IBookieAdmin) -> Groups:
-    """The limits in the process of a bookie: of its background work, and of autorecovery if it runs there.
+    """Return the limits in the process of a bookie: of its background work, and of autorecovery if it runs there.
 
+    :param admin: of the bookie.
     :raises bookkeeper_twisted.errors.NotServingError: the bookie does not serve.
     """
     groups: dict[str, ISpeedLimits] = {_ADAPTIVE: admin.background()}

@@ -30,8 +30,9 @@ class CopyRun:
 
 
 def copy_plan(fragment: LedgerFragment, losses: Iterable[ReplicaLoss], targets: Mapping[int, str]) -> Iterator[CopyRun]:
-    """The runs that make a fragment complete, in ascending order of their ids, made as they are asked for.
+    """Return the runs that make a fragment complete, in ascending order of their ids, made as they are asked for.
 
+    :param losses: of this fragment alone.
     :param targets: bookies by position; what a position without one lacks is left out.
     """
     lacking: dict[int, list[tuple[int, int]]] = {}

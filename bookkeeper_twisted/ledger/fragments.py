@@ -53,7 +53,9 @@ class LedgerFragment:
 
         They are the first and the last, and about so many percent of the others, spread evenly.
 
+        :param position: index in the ensemble, from 0.
         :param percentage: of the entries.
+        :param draw: chooses the entries between.
         :returns: ascending ids; None for every entry that the position keeps.
         """
         ends = self.ends(position)

@@ -57,6 +57,7 @@ def shuffled(candidates: Candidates, taken: Collection[str], chance: Chance, max
     space, has the smallest weight of the others, so that it is drawn at all.
 
     :param taken: ids of bookies that are in the ensemble already; they are left out.
+    :param chance: one seed gives one order.
     :param max_multiple: greatest weight of a bookie, in medians of the known free space; 0 for no limit.
     """
     # sorted: one seed gives one order
@@ -93,6 +94,7 @@ def can_span(racks: Sequence[str | None], write_quorum: int, position: int, want
     """Test whether each write set that a position belongs to spans enough racks, or still can.
 
     :param racks: one for each position of the ensemble, None where no bookie is chosen yet.
+    :param position: index in the ensemble, from 0.
     :param wanted: different racks a write set needs.
     """
     for window in windows(len(racks), write_quorum, position):

@@ -13,6 +13,7 @@ Ranges = Sequence[tuple[int, int]]
 def fewest_replicas(schedule: Schedule, first: int, last: int, listed: Sequence[Ranges]) -> int:
     """Return the smallest number of replicas that an entry has at the positions which are to keep it.
 
+    :param first: entries ``first .. last``, both included, count.
     :param listed: what the bookie of each position has.
     :returns: the write quorum where there is no entry.
     """

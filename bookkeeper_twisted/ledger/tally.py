@@ -24,8 +24,10 @@ class Tally:
         return self._levels[-1]
 
     def add(self, voter: Hashable, places: int) -> int:
-        """Counts a voter for some places; again for the same place has no effect.
+        """Count a voter for some places; again for the same place has no effect.
 
+        :param voter: any value that tells it from others.
+        :param places: a set of bits.
         :returns: the places that have enough voters by this.
         """
         votes, levels = self._votes, self._levels
@@ -70,7 +72,7 @@ class AckTally(Tally):
         self.replaced: dict[Hashable, int] | None = None
 
     def acknowledge(self, voter: Hashable, places: int) -> int:
-        """Counts acknowledgements.
+        """Count the acknowledgements of a ``voter`` for a set of ``places``.
 
         :returns: the places that have their ack quorum by this.
         """
@@ -79,7 +81,7 @@ class AckTally(Tally):
         return self.add(voter, places)
 
     def fail(self, voter: Hashable, places: int) -> int:
-        """Counts failures.
+        """Count the failures of a ``voter`` at a set of ``places``.
 
         :returns: the places that count: where the voter was not replaced.
         """

@@ -253,6 +253,7 @@ class IUnderreplication(Interface):
     async def set_enabled(enabled: bool) -> bool:
         """Switch auditors and workers of the whole cluster on or off.
 
+        :param enabled: True for on.
         :returns: False if they were so already.
         """
 

@@ -85,6 +85,8 @@ class AuthenticationDisabled:
 def authentication_provider(name: str, key: str, origin: str, insecure: bool = False) -> IAuthenticationProvider:
     """Find the provider for the value of a configuration key.
 
+    :param name: the value of the key.
+    :param key: of the configuration, for the error.
     :param origin: where the value was given, for the error.
     :param insecure: whether a name that no plugin answers to means no authentication, with a warning in the log.
     :raises bookkeeper_twisted.errors.ConfigError: no plugin answers to the name.

@@ -35,7 +35,7 @@ NEXT: Mapping[ConnectionState, frozenset[ConnectionState]] = {
 
 
 def following(state: ConnectionState, wanted: ConnectionState) -> ConnectionState:
-    """Return the wanted state.
+    """Return the state ``wanted``, if it can follow ``state``.
 
     :raises ValueError: it cannot follow the other one.
     """

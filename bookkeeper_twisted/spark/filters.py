@@ -61,6 +61,8 @@ class IdFilter:
         """Take one comparison.
 
         :param kind: name of the class of Spark's filter.
+        :param column: one of :data:`LEDGER` and :data:`ENTRY`; comparisons of others are not taken.
+        :param value: it is compared with; of ``In`` a sequence.
         :returns: whether the read alone sees to it; else Spark has to check as well.
         """
         bounds = {LEDGER: self.ledgers, ENTRY: self.entries}.get(column)

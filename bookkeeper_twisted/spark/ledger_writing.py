@@ -181,7 +181,7 @@ def write_partition(options: SinkOptions, attempt: Attempt, batches: Iterable[An
 
 
 def by_key(batch: Any) -> list[tuple[str | None, list[bytes]]]:
-    """The payloads of a record batch by ledger key, in order.
+    """Group the payloads of a record ``batch`` by ledger key, in order.
 
     :raises IncorrectParameterError: a payload is null.
     """

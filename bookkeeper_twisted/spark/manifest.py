@@ -143,6 +143,7 @@ async def find(ledgers: ILedgerManager, key: BatchKey) -> Publication | None:
 async def publish(ledgers: ILedgerManager, publication: Publication, bookie_id: str) -> Publication:
     """Publish a batch, unless it is published.
 
+    :param publication: the record to be stored.
     :param bookie_id: any bookie: metadata have to name one.
     :returns: what is published now.
     """
@@ -163,6 +164,7 @@ async def publish(ledgers: ILedgerManager, publication: Publication, bookie_id: 
 async def begin(ledgers: ILedgerManager, key: BatchKey, bookie_id: str) -> None:
     """Store where the ids of the ledgers of a query begin, unless it is stored; before the first of them is created.
 
+    :param key: of any batch of the query.
     :param bookie_id: any bookie: metadata have to name one.
     """
     ledger_id = id_of(key.manifest, key.query_id, "begin")

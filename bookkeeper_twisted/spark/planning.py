@@ -98,8 +98,10 @@ def pieces(entries: EntryRange, addresses: Mapping[str, Address], max_bytes: flo
 def partitions(
     ranges: Iterable[EntryRange], addresses: Mapping[str, Address], max_bytes: int, at_least: int = 0
 ) -> list[Sequence[Piece]]:
-    """Partitions, the most expensive first.
+    """Plan partitions for some ranges, the most expensive first.
 
+    :param ranges: ranges without entries are left out.
+    :param addresses: of the bookies of all ensembles, by id.
     :param max_bytes: of a partition.
     :param at_least: so many partitions, where there are as many entries; 0 leaves it to their size.
     """

@@ -68,8 +68,9 @@ class Selection:
         return taken
 
     def metadata(self, ledger_ids: Iterable[int]) -> dict[int, LedgerMetadata]:
-        """The metadata of the ledgers that belong to the selection.
+        """Return the metadata of the ledgers that belong to the selection, by id.
 
+        :param ledger_ids: of the ledgers to choose from.
         :raises NoSuchLedgerMetadataError: a ledger that an option names does not exist; where losses are accepted it is
             left out.
         :raises UnauthorizedAccessError: the password is wrong for one of them.
@@ -107,8 +108,11 @@ def check_password(ledger_id: int, metadata: LedgerMetadata, password: bytes) ->
 def extents(
     ledgers: Mapping[int, LedgerMetadata], addresses: Mapping[str, Address], pool: ConnectionPool
 ) -> dict[int, Extent | BookKeeperError]:
-    """How far ledgers can be read; for ledgers that are not closed their bookies are asked.
+    """Find out how far ledgers can be read; for ledgers that are not closed their bookies are asked.
 
+    :param ledgers: metadata by id.
+    :param addresses: of the bookies of their newest ensembles, by id.
+    :param pool: connections to ask over.
     :returns: by ledger id; an error where too few bookies answered.
     """
     found: dict[int, Extent | BookKeeperError] = {}
@@ -139,8 +143,12 @@ def bookies_of(ledgers: Iterable[LedgerMetadata]) -> set[str]:
 
 
 def offset_of(name: str, offsets: object, ledger_id: int, earliest: int, latest: int) -> int:
-    """The entry that an option of offsets says for a ledger.
+    """Return the entry of a ledger that an option of offsets names.
 
+    :param name: of the option, for the error.
+    :param offsets: ``earliest``, ``latest``, a mapping by ledger id, or None for the earliest.
+    :param earliest: the entry that ``earliest`` stands for.
+    :param latest: the entry that ``latest`` stands for.
     :raises ConfigError: the option has ledgers, and this one is not among them.
     """
     if isinstance(offsets, str):

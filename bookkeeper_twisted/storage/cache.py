@@ -198,7 +198,7 @@ class WriteCache:
             self.outgoing = None
 
     def shrink(self, n_bytes: int) -> bool:
-        """Free some bytes of a cache that is no longer read.
+        """Free ``n_bytes`` bytes or a little more of a cache that is no longer read.
 
         :returns: whether anything is left.
         """

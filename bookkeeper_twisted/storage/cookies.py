@@ -99,11 +99,14 @@ def must_stamp(
     allow_expansion: bool = False,
     take_over: bool = False,
 ) -> bool:
-    """Applies the table of the module.
+    """Apply the table of the module.
 
+    :param files: the cookies in the directories.
     :param expected: the cookie as the configuration wants it.
     :param stored: the cookie in the metadata store.
+    :param verify: raises InvalidCookieError for a cookie that is not ours.
     :param known: the directories a cookie names.
+    :param allow_expansion: whether directories may have been added to the configuration.
     :param take_over: whether directories of Apache's bookie become ours.
     :returns: whether all directories and then the metadata store have to get the bookie's cookie.
     :raises InvalidCookieError: the bookie must not start; the text says which directory and why.

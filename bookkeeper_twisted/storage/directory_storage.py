@@ -98,8 +98,10 @@ class DirectoryStorage:
     def resident(
         self, ledger_id: int, entry_id: int, max_count: int, max_bytes: int, window: int = 0
     ) -> EntryRun | None:
-        """Entries of an entry log that memory holds, row and bytes; the write caches hold none of them.
+        """Return entries of an entry log that memory holds, row and bytes; the write caches hold none of them.
 
+        :param max_count: most entries.
+        :param max_bytes: most bytes of records; one entry is given even if it is longer.
         :param window: bytes to read where only a small part of so much was asked for.
         """
         row = self.recent.find(ledger_id, entry_id) or self.looked_up.find(ledger_id, entry_id)
@@ -195,6 +197,8 @@ class DirectoryStorage:
     def commit_moved(self, rows: Sequence[IndexRow], moved_from: frozenset[int]) -> None:
         """Commit the rows of copied entries, as far as these still lie in the logs they were copied from.
 
+        :param rows: of the copies.
+        :param moved_from: ids of the logs that they were copied from.
         :raises StorageError: nothing of it was committed.
         """
         self.index.commit(IndexBatch(moved=list(rows), moved_from=moved_from))

@@ -58,10 +58,12 @@ class IFile(Interface):
         """Write all of ``data`` at ``offset``, extending the file if need be.  A short write is completed or raises."""
 
     def pwritev(parts: Sequence[bytes], offset: int, durable: bool = False) -> None:
-        """Writes the parts one after the other, like :meth:`pwrite`.
+        """Write the parts one after the other, like :meth:`pwrite`.
 
-        :param durable: what is written is durable when this returns; only where everything that was
-            written to the file before is durable already.
+        :param parts: any number.
+        :param offset: of the first.
+        :param durable: what is written is durable when this returns; only where everything that was written to the file
+            before is durable already.
         """
 
     def sync(metadata: bool = False) -> None:
@@ -124,7 +126,7 @@ class IFileSystem(Interface):
         """Make the names in the directory ``path`` durable."""
 
     def lock(path: str) -> "ILock":
-        """Locks the file for the life of the process or until released.
+        """Lock the file ``path`` for the life of the process or until released; it is made if need be.
 
         :raises bookkeeper_twisted.errors.DirectoryLockedError: another process or object holds it.
         """
@@ -211,10 +213,10 @@ class IRunIndex(Interface):
     )
 
     def commit(batch: IndexBatch) -> None:
-        """Applies the batch atomically; durable when it returns.  Flush lane.
+        """Apply the ``batch`` atomically; durable when it returns.  Flush lane.
 
-        A new row replaces the entries it covers; older rows that overlap it are trimmed or split
-        (their checksums are dropped with the part that is cut off).
+        A new row replaces the entries it covers; older rows that overlap it are trimmed or split (their checksums are
+        dropped with the part that is cut off).
 
         :raises bookkeeper_twisted.errors.StorageError: it failed; nothing was applied.
         """
@@ -294,7 +296,7 @@ class IJournal(Interface):
         """Makes everything written durable."""
 
     def replay(mark: JournalPosition) -> Iterator[bytes]:
-        """Bodies of all records from the mark on, in order.  Before the first write only.
+        """Yield the bodies of all records from ``mark`` on, in order.  Before the first write only.
 
         :raises bookkeeper_twisted.errors.JournalDamageError: records that were durable are missing.
         """
@@ -367,8 +369,9 @@ class ILedgerStorage(Interface):
         """Test whether ``ledger_id``, which is deleted, had been fenced here (S3), as long as that is remembered."""
 
     def forget_fences(before: int) -> int:
-        """Forget the fences of ledgers that were deleted before a time, in seconds since the epoch.
+        """Forget the fences of ledgers that were deleted long ago.
 
+        :param before: seconds since the epoch; ledgers deleted earlier than this.
         :returns: how many.
         """
 
@@ -457,8 +460,9 @@ class ICheckpoint(Interface):
     def write(directory: int) -> None:
         """Write the entry logs of one directory, sync them, commit its index.  The flush lane of the directory.
 
-        :raises bookkeeper_twisted.errors.StorageError: it failed; the swapped data of the directory stays
-            readable in memory and is written again by the next checkpoint.
+        :param directory: its index, from 0.
+        :raises bookkeeper_twisted.errors.StorageError: it failed; the swapped data of the directory stays readable in
+            memory and is written again by the next checkpoint.
         """
 
     def persist_marks() -> None:

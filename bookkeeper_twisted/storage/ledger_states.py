@@ -79,7 +79,7 @@ class LedgerStates:
         return ledger_id in self._deleted or ledger_id in self._deleting
 
     def expire(self, before: int) -> int:
-        """Drop the rows of ledgers that were forgotten before a time.
+        """Drop the rows of ledgers that were forgotten ``before`` a time, in seconds since the epoch.
 
         :returns: how many.
         """

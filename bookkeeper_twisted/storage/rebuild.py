@@ -65,10 +65,13 @@ def rebuild_index(
     advance: Callable[[int], object] = int,
     states: Sequence[LedgerRow] | None = None,
 ) -> Rebuilt:
-    """Replaces the index of a directory by what its entry logs hold.
+    """Replace the index of a directory by what its entry logs hold.
 
-    :param unfenced_because: the reason why ledgers the old index does not know are left unfenced, for
-        instance that their fences are imported next; empty: they are fenced.
+    :param directory: of the entry logs, ``current`` included.
+    :param index_directory: of the index, likewise.
+    :param make_index: begins a new index.
+    :param unfenced_because: the reason why ledgers the old index does not know are left unfenced, for instance that
+        their fences are imported next; empty: they are fenced.
     :param advance: called with the size of each entry log that was read.
     :param states: what is known of ledgers; if not given, what the old index still has of them.
     :raises DamageError: a sealed log does not hold what its ledgers map says.

@@ -26,6 +26,8 @@ def receive_acknowledgements(
 ) -> None:
     """Receive the replies to adds that were sent before.
 
+    :param adds: as they were sent.
+    :param max_frame_size: bytes of the longest frame, its length word included.
     :raises bookkeeper_twisted.errors.BookieError: the bookie did not take one of the entries.
     """
     missing = set(zip(adds.ledger_ids, adds.entry_ids, strict=True))

@@ -102,6 +102,7 @@ def read_last_add_confirmed(
     Bookies that could not be reached a short time ago are asked last, and only for ledgers that the others cannot
     answer for.
 
+    :param ledgers: ledgers that are not closed; any number.
     :returns: by ledger id; an error where too few bookies answered.
     """
     questions = {ledger.ledger_id: _Question(ledger) for ledger in ledgers}

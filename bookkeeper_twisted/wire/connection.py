@@ -144,6 +144,8 @@ def dial(
     """Connect to a bookie.
 
     :param wire: the protocol that will be spoken, 2 or 3.
+    :param timeouts: for this attempt, and for the connection's life.
+    :param max_frame_size: bytes of the longest frame that is received, its length word included.
     :raises BookieHandleNotAvailableError: there is no connection, or not in time.
     """
     if not address.port:

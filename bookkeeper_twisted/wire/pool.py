@@ -35,8 +35,9 @@ class ConnectionPool:
 
     @contextmanager
     def use(self, address: Address, wire: int, fresh: bool = False) -> Iterator[IBookieConnection]:
-        """A connection for the time of the context.
+        """Take a connection for the length of a context; an error inside closes it.
 
+        :param wire: version of the protocol, 2 or 3.
         :param fresh: open a new one: an idle connection may have been closed by the bookie.
         :raises bookkeeper_twisted.errors.BookieHandleNotAvailableError: there is no connection.
         """

@@ -29,6 +29,7 @@ _FIRST_TXN = 1
 def send_batch_read(connection: IBookieConnection, ledger_id: int, first: int, max_count: int, max_size: int) -> None:
     """Ask for consecutive entries.
 
+    :param first: id of the first entry.
     :param max_count: > 0.
     :param max_size: bytes of the reply; a first entry that is longer comes all the same.
     """
@@ -41,6 +42,9 @@ def receive_batch(
 ) -> EntryRun:
     """Receive the reply to a batch read that was sent before.
 
+    :param first: as it was asked for.
+    :param max_frame_size: bytes of the longest frame, its length word included.
+    :returns: entries from ``first`` on; their digests are not verified.
     :raises BadRequestError: the bookie does not know batch reads, among others.
     :raises CodecError: it is no reply to a batch read.
     """
@@ -86,6 +90,7 @@ def receive_entries(
     """Receive the replies to single reads that were sent before, many in one system call.
 
     :param entry_ids: as they were sent, all different.
+    :param max_frame_size: bytes of the longest frame, its length word included.
     :returns: the bytes of each entry, or the bookie's answer as an error.
     """
     scan = _WIRES[connection.wire].scan_replies
@@ -130,6 +135,7 @@ LacAnswer = tuple[bytes | None, bytes | None]
 def read_lacs(connection: IBookieConnection, ledger_ids: Sequence[int]) -> Iterator[tuple[int, LacAnswer | Exception]]:
     """Ask a bookie how far ledgers came, all requests in one write; V3 only.
 
+    :param ledger_ids: all different.
     :returns: ledger id, and the answer or the bookie's error, in the order in which they arrive.
     """
     headers = [

@@ -15,6 +15,7 @@ from .marking import Marker
 async def bookies_there(registration: IRegistration) -> frozenset[str]:
     """Return the bookies that are registered now, writable or read-only.
 
+    :param registration: is asked, so that the answer is as of now.
     :raises bookkeeper_twisted.errors.MetadataError: the store cannot say.
     """
     there = await registration.writable_bookies() | await registration.read_only_bookies()

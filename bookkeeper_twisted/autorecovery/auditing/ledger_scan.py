@@ -37,6 +37,7 @@ class LedgerScan:
     async def run(self, visit: Visit) -> int:
         """Visit all ledgers; the first error ends the walk, and visits under way are cancelled, as with this call.
 
+        :param visit: called with ledger id and metadata, several at a time.
         :returns: how many ledgers were visited.
         :raises bookkeeper_twisted.errors.MetadataError: the listing, or one read, failed or took too long.
         """

@@ -33,6 +33,7 @@ class AutorecoveryAdmin:
     async def set_enabled(self, enabled: bool) -> bool:
         """Switch auditors and workers of the whole cluster on or off.
 
+        :param enabled: True for on.
         :returns: False if they were so already.
         """
         return await self._marks.set_enabled(enabled)
@@ -78,6 +79,7 @@ class AutorecoveryAdmin:
     async def set_lost_bookie_delay(self, seconds: int) -> None:
         """Set that delay; the value it has already, or 0, has the effect of :meth:`trigger_audit` as well.
 
+        :param seconds: between the loss of a bookie and the audit.
         :raises IncorrectParameterError: it is negative.
         """
         if seconds < 0:

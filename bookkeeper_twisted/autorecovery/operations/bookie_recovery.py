@@ -91,7 +91,11 @@ class BookieRecovery:
     ) -> "BookieRecovery":  # fmt: skip
         """Make a recovery with limiters and a copier of its own.
 
+        :param admin: of the cluster.
+        :param bookies: ids of the bookies to be recovered, which get no copies.
         :param metrics: of its copies.
+        :param skip_open: whether ledgers that a writer has open are left alone.
+        :param holder: text of the locks, for people.
         :param rate: limit of its reads.
         """
         context, throttles = admin.client.context, Throttles(clock, {REPLICATION_READ: rate})

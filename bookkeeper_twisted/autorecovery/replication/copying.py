@@ -90,6 +90,7 @@ class EntryCopies:
     async def run(self, plan: Iterator[CopyRun]) -> None:
         """Copy everything that can be read to every target that takes it.
 
+        :param plan: runs and their targets, ascending; taken as there is room.
         :raises bookkeeper_twisted.errors.BookKeeperError: bookies could not be asked in spite of several attempts, so
             that nothing can be said of the entries.
         """

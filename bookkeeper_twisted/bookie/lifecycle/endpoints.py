@@ -43,6 +43,7 @@ def http_endpoint(reactor: Any, config: BookieConfig) -> IStreamServerEndpoint:
 async def listen(endpoint: IStreamServerEndpoint, factory: IProtocolFactory, key: str) -> IListeningPort:
     """Listen at an endpoint.
 
+    :param factory: of the protocols of connections.
     :param key: the key with the endpoint string, for the error.
     :raises ConfigError: the string has a port that cannot be.
     :raises twisted.internet.error.CannotListenError: the address is taken, or is none of this machine.

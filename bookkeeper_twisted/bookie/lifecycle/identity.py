@@ -53,6 +53,8 @@ def check_loopback(config: BookieConfig, address: str) -> None:
 def bookie_id(config: BookieConfig, local_host: str, port: int) -> str:
     """Return the configured id, or address and port.
 
+    :param local_host: the address of this machine, where ``config`` names none.
+    :param port: that the bookie listens at.
     :raises ConfigError: the address is a loopback address.
     """
     host = advertised_host(config, local_host)

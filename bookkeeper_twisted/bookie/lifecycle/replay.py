@@ -20,8 +20,9 @@ _MAX_RUN_BYTES = 1 << 20
 
 
 def replay(journals: Sequence[IJournal], storage: ILedgerStorage, marks: Sequence[JournalPosition]) -> int:
-    """Puts the records of all journals into storage.
+    """Put the records of all journals into storage.
 
+    :param journals: in the order of the configuration.
     :param marks: one per journal, from the last checkpoint.
     :returns: the number of entries.
     :raises JournalDamageError: a journal lost records that were durable.
@@ -33,8 +34,9 @@ def replay(journals: Sequence[IJournal], storage: ILedgerStorage, marks: Sequenc
 
 
 def checkpoint_now(storage: ILedgerStorage, marks: Sequence[JournalPosition]) -> bool:
-    """A whole checkpoint in one call, where nothing else runs.
+    """Make a whole checkpoint in one call, where nothing else runs.
 
+    :param marks: one per journal; every record below it is in the storage.
     :returns: False if a disk had no space for it: what it was to write stays in memory, no mark has moved.
     :raises StorageError: it failed for another reason.
     """

@@ -72,8 +72,10 @@ class Store:
         journal_settings: JournalSettings, storage_settings: StorageSettings,
         storages: ILedgerStorageFactory = EntryLogStorageFactory(),  # noqa: B008
     ) -> "Store":  # fmt: skip
-        """Opens everything; nothing is replayed yet.
+        """Open journals, marks and ledger storage; nothing is replayed yet.
 
+        :param paths: of the directories, which exist and are locked.
+        :param make_index: opens an index, or begins a new one.
         :param first_journal_id: milliseconds since the epoch, plus one.
         :param salt: a few bytes that clients cannot guess.
         :param storages: opens the ledger storage.

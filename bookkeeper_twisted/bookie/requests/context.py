@@ -60,7 +60,7 @@ class Permits:
         return len(self._waiting)
 
     def take(self, count: int) -> bool:
-        """Take permits if any is left.
+        """Take ``count`` permits if any is left, even if they are fewer.
 
         :returns: whether they were given.
         """

@@ -52,8 +52,11 @@ def _list(shell: ShellContext, title: str, kind: FileKind, directories: Sequence
 
 
 def file_id(operand: str, suffix: str) -> tuple[str, int]:
-    """The directory, empty if there is none, and the id in an operand: a decimal id, a file name, or a path.
+    """Parse an operand that names a file: a decimal id, a file name, or a path.
 
+    :param operand: as it was given.
+    :param suffix: of the names of such files.
+    :returns: the directory, empty if there is none, and the id.
     :raises OperandError: it is none of these.
     """
     directory, name = posixpath.split(operand)

@@ -81,8 +81,9 @@ class BookiePeer:
         self._all: dict[BookieSocket, None] = {}
 
     def choose(self, ids: RequestIds) -> BookieSocket:
-        """A socket for a flow.
+        """Choose a socket for a flow, or make one.
 
+        :param ids: of the flow, which is counted as one of the socket's.
         :raises bookkeeper_twisted.errors.BookKeeperError: there is none, and it is too early to try again.
         """
         sockets = self.sockets

@@ -57,8 +57,10 @@ class ConnectionPool:
         self.settings.flow_ids.release(ids.flow_id)
 
     def socket(self, bookie_id: str, wire: IWireProtocol, ids: RequestIds) -> BookieSocket:
-        """A socket for a flow.
+        """Choose a socket to a bookie for a flow, or make one.
 
+        :param wire: the protocol that it speaks.
+        :param ids: of the flow, which is counted as one of the socket's.
         :raises bookkeeper_twisted.errors.BookKeeperError: there is none, or the pool is closed.
         """
         if self._closed is not None:

@@ -43,8 +43,10 @@ class BookieWatcher:
     async def new_ensemble(
         self, size: int, write_quorum: int, custom_metadata: Mapping[str, bytes] | None = None
     ) -> tuple[str, ...]:
-        """Bookies for a new ledger.
+        """Choose bookies for a new ledger.
 
+        :param custom_metadata: of the ledger, for policies that heed them.
+        :returns: ids by position, all different.
         :raises bookkeeper_twisted.errors.NotEnoughBookiesError: fewer than ``size`` are writable.
         """
 
@@ -57,9 +59,11 @@ class BookieWatcher:
         self, position: int, ensemble: Sequence[str], write_quorum: int, excluded: Collection[str],
         custom_metadata: Mapping[str, bytes] | None = None,
     ) -> str:  # fmt: skip
-        """A bookie for one position of an ensemble; neither one of the ensemble nor an excluded one.
+        """Choose a bookie for one position of an ensemble; neither one of the ensemble nor an excluded one.
 
+        :param position: index in the ensemble, from 0.
         :param excluded: bookies that failed, or were just chosen for other positions.
+        :param custom_metadata: of the ledger, for policies that heed them.
         :raises bookkeeper_twisted.errors.NotEnoughBookiesError: no other bookie is writable.
         """
 

@@ -20,15 +20,18 @@ class IPlacementPolicyFactory(Interface):
     names: frozenset[str] = Attribute("Values of ``ensemblePlacementPolicy`` it answers to.")
 
     def create(chance: Chance, config: ClientConfig, racks: BookieRacks) -> IPlacementPolicy:
-        """Makes a policy.
+        """Make a policy.
 
+        :param chance: for draws; with one seed the policy chooses the same.
+        :param racks: looks up racks, for policies that heed them.
         :raises bookkeeper_twisted.errors.ConfigError: the configuration does not fit the policy.
         """
 
 
 def create_placement(chance: Chance, config: ClientConfig, racks: BookieRacks) -> IPlacementPolicy:
-    """The policy that ``ensemblePlacementPolicy`` names.
+    """Make the policy that ``ensemblePlacementPolicy`` names.
 
+    :param chance: as of :meth:`IPlacementPolicyFactory.create`, as is ``racks``.
     :raises bookkeeper_twisted.errors.ConfigError: no plugin answers to the name.
     """
     name = config.ensemble_placement_policy

@@ -26,7 +26,7 @@ class RackScript:
         self._path = path
 
     def run(self, hosts: Sequence[str]) -> "Deferred[bytes]":
-        """What the program prints for these hosts.
+        """Run the program for some ``hosts``, and return what it prints.
 
         :raises bookkeeper_twisted.errors.ConfigError: it cannot be started, fails, or takes too long.
         """

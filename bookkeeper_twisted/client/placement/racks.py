@@ -46,8 +46,9 @@ class MappingResolver:
 
 
 def parse_table(text: str) -> dict[str, str]:
-    """Host to rack.
+    """Parse a table of racks, and return them by host.
 
+    :param text: one line for each host: its name or address, and its rack.
     :raises bookkeeper_twisted.errors.ConfigError: a line has not two words, the second a path.
     """
     table = {}

@@ -140,10 +140,13 @@ class LacReads:
     async def wait_for_batch(self, first: int, timeout: float, max_size: int) -> EntryBatch | None:
         """As :meth:`wait`, and gives as many confirmed entries from there on as came with the news.
 
-        A batch read that waits brings them in one round trip; where a bookie does not know it, and in
-        striped ledgers, it is one entry.
+        A batch read that waits brings them in one round trip; where a bookie does not know it, and in striped ledgers,
+        it is one entry.
 
+        :param first: the entry that is waited for.
+        :param timeout: seconds.
         :param max_size: bytes; what is there and not confirmed comes for nothing, so rather few.
+        :returns: None if it did not come in time, or never will.
         """
         ask = self._batch_from if self._batching else self._entry_from
         run = await self._wait(_Poll(first, max_size, self._clock.seconds() + timeout), ask)

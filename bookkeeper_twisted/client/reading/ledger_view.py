@@ -109,7 +109,7 @@ class LedgerView:
         self._tell()
 
     def listen(self, listener: Callable[[], None]) -> Callable[[], None]:
-        """Calls the listener after each change of anything.
+        """Call ``listener`` after each change of anything.
 
         :returns: a function that ends this.
         """

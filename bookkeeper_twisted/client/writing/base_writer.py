@@ -385,8 +385,9 @@ class InOrderWriter(BaseWriter):
         return waiter
 
     def append_many(self, payloads: Sequence[bytes]) -> "Deferred[tuple[int, int]]":
-        """Appends entries with consecutive ids, at least one; all of them or, if refused, none.
+        """Append entries with consecutive ids, at least one; all of them or, if refused, none.
 
+        :param payloads: one for each entry; they must not change.
         :returns: first and last id, once all are acknowledged.
         """
         payloads = list(payloads)

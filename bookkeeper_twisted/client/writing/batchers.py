@@ -49,9 +49,11 @@ class Batcher:
     def join_many(
         self, writer: QuorumWriter, first: int, length: int, payloads: Sequence[bytes], waiter: Waiter
     ) -> None:  # fmt: skip
-        """Adds entries with consecutive ids to batches of this turn.
+        """Add entries of a ``writer`` with consecutive ids to batches of this turn.
 
+        :param first: id of the first entry.
         :param length: of the ledger without them.
+        :param payloads: one for each entry, at least one.
         :param waiter: of the last one.
         """
         sizes, total, done = list(map(len, payloads)), len(payloads), 0
@@ -81,8 +83,10 @@ class Batcher:
         self.open = None
 
     def put(self, writer: QuorumWriter, adds: Adds, lengths: Sequence[int], waiter: Waiter) -> None:
-        """Sends entries that are sealed already, behind what has joined.
+        """Send entries that are sealed already, behind what has joined.
 
+        :param writer: of all of them.
+        :param adds: the sealed entries.
         :param lengths: of the ledger with each of them.
         :param waiter: of the last one.
         """
@@ -144,9 +148,11 @@ class Batchers:
     def batcher(
         self, own: IBookieClient, digester: Digester, schedule: Schedule, flags: int = 0, deferred_sync: bool = False
     ) -> Batcher:  # fmt: skip
-        """The batcher of a writer.
+        """Return the batcher of a writer, which writers of the same digest, password, quorums and flags share.
 
         :param own: the flow of its handle, for where nothing is shared.
+        :param flags: of the adds on the wire.
+        :param deferred_sync: whether bookies acknowledge before they sync.
         """
         kind = (
             digester.digest_type, digester.master_key, schedule.write_quorum, schedule.ack_quorum, flags, deferred_sync

@@ -13,10 +13,12 @@ async def close_ledger(
 ) -> Versioned[LedgerMetadata]:
     """Close a ledger at the last entry of its writer.
 
-    A ledger in recovery is closed too: the writer's last entry covers everything it acknowledged, and
-    the recovery adopts what it finds stored.
+    A ledger in recovery is closed too: the writer's last entry covers everything it acknowledged, and the recovery
+    adopts what it finds stored.
 
     :param known: the metadata as last seen; may be old.
+    :param last_entry_id: -1 if the ledger is empty.
+    :param length: bytes of all payloads.
     :returns: the stored metadata.
     :raises bookkeeper_twisted.errors.MetadataVersionError: it is closed with another last entry or length.
     """

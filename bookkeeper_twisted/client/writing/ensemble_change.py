@@ -46,9 +46,12 @@ def substituted(ensemble: Sequence[str], failed: Mapping[int, str], substitutes:
 async def find_substitutes(
     bookies: BookieWatcher, metadata: LedgerMetadata, failed: Mapping[int, str], excluded: Collection[str]
 ) -> dict[int, str]:
-    """A bookie instead of each failed one, as far as there are any.
+    """Choose a bookie in the place of each failed one, as far as there are any.
 
     :param metadata: its newest ensemble is the one to be changed.
+    :param failed: ids of bookies by position, at least one.
+    :param excluded: more bookies that must not be chosen.
+    :returns: ids of bookies by position, at least one.
     :raises bookkeeper_twisted.errors.NotEnoughBookiesError: there is none at all.
     """
     ensemble = list(metadata.segments[-1].bookies)

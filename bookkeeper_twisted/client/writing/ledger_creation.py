@@ -47,9 +47,12 @@ class NewLedger:
 
 
 async def choose_ensemble(wanted: NewLedger, watcher: BookieWatcher, opportunistic: bool) -> tuple[str, ...]:
-    """The bookies of a new ledger.
+    """Choose the bookies of a new ledger.
 
+    :param wanted: its sizes and custom metadata.
+    :param watcher: chooses.
     :param opportunistic: take fewer bookies than wanted, but a write quorum, where there are not more.
+    :returns: ids by position.
     :raises bookkeeper_twisted.errors.NotEnoughBookiesError: there are not even these.
     """
     size = wanted.ensemble_size
@@ -65,8 +68,10 @@ async def choose_ensemble(wanted: NewLedger, watcher: BookieWatcher, opportunist
 async def store_ledger(
     wanted: NewLedger, ledgers: ILedgerManager, metadata: LedgerMetadata
 ) -> tuple[int, Versioned[LedgerMetadata]]:
-    """Creates the metadata.
+    """Store the metadata of a new ledger, under the wanted id or one that was never given out.
 
+    :param wanted: names the id, or None.
+    :param metadata: of the ledger.
     :returns: the ledger's id, and what is stored.
     :raises bookkeeper_twisted.errors.LedgerExistsError: there is a ledger with the wanted id.
     """

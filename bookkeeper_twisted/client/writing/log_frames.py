@@ -115,10 +115,12 @@ class Frames:
         self, digester: Digester, ledger_id: int, first: int, last_add_confirmed: int, length: int,
         deferred_sync: bool = False,
     ) -> tuple[Adds, Sequence[int]]:  # fmt: skip
-        """The adds of entries from ``first`` on.
+        """Seal the entries from ``first`` on.
 
+        :param last_add_confirmed: that their headers say.
         :param length: bytes of all payloads of the ledger before the first one.
-        :returns: them, and the length with each of them.
+        :param deferred_sync: whether bookies acknowledge before they sync.
+        :returns: the adds, and the length of the ledger with each of them.
         """
         payloads = self.payloads(FRAME_OVERHEAD + digester.size)
         count, sizes = len(payloads), list(map(len, payloads))

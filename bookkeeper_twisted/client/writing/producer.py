@@ -96,11 +96,12 @@ class Producer:
         self._payload: memoryview | None = None
 
     def offer(self, payload: bytes) -> int:
-        """Claims, stores and commits a frame.
+        """Claim, store and commit a frame.
 
+        :param payload: copied before this returns.
         :returns: the position behind it, or a :class:`~.claim_buffer.ClaimResult`.
-        :raises IllegalOperationError: another claim of the handle is open, or the log gave this one up; the
-            frame is not sent then.
+        :raises IllegalOperationError: another claim of the handle is open, or the log gave this one up; the frame is
+            not sent then.
         """
         log = self._log
         try:

@@ -151,6 +151,7 @@ class IMetadataStore(Interface):
     def vote(candidate: str) -> int:
         """Cast the vote of this session; if it has one, that one stays.
 
+        :param candidate: stored with the vote.
         :returns: its number, higher than that of every earlier vote.
         """
 
@@ -167,8 +168,10 @@ class IMetadataStore(Interface):
         """
 
     def write_setting(name: str, value: bytes | None) -> bool:
-        """Set, in a new version, or remove such a value.
+        """Set, in a new version, or remove a value of autorecovery.
 
+        :param name: as of :meth:`read_setting`.
+        :param value: None to remove it.
         :returns: whether it was set before.
         """
 

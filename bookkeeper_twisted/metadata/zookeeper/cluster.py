@@ -24,8 +24,9 @@ _OWN = frozenset({AVAILABLE, COOKIES, LAYOUT, INSTANCE_ID, UNDERREPLICATION, *_I
 
 
 async def read_instance_id(znodes: Znodes) -> str:
-    """The instance id; empty in a cluster from before there were any.
+    """Read the id of the cluster; empty in a cluster from before there were any.
 
+    :param znodes: below the root of the cluster.
     :raises NotInitializedError: there is no cluster.
     """
     path = znodes.path(INSTANCE_ID)

@@ -149,7 +149,7 @@ class Session:
         await self.wait_for(Deferred(), seconds)
 
     async def wait_for(self, event: "Deferred[bool]", seconds: float) -> None:
-        """Until the event, or the time is over.
+        """Wait until ``event`` fires, or some ``seconds`` are over.
 
         :raises MetadataError: the session was closed meanwhile.
         """

@@ -100,8 +100,9 @@ class Znodes:
         return await self.session.run(call, settle)
 
     async def create_below(self, node: NewNode, is_mine: IsMine) -> Stat | None:
-        """The same, with missing parents up to the root created, persistent and empty.
+        """Create a node as :meth:`create` does, with missing parents up to the root, persistent and empty.
 
+        :param is_mine: as of :meth:`create`.
         :raises NodeMissingError: there is no root, or another client removes the parents again and again.
         """
         for _ in range(_RACES):
@@ -113,8 +114,9 @@ class Znodes:
         raise missing
 
     async def ensure(self, path: str, open: bool = False) -> None:
-        """Makes sure that an empty persistent node is there, and its parents up to the root.
+        """Create a node that is persistent and empty, and its parents up to the root, unless they are there.
 
+        :param open: whether every client may write it, however the connection is secured.
         :raises NodeMissingError: there is no root.
         """
         if path == self.root:
@@ -129,6 +131,7 @@ class Znodes:
     async def create_sequence(self, node: NewNode) -> str:
         """Create an ephemeral sequence node; if the answer is lost, its node goes with the session.
 
+        :param node: its path is continued by ten digits.
         :returns: the digits behind its name.
         :raises NodeMissingError: it has no parent.
         """
@@ -151,8 +154,9 @@ class Znodes:
         await self.session.run(lambda: self._zk.create_all(nodes), settle)
 
     async def set(self, path: str, data: bytes, version: int) -> int:
-        """Compare-and-set.
+        """Replace the data of a node, if they have not changed since they were read (compare-and-set).
 
+        :param version: that was read.
         :returns: the new version.
         :raises NodeVersionError: it has another version.
         :raises NodeMissingError: it does not exist.
@@ -172,8 +176,9 @@ class Znodes:
         return await self.session.run(call, settle)
 
     async def delete(self, path: str, version: int = ANY) -> None:
-        """Removes a node.
+        """Delete a node without children.
 
+        :param version: of its data; :data:`ANY` for any.
         :raises NodeMissingError: it does not exist.
         :raises NodeVersionError: it has another version.
         :raises NodeNotEmptyError: it has children.

@@ -99,8 +99,11 @@ class ClientConnection(Protocol):
         return self.in_flight.can_read(ledger_id, entry_ids)
 
     def add(self, ids: RequestIds, adds: Adds, done: AddsDone, fresh: bool = False) -> bool:
-        """Sends adds in one write.
+        """Send adds in one write.
 
+        :param ids: of the flow that sends them.
+        :param done: called with places in ``adds`` as replies arrive, or with the error they fail with; together
+            exactly once for each.
         :param fresh: whether the entries are sent for the first time.
         :returns: False if nothing was done, because replies without numbers could not be distinguished from others on
             this connection.
@@ -171,8 +174,11 @@ class ClientConnection(Protocol):
         self, ids: RequestIds, ledger_id: int, first: int, max_count: int, max_size: int, flags: int = 0,
         master_key: bytes | None = None, patience: float | None = None,
     ) -> "Deferred[BatchReply]":  # fmt: skip
-        """Consecutive entries; matched by number in every protocol.
+        """Read consecutive entries from ``first`` on; replies are matched by number in every protocol.
 
+        :param max_count: most entries, <= 0 for any number.
+        :param max_size: most bytes of the reply, as the protocol counts them.
+        :param flags: of :mod:`~bookkeeper_twisted.codec.operations`: ``FENCE``, ``HIGH_PRIORITY``.
         :param patience: of a complete protocol: as of :meth:`long_poll`; the bookie waits until ``first`` is confirmed.
         """
         number = self._take_ids(ids, 1)

@@ -17,7 +17,7 @@ class FlowTable:
         self._flows: dict[int, SendingFlow] = {CONNECTION_FLOW: SendingFlow(self.own)}
 
     def of(self, ids: RequestIds) -> SendingFlow:
-        """The flow with these ids, which joins with its first request.
+        """Return the flow with these ``ids``, which joins with its first request.
 
         :raises ValueError: another flow has the id.
         """

@@ -86,8 +86,9 @@ class OutstandingReads:
             self._slots[key] = (reads, index)
 
     def answered(self, key: ReadKey, reply: ReadReply) -> SentReads | None:
-        """Files a reply.
+        """File a reply.
 
+        :param key: of the read that it answers; one that is not here is ignored.
         :returns: the reads it completes, if it does.
         """
         if key not in self._slots:

@@ -43,7 +43,9 @@ def export_index(
     A fenced ledger that was deleted here is exported as a fenced ledger without entries, until a garbage collection
     deletes it: a late writer must not bring it back (S3).
 
+    :param index_directory: its path, ``current`` included.
     :param index: complete; nothing is in memory or in the journals that it lacks.
+    :param open_key_values: opens or makes a database.
     :param advance: called with numbers of bytes of entries whose places were written.
     :raises StorageError: it failed; our index is as it was.
     """

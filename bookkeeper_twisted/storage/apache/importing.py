@@ -51,6 +51,9 @@ def import_index(
     """Replace the index of a directory by what the databases beside it say; these stay as they are.
 
     :param directory: of the entry logs, ``current`` included.
+    :param index_directory: of the databases, likewise.
+    :param make_index: begins a new index.
+    :param open_key_values: opens a database.
     :raises DamageError: a database cannot be understood.
     :raises StorageError: a database cannot be opened.
     """
@@ -70,6 +73,8 @@ def import_index(
 def check_states(fs: IFileSystem, index_directory: str, open_key_values: OpenKeyValues) -> None:
     """Check that the databases of a directory can be taken over: before anything is changed.
 
+    :param index_directory: of the databases, ``current`` included.
+    :param open_key_values: opens a database.
     :raises StorageError: they cannot; the text says why and what to do.
     """
     with opened(fs, index_directory, LOCATIONS, open_key_values):
@@ -125,7 +130,7 @@ def _import_states(
 
 
 def commit_states(index: IRunIndex, rows: Iterable[LedgerRow]) -> set[int]:
-    """Commit states of ledgers, many at once.
+    """Commit states of ledgers, ``rows``, to an ``index``, many at once.
 
     :returns: the ids of these ledgers.
     """
@@ -157,10 +162,11 @@ def _locations(database: IKeyValues) -> Iterator[Location]:
 def import_rows(
     index: IRunIndex, rows: Iterator[tuple[IndexRow, bool]], known: set[int], imported: Imported
 ) -> None:
-    """Commit rows, and a fenced state for each ledger that has none.
+    """Commit rows to an ``index``, and a fenced state for each ledger that has none.
 
     :param rows: each with whether its entries are there.
     :param known: ledgers that have a state; others are added.
+    :param imported: counts them.
     """
     batch = IndexBatch()
     for row, is_there in rows:

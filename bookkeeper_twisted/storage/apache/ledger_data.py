@@ -47,8 +47,10 @@ def encode(row: LedgerRow) -> tuple[bytes, bytes]:
 
 
 def decode(key: bytes, value: bytes) -> LedgerData | None:
-    """Return the ledger of a pair; None where the key is not that of a ledger.
+    """Return the ledger of a pair.
 
+    :param key: None is returned if it is not that of a ledger.
+    :param value: as :func:`encode` gives it.
     :raises DamageError: the value cannot be understood.
     """
     (ledger_id,) = _ID.unpack_from(key)

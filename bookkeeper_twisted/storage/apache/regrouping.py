@@ -71,7 +71,10 @@ def regroup(
 ) -> Imported:
     """Write all entries to the directories of their ledgers, and make an index of ours for each.
 
+    :param directories: of entry logs and indexes.
     :param files: the index files of all directories.
+    :param make_index: begins a new index.
+    :param log_size: bytes after which a log is followed by the next one.
     :raises NoWritableDirectoryError: a disk has too little space.
     :raises StorageError: it cannot be done; nothing of what Apache's bookie knows has changed.
     """

@@ -31,6 +31,8 @@ def is_apaches(fs: IFileSystem, directories: Pairs) -> bool:
 def check_take_over(fs: IFileSystem, directories: Pairs, open_key_values: OpenKeyValues) -> None:
     """Check that the databases of Apache's bookie can be read, and that it does not have them open.
 
+    :param directories: of entry logs and indexes.
+    :param open_key_values: opens a database.
     :raises StorageError: :func:`take_over` would fail; nothing is changed.
     """
     for path in directories.indexes:
@@ -46,6 +48,9 @@ def take_over(
     A directory without a database is scanned, and the states of its ledgers come from its index files.  Several
     directories with index files are regrouped.
 
+    :param directories: of entry logs and indexes.
+    :param make_index: begins a new index.
+    :param open_key_values: opens a database.
     :raises StorageError: it failed; Apache's bookie can go on, and this can be begun anew.
     """
     check_take_over(fs, directories, open_key_values)

@@ -105,10 +105,12 @@ class EntryLogReader:
         self._offsets: OrderedDict[OffsetKey, Sequence[int]] = OrderedDict()
 
     def read(self, row: IndexRow, entry_id: int, max_bytes: int) -> EntryRun:
-        """Entries of a row from ``entry_id`` on, as many as fit, at least one, by one ``pread``.  Read lane.
+        """Read entries of a row from ``entry_id`` on, as many as fit, at least one, by one ``pread``.  Read lane.
 
         Where some of them are damaged the first one is read alone: damage of others does not make it unreadable.
 
+        :param row: holds ``entry_id``.
+        :param max_bytes: most bytes of records; one entry is given even if it is longer.
         :raises DamageError: the log is missing or holds something else there (S5, S9).
         :raises OSError: it could not be read.
         """
@@ -161,8 +163,9 @@ class EntryLogReader:
     def read_resident(
         self, row: IndexRow, entry_id: int, max_count: int, max_bytes: int, window: int = 0
     ) -> EntryRun | None:
-        """As :meth:`read`, ``max_count`` entries at most, if memory holds them all.  Reactor.
+        """Read as :meth:`read` does, ``max_count`` entries at most, if memory holds them all.  Reactor.
 
+        :param max_bytes: as of :meth:`read`.
         :param window: bytes to read instead where these entries are less than a quarter of it.
         :returns: None also if anything is wrong with them: :meth:`read` raises the error.
         """
@@ -217,7 +220,8 @@ class EntryLogReader:
         self._hints = min(self._hints + count, MOST_HINTS)
 
     def offsets_of(self, row: IndexRow) -> Sequence[int]:
-        """Offsets of the records of a row, and the end of the last one; offsets of uneven rows are kept for a while.
+        """Return the offsets of the records of a ``row``, and the end of the last one; offsets of uneven rows are kept
+        for a while.
 
         :raises DamageError: the row does not hold one size for each entry.
         """

@@ -98,8 +98,10 @@ class LogScan:
 
 
 def ledger_sizes(fs: IFileSystem, directory: str, log_id: int) -> dict[int, int]:
-    """Bytes of each ledger in a log: from its map, or else by a scan.
+    """Return the bytes of each ledger in a log: from its map, or else by a scan.
 
+    :param directory: of the log, ``current`` included.
+    :param log_id: of the log.
     :raises DamageError: the log cannot be understood.
     """
     scan = LogScan(fs, directory, log_id)

@@ -249,6 +249,8 @@ class EntryLogWriter:
 def create_log(fs: IFileSystem, log_id: int, path: str, direct: bool) -> OpenLog:
     """Create a log: header, file and name are durable before the first record (safety 3.2).
 
+    :param log_id: of the log.
+    :param path: of its file, which must not exist.
     :param direct: whether to write past the page cache.
     :raises OSError: there is no log then.
     """

@@ -49,7 +49,7 @@ def block_checksums(data: bytes) -> bytes:
 
 
 def record_offsets(row: IndexRow) -> Sequence[int]:
-    """Offsets of the records of a row, and the end of the last one.
+    """Return the offsets of the records of a ``row``, and the end of the last one.
 
     :raises DamageError: the row does not hold one size for each entry.
     """
@@ -92,9 +92,11 @@ def without(row: IndexRow, first: int, last: int) -> list[IndexRow]:
 
 
 def still_at(moved: IndexRow, stored: Sequence[IndexRow], moved_from: Collection[int]) -> list[IndexRow]:
-    """The parts of a copied row whose entries still lie in the logs they were copied from.
+    """Return the parts of a copied row whose entries still lie in the logs they were copied from.
 
+    :param moved: the row of the copy.
     :param stored: the rows that hold the entries now, ascending.
+    :param moved_from: ids of these logs.
     """
     parts: list[tuple[int, int]] = []
     for row in stored:

@@ -153,9 +153,13 @@ def pack_group(
     block: int,
     last: bool = False,
 ) -> tuple[Sequence[bytes], int]:
-    """One group as it is written: its parts, with at least a sector of zeros after it.
+    """Lay out one group as it is written: its parts, with at least a sector of zeros after it.
 
+    :param mark: of the file.
     :param start: its offset, a multiple of 512.
+    :param records: byte strings of whole records.
+    :param durable: end of what is synced, which the trailer says.
+    :param alignment: of the end of the group, in bytes.
     :param block: the zeros end at a multiple of it.
     :param last: marks the end of the file.
     :returns: the parts, and the offset at which the group ends and the zeros begin.

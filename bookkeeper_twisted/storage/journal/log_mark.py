@@ -77,8 +77,9 @@ class LogMark:
         self.position = read_mark(fs, directories, name)
 
     def advance(self, position: JournalPosition) -> None:
-        """Writes the mark to all directories; durable when it returns.  A mark never moves back (S7).
+        """Write the mark to all directories; durable when it returns.  A mark never moves back (S7).
 
+        :param position: of the new mark; a lower one than the present one has no effect.
         :raises OSError: a directory could not be written; :attr:`position` has not moved.
         """
         if position <= self.position:

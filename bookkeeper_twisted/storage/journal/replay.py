@@ -56,7 +56,7 @@ class JournalReplay:
         self._alignment = alignment
 
     def records(self, mark: JournalPosition) -> Iterator[bytes]:
-        """Bodies of all records from the mark on.
+        """Yield the bodies of all records from ``mark`` on.
 
         :raises JournalDamageError: records that were durable are missing.
         """

@@ -39,8 +39,9 @@ class LogSpace:
         return [log_id for log_id in entry_log_ids(self._fs, self.directory.path) if log_id != active]
 
     def usage(self, log_ids: Sequence[int]) -> list[LogUsage]:
-        """The space of sealed logs.  Maintenance lane.
+        """Return the space of sealed logs.  Maintenance lane.
 
+        :param log_ids: of the logs.
         :raises bookkeeper_twisted.errors.StorageError: the index cannot be read.
         """
         live = self.directory.index.live_bytes()
@@ -74,7 +75,8 @@ class LogSpace:
         return found
 
     def mapped_bytes(self, log_id: int) -> dict[int, int] | None:
-        """Bytes of each ledger by the ledgers map of a log; None of a log without one.  Maintenance lane.
+        """Return the bytes of each ledger by the ledgers map of ``log_id``; None of a log without one.  Maintenance
+        lane.
 
         :raises OSError: it cannot be read.
         """
@@ -105,6 +107,7 @@ class LogSpace:
     def remove(self, log_id: int) -> int:
         """Remove a log for which :meth:`checks` has ended.  Maintenance lane.
 
+        :param log_id: of the log.
         :returns: bytes of the file.
         """
         path = self.path(log_id)

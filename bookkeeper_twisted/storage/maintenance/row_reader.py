@@ -220,7 +220,7 @@ class RowReader:
             return None
 
     def take(self, piece: Piece) -> EntryRun | None:
-        """The whole row, verified, if this was its last piece.
+        """Return the whole row, verified, if ``piece`` was its last one, else None.
 
         :raises LogDamageError: the log doesn't hold what its index says, or the disk cannot read it.
         """
