@@ -5,7 +5,13 @@ each piece of work::
 
     await throttle.acquire(n_bytes)
 
-Requests are granted in the order in which they were made.  :mod:`bookkeeper_twisted.ratelimit` has the
+Requests are granted in the order in which they were made.  Work of which the amount is only known afterwards
+asks for an estimate and settles the difference, so that it is not paid late::
+
+    await throttle.acquire(expected)
+    throttle.settle(found - expected)
+
+:mod:`bookkeeper_twisted.ratelimit` has the
 arithmetic, :mod:`bookkeeper_twisted.adaptive` what makes the work yield to clients.
 """
 
@@ -22,6 +28,10 @@ from .metrics import ThrottleMetrics
 from .ratelimit import UNLIMITED, Rate, TokenBucket
 
 __all__ = ["UNLIMITED", "Rate", "Throttle", "Throttles"]
+
+SAVINGS = 0.25
+"""Seconds of silence that a limiter makes up for: a stall of the disk costs no speed, and clients do not meet the
+amount of a whole second at once when work begins."""
 
 
 @attrs.frozen
@@ -67,7 +77,7 @@ class Throttle:
         self._factor = 1.0
         self._speed = UNLIMITED
         self._clock = clock
-        self._bucket = TokenBucket(rate, clock.seconds())
+        self._bucket = TokenBucket(rate, clock.seconds(), SAVINGS)
         self._waiters: deque[_Waiter] = deque()
         self._timer: IDelayedCall | None = None
         self._metrics = ThrottleMetrics(instruments or Instruments(), name)
@@ -101,12 +111,22 @@ class Throttle:
         """
         now = self._clock.seconds()
         if not self._waiters and not self._bucket.delay(now):
-            self._take(entries, n_bytes, now)
+            self._count(entries, n_bytes, now)
             return succeed(None)
         waiter = _Waiter(entries, n_bytes, now, Deferred(lambda _: self._give_up(waiter)))
         self._waiters.append(waiter)
         self._schedule()
         return waiter.granted
+
+    def settle(self, n_bytes: int = 0, entries: int = 0) -> None:
+        """Take what granted work came to beyond its estimate; the next request waits for it.
+
+        :param n_bytes: negative, as are entries, where it came to less: that is given back.
+        """
+        self._count(entries, n_bytes, self._clock.seconds())
+        if self._waiters:
+            self._stop_timer()
+            self._grant()
 
     def change(self, rate: Rate) -> None:
         """Set another limit; it holds for requests that wait already, too.
@@ -137,11 +157,10 @@ class Throttle:
         self._stop_timer()
         self._grant()
 
-    def _take(self, entries: int, n_bytes: int, now: float, since: float | None = None) -> None:
+    def _count(self, entries: int, n_bytes: int, now: float) -> None:
         self._bucket.reserve(entries, n_bytes, now)
         self._metrics.granted_entries.value += entries
         self._metrics.granted_bytes.value += n_bytes
-        self._metrics.waited.value += now - (now if since is None else since)
 
     def _grant(self) -> None:
         """Grant waiting requests in turn; a callback that asks again is behind all of them."""
@@ -151,7 +170,8 @@ class Throttle:
             if self._bucket.delay(now):
                 break
             waiter = self._waiters.popleft()
-            self._take(waiter.entries, waiter.n_bytes, now, waiter.since)
+            self._count(waiter.entries, waiter.n_bytes, now)
+            self._metrics.waited.value += now - waiter.since
             waiter.granted.callback(None)
         self._schedule()
 

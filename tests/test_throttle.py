@@ -73,6 +73,29 @@ class ThrottleTests(SynchronousTestCase):
         self.failureResultOf(alone, CancelledError)
         self.assertEqual(self.clock.getDelayedCalls(), [])
 
+    def test_settled(self) -> None:
+        """Work that came to more than its estimate delays the next request, and one that came to less lets it pass."""
+        self._acquire("first", 100)
+        self._acquire("second", 100)
+        self.throttle.settle(100, 3)
+        self.clock.advance(1.9)
+        self.assertEqual(self.granted, ["first"])
+        self.clock.advance(0.1)
+        self.assertEqual(self.granted, ["first", "second"])
+        self._acquire("third", 1)
+        self.throttle.settle(-100)
+        self.assertEqual(self.granted, ["first", "second", "third"])
+        status = self.throttle.status
+        self.assertEqual((status.granted_bytes, status.granted_entries, status.waiting), (201, 6, 0))
+        self.assertEqual(self.clock.getDelayedCalls(), [])
+
+    def test_after_silence(self) -> None:
+        """After an hour of silence a quarter of a second is granted at once, and no more."""
+        self.clock.advance(3600)
+        for number in range(10):
+            self._acquire(str(number), 5)
+        self.assertEqual(len(self.granted), 6)
+
     def test_live_change(self) -> None:
         """A changed limit holds for requests that wait already, in both directions."""
         self._acquire("first", 1000)
