@@ -27,15 +27,13 @@ from ...ledger.replica_scan import Answer, Batch, Question, Scanning
 from ...model import EntryRun
 from ...throttle import Throttle
 from ..concurrency import InFlight
+from ..limits import piece
 from ..metrics import CheckerMetrics
 from ..retries import Retries, is_transient
 
 T = TypeVar("T")
 
 _MAX_COUNT = (1 << 31) - 1
-_LEAST_BYTES = 64 << 10
-_SHARE = 0.25
-"""Seconds of a limit that one request takes at most, so that reads are even."""
 
 
 @attrs.define
@@ -52,11 +50,12 @@ class BookieReads:
 
     :param context: with the flow of this check.
     :param batch_bytes: asked for at a time, less under a low limit.
+    :param usual_size: what an entry is expected to have in bytes.
     """
 
     def __init__(
         self, context: ReadingContext, ledger_id: int, throttle: Throttle, in_flight: InFlight, retries: Retries,
-        batch_bytes: int, metrics: CheckerMetrics,
+        batch_bytes: int, usual_size: int, metrics: CheckerMetrics,
     ) -> None:  # fmt: skip
         self.totals = ReadTotals()
         self._context = context
@@ -65,6 +64,7 @@ class BookieReads:
         self._in_flight = in_flight
         self._retries = retries
         self._batch_bytes = batch_bytes
+        self._usual_size = usual_size
         self._metrics = metrics
 
     def knows_batches(self, bookie_id: str) -> bool:
@@ -89,7 +89,8 @@ class BookieReads:
         if isinstance(question, Batch):
             return await self._batch(bookie_id, question)
         answers: dict[int, bytes | Exception] = {}
-        step = self._in_flight.limit or len(question.entry_ids)
+        count, size = piece(len(question.entry_ids), self._batch_bytes, self._throttle)
+        step = min(count, max(size // self._usual_size, 1), self._in_flight.limit or count)
         for start in range(0, len(question.entry_ids), step):
             error = await self._singles(bookie_id, question.entry_ids[start : start + step], answers)
             if error is not None and not answers:
@@ -113,10 +114,11 @@ class BookieReads:
 
     async def _ask_batch(self, bookie_id: str, question: Batch) -> EntryRun | BookKeeperError:
         context, ledger_id, first = self._context, self._ledger_id, question.first
-        count, size = self._size_of_batch(question.count)
+        count, size = piece(min(question.count, _MAX_COUNT), self._batch_bytes, self._throttle)
+        expected = min(count, max(size // self._usual_size, 1))
         try:
-            reply: BatchReply = await self._request(
-                1, partial(context.bookies.read_batch, bookie_id, ledger_id, first, count, size)
+            reply = await self._request(
+                1, expected, partial(context.bookies.read_batch, bookie_id, ledger_id, first, count, size), _of_batch
             )
             run = reply.entries
             if run is None or (run.ledger_id, run.first) != (ledger_id, first):
@@ -132,24 +134,13 @@ class BookieReads:
         except BookKeeperError as error:
             return error
         context.batch_support.gave_one(bookie_id)
-        run = run.slice(first, min(run.count, count))
-        await self._paid(run.count, run.size)
-        return run
+        return run.slice(first, min(run.count, count))
 
     async def _look_for_refusal(self, bookie_id: str, entry_id: int) -> None:
         """A bookie that does not know batch reads may close the connection, and still answers plain reads."""
         answers: dict[int, bytes | Exception] = {}
         if await self._ask_singles(bookie_id, (entry_id,), answers) is None:
             self._context.batch_support.lost_connection(bookie_id)
-
-    def _size_of_batch(self, count: int) -> tuple[int, int]:
-        """Entries and bytes to ask for at once."""
-        rate, size = self._throttle.rate, self._batch_bytes
-        if rate.bytes:
-            size = max(min(size, int(rate.bytes * _SHARE)), min(_LEAST_BYTES, size))
-        if rate.entries:
-            count = min(count, max(int(rate.entries * _SHARE), 1))
-        return min(count, _MAX_COUNT), size
 
     # ---- single reads --------------------------------------------------------------------------------
 
@@ -172,42 +163,64 @@ class BookieReads:
     ) -> BookKeeperError | None:
         ledger_id = self._ledger_id
         try:
-            replies: list[ReadReply] = await self._request(
-                len(wanted), partial(self._context.bookies.read_many, bookie_id, ledger_id, wanted)
-            )
+            read = partial(self._context.bookies.read_many, bookie_id, ledger_id, wanted)
+            replies = await self._request(len(wanted), len(wanted), read, _of_singles)
         except ClientClosedError:
             raise
         except BookKeeperError as error:
             return error
-        n_bytes = 0
         for entry_id, reply in zip(wanted, replies, strict=True):
             if reply.status is not Status.EOK:
                 answers[entry_id] = ERROR_OF_STATUS[reply.status](ledger_id, entry_id)
             else:
                 answers[entry_id] = reply.entry or b""
-                n_bytes += len(reply.entry or b"")
-        await self._paid(len(wanted), n_bytes)
         return None
 
     # ---- accounts ------------------------------------------------------------------------------------
 
-    async def _request(self, count: int, ask: "Callable[[], Deferred[T]]") -> T:
+    async def _request(
+        self, count: int, expected: int, ask: "Callable[[], Deferred[T]]", amount: Callable[[T], tuple[int, int]]
+    ) -> T:
+        """Send requests when their turn has come, and pay for what they gave.
+
+        :param expected: entries that they will give.
+        :param amount: entries and bytes that they gave.
+        """
+        found, expected_bytes = (0, 0), expected * self._usual_size
+        await self._throttle.acquire(expected_bytes, expected)
+        try:
+            reply = await self._ask(count, ask)
+            found = amount(reply)
+        finally:
+            self._settle(*found, expected, expected_bytes)
+        return reply
+
+    async def _ask(self, count: int, ask: "Callable[[], Deferred[T]]") -> T:
+        await self._in_flight.enter(count)
         self.totals.requests += count
         self._metrics.requests.value += count
-        await self._in_flight.enter(count)
         try:
             return await ask()
         finally:
             self._in_flight.leave(count)
 
-    async def _paid(self, entries: int, n_bytes: int) -> None:
-        """Count what was read, and wait until the next read may be made."""
+    def _settle(self, entries: int, n_bytes: int, expected: int, expected_bytes: int) -> None:
+        self._throttle.settle(n_bytes - expected_bytes, entries - expected)
         self.totals.entries += entries
         self.totals.n_bytes += n_bytes
         self._metrics.entries.value += entries
         self._metrics.n_bytes.value += n_bytes
-        await self._throttle.acquire(n_bytes, entries)
+        if n_bytes:
+            self._usual_size = max(n_bytes // entries, 1)
 
     async def _wait(self, attempt: int) -> None:
         self._metrics.retries.value += 1
         await deferLater(self._context.clock, self._retries.pause(attempt))
+
+
+def _of_batch(reply: BatchReply) -> tuple[int, int]:
+    return (0, 0) if reply.entries is None else (reply.entries.count, reply.entries.size)
+
+
+def _of_singles(replies: Sequence[ReadReply]) -> tuple[int, int]:
+    return len(replies), sum(len(reply.entry or b"") for reply in replies)

@@ -30,6 +30,7 @@ from .bookie_reads import BookieReads
 
 _SMALL_BYTES = 64 << 10
 _ENTRY_OVERHEAD = 64
+_FIRST_GUESS = 1 << 10
 
 
 @attrs.frozen
@@ -75,8 +76,9 @@ class LedgerChecker:
         gone = await self._presence.gone(bookies)
         context, settings = self._context.with_flow(), self._settings
         reads = BookieReads(
-            context, ledger_id, self._reads, self._in_flight, settings.retries, settings.batch_bytes, self._metrics
-        )
+            context, ledger_id, self._reads, self._in_flight, settings.retries, settings.batch_bytes,
+            _usual_size(metadata), self._metrics,
+        )  # fmt: skip
         check = _Check(context, ledger_id, metadata, reads, frozenset(suspects), gone, settings.percentage)
         try:
             report = await check.run(settings.parallel)
@@ -84,6 +86,12 @@ class LedgerChecker:
             context.bookies.retire()
         self._metrics.checked(report)
         return report
+
+
+def _usual_size(metadata: LedgerMetadata) -> int:
+    """What an entry has in bytes on average, a guess for a ledger that is not closed."""
+    count = metadata.last_entry_id + 1
+    return _ENTRY_OVERHEAD + (metadata.length // count if metadata.closed and count else _FIRST_GUESS)
 
 
 class _Check:
@@ -168,10 +176,7 @@ class _Check:
     def _is_small(self, fragment: LedgerFragment) -> bool:
         """Whether one batch holds the fragment, by the average size of entries: it is one request instead of two."""
         metadata = self._metadata
-        if not metadata.closed or not metadata.length:
-            return False
-        average = metadata.length / (metadata.last_entry_id + 1) + _ENTRY_OVERHEAD
-        return fragment.count * average <= _SMALL_BYTES
+        return metadata.closed and bool(metadata.length) and fragment.count * _usual_size(metadata) <= _SMALL_BYTES
 
     def _note(self, number: int, position: int, bookie_id: str, scan: ReplicaScan) -> None:
         losses = []

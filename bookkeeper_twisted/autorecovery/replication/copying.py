@@ -22,11 +22,9 @@ from ...errors import BookKeeperError, ClientClosedError
 from ...ledger.copy_plan import CopyRun
 from ...model import EntryRun, LedgerMetadata
 from ...throttle import Throttle
+from ..limits import piece
 from ..metrics import CopierMetrics
 from ..retries import Retries, is_transient
-
-_SHARE = 0.25
-"""Seconds of a limit that one window takes at most, so that copies are even."""
 
 _FIRST_GUESS = 4 << 10
 
@@ -130,22 +128,26 @@ class EntryCopies:
 
     async def _fetch(self, first: int, count: int) -> EntryRun | None:
         """Entries from one on; None if no replica has that one."""
-        entries, n_bytes = self._room()
         for attempt in range(self._settings.retries.attempts):
-            began = self._clock.seconds()
+            entries, n_bytes = self._room()
+            entries = min(entries, count)
+            paid = await self._pay(min(entries, max(n_bytes // self._usual_size, 1)))
+            began, run = self._clock.seconds(), None
             try:
-                run = await self._replicas.fetch(first, min(count, entries), n_bytes)
+                run = await self._replicas.fetch(first, entries, n_bytes)
             except ClientClosedError:
                 raise
             except BookKeeperError as error:
                 self._metrics.read_latency.failure.record(self._ms_since(began))
-                if is_transient(error):
-                    await self._pause(attempt, error)
-                    continue
-                self._note_unreadable(first, error)
-                return None
-            await self._paid(run.count, run.size - 4 * run.count, began)
-            return run
+                if not is_transient(error):
+                    self._note_unreadable(first, error)
+                    return None
+                failure = error
+            finally:
+                self._settle(paid, *((0, 0) if run is None else (run.count, run.size - 4 * run.count)), began)
+            if run is not None:
+                return run
+            await self._pause(attempt, failure)
         return None  # the last pause has raised
 
     async def _striped_loads(self, plan: Iterator[CopyRun]) -> AsyncIterator[list[Load]]:
@@ -178,10 +180,14 @@ class EntryCopies:
     async def _fetch_each(self, wanted: Sequence[int]) -> dict[int, bytes]:
         found: dict[int, bytes] = {}
         for attempt in range(self._settings.retries.attempts):
+            paid = await self._pay(len(wanted))
             began = self._clock.seconds()
-            stored, errors = await self._replicas.fetch_each(wanted)
+            stored: Mapping[int, bytes] = {}
+            try:
+                stored, errors = await self._replicas.fetch_each(wanted)
+            finally:
+                self._settle(paid, len(stored), sum(map(len, stored.values())), began)
             found.update(stored)
-            await self._paid(len(stored), sum(map(len, stored.values())), began)
             wanted = [entry_id for entry_id, error in errors.items() if is_transient(error)]
             for entry_id, error in errors.items():
                 if isinstance(error, ClientClosedError):
@@ -195,28 +201,29 @@ class EntryCopies:
 
     def _room(self) -> tuple[int, int]:
         """Entries and bytes of a window."""
-        entries, n_bytes = self._settings.window_entries, self._settings.window_bytes
-        for rate in (self._limits.reads.rate, self._limits.writes.rate):
-            if rate.entries:
-                entries = min(entries, max(int(rate.entries * _SHARE), 1))
-            if rate.bytes:
-                n_bytes = min(n_bytes, max(int(rate.bytes * _SHARE), 1))
-        return entries, n_bytes
+        settings, limits = self._settings, self._limits
+        return piece(settings.window_entries, settings.window_bytes, limits.reads, limits.writes)
 
     def _singles(self) -> int:
         """Entries to read one by one at a time, by the size of entries that came."""
         entries, n_bytes = self._room()
         return max(min(entries, n_bytes // self._usual_size, MAX_SINGLE_READS), 1)
 
-    async def _paid(self, entries: int, n_bytes: int, began: float) -> None:
-        """Count what was read, and wait until the next read may be made."""
+    async def _pay(self, entries: int) -> tuple[int, int]:
+        """Wait until a read may be made; returns the entries and bytes that it is expected to give."""
+        expected = entries, entries * self._usual_size
+        await self._limits.reads.acquire(expected[1], entries)
+        return expected
+
+    def _settle(self, paid: tuple[int, int], entries: int, n_bytes: int, began: float) -> None:
+        """Count what a read gave, and correct what was paid for it."""
+        self._limits.reads.settle(n_bytes - paid[1], entries - paid[0])
         if entries:
             metrics = self._metrics
             metrics.entries_read.value += entries
             metrics.read_bytes.success.record(n_bytes)
             metrics.read_latency.success.record(self._ms_since(began))
             self._usual_size = max(n_bytes // entries, 1)
-            await self._limits.reads.acquire(n_bytes, entries)
 
     def _note_unreadable(self, entry_id: int, error: Exception) -> None:
         self.unreadable[entry_id] = error

@@ -169,8 +169,7 @@ class CheckTests(RecoveryCase):
         self.assertEqual((report.entries, report.is_whole), (300, True))
         self.assertGreater(report.n_bytes, 600_000)
         elapsed = self.clock.seconds() - start
-        # the last read of each of the positions is not waited for
-        self.assertTrue(0.6 <= elapsed * 100_000 / report.n_bytes <= 1.05, elapsed)
+        self.assertTrue(0.95 <= elapsed * 100_000 / report.n_bytes <= 1.05, elapsed)
         self.throttles.get(CHECKER_READ).change(Rate())
         bookie = self.bookie(ledger_id, 0)
         bookie.delay = 1.0

@@ -313,6 +313,28 @@ class LimitTests(RecoveryCase):
                 self.assertTrue(0.95 * wanted <= seconds <= 1.05 * wanted, (name, rate, seconds, wanted))
                 self.throttles.get(name).change(Rate())
 
+    def test_small_pieces(self) -> None:
+        """Under a limit no request is about more than a fiftieth of a second, and none is sent before it is paid."""
+        ledger_id = self.write([b"x" * 964] * 400)
+        self.kill(self.metadata(ledger_id).segments[0].bookies[0])
+        report = self.check(ledger_id)
+        stored = self.do(self.bk.ledger_metadata(ledger_id))
+        bookies = [self.bookies[bookie_id] for bookie_id in self.do(self.cluster.registration.writable_bookies())]
+        for name, operation in ((REPLICATION_READ, "read_batch"), (REPLICATION_WRITE, "add")):
+            throttle = self.throttles.get(name)
+            throttle.change(Rate(bytes=500_000.0))
+            granted = throttle.status.granted_bytes
+            for bookie in bookies:
+                bookie.requests.clear()
+            working = [self.start(self.copier().repair(stored, report.damaged[0])) for _ in range(8)]
+            self.settle()
+            asked = [count for bookie in bookies for kind, _, _, count in bookie.requests if kind == operation]
+            self.assertEqual(len(asked), 1)
+            self.assertTrue(9_000 <= throttle.status.granted_bytes - granted <= 10_000)
+            for one in working:
+                one.cancel()
+            throttle.change(Rate())
+
     def test_open_fragments(self) -> None:
         """A fragment of a writer that may be alive is never repaired."""
         writer = self.do(self.bk.create_ledger(3, 3, 2))
