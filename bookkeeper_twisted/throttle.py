@@ -80,6 +80,7 @@ class Throttle:
         self._bucket = TokenBucket(rate, clock.seconds(), SAVINGS)
         self._waiters: deque[_Waiter] = deque()
         self._timer: IDelayedCall | None = None
+        self._entries = self._bytes = 0
         self._metrics = ThrottleMetrics(instruments or Instruments(), name)
         self._metrics.watch(lambda: len(self._waiters), lambda: self.rate.entries, lambda: self.rate.bytes)
 
@@ -159,8 +160,11 @@ class Throttle:
 
     def _count(self, entries: int, n_bytes: int, now: float) -> None:
         self._bucket.reserve(entries, n_bytes, now)
-        self._metrics.granted_entries.value += entries
-        self._metrics.granted_bytes.value += n_bytes
+        self._entries += entries
+        self._bytes += n_bytes
+        metrics = self._metrics  # what is given back is not granted a second time: a counter goes up only
+        metrics.granted_entries.value = max(metrics.granted_entries.value, self._entries)
+        metrics.granted_bytes.value = max(metrics.granted_bytes.value, self._bytes)
 
     def _grant(self) -> None:
         """Grant waiting requests in turn; a callback that asks again is behind all of them."""

@@ -86,8 +86,16 @@ class ThrottleTests(SynchronousTestCase):
         self.throttle.settle(-100)
         self.assertEqual(self.granted, ["first", "second", "third"])
         status = self.throttle.status
-        self.assertEqual((status.granted_bytes, status.granted_entries, status.waiting), (201, 6, 0))
+        self.assertEqual((status.granted_bytes, status.granted_entries, status.waiting), (300, 6, 0))
         self.assertEqual(self.clock.getDelayedCalls(), [])
+
+    def test_settled_counters(self) -> None:
+        """What is given back makes no counter go down: it is not counted when it is granted again."""
+        found = []
+        for n_bytes in (100, -60, 40, 30, -30, 50):
+            self.throttle.settle(n_bytes)
+            found.append(self.throttle.status.granted_bytes)
+        self.assertEqual(found, [100, 100, 100, 110, 110, 130])
 
     def test_after_silence(self) -> None:
         """After an hour of silence a quarter of a second is granted at once, and no more."""
