@@ -39,6 +39,7 @@ class CopierMetrics:
 
     :ivar read_latency: milliseconds until a bookie gave entries, by how many there were; ``write_latency``: until one
         has acknowledged them.
+    :ivar entry_read_latency, entry_write_latency: those of them that were of one entry, as clients wait for one.
     :ivar read_bytes: of each read; ``written_bytes``: of each write to one bookie.
     :ivar unreadable: entries that no bookie gave.
     """
@@ -50,6 +51,8 @@ class CopierMetrics:
         self.entries_written = instruments.counter(_WORKER + "NUM_ENTRIES_WRITTEN")
         self.written_bytes = instruments.summary(_WORKER + "NUM_BYTES_WRITTEN")
         self.write_latency = instruments.summary(_WORKER + "WRITE_DATA_LATENCY")
+        self.entry_read_latency = instruments.summary(_WORKER + "entry_read_latency")
+        self.entry_write_latency = instruments.summary(_WORKER + "entry_write_latency")
         self.unreadable = instruments.counter(_WORKER + "NUM_ENTRIES_UNABLE_TO_READ_FOR_REPLICATION")
 
 

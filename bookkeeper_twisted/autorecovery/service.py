@@ -22,7 +22,7 @@ from .metrics import CheckerMetrics, CopierMetrics, WorkerMetrics
 from .presence import Presence
 from .replication.checker import LedgerChecker
 from .replication.copier import Copier
-from .replication.copying import CopyLimits
+from .replication.copying import CopyLimits, LatencyProbe
 from .replication.repair import LedgerRepair
 from .replication.worker import ReplicationWorker
 from .settings import checker_settings, copy_settings, throttle_rates, worker_settings
@@ -46,7 +46,7 @@ class AutoRecovery:
     :param client: connected; closed by its owner.
     :param now_ms: the time in ms since the epoch, for marks and for times of checks.
     :ivar throttles: the speed limits of everything that is done here.
-    :ivar adaptive: what slows copies down while bookies are slow.
+    :ivar adaptive: what slows copies down while bookies are slow to read and to add one entry.
     :ivar limits: both, for an operator.
     :ivar election, worker: the two services.
     """
@@ -76,15 +76,20 @@ class AutoRecovery:
         self.election = AuditorElection(
             cast(IAuditing, driver.auditing), identity.candidate, lambda: Auditor(parts), auditor_metrics
         )
+        latency = RecentQuantile(
+            0.99, copier_metrics.entry_read_latency.success, copier_metrics.entry_write_latency.success
+        )
+        self.adaptive = AdaptiveThrottles(
+            clock, throttles, latency, config.replication_latency_bound_ms, instruments, {"work": "autorecovery"}
+        )
+        probe = LatencyProbe(clock, lambda: self.adaptive.status.bound > 0)
         copy_limits = CopyLimits(throttles.get(REPLICATION_READ), throttles.get(REPLICATION_WRITE))
-        copier = Copier(context, presence, copy_limits, operations, copier_metrics, copy_settings(config))
+        copier = Copier(
+            context, presence, copy_limits, operations, copier_metrics, copy_settings(config), probe=probe
+        )
         repair = LedgerRepair(context, checker, copier, operations)
         self.worker = ReplicationWorker(
             context, driver, repair, operations, WorkerMetrics(instruments), worker_settings(config, identity.holder)
-        )
-        latency = RecentQuantile(0.99, copier_metrics.read_latency.success, copier_metrics.write_latency.success)
-        self.adaptive = AdaptiveThrottles(
-            clock, throttles, latency, config.replication_latency_bound_ms, instruments, {"work": "autorecovery"}
         )
         self.limits = SpeedLimits(throttles, self.adaptive)
         self._services = config.auto_recovery_services

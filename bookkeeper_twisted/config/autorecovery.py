@@ -120,7 +120,7 @@ class AutorecoveryConfig(MetadataConfig):
     )
     replication_latency_bound_ms: float = setting(
         "replicationLatencyBoundMs", 0.0, decimal(0.0),
-        "copies slow down while one add or read of them in a hundred takes longer at a bookie; 0: never", unit="ms",
+        "copies slow down while an add or read of a single entry takes longer at a bookie; 0: never", unit="ms",
         java="none",
     )  # fmt: skip
     zk_replication_task_rate_limit: float = setting(

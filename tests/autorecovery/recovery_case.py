@@ -16,7 +16,7 @@ from bookkeeper_twisted.autorecovery.metrics import CheckerMetrics, CopierMetric
 from bookkeeper_twisted.autorecovery.presence import Presence
 from bookkeeper_twisted.autorecovery.replication.checker import CheckerSettings, LedgerChecker
 from bookkeeper_twisted.autorecovery.replication.copier import Copier
-from bookkeeper_twisted.autorecovery.replication.copying import CopyLimits, CopySettings
+from bookkeeper_twisted.autorecovery.replication.copying import CopyLimits, CopySettings, LatencyProbe
 from bookkeeper_twisted.autorecovery.retries import Retries
 from bookkeeper_twisted.instruments import Instruments
 from bookkeeper_twisted.ledger.findings import CheckReport
@@ -120,12 +120,12 @@ class RecoveryCase(ClusterCase):
 
     # ---- copies --------------------------------------------------------------------------------------
 
-    def copier(self, never: Sequence[str] = (), **settings: Any) -> Copier:
+    def copier(self, never: Sequence[str] = (), probe: LatencyProbe | None = None, **settings: Any) -> Copier:
         """A copier over the client."""
         limits = CopyLimits(self.throttles.get(REPLICATION_READ), self.throttles.get(REPLICATION_WRITE))
         return Copier(
             self.bk.context, self.presence(), limits, self.throttles.get(REPLICATION_METADATA), self.copier_metrics,
-            CopySettings(**{"retries": RETRIES, **settings}), never,
+            CopySettings(**{"retries": RETRIES, **settings}), never, probe,
         )  # fmt: skip
 
     def repair(self, ledger_id: int, suspects: Sequence[str] = (), **settings: Any) -> None:

@@ -107,6 +107,29 @@ class AutoRecoveryTests(RecoveryCase):
         self.assertEqual(made.throttles.find("replication-read").limit, Rate(bytes=70))
         self.assertEqual((made.adaptive.status.bound, made.limits.limits().adaptive.bound), (5.0, 5.0))
 
+    def _factors(self, delay: float) -> set[float]:
+        """The factors of a worker with a bound of 20 ms, whose bookies answer after some seconds."""
+        made = self.autorecovery(replication_latency_bound_ms=20.0, rereplication_entry_batch_size=5)
+        ledger_id = self.write(self.payloads(2000))
+        for bookie_id in self.do(self.cluster.registration.writable_bookies()):
+            self.bookies[bookie_id].delay = delay
+        self.kill(self.metadata(ledger_id).segments[0].bookies[0])
+        found = set()
+        for _ in range(400):
+            self.clock.advance(0.01)
+            self.settle()
+            found.add(round(made.adaptive.status.factor, 3))
+        self.assertNotEqual(self.do(self.marked()), [])
+        return found
+
+    def test_yields(self) -> None:
+        """Copies yield while one entry takes longer than the bound at their bookies."""
+        self.assertTrue(self._factors(0.05) >= {1.0, 0.8, 0.4})
+
+    def test_full_speed(self) -> None:
+        """Copies do not yield while one entry takes less than the bound."""
+        self.assertEqual(self._factors(0.005), {1.0})
+
     def test_limit(self) -> None:
         """A limit in the configuration is that of a limiter, which has a name to be changed by."""
         made = self.autorecovery(replication_write_rate_by_bytes=1000)

@@ -23,7 +23,7 @@ from ...model import LedgerMetadata
 from ...throttle import Throttle
 from ..metrics import CopierMetrics
 from ..presence import Presence
-from .copying import CopyLimits, CopySettings, EntryCopies
+from .copying import CopyLimits, CopySettings, EntryCopies, LatencyProbe
 
 MAX_NAMED = 100
 """Entries that an error names."""
@@ -104,12 +104,15 @@ class Copier:
 
     :param metadata_limit: of requests to the metadata store.
     :param never: bookies that must not be targets, although they may be writable.
+    :param probe: of the latency at the bookies; None: nothing watches it.
     """
 
     def __init__(
         self, context: ReadingContext, presence: Presence, limits: CopyLimits, metadata_limit: Throttle,
         metrics: CopierMetrics, settings: CopySettings | None = None, never: Collection[str] = (),
+        probe: LatencyProbe | None = None,
     ) -> None:  # fmt: skip
+        self._probe = probe
         self._never = frozenset(never)
         self._context = context
         self._presence = presence
@@ -166,7 +169,7 @@ class Copier:
         if not targets:
             return False
         copies = EntryCopies(
-            context, fragment.ledger_id, metadata, self._limits, self._metrics, self._settings
+            context, fragment.ledger_id, metadata, self._limits, self._metrics, self._settings, self._probe
         )  # fmt: skip
         plan = copy_plan(fragment, work.losses(targets), targets)
         await copies.run(without(plan, work.hopeless))

@@ -6,10 +6,11 @@ single reads, and for each target the entries of its write sets.  Each target ge
 of writes allows it.  A target that fails is left out from then on; the others go on.
 """
 
-from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
 
 import attrs
 from twisted.internet.defer import Deferred
+from twisted.internet.interfaces import IReactorTime
 from twisted.internet.task import deferLater
 
 from ...client.reading.context import ReadingContext
@@ -27,6 +28,7 @@ from ..metrics import CopierMetrics
 from ..retries import Retries, is_transient
 
 _FIRST_GUESS = 4 << 10
+_PROBE_SECONDS = 0.1
 
 
 @attrs.frozen
@@ -56,6 +58,28 @@ class CopyLimits:
     writes: Throttle
 
 
+class LatencyProbe:
+    """Says when a window is to be one entry, whose latency is what a client waits at the same bookies.
+
+    That of a larger window tells mostly how large it is.
+
+    :param is_wanted: whether anything watches that latency.
+    """
+
+    def __init__(self, clock: IReactorTime, is_wanted: Callable[[], bool]) -> None:
+        self._clock = clock
+        self._is_wanted = is_wanted
+        self._next = 0.0
+
+    def is_due(self) -> bool:
+        """Whether the next window is such a one: ten in a second, of all copies that share this."""
+        now = self._clock.seconds()
+        if now < self._next or not self._is_wanted():
+            return False
+        self._next = now + _PROBE_SECONDS
+        return True
+
+
 Load = tuple[tuple[str, ...], Adds]
 """Adds and the bookies that get them."""
 
@@ -70,7 +94,7 @@ class EntryCopies:
 
     def __init__(
         self, context: ReadingContext, ledger_id: int, metadata: LedgerMetadata, limits: CopyLimits,
-        metrics: CopierMetrics, settings: CopySettings,
+        metrics: CopierMetrics, settings: CopySettings, probe: LatencyProbe | None,
     ) -> None:  # fmt: skip
         self.failed: dict[str, Exception] = {}
         self.unreadable: dict[int, Exception] = {}
@@ -83,6 +107,7 @@ class EntryCopies:
         self._limits = limits
         self._metrics = metrics
         self._settings = settings
+        self._probe = probe
         self._usual_size = _FIRST_GUESS
 
     async def run(self, plan: Iterator[CopyRun]) -> None:
@@ -202,7 +227,8 @@ class EntryCopies:
     def _room(self) -> tuple[int, int]:
         """Entries and bytes of a window."""
         settings, limits = self._settings, self._limits
-        return piece(settings.window_entries, settings.window_bytes, limits.reads, limits.writes)
+        most = 1 if self._probe is not None and self._probe.is_due() else settings.window_entries
+        return piece(most, settings.window_bytes, limits.reads, limits.writes)
 
     def _singles(self) -> int:
         """Entries to read one by one at a time, by the size of entries that came."""
@@ -223,6 +249,8 @@ class EntryCopies:
             metrics.entries_read.value += entries
             metrics.read_bytes.success.record(n_bytes)
             metrics.read_latency.success.record(self._ms_since(began))
+            if entries == 1:
+                metrics.entry_read_latency.success.record(self._ms_since(began))
             self._usual_size = max(n_bytes // entries, 1)
 
     def _note_unreadable(self, entry_id: int, error: Exception) -> None:
@@ -259,6 +287,8 @@ class EntryCopies:
                 self._metrics.entries_written.value += len(adds) - n_refused
                 self._metrics.written_bytes.success.record(n_bytes * (len(adds) - n_refused) // len(adds))
                 self._metrics.write_latency.success.record(self._ms_since(began))
+            if len(adds) == 1 and not refused:
+                self._metrics.entry_write_latency.success.record(self._ms_since(began))
             if not refused:
                 return
             self._metrics.write_latency.failure.record(self._ms_since(began))
