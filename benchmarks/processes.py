@@ -53,6 +53,15 @@ def family(pid: int) -> list[int]:
     return found
 
 
+def cpu_seconds(process: int) -> float:
+    """User and system seconds of a process and its descendants so far."""
+    ticks = 0
+    for pid in family(process):
+        fields = Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()
+        ticks += int(fields[11]) + int(fields[12])
+    return ticks / TICKS
+
+
 @attrs.define
 class Bookie:
     """One running bookie.
@@ -68,11 +77,7 @@ class Bookie:
 
     def cpu_seconds(self) -> float:
         """User and system seconds of the process and its descendants so far."""
-        ticks = 0
-        for pid in family(self.process.pid):
-            fields = Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()
-            ticks += int(fields[11]) + int(fields[12])
-        return ticks / TICKS
+        return cpu_seconds(self.process.pid)
 
     def resident_mib(self) -> float:
         """Resident memory of the process and its descendants now."""
