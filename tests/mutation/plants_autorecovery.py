@@ -111,6 +111,19 @@ PLANTS = (
         "            await self._limits.writes.acquire(n_bytes // 2, len(adds) // 2)\n", _COPIES,
     ),
     Plant(
+        "a read is paid for after it has come", "autorecovery/replication/copying.py",
+        "        await self._limits.reads.acquire(expected[1], entries)\n", "", _COPIES,
+    ),
+    Plant(
+        "what a check expected to read is not settled", "autorecovery/replication/bookie_reads.py",
+        "        self._throttle.settle(n_bytes - expected_bytes, entries - expected)\n", "", _CHECKS,
+    ),
+    Plant(
+        "a latency bound watches whole windows", "autorecovery/replication/copying.py",
+        "            if entries == 1:\n", "            if entries:\n",
+        ["tests.autorecovery.replication.test_latency_probe"],
+    ),
+    Plant(
         "damage is judged by the slice of a log alone", "ledger/replica_scan.py",
         "                self._sound(run.slice(run.first, error.entry_id - run.first))\n                return\n",
         "                self._sound(run.slice(run.first, error.entry_id - run.first))\n"

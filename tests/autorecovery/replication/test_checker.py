@@ -160,6 +160,19 @@ class CheckTests(RecoveryCase):
             bookie.faults.clear()
             bookie.entries[ledger_id][50] = self.bookie(ledger_id, 1).entries[ledger_id][50]
 
+    def test_missing_entries_are_free(self) -> None:
+        """What a bookie was asked for and does not have is not paid for."""
+        ledger_id = self.write([b"x" * 2000] * 200)
+        entries = self.bookie(ledger_id, 0).entries[ledger_id]
+        for entry_id in list(entries):
+            del entries[entry_id]
+        self.throttles.get(CHECKER_READ).change(Rate(bytes=100_000.0))
+        start = self.clock.seconds()
+        report = self.check(ledger_id, percentage=100)
+        self.assertEqual(self.losses(report), [(0, "missing", ((0, 199),))])
+        elapsed = self.clock.seconds() - start
+        self.assertTrue(0.95 <= elapsed * 100_000 / report.n_bytes <= 1.05, elapsed)
+
     def test_limits(self) -> None:
         """Entries and bytes are paid for as they were read, and no more are asked for at a time than wanted."""
         ledger_id = self.write([b"x" * 2000] * 100)
