@@ -11,7 +11,8 @@ workloads of :mod:`.workloads`, and judges the ratios by :mod:`.targets`; it wri
 do the same, as ratios of one process; ``python -m benchmarks doors`` the two ways to asyncio; ``python -m benchmarks
 compaction`` how exactly compaction keeps its limit, and what it costs and wins; ``python -m benchmarks exchange`` the
 exchange of an index with Apache's bookie; ``python -m benchmarks rereplication`` how fast lost replicas are made
-again, and how exactly that keeps its limits.
+again, how exactly that keeps its limits, and what it costs appends; ``python -m benchmarks ledger_check`` the same of a
+check of all ledgers.
 
 With ``--raw FILE`` an external generator takes the place of ours where it offers the operation.
 Timings on a shared machine are noisy: compare figures of one run, as ratios.

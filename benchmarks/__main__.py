@@ -10,6 +10,7 @@ from . import (
     compare,
     doors,
     exchange,
+    ledger_check,
     pool,
     rereplication,
     spark,
@@ -20,8 +21,9 @@ from . import (
 
 COMMANDS: dict[str, Callable[[Sequence[str]], int]] = {
     "buffers": buffers.main, "compaction": compaction.main, "compare": compare.main, "doors": doors.main,
-    "exchange": exchange.main, "pool": pool.main, "rereplication": rereplication.main, "spark": spark.main,
-    "spark_ledgers": spark_ledgers.main, "structure": structure.main, "writing": writing.main,
+    "exchange": exchange.main, "ledger_check": ledger_check.main, "pool": pool.main,
+    "rereplication": rereplication.main, "spark": spark.main, "spark_ledgers": spark_ledgers.main,
+    "structure": structure.main, "writing": writing.main,
 }  # fmt: skip
 """By first argument; whatever else it is belongs to the self-check."""
 

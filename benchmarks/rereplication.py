@@ -201,6 +201,7 @@ def main(arguments: Sequence[str]) -> int:
     parser.add_argument("--seconds", type=float, default=5.0, help="of each of them")
     parser.add_argument("--append-rate", type=float, default=0.0, help="appends a second; 0: as many as can be")
     parser.add_argument("--java-seconds", type=float, default=float("inf"), help="after which Apache's is ended")
+    parser.add_argument("--zookeeper", action="store_true", help="metadata in a ZooKeeper also without Apache's part")
     parser.add_argument("--jars", type=Path, default=None, help="of Apache; else through Maven")
     parser.add_argument("--directory", default=None, help="where the files are made")
     parser.add_argument("--append-to", default=None, metavar="URI", help="append to a ledger of this cluster for ever")
@@ -209,7 +210,8 @@ def main(arguments: Sequence[str]) -> int:
     if options.append_to is not None:
         work = append_for_ever(options.append_to, options.size, options.report, options.append_rate)
         react(lambda _: Deferred.fromCoroutine(work))
-    zookeeper = ZooKeeper.start(options.jars) if "java" in options.parts else None
+    with_zookeeper = options.zookeeper or "java" in options.parts.split(",")
+    zookeeper = ZooKeeper.start(options.jars) if with_zookeeper else None
     with tempfile.TemporaryDirectory(dir=options.directory) as directory:
         cluster = Cluster(Path(directory), zookeeper)
         try:
