@@ -55,6 +55,24 @@ def copy_plan(fragment: LedgerFragment, losses: Iterable[ReplicaLoss], targets: 
                 heads[position] = rest
 
 
+def losses_of_targets(
+    fragment: LedgerFragment, lost: Mapping[int, Sequence[ReplicaLoss]], targets: Mapping[int, str]
+) -> list[ReplicaLoss]:
+    """What targets have to get: the bookie of before what it lacks, another one everything that its position keeps.
+
+    :param lost: by position.
+    :param targets: bookies by position, some of those that lost something.
+    """
+    found: list[ReplicaLoss] = []
+    for position, target in targets.items():
+        ends = fragment.ends(position)
+        if target != fragment.ensemble[position] and ends is not None:
+            found.append(attrs.evolve(lost[position][0], ranges=(ends,)))
+        else:
+            found += lost[position]
+    return found
+
+
 def lost_everywhere(fragment: LedgerFragment, losses: Iterable[ReplicaLoss]) -> Iterator[CopyRun]:
     """Return the runs that cannot be copied: every position of their write set lacks them, according to ``losses``.
 

@@ -48,6 +48,14 @@ class LedgerFragment:
         """
         return self.schedule.ends(position, self.first, self.last)
 
+    def moves(self, bookies: Mapping[int, str]) -> "Moves":
+        """The changes that name other bookies.
+
+        :param bookies: those that have the entries of a position now; some may be of the ensemble.
+        """
+        pairs = {position: (self.ensemble[position], new) for position, new in bookies.items()}
+        return Moves(self.first, {position: (old, new) for position, (old, new) in pairs.items() if old != new})
+
     def sample(self, position: int, percentage: int, draw: Draw) -> list[int] | None:
         """Ids of the entries that a check reads at a position.
 

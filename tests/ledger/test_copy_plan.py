@@ -4,7 +4,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from twisted.trial.unittest import SynchronousTestCase
 
-from bookkeeper_twisted.ledger.copy_plan import CopyRun, copy_plan, lost_everywhere, without
+from bookkeeper_twisted.ledger.copy_plan import CopyRun, copy_plan, losses_of_targets, lost_everywhere, without
 from bookkeeper_twisted.ledger.findings import CheckReport, FragmentReport, Inconclusive, LossKind, ReplicaLoss
 from bookkeeper_twisted.ledger.fragments import LedgerFragment
 from bookkeeper_twisted.ledger.schedule import Schedule
@@ -73,6 +73,17 @@ class PlanTests(SynchronousTestCase):
         self.assertEqual(len(planned), len(set(planned)))
         self.assertEqual(set(planned), expected)
         self.assertEqual([run.first for run in runs], sorted(run.first for run in runs))
+
+
+class TargetTests(SynchronousTestCase):
+    """What targets have to get."""
+
+    def test_losses_of_targets(self) -> None:
+        """The bookie of before gets what it lacks, another one everything that the position keeps."""
+        one = fragment((3, 2, 2), 0, 8)
+        lost = {n: [ReplicaLoss(n, str(n), LossKind.MISSING, ((3, 3),))] for n in range(3)}
+        found = losses_of_targets(one, lost, {0: "0", 1: "new"})
+        self.assertEqual([(loss.position, loss.ranges) for loss in found], [(0, ((3, 3),)), (1, ((0, 7),))])
 
 
 class LostTests(SynchronousTestCase):

@@ -99,6 +99,11 @@ class SampleTests(SynchronousTestCase):
 class MovesTests(SynchronousTestCase):
     """Other bookies in metadata."""
 
+    def test_of_a_fragment(self) -> None:
+        """Bookies that were there before are no change."""
+        one = LedgerFragment(7, 5, 9, OLD, schedule_of(3, 3, 2), True)
+        self.assertEqual(one.moves({0: OLD[0], 1: "x"}), Moves(5, {1: (OLD[1], "x")}))
+
     def test_only_what_was_copied(self) -> None:
         """Only the fragment's positions change, and only where the old bookie is still named."""
         stored = metadata(0, 10, last=14)

@@ -11,7 +11,7 @@ PLANTS = (
     Plant(
         "metadata change before the copy", "autorecovery/replication/copier.py",
         "        await copies.run(without(plan, work.hopeless))\n",
-        "        early = _Work(fragment, (), {}, set(), dict(targets)).moves\n"
+        "        early = fragment.moves(targets)\n"
         "        await update(self._context.ledgers, fragment.ledger_id, None, early.are_needed, early.apply)\n"
         "        await copies.run(without(plan, work.hopeless))\n", _COPIES,
     ),
@@ -82,9 +82,14 @@ PLANTS = (
         "            if target in failed:\n", "            if False:\n", _COPIES,
     ),
     Plant(
-        "a bookie takes the place of another with part of its entries", "autorecovery/replication/copier.py",
-        "            if target != self.fragment.ensemble[position] and ends is not None:\n", "            if False:\n",
-        _COPIES,
+        "a bookie takes the place of another with part of its entries", "ledger/copy_plan.py",
+        "        if target != fragment.ensemble[position] and ends is not None:\n", "        if False:\n",
+        ["tests.ledger.test_copy_plan", *_COPIES],
+    ),
+    Plant(
+        "a bookie that did not take everything is named", "spark/pipelines/repairs.py",
+        "for position, target in self.targets.items() if position not in self.problems}\n",
+        "for position, target in self.targets.items()}\n", ["tests.spark.pipelines.test_repairs"],
     ),
     Plant(
         "entries that no bookie gave are passed over", "autorecovery/replication/copier.py",

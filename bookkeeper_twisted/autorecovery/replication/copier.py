@@ -7,14 +7,13 @@ that fails is replaced, a bounded number of times.
 """
 
 from collections.abc import Collection, Mapping, Sequence
-from functools import partial
 from itertools import islice
 
 import attrs
 
 from ...client.reading.context import ReadingContext
 from ...errors import EntriesLostError, IllegalOperationError, NotEnoughBookiesError, WriteError
-from ...ledger.copy_plan import CopyRun, copy_plan, lost_everywhere, without
+from ...ledger.copy_plan import CopyRun, copy_plan, losses_of_targets, lost_everywhere, without
 from ...ledger.findings import FragmentReport, LossKind, ReplicaLoss
 from ...ledger.fragments import LedgerFragment, Moves
 from ...metadata.interfaces import Versioned
@@ -57,18 +56,6 @@ class _Work:
         """The bookies of the fragment, with the bookies that were put in place of others."""
         return tuple(self.repaired.get(position, old) for position, old in enumerate(self.fragment.ensemble))
 
-    def losses(self, targets: Mapping[int, str]) -> list[ReplicaLoss]:
-        """What the targets must get: another bookie everything, the same one what it lacks."""
-        found: list[ReplicaLoss] = []
-        for position, target in targets.items():
-            losses = self.lost[position]
-            ends = self.fragment.ends(position)
-            if target != self.fragment.ensemble[position] and ends is not None:
-                found.append(attrs.evolve(losses[0], ranges=(ends,)))
-            else:
-                found += losses
-        return found
-
     def done(self, targets: Mapping[int, str], failed: Mapping[str, Exception]) -> None:
         """A round has ended."""
         for position, target in targets.items():
@@ -78,13 +65,6 @@ class _Work:
             else:
                 self.repaired[position] = target
                 del self.lost[position]
-
-    @property
-    def moves(self) -> Moves:
-        """The positions that have another bookie than before."""
-        before = self.fragment.ensemble
-        changed = {position: (before[position], new) for position, new in self.repaired.items()}
-        return Moves(self.fragment.first, {p: (old, new) for p, (old, new) in changed.items() if old != new})
 
 
 def _lost_everywhere(report: FragmentReport, hopeless: Sequence[CopyRun]) -> EntriesLostError:
@@ -154,8 +134,9 @@ class Copier:
             context.bookies.retire()
         if work.hopeless:
             raise _lost_everywhere(report, work.hopeless)
-        if work.moves.bookies:
-            stored = await self._moved(stored, work)
+        moves = fragment.moves(work.repaired)
+        if moves.bookies:
+            stored = await self._moved(stored, fragment.ledger_id, moves)
         if work.lost:
             raise work.shortage or WriteError(
                 f"entries from {fragment.first} on of ledger {fragment.ledger_id} were not copied: {work.failed}"
@@ -171,7 +152,7 @@ class Copier:
         copies = EntryCopies(
             context, fragment.ledger_id, metadata, self._limits, self._metrics, self._settings, self._probe
         )  # fmt: skip
-        plan = copy_plan(fragment, work.losses(targets), targets)
+        plan = copy_plan(fragment, losses_of_targets(fragment, work.lost, targets), targets)
         await copies.run(without(plan, work.hopeless))
         if copies.unreadable:
             ids = tuple(sorted(copies.unreadable))
@@ -202,9 +183,9 @@ class Copier:
             position, ensemble, metadata.write_quorum_size, excluded, metadata.custom_metadata
         )
 
-    async def _moved(self, stored: Versioned[LedgerMetadata], work: _Work) -> Versioned[LedgerMetadata]:
+    async def _moved(
+        self, stored: Versioned[LedgerMetadata], ledger_id: int, moves: Moves
+    ) -> Versioned[LedgerMetadata]:
         """Name the new bookies in the metadata, now that they have everything."""
-        moves = work.moves
         await self._metadata_limit.acquire()
-        change = partial(update, self._context.ledgers, work.fragment.ledger_id)
-        return await change(stored, moves.are_needed, moves.apply)
+        return await update(self._context.ledgers, ledger_id, stored, moves.are_needed, moves.apply)
