@@ -6,9 +6,10 @@ they have to know comes to them in their partitions.
 
 from collections.abc import Awaitable, Callable, Collection, Iterable, Iterator
 from contextlib import contextmanager
+from functools import partial
 from typing import TypeVar, cast
 
-from twisted.internet.defer import Deferred, DeferredSemaphore, gatherResults
+from twisted.internet.defer import Deferred, DeferredSemaphore, FirstError, gatherResults
 
 from ..config.client import ClientConfig
 from ..errors import BookieHandleNotAvailableError, NoSuchLedgerMetadataError
@@ -71,7 +72,7 @@ class ClusterView:
             except NoSuchLedgerMetadataError:
                 return None
 
-        found = self._for_each(ledger_ids, read)
+        found = self.wait(partial(for_each, ledger_ids, read))
         return {ledger_id: metadata for ledger_id, metadata in found.items() if metadata is not None}
 
     def addresses(self, bookie_ids: Collection[str]) -> dict[str, Address]:
@@ -87,7 +88,7 @@ class ClusterView:
             except BookieHandleNotAvailableError:
                 return Address(bookie_id, "", 0)
 
-        return self._for_each(bookie_ids, look_up)
+        return self.wait(partial(for_each, bookie_ids, look_up))
 
     def available_bookies(self) -> frozenset[str]:
         """Bookies that are registered, writable or read-only."""
@@ -97,19 +98,27 @@ class ClusterView:
 
         return self.wait(registered)
 
-    def _for_each(self, keys: Iterable[K], work: Callable[[K], Awaitable[V]]) -> dict[K, V]:
-        wanted = list(keys)
-
-        async def all_of_them() -> list[V]:
-            turn = DeferredSemaphore(_AT_ONCE)
-            running = [turn.run(_started, work, key) for key in wanted]
-            return cast(list[V], await gatherResults(running, consumeErrors=True))
-
-        return dict(zip(wanted, self.wait(all_of_them), strict=True)) if wanted else {}
-
     def close(self) -> None:
         """End the connection."""
         self.wait(self._driver.close)
+
+
+async def for_each(keys: Iterable[K], work: Callable[[K], Awaitable[V]]) -> dict[K, V]:
+    """Run a coroutine function for many arguments, a bounded number at a time.
+
+    :param keys: the arguments.
+    :param work: where it fails, the others end all the same.
+    :returns: the results by argument.
+    :raises Exception: the first error of ``work``.
+    """
+    wanted = list(keys)
+    turn = DeferredSemaphore(_AT_ONCE)
+    running = [turn.run(_started, work, key) for key in wanted]
+    try:
+        found = cast(list[V], await gatherResults(running, consumeErrors=True))
+    except FirstError as first:
+        raise cast(Exception, first.subFailure.value) from None
+    return dict(zip(wanted, found, strict=True))
 
 
 def _started(work: Callable[[K], Awaitable[V]], key: K) -> "Deferred[V]":

@@ -44,6 +44,11 @@ def parser() -> argparse.ArgumentParser:
         if name != "compaction-plan":
             command.add_argument("--max-bytes-per-second", type=float, default=0.0, help="of the whole cluster")
             command.add_argument("--max-entries-per-second", type=float, default=0.0, help="of the whole cluster")
+        if name == "replicate":
+            command.add_argument(
+                "--gone-only", action="store_true",
+                help="read no replicas first: give other bookies what those kept that are not registered any more",
+            )  # fmt: skip
         if name == "verify":
             command.add_argument("--mark", action="store_true", help="mark ledgers under-replicated that lack replicas")
     return main
@@ -118,18 +123,20 @@ def _verify(spark: Any, arguments: argparse.Namespace) -> int:
 
 
 def _replicate(spark: Any, arguments: argparse.Namespace) -> int:
-    from .pipelines import replicate, verify
+    from .pipelines import repairs, replicate, verify
 
     replicas = verify.fragments(spark, arguments.uri, **_selection(arguments)).persist()
     password, limit = _password(arguments), _limit(arguments)
-    findings = verify.verify(replicas, password, limit, arguments.parallelism)
-    lacks = replicate.lacks_of(findings, replicas)
-    rows = replicate.replicate(spark, arguments.uri, lacks, password, limit, arguments.parallelism).collect()
+    if arguments.gone_only:
+        losses = replicate.losses_of_gone_bookies(replicas)
+    else:
+        losses = replicate.losses_of(verify.verify(replicas, password, limit, arguments.parallelism), replicas)
+    rows = replicate.replicate(spark, arguments.uri, losses, password, limit, arguments.parallelism).collect()
     for row in rows:
         where = row.bookie_id if row.target in (None, row.bookie_id) else f"{row.bookie_id}, now {row.target}"
         text = f"ledger {row.ledger_id} fragment {row.fragment} position {row.position} on {where}: {row.state}"
         print(f"{text}, {row.entries:,} entries" + (f" ({row.detail})" if row.detail else ""))
-    repaired = sum(row.state == replicate.REPAIRED for row in rows)
+    repaired = sum(row.state == repairs.REPAIRED for row in rows)
     print(f"{repaired} of {len(rows)} replicas repaired")
     return 1 if repaired < len(rows) else 0
 

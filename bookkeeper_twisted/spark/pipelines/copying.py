@@ -1,17 +1,20 @@
 """Copying a part of a fragment to the bookies that lack entries of it, in a task, over blocking sockets.
 
-Entries are read in batches from whichever replica has them whole, verified, and sent as they are stored.
+The plan is that of replication workers (:mod:`...ledger.copy_plan`).  Entries are read in batches from whichever
+replica has them whole, verified, and sent as they are stored.
 """
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 
 import attrs
 
-from ...codec.adds import scattered_adds, stored_adds
+from ...codec.adds import ENTRY_AT, scattered_adds, stored_adds
 from ...codec.digest import Digester
 from ...codec.operations import RECOVERY_ADD
 from ...errors import BookKeeperError, NoSuchEntryError, ReadError
-from ...ledger.schedule import schedule_of
+from ...ledger.copy_plan import CopyRun, copy_plan
+from ...ledger.findings import ReplicaLoss
+from ...ledger.fragments import LedgerFragment
 from ...model import EntryRun
 from ...wire import Address, ConnectionPool, CopyTargets, Fragment, FragmentReader, ReadLimits
 from ...wire.adds import Load
@@ -19,8 +22,8 @@ from ...wire.adds import Load
 MAX_UNREADABLE = 100
 """Entries of a part after which it is given up."""
 
-Ranges = tuple[tuple[int, int], ...]
-"""First and last ids, ascending."""
+READ_ALONG = 16
+"""So many entries that nobody lacks are read with those before and after them: less than another read costs."""
 
 
 @attrs.frozen
@@ -28,26 +31,57 @@ class CopyPart:
     """Consecutive entries of a fragment of which some are lacking somewhere.
 
     :ivar number: of the fragment in its ledger.
-    :ivar sources: where its entries are read.
-    :ivar wanted: what each target gets, by the position whose entries it keeps.
+    :ivar fragment: with the first and the last id of the part.
+    :ivar losses: what targets have to get.
+    :ivar targets: the bookies that get it, by position.
+    :ivar addresses: of the ensemble and of the targets.
     """
 
     number: int
-    sources: Fragment
-    wanted: Mapping[int, tuple[Address, Ranges]]
+    fragment: LedgerFragment
+    losses: tuple[ReplicaLoss, ...]
+    targets: Mapping[int, str]
+    addresses: Mapping[str, Address]
+
+    def plan(self, first: int, last: int) -> Iterator[CopyRun]:
+        """Which entries of a range each target gets.
+
+        :param first: id of the first entry.
+        :param last: id of the last one.
+        """
+        return copy_plan(attrs.evolve(self.fragment, first=first, last=last), self.losses, self.targets)
+
+    def reads(self) -> Iterator[Fragment]:
+        """What has to be read for it."""
+        fragment = self.fragment
+        bookies = tuple(self.addresses[bookie_id] for bookie_id in fragment.ensemble)
+        for first, last in _close(self.plan(fragment.first, fragment.last)):
+            yield Fragment(fragment.ledger_id, first, last, bookies, fragment.schedule.write_quorum)
+
+
+def _close(plan: Iterable[CopyRun]) -> Iterator[tuple[int, int]]:
+    """First and last ids of runs that are close to each other."""
+    first = last = -1
+    for run in plan:
+        if first >= 0 and run.first > last + 1 + READ_ALONG:
+            yield first, last
+            first = -1
+        first, last = (run.first if first < 0 else first), run.last
+    if first >= 0:
+        yield first, last
 
 
 @attrs.define
 class Copied:
     """What was done for one part.
 
-    :ivar entries_of: sent to the target of a position.
-    :ivar failed: why a target could not take entries, by position.
-    :ivar unreadable: why no replica gave an entry, by its id.
+    :ivar entries_of: sent to a target, by its id.
+    :ivar failed: why a target could not take entries, by its id.
+    :ivar unreadable: why no replica gave an entry, by the id of the entry.
     """
 
-    entries_of: dict[int, int] = attrs.field(factory=dict)
-    failed: dict[int, str] = attrs.field(factory=dict)
+    entries_of: dict[str, int] = attrs.field(factory=dict)
+    failed: dict[str, str] = attrs.field(factory=dict)
     unreadable: dict[int, str] = attrs.field(factory=dict)
 
 
@@ -67,57 +101,59 @@ class PartCopy:
         self._spend = spend
         self._limits = limits
         self._targets = CopyTargets(pool, limits.max_frame_size)
-        sources = part.sources
-        self._schedule = schedule_of(len(sources.bookies), sources.write_quorum, 1)
 
     def run(self) -> Copied:
         """Copy everything that can be read to every target that takes it."""
         done = Copied()
         for run in self._runs(done):
             loads = list(self._loads(run, done))
-            copies = sum(len(adds) * len(targets) for adds, targets in loads)
-            self._spend(run.count + copies, run.size + sum(adds.offsets[-1] * len(targets) for adds, targets in loads))
+            self._pay(run, loads)
             self._targets.write(loads)
-            if len(self._targets.failed) == len({address for address, _ in self._part.wanted.values()}):
+            if len(self._targets.failed) == len(self._part.targets):
                 break
-        for position, (address, _) in self._part.wanted.items():
-            if address in self._targets.failed:
-                done.failed[position] = str(self._targets.failed[address])
+        done.failed = {address.bookie_id: str(error) for address, error in self._targets.failed.items()}
         return done
+
+    def _pay(self, run: EntryRun, loads: Iterable[Load]) -> None:
+        """Pay for reads, and for writes once for each target; bytes are those that bookies keep."""
+        entries, n_bytes = run.count, run.size - 4 * run.count
+        for adds, targets in loads:
+            entries += len(adds) * len(targets)
+            n_bytes += (adds.offsets[-1] - ENTRY_AT * len(adds)) * len(targets)
+        self._spend(entries, n_bytes)
 
     def _runs(self, done: Copied) -> Iterator[EntryRun]:
         """The entries that a replica has."""
-        rest: Fragment | None = self._part.sources
-        while rest is not None and len(done.unreadable) < MAX_UNREADABLE:
-            at = rest.first
-            try:
-                for run in FragmentReader(self._pool, rest, self._digester, self._limits).runs():
-                    at = run.last + 1
-                    yield run
-                return
-            except (NoSuchEntryError, ReadError) as error:
-                done.unreadable[at] = str(error)
-            except BookKeeperError as error:
-                done.unreadable[at] = str(error)
-                return
-            rest = attrs.evolve(rest, first=at + 1) if at < rest.last else None
+        for fragment in self._part.reads():
+            rest: Fragment | None = fragment
+            while rest is not None and len(done.unreadable) < MAX_UNREADABLE:
+                at = rest.first
+                try:
+                    for run in FragmentReader(self._pool, rest, self._digester, self._limits, rest.ledger_id).runs():
+                        at = run.last + 1
+                        yield run
+                    break
+                except (NoSuchEntryError, ReadError) as error:
+                    if any(self._part.plan(at, at)):  # else it was only read along
+                        done.unreadable[at] = str(error)
+                except BookKeeperError as error:
+                    done.unreadable[at] = str(error)
+                    return
+                rest = attrs.evolve(rest, first=at + 1) if at < rest.last else None
 
     def _loads(self, run: EntryRun, done: Copied) -> Iterator[Load]:
         """What each target gets of some entries; the same bytes where it is all of them."""
-        key, ledger_id = self._digester.master_key, run.ledger_id
-        whole: list[Address] = []
-        for position, (address, ranges) in self._part.wanted.items():
-            ids = [n for n in _within(ranges, run.first, run.last) if self._schedule.keeps(position, n)]
-            done.entries_of[position] = done.entries_of.get(position, 0) + len(ids)
-            if len(ids) == run.count:
-                whole.append(address)
-            elif ids:
-                entries = [run.entry(n) for n in ids]
-                yield scattered_adds(key, ledger_id, ids, entries, RECOVERY_ADD), (address,)
+        key, addresses = self._digester.master_key, self._part.addresses
+        ids_of: dict[str, list[int]] = {}
+        for one in self._part.plan(run.first, run.last):
+            for target in one.targets:
+                ids_of.setdefault(target, []).extend(range(one.first, one.last + 1))
+        for target, ids in ids_of.items():
+            done.entries_of[target] = done.entries_of.get(target, 0) + len(ids)
+        whole = [addresses[target] for target, ids in ids_of.items() if len(ids) == run.count]
         if whole:
             yield stored_adds(key, run, RECOVERY_ADD), whole
-
-
-def _within(ranges: Ranges, first: int, last: int) -> Iterator[int]:
-    for low, high in ranges:
-        yield from range(max(low, first), min(high, last) + 1)
+        for target, ids in ids_of.items():
+            if len(ids) < run.count:
+                entries = [run.entry(n) for n in ids]
+                yield scattered_adds(key, run.ledger_id, ids, entries, RECOVERY_ADD), (addresses[target],)

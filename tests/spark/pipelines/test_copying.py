@@ -3,13 +3,18 @@
 from twisted.trial.unittest import SynchronousTestCase
 
 from bookkeeper_twisted.errors import Status
-from bookkeeper_twisted.spark.pipelines.copying import Copied, CopyPart, PartCopy, Ranges
-from bookkeeper_twisted.wire import Fragment, ReadLimits
+from bookkeeper_twisted.ledger.findings import LossKind, ReplicaLoss
+from bookkeeper_twisted.ledger.fragments import LedgerFragment
+from bookkeeper_twisted.ledger.schedule import schedule_of
+from bookkeeper_twisted.spark.pipelines.copying import Copied, CopyPart, PartCopy
+from bookkeeper_twisted.wire import ReadLimits
 
 from ...wire.made_up import DIGESTER, LEDGER, Cluster, stored_entries
 
 COUNT = 300
 ENTRIES = stored_entries([b"%d" % n * 30 for n in range(COUNT)])
+
+Ranges = tuple[tuple[int, int], ...]
 
 
 class PartCopyTests(SynchronousTestCase):
@@ -27,9 +32,12 @@ class PartCopyTests(SynchronousTestCase):
 
     def copy(self, write_quorum: int, lacking: dict[int, Ranges]) -> Copied:
         """Give bookies back what they lack."""
-        addresses = self.cluster.addresses
-        sources = Fragment(LEDGER, 0, COUNT - 1, addresses, write_quorum)
-        part = CopyPart(0, sources, {place: (addresses[place], ranges) for place, ranges in lacking.items()})
+        addresses = {address.bookie_id: address for address in self.cluster.addresses}
+        ensemble = tuple(addresses)
+        fragment = LedgerFragment(LEDGER, 0, COUNT - 1, ensemble, schedule_of(3, write_quorum, 1), True)
+        losses = [ReplicaLoss(place, ensemble[place], LossKind.MISSING, ranges) for place, ranges in lacking.items()]
+        targets = {place: ensemble[place] for place in lacking}
+        part = CopyPart(0, fragment, tuple(losses), targets, addresses)
         return PartCopy(self.cluster.pool, part, DIGESTER, self.spend, ReadLimits(batch_bytes=4000)).run()
 
     def spend(self, entries: int, n_bytes: int) -> None:
@@ -53,7 +61,7 @@ class PartCopyTests(SynchronousTestCase):
                 lost = [len(kept[place]) - len(self.cluster.bookies[place].entries) for place in (0, 2)]
                 done = self.copy(write_quorum, lacking)
                 self.assertEqual([bookie.entries for bookie in self.cluster.bookies], kept)
-                self.assertEqual([done.entries_of[place] for place in (0, 2)], lost)
+                self.assertEqual([done.entries_of[target] for target in ("b0", "b2")], lost)
                 self.assertEqual((done.failed, done.unreadable), ({}, {}))
                 self.assertFalse([one for one in self.cluster.bookies[1].requests if "adds" in one])
 
@@ -63,7 +71,25 @@ class PartCopyTests(SynchronousTestCase):
         self.lose(0, ((0, COUNT - 1),))
         self.lose(1, ((0, COUNT - 1),))
         self.copy(3, {0: ((0, COUNT - 1),), 1: ((0, COUNT - 1),)})
-        self.assertEqual(self.spent[0], 3 * COUNT)
+        self.assertEqual(self.spent, [3 * COUNT, 3 * sum(map(len, ENTRIES.values()))])
+
+    def test_no_more_than_is_lacking(self) -> None:
+        """Entries that nobody lacks are read along where that saves a request, and not otherwise."""
+        self.cluster.store(ENTRIES, 3)
+        lacking: Ranges = ((10, 10), (13, 13), (250, 250))
+        self.lose(0, lacking)
+        self.copy(3, {0: lacking})
+        self.assertEqual(self.cluster.bookies[0].entries, ENTRIES)
+        self.assertEqual(self.spent[0], 4 + 1 + 3)
+
+    def test_lost_entry_read_along(self) -> None:
+        """An entry that no replica has is none of the part's unless a target is to get it."""
+        self.cluster.store(ENTRIES, 3)
+        for place in range(3):
+            self.lose(place, ((12, 12),))
+        self.lose(0, ((10, 10), (13, 13)))
+        done = self.copy(3, {0: ((10, 10), (13, 13))})
+        self.assertEqual((done.unreadable, done.entries_of), ({}, {"b0": 2}))
 
     def test_damaged_source(self) -> None:
         """A damaged replica is not copied: a bookie gets the entries of a sound one."""
@@ -90,5 +116,5 @@ class PartCopyTests(SynchronousTestCase):
             self.lose(place, ((0, COUNT - 1),))
         self.cluster.bookies[0].refuses = Status.EREADONLY
         done = self.copy(3, {0: ((0, COUNT - 1),), 1: ((0, COUNT - 1),)})
-        self.assertEqual(set(done.failed), {0})
+        self.assertEqual(set(done.failed), {"b0"})
         self.assertEqual(self.cluster.bookies[1].entries, ENTRIES)

@@ -1,0 +1,208 @@
+"""What the driver does for the repair of ledgers: locks, targets, metadata and marks.
+
+Theory of operation.  The driver takes the replication lock of a ledger, so that no replication worker repairs it as
+well, reads its metadata and chooses a target for each position that lacks entries: the bookie itself if it is writable,
+otherwise another one, which gets everything that the position keeps.  Where all targets of a fragment have taken
+everything, new bookies are named, by one write of the metadata for all fragments of the ledger (S19).  A mark goes if
+every bookie that it names has been given what it lacked.  A crash at any moment leaves extra copies and nothing else.
+Fragments of a writer that may be alive are left alone.
+"""
+
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from contextlib import suppress
+from typing import cast
+
+import attrs
+
+from ...client import BookKeeper
+from ...errors import (
+    BookKeeperError,
+    LedgerLockedError,
+    MetadataVersionError,
+    NoSuchLedgerMetadataError,
+    NotEnoughBookiesError,
+    NotUnderreplicatedError,
+)
+from ...ledger.copy_plan import losses_of_targets
+from ...ledger.findings import ReplicaLoss
+from ...ledger.fragments import LedgerFragment, fragments_of
+from ...metadata.interfaces import ILedgerManager, IRegistration, IUnderreplication, Versioned
+from ...metadata.update_loop import update
+from ...model import LedgerMetadata, UnderreplicatedLedger
+
+REPAIRED, FAILED, LOST, LOCKED, OPEN, NO_TARGET = "repaired", "failed", "lost", "locked", "open", "no target"
+
+Losses = Mapping[int, Mapping[int, Sequence[ReplicaLoss]]]
+"""What positions lack, by the ledger and the number of the fragment in it."""
+
+Outcome = tuple[object, ...]
+"""Ledger, number of the fragment, position, bookie, target, state, entries, detail."""
+
+_HOLDER = "bookkeeper-spark"
+
+
+@attrs.define
+class FragmentRepair:
+    """One fragment in work.
+
+    :ivar lost: by position.
+    :ivar targets: by position.
+    :ivar copied: entries, by target.
+    :ivar problems: by position: the state in which it is left, and why.
+    """
+
+    number: int
+    fragment: LedgerFragment
+    lost: Mapping[int, Sequence[ReplicaLoss]]
+    targets: dict[int, str] = attrs.field(factory=dict)
+    copied: dict[str, int] = attrs.field(factory=dict)
+    problems: dict[int, tuple[str, str]] = attrs.field(factory=dict)
+
+    def losses(self) -> list[ReplicaLoss]:
+        """What the targets have to get."""
+        return losses_of_targets(self.fragment, self.lost, self.targets)
+
+    def fail(self, state: str, why: str) -> None:
+        """No position has what it lacked.
+
+        :param state: of all positions then, one of those at the top of the module.
+        :param why: for the report.
+        """
+        self.problems = dict.fromkeys(self.lost, (state, why))
+
+    @property
+    def repaired(self) -> dict[int, str]:
+        """The bookies that have everything now, by position."""
+        return {position: target for position, target in self.targets.items() if position not in self.problems}
+
+    def outcomes(self) -> Iterator[Outcome]:
+        """Rows for the report."""
+        for position, losses in self.lost.items():
+            state, detail = self.problems.get(position, (REPAIRED, ""))
+            target = self.targets.get(position)
+            entries = self.copied.get(target, 0) if target is not None else 0
+            number, ledger_id = self.number, self.fragment.ledger_id
+            yield ledger_id, number, position, losses[0].bookie_id, target, state, entries, detail
+
+
+@attrs.define
+class LedgerRepair:
+    """A locked ledger; its mark is of the time before the repair."""
+
+    ledger_id: int
+    stored: Versioned[LedgerMetadata]
+    mark: Versioned[UnderreplicatedLedger] | None
+    fragments: dict[int, FragmentRepair] = attrs.field(factory=dict)
+
+    def is_repaired(self, replicas: Collection[str]) -> bool:
+        """Whether nothing is left to do for a mark.
+
+        :param replicas: the bookies that it names; a mark that names none asks for more than was done.
+        """
+        given = {loss.bookie_id for one in self.fragments.values() for losses in one.lost.values() for loss in losses}
+        return bool(replicas) and given.issuperset(replicas) and not any(x.problems for x in self.fragments.values())
+
+
+@attrs.frozen
+class Refusal:
+    """A ledger that was left as it is: the state in which it is, and why."""
+
+    state: str
+    why: str
+
+
+class Repairs:
+    """Begins and ends repairs of ledgers."""
+
+    def __init__(self, client: BookKeeper) -> None:
+        self._watcher = client.context.watcher
+        self._ledgers = cast(ILedgerManager, client.metadata.ledgers)
+        self._marks = cast(IUnderreplication, client.metadata.underreplication)
+        self._registration = cast(IRegistration, client.metadata.registration)
+
+    async def begin(self, ledger_id: int, losses: Mapping[int, Sequence[ReplicaLoss]]) -> LedgerRepair | Refusal:
+        """Lock and plan a ledger.
+
+        :param losses: what positions lack, by the number of the fragment.
+        """
+        try:
+            await self._marks.lock(ledger_id, _HOLDER)
+        except LedgerLockedError as error:
+            return Refusal(LOCKED, str(error))
+        try:
+            mark = None
+            with suppress(NotUnderreplicatedError):
+                mark = await self._marks.read_mark(ledger_id)
+            repair = LedgerRepair(ledger_id, await self._ledgers.read(ledger_id), mark)
+            await self._plan(repair, losses)
+        except BookKeeperError as error:
+            await self._marks.unlock(ledger_id)
+            return Refusal(REPAIRED if isinstance(error, NoSuchLedgerMetadataError) else FAILED, str(error))
+        return repair
+
+    async def _plan(self, repair: LedgerRepair, losses: Mapping[int, Sequence[ReplicaLoss]]) -> None:
+        metadata = repair.stored.value
+        writable = await self._registration.writable_bookies()
+        newest = metadata.segments[-1].first_entry_id
+        for number, fragment in enumerate(fragments_of(repair.ledger_id, metadata, newest - 1)):
+            lost: dict[int, list[ReplicaLoss]] = {}
+            for loss in losses.get(number, ()):
+                if fragment.ensemble[loss.position] == loss.bookie_id:
+                    lost.setdefault(loss.position, []).append(loss)
+            one = FragmentRepair(number, fragment, lost)
+            if not fragment.closed:
+                one.fail(OPEN, "its writer may be alive")
+            else:
+                await self._choose(one, metadata, writable)
+            if lost:
+                repair.fragments[number] = one
+
+    async def _choose(self, one: FragmentRepair, metadata: LedgerMetadata, writable: Collection[str]) -> None:
+        """A target for each position."""
+        ensemble = list(one.fragment.ensemble)
+        excluded = set(ensemble).difference(writable)
+        for position in one.lost:
+            target = ensemble[position]
+            if target in excluded:
+                try:
+                    target = await self._watcher.replace_bookie(
+                        position, ensemble, metadata.write_quorum_size, excluded, metadata.custom_metadata
+                    )
+                except NotEnoughBookiesError as error:
+                    one.problems[position] = NO_TARGET, str(error)
+                    continue
+            ensemble[position] = one.targets[position] = target
+
+    async def end(self, repair: LedgerRepair) -> None:
+        """Name new bookies, remove the mark of a ledger that is whole, and release the lock.
+
+        :param repair: of :meth:`begin`; errors are noted in it.
+        """
+        try:
+            await self._name_targets(repair)
+            if repair.mark is not None and repair.is_repaired(repair.mark.value.replicas):
+                with suppress(NotUnderreplicatedError, MetadataVersionError):
+                    await self._marks.remove_mark(repair.ledger_id, repair.mark.version)
+        except NoSuchLedgerMetadataError:
+            pass  # it was deleted meanwhile
+        except BookKeeperError as error:
+            for one in repair.fragments.values():
+                for position in one.targets:
+                    one.problems.setdefault(position, (FAILED, str(error)))
+        finally:
+            await self._marks.unlock(repair.ledger_id)
+
+    async def _name_targets(self, repair: LedgerRepair) -> None:
+        """One write for all fragments that have everything at other bookies now."""
+        moves = [one.fragment.moves(one.repaired) for one in repair.fragments.values()]
+        moves = [one for one in moves if one.bookies]
+
+        def needed(metadata: LedgerMetadata) -> bool:
+            return any(one.are_needed(metadata) for one in moves)
+
+        def moved(metadata: LedgerMetadata) -> LedgerMetadata:
+            for one in moves:
+                metadata = one.apply(metadata)
+            return metadata
+
+        await update(self._ledgers, repair.ledger_id, repair.stored, needed, moved)
