@@ -15,6 +15,7 @@ from . import (
     rereplication,
     spark,
     spark_ledgers,
+    spark_limits,
     structure,
     writing,
 )
@@ -23,6 +24,7 @@ COMMANDS: dict[str, Callable[[Sequence[str]], int]] = {
     "buffers": buffers.main, "compaction": compaction.main, "compare": compare.main, "doors": doors.main,
     "exchange": exchange.main, "ledger_check": ledger_check.main, "pool": pool.main,
     "rereplication": rereplication.main, "spark": spark.main, "spark_ledgers": spark_ledgers.main,
+    "spark_limits": spark_limits.main,
     "structure": structure.main, "writing": writing.main,
 }  # fmt: skip
 """By first argument; whatever else it is belongs to the self-check."""

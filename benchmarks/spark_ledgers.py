@@ -3,9 +3,11 @@
 SMALL ledgers (10,000) of ten entries are listed, planned and read by one query: the time of the driver for each of
 them is printed, its processor time as well.  UNEVEN ledgers (200), the largest a thousand times as large as the
 smallest, are read on two cores: the share of time in which a core had nothing to do is printed, from the launch of
-the first task to the end of the last one.
+the first task to the end of the last one, and how long one core had no task left while another one worked.
+Both are lines of JSON.
 """
 
+import json
 import os
 import random
 import time
@@ -15,7 +17,7 @@ from typing import Any
 
 from bookkeeper_twisted.blocking import BookKeeper
 
-from .spark import peaks, session, spark_processes, three_bookies
+from .spark_setting import forget_peaks, peaks, session, spark_processes, three_bookies
 
 CORES = 2
 ENTRIES, SIZE = 10, 100
@@ -29,10 +31,9 @@ def main(arguments: Sequence[str]) -> int:
     """Measure; returns the exit status."""
     small, uneven = (list(map(int, arguments)) + [10_000, 200][len(arguments) :])[:2]
     with three_bookies() as (uri, _), BookKeeper.connect(uri) as client:
-        spark = session(CORES)
+        spark = session(f"local[{CORES}]")
         _many(spark, uri, client, small)
         _uneven(spark, uri, client, uneven)
-        print(f"peaks of memory: {peaks()}", flush=True)
         spark.stop()
     return 0
 
@@ -55,17 +56,20 @@ def _many(spark: Any, uri: str, client: BookKeeper, ledgers: int) -> None:
             ledger.append_many(payloads)
     frame = _frame(spark, uri, "small")
     _count(frame)  # starts what is started once
+    forget_peaks()
     began, used = time.perf_counter(), _processor_time()
     found = _count(frame)
     seconds, used = time.perf_counter() - began, _processor_time() - used
     assert found == (ledgers * ENTRIES, ledgers * ENTRIES * SIZE), found
     planned = _planning(uri)
-    print(f"{ledgers:,} ledgers of {ENTRIES} entries")
-    print(f"  listed and planned    {planned / ledgers * 1000:8.3f} ms each, {planned:.2f} s")
-    print(f"  the whole query       {seconds / ledgers * 1000:8.3f} ms each, {seconds:.2f} s")
-    print(
-        f"  processor time        {used / ledgers * 1000:8.3f} ms each: driver, executor in the driver's JVM, workers"
-    )
+    each = {
+        "listed and planned": planned, "the whole query": seconds,
+        "processor time of driver, JVM and workers": used,
+    }  # fmt: skip
+    print(json.dumps({
+        "ledgers": ledgers, "entries each": ENTRIES,
+        "ms each": {name: round(n / ledgers * 1000, 3) for name, n in each.items()}, "peaks": peaks(),
+    }), flush=True)  # fmt: skip
 
 
 def _planning(uri: str) -> float:
@@ -104,24 +108,37 @@ def _uneven(spark: Any, uri: str, client: BookKeeper, ledgers: int) -> None:
     frame = _frame(spark, uri, "uneven")
     _count(frame)
     assert _count(frame) == (sum(sizes), sum(sizes) * SIZE)
-    tasks, seconds, idle = _idle(spark)
-    print(f"{ledgers} ledgers of {min(sizes)} to {max(sizes):,} entries on {CORES} cores, {sum(sizes):,} entries")
-    print(f"  {tasks} tasks in {seconds:.2f} s, cores idle for {idle:.1%} of it", flush=True)
+    print(json.dumps({
+        "ledgers": ledgers, "smallest": min(sizes), "largest": max(sizes), "entries": sum(sizes), "cores": CORES,
+        **_balance(_spans(spark)),
+    }), flush=True)  # fmt: skip
 
 
-def _idle(spark: Any) -> tuple[int, float, float]:
-    """Tasks, seconds and share of idle cores of the stage of the last query that had the most tasks."""
-    store = spark.sparkContext._jsc.sc().statusStore()
-    jobs = store.jobsList(None)
-    ids = [jobs.apply(0).stageIds().apply(i) for i in range(jobs.apply(0).stageIds().size())]
-    ids += [jobs.apply(1).stageIds().apply(i) for i in range(jobs.apply(1).stageIds().size())]
-    lists = [store.taskList(stage, 0, 10_000) for stage in ids]
-    tasks = max(lists, key=lambda found: found.size())
-    spans = []
-    for i in range(tasks.size()):
-        task = tasks.apply(i)
-        start = task.launchTime().getTime()
-        spans.append((start, start + task.duration().get()))
+def _balance(spans: Sequence[tuple[int, int]]) -> dict[str, object]:
+    """How evenly tasks filled the cores.
+
+    :param spans: begin and end of tasks in ms.
+    """
     first, last = min(start for start, _ in spans), max(end for _, end in spans)
     busy = sum(end - start for start, end in spans)
-    return len(spans), (last - first) / 1000, max(0.0, 1 - busy / (CORES * (last - first)))
+    free = [first] * CORES  # since when each core has nothing to do
+    for _, end in sorted(spans):
+        free[free.index(min(free))] = end
+    return {
+        "tasks": len(spans), "seconds": (last - first) / 1000,
+        "cores idle": round(max(0.0, 1 - busy / (CORES * (last - first))), 3),
+        "last core alone, seconds": (last - min(free)) / 1000,
+    }  # fmt: skip
+
+
+def _spans(spark: Any) -> list[tuple[int, int]]:
+    """Begin and end in ms of the tasks of the stage of the last query that had the most of them."""
+    store = spark.sparkContext._jsc.sc().statusStore()
+    jobs = store.jobsList(None)
+    ids = [jobs.apply(n).stageIds().apply(i) for n in range(2) for i in range(jobs.apply(n).stageIds().size())]
+    tasks = max((store.taskList(stage, 0, 10_000) for stage in ids), key=lambda found: found.size())
+    found = []
+    for i in range(tasks.size()):
+        start = tasks.apply(i).launchTime().getTime()
+        found.append((start, start + tasks.apply(i).duration().get()))
+    return found
