@@ -92,6 +92,10 @@ PLANTS = (
         "for position, target in self.targets.items()}\n", ["tests.spark.pipelines.test_repairs"],
     ),
     Plant(
+        "bookies are named although the job that copies has failed", "spark/pipelines/replicate.py",
+        "        if not self._copied:\n", "        if False:\n", ["tests.spark.pipelines.test_replicate"],
+    ),
+    Plant(
         "entries that no bookie gave are passed over", "autorecovery/replication/copier.py",
         "        if copies.unreadable:\n", "        if False:\n", _COPIES,
     ),
