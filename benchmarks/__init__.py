@@ -13,7 +13,8 @@ compaction`` how exactly compaction keeps its limit, and what it costs and wins;
 exchange of an index with Apache's bookie; ``python -m benchmarks rereplication`` how fast lost replicas are made
 again, how exactly that keeps its limits, and what it costs appends; ``python -m benchmarks ledger_check`` the same of a
 check of all ledgers; ``python -m benchmarks spark``, ``spark_ledgers`` and ``spark_limits`` what Spark costs beside
-other ways, what many ledgers cost its driver, and how exactly it keeps the limit of a cluster.
+other ways, what many ledgers cost its driver, and how exactly it keeps the limit of a cluster; ``repair`` a lost bookie
+repaired by Spark and by a replication worker.
 
 With ``--raw FILE`` an external generator takes the place of ours where it offers the operation.
 Timings on a shared machine are noisy: compare figures of one run, as ratios.

@@ -12,6 +12,7 @@ from . import (
     exchange,
     ledger_check,
     pool,
+    repair,
     rereplication,
     spark,
     spark_ledgers,
@@ -23,8 +24,8 @@ from . import (
 COMMANDS: dict[str, Callable[[Sequence[str]], int]] = {
     "buffers": buffers.main, "compaction": compaction.main, "compare": compare.main, "doors": doors.main,
     "exchange": exchange.main, "ledger_check": ledger_check.main, "pool": pool.main,
-    "rereplication": rereplication.main, "spark": spark.main, "spark_ledgers": spark_ledgers.main,
-    "spark_limits": spark_limits.main,
+    "repair": repair.main, "rereplication": rereplication.main, "spark": spark.main,
+    "spark_ledgers": spark_ledgers.main, "spark_limits": spark_limits.main,
     "structure": structure.main, "writing": writing.main,
 }  # fmt: skip
 """By first argument; whatever else it is belongs to the self-check."""
