@@ -89,7 +89,9 @@ class TokenBucket:
     def reserve(self, entries: int, n_bytes: int, now: float) -> float:
         """Take the amount of a request at once.
 
-        :param entries: negative, as are bytes, for what is given back.
+        :param entries: of the request; negative for what is given back.
+        :param n_bytes: of the request, likewise.
+        :param now: as of :meth:`delay`.
         :returns: seconds that the caller has to sleep before it acts; 0 for a bucket without debt.
         """
         delay = self.delay(now)
