@@ -99,9 +99,8 @@ def counts(modules: Mapping[str, ast.Module]) -> tuple[int, int]:
 
     :param modules: syntax trees by path.
     """
-    classes = classes_of(modules)
-    found = [each for module in modules.values() for each in public_functions(module)]
-    return len(found), sum(is_documented(name, function, classes) for name, function in found)
+    found = [is_documented(name, function, classes) for _, name, function, classes in _functions_of(modules)]
+    return len(found), sum(found)
 
 
 def undocumented(modules: Mapping[str, ast.Module]) -> Iterator[str]:
@@ -109,11 +108,17 @@ def undocumented(modules: Mapping[str, ast.Module]) -> Iterator[str]:
 
     :param modules: syntax trees by path.
     """
+    for path, name, function, classes in _functions_of(modules):
+        if not is_documented(name, function, classes):
+            yield f"{path}:{function.lineno}: {name} does not document its arguments"
+
+
+def _functions_of(modules: Mapping[str, ast.Module]) -> Iterator[tuple[str, str, Function, Classes]]:
+    """Path, name and definition of each public function, and all classes by name, its module's own before others."""
     classes = classes_of(modules)
     for path, module in modules.items():
-        for name, function in public_functions(module):
-            if not is_documented(name, function, classes):
-                yield f"{path}:{function.lineno}: {name} does not document its arguments"
+        seen = {**classes, **classes_of({path: module})}
+        yield from ((path, name, function, seen) for name, function in public_functions(module))
 
 
 def without_sentence(modules: Mapping[str, ast.Module]) -> Iterator[str]:

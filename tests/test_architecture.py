@@ -296,6 +296,13 @@ class RuleTests(SynchronousTestCase):
         named = [f"a.py:1: the docstring of A {begins}", f"a.py:5: the docstring of f {begins}"]
         self.assertEqual(found, named)
 
+    def test_documented_by_another_class_of_the_name(self) -> None:
+        """A class is looked up in its own module first."""
+        base = "class I(Interface):\n  def f(a): ':param a: an A.'\n"
+        texts = {"a.py": "class A(B):\n  def f(self, a): 'Does.'\n", "b.py": base + "class A(I):\n  x: int\n"}
+        found = list(documented.undocumented({path: ast.parse(text) for path, text in texts.items()}))
+        self.assertEqual(found, ["a.py:2: A.f does not document its arguments"])
+
     def test_functions_without_a_need(self) -> None:
         """Callbacks of Twisted, setters, overloads, commands of the shell and private functions are not counted."""
         text = (

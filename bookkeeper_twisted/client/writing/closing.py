@@ -26,7 +26,7 @@ async def close_ledger(
     def is_not_closed(stored: LedgerMetadata) -> bool:
         if stored.closed and (stored.last_entry_id, stored.length) != (last_entry_id, length):
             raise MetadataVersionError(
-                f"ledger {ledger_id} was closed by somebody else after entry {stored.last_entry_id}, "
+                f"ledger {ledger_id} was closed by another client after entry {stored.last_entry_id}, "
                 f"{stored.length} bytes; here it ends after entry {last_entry_id}, {length} bytes"
             )
         return not stored.closed

@@ -121,9 +121,9 @@ class StoredEnsembleChange:
         if state is LedgerState.IN_RECOVERY:
             raise LedgerFencedError(self._ledger_id, detail="it is being recovered")
         if state is LedgerState.CLOSED:
-            raise LedgerClosedError(f"ledger {self._ledger_id} was closed by somebody else")
+            raise LedgerClosedError(f"ledger {self._ledger_id} was closed by another client")
         if newest.first_entry_id > first_entry_id:
-            raise UnexpectedConditionError(f"ledger {self._ledger_id}: somebody else changed its ensemble")
+            raise UnexpectedConditionError(f"ledger {self._ledger_id}: another client changed its ensemble")
 
 
 @implementer(IEnsembleChange)
