@@ -9,12 +9,12 @@ workloads of :mod:`.workloads`, and judges the ratios by :mod:`.targets`; it wri
 
 ``python -m benchmarks buffers`` and ``python -m benchmarks pool`` measure parts of the client against other ways to
 do the same, as ratios of one process; ``python -m benchmarks doors`` the two ways to asyncio; ``python -m benchmarks
-compaction`` how exactly compaction keeps its limit, and what it costs and wins; ``python -m benchmarks exchange`` the
-exchange of an index with Apache's bookie; ``python -m benchmarks rereplication`` how fast lost replicas are made
-again, how exactly that keeps its limits, and what it costs appends; ``python -m benchmarks ledger_check`` the same of a
-check of all ledgers; ``python -m benchmarks spark``, ``spark_ledgers`` and ``spark_limits`` what Spark costs beside
-other ways, what many ledgers cost its driver, and how exactly it keeps the limit of a cluster; ``repair`` a lost bookie
-repaired by Spark and by a replication worker.
+compaction`` how exactly compaction keeps its limit, and what it costs and wins, with ``--apache`` beside Apache's;
+``python -m benchmarks exchange`` the exchange of an index with Apache's bookie; ``python -m benchmarks rereplication``
+how fast lost replicas are made again, how exactly that keeps its limits, and what it costs appends; ``python -m
+benchmarks ledger_check`` the same of a check of all ledgers; ``python -m benchmarks spark``, ``spark_ledgers`` and
+``spark_limits`` what Spark costs beside other ways, what many ledgers cost its driver, and how exactly it keeps the
+limit of a cluster; ``repair`` a lost bookie repaired by Spark and by a replication worker.
 
 With ``--raw FILE`` an external generator takes the place of ours where it offers the operation.
 Timings on a shared machine are noisy: compare figures of one run, as ratios.

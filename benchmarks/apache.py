@@ -18,7 +18,7 @@ from twisted.trial.unittest import SkipTest
 from tests.integration.java import classes, jars, java_command
 from tests.integration.zookeeper import ZooKeeperServer, shared_zookeeper
 
-from .processes import ROOT, Bookie, common_settings, launch, write_properties
+from .processes import ROOT, Bookie, common_settings, free_port, launch, write_properties
 
 FULL_COMPILER = ("-XX:+UseG1GC",)
 _BOOKIE = ("-Xmx1g", "-XX:MaxDirectMemorySize=1g")
@@ -125,9 +125,13 @@ def start_apache(name: str, folder: Path, settings: Mapping[str, str], port: int
     """
     folder.mkdir(parents=True, exist_ok=True)
     values = {**common_settings(folder, port), **_DEFAULTS, **CONFIGURATIONS[name], **settings}
+    http_port = free_port() if settings.get("httpServerEnabled") == "true" else 0
+    if http_port:
+        values |= {"httpServerPort": str(http_port), "httpServerClass": "PlainHttpServer"}
     conf = write_properties(folder / "bookie.conf", values)
     options = (*_BOOKIE, f"-Djava.io.tmpdir={folder}")  # a killed one leaves the native libraries it unpacked
     command = java_command(
-        "org.apache.bookkeeper.server.Main", "--conf", str(conf), options=options, tuning=FULL_COMPILER
-    )
-    return launch(name, command, folder, port, serves)
+        "org.apache.bookkeeper.server.Main", "--conf", str(conf), options=options, classes=classes(),
+        tuning=FULL_COMPILER,
+    )  # fmt: skip
+    return launch(name, command, folder, port, serves, http_port)

@@ -48,6 +48,19 @@ def add_frames(wire: int, ledger_id: int, first: int, count: int, size: int) -> 
     return b"".join(parts)
 
 
+def turn_frames(wire: int, ledgers: range, first: int, count: int, size: int) -> bytes:
+    """The add requests number ``first`` to ``first + count - 1`` of ledgers that get an entry each in turn."""
+    turns = range(first // len(ledgers), -(-(first + count) // len(ledgers)))
+    parts: list[bytes] = []
+    for at in turns[::CHUNK]:
+        n = min(CHUNK, turns.stop - at)
+        of_ledgers = [add_frames(wire, ledger_id, FIRST_ID + at, n, size) for ledger_id in ledgers]
+        stride = len(of_ledgers[0]) // n
+        parts += [adds[i * stride : (i + 1) * stride] for i in range(n) for adds in of_ledgers]
+    skipped = first - turns.start * len(ledgers)
+    return b"".join(parts[skipped : skipped + count])
+
+
 def read_frames(wire: int, ledger_id: int, entry_ids: Sequence[int]) -> bytes:
     """One read request for each entry."""
     encode = v2.encode_reads if wire == 2 else v3.encode_reads
@@ -70,8 +83,7 @@ def frames(o: argparse.Namespace, first: int, count: int) -> bytes:
     if o.mode == "add" and o.ledgers == 1:
         return add_frames(o.wire, o.ledger, FIRST_ID + first, count, o.size)
     if o.mode == "add":
-        places = [divmod(i, o.ledgers) for i in range(first, first + count)]
-        return b"".join([add_frames(o.wire, o.ledger + ledger, FIRST_ID + n, 1, o.size) for n, ledger in places])
+        return turn_frames(o.wire, range(o.ledger, o.ledger + o.ledgers), first, count, o.size)
     room = max(o.entries // o.batch, 1)
     if o.order == "random":
         chance = random.Random(first)

@@ -3,7 +3,7 @@
 import json
 import subprocess
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -105,10 +105,13 @@ class Ledgers:
         return self._filled[key]
 
 
-def measure(command: list[str], bookies: Sequence[Bookie], tree: Path = ROOT) -> Figures:
+def measure(
+    command: list[str], bookies: Sequence[Bookie], tree: Path = ROOT, begun: Callable[[], None] = lambda: None
+) -> Figures:
     """One run of a load program; the cost of the bookies is sampled over the measured part.
 
     :param tree: the source tree of the program.
+    :param begun: called when that part begins.
     :returns: ``rate``, ``p50_ms`` and ``p99_ms`` as the program printed them, and ``cpu`` in seconds for a million
         entries, no less than one tick; of our bookies with an HTTP server also ``syncs_per_1000`` and
         ``writes_per_1000``.
@@ -118,6 +121,7 @@ def measure(command: list[str], bookies: Sequence[Bookie], tree: Path = ROOT) ->
     assert process.stdout
     with process:
         line = process.stdout.readline()
+        begun()
         before, cpu = [bookie.metrics() for bookie in bookies], sum(bookie.cpu_seconds() for bookie in bookies)
         result = process.stdout.readline()
         spent = sum(bookie.cpu_seconds() for bookie in bookies) - cpu
@@ -131,7 +135,7 @@ def measure(command: list[str], bookies: Sequence[Bookie], tree: Path = ROOT) ->
     figures: Figures = {key: printed[key] for key in ("rate", "p50_ms", "p99_ms")}
     figures["cpu"] = max(spent, 1 / TICKS) / entries * 1e6
     for name, metric in (("syncs", "bookie_journal_JOURNAL_SYNC_count"), ("writes", "bookie_connection_writes")):
-        if metric in after[0]:
+        if after and metric in after[0]:
             count = sum(b[metric] - a.get(metric, 0.0) for a, b in zip(before, after, strict=True))
             figures[f"{name}_per_1000"] = count / entries * 1000
     return figures

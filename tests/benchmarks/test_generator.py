@@ -4,7 +4,7 @@ import socket
 
 from twisted.trial.unittest import SynchronousTestCase
 
-from benchmarks.generator import FIRST_ID, Replies, drive, first_reply, frames, parser
+from benchmarks.generator import FIRST_ID, Replies, drive, first_reply, frames, parser, turn_frames
 
 
 def _reply(status: int) -> bytes:
@@ -96,3 +96,15 @@ class FramesTests(SynchronousTestCase):
         packets = [requests[at + 28 : at + 44] for at in range(0, len(requests), stride)]
         found = [(int.from_bytes(p[:8], "big"), int.from_bytes(p[8:], "big") - FIRST_ID) for p in packets]
         self.assertEqual(found[:5], [(70, 0), (71, 0), (72, 0), (70, 1), (71, 1)])
+
+    def test_later_requests(self) -> None:
+        """A run that begins within a turn goes on where the one before it ended."""
+        ledgers, size, whole = range(70, 73), 10, 20
+        stride, requests = self.options("add", "--ledger", "70", "--ledgers", "3", "--size", str(size))
+        ids = slice(28, 44)
+        for first in range(whole):
+            later = turn_frames(2, ledgers, first, whole - first, size)
+            for at in range(0, len(later), stride):
+                expected = requests[first * stride + at :][ids]
+                self.assertEqual(later[at:][ids], expected)
+            self.assertEqual(len(later), (whole - first) * stride)

@@ -59,6 +59,13 @@ class GeneratorTests(SynchronousTestCase):
         )
         self.assertEqual(figures, {"rate": 5, "p50_ms": 1, "p99_ms": 2, "cpu": 0.01})
 
+    def test_begun(self) -> None:
+        """What is to go on beside the load begins with its measured part."""
+        begun: list[int] = []
+        result = '{"entries": 10, "rate": 5, "p50_ms": 1, "p99_ms": 2, "errors": 0}'
+        measure([sys.executable, "-c", f"print('MEASURE'); print('{result}')"], [], begun=lambda: begun.append(1))
+        self.assertEqual(begun, [1])
+
     def test_errors(self) -> None:
         """A program that saw an error, read nothing, or failed, has no figures."""
         for entries, errors, status in ((10, 1, 0), (0, 0, 0), (10, 0, 3)):
