@@ -185,7 +185,7 @@ def speed(options: argparse.Namespace, directory: Path, report: Report) -> None:
 
 @contextlib.contextmanager
 def _started(options: argparse.Namespace, directory: Path, limit: int) -> Iterator[list[CompactedBookie]]:
-    values = {**settings(limit), "majorCompactionMaxTimeMillis": str(int(options.phase * 500)) if limit else "-1"}
+    values = {**settings(limit), "majorCompactionMaxTimeMillis": str(int(options.phase * 1500)) if limit else "-1"}
     if not options.apache:
         with bookies([OURS], directory, None, values) as running:
             yield running
@@ -206,7 +206,7 @@ def main(arguments: Sequence[str]) -> int:
     p.add_argument("parts", nargs="*", metavar="PART", help=f"{', '.join(PARTS)} (all)")
     p.add_argument("--limit", type=int, default=10, help="of the limited compactions, in MiB/s (10)")
     p.add_argument("--seconds", type=float, default=20.0, help="of each measurement of limits (20)")
-    p.add_argument("--mib", type=int, default=640, help="of entries, half of which are deleted (640)")
+    p.add_argument("--mib", type=int, default=768, help="of entries, half of which are deleted (768)")
     p.add_argument("--phase", type=float, default=3.0, help="seconds of adds in a phase (3)")
     p.add_argument("--rounds", type=int, default=5, help="of phases (5); medians are judged")
     p.add_argument("--apache", action="store_true", help="Apache's bookie in turn with ours, both on a ZooKeeper")
