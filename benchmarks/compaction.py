@@ -3,7 +3,8 @@
 A thousand ledgers are written in turns, every second one is deleted, and what is left is compacted.  The parts:
 
 - ``limits``: a bookie without a network.  Reads and writes of a limited compaction by the kernel's counters, with
-  either limit alone and with both; then the reads govern, as a disk reads whole pages.  Batch reads before and after.
+  either limit alone and with both.  Then the reads govern, as a disk reads whole pages: the shorter runs of a ledger
+  are (``--run``), the less is written.  Batch reads before and after.
 - ``beside``: a bookie as a process.  Rate and 99th percentile of adds with 1,000 in flight, in phases alone and in
   phases beside a major compaction that writes with a limit, in turn.
 - ``speed``: the same beside a compaction without a limit, and the speed of one with nothing else at work.
@@ -78,7 +79,7 @@ def _say(text: str) -> None:
 
 def limits(options: argparse.Namespace, directory: Path, report: Report) -> None:
     """How exactly limits are kept, and batch reads before and after."""
-    words = {"limit": options.limit, "seconds": options.seconds, "directory": directory}
+    words = {"limit": options.limit, "seconds": options.seconds, "run": options.run, "directory": directory}
     command = [sys.executable, "-m", "benchmarks.compaction_alone"]
     command += [str(word) for name, value in words.items() for word in (f"--{name}", value)]
     done = subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True, cwd=ROOT)
@@ -206,6 +207,7 @@ def main(arguments: Sequence[str]) -> int:
     p.add_argument("parts", nargs="*", metavar="PART", help=f"{', '.join(PARTS)} (all)")
     p.add_argument("--limit", type=int, default=10, help="of the limited compactions, in MiB/s (10)")
     p.add_argument("--seconds", type=float, default=20.0, help="of each measurement of limits (20)")
+    p.add_argument("--run", type=int, default=32, help="entries of a ledger written at once, for limits (32)")
     p.add_argument("--mib", type=int, default=768, help="of entries, half of which are deleted (768)")
     p.add_argument("--phase", type=float, default=3.0, help="seconds of adds in a phase (3)")
     p.add_argument("--rounds", type=int, default=5, help="of phases (5); medians are judged")
