@@ -90,6 +90,12 @@ class Cluster:
             process.kill()
             process.wait()
 
+    def killed(self) -> set[str]:
+        """Ids of the bookies that do not run."""
+        return {bookie_id for bookie_id, process in self._processes.items() if process.poll() is not None} | {
+            bookie_id for bookie_id in self._commands if bookie_id not in self._processes
+        }
+
     def empty(self, bookie_id: str) -> None:
         """Removes what a bookie that was killed keeps, as if its disks were new."""
         port = bookie_id.rpartition(":")[2]

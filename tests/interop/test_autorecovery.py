@@ -3,9 +3,10 @@
 import itertools
 import time
 from collections.abc import Callable
-from functools import lru_cache
-from typing import Any
+from functools import lru_cache, wraps
+from typing import Any, TypeVar
 
+import attrs
 from twisted.internet import reactor
 from twisted.internet.defer import Deferred
 from twisted.internet.threads import deferToThread
@@ -18,7 +19,7 @@ from bookkeeper_twisted.autorecovery.replication.checker import CheckerSettings,
 from bookkeeper_twisted.autorecovery.service import AutoRecovery, Identity
 from bookkeeper_twisted.client import BookKeeper
 from bookkeeper_twisted.client.production import system_chance
-from bookkeeper_twisted.config.autorecovery import AutorecoveryConfig
+from bookkeeper_twisted.config.autorecovery import AUDITOR, WORKER, AutorecoveryConfig
 from bookkeeper_twisted.config.client import ClientConfig
 from bookkeeper_twisted.instruments import Instruments
 from bookkeeper_twisted.model import DigestType
@@ -26,7 +27,11 @@ from bookkeeper_twisted.throttle import Throttle
 
 from .actors import Dialect, JavaActor, Layout, NamedBookies, OurActor
 from .cluster import COUNT, Cluster, running_cluster
+from .overrun import Work, within
 from .shell import run_shell
+
+_PATIENCE = 150.0
+"""Seconds for one test."""
 
 _ENTRIES = 40
 _SHAPES = ((3, 3, 2), (4, 3, 2), (3, 3, 3))
@@ -121,21 +126,16 @@ class RepairCase(TestCase):
 
     async def start_recovery(self, auditor: str, worker: str) -> None:
         """Starts an auditor and a worker, each of one side, and waits until the auditor is in office."""
+        services = [name for name, side in ((AUDITOR, auditor), (WORKER, worker)) if side == "ours"]
+        config = attrs.evolve(_CONFIG, auto_recovery_services=tuple(services))
         service = AutoRecovery(
-            reactor,
-            self.bk,
-            _CONFIG,
-            Identity("ours:1", "localhost"),
-            lambda: int(time.time() * 1000),  # type: ignore[arg-type]
+            reactor, self.bk, config, Identity("ours:1", "localhost"), lambda: int(time.time() * 1000)  # type: ignore[arg-type]
         )
         self.services.append(service)
-        if auditor == "ours":
-            service.election.start()
-        else:
+        service.start()
+        if auditor != "ours":
             await self.cluster.java.call("startAuditor", bookie="java:1")
-        if worker == "ours":
-            service.worker.startService()
-        else:
+        if worker != "ours":
             await self.cluster.java.call("startWorker")
         expected = "ours:1" if auditor == "ours" else "java:1"
         while await self.driver.auditing.auditor() != expected:
@@ -146,6 +146,22 @@ class RepairCase(TestCase):
         await self.cluster.java.call("stopRecovery")
         while self.services:
             await self.services.pop().stop()
+
+    async def report(self) -> str:
+        """How things are, for people to read."""
+        marks, ledgers, registration = self.driver.underreplication, self.driver.ledgers, self.driver.registration
+        writable = sorted(await registration.writable_bookies())
+        lines = [f"killed: {sorted(self.cluster.killed())}", f"writable: {writable}"]
+        lines += [f"mark of ledger {i}: {await marks.read_mark(i)}" async for i in marks.marked_ledgers()]
+        lines += [f"lock of ledger {i}: {text}" for i, text in (await marks.locked_ledgers()).items()]
+        lines.append(f"auditor: {await self.driver.auditing.auditor()}")
+        for service in self.services:
+            lines.append(f"our worker: {vars(service.worker)}")
+            lines.append(f"our auditor: {service.election.in_office}")
+        async for ledger_id in ledgers.ledger_ids():
+            stored = (await ledgers.read(ledger_id)).value
+            lines.append(f"ledger {ledger_id}: {stored.state.name} {[one.bookies for one in stored.segments]}")
+        return "\n".join([*lines, self.cluster.log()])
 
     # ---- ledgers -------------------------------------------------------------------------------------
 
@@ -184,6 +200,20 @@ class RepairCase(TestCase):
         return LedgerChecker(context, presence, limit, CheckerMetrics(Instruments()), CheckerSettings(percentage=100))
 
 
+C = TypeVar("C", bound=RepairCase)
+
+
+def in_time(test: Callable[[C], Work[None]]) -> Callable[[C], "Deferred[None]"]:
+    """Bounds a test, so that the error of one that takes too long says what was marked, locked and under way."""
+
+    @wraps(test)
+    def bounded(case: C) -> "Deferred[None]":
+        work = within(reactor, _PATIENCE, test(case), case.report)  # type: ignore[arg-type]
+        return Deferred.fromCoroutine(work)
+
+    return bounded
+
+
 class ReasonTests(RepairCase):
     """Locks that say why a ledger is not repaired."""
 
@@ -219,18 +249,22 @@ class MatrixTests(RepairCase):
         said = await deferToThread(run_shell, self.cluster.conf, "listunderreplicated")
         self.assertIn("count=0", said.output)
 
+    @in_time
     async def test_ours_ours(self) -> None:
         """Our auditor and our worker."""
         await self._play("ours", "ours")
 
+    @in_time
     async def test_ours_java(self) -> None:
         """Our auditor marks, Apache's worker repairs."""
         await self._play("ours", "Java")
 
+    @in_time
     async def test_java_ours(self) -> None:
         """Apache's auditor marks, our worker repairs."""
         await self._play("Java", "ours")
 
+    @in_time
     async def test_java_java(self) -> None:
         """Apache's auditor and worker, with our bookies."""
         await self._play("Java", "Java")
@@ -239,6 +273,7 @@ class MatrixTests(RepairCase):
 class DecommissionTests(RepairCase):
     """A bookie of one side leaves; the tool is of the other side than the auditor."""
 
+    @in_time
     async def test_java_shell(self) -> None:
         """Apache's shell decommissions our bookie, with our auditor and our worker."""
         written, lost = await self.write(), self.cluster.ours[1]
@@ -251,6 +286,7 @@ class DecommissionTests(RepairCase):
         await self.assert_whole(written)
         self.assertNotIn(lost, await self.driver.registration.all_bookies())
 
+    @in_time
     async def test_our_decommission(self) -> None:
         """We decommission Apache's bookie, with Apache's auditor and worker."""
         written, lost = await self.write(), self.cluster.apache[1]
@@ -265,6 +301,7 @@ class DecommissionTests(RepairCase):
 class ElectionTests(RepairCase):
     """Candidates of both sides in one election."""
 
+    @in_time
     async def test_succession(self) -> None:
         """Apache's candidate follows ours, and ours Apache's; there is one auditor at a time."""
         auditing = self.driver.auditing
