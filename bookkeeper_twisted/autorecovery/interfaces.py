@@ -18,7 +18,8 @@ class ILedgerChecker(Interface):
         Cancelling it ends the reads under way.
 
         :param metadata: as it was read just now.
-        :param suspects: bookies of which every entry is read, whatever the percentage of other checks.
+        :param suspects: bookies of which every entry is read, whatever the percentage of other checks, and for which
+            the store is asked whether they are there.
         :raises bookkeeper_twisted.errors.ClientClosedError: the client was closed meanwhile.
         """
 

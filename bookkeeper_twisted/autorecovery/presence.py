@@ -15,8 +15,9 @@ _FRESH_SECONDS = 1.0
 class Presence:
     """Says which bookies are registered.
 
-    The watched sets of the client say at once that a bookie is there.  That it is gone is only said after the store was
-    asked: the sets are empty when a client begins, and behind when its session was lost.
+    The watched sets of the client say at once that a bookie is there, which may be a moment after it went.  That it is
+    gone is only said after the store was asked: the sets are empty when a client begins, and behind when its session
+    was lost.
 
     :param throttle: of requests to the store.
     """
@@ -30,15 +31,19 @@ class Presence:
         self._read_only: frozenset[str] = frozenset()
         self._asked_at = -_FRESH_SECONDS
 
-    async def gone(self, bookies: Collection[str]) -> frozenset[str]:
+    async def gone(self, bookies: Collection[str], suspects: Collection[str] = ()) -> frozenset[str]:
         """Return which of ``bookies`` are not registered; asks the store before it names any.
 
+        :param suspects: bookies that another process may have found to be gone: the store is asked about them from the
+            time of this call on, whatever the watch and earlier answers say.
         :raises bookkeeper_twisted.errors.MetadataError: the store cannot say.
         """
         missing = frozenset(bookies) - self._watcher.writable - self._watcher.read_only
-        if missing:
-            await self._ask()
-        return missing - self._writable - self._read_only if missing else missing
+        named = frozenset(suspects).intersection(bookies)
+        doubtful = missing | named
+        if doubtful:
+            await self._ask(anew=bool(named))
+        return doubtful - self._writable - self._read_only if doubtful else doubtful
 
     async def unwritable(self, bookies: Collection[str]) -> frozenset[str]:
         """Return which of ``bookies`` take no new entries, since they are gone or read-only; asks the store before it
@@ -51,8 +56,8 @@ class Presence:
             await self._ask()
         return missing - self._writable if missing else missing
 
-    async def _ask(self) -> None:
-        if self._clock.seconds() - self._asked_at >= _FRESH_SECONDS:
+    async def _ask(self, anew: bool = False) -> None:
+        if anew or self._clock.seconds() - self._asked_at >= _FRESH_SECONDS:
             await self._throttle.acquire(entries=1)
             registration = self._registration
             before = await registration.writable_bookies()

@@ -73,7 +73,7 @@ class LedgerChecker:
     async def check(self, ledger_id: int, metadata: LedgerMetadata, suspects: Collection[str] = ()) -> CheckReport:
         """See :meth:`~.interfaces.ILedgerChecker.check`."""
         bookies = {bookie_id for segment in metadata.segments for bookie_id in segment.bookies}
-        gone = await self._presence.gone(bookies)
+        gone = await self._presence.gone(bookies, suspects)
         context, settings = self._context.with_flow(), self._settings
         reads = BookieReads(
             context, ledger_id, self._reads, self._in_flight, settings.retries, settings.batch_bytes,

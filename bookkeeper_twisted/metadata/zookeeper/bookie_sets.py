@@ -47,10 +47,11 @@ class BookieSet:
         self._seen = (-1, -1)
 
     async def read(self) -> frozenset[str]:
-        """The set as it is.
+        """The set as of now or later.
 
         :raises NotInitializedError: there is no cluster.
         """
+        await self._znodes.sync(self._path)
         return bookie_ids((await self._children(None))[0])
 
     async def look(self, watch: Watch) -> bool:

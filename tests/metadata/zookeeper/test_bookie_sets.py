@@ -3,7 +3,7 @@
 import attrs
 from twisted.internet.defer import Deferred, succeed
 
-from bookkeeper_twisted.metadata.zookeeper.bookie_sets import BookieSets, bookie_ids
+from bookkeeper_twisted.metadata.zookeeper.bookie_sets import BookieSet, BookieSets, bookie_ids
 from bookkeeper_twisted.metadata.zookeeper.interfaces import NewNode, Stat, Watch
 
 from .rig import ZooKeeperCase
@@ -38,6 +38,14 @@ class BookieSetsTests(ZooKeeperCase):
         self.server.delete("/ledgers/available/a:1", -1)
         expected = [(set(), set()), ({"a:1"}, set()), ({"a:1"}, {"b:1"}), (set(), {"b:1"})]
         self.assertEqual(self.told, expected)
+
+    def test_read(self) -> None:
+        """A read is not answered from before it, by a server that lags behind: it follows a sync."""
+        self.add("a:1", "readonly/b:1")
+        for read_only, found in ((False, {"a:1"}), (True, {"b:1"})):
+            self.connection.calls.clear()
+            self.assertEqual(self.run_(BookieSet(self.nodes, read_only).read()), found)
+            self.assertEqual(self.connection.calls, ["sync", "children"])
 
     def test_break(self) -> None:
         """What changes while the connection is broken is told when it is back; what did not is not."""
