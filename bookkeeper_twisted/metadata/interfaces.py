@@ -90,9 +90,11 @@ class IRegistration(Interface):
         :param listener: called once with the reason.
         """
 
-    async def writable_bookies() -> frozenset[str]: ...
+    async def writable_bookies() -> frozenset[str]:
+        """The bookies that are registered as writable now, or later: never an older state than that of the call."""
 
-    async def read_only_bookies() -> frozenset[str]: ...
+    async def read_only_bookies() -> frozenset[str]:
+        """The bookies that are registered as read-only, likewise."""
 
     async def all_bookies() -> frozenset[str]:
         """Every bookie with a cookie, up or down."""
@@ -192,7 +194,9 @@ class IUnderreplication(Interface):
     """
 
     async def mark(ledger_id: int, replicas: Collection[str] = (), ctime: int | None = None) -> None:
-        """Mark a ledger, or add replicas to its mark; a mark that names them all stays as it is.
+        """Mark a ledger, or add replicas to its mark; a mark that names them all says the same in a new version.
+
+        A mark that was read before cannot be removed any more: what its reader has seen of the ledger may be older.
 
         :param replicas: ids of the bookies that lack entries; none where it is not known which.
         :param ctime: the time now in ms since the epoch, stored with the mark.
@@ -242,6 +246,15 @@ class IUnderreplication(Interface):
         """Replace the text of a lock of this driver; harmless if there is none.
 
         :param text: holder, and why it has not done its work yet; see :func:`~.lock_text.stored_text`.
+        """
+
+    def watch_lost_locks(listener: Callable[[], None]) -> Callable[[], None]:
+        """Call the listener whenever the session has ended under which this driver took locks, and it is open itself.
+
+        The listener is called before a request of this driver reaches the store in the next session: what is done
+        under a lock, and cancelled by the listener, changes nothing in the store any more.
+
+        :returns: a function that ends the watch.
         """
 
     async def locked_ledgers() -> dict[int, str]:

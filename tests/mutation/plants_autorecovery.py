@@ -6,6 +6,7 @@ _SCANS = ["tests.ledger.test_replica_scan", "tests.autorecovery.replication.test
 _CHECKS = ["tests.autorecovery.replication.test_checker"]
 _COPIES = ["tests.autorecovery.replication.test_copier"]
 _WORKER = ["tests.autorecovery.replication.test_worker"]
+_SESSIONS = ["tests.autorecovery.replication.test_worker_sessions"]
 
 PLANTS = (
     Plant(
@@ -37,12 +38,26 @@ PLANTS = (
         "            pass\n", _WORKER,
     ),
     Plant(
-        "a lock that went with its session hides the ledger", "autorecovery/replication/worker.py",
-        "            self._walk_at(self._clock.seconds() + self._settings.backoff)\n", "            pass\n", _WORKER,
+        "a lock that went before its release hides the ledger", "autorecovery/replication/worker.py",
+        "                self._walk_at(self._clock.seconds() + self._settings.backoff)\n", "                pass\n", _SESSIONS,
+    ),
+    Plant(
+        "work goes on without its lock", "autorecovery/replication/worker.py",
+        "            self._underreplication.watch_lost_locks(self._cancel_jobs),\n", "", _SESSIONS,
+    ),
+    Plant(
+        "a lock that could not be released stays", "autorecovery/replication/worker.py",
+        "            if not self.running:\n                return  # the process ends",
+        "            if True:\n                return  # the process ends", _SESSIONS,
+    ),
+    Plant(
+        "a lock of unknown outcome stays", "autorecovery/replication/worker.py",
+        "        except (BookKeeperError, CancelledError):  # the store may have done it\n",
+        "        except CancelledError:  # the store may have done it\n", _SESSIONS,
     ),
     Plant(
         "the release of a lock is cut short by the stop", "autorecovery/replication/worker.py",
-        "            if not job.is_ending:\n                running.cancel()\n", "            running.cancel()\n", _WORKER,
+        "            if job.running is not None and not job.is_ending:\n", "            if job.running is not None:\n", _WORKER,
     ),
     Plant(
         "the text of another worker's lock is replaced", "metadata/embedded/memory.py",
@@ -73,8 +88,18 @@ PLANTS = (
         "        percentage = self._percentage\n", [*_CHECKS, *_WORKER],
     ),
     Plant(
+        "the watch is believed of bookies that a mark names", "autorecovery/replication/checker.py",
+        "        gone = await self._presence.gone(bookies, suspects)\n",
+        "        gone = await self._presence.gone(bookies)\n", _WORKER,
+    ),
+    Plant(
+        "an earlier answer of the store is believed of bookies that a mark names", "autorecovery/presence.py",
+        "        if anew or ", "        if ", ["tests.autorecovery.test_presence"],
+    ),
+    Plant(
         "a bookie is gone as soon as the watch does not name it", "autorecovery/presence.py",
-        "        return missing - self._writable - self._read_only if missing else missing\n", "        return missing\n",
+        "        return doubtful - self._writable - self._read_only if doubtful else doubtful\n",
+        "        return missing\n",
         _CHECKS,
     ),
     Plant(

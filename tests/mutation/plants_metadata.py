@@ -11,6 +11,35 @@ _ZK = ["tests.metadata.zookeeper"]
 
 PLANTS = (
     Plant(
+        "a mark that says nothing new keeps its version", "metadata/embedded/underreplication.py",
+        "        await self._session.write(self._store.write_mark, ",
+        "            if mark is stored.value:\n                return\n"
+        "        await self._session.write(self._store.write_mark, ", [*_CONTRACT, "tests.autorecovery.replication.test_worker"],
+    ),
+    Plant(
+        "a mark on ZooKeeper that says nothing new keeps its version", "metadata/zookeeper/underreplication.py",
+        "            try:\n                await self._znodes.set(path, encode_underreplicated(mark), stored.version)\n",
+        "            if mark is stored.value:\n                return\n"
+        "            try:\n                await self._znodes.set(path, encode_underreplicated(mark), stored.version)\n", _ZK,
+    ),
+    Plant(
+        "registered bookies are read from a server that lags behind", "metadata/zookeeper/bookie_sets.py",
+        "        await self._znodes.sync(self._path)\n", "", _ZK,
+    ),
+    Plant(
+        "an ended session registers a bookie", "metadata/embedded/memory.py",
+        "        self._check_alive()  # nothing would end a registration of it\n", "", ["tests.metadata.embedded.test_memory"],
+    ),
+    Plant(
+        "a mark made after its group was listed is not noticed", "metadata/zookeeper/underreplication.py",
+        "                tree.wait_for(path)\n", "                pass\n", ["tests.metadata.zookeeper.test_mark_watch"],
+    ),
+    Plant(
+        "locks are lost in silence", "metadata/zookeeper/underreplication.py",
+        "        return self._znodes.session.on_expiry(listener)\n", "        return lambda: None\n",
+        ["tests.metadata.zookeeper.test_underreplication"],
+    ),
+    Plant(
         "commits of the embedded store are not synced", "metadata/embedded/sqlite_store.py",
         "PRAGMA synchronous = FULL", "PRAGMA synchronous = OFF", _STORE,
     ),

@@ -5,11 +5,12 @@ while it has a slot free.  The version of the mark is read under the lock and be
 removed at that version only: if the ledger was marked again meanwhile, it stays marked.  A ledger that waits (for the
 grace period of its writer, or for the next attempt after one that failed) keeps its lock, so that no other worker
 repeats the same in vain, and gives its slot to another one; the lock says why, for people to read.  Between walks the
-worker waits for news of marks and locks.  After a repair that failed it walks again without news, too: the lock may
-have gone before its release, with its session, while walks left the ledger out.
+worker waits for news of marks and locks.  After each repair it walks again without news, too: walks meanwhile have left
+the ledger out, and the release of a lock that went before, with its session, is no news.
 
-The lock makes workers efficient, not safe: if the session that holds it ends, a second worker may repair the ledger,
-too, and the two leave at most extra copies (S19).
+When the session ends, its locks are gone, and what was done under them is cancelled before another request reaches the
+store.  Two workers at one ledger would leave at most extra copies (S19), but a bookie deletes, under the lock, a ledger
+that it does not know to be its own: the copy that the metadata were about to name.
 """
 
 from collections.abc import Callable, Coroutine, MutableSequence
@@ -143,6 +144,7 @@ class ReplicationWorker(Service):
         self._ends = [
             self._underreplication.watch_marks(self._marks_changed),
             self._registration.watch_bookies(self._bookies_changed),
+            self._underreplication.watch_lost_locks(self._cancel_jobs),
         ]
         self._working = Deferred.fromCoroutine(self._work())
         self._working.addErrback(self._ended)
@@ -158,14 +160,19 @@ class ReplicationWorker(Service):
         self._switch.stop()
         if self._timer is not None and self._timer.active():
             self._timer.cancel()
+        jobs = [job.running for job in self._jobs.values() if job.running is not None]
+        self._cancel_jobs()
         if self._working is not None:
             self._working.cancel()
-        jobs = [(job, job.running) for job in self._jobs.values() if job.running is not None]
-        for job, running in jobs:
-            if not job.is_ending:
-                running.cancel()
-        for _, running in jobs:
+            await self._working
+        for running in jobs:
             await running
+
+    def _cancel_jobs(self) -> None:
+        """Cancel what is done under locks; releases that have begun go on."""
+        for job in list(self._jobs.values()):
+            if job.running is not None and not job.is_ending:
+                job.running.cancel()
 
     def _ended(self, failure: Failure) -> None:
         if not failure.check(CancelledError):
@@ -248,7 +255,7 @@ class ReplicationWorker(Service):
             # whatever changes meanwhile: each change of one mark would be a request for each lock of other workers
             self._refused[ledger_id] = self._clock.seconds() + self._settings.backoff
             return False
-        except CancelledError:  # the store may have done it
+        except (BookKeeperError, CancelledError):  # the store may have done it
             await self._unlock(ledger_id)
             raise
         job = self._jobs[ledger_id] = _Job(ledger_id, self._clock.seconds(), attempts=self._failures.get(ledger_id, 0))
@@ -260,9 +267,8 @@ class ReplicationWorker(Service):
 
     async def _locked(self, job: _Job) -> None:
         """All that is done under the lock of a ledger."""
-        is_marked = True
         try:
-            is_marked = not await self._repair_marked(job)
+            await self._repair_marked(job)
         except BookKeeperError as error:
             self._log.warn("the mark of ledger {ledger_id}: {error}", ledger_id=job.ledger_id, error=error)
             await self._fail(job, Attempt(RepairState.WAITING, str(error), error))
@@ -271,17 +277,17 @@ class ReplicationWorker(Service):
             self._leave_slot(job)
             await self._unlock(job.ledger_id)
             del self._jobs[job.ledger_id]
-        if is_marked and self.running:  # the release of a lock that went before, with its session, is no news
-            self._walk_at(self._clock.seconds() + self._settings.backoff)
+            if self.running:
+                self._walk_at(self._clock.seconds() + self._settings.backoff)
 
-    async def _repair_marked(self, job: _Job) -> bool:
-        """Repair a ledger, and leave it alone for a while if that fails; returns whether the mark is gone."""
+    async def _repair_marked(self, job: _Job) -> None:
+        """Repair a ledger and remove its mark; or leave it alone for a while if that fails."""
         ledger_id = job.ledger_id
         await self._limit.acquire()
         try:
             mark = await self._underreplication.read_mark(ledger_id)
         except NotUnderreplicatedError:
-            return True  # another worker was faster
+            return  # another worker was faster
         replicas = mark.value.replicas
         attempt = await self._attempt(partial(self._repair.attempt, ledger_id, replicas))
         while attempt.state is RepairState.GRACE:
@@ -289,9 +295,9 @@ class ReplicationWorker(Service):
             await self._hold(job, attempt, self._settings.grace)
             attempt = await self._attempt(partial(self._repair.attempt_after_grace, ledger_id, replicas, report))
         if attempt.state in (RepairState.WHOLE, RepairState.DELETED):
-            return await self._remove_mark(ledger_id, mark.version)
-        await self._fail(job, attempt)
-        return False
+            await self._remove_mark(ledger_id, mark.version)
+        else:
+            await self._fail(job, attempt)
 
     async def _attempt(self, work: Callable[[], Coroutine[Deferred[Any], Any, Attempt]]) -> Attempt:
         began = self._clock.seconds()
@@ -312,15 +318,14 @@ class ReplicationWorker(Service):
             self._metrics.failed(attempt.error)
         return attempt
 
-    async def _remove_mark(self, ledger_id: int, version: int) -> bool:
+    async def _remove_mark(self, ledger_id: int, version: int) -> None:
         self._failures.pop(ledger_id, None)
         await self._limit.acquire()
         try:
             await self._underreplication.remove_mark(ledger_id, version)
         except (MetadataVersionError, NotUnderreplicatedError):
-            return False  # marked again since the check began: what the newer mark asks for may not be done
+            return  # marked again since the check began: what the newer mark asks for may not be done
         self._log.info("ledger {ledger_id} is fully replicated", ledger_id=ledger_id)
-        return True
 
     async def _fail(self, job: _Job, attempt: Attempt) -> None:
         """Leave a ledger alone for a while, longer after each failure."""
@@ -380,10 +385,15 @@ class ReplicationWorker(Service):
             resume.callback(None)
 
     async def _unlock(self, ledger_id: int) -> None:
-        try:
-            await self._underreplication.unlock(ledger_id)
-        except BookKeeperError as error:  # it ends with the session
-            self._log.warn("the lock of ledger {ledger_id}: {error}", ledger_id=ledger_id, error=error)
+        """Release a lock: it would keep all workers from the ledger as long as this process lives."""
+        while True:
+            try:
+                return await self._underreplication.unlock(ledger_id)
+            except BookKeeperError as error:
+                self._log.warn("the lock of ledger {ledger_id}: {error}", ledger_id=ledger_id, error=error)
+            if not self.running:
+                return  # the process ends, and the lock with its session
+            await deferLater(self._clock, self._settings.backoff)
 
     # ---- status --------------------------------------------------------------------------------------
 

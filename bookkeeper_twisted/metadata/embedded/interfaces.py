@@ -32,10 +32,12 @@ class IMetadataStore(Interface):
     it fails.
     """
 
-    def open(changed: Callable[[], None]) -> bool:
-        """Begins the session.
+    def open(changed: Callable[[], None], expired: Callable[[], None]) -> bool:
+        """Begin the session.
 
         :param changed: called by a store that can report every write; other stores are polled.
+        :param expired: called by a store that can end the session of a driver that is open, on the reactor thread,
+            before the next session takes its first call; in between every call fails.
         :returns: whether the store was made by this call.
         """
 

@@ -78,13 +78,32 @@ class MemorySession:
 
     def __init__(self, shared: MemoryStore) -> None:
         self._shared = shared
+        self._changed_here: Callable[[], None] = lambda: None
+        self._expired: Callable[[], None] = lambda: None
 
-    def open(self, changed: Callable[[], None]) -> bool:
-        self._shared.sessions[self] = changed
+    def open(self, changed: Callable[[], None], expired: Callable[[], None]) -> bool:
+        self._changed_here, self._expired = changed, expired
+        return self._begin()
+
+    def _begin(self) -> bool:
+        self._shared.sessions[self] = self._changed_here
         opened, self._shared.opened = self._shared.opened, True
         return not opened
 
     def close(self) -> None:
+        self._end()
+
+    def expire(self) -> None:
+        """End the session as if the store had not heard of this process for long, and begin the next one.
+
+        What is registered is not registered again.
+        """
+        self._end()
+        self._expired()
+        self._begin()
+        self._changed_here()
+
+    def _end(self) -> None:
         if self._shared.sessions.pop(self, None):
             for bookie_id in [b for b, r in self._shared.bookies.items() if r.session is self]:
                 del self._shared.bookies[bookie_id]
@@ -100,6 +119,10 @@ class MemorySession:
         self._shared.revision += 1
         for changed in list(self._shared.sessions.values()):
             changed()
+
+    def _check_alive(self) -> None:
+        if self not in self._shared.sessions:
+            raise MetadataError("the session has ended")
 
     def _replication_changed(self) -> None:
         self._shared.replication_changes += 1
@@ -122,6 +145,7 @@ class MemorySession:
         self._replication_changed()
 
     def register(self, bookie_id: str, read_only: bool, info: bytes) -> None:
+        self._check_alive()  # nothing would end a registration of it
         found = self._shared.bookies.get(bookie_id)
         if found is not None and found.session is not self:
             raise BookieRegisteredError(f"bookie {bookie_id} is registered by another session")
@@ -235,8 +259,7 @@ class MemorySession:
         return sorted(i for i in self._shared.marks if first <= i <= last)[:limit]
 
     def lock_ledger(self, ledger_id: int, holder: str) -> bool:
-        if self not in self._shared.sessions:  # nothing would end a lock of it
-            raise MetadataError("the session has ended")
+        self._check_alive()
         session, found = self._shared.locks.get(ledger_id, (None, holder))
         if session not in (None, self):
             raise LedgerLockedError(f"the replication lock of ledger {ledger_id} is held by {found}")
@@ -262,8 +285,7 @@ class MemorySession:
     # -- auditors --
 
     def vote(self, candidate: str) -> int:
-        if self not in self._shared.sessions:
-            raise MetadataError("the session has ended")
+        self._check_alive()
         if self not in self._shared.votes:
             self._shared.votes[self] = self._shared.next_vote, candidate
             self._shared.next_vote += 1

@@ -9,6 +9,7 @@ from ...codec.metadata_formats import decode_ledger_metadata
 from ...errors import CodecError, MetadataError, MetadataSerializationError, NoSuchLedgerMetadataError
 from ...model import LedgerMetadata
 from ..interfaces import Versioned
+from ..listeners import Listeners
 from ..watches import Bookies, StoredLedger, Watches
 from .interfaces import IMetadataStore, IWorker
 
@@ -32,6 +33,7 @@ class EmbeddedSession:
         self.watches = Watches(clock, poll_interval, self._revision, self.bookies, self.ledger_or_none)
         self._worker = worker
         self._state = "not open"
+        self._expiry = Listeners("the end of a session")
 
     async def open(self) -> bool:
         """Begins the session; once only.
@@ -41,7 +43,7 @@ class EmbeddedSession:
         if self._state != "not open":
             raise MetadataError(f"{self.uri} is {self._state}")
         self._state = "open"
-        return await self._worker.call(self.store.open, self.watches.wake)
+        return await self._worker.call(self.store.open, self.watches.wake, self._expiry.call)
 
     async def close(self) -> None:
         """Ends the session after the calls that are under way."""
@@ -53,6 +55,13 @@ class EmbeddedSession:
             await self._worker.call(self.store.close)
         finally:
             self._worker.stop()
+
+    def on_expiry(self, listener: Callable[[], None]) -> Callable[[], None]:
+        """Call the listener at the end of each session that was not closed, before any call is made in the next.
+
+        :returns: a function that ends that.
+        """
+        return self._expiry.add(listener)
 
     async def read(self, method: Callable[..., T], *args: object) -> T:
         """Call a ``method`` of the store on the worker, with ``args``.

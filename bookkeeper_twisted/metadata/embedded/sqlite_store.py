@@ -83,8 +83,9 @@ class SqliteStore:
 
     # -- the session --
 
-    def open(self, changed: Callable[[], None]) -> bool:
-        """See :meth:`~.interfaces.IMetadataStore.open`; ``changed`` is not called, as the store is polled.
+    def open(self, changed: Callable[[], None], expired: Callable[[], None]) -> bool:
+        """See :meth:`~.interfaces.IMetadataStore.open`; neither listener is called: the store is polled, and a session
+        lasts as long as its process.
 
         :raises NotInitializedError: it does not exist, and is not to be made; nothing is left on the disk.
         """

@@ -29,17 +29,17 @@ class EmbeddedUnderreplication:
         self._session = session
         self._store = session.store
         self._held: set[int] = set()
+        session.on_expiry(self._held.clear)
 
     async def mark(self, ledger_id: int, replicas: Collection[str] = (), ctime: int | None = None) -> None:
         check_ledger_id(ledger_id)
         while True:
             try:
-                if await self._mark(ledger_id, replicas, ctime):
-                    return
+                return await self._mark(ledger_id, replicas, ctime)
             except (MetadataVersionError, NotUnderreplicatedError):
                 pass  # another client has marked or repaired it in between
 
-    async def _mark(self, ledger_id: int, replicas: Collection[str], ctime: int | None) -> bool:
+    async def _mark(self, ledger_id: int, replicas: Collection[str], ctime: int | None) -> None:
         version: int | None = None
         try:
             stored = await self.read_mark(ledger_id)
@@ -47,10 +47,7 @@ class EmbeddedUnderreplication:
             mark = UnderreplicatedLedger(ctime=ctime).with_replicas(replicas, ctime)
         else:
             mark, version = stored.value.with_replicas(replicas, ctime), stored.version
-            if mark is stored.value:
-                return True
         await self._session.write(self._store.write_mark, ledger_id, encode_underreplicated(mark), version)
-        return True
 
     async def read_mark(self, ledger_id: int) -> Versioned[UnderreplicatedLedger]:
         stored = await self._session.read(self._store.read_mark, ledger_id)
@@ -92,6 +89,9 @@ class EmbeddedUnderreplication:
 
     async def describe_lock(self, ledger_id: int, text: str) -> None:
         await self._session.write(self._store.describe_lock, ledger_id, stored_text(text))
+
+    def watch_lost_locks(self, listener: Callable[[], None]) -> Callable[[], None]:
+        return self._session.on_expiry(listener)
 
     async def locked_ledgers(self) -> dict[int, str]:
         return await self._session.read(self._store.locks)

@@ -1,8 +1,9 @@
 """A watch of all marks and locks: of the children of every group in the tree of marks, and of the locks.
 
-The lowest groups, one for each marked ledger, are not watched: a mark is made together with its group.  Where a group
-was left behind empty, a mark can come back into it without a sign above; for these the listener is called every
-:data:`REMINDER_SECONDS`.
+The lowest groups, one for each marked ledger, are not watched, but for those that a walk has found empty: a mark is
+made right after its group, and comes back into one that was left behind, without a sign above.  A walk follows each
+sign, so a group is empty unseen only where a mark was removed without its lock, by hand; for these the listener is
+called every :data:`REMINDER_SECONDS`.
 """
 
 import re
@@ -52,6 +53,26 @@ class TreeWatch:
         self._loops.clear()
         if self._timer is not None and self._timer.active():
             self._timer.cancel()
+
+    def wait_for(self, path: str) -> None:
+        """Watch a lowest group that was found empty, until it has a mark or is gone."""
+        if path not in self._loops and not self._stopped:
+            self._add(path, self._look_into(path))
+
+    def _look_into(self, path: str) -> Callable[[Watch], Awaitable[bool]]:
+        async def look(watch: Watch) -> bool:
+            try:
+                names, _ = await self._znodes.children(path, watch)
+            except NodeMissingError:
+                pass
+            else:
+                if not names:
+                    return not self._stopped
+                self._call_in(GATHERING_SECONDS)
+            self._loops.pop(path, None)
+            return False
+
+        return look
 
     def _add(self, path: str, look: Callable[[Watch], Awaitable[bool]]) -> None:
         loop = self._loops[path] = WatchLoop(self._znodes.session, path, look)

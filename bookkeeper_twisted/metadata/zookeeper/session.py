@@ -9,6 +9,7 @@ from twisted.logger import Logger
 
 from ...errors import MetadataError
 from ..interfaces import MetadataOptions
+from ..listeners import Listeners
 from .interfaces import (
     Connection,
     IZooKeeper,
@@ -43,8 +44,8 @@ class Session:
         self._used = False
         self._connection = Connection.SUSPENDED
         self._has_expired = False
-        self._renewed: list[Callable[[], None]] = []
-        self._expired: list[Callable[[], None]] = []
+        self._renewed = Listeners("the beginning of a session")
+        self._expired = Listeners("the end of a session")
         self._connecting: set[Deferred[None]] = set()
         self._pausing: set[Deferred[None]] = set()
 
@@ -75,11 +76,14 @@ class Session:
 
     def on_renewal(self, listener: Callable[[], None]) -> None:
         """Call ``listener`` at the beginning of each session but the first."""
-        self._renewed.append(listener)
+        self._renewed.add(listener)
 
-    def on_expiry(self, listener: Callable[[], None]) -> None:
-        """Call ``listener`` at the end of each session that was not closed, before any call is made in the next."""
-        self._expired.append(listener)
+    def on_expiry(self, listener: Callable[[], None]) -> Callable[[], None]:
+        """Call ``listener`` at the end of each session that was not closed, before any call is made in the next.
+
+        :returns: a function that ends that.
+        """
+        return self._expired.add(listener)
 
     def check_open(self) -> None:
         """Check that calls can be made.
@@ -96,8 +100,7 @@ class Session:
         self._log.info("{uri}: {connection}", uri=self.uri, connection=connection.value)
         if connection is Connection.EXPIRED:
             self._has_expired = True
-            for listener in self._expired:
-                listener()
+            self._expired.call()
         elif connection is Connection.CLOSED:
             self._fail_waiting(NotConnectedError(f"{self.uri}: ZooKeeper refuses the connection"))
         elif connection is Connection.CONNECTED:
@@ -105,8 +108,7 @@ class Session:
                 waiter.callback(None)
             if self._has_expired:
                 self._has_expired = False
-                for listener in self._renewed:
-                    listener()
+                self._renewed.call()
 
     def _fail_waiting(self, error: MetadataError) -> None:
         for waiter in list(self._connecting):

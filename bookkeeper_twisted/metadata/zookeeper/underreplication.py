@@ -64,6 +64,7 @@ class ZooKeeperUnderreplication:
     def __init__(self, znodes: Znodes) -> None:
         self._znodes = znodes
         self._held: set[int] = set()
+        znodes.session.on_expiry(self._held.clear)
         self._ready = False
         self._nodes = NodeWatches(znodes)
         self._trees: list[TreeWatch] = []
@@ -87,8 +88,6 @@ class ZooKeeperUnderreplication:
                     return
                 continue  # another client was faster
             mark = stored.value.with_replicas(replicas, ctime)
-            if mark is stored.value:
-                return
             try:
                 await self._znodes.set(path, encode_underreplicated(mark), stored.version)
                 return
@@ -141,6 +140,9 @@ class ZooKeeperUnderreplication:
             names = sorted(await self._znodes.fresh_children(path))
         except NodeMissingError:
             return  # no mark was ever made, or its parents are pruned
+        if level == GROUPS and not names:
+            for tree in self._trees:
+                tree.wait_for(path)
         if shuffle is not None:
             shuffle(names)
         for name in names:
@@ -204,6 +206,9 @@ class ZooKeeperUnderreplication:
     async def _own(self, path: str) -> Stat | None:
         stat = await self._znodes.exists(path)
         return stat if stat is not None and stat.owner == self._znodes.session.zookeeper.session_id else None
+
+    def watch_lost_locks(self, listener: Callable[[], None]) -> Callable[[], None]:
+        return self._znodes.session.on_expiry(listener)
 
     async def locked_ledgers(self) -> dict[int, str]:
         path = self._znodes.path(UNDERREPLICATION, LOCKS)

@@ -36,13 +36,13 @@ class UnderreplicationSuite(MetadataSuite):
         await self.raises(NotUnderreplicatedError, marks.remove_mark(5, 0))
 
     async def test_mark_again(self) -> None:
-        """Further replicas join a mark, in order and once; a mark that names them all stays as it is."""
+        """Further replicas join a mark, in order and once; one that names them all says the same in a new version."""
         marks = (await self.driver()).underreplication
         await marks.mark(5, ["a:1"], 1)
         await marks.mark(5, ["a:1"], 2)
-        self.assertEqual(await marks.read_mark(5), Versioned(UnderreplicatedLedger(("a:1",), 1), 0))
+        self.assertEqual(await marks.read_mark(5), Versioned(UnderreplicatedLedger(("a:1",), 1), 1))
         await marks.mark(5, ["b:1", "a:1", "b:1"], 3)
-        self.assertEqual(await marks.read_mark(5), Versioned(UnderreplicatedLedger(("a:1", "b:1"), 3), 1))
+        self.assertEqual(await marks.read_mark(5), Versioned(UnderreplicatedLedger(("a:1", "b:1"), 3), 2))
 
     async def test_mark_without_replicas(self) -> None:
         """It need not be known which bookies lack entries."""

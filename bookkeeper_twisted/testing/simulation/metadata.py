@@ -155,22 +155,34 @@ class SimLedgers(EmbeddedLedgers):
 
 @implementer(IMetadataStore)
 class SimSession(MemorySession):
-    """A session that can expire; what was registered in it is registered again in the next one.
+    """A session that can expire; what was registered in it is registered again in the next one, a moment later.
 
     :ivar synced: the changes of ledgers that it has seen for certain.
+    :ivar number: of the session, from 1 on; 0 while there is none.
     """
 
     def __init__(self, metadata: SimMetadata, clock: IReactorTime) -> None:
         super().__init__(metadata.store)
         self.synced = 0
+        self.number = 0
+        self._count = 0
         self._metadata = metadata
         self._clock = clock
         self._tell: Callable[[], None] | None = None
         self._registered: dict[str, tuple[bool, bytes]] = {}
 
-    def open(self, changed: Callable[[], None]) -> bool:
+    def open(self, changed: Callable[[], None], expired: Callable[[], None]) -> bool:
         self._tell = changed
-        return super().open(self._changed_late)
+        return super().open(self._changed_late, expired)
+
+    def _begin(self) -> bool:
+        self._count += 1
+        self.number = self._count
+        return super()._begin()
+
+    def _end(self) -> None:
+        self.number = 0
+        super()._end()
 
     def _changed_late(self) -> None:
         delay = self._metadata.faults.watch_delay
@@ -199,22 +211,25 @@ class SimSession(MemorySession):
 
     def expire(self) -> None:
         """Ends the session; a new one follows."""
-        if self._tell is not None:
-            tell = self._tell
-            super().close()
-            self._clock.callLater(_RETRY, self._begin_again, tell)
+        if self._tell is not None and self.number:
+            self._end()
+            self._clock.callLater(_RETRY, self._begin_again)
 
-    def _begin_again(self, tell: Callable[[], None]) -> None:
-        if self._tell is None:
-            return  # closed meanwhile
-        super().open(self._changed_late)
+    def _begin_again(self) -> None:
+        if self._tell is not None:  # not closed meanwhile
+            self._expired()
+            self._begin()
+            self._register_again()
+
+    def _register_again(self) -> None:
         for bookie_id, (read_only, info) in self._registered.items():
             try:
                 super().register(bookie_id, read_only, info)
             except MetadataError:
-                self._clock.callLater(_RETRY, self._begin_again, tell)
+                self._clock.callLater(_RETRY, self._register_again)
                 return
-        tell()
+        if self._tell is not None:
+            self._tell()
 
     def vanish(self) -> None:
         """Ends the session for good."""
@@ -229,15 +244,16 @@ class SimWorker:
         self._metadata = metadata
         self._clock = clock
         self._session = session
-        self._requests: deque[tuple[Deferred[Any], Callable[..., Any], tuple[object, ...]]] = deque()
+        self._requests: deque[tuple[Deferred[Any], int, Callable[..., Any], tuple[object, ...]]] = deque()
         self._replies: deque[tuple[object, Deferred[Any]]] = deque()
         self._last_there = self._last_back = 0.0
 
     def call(self, work: Callable[..., T], *args: object) -> "Deferred[T]":
+        number = self._session.number
         if not self._metadata.faults.delay:
-            return execute(self._fated, work, args)
+            return execute(self._fated, number, work, args)
         result: Deferred[T] = Deferred(lambda _: None)
-        self._requests.append((result, work, args))
+        self._requests.append((result, number, work, args))
         self._last_there = self._travel(self._last_there, self._arrive)
         return result
 
@@ -249,9 +265,9 @@ class SimWorker:
         return arrival
 
     def _arrive(self) -> None:
-        result, work, args = self._requests.popleft()
+        result, number, work, args = self._requests.popleft()
         try:
-            outcome = self._fated(work, args)
+            outcome = self._fated(number, work, args)
         except Exception:  # kept as it is: a run may end before it is delivered, and then it is not handled
             outcome = Failure()
         self._replies.append((outcome, result))
@@ -262,10 +278,15 @@ class SimWorker:
         if not result.called:  # not cancelled
             result.callback(outcome)
 
-    def _fated(self, work: Callable[..., Any], args: tuple[object, ...]) -> Any:
+    def _fated(self, number: int, work: Callable[..., Any], args: tuple[object, ...]) -> Any:
+        """
+        :param number: of the session in which the call was made.
+        """
         faults, chance = self._metadata.faults, self._metadata.chance
         if work.__name__ in ("open", "close"):
             return work(*args)
+        if not number or number != self._session.number:
+            raise MetadataError("the session has ended")
         if faults.down:
             raise MetadataError("the metadata store is not there")
         if faults.lost and chance.random() < faults.lost:

@@ -9,7 +9,7 @@ from zope.interface.verify import verifyObject
 from bookkeeper_twisted.autorecovery.interfaces import IReplicationStatus
 from bookkeeper_twisted.autorecovery.limits import REPLICATION_WRITE
 from bookkeeper_twisted.autorecovery.replication.repair import LedgerRepair
-from bookkeeper_twisted.errors import LedgerClosedError, LedgerLockedError, MetadataError, TooManyRequestsError
+from bookkeeper_twisted.errors import LedgerClosedError, LedgerLockedError, MetadataError
 from bookkeeper_twisted.throttle import Rate
 
 from ...client.cluster_case import BOOKIES
@@ -82,7 +82,7 @@ class RepairTests(WorkerCase):
         self.pass_time(1)
         calls = len(self.clock.getDelayedCalls())
         self.mark(self.write(self.payloads(5)))
-        self.pass_time(1)
+        self.pass_time(6)
         self.assertEqual((self.marked(), worker.status()), ([], []))
         self.assertLessEqual(len(self.clock.getDelayedCalls()), calls)
 
@@ -128,8 +128,8 @@ class RepairTests(WorkerCase):
 class MarkTests(WorkerCase):
     """Marks, locks and the switch."""
 
-    def test_marked_again(self) -> None:
-        """A mark that was changed during the repair stays, and leads to another one."""
+    def _mark_while_repaired(self, position: int) -> list[list[str]]:
+        """Mark a ledger that is being repaired, and damage an entry first; the bookies of each further attempt."""
         ledger_id = self.write(self.payloads(20))
         ensemble = self.metadata(ledger_id).segments[0].bookies
         self.mark(ledger_id, ensemble[0])
@@ -137,20 +137,28 @@ class MarkTests(WorkerCase):
             self.bookies[bookie_id].delay = 2.0
         worker = self.worker()
         self.assertEqual(self.status(worker).state, "repairing")
-        self.bookies[ensemble[1]].damage(ledger_id, 10)
-        attempts: list[Any] = []
+        self.bookies[ensemble[position]].damage(ledger_id, 10)
+        attempts: list[list[str]] = []
         seen = LedgerRepair.attempt
 
         async def attempt(repair: LedgerRepair, number: int, replicas: Collection[str]) -> Any:
-            attempts.append((number, sorted(replicas)))
+            attempts.append([str(ensemble.index(replica)) for replica in replicas])
             return await seen(repair, number, replicas)
 
         self.patch(LedgerRepair, "attempt", attempt)
-        self.mark(ledger_id, ensemble[1])
+        self.mark(ledger_id, ensemble[position])
         self.pass_time(30)
-        self.assertEqual(attempts, [(ledger_id, sorted(ensemble[:2]))])
         self.assertEqual(self.marked(), [])
         self.assert_complete(ledger_id, self.payloads(20))
+        return attempts
+
+    def test_marked_again(self) -> None:
+        """A mark that was changed during the repair stays, and leads to another one."""
+        self.assertEqual(self._mark_while_repaired(1), [["0", "1"]])
+
+    def test_marked_again_with_the_same_bookie(self) -> None:
+        """So does one that was made again and says what it said: the repair may have seen an older state."""
+        self.assertEqual(self._mark_while_repaired(0), [["0"]])
 
     def test_lock_of_another(self) -> None:
         """A ledger that another worker has locked is left alone until the lock is released."""
@@ -285,11 +293,7 @@ class HoldTests(WorkerCase):
 
     def test_growing_pauses(self) -> None:
         """Pauses double from a thirty-second part of the longest to that; others have the slot meanwhile."""
-        ledger_id = self.write(self.payloads(20))
-        bookie_id = self.metadata(ledger_id).segments[0].bookies[0]
-        for operation in ("read_batch", "read_many"):
-            self.bookies[bookie_id].fail(operation, TooManyRequestsError)
-        self.mark(ledger_id, bookie_id)
+        ledger_id, bookie_id = self.overloaded()
         worker = self.worker(ledgers=1)
         pauses = []
         for _ in range(400):
@@ -310,27 +314,6 @@ class HoldTests(WorkerCase):
         self.pass_time(330)
         self.assertEqual(self.marked(), [])
         self.assertEqual(worker._failures, {})
-
-    def test_lock_went_with_its_session(self) -> None:
-        """A ledger of which the lock goes with its session is tried again, though its release changes nothing."""
-        ledger_id = self.write(self.payloads(20))
-        bookie_id = self.metadata(ledger_id).segments[0].bookies[0]
-        for operation in ("read_batch", "read_many"):
-            self.bookies[bookie_id].fail(operation, TooManyRequestsError)
-        self.mark(ledger_id, bookie_id)
-        worker = self.worker()
-        self.pass_time(5)
-        self.assertEqual((self.status(worker).state, self.locked()), ("waiting", [ledger_id]))
-        session, _ = self.store.locks[ledger_id]
-        changed = self.store.sessions[session]
-        session.close()
-        session.open(changed)
-        changed()
-        self.pass_time(2)
-        self.assertEqual((self.status(worker).state, self.locked()), ("waiting", []))
-        self.bookies[bookie_id].faults.clear()
-        self.pass_time(18)
-        self.assertEqual((self.marked(), self.locked(), worker.status()), ([], [], []))
 
     def test_stopped_while_it_unlocks(self) -> None:
         """A worker that is stopped while it releases a lock waits for the release, and plans nothing more."""
@@ -355,11 +338,7 @@ class HoldTests(WorkerCase):
 
     def test_lock_says_why(self) -> None:
         """The lock has the host while a ledger is repaired, and the reason while it waits; neither is needed."""
-        ledger_id = self.write(self.payloads(20))
-        bookie_id = self.metadata(ledger_id).segments[0].bookies[0]
-        for operation in ("read_batch", "read_many"):
-            self.bookies[bookie_id].fail(operation, TooManyRequestsError)
-        self.mark(ledger_id, bookie_id)
+        ledger_id, bookie_id = self.overloaded()
         worker = self.worker(start=False)
         texts: list[str] = []
         original = worker._underreplication.describe_lock
@@ -388,11 +367,7 @@ class HoldTests(WorkerCase):
 
     def test_stopped_while_it_says_why(self) -> None:
         """A worker that is stopped while the store is asked releases its lock."""
-        ledger_id = self.write(self.payloads(20))
-        bookie_id = self.metadata(ledger_id).segments[0].bookies[0]
-        for operation in ("read_batch", "read_many"):
-            self.bookies[bookie_id].fail(operation, TooManyRequestsError)
-        self.mark(ledger_id, bookie_id)
+        ledger_id, _ = self.overloaded()
         worker = self.worker(start=False)
         asked: list[Deferred[None]] = []
 
@@ -417,6 +392,21 @@ class OpenLedgerTests(WorkerCase):
         self.do(writer.append_many(self.payloads(20)[:19]))
         self.do(writer.append(self.payloads(20)[19]))
         return writer
+
+    def test_watch_that_lags(self) -> None:
+        """A bookie that a mark names is gone, whatever the watch shows, where a ledger has no entry to be read."""
+        writer = self.do(self.bk.create_ledger(3, 3, 2))
+        self.do(writer.append_many(self.payloads(20)))  # no bookie knows that they are confirmed
+        lost = self.metadata(writer.ledger_id).segments[0].bookies[0]
+        worker = self.worker()
+        worker._context.watcher._stop_watching()
+        self.kill(lost)
+        self.mark(writer.ledger_id, lost)
+        self.pass_time(1)
+        self.assertEqual(self.status(worker).state, "grace")
+        self.pass_time(GRACE + 5)
+        self.assertEqual((self.marked(), self.metadata(writer.ledger_id).last_entry_id), ([], 19))
+        self.assert_complete(writer.ledger_id, self.payloads(20))
 
     def test_alive_and_whole(self) -> None:
         """A ledger with a writer that has all its bookies is left as it is."""

@@ -18,6 +18,7 @@ from bookkeeper_twisted.autorecovery.replication.copying import CopyLimits, Copy
 from bookkeeper_twisted.autorecovery.replication.repair import LedgerRepair
 from bookkeeper_twisted.autorecovery.replication.worker import ReplicationWorker, WorkerSettings
 from bookkeeper_twisted.client import BookKeeper
+from bookkeeper_twisted.errors import TooManyRequestsError
 from bookkeeper_twisted.instruments import Instruments, render
 from bookkeeper_twisted.metrics import new_registry
 
@@ -75,6 +76,17 @@ class WorkerCase(RecoveryCase):
         for _ in range(round(seconds * 10)):
             self.clock.advance(0.1)
             self.settle()
+
+    # ---- ledgers -------------------------------------------------------------------------------------
+
+    def overloaded(self) -> tuple[int, str]:
+        """A marked ledger that waits, as the bookie that its mark names refuses reads; that bookie."""
+        ledger_id = self.write(self.payloads(20))
+        bookie_id = self.metadata(ledger_id).segments[0].bookies[0]
+        for operation in ("read_batch", "read_many"):
+            self.bookies[bookie_id].fail(operation, TooManyRequestsError)
+        self.mark(ledger_id, bookie_id)
+        return ledger_id, bookie_id
 
     # ---- marks ---------------------------------------------------------------------------------------
 

@@ -13,7 +13,7 @@ from bookkeeper_twisted.metadata.embedded.workers import InlineWorker
 class _FailingSession(MemorySession):
     """A store that can be neither opened nor closed."""
 
-    def open(self, changed: object) -> bool:
+    def open(self, changed: object, expired: object) -> bool:
         raise MetadataError("cannot open")
 
     def close(self) -> None:

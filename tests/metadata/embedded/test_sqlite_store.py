@@ -24,6 +24,10 @@ from bookkeeper_twisted.metadata.embedded.sqlite_store import Creation, SqliteSt
 from ...sqlite_syncs import recorded_syncs
 
 
+def _ignore() -> None:
+    """The listener of a session of which nothing is wanted."""
+
+
 class SqliteStoreTests(SynchronousTestCase):
     """:class:`SqliteStore`."""
 
@@ -38,12 +42,12 @@ class SqliteStoreTests(SynchronousTestCase):
 
     def _open(self) -> tuple[SqliteStore, SessionFiles]:
         store, sessions = self._store()
-        store.open(lambda: None)
+        store.open(_ignore, _ignore)
         return store, sessions
 
     def _refused(self) -> str:
         store, sessions = self._store()
-        error = self.assertRaises(MetadataError, store.open, lambda: None)
+        error = self.assertRaises(MetadataError, store.open, _ignore, _ignore)
         self.assertEqual(sessions.session_id, "")
         return str(error)
 
@@ -59,7 +63,7 @@ class SqliteStoreTests(SynchronousTestCase):
     def test_not_made(self) -> None:
         """What is not to be made is an error that says what makes it; nothing is left on the disk, no folder either."""
         self.path = os.path.join(os.path.abspath(self.mktemp()), "deep", "metadata.db")
-        error = self.assertRaises(NotInitializedError, self._of(Creation.NEVER).open, lambda: None)
+        error = self.assertRaises(NotInitializedError, self._of(Creation.NEVER).open, _ignore, _ignore)
         self.assertIn(self.path, str(error))
         self.assertIn("initnewcluster", str(error))
         self.assertFalse(os.path.exists(os.path.dirname(os.path.dirname(self.path))))
@@ -67,7 +71,7 @@ class SqliteStoreTests(SynchronousTestCase):
     def test_unused(self) -> None:
         """A store that was made for a session which stored nothing goes with it, all files of it."""
         store = self._of(Creation.UNTIL_USED)
-        self.assertTrue(store.open(lambda: None))
+        self.assertTrue(store.open(_ignore, _ignore))
         store.register("b", False, b"")
         store.close()
         folder, name = os.path.split(self.path)
@@ -76,13 +80,13 @@ class SqliteStoreTests(SynchronousTestCase):
     def test_used(self) -> None:
         """It stays once something is stored, and as long as another session uses it."""
         store, other = self._of(Creation.UNTIL_USED), self._of(Creation.UNTIL_USED)
-        store.open(lambda: None)
-        other.open(lambda: None)
+        store.open(_ignore, _ignore)
+        other.open(_ignore, _ignore)
         store.close()
         other.write_cookie("b", b"cookie", None)
         other.close()
         again = self._of(Creation.NEVER)
-        again.open(lambda: None)
+        again.open(_ignore, _ignore)
         self.assertEqual(again.read_cookie("b").value, b"cookie")
 
     def test_durable_commits(self) -> None:
@@ -301,7 +305,7 @@ class SqliteStoreTests(SynchronousTestCase):
         """A store that is not open, or not any more, says so."""
         store, _ = self._store()
         self.assertIn("not open", str(self.assertRaises(MetadataError, store.bookies)))
-        store.open(lambda: None)
+        store.open(_ignore, _ignore)
         store.close()
         store.close()
         self.assertRaises(MetadataError, store.bookies)

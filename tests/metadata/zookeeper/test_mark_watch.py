@@ -47,8 +47,42 @@ class TreeWatchTests(ZooKeeperCase):
             self.run_(self.marks.remove_mark(1 << 20, 0))
             self.clock.advance(1)
 
+    def _walk(self) -> list[int]:
+        async def walk() -> list[int]:
+            return [ledger_id async for ledger_id in self.marks.marked_ledgers()]
+
+        return self.run_(walk())
+
+    def test_mark_after_its_group(self) -> None:
+        """A mark is noticed at once that comes after a walk has found its group empty; so is the next one there."""
+        group = NewNode(f"{_MARKS}/0000/0000/0010/0001")
+        for _ in range(2):
+            self.server.create(group, 0)
+            self.clock.advance(1)
+            self.assertEqual(self._walk(), [1 << 20])
+            self.calls.clear()
+            self.server.create(NewNode(f"{group.path}/urL0001048577"), 0)
+            self.clock.advance(1)
+            self.assertEqual(len(self.calls), 1)
+            self.assertEqual(self._walk(), [1 << 20, 1048577])
+            self.run_(self.marks.remove_mark(1048577, 0))
+            self.clock.advance(1)
+
+    def test_empty_group_pruned(self) -> None:
+        """A group that was found empty, and is pruned, is no longer watched."""
+        group = f"{_MARKS}/0000/0000/0010/0001"
+        self.server.create(NewNode(group), 0)
+        self._walk()
+        self.clock.advance(1)
+        self.server.delete(group, -1)
+        self.clock.advance(1)
+        self.connection.calls.clear()
+        self.server.create(NewNode(group), 0)
+        self.clock.advance(1)
+        self.assertEqual(self.connection.calls, ["children"])
+
     def test_group_left_behind(self) -> None:
-        """A mark made in a group that was empty gives no sign: a reminder comes all the same."""
+        """A mark made in a group that no walk has found empty gives no sign: a reminder comes all the same."""
         self.server.create(NewNode(f"{_MARKS}/0000/0000/0010/0001"), 0)
         self.clock.advance(1)
         self.calls.clear()

@@ -51,7 +51,7 @@ class UnderreplicationTests(ZooKeeperCase):
         mark = UnderreplicatedLedger(("bookie-four",), 1795225106092)
         self.assertEqual(self.run_(self.marks.read_mark(2)), Versioned(mark, 0))
         self.run_(self.marks.mark(2, ["bookie-four"], 1))
-        self.assertEqual((self.listed(), self.run_(self.marks.read_mark(2))), ([2], Versioned(mark, 0)))
+        self.assertEqual((self.listed(), self.run_(self.marks.read_mark(2))), ([2], Versioned(mark, 1)))
 
     def test_nothing_is_left(self) -> None:
         """A removed mark takes the parents with it that are empty, and no other."""
@@ -78,6 +78,30 @@ class UnderreplicationTests(ZooKeeperCase):
             return [ledger_id async for ledger_id in self.marks.marked_ledgers()]
 
         self.assertIn("backup", self.fails(MetadataError, collect()))
+
+    def test_lost_locks(self) -> None:
+        """Listeners are called at the end of a session, before the next can be used, until their watch ends."""
+        held: list[bool] = []
+        calls: list[str] = []
+        self.run_(self.marks.lock(5, "host"))
+
+        def lost() -> None:
+            calls.append("lost")
+            again = self.start(self.marks.lock(5, "host"))
+            held.append(again.called)
+
+        end = self.marks.watch_lost_locks(lost)
+        self.marks.watch_lost_locks(lambda: calls.append("other"))
+        self.connection.expire()
+        self.connection.resume()
+        self.clock.advance(1)
+        self.assertEqual((calls, held), (["lost", "other"], [False]))
+        self.fails(LedgerLockedError, self.marks.lock(5, "host"))
+        end()
+        self.connection.expire()
+        self.connection.resume()
+        self.clock.advance(1)
+        self.assertEqual(calls, ["lost", "other", "other"])
 
     def test_lost_session(self) -> None:
         """A lock goes with its session, and the next session can take it again."""

@@ -69,6 +69,17 @@ class SimMetadataTests(SynchronousTestCase):
         self.driver.vanish()
         self.assertEqual(self.metadata.store.locks, {})
 
+    def test_calls_of_an_ended_session(self) -> None:
+        """What was asked for in a session that ends meanwhile fails, and changes nothing in the next one."""
+        self.faults.delay = 2.0
+        late = self.run_(self.driver.ledgers.create(7, OPEN))
+        lost: list[int] = []
+        self.driver.underreplication.watch_lost_locks(lambda: lost.append(len(self.metadata.store.sessions)))
+        self.driver.expire()
+        self.clock.pump([0.25] * 400)
+        self.failureResultOf(late, MetadataError)
+        self.assertEqual((lost, list(self.metadata.store.ledgers)), ([0], []))
+
     def test_votes_without_an_answer(self) -> None:
         """A candidate whose calls fail half of the time votes once in the end."""
         self.faults.lost = 0.5

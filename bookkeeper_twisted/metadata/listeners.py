@@ -1,0 +1,36 @@
+"""Listeners that are called without arguments."""
+
+from collections.abc import Callable
+
+from twisted.logger import Logger
+
+
+class Listeners:
+    """The listeners for one kind of event.
+
+    :param event: what has happened when they are called, for the log.
+    """
+
+    _log = Logger()
+
+    def __init__(self, event: str) -> None:
+        self._event = event
+        self._listeners: list[Callable[[], None]] = []
+
+    def add(self, listener: Callable[[], None]) -> Callable[[], None]:
+        """Call a listener each time; the result ends that."""
+        self._listeners.append(listener)
+
+        def end() -> None:
+            if listener in self._listeners:
+                self._listeners.remove(listener)
+
+        return end
+
+    def call(self) -> None:
+        """Call them all; one that raises is logged."""
+        for listener in list(self._listeners):
+            try:
+                listener()
+            except Exception:
+                self._log.failure("{event}: a listener failed", event=self._event)
