@@ -11,6 +11,10 @@ _ZK = ["tests.metadata.zookeeper"]
 
 PLANTS = (
     Plant(
+        "work goes on whose lock is lost", "metadata/locked_work.py",
+        "        running.cancel()\n", "", ["tests.metadata.test_locked_work"],
+    ),
+    Plant(
         "a mark that says nothing new keeps its version", "metadata/embedded/underreplication.py",
         "        await self._session.write(self._store.write_mark, ",
         "            if mark is stored.value:\n                return\n"

@@ -16,6 +16,7 @@ from ...errors import BookKeeperError, ClientClosedError, LedgerLockedError, NoS
 from ...ledger.findings import FragmentReport, LossKind, ReplicaLoss
 from ...ledger.fragments import fragments_of
 from ...metadata.interfaces import IUnderreplication, Versioned
+from ...metadata.locked_work import under_lock
 from ...model import LedgerMetadata
 from ...throttle import UNLIMITED, Rate, Throttles
 from ..limits import REPLICATION_METADATA, REPLICATION_READ, REPLICATION_WRITE
@@ -148,11 +149,7 @@ class BookieRecovery:
         if planned.is_open and self._skip_open:
             return RecoveredLedger(ledger_id, RecoveryResult.SKIPPED)
         try:
-            await self._locks.lock(ledger_id, self._holder)
-            try:
-                await self._repair(ledger_id)
-            finally:
-                await self._locks.unlock(ledger_id)
+            await under_lock(self._locks, ledger_id, self._holder, lambda: self._repair(ledger_id))
         except (LedgerLockedError, BookKeeperError) as error:
             if isinstance(error, ClientClosedError):
                 raise

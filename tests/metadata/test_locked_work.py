@@ -1,0 +1,67 @@
+"""Work under the lock of a ledger."""
+
+from typing import Any
+
+from twisted.internet.defer import CancelledError, Deferred
+from twisted.internet.task import Clock
+from twisted.trial.unittest import SynchronousTestCase
+
+from bookkeeper_twisted.errors import LedgerLockedError, MetadataError, NotEnoughBookiesError
+from bookkeeper_twisted.metadata.embedded.memory import MemoryStore
+from bookkeeper_twisted.metadata.locked_work import under_lock
+
+
+class LockedWorkTests(SynchronousTestCase):
+    """:func:`under_lock`."""
+
+    def setUp(self) -> None:
+        """One driver, and work that takes as long as the test wants."""
+        self.store = MemoryStore()
+        self.driver = self.store.driver(Clock())
+        self.successResultOf(Deferred.fromCoroutine(self.driver.open()))
+        self.step: Deferred[int] = Deferred()
+
+    async def _work(self) -> int:
+        self.assertEqual(list(self.store.locks), [5])
+        return await self.step
+
+    def _begin(self) -> "Deferred[int]":
+        locks: Any = self.driver.underreplication
+        return Deferred.fromCoroutine(under_lock(locks, 5, "host", self._work))
+
+    def test_done(self) -> None:
+        """The lock is released behind the work, whether it succeeds or fails; its session can end after that."""
+        for outcome in (7, NotEnoughBookiesError()):
+            self.step = Deferred()
+            running = self._begin()
+            self.assertEqual(self.store.locks[5][1], "host")
+            session, _ = self.store.locks[5]
+            if isinstance(outcome, int):
+                self.step.callback(outcome)
+                self.assertEqual(self.successResultOf(running), outcome)
+            else:
+                self.step.errback(outcome)
+                self.failureResultOf(running, NotEnoughBookiesError)
+            self.assertEqual(self.store.locks, {})
+            session.expire()
+
+    def test_locked(self) -> None:
+        """Without the lock the work does not begin."""
+        self._begin()
+        self.failureResultOf(self._begin(), LedgerLockedError)
+
+    def test_lost(self) -> None:
+        """Work whose lock is lost is cancelled, and that is the error."""
+        running = self._begin()
+        session, _ = self.store.locks[5]
+        session.expire()
+        self.assertTrue(self.step.called)
+        self.assertIn("was lost", str(self.failureResultOf(running, MetadataError).value))
+        self.assertEqual(self.store.locks, {})
+
+    def test_cancelled(self) -> None:
+        """Work that is cancelled from outside releases its lock."""
+        running = self._begin()
+        running.cancel()
+        self.failureResultOf(running, CancelledError)
+        self.assertEqual(self.store.locks, {})
