@@ -199,8 +199,9 @@ class Bookie:
 
     def _adopt_key(self, handle: LedgerHandle, master_key: bytes) -> bytes:
         """The key record, if replay needs one; an unknown ledger becomes known."""
-        if not handle.known or handle.row.master_key != master_key:
-            self._handles.save(handle, attrs.evolve(handle.row, master_key=master_key))
+        row = handle.row
+        if not handle.known or row.master_key != master_key or row.forgotten_at:
+            self._handles.save(handle, attrs.evolve(row, master_key=master_key, forgotten_at=0))
             handle.key_journaled = False
         handle.adopts = False
         return handle.key_records()
@@ -278,16 +279,22 @@ class Bookie:
 
     # -- deletion --
 
-    def forget(self, ledger_ids: Sequence[int], now: int) -> Sequence[int]:
-        """Delete ledgers that metadata doesn't know any more (S8); durable with the next checkpoint.
+    def forget(self, ledger_ids: Sequence[int], now: int, is_elsewhere: bool = False) -> Sequence[int]:
+        """Delete ledgers; durable with the next checkpoint.
 
         A ledger that is being fenced stays until it is asked for again.
 
         :param now: seconds since the epoch.
+        :param is_elsewhere: whether metadata has the ledgers, on other bookies: they stay fenced, and take recovery
+            adds.  Otherwise metadata doesn't know them any more (S8).
         :returns: the ledgers that were deleted.
         """
         forgotten = [ledger_id for ledger_id in ledger_ids if self._handles.forget(ledger_id)]
+        rows = [self._storage.ledger(ledger_id) for ledger_id in forgotten] if is_elsewhere else ()
         self._storage.forget(forgotten, now)
+        for row in rows:
+            if row is not None and row.fenced and row.master_key:
+                self._storage.put_ledger(attrs.evolve(row, explicit_lac=b"", forgotten_at=max(now, 1)))
         return forgotten
 
     # -- reads --

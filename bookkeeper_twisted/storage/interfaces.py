@@ -170,8 +170,9 @@ class LedgerRow:
 
     :ivar master_key: empty = unknown, replaced by the first one sent.
     :ivar explicit_lac: the client's LAC packet, or empty.
-    :ivar forgotten_at: seconds since the epoch when a fenced ledger was deleted here; 0 while it is not.  What is
-        left of such a ledger is the refusal of late adds (S3).
+    :ivar forgotten_at: seconds since the epoch when a fenced ledger was deleted here; 0 while it is not, or has entries
+        again.  What is left of such a ledger is the refusal of late adds (S3); with its master key where the cluster
+        has the ledger elsewhere, so that recovery adds can bring it back.
     """
 
     ledger_id: int
@@ -179,6 +180,11 @@ class LedgerRow:
     fenced: bool = False
     explicit_lac: bytes = b""
     forgotten_at: int = 0
+
+    @property
+    def is_gone(self) -> bool:
+        """Whether the cluster had deleted the ledger: nothing brings it back."""
+        return bool(self.forgotten_at) and not self.master_key
 
 
 @attrs.define
@@ -351,7 +357,7 @@ class ILedgerStorage(Interface):
         """Return the state of ``ledger_id``, None if this bookie does not know the ledger."""
 
     def put_ledger(row: LedgerRow) -> None:
-        """Set the state of a ledger to ``row``; persisted by the next checkpoint."""
+        """Set the state of a ledger to ``row``, also of one that was forgotten; persisted by the next checkpoint."""
 
     def ledger_ids() -> list[int]:
         """All ledgers this bookie knows, ascending."""

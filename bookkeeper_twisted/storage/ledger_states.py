@@ -27,7 +27,7 @@ class LedgerStates:
         self._deleting: set[int] = set()
         self._forgotten: dict[int, int] = {}
         for row in stored:
-            if row.forgotten_at:
+            if row.is_gone:
                 self._forgotten[row.ledger_id] = row.forgotten_at
             else:
                 self._rows[row.ledger_id] = self._interned(row)
@@ -49,6 +49,7 @@ class LedgerStates:
     def put(self, row: LedgerRow) -> None:
         """Set the state of a ledger to ``row``; dirty until :meth:`take_dirty`, unless nothing changed."""
         if self._rows.get(row.ledger_id) != row:
+            self._forgotten.pop(row.ledger_id, None)
             self._rows[row.ledger_id] = self._interned(row)
             self._dirty.add(row.ledger_id)
 

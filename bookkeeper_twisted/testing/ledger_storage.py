@@ -59,8 +59,8 @@ class MemoryLedgerStorage:
         self.write_cache_hits = self.read_cache_hits = self.cache_misses = self.resident_hits = 0
         self.stored = StoredLedgers() if stored is None else stored
         self.fail_write: Callable[[], None] = lambda: None
-        self._rows = {row.ledger_id: row for row in self.stored.rows.values() if not row.forgotten_at}
-        self._fences = {row.ledger_id: row for row in self.stored.rows.values() if row.forgotten_at}
+        self._rows = {row.ledger_id: row for row in self.stored.rows.values() if not row.is_gone}
+        self._fences = {row.ledger_id: row for row in self.stored.rows.values() if row.is_gone}
         self._active: Entries = {}
         self._flushing: Entries = {}
         self._deleted: set[int] = set()
@@ -74,6 +74,7 @@ class MemoryLedgerStorage:
         return self._rows.get(ledger_id)
 
     def put_ledger(self, row: LedgerRow) -> None:
+        self._fences.pop(row.ledger_id, None)
         self._rows[row.ledger_id] = row
 
     def ledger_ids(self) -> list[int]:

@@ -8,6 +8,19 @@ _COLLECTION = ["tests.bookie.maintenance.test_collection"]
 
 PLANTS = (
     Plant(
+        "a ledger that was replicated elsewhere is never taken again", "bookie/bookie.py",
+        "for ledger_id in forgotten] if is_elsewhere else ()\n", "for ledger_id in forgotten] if False else ()\n",
+        _COLLECTION,
+    ),
+    Plant(
+        "a replica that was given back is not deleted again after a restart", "bookie/lifecycle/replay.py",
+        "        if row is not None and row.forgotten_at:\n", "        if False:\n", _COLLECTION,
+    ),
+    Plant(
+        "a lock that the store did not release keeps replication away", "bookie/maintenance/ledger_collector.py",
+        "            self._unreleased.add(ledger_id)\n", "", _COLLECTION,
+    ),
+    Plant(
         "the index refers to a copy that is not synced", "storage/maintenance/copying.py",
         "self._log.seal(self._fs)", "self._log._write_out()", _CRASH,
     ),

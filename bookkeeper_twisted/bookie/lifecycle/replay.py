@@ -93,7 +93,10 @@ class _Player:
         entries, self._entries, self._bytes = self._entries, [], 0
         if not entries:
             return
-        if self._storage.ledger(self._ledger_id) is None:
+        row = self._storage.ledger(self._ledger_id)
+        if row is not None and row.forgotten_at:
+            self._storage.put_ledger(attrs.evolve(row, forgotten_at=0))
+        if row is None:
             # As in Apache's bookie: without a key record the ledger was deleted after these were written.
             if self._ledger_id not in self._unknown:
                 self._unknown.add(self._ledger_id)

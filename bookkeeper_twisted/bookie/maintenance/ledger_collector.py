@@ -6,7 +6,8 @@ that ended early nor a store that lags behind costs an entry.  Before that the s
 bookie belongs to: a store that was emptied or exchanged deletes nothing.
 
 An *over-replicated* ledger is closed, and its metadata names this bookie nowhere, as after a replica was replaced.
-It is deleted under its replication lock, after its metadata was read once more.
+It is deleted under its replication lock, after its metadata was read once more.  Its fence stays, and recovery adds
+are taken: another lost replica may be replaced here.
 """
 
 from collections.abc import Awaitable, Callable, Sequence
@@ -17,6 +18,7 @@ from twisted.logger import Logger
 
 from ...errors import LedgerLockedError, MetadataError, NoSuchLedgerMetadataError
 from ...metadata.interfaces import ILedgerManager, IUnderreplication
+from ...metadata.locked_work import under_lock
 from ...metrics import MaintenanceMetrics
 from ...storage.interfaces import ILedgerStorage
 from ...throttle import Throttle
@@ -67,6 +69,7 @@ class LedgerCollector:
         self._metrics = metrics
         self.over_replicated_wait = over_replicated_wait
         self._last_search = clock.seconds()
+        self._unreleased: set[int] = set()
 
     async def run(self) -> int:
         """Forget the ledgers that are gone.
@@ -76,6 +79,7 @@ class LedgerCollector:
         """
         now = int(self._clock.seconds())
         self._storage.forget_fences(now - REMEMBERED)
+        await self._release()
         suspects = await self._suspects()
         if suspects:
             await self._confirm_cluster()
@@ -109,10 +113,10 @@ class LedgerCollector:
         missing = [ledger_id for ledger_id in suspects if not await self._exists(ledger_id)]
         return await self._forget(missing)
 
-    async def _forget(self, ledger_ids: Sequence[int]) -> int:
+    async def _forget(self, ledger_ids: Sequence[int], is_elsewhere: bool = False) -> int:
         if not ledger_ids:
             return 0
-        forgotten = self._bookie.forget(ledger_ids, int(self._clock.seconds()))
+        forgotten = self._bookie.forget(ledger_ids, int(self._clock.seconds()), is_elsewhere)
         self._metrics.deleted_ledgers.value += len(forgotten)
         self._log.info("{n} ledgers were deleted", n=len(forgotten))
         await self._checkpoint()
@@ -129,6 +133,9 @@ class LedgerCollector:
         return forgotten
 
     async def _is_over_replicated(self, ledger_id: int) -> bool:
+        row = self._storage.ledger(ledger_id)
+        if row is None or row.forgotten_at:
+            return False  # its fence alone is left
         await self._operations.acquire()
         try:
             metadata = (await self._ledgers.read(ledger_id)).value
@@ -139,17 +146,26 @@ class LedgerCollector:
     async def _forget_locked(self, ledger_id: int) -> int:
         """Deletes the ledger unless it is being replicated; the lock keeps a replication from beginning meanwhile."""
         await self._operations.acquire()
+        cluster = self._cluster
         try:
-            await self._cluster.locks.lock(ledger_id, self._cluster.bookie_id)
+            return await under_lock(
+                cluster.locks, ledger_id, cluster.bookie_id, lambda: self._forget_unless_needed(ledger_id)
+            )
         except LedgerLockedError:
             return 0
-        try:
-            await self._ledgers.sync()
-            if not await self._is_over_replicated(ledger_id):
-                return 0
-            return await self._forget([ledger_id])
-        finally:
-            await self._cluster.locks.unlock(ledger_id)
+        except MetadataError:
+            self._unreleased.add(ledger_id)
+            raise
+
+    async def _forget_unless_needed(self, ledger_id: int) -> int:
+        await self._ledgers.sync()
+        return await self._forget([ledger_id], True) if await self._is_over_replicated(ledger_id) else 0
+
+    async def _release(self) -> None:
+        """Release the locks that may have stayed when the store failed: they keep replication from their ledgers."""
+        while self._unreleased:
+            await self._cluster.locks.unlock(next(iter(self._unreleased)))
+            self._unreleased.pop()
 
     async def _exists(self, ledger_id: int) -> bool:
         await self._operations.acquire()

@@ -6,6 +6,7 @@ Test modules import this module, not its class, which a test runner would take f
 from collections.abc import Iterable
 from typing import Any
 
+import attrs
 from twisted.trial.unittest import SynchronousTestCase
 from zope.interface.verify import verifyObject
 
@@ -190,6 +191,22 @@ class LedgerStorageContract(SynchronousTestCase):
             self.storage = self.reopen()
         self.assertEqual((self.storage.forget_fences(100), self.storage.forget_fences(101)), (0, 1))
         self.assertFalse(self.storage.was_fenced(1))
+
+    def test_forget_entries(self) -> None:
+        """A state that is set again behind the deletion of a ledger stays, without any of its entries."""
+        row = LedgerRow(1, b"key", fenced=True)
+        self.storage.put_ledger(row)
+        self.storage.add(run(1, 0, 5))
+        self.checkpoint()
+        kept = attrs.evolve(row, forgotten_at=100)
+        self.storage.forget([1], now=100)
+        self.storage.put_ledger(kept)
+        for _ in range(2):
+            self.assertEqual((self.storage.ledger_ids(), self.storage.ledger(1), self.read(1, 0)), ([1], kept, None))
+            self.assertFalse(self.storage.was_fenced(1))
+            self.checkpoint()
+            self.storage = self.reopen()
+        self.assertEqual((self.storage.forget_fences(101), self.storage.ledger(1)), (0, kept))
 
     def test_one_checkpoint(self) -> None:
         """There is one checkpoint at a time."""

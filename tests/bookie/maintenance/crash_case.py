@@ -1,6 +1,7 @@
 """A bookie with its background work on a simulated disk, and the check of what is left after a crash.
 
-Beside the facts of :mod:`tests.bookie.crash_life`: ``("deleted", ledger)``, metadata does not know it any more.
+Beside the facts of :mod:`tests.bookie.crash_life`: ``("deleted", ledger)``, metadata does not know it any more;
+``("elsewhere", ledger)``, other bookies are to keep what was acknowledged of it until then.
 """
 
 from collections.abc import AsyncIterator, Callable, Collection, Sequence
@@ -84,8 +85,15 @@ class Locks:
         self.taken.append(ledger_id)
 
     async def unlock(self, ledger_id: int) -> None:
-        """Release it."""
+        """Release it; fails as often as ``failures`` says."""
+        if self.failures:
+            self.failures -= 1
+            raise MetadataError("away")
         self.held.discard(ledger_id)
+
+    def watch_lost_locks(self, listener: Callable[[], None]) -> Callable[[], None]:
+        """No lock is ever lost."""
+        return lambda: None
 
 
 def deleted_in(facts: Facts) -> set[int]:
@@ -128,6 +136,11 @@ class MaintainedLife(Life):
         """Delete ledgers from metadata."""
         self.facts += [("deleted", ledger_id) for ledger_id in ledger_ids]
 
+    def replace(self, ledger_id: int) -> None:
+        """Delete a ledger that other bookies keep, as far as metadata says."""
+        self.facts.append(("elsewhere", ledger_id))
+        assert self.bookie.forget([ledger_id], 1, True) == [ledger_id]
+
     def collect(self) -> None:
         """One forced run of the garbage collection, major compaction included."""
         self.maintenance.collector.force()
@@ -139,6 +152,12 @@ class MaintainedLife(Life):
 
 
 Script = Callable[[MaintainedLife], None]
+
+
+def owed(facts: Facts) -> list[tuple[Any, ...]]:
+    """The facts that bind this bookie: not the acknowledgements of entries that others are to keep now."""
+    since = {fact[1]: number for number, fact in enumerate(facts) if fact[0] == "elsewhere"}
+    return [fact for number, fact in enumerate(facts) if fact[0] != "acked" or number > since.get(fact[1], -1)]
 
 
 def maintained(*scripts: Script, parts: Parts | None = None) -> Callable[[SimDisk, Facts], None]:
@@ -172,7 +191,7 @@ def check_live(life: MaintainedLife, facts: Facts) -> None:
     begun = {(fact[1], fact[2]): fact[3] for fact in facts if fact[0] == "begun"}
     deleted = deleted_in(facts)
     storage = life.store.storage
-    for kind, ledger_id, *rest in facts:
+    for kind, ledger_id, *rest in owed(facts):
         row = storage.ledger(ledger_id)
         live = ledger_id not in deleted
         if kind == "acked" and live and found_entry(life, ledger_id, rest[0]) != begun[ledger_id, rest[0]]:

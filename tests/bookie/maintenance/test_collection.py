@@ -185,7 +185,12 @@ class OverReplicatedTests(CollectionCase):
 
     def setUp(self) -> None:
         super().setUp()
-        self.ledgers = Ledgers(set)
+        self.deleted: set[int] = set()
+        self.ledgers = Ledgers(lambda: self.deleted)
+        self._restart()
+
+    def _restart(self) -> None:
+        """A new process on the same disk, which searches every hundred seconds."""
         self.disk.kill()
         options = MaintenanceOptions(CollectorOptions(), over_replicated_wait=100)
         self.life = MaintainedLife(self.disk, self.facts, Parts(), self.ledgers, options)
@@ -201,6 +206,38 @@ class OverReplicatedTests(CollectionCase):
         """It is deleted under its replication lock, which is released; the others stay."""
         self.ledgers.changes[2] = self.replaced
         self.assertEqual(self._search(), [1, 3, 4])
+        self.assertEqual((self.life.locks.taken, self.life.locks.held), ([2], set()))
+
+    def test_taken_again(self) -> None:
+        """A ledger that was fenced stays so, and takes recovery adds, as another lost replica can be replaced here."""
+        self.fence(2)
+        self.ledgers.changes[2] = self.replaced
+        for _ in range(2):
+            self._search()
+            self.assertEqual((self.storage.ledger_ids(), self.storage.entry_ranges(2)), ([1, 2, 3, 4], []))
+            self.assertIsInstance(self.add(2, 9), LedgerFencedError)
+            self.assertEqual(self.life.locks.taken, [2])  # nothing is left to be deleted by the second search
+        for restarted in (False, True):
+            self._restart()
+            self.assertEqual((self.storage.entry_ranges(2), self.life.locks.taken), ([], []))
+            self.assertIsNone(self.add(2, 3, recovery=True))
+            if restarted:
+                self._restart()
+            self.assertEqual(self.storage.entry_ranges(2), [(3, 3)])
+            self.assertIsInstance(self.add(2, 9), LedgerFencedError)
+            self._search()
+            self.assertEqual((self.storage.entry_ranges(2), self.life.locks.taken), ([], [2]))
+        self.deleted.add(2)
+        self.assertEqual(self._search(), [1, 3, 4])
+        self.assertIsInstance(self.add(2, 3, recovery=True), LedgerFencedError)
+
+    def test_release_fails(self) -> None:
+        """A lock that could not be released is released by the next collection, whether it searches or not."""
+        self.ledgers.changes[2] = self.replaced
+        self.life.locks.failures = 1
+        self.assertEqual(self._search(), [1, 3, 4])
+        self.assertEqual(self.life.locks.held, {2})
+        self.life.collect()
         self.assertEqual((self.life.locks.taken, self.life.locks.held), ([2], set()))
 
     def test_kept(self) -> None:

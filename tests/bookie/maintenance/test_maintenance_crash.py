@@ -49,6 +49,26 @@ def several_targets(life: MaintainedLife) -> None:
     life.collect()
 
 
+def taken_again(life: MaintainedLife) -> None:
+    """A fenced ledger is deleted that other bookies keep, and is given back by recovery adds before and after that is
+    durable."""
+    steps(life, range(2), (1, 2))
+    life.fence(2)
+    life.drain()
+    life.replace(2)
+    life.add(run(2, 1, 2, size=150), recovery=True)
+    life.drain()
+    life.checkpoint()
+    life.replace(2)
+    life.drain()
+    life.checkpoint()
+    life.add(run(2, 3, 2, size=150), recovery=True)
+    life.drain()
+    life.collect()
+    life.add(run(2, 0, 3, size=150), recovery=True)
+    life.drain()
+
+
 def second_life(life: MaintainedLife) -> None:
     """The next process collects what the one before had not."""
     life.add(run(4, 40, 2))
@@ -63,6 +83,7 @@ SCRIPTS = {
     "two directories": ((delete_and_collect,), Parts(n_journals=2, n_ledger_dirs=2)),
     "overwritten": ((overwritten,), Parts()),
     "several targets": ((several_targets,), Parts()),
+    "taken again": ((taken_again, second_life), Parts()),
 }
 
 
@@ -98,6 +119,10 @@ class MaintenanceCrashTests(SynchronousTestCase):
     def test_overwritten(self) -> None:
         """A compaction never puts an older copy in the place of a newer one (S9)."""
         self._check("overwritten")
+
+    def test_taken_again(self) -> None:
+        """A ledger that is kept elsewhere stays fenced, and keeps what it was given after its deletion (S1, S3)."""
+        self._check("taken again")
 
     def test_several_targets(self) -> None:
         """A compaction into several logs, compacted again."""
