@@ -138,7 +138,9 @@ class Copier:
         if moves.bookies:
             stored = await self._moved(stored, fragment.ledger_id, moves)
         if work.lost:
-            raise work.shortage or WriteError(
+            if work.shortage is not None and work.failed is None:
+                raise work.shortage
+            raise WriteError(
                 f"entries from {fragment.first} on of ledger {fragment.ledger_id} were not copied: {work.failed}"
             )
         return stored
