@@ -243,6 +243,11 @@ class Checker:
             elif after.state is LedgerState.OPEN and ledger.confirmed >= last.first_entry_id:
                 self.fail("S15", f"a segment of {name} with entry {ledger.confirmed}, which is confirmed, was replaced")
 
+    def forgot(self, bookie_id: str, ledger_id: int) -> None:
+        """A bookie has deleted a ledger: it holds none of its entries any more."""
+        for holders in self.ledger(ledger_id).holders.values():
+            holders.pop(bookie_id, None)
+
     def _check_moves(self, ledger: Ledger, before: LedgerMetadata, after: LedgerMetadata, number: int) -> None:
         """Only re-replication changes an old segment, once new bookies have acknowledged all they are to keep (S19)."""
         old, new = before.segments[number].bookies, after.segments[number].bookies

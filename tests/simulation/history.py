@@ -3,7 +3,7 @@
 The checker sees this record and nothing else.  It is kept as lines a person can read, too.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import attrs
@@ -107,6 +107,14 @@ class History:
     def unfenced(self, bookie_id: str, ledger_id: int) -> None:
         """See :class:`IWitness`."""
         self.checker.fail("S3", f"{bookie_id} has lost the fence of ledger {ledger_id}")
+
+    def forgot(self, bookie_id: str, ledger_ids: Sequence[int]) -> None:
+        """See :class:`IWitness`."""
+        for ledger_id in ledger_ids:
+            self.note(bookie_id, "forgot {}", ledger_id)
+            if not self.checker.ledger(ledger_id).deleted:
+                self.count("deletion of an over-replicated ledger")
+            self.checker.forgot(bookie_id, ledger_id)
 
     def exited(self, bookie_id: str, error: BaseException) -> None:
         """See :class:`IWitness`."""

@@ -11,9 +11,12 @@ import attrs
 from twisted.internet.defer import Deferred, succeed
 
 from bookkeeper_twisted.autorecovery.replication.copying import EntryCopies
+from bookkeeper_twisted.autorecovery.replication.worker import ReplicationWorker
 from bookkeeper_twisted.bookie.bookie import Bookie
 from bookkeeper_twisted.bookie.engine import EngineOptions
 from bookkeeper_twisted.bookie.group_commit import CommitOptions
+from bookkeeper_twisted.bookie.maintenance.garbage_collector import CollectorOptions, CompactionKind
+from bookkeeper_twisted.bookie.maintenance.maintenance import MaintenanceOptions
 from bookkeeper_twisted.client import BookKeeper
 from bookkeeper_twisted.client.reading.lac_coverage import KnownLac, LacCoverage
 from bookkeeper_twisted.client.recovery.write_back import WriteBack
@@ -249,6 +252,14 @@ _RECOVERED = {**_QUIET, "n_writers": 3, "n_recoverers": 3, "mean_recovery": 0.5,
 _SPARES = {**_QUIET, "n_bookies": 6, "quorums": [(3, 3, 2), (4, 2, 2)], "mean_fault": 1.0}
 _UNSYNCED = EngineOptions(commit=CommitOptions(sync_data=False, sync_interval=30.0))
 
+_DELETING = MaintenanceOptions(
+    CollectorOptions(0.3, CompactionKind(0.3, 3600), CompactionKind(0.8, 3600)), over_replicated_wait=0.3
+)
+"""Bookies that delete at once what their clusters do not expect them to keep."""
+_SLOW_COPIES = AutorecoveryConfig(
+    open_ledger_rereplication_grace_period=500, replication_write_rate_by_entries=20, rereplication_entry_batch_size=2
+)
+
 _SHARED = ClientConfig(
     max_connections_per_bookie=2, add_entry_timeout_sec=1.0, read_entry_timeout_sec=1.0,
     client_connect_timeout_millis=500,
@@ -347,6 +358,14 @@ PLANTS = (
             "autorecovery": AutorecoveryConfig(open_ledger_rereplication_grace_period=500),
         },
         [(EntryCopies, "run", _copy_nothing)],
+    ),
+    Plant(
+        "a worker goes on without its lock", ("S19", "S16"),
+        {
+            **_SPARES, "quorums": [(3, 3, 2), (3, 2, 2)], "faults": ["bookie lost", "autorecovery expiry"],
+            "bookie": BookieSettings(maintenance=_DELETING), "autorecovery": _SLOW_COPIES,
+        },
+        [(ReplicationWorker, "_cancel_jobs", lambda self: None)],
     ),
     Plant(
         "replies to adds are taken to be in order", ("S13", "S16", "S14", "liveness"),

@@ -1,6 +1,6 @@
 """A bookie that can be killed: the real store, engine, cookie check and registration on a simulated machine."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import attrs
@@ -127,6 +127,14 @@ class BookieProcess:
         engine.context.bookie = WitnessedBookie(
             engine.context.bookie, node.bookie_id, node.witness, node.fenced, node.damages
         )
+        forget = engine.bookie.forget
+
+        def forgetting(ledger_ids: Sequence[int], now: int, is_elsewhere: bool = False) -> Sequence[int]:
+            forgotten = forget(ledger_ids, now, is_elsewhere)
+            node.witness.forgot(node.bookie_id, forgotten)
+            return forgotten
+
+        engine.bookie.forget = forgetting  # type: ignore[method-assign]
         engine.start(self._settings.flush_interval)
         node.world.network.listen(self._life, PORT, engine.factory)
 

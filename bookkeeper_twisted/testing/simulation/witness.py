@@ -27,6 +27,9 @@ class IWitness(Interface):
     def unfenced(bookie_id: str, ledger_id: int) -> None:
         """A bookie has started and does not know of a fence it had acknowledged."""
 
+    def forgot(bookie_id: str, ledger_ids: Sequence[int]) -> None:
+        """A bookie has deleted ledgers."""
+
     def exited(bookie_id: str, error: BaseException) -> None:
         """A bookie did not start, or ended because of its disk."""
 

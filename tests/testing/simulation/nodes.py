@@ -1,5 +1,6 @@
 """A world with bookies and a client, for tests of the nodes."""
 
+from collections.abc import Sequence
 from typing import Any
 
 from twisted.internet.defer import Deferred
@@ -26,6 +27,9 @@ class Witness:
 
     def unfenced(self, bookie_id: str, ledger_id: int) -> None:
         self.heard.append(("unfenced", bookie_id, ledger_id))
+
+    def forgot(self, bookie_id: str, ledger_ids: Sequence[int]) -> None:
+        self.heard += [("forgot", bookie_id, ledger_id) for ledger_id in ledger_ids]
 
     def exited(self, bookie_id: str, error: BaseException) -> None:
         self.heard.append(("exited", bookie_id, type(error)))
