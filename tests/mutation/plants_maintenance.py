@@ -42,7 +42,7 @@ PLANTS = (
     ),
     Plant(
         "an over-replicated ledger is deleted by metadata of before", "bookie/maintenance/ledger_collector.py",
-        "            await self._ledgers.sync()\n            if not await self._is_over", "            if not await self._is_over",
+        "        await self._ledgers.sync()\n        return await", "        return await",
         _COLLECTION,
     ),
     Plant(
