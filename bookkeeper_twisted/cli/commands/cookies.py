@@ -6,7 +6,7 @@ the bookie beside this shell as well; where it writes, it holds their locks, so 
 
 import posixpath
 from argparse import Namespace
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from typing import TypeVar, cast
 
 import attrs
@@ -71,48 +71,51 @@ async def cookie_create(shell: ShellContext, options: Namespace) -> int:
     return OK
 
 
-async def cookie_update(shell: ShellContext, options: Namespace) -> int:
+def _of_stored(
+    work: Callable[[ShellContext, Namespace, str], Awaitable[None]], hint: str = ""
+) -> Callable[[ShellContext, Namespace], Awaitable[int]]:
+    """Make a verb of work on the stored cookie of a bookie, which fails where there is none.
+
+    :param work: given the id of the bookie.
+    :param hint: what else could be done.
+    """
+
+    async def verb(shell: ShellContext, options: Namespace) -> int:
+        bookie_id = _bookie_id(options)
+        try:
+            await work(shell, options, bookie_id)
+        except CookieNotFoundError:
+            shell.out(f"Cookie not found for bookie '{bookie_id}'{hint}")
+            return FAILED
+        return OK
+
+    return verb
+
+
+async def cookie_update(shell: ShellContext, options: Namespace, bookie_id: str) -> None:
     """Replace the cookie of a bookie."""
-    bookie_id = _bookie_id(options)
     cookie = _from_file(shell, options, bookie_id)
     async with await shell.admin() as admin:
-        try:
-            version = (await _registration(admin).read_cookie(bookie_id)).version
-        except CookieNotFoundError:
-            shell.out(f"Cookie not found for bookie '{bookie_id}': cookie_create stores one")
-            return FAILED
+        version = (await _registration(admin).read_cookie(bookie_id)).version
         await admin.update_cookie(cookie, version)
     shell.out(f"Cookie of bookie '{bookie_id}' is updated")
-    return OK
 
 
-async def cookie_delete(shell: ShellContext, options: Namespace) -> int:
+async def cookie_delete(shell: ShellContext, options: Namespace, bookie_id: str) -> None:
     """Remove the cookie of a bookie that is not registered."""
-    bookie_id = _bookie_id(options)
     async with await shell.admin() as admin:
-        try:
-            await admin.delete_cookie(bookie_id)
-        except CookieNotFoundError:
-            shell.out(f"Cookie not found for bookie '{bookie_id}'")
-            return FAILED
+        await admin.delete_cookie(bookie_id)
     shell.out(f"Cookie of bookie '{bookie_id}' is deleted")
-    return OK
 
 
-async def cookie_get(shell: ShellContext, options: Namespace) -> int:
+async def cookie_get(shell: ShellContext, options: Namespace, bookie_id: str) -> None:
     """Print the cookie of a bookie as it is stored."""
-    bookie_id = _bookie_id(options)
     async with await shell.admin() as admin:
-        try:
-            cookie = (await _registration(admin).read_cookie(bookie_id)).value
-        except CookieNotFoundError:
-            shell.out(f"Cookie not found for bookie '{bookie_id}'")
-            return FAILED
+        cookie = (await _registration(admin).read_cookie(bookie_id)).value
     shell.out(f"Cookie for bookie '{bookie_id}' is:")
     shell.out(_RULE)
     shell.out(cookie.decode("utf-8", "replace"))
     shell.out(_RULE)
-    return OK
 
 
 async def cookie_generate(shell: ShellContext, options: Namespace) -> int:
@@ -287,9 +290,12 @@ _FILE = Argument(("-cf", "cookie-file"), "file that holds the cookie")
 
 COMMANDS = (
     Command("cookie_create", "Store the cookie of a bookie", cookie_create, (_FILE, _ID)),
-    Command("cookie_update", "Replace the cookie of a bookie", cookie_update, (_FILE, _ID)),
-    Command("cookie_delete", "Remove the cookie of a bookie that does not run", cookie_delete, (_ID,)),
-    Command("cookie_get", "Print the cookie of a bookie", cookie_get, (_ID,)),
+    Command(
+        "cookie_update", "Replace the cookie of a bookie",
+        _of_stored(cookie_update, ": cookie_create stores one"), (_FILE, _ID),
+    ),
+    Command("cookie_delete", "Remove the cookie of a bookie that does not run", _of_stored(cookie_delete), (_ID,)),
+    Command("cookie_get", "Print the cookie of a bookie", _of_stored(cookie_get), (_ID,)),
     Command(
         "cookie_generate", "Write the cookie of a bookie to a file", cookie_generate,
         (
