@@ -11,6 +11,10 @@ _ZK = ["tests.metadata.zookeeper"]
 
 PLANTS = (
     Plant(
+        "a watch that its listener ends goes on", "metadata/zookeeper/watch_loop.py",
+        " or self._stopped:\n", ":\n", ["tests.metadata.zookeeper.test_watch_loop"],
+    ),
+    Plant(
         "work goes on whose lock is lost", "metadata/locked_work.py",
         "        running.cancel()\n", "", ["tests.metadata.test_locked_work"],
     ),

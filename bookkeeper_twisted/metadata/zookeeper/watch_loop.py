@@ -29,6 +29,7 @@ class WatchLoop:
         self._look = look
         self._event: Deferred[bool] = Deferred()
         self._running: Deferred[None] | None = None
+        self._stopped = False
 
     def start(self) -> None:
         """Looks at once."""
@@ -36,7 +37,8 @@ class WatchLoop:
         self._running.addErrback(self._ended)
 
     def stop(self) -> None:
-        """Looks no more."""
+        """Looks no more; may be called by what a look calls."""
+        self._stopped = True
         if self._running is not None:
             self._running.cancel()
 
@@ -46,7 +48,7 @@ class WatchLoop:
             event: Deferred[bool] = Deferred()
             self._event = event
             try:
-                if not await self._look(self._changed):
+                if not await self._look(self._changed) or self._stopped:
                     return
             except MetadataError as error:
                 if not failing:

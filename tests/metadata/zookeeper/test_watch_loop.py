@@ -47,6 +47,22 @@ class WatchLoopTests(ZooKeeperCase):
         self.clock.advance(1)
         self.assertEqual((len(self.watches), self.clock.getDelayedCalls()), (1, []))
 
+    def test_stopped_by_a_look(self) -> None:
+        """A loop that is stopped by what a look calls, after its watch was left, looks no more."""
+
+        async def once(watch: Watch) -> bool:
+            self.watches.append(watch)
+            if len(self.watches) > 1:
+                loop.stop()
+            return True
+
+        loop = WatchLoop(self.session, "something", once)
+        loop.start()
+        for _ in range(3):
+            self.watches[-1](True)
+            self.clock.advance(1)
+        self.assertEqual((len(self.watches), self.clock.getDelayedCalls()), (2, []))
+
     def test_bug(self) -> None:
         """An error that is none of the store's ends the loop, and is logged."""
 
