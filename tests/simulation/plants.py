@@ -257,7 +257,8 @@ _DELETING = MaintenanceOptions(
 )
 """Bookies that delete at once what their clusters do not expect them to keep."""
 _SLOW_COPIES = AutorecoveryConfig(
-    open_ledger_rereplication_grace_period=500, replication_write_rate_by_entries=20, rereplication_entry_batch_size=2
+    open_ledger_rereplication_grace_period=500, replication_write_rate_by_entries=20, rereplication_entry_batch_size=2,
+    auditor_periodic_check_interval=3,
 )
 
 _SHARED = ClientConfig(
