@@ -23,6 +23,7 @@ from .presence import Presence
 from .replication.checker import LedgerChecker
 from .replication.copier import Copier
 from .replication.copying import CopyLimits, LatencyProbe
+from .replication.placement import Placement
 from .replication.repair import LedgerRepair
 from .replication.worker import ReplicationWorker
 from .settings import checker_settings, copy_settings, throttle_rates, worker_settings
@@ -87,7 +88,9 @@ class AutoRecovery:
         copier = Copier(
             context, presence, copy_limits, operations, copier_metrics, copy_settings(config), probe=probe
         )
-        repair = LedgerRepair(context, checker, copier, operations)
+        placed = config.repaired_placement_policy_not_adhering_bookie_enabled
+        placement = Placement(context.watcher) if placed else None
+        repair = LedgerRepair(context, checker, copier, operations, placement)
         self.worker = ReplicationWorker(
             context, driver, repair, operations, WorkerMetrics(instruments), worker_settings(config, identity.holder)
         )

@@ -88,6 +88,16 @@ PLANTS = (
         "        percentage = self._percentage\n", [*_CHECKS, *_WORKER],
     ),
     Plant(
+        "marks of the placement check are removed, and nothing moves", "autorecovery/replication/repair.py",
+        "                await self._place(stored, report, progress)\n", "",
+        ["tests.autorecovery.replication.test_placement"],
+    ),
+    Plant(
+        "replicas move that need not", "autorecovery/replication/placement.py",
+        "range(len(ensemble)) for some", "reversed(range(len(ensemble))) for some",
+        ["tests.autorecovery.replication.test_placement"],
+    ),
+    Plant(
         "the watch is believed of bookies that a mark names", "autorecovery/replication/checker.py",
         "        gone = await self._presence.gone(bookies, suspects)\n",
         "        gone = await self._presence.gone(bookies)\n", _WORKER,

@@ -123,8 +123,8 @@ class Copier:
         for loss in report.losses:
             work.lost.setdefault(loss.position, []).append(loss)
         unwritable = await self._presence.unwritable(fragment.ensemble)
-        gone = {loss.bookie_id for loss in report.losses if loss.kind is LossKind.GONE}
-        work.excluded |= unwritable | gone | self._never
+        leaving = {loss.bookie_id for loss in report.losses if loss.kind in (LossKind.GONE, LossKind.LEAVING)}
+        work.excluded |= unwritable | leaving | self._never
         context = self._context.with_flow()
         try:
             for _ in range(MAX_ROUNDS):

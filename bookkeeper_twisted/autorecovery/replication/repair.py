@@ -1,4 +1,4 @@
-"""The repair of one marked ledger: checked, its final fragments made complete, checked again.
+"""The repair of one marked ledger: checked, its final fragments made complete, checked again; and moved, if wanted.
 
 A mark names bookies, and of these every entry is read, so that damage in the middle is found; a mark that names none
 makes suspects of all.  One fragment that cannot be repaired does not hold up the next.  Fragments of a writer that may
@@ -28,6 +28,7 @@ from ...model import LedgerMetadata
 from ...throttle import Throttle
 from ..interfaces import ILedgerChecker
 from .copier import Copier
+from .placement import Placement
 
 LASTING = (EntriesLostError, NotEnoughBookiesError)
 """Errors that go away only if bookies come back or are added."""
@@ -80,15 +81,18 @@ class LedgerRepair:
     """Repairs ledgers of one cluster, any number at a time.
 
     :param metadata_limit: of requests to the metadata store.
+    :param placement: finds replicas to be moved, if marked ledgers are to keep to the placement policy.
     """
 
     def __init__(
-        self, context: ClientContext, checker: ILedgerChecker, copier: Copier, metadata_limit: Throttle
-    ) -> None:
+        self, context: ClientContext, checker: ILedgerChecker, copier: Copier, metadata_limit: Throttle,
+        placement: Placement | None = None,
+    ) -> None:  # fmt: skip
         self._context = context
         self._checker = checker
         self._copier = copier
         self._metadata_limit = metadata_limit
+        self._placement = placement
 
     async def attempt(self, ledger_id: int, replicas: Collection[str]) -> Attempt:
         """Repair what is final; never fences a writer.
@@ -111,6 +115,9 @@ class LedgerRepair:
                 in_place = {loss.bookie_id for loss in report.losses() if loss.kind is not LossKind.GONE}
                 stored = await self._read(ledger_id)
                 report = await self._checker.check(ledger_id, stored.value, in_place)
+            if report.is_whole:
+                progress.problems.clear()
+                await self._place(stored, report, progress)
         except NoSuchLedgerMetadataError:
             return Attempt(RepairState.DELETED)
         return _verdict(report, progress)
@@ -153,6 +160,21 @@ class LedgerRepair:
                 progress.repaired += 1
         return stored
 
+    async def _place(self, stored: Versioned[LedgerMetadata], report: CheckReport, progress: _Progress) -> None:
+        """Move replicas of a ledger that lacks nothing to where the placement policy wants them."""
+        if self._placement is None:
+            return
+        for fragment in (one.fragment for one in report.fragments if one.fragment.closed):
+            try:
+                moving = await self._placement.misplaced(fragment, stored.value)
+                if moving.losses:
+                    stored = await self._copier.repair(stored, moving)
+                    progress.repaired += 1
+            except (NoSuchLedgerMetadataError, ClientClosedError):
+                raise
+            except BookKeeperError as error:
+                progress.problems.append(error)
+
     async def _recover(
         self, ledger_id: int, stored: Versioned[LedgerMetadata], lasting: Collection[ReplicaLoss]
     ) -> Attempt | None:
@@ -179,7 +201,7 @@ def _suspects(metadata: LedgerMetadata, replicas: Collection[str]) -> frozenset[
 
 def _verdict(report: CheckReport, progress: _Progress) -> Attempt:
     """The end of an attempt, by its last check and what went wrong before."""
-    if report.is_whole:
+    if report.is_whole and not progress.problems:
         return Attempt(RepairState.WHOLE, repaired=progress.repaired, report=report)
     problems = progress.problems
     lasting = next((error for error in problems if isinstance(error, LASTING)), None)

@@ -1,0 +1,63 @@
+"""Which replicas of a ledger move, so that its ensembles keep to the rules of the placement policy."""
+
+from collections.abc import Collection, Sequence
+from itertools import combinations
+
+from ...client.placement.bookie_watcher import BookieWatcher
+from ...errors import NotEnoughBookiesError
+from ...ledger.findings import FragmentReport, LossKind, ReplicaLoss
+from ...ledger.fragments import LedgerFragment
+from ...ledger.placement import Adherence
+from ...model import LedgerMetadata
+
+_MAX_TRIED = 1000
+"""Sets of positions that are tried for one ensemble."""
+
+
+class Placement:
+    """Finds the positions that have to move, as few as possible.
+
+    :param watcher: knows the writable bookies, and chooses among them by the policy.
+    """
+
+    def __init__(self, watcher: BookieWatcher) -> None:
+        self._watcher = watcher
+
+    async def misplaced(self, fragment: LedgerFragment, metadata: LedgerMetadata) -> FragmentReport:
+        """The replicas of a fragment that have to leave their bookies; none if it keeps to the rules.
+
+        :raises bookkeeper_twisted.errors.NotEnoughBookiesError: it does not, with whatever bookies there are.
+        """
+        if await self._adheres(fragment.ensemble, metadata.write_quorum_size):
+            return FragmentReport(fragment)
+        losses = []
+        for position in await self._positions(fragment.ensemble, metadata):
+            ends = fragment.ends(position)
+            ranges = () if ends is None else (ends,)
+            losses.append(ReplicaLoss(position, fragment.ensemble[position], LossKind.LEAVING, ranges))
+        return FragmentReport(fragment, tuple(losses))
+
+    async def _adheres(self, ensemble: Sequence[str], write_quorum: int) -> bool:
+        policy = self._watcher.placement
+        await policy.prepare(ensemble)
+        return policy.adherence(ensemble, write_quorum) is not Adherence.FAIL
+
+    async def _positions(self, ensemble: Sequence[str], metadata: LedgerMetadata) -> Sequence[int]:
+        """The smallest set of positions whose replacement keeps to the rules."""
+        sets = (some for count in range(len(ensemble)) for some in combinations(range(len(ensemble)), count + 1))
+        for _, positions in zip(range(_MAX_TRIED), sets, strict=False):
+            if await self._helps(positions, ensemble, metadata):
+                return positions
+        raise NotEnoughBookiesError("no bookies in the place of others make it keep to the placement policy")
+
+    async def _helps(self, positions: Collection[int], before: Sequence[str], metadata: LedgerMetadata) -> bool:
+        """Whether bookies that the policy chooses for some positions make an ensemble keep to the rules."""
+        ensemble = list(before)
+        try:
+            for position in positions:
+                ensemble[position] = await self._watcher.replace_bookie(
+                    position, ensemble, metadata.write_quorum_size, before, metadata.custom_metadata
+                )
+        except NotEnoughBookiesError:
+            return False
+        return await self._adheres(ensemble, metadata.write_quorum_size)
