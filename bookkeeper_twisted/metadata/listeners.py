@@ -18,7 +18,7 @@ class Listeners:
         self._listeners: list[Callable[[], None]] = []
 
     def add(self, listener: Callable[[], None]) -> Callable[[], None]:
-        """Call a listener each time; the result ends that."""
+        """Call ``listener`` each time; the result ends that."""
         self._listeners.append(listener)
 
         def end() -> None:

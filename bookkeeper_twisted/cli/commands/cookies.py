@@ -92,7 +92,7 @@ def _of_stored(
     return verb
 
 
-async def cookie_update(shell: ShellContext, options: Namespace, bookie_id: str) -> None:
+async def _cookie_update(shell: ShellContext, options: Namespace, bookie_id: str) -> None:
     """Replace the cookie of a bookie."""
     cookie = _from_file(shell, options, bookie_id)
     async with await shell.admin() as admin:
@@ -101,14 +101,14 @@ async def cookie_update(shell: ShellContext, options: Namespace, bookie_id: str)
     shell.out(f"Cookie of bookie '{bookie_id}' is updated")
 
 
-async def cookie_delete(shell: ShellContext, options: Namespace, bookie_id: str) -> None:
+async def _cookie_delete(shell: ShellContext, options: Namespace, bookie_id: str) -> None:
     """Remove the cookie of a bookie that is not registered."""
     async with await shell.admin() as admin:
         await admin.delete_cookie(bookie_id)
     shell.out(f"Cookie of bookie '{bookie_id}' is deleted")
 
 
-async def cookie_get(shell: ShellContext, options: Namespace, bookie_id: str) -> None:
+async def _cookie_get(shell: ShellContext, options: Namespace, bookie_id: str) -> None:
     """Print the cookie of a bookie as it is stored."""
     async with await shell.admin() as admin:
         cookie = (await _registration(admin).read_cookie(bookie_id)).value
@@ -292,10 +292,10 @@ COMMANDS = (
     Command("cookie_create", "Store the cookie of a bookie", cookie_create, (_FILE, _ID)),
     Command(
         "cookie_update", "Replace the cookie of a bookie",
-        _of_stored(cookie_update, ": cookie_create stores one"), (_FILE, _ID),
+        _of_stored(_cookie_update, ": cookie_create stores one"), (_FILE, _ID),
     ),
-    Command("cookie_delete", "Remove the cookie of a bookie that does not run", _of_stored(cookie_delete), (_ID,)),
-    Command("cookie_get", "Print the cookie of a bookie", _of_stored(cookie_get), (_ID,)),
+    Command("cookie_delete", "Remove the cookie of a bookie that does not run", _of_stored(_cookie_delete), (_ID,)),
+    Command("cookie_get", "Print the cookie of a bookie", _of_stored(_cookie_get), (_ID,)),
     Command(
         "cookie_generate", "Write the cookie of a bookie to a file", cookie_generate,
         (

@@ -55,7 +55,7 @@ class TreeWatch:
             self._timer.cancel()
 
     def wait_for(self, path: str) -> None:
-        """Watch a lowest group that was found empty, until it has a mark or is gone."""
+        """Watch the lowest group at ``path``, which was found empty, until it has a mark or is gone."""
         if path not in self._loops and not self._stopped:
             self._add(path, self._look_into(path))
 
