@@ -3,9 +3,9 @@
 Time is an argument, so that one class serves the Deferred-returning limiter of
 :mod:`bookkeeper_twisted.throttle`, tasks that sleep, and tests.
 
-A bucket fills at its rate up to the amount of one second, or of less.  A request passes as soon as the bucket
-is not in debt, whatever its size, and takes its whole amount: a request larger than the bucket passes and
-delays the next one, so no request waits for ever and the rate holds over time.
+A bucket fills at its rate up to the amount of one second.  A request passes as soon as the bucket is not in
+debt, whatever its size, and takes its whole amount: a request larger than the bucket passes and delays
+the next one, so no request waits for ever and the rate holds over time.
 """
 
 import attrs
@@ -42,19 +42,18 @@ class _Bucket:
 
     rate: float
     filled_at: float
-    savings: float
     balance: float = 0.0
 
     def fill(self, now: float) -> None:
         elapsed, self.filled_at = max(now - self.filled_at, 0.0), max(now, self.filled_at)
-        self.balance = min(self.balance + elapsed * self.rate, self.rate * self.savings)
+        self.balance = min(self.balance + elapsed * self.rate, self.rate)
 
     def delay(self) -> float:
         return -self.balance / self.rate if self.rate and self.balance < 0 else 0.0
 
     def change(self, rate: float) -> None:
         """A debt keeps its amount, so a higher rate pays it sooner; savings fit into the new bucket."""
-        self.balance = min(self.balance, rate * self.savings) if self.rate and rate else 0.0
+        self.balance = min(self.balance, rate) if self.rate and rate else 0.0
         self.rate = rate
 
 
@@ -64,14 +63,13 @@ class TokenBucket:
     It starts empty: the first second grants the amount of one second, not of two.
 
     :param now: the present, in seconds of any clock that goes forward.
-    :param savings: seconds without requests of which the amount is granted afterwards, at once.
     """
 
     __slots__ = ("_entries", "_bytes")
 
-    def __init__(self, rate: Rate, now: float, savings: float = 1.0) -> None:
-        self._entries = _Bucket(rate.entries, now, savings)
-        self._bytes = _Bucket(rate.bytes, now, savings)
+    def __init__(self, rate: Rate, now: float) -> None:
+        self._entries = _Bucket(rate.entries, now)
+        self._bytes = _Bucket(rate.bytes, now)
 
     @property
     def rate(self) -> Rate:

@@ -29,10 +29,6 @@ from .ratelimit import UNLIMITED, Rate, TokenBucket
 
 __all__ = ["UNLIMITED", "Rate", "Throttle", "Throttles"]
 
-SAVINGS = 0.25
-"""Seconds of silence that a limiter makes up for: a stall of the disk costs no speed, and clients do not meet the
-amount of a whole second at once when work begins."""
-
 
 @attrs.frozen
 class ThrottleStatus:
@@ -77,7 +73,7 @@ class Throttle:
         self._factor = 1.0
         self._speed = UNLIMITED
         self._clock = clock
-        self._bucket = TokenBucket(rate, clock.seconds(), SAVINGS)
+        self._bucket = TokenBucket(rate, clock.seconds())
         self._waiters: deque[_Waiter] = deque()
         self._timer: IDelayedCall | None = None
         self._entries = self._bytes = 0

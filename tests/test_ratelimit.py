@@ -56,18 +56,8 @@ class TokenBucketTests(SynchronousTestCase):
         self.assertEqual(delays[:11], [0] * 11)
         self.assertAlmostEqual(delays[11], 0.1)
 
-    def test_savings(self) -> None:
-        """Where a quarter of a second is saved, an hour of silence grants the amount of a quarter at once."""
-        bucket = TokenBucket(Rate(100, 1000), 0, savings=0.25)
-        delays = [bucket.reserve(1, 10, 3600) for _ in range(27)]
-        self.assertEqual(delays[:26], [0] * 26)
-        self.assertAlmostEqual(delays[26], 0.01)
-        bucket.change(Rate(10), 7200)
-        self.assertEqual(bucket.reserve(3, 0, 7200), 0)
-        self.assertAlmostEqual(bucket.delay(7200), 0.05)
-
     def test_given_back(self) -> None:
-        """What was taken by too high an estimate is given back, and not more than savings hold."""
+        """What was taken by too high an estimate is given back, and not more than a second's amount is saved."""
         bucket = TokenBucket(Rate(bytes=100), 0)
         bucket.reserve(1, 500, 0)
         bucket.reserve(0, -300, 0)

@@ -97,13 +97,6 @@ class ThrottleTests(SynchronousTestCase):
             found.append(self.throttle.status.granted_bytes)
         self.assertEqual(found, [100, 100, 100, 110, 110, 130])
 
-    def test_after_silence(self) -> None:
-        """After an hour of silence a quarter of a second is granted at once, and no more."""
-        self.clock.advance(3600)
-        for number in range(10):
-            self._acquire(str(number), 5)
-        self.assertEqual(len(self.granted), 6)
-
     def test_live_change(self) -> None:
         """A changed limit holds for requests that wait already, in both directions."""
         self._acquire("first", 1000)
