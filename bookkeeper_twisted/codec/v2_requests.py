@@ -27,6 +27,12 @@ _IDS = struct.Struct(">qq")
 _NUMBERS = struct.Struct(">qqq")
 _ADD_PREFIX = LENGTH_SIZE + ADD_OVERHEAD
 _SHORTEST_ADD = ADD_OVERHEAD + MIN_ENTRY_SIZE
+_FEWEST = 3
+"""Frames of a row that is compared by columns."""
+
+_VIEWED = 512
+"""Bytes of an entry from which a view of it costs less than a copy."""
+
 _READ_PREFIX = 8
 _READ_SIZE = LENGTH_SIZE + READ_LENGTH
 
@@ -97,8 +103,13 @@ def _adds(
         items.append(_refusal(wire, version, V2Op.ADD, status, ledger_id, entry_id))
         return at + LENGTH_SIZE + length
     master_key = data[at + 8 : at + _ADD_PREFIX]
-    entries, end = _entries(data, at, length, limit)
-    run = _uniform_run(entries)
+    stride = LENGTH_SIZE + length
+    run = _row(data, at, stride)
+    if run is not None:
+        end = at + run.count * stride
+    else:
+        entries, end = _entries(data, at, length, limit)
+        run = _uniform_run(entries)
     if run is not None:
         items.append(AddRun(wire, version, flags, False, master_key, run))
         return end
@@ -108,6 +119,28 @@ def _adds(
         else:
             items.append(AddRun(wire, version, flags, False, master_key, item))
     return end
+
+
+def _row(data: bytes, at: int, stride: int) -> EntryRun | None:
+    """The run of consecutive entries of one size, if all complete frames from ``at`` on are adds of it.
+
+    That is what a writer's chunk usually is: it is compared a column at a time, and each entry copied once.
+
+    :param stride: bytes of the first frame, which is complete.
+    """
+    count = (len(data) - at) // stride
+    ledger_id, first = _IDS.unpack_from(data, at + _ADD_PREFIX)
+    if count < _FEWEST or ledger_id < 0 or first < 0:
+        return None
+    last = at + (count - 1) * stride + _ADD_PREFIX
+    if _IDS.unpack_from(data, last) != (ledger_id, first + count - 1):
+        return None
+    if not counts_up(data[at:], stride, count, 0, data[at : at + _ADD_PREFIX + 8], first):
+        return None
+    size = stride - _ADD_PREFIX
+    part: bytes | memoryview = data if size < _VIEWED else memoryview(data)
+    entries = [part[i : i + size] for i in range(at + _ADD_PREFIX, at + count * stride, stride)]
+    return EntryRun(ledger_id, first, count, _WORD.pack(size).join([b"", *entries]), size + 4)
 
 
 def _entries(data: bytes, at: int, length: int, limit: int) -> tuple[list[bytes], int]:
@@ -144,8 +177,7 @@ def _uniform_run(entries: Sequence[bytes]) -> EntryRun | None:
     ledger_id, first = _IDS.unpack_from(entries[0])
     if ledger_id < 0 or first < 0 or _IDS.unpack_from(entries[-1]) != (ledger_id, first + count - 1):
         return None
-    prefix = _WORD.pack(size)
-    joined = prefix + prefix.join(entries)
+    joined = _WORD.pack(size).join([b"", *entries])
     if count > 1 and (
         list(map(len, entries)).count(size) != count or not counts_up(joined, size + 4, count, 4, entries[0][:8], first)
     ):
@@ -157,9 +189,10 @@ def _parts(entries: Sequence[bytes]) -> Iterator[EntryRun | MixedRun | tuple[int
     """A mixed run where ledgers take turns or ids have many gaps, as in striped ledgers; else runs of
     consecutive entries.  For an entry with a reserved (negative) id its ids instead."""
     ledger_ids, entry_ids, lacs = zip(*map(_NUMBERS.unpack_from, entries), strict=True)
-    turns = sum(map(ne, ledger_ids, ledger_ids[1:]))
-    gaps = sum(map(ne, entry_ids[1:], [entry_id + 1 for entry_id in entry_ids]))
-    if max(turns, gaps) * FEW_A_RUN >= len(entries) and min(ledger_ids) >= 0 and min(entry_ids) >= 0:
+    cuts = sum(map(ne, ledger_ids, ledger_ids[1:]))
+    if cuts * FEW_A_RUN < len(entries):
+        cuts = sum(map(ne, entry_ids[1:], [entry_id + 1 for entry_id in entry_ids]))
+    if cuts * FEW_A_RUN >= len(entries) and min(ledger_ids) >= 0 and min(entry_ids) >= 0:
         yield MixedRun(ledger_ids, entry_ids, lacs, entries)
     else:
         yield from _cut(entries, ledger_ids, entry_ids)

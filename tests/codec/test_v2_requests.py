@@ -132,6 +132,18 @@ class BadInputTests(SynchronousTestCase):
                 self.assertIsNone(error)
                 self.assertEqual(flat(items), [item for frame in frames for item in flat(decode(frame)[0])])
 
+    def test_another_key_in_a_row(self) -> None:
+        """An add with another key or other flags in the middle of a row is an item of its own (S18)."""
+        for count in (3, 40):
+            for key, flags in ((b"j" * len(KEY), 0), (KEY, 2)):
+                frames = [v2.encode_adds(KEY, run(7, i, [50])) for i in range(count)]
+                frames[count // 2] = v2.encode_adds(key, run(7, count // 2, [50]), flags)
+                items, error = decode(b"".join(frames))
+                self.assertIsNone(error)
+                self.assertEqual([item.master_key for item in items], [KEY, key, KEY])  # type: ignore[attr-defined]
+                self.assertEqual([item.flags for item in items], [0, flags, 0])  # type: ignore[attr-defined]
+                self.assertEqual(flat(items), [item for frame in frames for item in flat(decode(frame)[0])])
+
     def test_bad_versions(self) -> None:
         """Versions from 3 on get EBADVERSION in the form of their request, version echoed; the connection stays."""
         for version in (3, 100, 127, 128, 255):
@@ -226,6 +238,20 @@ class RowTests(SynchronousTestCase):
         for item in items:
             if isinstance(item, AddRun):
                 self.assertTrue(all(one.ids_match() for one in single_runs(item)))
+
+    def test_sizes(self) -> None:
+        """A chunk of adds in a row is one run with the bytes of each entry, and the frame it cuts is kept."""
+        for size in (24, 100, 511, 512, 513, 3000):
+            for count in (1, 2, 3, 40):
+                entries = [ids(7, i, i - 1) + bytes([i]) * (size - 24) for i in range(count + 1)]
+                data = v2.encode_adds(KEY, EntryRun.of_entries(7, 0, entries))
+                decoder, cut = ServerDecoder(), len(data) - size // 2
+                (item,) = decoder.receive(data[:cut])
+                assert isinstance(item, AddRun) and isinstance(item.entries, EntryRun)
+                self.assertEqual((item.entries.first, list(item.entries.entries())), (0, entries[:count]))
+                (item,) = decoder.receive(data[cut:])
+                assert isinstance(item, AddRun) and isinstance(item.entries, EntryRun)
+                self.assertEqual((item.entries.first, list(item.entries.entries())), (count, entries[count:]))
 
     def test_payload_that_looks_like_a_frame(self) -> None:
         """Payloads are never taken for frames."""

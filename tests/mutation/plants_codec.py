@@ -98,6 +98,16 @@ PLANTS = (
         " or not counts_up(joined, size + 4, count, 4, entries[0][:8], first)\n", "\n", _V2,
     ),
     Plant(
+        "a row of adds is taken from its ends", "codec/v2_requests.py",
+        "    if not counts_up(data[at:], stride, count, 0, data[at : at + _ADD_PREFIX + 8], first):\n        return None\n", "",
+        ["tests.codec.test_v2_requests.BadInputTests"],
+    ),
+    Plant(
+        "a row of adds is compared by ids alone", "codec/v2_requests.py",
+        "count, 0, data[at : at + _ADD_PREFIX + 8], first)", "count, _ADD_PREFIX, data[at + _ADD_PREFIX :][:8], first)",
+        ["tests.codec.test_v2_requests.BadInputTests"],
+    ),
+    Plant(
         "adds of reserved ids are taken", "codec/v2_requests.py",
         "refused = end - start if ledger_id < 0 else min(end - start, max(0, -first))", "refused = 0", _V2,
     ),
