@@ -5,7 +5,9 @@ the bare wire protocol from another process, and prints a table; it takes a minu
 
 ``python -m benchmarks compare [PATTERN ...]`` does the same to our bookie and Apache's in turn, over the
 workloads of :mod:`.workloads`, and judges the ratios by :mod:`.targets`; it writes ``results.md`` and
-``results.svg``.  It wants Java, and Maven or a folder of Apache's jars.
+``results.svg``.  It wants Java, and Maven or a folder of Apache's jars.  With ``--against TREE`` the bookie of another
+source tree takes turns, too, and tells what is the host's from what is the tree's.  ``results_2026_11_21.md`` is the
+last run of all workloads, on another host.
 
 ``python -m benchmarks buffers`` and ``python -m benchmarks pool`` measure parts of the client against other ways to
 do the same, as ratios of one process; ``python -m benchmarks doors`` the two ways to asyncio; ``python -m benchmarks
