@@ -11,6 +11,11 @@ _ZK = ["tests.metadata.zookeeper"]
 
 PLANTS = (
     Plant(
+        "a call goes into a session that nothing is known of", "metadata/zookeeper/kazoo_client.py",
+        "client_id is not None and client_id[0] != self.session_id", "False",
+        ["tests.metadata.zookeeper.test_kazoo_client"],
+    ),
+    Plant(
         "a watch that its listener ends goes on", "metadata/zookeeper/watch_loop.py",
         " or self._stopped:\n", ":\n", ["tests.metadata.zookeeper.test_watch_loop"],
     ),

@@ -13,7 +13,7 @@ from kazoo import exceptions as kazoo_errors
 from kazoo.client import KazooClient
 from kazoo.protocol.states import EventType, KazooState, KeeperState
 from kazoo.security import CREATOR_ALL_ACL, OPEN_ACL_UNSAFE
-from twisted.internet.defer import Deferred
+from twisted.internet.defer import Deferred, fail
 from twisted.internet.threads import deferToThreadPool
 from twisted.logger import Logger
 from twisted.python.failure import Failure
@@ -28,6 +28,7 @@ from .interfaces import (
     NodeMissingError,
     NodeNotEmptyError,
     NodeVersionError,
+    NotConnectedError,
     OutcomeUnknownError,
     Stat,
     Watch,
@@ -150,6 +151,10 @@ class KazooZooKeeper:
     # -- between the threads --
 
     def _call(self, path: str, method: Callable[..., Any], *args: object, **options: object) -> "Deferred[Any]":
+        client_id = self._kazoo.client_id
+        if client_id is not None and client_id[0] != self.session_id:
+            # kazoo's threads are ahead: what was begun in the former session must not reach the server in this one
+            return fail(NotConnectedError(f"{path}: another session has begun"))
         result: Deferred[Any] = Deferred()
         self._under_way[result] = path
 

@@ -53,3 +53,12 @@ class UnconnectedTests(SynchronousTestCase):
         """A call fails with an error of ours."""
         zookeeper = KazooZooKeeper(_Reactor(), "127.0.0.1:1", MetadataOptions())
         self.failureResultOf(zookeeper.get("/a"), ours.OutcomeUnknownError)
+
+    def test_call_between_sessions(self) -> None:
+        """No call goes into a session of which kazoo's threads have told nothing yet."""
+        zookeeper = KazooZooKeeper(_Reactor(), "127.0.0.1:1", MetadataOptions())
+        zookeeper.session_id = 5
+        zookeeper._kazoo._live.set()
+        for session_id, error in ((5, ours.OutcomeUnknownError), (6, ours.NotConnectedError)):
+            zookeeper._kazoo._session_id = session_id
+            self.failureResultOf(zookeeper.set("/a", b"", 1), error)
