@@ -33,6 +33,9 @@ from .shell import run_shell
 _PATIENCE = 150.0
 """Seconds for one test."""
 
+_WORKER_STATE = ("_jobs", "_failures", "_refused", "_has_news", "_news", "_timer")
+"""What of our worker is reported when a test takes longer."""
+
 _ENTRIES = 40
 _SHAPES = ((3, 3, 2), (4, 3, 2), (3, 3, 3))
 _CONFIG = AutorecoveryConfig(
@@ -156,7 +159,7 @@ class RepairCase(TestCase):
         lines += [f"lock of ledger {i}: {text}" for i, text in (await marks.locked_ledgers()).items()]
         lines.append(f"auditor: {await self.driver.auditing.auditor()}")
         for service in self.services:
-            lines.append(f"our worker: {vars(service.worker)}")
+            lines += [f"our worker: {name[1:]}: {getattr(service.worker, name)}" for name in _WORKER_STATE]
             lines.append(f"our auditor: {service.election.in_office}")
         async for ledger_id in ledgers.ledger_ids():
             stored = (await ledgers.read(ledger_id)).value

@@ -16,7 +16,7 @@ RARE = (
     "batch read", "batch in recovery", "batch with news",
     "flush of threads", "compaction", "removal of a log", "deletion of a ledger",
     "shared batch", "append after a shared one", "failure in a shared batch", "ensemble change of a shared batch",
-    "re-replication",
+    "re-replication", "deletion of an over-replicated ledger",
 )  # fmt: skip
 """Paths that have to run in one seed of twenty at least."""
 
