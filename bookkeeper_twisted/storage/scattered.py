@@ -1,11 +1,10 @@
 """Single entries of one ledger in any order: looked up in one loop, read by one call for each log."""
 
-from bisect import bisect_right
 from collections.abc import Callable, Sequence
 
 from ..errors import DamageError
 from .cache import RunList
-from .index.recent_rows import HeldRows
+from .index.recent_rows import LedgerRows
 from .interfaces import CHECKSUM_BLOCK, IndexRow, Scattered
 
 NO_ENTRY = 1 << 63
@@ -42,7 +41,7 @@ class Lookup:
     def __init__(
         self,
         halves: Sequence[RunList],
-        tables: Sequence[HeldRows],
+        tables: Sequence[LedgerRows],
         offsets_of: Callable[[IndexRow], Sequence[int]],
     ) -> None:
         self.found = Scattered()
@@ -82,9 +81,9 @@ class Lookup:
 
         :returns: bytes of it.
         """
-        for firsts, rows in self._tables:
-            index = bisect_right(firsts, entry_id) - 1
-            if index >= 0 and (row := rows[index]).last >= entry_id:
+        for table in self._tables:
+            row = table.find(entry_id)
+            if row is not None:
                 return self._note(row, position, entry_id)
         return 0
 

@@ -167,7 +167,15 @@ PLANTS = (
     ),
     Plant(
         "recent rows hide newer ones", "storage/index/recent_rows.py",
-        "                held = tuple(_not_overlapped(held, rows))\n", "                pass\n", _ROWS,
+        "                held = held.replaced(rows)\n", "                pass\n", _ROWS,
+    ),
+    Plant(
+        "a change of recent rows copies all rows of its ledger", "storage/index/recent_rows.py",
+        "    if len(rows) <= MOST_TOGETHER:\n", "    if True:\n", _ROWS,
+    ),
+    Plant(
+        "rows that reach into the next chunk hide what is newer there", "storage/index/recent_rows.py",
+        "high = max(bisect_right(self._starts, last), low + 1)", "high = low + 1", _ROWS,
     ),
     Plant(
         "a failed commit leaves its transaction open", "storage/index/run_index.py",

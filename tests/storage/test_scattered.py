@@ -5,20 +5,21 @@ from hypothesis import strategies as st
 from twisted.trial.unittest import SynchronousTestCase
 
 from bookkeeper_twisted.storage.cache import RunList
+from bookkeeper_twisted.storage.index.recent_rows import LedgerRows
 from bookkeeper_twisted.storage.index.rows import record_offsets
 from bookkeeper_twisted.storage.interfaces import CHECKSUM_BLOCK, IndexRow
 from bookkeeper_twisted.storage.scattered import Lookup
 
 from .entries import entry, row, run
 
-TABLE = ((0, 20), (row(1, 0, 9), row(1, 20, 29, 3, 4096)))
+TABLE = LedgerRows().joined((row(1, 0, 9), row(1, 20, 29, 3, 4096)))
 
 
 class LookupTests(SynchronousTestCase):
     """Where single entries are."""
 
     def lookup(self, *halves: RunList, uneven: IndexRow | None = None) -> Lookup:
-        tables = [TABLE] if uneven is None else [((uneven.first,), (uneven,))]
+        tables = [TABLE] if uneven is None else [LedgerRows().joined((uneven,))]
         return Lookup(halves, tables, record_offsets)
 
     def test_by_log(self) -> None:
@@ -55,7 +56,7 @@ class LookupTests(SynchronousTestCase):
 
     def test_blocks(self) -> None:
         """Records that may be all of a checksummed block are left to those who check it."""
-        lookup = Lookup([], [((0,), (row(1, 0, 9, size=CHECKSUM_BLOCK),))], record_offsets)
+        lookup = Lookup([], [LedgerRows().joined((row(1, 0, 9, size=CHECKSUM_BLOCK),))], record_offsets)
         lookup.find([1, 2], 1 << 20)
         self.assertEqual(lookup.logs, {})
         lookup = self.lookup()

@@ -4,20 +4,97 @@ One thread adds rows, any looks: a ledger's rows are replaced as a whole, so a l
 the new ones.
 """
 
-from bisect import bisect_right
+from bisect import bisect_left, bisect_right
 from collections import deque
-from collections.abc import Iterator, Sequence
-from itertools import groupby
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import partial
+from itertools import chain, groupby, pairwise
 
 from ..interfaces import IndexRow
 
 ROW_OVERHEAD = 400
+MOST_TOGETHER = 256
+"""Rows of a chunk: a change copies the chunks that it touches, however many rows the ledger has."""
 
 _Rows = tuple[IndexRow, ...]
-HeldRows = tuple[tuple[int, ...], _Rows]
-"""First entries, and the rows they belong to."""
+_Chunk = tuple[tuple[int, ...], _Rows]
+"""First entries, and the rows they belong to; never empty."""
 
-_NONE: HeldRows = ((), ())
+
+class LedgerRows:
+    """Rows of one ledger, ascending and disjoint.  They never change, so any thread may look."""
+
+    __slots__ = ("_starts", "_chunks")
+
+    def __init__(self, chunks: tuple[_Chunk, ...] = ()) -> None:
+        self._chunks = chunks
+        self._starts = tuple([firsts[0] for firsts, _ in chunks])
+
+    def __bool__(self) -> bool:
+        return bool(self._chunks)
+
+    def find(self, entry_id: int) -> IndexRow | None:
+        """Return the row that holds ``entry_id``, None if there is none."""
+        index = bisect_right(self._starts, entry_id) - 1
+        if index < 0:
+            return None
+        firsts, rows = self._chunks[index]
+        row = rows[bisect_right(firsts, entry_id) - 1]
+        return row if row.last >= entry_id else None
+
+    def replaced(self, rows: _Rows) -> "LedgerRows":
+        """Return these rows without those that share an entry with one of ``rows``, ascending and disjoint."""
+        if self._chunks[-1][1][-1].last < rows[0].first:
+            return self
+        return self._each(rows, _not_overlapped)
+
+    def joined(self, rows: _Rows) -> "LedgerRows":
+        """Return these rows and ``rows``, which are ascending and share no entry with them."""
+        return self._each(rows, lambda part, held: sorted(held + part, key=_first))
+
+    def without(self, rows: _Rows) -> "LedgerRows":
+        """Return these rows without those objects of ``rows`` that are among them."""
+        if len(self._chunks) == 1 and self._chunks[0][1] is rows:  # all of them were committed together
+            return LedgerRows()
+        gone = set(map(id, rows))
+        return self._each(rows, lambda _, held: (row for row in held if id(row) not in gone))
+
+    def outside(self, first: int, last: int) -> "LedgerRows":
+        """Return these rows without those that hold any entry of ``first .. last``, both included."""
+        if self._chunks[-1][1][-1].last < first:
+            return self
+        return self._changed(first, last, lambda held: (row for row in held if row.last < first or row.first > last))
+
+    def _each(self, rows: _Rows, change: Callable[[_Rows, _Rows], Iterable[IndexRow]]) -> "LedgerRows":
+        """Change the chunks that rows belong into; ``change`` gets the rows for a chunk, and what it holds."""
+        changed, begin = self, 0
+        while begin < len(rows):
+            index = bisect_right(changed._starts, rows[begin].first)
+            end = len(rows)
+            if index < len(changed._starts):
+                end = bisect_left(rows, changed._starts[index], begin, key=_first)
+            part = rows[begin:end]
+            changed = changed._changed(part[0].first, part[-1].last, partial(change, part))
+            begin = end
+        return changed
+
+    def _changed(self, first: int, last: int, change: Callable[[_Rows], Iterable[IndexRow]]) -> "LedgerRows":
+        """Change the rows of the chunks in which ``first .. last`` are."""
+        low = max(bisect_right(self._starts, first) - 1, 0)
+        high = max(bisect_right(self._starts, last), low + 1)
+        held = [rows for _, rows in self._chunks[low:high]]
+        rows = tuple(change(held[0] if len(held) == 1 else tuple(chain.from_iterable(held))))
+        return LedgerRows(self._chunks[:low] + _chunks(rows) + self._chunks[high:])
+
+
+def _chunks(rows: _Rows) -> tuple[_Chunk, ...]:
+    """Rows in chunks, which are half full where they are more than one."""
+    if len(rows) <= MOST_TOGETHER:
+        return ((tuple(map(_first, rows)), rows),) if rows else ()
+    count = -(-2 * len(rows) // MOST_TOGETHER)
+    bounds = [len(rows) * number // count for number in range(count + 1)]
+    parts = [rows[low:high] for low, high in pairwise(bounds)]
+    return tuple([(tuple(map(_first, part)), part) for part in parts])
 
 
 class RecentRows:
@@ -32,21 +109,15 @@ class RecentRows:
     def __init__(self, limit: int) -> None:
         self.limit = limit
         self.cost = 0
-        self._ledgers: dict[int, HeldRows] = {}
+        self._ledgers: dict[int, LedgerRows] = {}
         self._order: deque[tuple[_Rows, int]] = deque()
 
     def find(self, ledger_id: int, entry_id: int) -> IndexRow | None:
         """Return the row of ``entry_id`` of ``ledger_id``, None if it is not among the newest."""
         held = self._ledgers.get(ledger_id)
-        if held is None:
-            return None
-        index = bisect_right(held[0], entry_id) - 1
-        if index < 0:
-            return None
-        row = held[1][index]
-        return row if row.last >= entry_id else None
+        return None if held is None else held.find(entry_id)
 
-    def rows_of(self, ledger_id: int) -> HeldRows | None:
+    def rows_of(self, ledger_id: int) -> LedgerRows | None:
         """Return all rows of ``ledger_id`` that are here, None if there are none."""
         return self._ledgers.get(ledger_id)
 
@@ -57,22 +128,19 @@ class RecentRows:
         """
         for ledger_id, group in groupby(committed, key=_ledger):
             rows = tuple(group)
-            held = self._ledgers.pop(ledger_id, _NONE)[1]
-            if held and held[-1].last >= rows[0].first:
-                held = tuple(_not_overlapped(held, rows))
             newest, cost = self._newest(rows)
-            if held and held[-1].last >= rows[0].first:
-                self._hold(ledger_id, tuple(sorted(held + newest, key=_first)))
-            else:
-                self._hold(ledger_id, held + newest)
+            held = self._ledgers.get(ledger_id)
+            if held is not None:
+                held = held.replaced(rows)
+            self._hold(ledger_id, held.joined(newest) if held else LedgerRows(_chunks(newest)))
             self._order.append((newest, cost))
             self.cost += cost
         while self.cost > self.limit:
             self._drop(*self._order.popleft())
 
-    def _hold(self, ledger_id: int, rows: _Rows) -> None:
+    def _hold(self, ledger_id: int, rows: LedgerRows) -> None:
         if rows:
-            self._ledgers[ledger_id] = tuple(map(_first, rows)), rows
+            self._ledgers[ledger_id] = rows
         else:
             self._ledgers.pop(ledger_id, None)
 
@@ -88,21 +156,18 @@ class RecentRows:
 
     def _drop(self, rows: _Rows, cost: int) -> None:
         self.cost -= cost
-        if not rows:
-            return
-        gone = set(map(id, rows))
-        ledger_id = rows[0].ledger_id
-        held = self._ledgers.get(ledger_id, _NONE)[1]
-        self._hold(ledger_id, tuple(row for row in held if id(row) not in gone))
+        held = self._ledgers.get(rows[0].ledger_id) if rows else None
+        if held is not None:
+            self._hold(rows[0].ledger_id, held.without(rows))
 
     def discard(self, ledger_id: int, first: int, last: int) -> None:
         """Remove the rows of ``ledger_id`` that hold any entry of ``first .. last``, both included."""
         held = self._ledgers.get(ledger_id)
-        if held is not None and held[1][-1].last >= first:
-            self._hold(ledger_id, tuple(row for row in held[1] if row.last < first or row.first > last))
+        if held is not None:
+            self._hold(ledger_id, held.outside(first, last))
 
 
-def _not_overlapped(held: _Rows, rows: _Rows) -> Iterator[IndexRow]:
+def _not_overlapped(rows: _Rows, held: _Rows) -> Iterator[IndexRow]:
     """Rows of ``held`` that share no entry with ``rows``; both are ascending and disjoint."""
     for row in held:
         index = bisect_right(rows, row.last, key=_first) - 1

@@ -9,6 +9,7 @@ from bookkeeper_twisted.errors import DamageError
 from bookkeeper_twisted.model import EntryRun
 from bookkeeper_twisted.storage.entry_log.reader import DECODED_ROWS, MOST_HINTS, WARMED, EntryLogReader
 from bookkeeper_twisted.storage.entry_log.writer import EntryLogWriter
+from bookkeeper_twisted.storage.index.recent_rows import LedgerRows
 from bookkeeper_twisted.storage.interfaces import IndexRow
 from bookkeeper_twisted.storage.scattered import Lookup
 from bookkeeper_twisted.testing.disk.sim_disk import SimDisk, SimFile
@@ -218,7 +219,7 @@ class ReaderTests(SynchronousTestCase):
 
     def scattered(self, row: IndexRow, entry_ids: Sequence[int]) -> list[bytes | None]:
         """Single entries of a row, those that are resident and right."""
-        lookup = Lookup([], [((row.first,), (row,))], self.reader.offsets_of)
+        lookup = Lookup([], [LedgerRows().joined((row,))], self.reader.offsets_of)
         lookup.find(entry_ids, 1 << 20)
         self.reader.read_scattered(row.ledger_id, row.log_id, lookup.logs[row.log_id], lookup.found)
         self.assertEqual(lookup.found.read, len(entry_ids) - lookup.found.entries.count(None))

@@ -4,7 +4,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from twisted.trial.unittest import SynchronousTestCase
 
-from bookkeeper_twisted.storage.index.recent_rows import ROW_OVERHEAD, RecentRows
+from bookkeeper_twisted.storage.index import recent_rows
+from bookkeeper_twisted.storage.index.recent_rows import MOST_TOGETHER, ROW_OVERHEAD, RecentRows
 from bookkeeper_twisted.storage.interfaces import IndexRow
 
 from ..entries import row
@@ -23,12 +24,51 @@ class RecentRowsTests(SynchronousTestCase):
         self.assertIsNone(recent.find(3, 0))
 
     def test_rows_of(self) -> None:
-        """All rows of a ledger, with their first entries, ascending."""
+        """All rows of a ledger; what is committed or forgotten later doesn't change them."""
         recent = RecentRows(1 << 20)
         recent.add([row(1, 20, 29), row(2, 0, 5)])
         recent.add([row(1, 0, 9)])
-        self.assertEqual(recent.rows_of(1), ((0, 20), (row(1, 0, 9), row(1, 20, 29))))
+        held = recent.rows_of(1)
+        assert held is not None
+        recent.add([row(1, 5, 25, 7)])
+        recent.discard(1, 0, 100)
+        self.assertEqual([held.find(entry_id) for entry_id in (9, 20)], [row(1, 0, 9), row(1, 20, 29)])
+        self.assertIsNone(recent.rows_of(1))
         self.assertIsNone(recent.rows_of(3))
+
+    def test_many_rows_of_a_ledger(self) -> None:
+        """What is done to some rows of a ledger, at its ends or within, copies only those near to them."""
+        copied = [0]
+        chunks = recent_rows._chunks
+
+        def counting(rows: tuple[IndexRow, ...]) -> object:
+            copied[0] += len(rows)
+            return chunks(rows)
+
+        self.patch(recent_rows, "_chunks", counting)
+        recent = RecentRows(5000 * ROW_OVERHEAD)
+        for number in range(7500):
+            recent.add([row(1, number * 10, number * 10 + 8)])
+        for number in range(2500, 5000):
+            recent.add([row(1, number * 10 + 9, number * 10 + 9)])
+        for number in range(5000, 7500):
+            recent.discard(1, number * 10, number * 10 + 8)
+        self.assertIsNone(recent.find(1, 50_008))
+        self.assertEqual(recent.find(1, 49_999), row(1, 49_999, 49_999))
+        operations = 7500 + 2500 + 2500 + 5000  # the last ones drop old rows
+        self.assertLess(copied[0], operations * MOST_TOGETHER)
+
+    def test_rows_among_many(self) -> None:
+        """Commits and removals that begin in one chunk of rows and end in another."""
+        recent = RecentRows(1 << 30)
+        recent.add([row(1, 10 * number, 10 * number + 4, 1) for number in range(3000)])
+        recent.add([row(1, 10 * number + 5, 10 * number + 9, 2) for number in range(0, 3000, 3)])
+        recent.add([row(1, 12_345, 22_345, 3), row(1, 25_000, 25_000, 4)])
+        recent.discard(1, 1000, 8999)
+        expected = {0: 1, 5: 2, 15: None, 999: 2, 1000: None, 8999: None, 9000: 1, 9005: 2, 12_340: 1}
+        expected |= {12_334: 1, 12_345: 3, 22_345: 3, 22_346: None, 22_350: 1, 25_000: 4, 25_001: None, 29_994: 1}
+        found = {entry_id: recent.find(1, entry_id) for entry_id in expected}
+        self.assertEqual({entry_id: each and each.log_id for entry_id, each in found.items()}, expected)
 
     def test_overlap(self) -> None:
         """A row that a newer one touches is forgotten as a whole: the index trimmed it."""
@@ -70,6 +110,7 @@ class RecentRowsTests(SynchronousTestCase):
            st.integers(0, 12))  # fmt: skip
     def test_never_stale(self, commits: list[list[tuple[int, int, int]]], limit: int) -> None:
         """What is found is the row that was committed last for the entry; the limit holds."""
+        self.patch(recent_rows, "MOST_TOGETHER", 2)
         recent, model = RecentRows(limit * ROW_OVERHEAD), dict[tuple[int, int], int]()
         for number, drawn in enumerate(commits):
             rows: list[IndexRow] = []
