@@ -14,6 +14,7 @@ from . import (
     pool,
     repair,
     rereplication,
+    scale,
     spark,
     spark_ledgers,
     spark_limits,
@@ -26,6 +27,7 @@ COMMANDS: dict[str, Callable[[Sequence[str]], int]] = {
     "exchange": exchange.main, "ledger_check": ledger_check.main, "pool": pool.main,
     "repair": repair.main, "rereplication": rereplication.main, "spark": spark.main,
     "spark_ledgers": spark_ledgers.main, "spark_limits": spark_limits.main,
+    "scale": scale.main,
     "structure": structure.main, "writing": writing.main,
 }  # fmt: skip
 """By first argument; whatever else it is belongs to the self-check."""
