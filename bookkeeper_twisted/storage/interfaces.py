@@ -195,6 +195,7 @@ class IndexBatch:
     :ivar moved: copies of entries in another log.  Only entries whose stored row lies in one of the logs
         ``moved_from`` are replaced, so a newer copy stays and a deleted ledger does not come back (S8).
     :ivar complete: from now on the index speaks for every entry log beside it.
+    :ivar without_runs: no row that was stored stays, and the index is not complete; ledgers stay as they are.
     """
 
     runs: list[IndexRow] = attrs.field(factory=list)
@@ -203,9 +204,12 @@ class IndexBatch:
     moved: list[IndexRow] = attrs.field(factory=list)
     moved_from: frozenset[int] = frozenset()
     complete: bool = False
+    without_runs: bool = False
 
     def __bool__(self) -> bool:
-        return bool(self.runs or self.ledgers or self.deleted_ledgers or self.moved or self.complete)
+        return bool(
+            self.runs or self.ledgers or self.deleted_ledgers or self.moved or self.complete or self.without_runs
+        )
 
 
 class IRunIndex(Interface):
@@ -217,6 +221,16 @@ class IRunIndex(Interface):
     complete: bool = Attribute(
         "Whether a batch said so.  An index that is not complete knows nothing of what it does not hold (S5)."
     )
+
+    checked: bool = Attribute(
+        "Whether its structure was verified.  Until then an absence raises a StorageError: rows may be hidden (S5)."
+    )
+
+    def check() -> None:
+        """Verify the structure; takes long for a large index.  Maintenance lane.
+
+        :raises bookkeeper_twisted.errors.DamageError: it is damaged: rows may be hidden.
+        """
 
     def commit(batch: IndexBatch) -> None:
         """Apply the ``batch`` atomically; durable when it returns.  Flush lane.

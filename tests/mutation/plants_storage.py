@@ -21,7 +21,7 @@ PLANTS = (
     ),
     Plant(
         "a row with a damaged key is a missing entry", "storage/index/run_index.py",
-        "            _check_next(connection, ledger_id, entry_id)\n        return None\n", "        return None\n", _INDEX,
+        "            _check_next(connection, ledger_id, entry_id)\n        self._deny", "        self._deny", _INDEX,
     ),
     Plant(
         "a ledger ends before a row with a damaged key", "storage/index/run_index.py",
@@ -46,7 +46,7 @@ PLANTS = (
     ),
     Plant(
         "the rows of an index may be in any order", "storage/index/run_index.py",
-        "PRAGMA integrity_check(1)", "PRAGMA quick_check(1)", _INDEX,
+        "PRAGMA integrity_check({table})", "PRAGMA quick_check({table})", _INDEX,
     ),
     Plant(
         "a file is replaced without a sync", "storage/replace.py",
@@ -71,7 +71,7 @@ PLANTS = (
         ["tests.bookie.test_failed_sync_crash.FailedSyncTests.test_names"],
     ),
     Plant(
-        "a torn row passes for a row", "storage/index/run_index.py",
+        "a torn row passes for a row", "storage/index/row_values.py",
         "good = _crc(row) == values[7] and row.first <= row.last", "good = row.first <= row.last",
         _INDEX,
     ),
@@ -230,12 +230,25 @@ PLANTS = (
         '"synchronous = FULL"', '"synchronous = NORMAL"', _INDEX,
     ),
     Plant(
+        "an index denies what it does not find before it is checked", "storage/index/run_index.py",
+        "        if self._unchecked is not None:\n            raise StorageError(", "        if False:\n            raise StorageError(",
+        _INDEX,
+    ),
+    Plant(
+        "an index is checked as commits have left it", "storage/index/run_index.py",
+        "            _check_structure(unchecked, self.path)\n", "            _check_structure(self._writer, self.path)\n", _INDEX,
+    ),
+    Plant(
+        "the states of ledgers are read before they are checked", "storage/index/run_index.py",
+        '_READ_AT_START = ("ledgers", "state")', '_READ_AT_START = ("state",)', _INDEX,
+    ),
+    Plant(
         "a damaged last row is no row", "storage/index/run_index.py",
         "    row = _floor(connection, ledger_id, _MAX_ID)\n",
         "    try:\n        row = _floor(connection, ledger_id, _MAX_ID)\n    except DamageError:\n        return -1\n", _INDEX,
     ),
     Plant(
         "the last entry is taken from a row unseen", "storage/index/run_index.py",
-        "    row = _row(values) if values is not None", "    row = IndexRow(*values[:7]) if values is not None", _INDEX,
+        "    row = row_from(values) if values is not None", "    row = IndexRow(*values[:7]) if values is not None", _INDEX,
     ),
 )  # fmt: skip

@@ -88,7 +88,7 @@ class BookieService(Service):
         self, reactor: Any, config: BookieConfig, metadata: IMetadataDriver, filesystem: IFileSystem, *,
         local_host: str = "127.0.0.1", make_site: MakeSite | None = None,
         on_failure: Callable[[Failure], None] = lambda failure: None,
-        make_index: IndexFactory = SqliteRunIndex.open, open_key_values: OpenKeyValues = RocksKeyValues.open,
+        make_index: IndexFactory = SqliteRunIndex.open_to_serve, open_key_values: OpenKeyValues = RocksKeyValues.open,
         random_bytes: Callable[[int], bytes] = secureRandom,
         executor: IStorageExecutor | None = None,
     ) -> None:  # fmt: skip

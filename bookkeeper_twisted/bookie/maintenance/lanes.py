@@ -4,7 +4,9 @@ from collections.abc import Callable
 from typing import Any, TypeVar
 
 from twisted.internet.defer import Deferred
+from twisted.logger import Logger
 
+from ...errors import StorageError
 from ...storage.directory_storage import DirectoryStorage
 from ...storage.interfaces import IFileSystem, JournalPosition
 from ...storage.journal.scrub import JournalScrub
@@ -70,6 +72,8 @@ class MaintainedDirectory:
     :ivar damaged: logs that failed a check, with what was found; they stay as they are.
     """
 
+    _log = Logger()
+
     def __init__(self, fs: IFileSystem, storage: DirectoryStorage, number: int, executor: IStorageExecutor) -> None:
         self.fs = fs
         self.storage = storage
@@ -77,6 +81,15 @@ class MaintainedDirectory:
         self.space = LogSpace(fs, storage)
         self.damaged: dict[int, str] = {}
         self._executor = executor
+
+    async def check_index(self) -> None:
+        """Verify the structure of the index, if that was left for later at the start."""
+        if self.storage.index.checked:
+            return
+        try:
+            await self.on_lane(self.storage.index.check)
+        except StorageError as error:
+            self._log.critical("DAMAGE: {error}; what the index does not hold is not known", error=error)
 
     def on_flush_lane(self, work: Callable[..., T], *args: Any) -> "Deferred[T]":
         """Run short work between checkpoints, ``work(*args)``: log ids, commits of the index."""

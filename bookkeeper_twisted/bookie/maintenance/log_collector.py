@@ -30,14 +30,18 @@ class LogCollector:
         """Remove every log without live bytes.
 
         :returns: the bytes that were freed.
+        :raises bookkeeper_twisted.errors.DamageError: the index is damaged in its structure: nothing is removed,
+            as rows may be hidden (S8).
         """
         space = self._directory.space
         sealed = await self._directory.on_flush_lane(space.sealed_logs)
         usage = await self._directory.on_lane(space.usage, sealed)
         freed = 0
-        for log in usage:
-            if not log.live and log.log_id not in self._directory.damaged:
-                freed += await self._remove(log.log_id)
+        unneeded = [log for log in usage if not log.live and log.log_id not in self._directory.damaged]
+        if unneeded:
+            await self._directory.on_lane(self._directory.storage.index.check)
+        for log in unneeded:
+            freed += await self._remove(log.log_id)
         active = [log for log in usage if log.live]
         live, used = sum(log.live for log in active), sum(log.size for log in usage) - freed
         self._metrics.measured(self._directory.number, len(active), live, max(used, 0))

@@ -5,6 +5,7 @@ from functools import partial
 from types import MappingProxyType
 
 import attrs
+from twisted.internet.defer import Deferred
 from twisted.internet.interfaces import IReactorTime
 
 from ...adaptive import AdaptiveThrottles
@@ -99,6 +100,8 @@ class Maintenance:
 
     def start(self) -> None:
         """Begin."""
+        for directory in self.directories:
+            Deferred.fromCoroutine(directory.check_index())
         self.collector.start()
         self.scrubber.start()
         self.adaptive.start()

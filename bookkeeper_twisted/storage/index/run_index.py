@@ -13,6 +13,10 @@ that lie side by side, whichever keys misled it.  Rows lie in the order of the k
 undamaged and the key belongs between them, no row of it was ever written elsewhere.  So an absence, and the end
 of a ledger, is taken for true only after both rows were verified, of whatever ledgers they are.
 
+That says nothing of a page whose structure is damaged: of rows that are there, but not counted.  SQLite's check of the
+structure finds it.  It reads the whole file, so a bookie that starts has a large one checked later: as it was before
+the first commit, which could make the damage look right.  Until then nothing is denied.
+
 The write-ahead log is synced at every commit and moved into the file right after, so that a commit is
 only for a moment in a place where SQLite would take damage for the end of the log.  One connection
 commits; look-ups borrow a connection of their own, one for each thread that is looking.
@@ -20,24 +24,22 @@ commits; look-ups borrow a connection of their own, one for each thread that is 
 
 import posixpath
 import sqlite3
-import struct
 from collections.abc import Collection, Iterator, Sequence
 from contextlib import contextmanager
-from typing import Any
 from urllib.parse import quote
 
 from zope.interface import implementer
 
-from ...crc32c import crc32c
 from ...errors import DamageError, NoWritableDirectoryError, StorageError
 from ..interfaces import IFileSystem, IndexBatch, IndexRow, IRunIndex, LedgerRow
+from .row_values import Values, ledger_from, ledger_values, row_from, row_values
 from .rows import still_at, sum_of_sizes, without
 
 FILE_NAME = "index.sqlite"
 SCHEMA_VERSION = 2
 APPLICATION_ID = 0x424B5458  # "BKTX"
 CHECKED_WHOLE = 128 * 1024 * 1024
-"""An index up to so many bytes is checked whole at every start, 130 MB in a second; more would delay it.
+"""An index up to so many bytes is checked whole when a bookie starts, 130 MB in a second; more would delay it.
 
 The check includes the order of the rows, which SQLite's quick check omits.
 """
@@ -74,14 +76,15 @@ _LIVE = (
 )
 _ENTRIES = "SELECT coalesce(sum(last - first + 1), 0) FROM runs"
 
+_EVERY_TABLE = ("1",)
+"""Argument of the check of the structure: all tables, one problem is enough."""
+_READ_AT_START = ("ledgers", "state")
+
 _MAX_ID = 2**63 - 1
 _PAGE = 500
 _KNOWN_LEDGERS = 100_000
-_NUMBERS = struct.Struct(">5q")
-_LEDGER_NUMBERS = struct.Struct(">qqqq")
 _FULL = (sqlite3.SQLITE_FULL, sqlite3.SQLITE_READONLY)
 _DAMAGED = (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB)
-_Values = tuple[Any, ...]
 
 
 @implementer(IRunIndex)
@@ -90,10 +93,15 @@ class SqliteRunIndex:
 
     :ivar lookups: look-ups of entries so far.
     :ivar unsettled: commits that stayed in the write-ahead log, because moving it failed.
+    :param unchecked: sees the index as it was opened, where that was not checked yet.
     """
 
-    def __init__(self, path: str, writer: sqlite3.Connection, complete: bool, read_only: bool = False) -> None:
+    def __init__(
+        self, path: str, writer: sqlite3.Connection, complete: bool, read_only: bool = False,
+        unchecked: sqlite3.Connection | None = None,
+    ) -> None:  # fmt: skip
         self.path = path
+        self._unchecked = unchecked
         self._read_only = read_only
         self.complete = complete
         self.lookups = 0
@@ -103,10 +111,13 @@ class SqliteRunIndex:
         self._last: dict[int, int] = {}
 
     @classmethod
-    def open(cls, fs: IFileSystem, directory: str, fresh: bool = False) -> "SqliteRunIndex":
+    def open(
+        cls, fs: IFileSystem, directory: str, fresh: bool = False, check_later: bool = False
+    ) -> "SqliteRunIndex":
         """Opens the index of a directory, creating it if there is none.
 
         :param fresh: begin a new one; the old file is kept beside it as ``.replaced``.
+        :param check_later: leave the runs of a large one to :meth:`check`.
         :raises DamageError: the file is damaged.
         :raises StorageError: it cannot be opened, or was written by a newer version.
         """
@@ -116,10 +127,22 @@ class SqliteRunIndex:
         with _errors(path):
             writer = _connect(path)
             try:
-                return cls(path, writer, _prepare(writer, path))
+                _prepare(writer, path)
+                later = check_later and _size(writer) > CHECKED_WHOLE
+                _check_structure(writer, path, _READ_AT_START if later else _EVERY_TABLE)
+                return cls(path, writer, _is_complete(writer), unchecked=_snapshot_of(path) if later else None)
             except BaseException:
                 writer.close()
                 raise
+
+    @classmethod
+    def open_to_serve(cls, fs: IFileSystem, directory: str, fresh: bool = False) -> "SqliteRunIndex":
+        """Open the index of a directory as :meth:`open` does; what is large is left to :meth:`check`.
+
+        :param directory: where it is made if there is none.
+        :param fresh: begin a new one.
+        """
+        return cls.open(fs, directory, fresh, check_later=True)
 
     @classmethod
     def open_to_read(cls, fs: IFileSystem, directory: str) -> "SqliteRunIndex | None":
@@ -150,13 +173,17 @@ class SqliteRunIndex:
         except StorageError:
             self._last.clear()
             raise
-        self.complete = self.complete or batch.complete
+        self.complete = batch.complete or (self.complete and not batch.without_runs)
         self._settle()
 
     def _commit(self, batch: IndexBatch) -> None:
         execute = self._writer.execute
         execute("BEGIN IMMEDIATE")
         try:
+            if batch.without_runs:
+                execute("DELETE FROM runs")
+                execute("UPDATE state SET complete = 0")
+                self._last.clear()
             for ledger_id in batch.deleted_ledgers:
                 execute("DELETE FROM runs WHERE ledger = ?", (ledger_id,))
                 execute("DELETE FROM ledgers WHERE ledger = ?", (ledger_id,))
@@ -165,7 +192,7 @@ class SqliteRunIndex:
                 self._put(row)
             for row in batch.moved:
                 self._move(row, batch.moved_from)
-            self._writer.executemany(_PUT_LEDGER, map(_ledger_values, batch.ledgers))
+            self._writer.executemany(_PUT_LEDGER, map(ledger_values, batch.ledgers))
             if batch.complete:
                 execute("UPDATE state SET complete = 1")
             execute("COMMIT")
@@ -180,7 +207,7 @@ class SqliteRunIndex:
             last = _last_entry(self._writer, row.ledger_id)
         if row.first <= last:
             self._make_room(row)
-        self._writer.execute(_INSERT, _values(row))
+        self._writer.execute(_INSERT, row_values(row))
         if len(self._last) >= _KNOWN_LEDGERS:
             self._last.clear()
         self._last[row.ledger_id] = max(last, row.last)
@@ -189,13 +216,13 @@ class SqliteRunIndex:
         """Trims, splits or removes the rows that hold entries of a new one."""
         for old in self._overlapped(row):
             self._writer.execute(_DELETE, (old.ledger_id, old.first))
-            self._writer.executemany(_INSERT, map(_values, without(old, row.first, row.last)))
+            self._writer.executemany(_INSERT, map(row_values, without(old, row.first, row.last)))
 
     def _overlapped(self, row: IndexRow) -> list[IndexRow]:
         """The stored rows that hold entries of a row, ascending."""
         floor = _floor(self._writer, row.ledger_id, row.first)
         found = [floor] if floor is not None and floor.last >= row.first else []
-        found += map(_row, self._writer.execute(_WITHIN, (row.ledger_id, row.first, row.last)))
+        found += map(row_from, self._writer.execute(_WITHIN, (row.ledger_id, row.first, row.last)))
         _check_place(self._writer, row.ledger_id, found[-1].first if found else row.first)
         return found
 
@@ -203,7 +230,7 @@ class SqliteRunIndex:
         """Replaces what still lies in the logs it was copied from."""
         for part in still_at(row, self._overlapped(row), moved_from):
             self._make_room(part)
-            self._writer.execute(_INSERT, _values(part))
+            self._writer.execute(_INSERT, row_values(part))
 
     def _settle(self) -> None:
         """Moves the write-ahead log into the file.  It is durable where it is: if this fails, the next one does it."""
@@ -211,6 +238,28 @@ class SqliteRunIndex:
             self._writer.execute("PRAGMA wal_checkpoint(PASSIVE)").fetchall()
         except sqlite3.Error:
             self.unsettled += 1
+
+    # -- check --
+
+    @property
+    def checked(self) -> bool:
+        return self._unchecked is None
+
+    def check(self) -> None:
+        unchecked = self._unchecked
+        if unchecked is None:
+            with self._snapshot() as connection:
+                _check_structure(connection, self.path)
+            return
+        with _errors(self.path):
+            _check_structure(unchecked, self.path)
+            self._unchecked = None
+            unchecked.close()
+
+    def _deny(self) -> None:
+        """:raises StorageError: nothing is known of what was not found, as the index is not checked (S5)."""
+        if self._unchecked is not None:
+            raise StorageError(f"{self.path} is being checked; what it does not hold is not known before")
 
     # -- look-ups, any thread --
 
@@ -221,6 +270,7 @@ class SqliteRunIndex:
             if row is not None and row.last >= entry_id:
                 return row
             _check_next(connection, ledger_id, entry_id)
+        self._deny()
         return None
 
     def rows(self, ledger_id: int, first: int = 0) -> Iterator[IndexRow]:
@@ -236,19 +286,21 @@ class SqliteRunIndex:
         with self._snapshot() as connection:
             floor = _floor(connection, ledger_id, first)
             rows = [floor] if floor is not None and floor.last >= first else []
-            rows += map(_row, connection.execute(f"{_NEXT}{_IN_ORDER}", (ledger_id, first, _PAGE - len(rows))))
+            rows += map(row_from, connection.execute(f"{_NEXT}{_IN_ORDER}", (ledger_id, first, _PAGE - len(rows))))
             if len(rows) < _PAGE:
                 _check_place(connection, ledger_id, rows[-1].first if rows else first)
+                self._deny()
         return rows
 
     def last_entry(self, ledger_id: int) -> int:
+        self._deny()
         with self._snapshot() as connection:
             return _last_entry(connection, ledger_id)
 
     def ledgers(self) -> Iterator[LedgerRow]:
         after = -1
         while page := self._query(_LEDGERS, (after, _PAGE)):
-            yield from map(_ledger, page)
+            yield from map(ledger_from, page)
             after = page[-1][0]
 
     def page(self, after: tuple[int, int], limit: int, log_ids: Collection[int] | None = None) -> list[IndexRow]:
@@ -256,12 +308,12 @@ class SqliteRunIndex:
         with self._snapshot() as connection:
             _floor(connection, *after)
             found = connection.execute(f"{_NEXT}{only}{_IN_ORDER}", (*after, *(log_ids or ()), limit))
-            rows = list(map(_row, found))
+            rows = list(map(row_from, found))
             if len(rows) < limit:
                 _check_place(connection, after[0], rows[-1].first if rows else after[1])
                 _floor(connection, after[0], _MAX_ID)
                 more = (after[0], *(log_ids or ()), limit - len(rows))
-                rows += map(_row, connection.execute(f"{_NEXT_LEDGERS}{only}{_IN_ORDER}", more))
+                rows += map(row_from, connection.execute(f"{_NEXT_LEDGERS}{only}{_IN_ORDER}", more))
         return rows
 
     def entry_count(self) -> int:
@@ -271,7 +323,7 @@ class SqliteRunIndex:
     def live_bytes(self) -> dict[int, int]:
         return dict(self._query(_LIVE, ()))
 
-    def _query(self, text: str, values: _Values) -> list[_Values]:
+    def _query(self, text: str, values: Values) -> list[Values]:
         with _errors(self.path), self._reader() as connection:
             return connection.execute(text, values).fetchall()
 
@@ -303,33 +355,12 @@ class SqliteRunIndex:
         with _errors(self.path):
             while self._readers:
                 self._readers.pop().close()
+            if self._unchecked is not None:
+                self._unchecked.close()
             self._writer.close()
 
 
-# ---- rows and values ---------------------------------------------------------------------------------
-
-
-def _values(row: IndexRow) -> _Values:
-    return (
-        row.ledger_id, row.first, row.last, row.log_id, row.offset, row.sizes, row.checksums, _crc(row),
-    )  # fmt: skip
-
-
-def _crc(row: IndexRow) -> int:
-    numbers = _NUMBERS.pack(row.ledger_id, row.first, row.last, row.log_id, row.offset)
-    sizes = row.sizes.to_bytes(8, "big", signed=True) if isinstance(row.sizes, int) else row.sizes
-    return crc32c(b"".join((numbers, sizes, row.checksums)))
-
-
-def _row(values: _Values) -> IndexRow:
-    try:
-        row = IndexRow(*values[:7])
-        good = _crc(row) == values[7] and row.first <= row.last
-    except (TypeError, AttributeError, struct.error, OverflowError):  # a value of another type
-        good = False
-    if not good:
-        raise DamageError(f"index row of ledger {values[0]} at entry {values[1]} is damaged")
-    return row
+# ---- look-ups -----------------------------------------------------------------------------------------
 
 
 def _floor(connection: sqlite3.Connection, ledger_id: int, entry_id: int) -> IndexRow | None:
@@ -338,7 +369,7 @@ def _floor(connection: sqlite3.Connection, ledger_id: int, entry_id: int) -> Ind
     :returns: None if the verified row at this place belongs to a ledger before it, or if there is none.
     """
     values = connection.execute(_UP_TO, (ledger_id, entry_id)).fetchone()
-    row = _row(values) if values is not None else None
+    row = row_from(values) if values is not None else None
     return row if row is not None and row.ledger_id == ledger_id else None
 
 
@@ -355,7 +386,7 @@ def _check_next(connection: sqlite3.Connection, ledger_id: int, entry_id: int) -
     else:
         found = connection.execute(f"{_NEXT_LEDGERS}{_IN_ORDER}", (ledger_id, 1))
     for values in found:
-        _row(values)
+        row_from(values)
 
 
 def _check_place(connection: sqlite3.Connection, ledger_id: int, entry_id: int) -> None:
@@ -370,29 +401,6 @@ def _last_entry(connection: sqlite3.Connection, ledger_id: int) -> int:
     return row.last if row is not None else -1
 
 
-def _ledger_values(row: LedgerRow) -> _Values:
-    return (
-        row.ledger_id, row.master_key, int(row.fenced), row.explicit_lac, row.forgotten_at, _ledger_crc(row),
-    )  # fmt: skip
-
-
-def _ledger_crc(row: LedgerRow) -> int:
-    numbers = _LEDGER_NUMBERS.pack(row.ledger_id, row.fenced, len(row.master_key), row.forgotten_at)
-    return crc32c(b"".join((numbers, row.master_key, row.explicit_lac)))
-
-
-def _ledger(values: _Values) -> LedgerRow:
-    ledger_id, master_key, fenced, explicit_lac, forgotten_at, crc = values
-    try:
-        row = LedgerRow(ledger_id, master_key, bool(fenced), explicit_lac, forgotten_at)
-        good = _ledger_crc(row) == crc and fenced in (0, 1)
-    except (TypeError, struct.error):
-        good = False
-    if not good:
-        raise DamageError(f"index row of ledger {ledger_id} is damaged")
-    return row
-
-
 # ---- connections -------------------------------------------------------------------------------------
 
 
@@ -404,11 +412,16 @@ def _connect(path: str, read_only: bool = False) -> sqlite3.Connection:
     return connection
 
 
-def _prepare(writer: sqlite3.Connection, path: str) -> bool:
-    """Creates or checks the schema.
+def _snapshot_of(path: str) -> sqlite3.Connection:
+    """A connection that goes on seeing what is committed now."""
+    connection = _connect(path)
+    connection.execute("BEGIN")
+    _is_complete(connection)
+    return connection
 
-    :returns: whether the index is complete.
-    """
+
+def _prepare(writer: sqlite3.Connection, path: str) -> None:
+    """Creates or checks the schema."""
     (mode,) = writer.execute("PRAGMA journal_mode = WAL").fetchone()
     if mode != "wal":
         raise StorageError(f"{path}: its file system does not allow a write-ahead log")
@@ -416,8 +429,6 @@ def _prepare(writer: sqlite3.Connection, path: str) -> bool:
         for statement in ("BEGIN IMMEDIATE", *_SCHEMA, "COMMIT"):
             writer.execute(statement)
     _check_version(writer, path)
-    _check_whole(writer, path)
-    return _is_complete(writer)
 
 
 def _check_version(connection: sqlite3.Connection, path: str) -> None:
@@ -434,14 +445,18 @@ def _is_complete(connection: sqlite3.Connection) -> bool:
     return bool(complete)
 
 
-def _check_whole(writer: sqlite3.Connection, path: str) -> None:
-    (pages,) = writer.execute("PRAGMA page_count").fetchone()
-    (page_size,) = writer.execute("PRAGMA page_size").fetchone()
-    if pages * page_size > CHECKED_WHOLE:
-        return
-    problems: Sequence[tuple[str]] = writer.execute("PRAGMA integrity_check(1)").fetchall()
-    if problems != [("ok",)]:
-        raise DamageError(f"{path} is damaged: {problems[0][0]}")
+def _size(connection: sqlite3.Connection) -> int:
+    (pages,) = connection.execute("PRAGMA page_count").fetchone()
+    (page_size,) = connection.execute("PRAGMA page_size").fetchone()
+    return int(pages * page_size)
+
+
+def _check_structure(connection: sqlite3.Connection, path: str, tables: Sequence[str] = _EVERY_TABLE) -> None:
+    """:raises DamageError: pages or the order of rows are not as they should be."""
+    for table in tables:
+        problems: Sequence[tuple[str]] = connection.execute(f"PRAGMA integrity_check({table})").fetchmany(1)
+        if problems != [("ok",)]:
+            raise DamageError(f"{path} is damaged: {problems[0][0]}")
 
 
 def _set_aside(fs: IFileSystem, path: str) -> None:

@@ -72,6 +72,19 @@ class RunIndexContract(SynchronousTestCase):
         index.commit(IndexBatch(runs=[_row(1, 0, 3)]))
         self.assertTrue(self.reopen(index).complete)
 
+    def test_without_runs(self) -> None:
+        """All rows go at once, and completeness; the states of ledgers stay."""
+        index = self.make()
+        state = LedgerRow(1, b"key", fenced=True)
+        index.commit(IndexBatch(runs=[_row(1, 10, 19), _row(2, 0, 9)], ledgers=[state], complete=True))
+        self.assertTrue(IndexBatch(without_runs=True))
+        index.commit(IndexBatch(without_runs=True))
+        for looked in (index, self.reopen(index)):
+            self.assertEqual((looked.entry_count(), looked.complete, [*looked.ledgers()]), (0, False, [state]))
+        index = looked
+        index.commit(IndexBatch(runs=[_row(1, 12, 13)], complete=True))
+        self.assertEqual((index.complete, index.last_entry(1)), (True, 13))
+
     def test_find(self) -> None:
         """Every entry of a row finds it, the entries around it find nothing."""
         index = self.make()

@@ -54,9 +54,15 @@ class SimIndex:
     def complete(self) -> bool:
         return self._state.complete
 
+    checked = True
+
+    def check(self) -> None:
+        """Reads it."""
+        self._read()
+
     def commit(self, batch: IndexBatch) -> None:
         before = self._state
-        rows, ledgers = dict(before.rows), dict(before.ledgers)
+        rows, ledgers = {} if batch.without_runs else dict(before.rows), dict(before.ledgers)
         for ledger_id in batch.deleted_ledgers:
             rows.pop(ledger_id, None)
             ledgers.pop(ledger_id, None)
@@ -73,7 +79,8 @@ class SimIndex:
                 rows[row.ledger_id] = tuple(sorted(parts, key=_first))
         ledgers.update((row.ledger_id, row) for row in batch.ledgers)
         digest = blake2b(before.digest + repr(batch).encode(), digest_size=16).digest()
-        state = _State(rows, ledgers, before.complete or batch.complete, digest)
+        complete = batch.complete or (before.complete and not batch.without_runs)
+        state = _State(rows, ledgers, complete, digest)
         try:
             self._disk.commit(self._path, state, digest)
         except OSError as e:

@@ -8,6 +8,7 @@ from twisted.trial.unittest import SynchronousTestCase
 from bookkeeper_twisted.bookie.maintenance.garbage_collector import CollectorOptions
 from bookkeeper_twisted.bookie.maintenance.maintenance import MaintenanceOptions
 from bookkeeper_twisted.errors import (
+    DamageError,
     LedgerFencedError,
     MetadataError,
     NoSuchLedgerError,
@@ -17,6 +18,7 @@ from bookkeeper_twisted.metadata.interfaces import Versioned
 from bookkeeper_twisted.model import LedgerMetadata, LedgerState, Segment
 from bookkeeper_twisted.testing.disk.crash import Facts
 from bookkeeper_twisted.testing.disk.sim_disk import SimDisk
+from bookkeeper_twisted.testing.disk.sim_index import SimIndex
 
 from ..crash_life import KEY, Parts, found_entry, lac_packet, mixed, run
 from .crash_case import Ledgers, MaintainedLife, steps
@@ -52,6 +54,10 @@ class CollectionCase(SynchronousTestCase):
         self.life.drain()
 
 
+def _damaged(index: SimIndex) -> None:
+    raise DamageError("hidden rows")
+
+
 class DeletedLedgerTests(CollectionCase):
     """What a bookie forgets it forgets everywhere."""
 
@@ -65,6 +71,17 @@ class DeletedLedgerTests(CollectionCase):
         self.start()
         self.assertEqual(self.storage.ledger_ids(), [1, 3, 4])
         self.assertEqual(self.storage.entry_ranges(1), [(0, 8)])
+
+    def test_damaged_index(self) -> None:
+        """No log is removed by an index whose structure is damaged: it may hide rows of the log (S8)."""
+        self.life.delete(1, 2, 3, 4)
+        self.patch(SimIndex, "check", _damaged)
+        before = self.life.logs()
+        self.life.collect()
+        self.assertEqual((self.collector.state.last_failure, self.life.logs()), ("hidden rows", before))
+        self.patch(SimIndex, "check", lambda index: None)
+        self.life.collect()
+        self.assertNotEqual(self.life.logs(), before)
 
     def test_journal_does_not_bring_it_back(self) -> None:
         """A ledger whose entries are still in the journal is gone after a restart, fenced or not."""

@@ -2,11 +2,14 @@
 
 import attrs
 from twisted.internet.defer import Deferred
+from twisted.logger import capturedLogs, formatEvent
 from twisted.trial.unittest import SynchronousTestCase
 
 from bookkeeper_twisted.bookie.maintenance.maintenance import COMPACTION_WRITE, SCRUB, MaintenanceOptions
+from bookkeeper_twisted.errors import DamageError
 from bookkeeper_twisted.testing.disk.crash import Facts
 from bookkeeper_twisted.testing.disk.sim_disk import SimDisk
+from bookkeeper_twisted.testing.disk.sim_index import SimIndex
 from bookkeeper_twisted.throttle import Rate
 
 from ..crash_life import Parts
@@ -22,6 +25,25 @@ class MaintenanceTests(SynchronousTestCase):
         self.life = MaintainedLife(SimDisk(), facts, Parts(), options=self.options)
         self.maintenance = self.life.maintenance
         self.adds, self.reads = self.life.engine.context.metrics.add, self.life.engine.context.metrics.read
+
+    def test_checks_the_index(self) -> None:
+        """An index that was opened before it was checked is checked at once; what is found is logged."""
+        checked = []
+
+        def check(index: SimIndex) -> None:
+            checked.append(index)
+            raise DamageError("hidden rows")
+
+        self.patch(SimIndex, "check", check)
+        self.maintenance.start()
+        self.life.drain()
+        self.assertEqual(checked, [])
+        self.patch(SimIndex, "checked", False)
+        with capturedLogs() as events:
+            self.maintenance.start()
+            self.life.drain()
+        self.assertEqual(len(checked), 1)
+        self.assertIn("DAMAGE: hidden rows", str(formatEvent(events[0])))
 
     def _second(self) -> float:
         """The factor after one more second with background work."""

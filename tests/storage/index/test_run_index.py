@@ -27,8 +27,8 @@ class _InADirectory(SynchronousTestCase):
         os.makedirs(self.directory)
         return self.open()
 
-    def open(self, fresh: bool = False) -> SqliteRunIndex:
-        index = SqliteRunIndex.open(RealFileSystem(), self.directory, fresh)
+    def open(self, fresh: bool = False, check_later: bool = False) -> SqliteRunIndex:
+        index = SqliteRunIndex.open(RealFileSystem(), self.directory, fresh, check_later)
         self.addCleanup(index.close)
         return index
 
@@ -273,8 +273,8 @@ class SqliteRunIndexTests(_InADirectory):
         self.assertRaises(DamageError, self._write_damaged, rows, rows[0], 0, 4)
 
     def test_order_in_a_large_index(self) -> None:
-        """In an index too large to be checked whole, a key out of order hides no row and ends no listing (S5)."""
-        self.patch(run_index, "CHECKED_WHOLE", 0)
+        """A key that got out of order after the check hides no row and ends no listing (S5)."""
+        self.patch(run_index, "_check_structure", lambda *_: None)
         rows = [
             IndexRow(ledger_id, first, first + 9, 2, 4096, 100, b"%02d%02d" % (ledger_id, first))
             for ledger_id in range(2, 80, 2) for first in range(10, 80, 10)
@@ -325,6 +325,71 @@ class SqliteRunIndexTests(_InADirectory):
             file.seek(at + byte)
             file.write(bytes((data[at + byte] ^ mask,)))
         return self.open()
+
+    def _hide_last_row(self) -> None:
+        """Have the page of the runs count one row less than it has; both neighbours of the row stay as they are."""
+        with open(self.path, "r+b") as file:
+            file.seek(4096 + 3)
+            count = int.from_bytes(file.read(2), "big")
+            file.seek(4096 + 3)
+            file.write((count - 1).to_bytes(2, "big"))
+
+    def _with_hidden_row(self) -> None:
+        index = self.new()
+        index.commit(IndexBatch(runs=[row(ledger_id, 0, 9) for ledger_id in range(1, 20)], complete=True))
+        index.close()
+        self._hide_last_row()
+
+    def test_hidden_row(self) -> None:
+        """A row that its page doesn't count is found at the start, by the check of the structure (S5)."""
+        self._with_hidden_row()
+        self.assertRaises(DamageError, self.open)
+
+    def test_hidden_row_in_a_large_index(self) -> None:
+        """Before the check of a large index ends, and if it fails, nothing is denied, whatever is committed (S5)."""
+        self.patch(run_index, "CHECKED_WHOLE", 0)
+        self._with_hidden_row()
+        index = self.open(check_later=True)
+        self.assertFalse(index.checked)
+        self.assertEqual(index.find(3, 5), row(3, 0, 9))
+        self._denies_nothing(index)
+        index.commit(IndexBatch(deleted_ledgers=list(range(1, 19))))  # nothing is left of the page, as it seems
+        self._denies_nothing(index)
+        self.assertRaises(DamageError, index.check)
+        self.assertFalse(index.checked)
+        self._denies_nothing(index)
+
+    def _denies_nothing(self, index: SqliteRunIndex) -> None:
+        self.assertRaises(StorageError, index.find, 19, 5)
+        self.assertRaises(StorageError, index.last_entry, 19)
+        self.assertRaises(StorageError, list, index.rows(19))
+
+    def test_large_index(self) -> None:
+        """A large index that is as it should be denies, too, once it was checked."""
+        self.patch(run_index, "CHECKED_WHOLE", 0)
+        self.new().commit(IndexBatch(runs=[row(1, 0, 9)], ledgers=[LedgerRow(1, b"key")], complete=True))
+        index = self.open(check_later=True)
+        self.assertEqual(([*index.ledgers()], index.complete), ([LedgerRow(1, b"key")], True))
+        self.assertRaises(StorageError, index.find, 2, 5)
+        index.commit(IndexBatch(runs=[row(1, 10, 19)]))
+        index.check()
+        self.assertTrue(index.checked)
+        self.assertEqual((index.find(2, 5), index.last_entry(1)), (None, 19))
+        index.check()
+        self.assertEqual(os.path.getsize(f"{self.path}-wal") > 0, True)
+        index.commit(IndexBatch(runs=[row(1, 20, 29)]))
+        self.assertEqual(index.unsettled, 0)
+
+    def test_hidden_ledger(self) -> None:
+        """The states of ledgers are checked at the start however large the index is: all of them are read then (S3)."""
+        self.patch(run_index, "CHECKED_WHOLE", 0)
+        index = self.new()
+        index.commit(IndexBatch(ledgers=[LedgerRow(ledger_id, b"key", True) for ledger_id in range(1, 9)]))
+        index.close()
+        with open(self.path, "r+b") as file:
+            file.seek(2 * 4096 + 3)
+            file.write((7).to_bytes(2, "big"))
+        self.assertRaises(DamageError, self.open, check_later=True)
 
     def test_damaged_schema(self) -> None:
         """A table that has another beginning, name or text than it was made with is damage, whatever the text says."""
