@@ -3,9 +3,10 @@
 Logs are read in the order of their ids, and the later copy of an entry wins.  A new index is not
 *complete* before the last log is in it, so a rebuild that was cut off is begun anew.
 
-Entry logs know no fences and no master keys.  What the old index still has of them, or what the caller knows, is taken
-over; any other ledger gets an empty key, which the next one sent replaces, and is fenced, because a writer that was
-refused once must not succeed now (S3).  Fences of ledgers without any entry are lost with the old index.
+Entry logs know no fences and no master keys.  What the old index still has of them stays in it, or what the caller
+knows is taken over; any other ledger gets an empty key, which the next one sent replaces, and is fenced, because a
+writer that was refused once must not succeed now (S3).  Fences of ledgers without any entry are lost with an old
+index that cannot be read.
 """
 
 import posixpath
@@ -76,11 +77,14 @@ def rebuild_index(
     :param states: what is known of ledgers; if not given, what the old index still has of them.
     :raises DamageError: a sealed log does not hold what its ledgers map says.
     """
-    kept = _known_states(fs, index_directory, make_index) if states is None else list(states)
-    rebuilt = Rebuilt(make_index(fs, index_directory, True), kept_states=len(kept))
+    if states is None:
+        index = _without_runs(fs, index_directory, make_index)
+    else:
+        index = _anew(fs, index_directory, make_index, states)
+    rebuilt = Rebuilt(index)
     try:
-        if kept:  # first, so that they survive a rebuild that is cut off
-            rebuilt.index.commit(IndexBatch(ledgers=kept))
+        kept = list(index.ledgers())
+        rebuilt.kept_states = len(kept)
         known = {row.ledger_id for row in kept}
         deleted = {row.ledger_id for row in kept if row.forgotten_at}
         for log_id in entry_log_ids(fs, directory):
@@ -94,18 +98,42 @@ def rebuild_index(
     return rebuilt
 
 
-def _known_states(fs: IFileSystem, index_directory: str, make_index: IndexFactory) -> list[LedgerRow]:
-    """Read the ledger states of the old index; none if it is damaged, which is why it is being replaced."""
+def _without_runs(fs: IFileSystem, index_directory: str, make_index: IndexFactory) -> IRunIndex:
+    """Empty the old index but for its ledger states, which a rebuild that is cut off leaves there (S3).
+
+    :returns: one without states, in its place, if it is damaged, which is why it is being replaced.
+    """
+    states: list[LedgerRow] = []
     try:
         index = make_index(fs, index_directory, False)
     except StorageError:
-        return []
+        return _anew(fs, index_directory, make_index, states)
     try:
-        return list(index.ledgers())
-    except StorageError:
-        return []
-    finally:
+        states += index.ledgers()
+        if not index.checked:
+            index.check()
+        index.commit(IndexBatch(without_runs=True))
+    except DamageError:
         index.close()
+        return _anew(fs, index_directory, make_index, states)
+    except BaseException:
+        index.close()
+        raise
+    return index
+
+
+def _anew(
+    fs: IFileSystem, index_directory: str, make_index: IndexFactory, states: Sequence[LedgerRow]
+) -> IRunIndex:
+    """Begin an index in the place of the old one."""
+    index = make_index(fs, index_directory, True)
+    try:
+        if states:
+            index.commit(IndexBatch(ledgers=list(states)))
+    except BaseException:
+        index.close()
+        raise
+    return index
 
 
 def _take_log(rebuilt: Rebuilt, scan: LogScan, log_id: int, known: set[int], deleted: set[int], fenced: bool) -> None:

@@ -51,7 +51,13 @@ PLANTS = (
     ),
     Plant(
         "a rebuild forgets the fences of the old index", "storage/rebuild.py",
-        "            rebuilt.index.commit(IndexBatch(ledgers=kept))\n", "            pass\n", _REBUILD,
+        "        index.commit(IndexBatch(without_runs=True))\n",
+        "        index.commit(IndexBatch(without_runs=True, deleted_ledgers=[row.ledger_id for row in states]))\n", _REBUILD,
+    ),
+    Plant(
+        "a rebuild forgets the states that it is given", "storage/rebuild.py",
+        "            index.commit(IndexBatch(ledgers=list(states)))\n", "            pass\n",
+        ["tests.bookie.lifecycle.test_ledger_rebuild"],
     ),
     Plant(
         "a rebuild leaves unknown ledgers unfenced", "storage/rebuild.py",
@@ -59,7 +65,12 @@ PLANTS = (
     ),
     Plant(
         "a rebuild is complete before it ends", "storage/rebuild.py",
-        "            rebuilt.index.commit(IndexBatch(ledgers=kept))\n", "            rebuilt.index.commit(IndexBatch(ledgers=kept, complete=True))\n", _REBUILD,
+        "        index.commit(IndexBatch(without_runs=True))\n",
+        "        index.commit(IndexBatch(without_runs=True, complete=True))\n", _REBUILD,
+    ),
+    Plant(
+        "a rebuild goes on in an index that may be damaged", "storage/rebuild.py",
+        "        if not index.checked:\n", "        if False:\n", _REBUILD,
     ),
     Plant(
         "a rebuild takes a sealed log that is torn", "storage/rebuild.py",

@@ -101,6 +101,20 @@ PLANTS = (
         ["tests.bookie.maintenance.test_scrubber"],
     ),
     Plant(
+        "a log goes by an index that may hide rows", "bookie/maintenance/log_collector.py",
+        "        if unneeded:\n", "        if False:\n", _COLLECTION,
+    ),
+    Plant(
+        "a rebuild that is cut off loses the states of ledgers", "storage/rebuild.py",
+        "        index.commit(IndexBatch(without_runs=True))\n", "        raise DamageError(index_directory)\n",
+        ["tests.bookie.maintenance.test_rebuild_crash.RebuildCrashTests.test_locations"],
+    ),
+    Plant(
+        "an index that is opened unchecked stays so", "bookie/maintenance/maintenance.py",
+        "            Deferred.fromCoroutine(directory.check_index())\n", "            pass\n",
+        ["tests.bookie.maintenance.test_maintenance"],
+    ),
+    Plant(
         "a log goes although a row refers to it", "storage/maintenance/log_space.py",
         "if row.log_id == self._log_id:", "if False:", ["tests.storage.maintenance.test_log_space"],
     ),

@@ -143,6 +143,24 @@ class RebuildTests(SynchronousTestCase):
         disk.fail(errno.EIO, when=lambda op: op.name == "committed")
         self.assertEqual(rebuild(disk).index.last_entry(1), 4)
 
+    def test_index_that_is_not_checked(self) -> None:
+        """One that was opened before it was checked is checked; where it is damaged only the states are kept."""
+        disk = SimDisk()
+        write_log(disk, [run(1, 0, 5)])
+        known, checks = [LedgerRow(7, b"other", True)], iter([DamageError("hidden rows"), None])
+        SimIndex.open(disk, "/").commit(IndexBatch(ledgers=known, complete=True))
+
+        def check(index: SimIndex) -> None:
+            if error := next(checks):
+                raise error
+
+        self.patch(SimIndex, "checked", False)
+        self.patch(SimIndex, "check", check)
+        for _ in range(2):
+            index = rebuild(disk).index
+            self.assertEqual((index.last_entry(1), [*index.ledgers()]), (4, [LedgerRow(1, b"", True), *known]))
+        self.assertRaises(StopIteration, next, checks)
+
     def test_cut_off(self) -> None:
         """A rebuild that fails at any commit leaves an index that is not complete, and can be begun anew."""
         number = 0

@@ -1,8 +1,26 @@
-"""``python -m tests.bookie.maintenance``: cut the power in every script of background work, everywhere."""
+"""``python -m tests.bookie.maintenance``: cut the power in every script of background work, everywhere.
+
+Deletion, garbage collection, compaction and scrub, the rebuild of indexes, and the way to Apache's bookie and back.
+"""
 
 import sys
+from collections.abc import Callable, Iterator
+from functools import partial
 
-from .test_maintenance_crash import SCRIPTS, enumerate_script
+from bookkeeper_twisted.testing.disk.crash import CrashReport
+
+from .. import test_hand_back_crash as exchange
+from . import test_maintenance_crash as maintenance
+from . import test_rebuild_crash as rebuilding
+
+
+def _enumerations() -> Iterator[tuple[str, Callable[[], CrashReport]]]:
+    for name in rebuilding.SCRIPTS:
+        yield f"rebuild of {name}", partial(rebuilding.enumerate_rebuild, name, whole=True)
+    for name in maintenance.SCRIPTS:
+        yield name, partial(maintenance.enumerate_script, name, whole=True)
+    yield "there and back, one directory", partial(exchange.cut, exchange.ONE, True, 10)
+    yield "there and back, two directories", partial(exchange.cut, exchange.TWO, True, 10)
 
 
 def main() -> int:
@@ -11,8 +29,8 @@ def main() -> int:
     :returns: the exit status: 1 if something was lost or left over.
     """
     states = violations = 0
-    for name in SCRIPTS:
-        report = enumerate_script(name, whole=True)
+    for name, enumerate_all in _enumerations():
+        report = enumerate_all()
         print(f"{name}: {report}", flush=True)
         for violation in report.violations[:3]:
             print(f"  {violation}")

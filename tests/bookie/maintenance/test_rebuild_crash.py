@@ -1,0 +1,187 @@
+"""The power is cut at every operation of a rebuild of the index, by either command of the shell."""
+
+from collections.abc import Callable
+
+from twisted.trial.unittest import SynchronousTestCase
+
+from bookkeeper_twisted.bookie.lifecycle.ledger_rebuild import journal_states, rebuild_ledgers
+from bookkeeper_twisted.errors import StorageError
+from bookkeeper_twisted.storage import rebuild
+from bookkeeper_twisted.storage.cookies import DirectoryLocks
+from bookkeeper_twisted.storage.interfaces import IFileSystem, IndexFactory, IRunIndex
+from bookkeeper_twisted.storage.ledger_dirs import current
+from bookkeeper_twisted.storage.rebuild import rebuild_index
+from bookkeeper_twisted.testing.disk.crash import CrashReport, Facts, enumerate_crashes
+from bookkeeper_twisted.testing.disk.sim_disk import SimDisk
+from bookkeeper_twisted.testing.disk.sim_index import SimIndex
+
+from ..crash_life import Life, Parts, run
+from .crash_case import MaintainedLife, maintained, maintained_verifier, steps
+
+Rebuild = Callable[[SimDisk, Parts], None]
+
+
+def rebuild_locations(disk: SimDisk, parts: Parts) -> None:
+    """``rebuild-db-ledger-locations-index``."""
+    locks = DirectoryLocks(disk, parts.paths.all())
+    for pair in zip(parts.paths.ledgers, parts.paths.indexes, strict=True):
+        path, index_path = map(current, pair)
+        rebuild_index(disk, path, index_path, SimIndex.open).index.close()
+    locks.release()
+
+
+def rebuild_states(disk: SimDisk, parts: Parts) -> None:
+    """``rebuild-db-ledgers-index``."""
+    locks = DirectoryLocks(disk, parts.paths.all())
+    states = journal_states(disk, parts.paths)
+    for number in range(len(parts.paths.ledgers)):
+        rebuild_ledgers(disk, parts.paths, number, states, SimIndex.open).index.close()
+    locks.release()
+
+
+def lived(life: MaintainedLife) -> None:
+    """Ledgers that were deleted, compacted, written again and fenced; one is fenced that never had an entry."""
+    steps(life, range(3))
+    life.fence(2)
+    life.fence(9)
+    life.drain()
+    life.checkpoint()
+    life.delete(1, 2)
+    life.collect()
+    life.add(run(3, 2, 4, size=150), recovery=True)
+    life.drain()
+    life.checkpoint()
+    life.checkpoint()
+
+
+def in_the_journal(life: MaintainedLife) -> None:
+    """Records that the journal alone has."""
+    for ledger_id in (3, 4, 6):
+        life.add(run(ledger_id, 20, 4))
+    life.fence(4)
+    life.fence(8)
+    life.drain()
+
+
+def stored_twice(life: MaintainedLife) -> None:
+    """Entries in two logs, one copy of which a compaction moves behind the newer one."""
+    steps(life, range(2), (1, 2))
+    life.add(run(1, 1, 3, size=150), recovery=True)
+    life.drain()
+    life.checkpoint()
+    life.delete(2)
+    life.collect()
+
+
+def known_later(life: MaintainedLife) -> None:
+    """A fence that is in no journal any more, but the ledger has entries."""
+    steps(life, range(2), (1, 2, 3))
+    life.fence(1)
+    life.drain()
+    life.checkpoint()
+
+
+SCRIPTS: dict[str, tuple[tuple[Callable[[MaintainedLife], None], ...], Rebuild, Parts]] = {
+    "locations": ((lived, in_the_journal), rebuild_locations, Parts()),
+    "locations of two directories": ((lived, in_the_journal), rebuild_locations, Parts(n_journals=2, n_ledger_dirs=2)),
+    "locations of copies": ((stored_twice,), rebuild_locations, Parts()),
+    "states": ((known_later, in_the_journal), rebuild_states, Parts()),
+    "states of two directories": ((known_later, in_the_journal), rebuild_states, Parts(n_ledger_dirs=2)),
+}
+
+
+def rebuilt(lives: Callable[[SimDisk, Facts], None], again: Rebuild, parts: Parts) -> Callable[[SimDisk, Facts], None]:
+    """A workload that ends with a rebuild, and a start."""
+
+    def work(disk: SimDisk, facts: Facts) -> None:
+        lives(disk, facts)
+        facts.append(("rebuilding", 0))
+        again(disk, parts)
+        disk.kill()
+        MaintainedLife(disk, facts, parts).drain()
+
+    return work
+
+
+def recovery(again: Rebuild, parts: Parts) -> Callable[[SimDisk, Facts], None]:
+    """The rebuild is run again where the bookie asks for it; then all is there, and garbage is collected."""
+    check = maintained_verifier(parts)
+
+    def recover(disk: SimDisk, facts: Facts) -> None:
+        if ("rebuilding", 0) in facts and not _starts(disk, parts):
+            again(disk, parts)
+        check(disk, facts)
+
+    return recover
+
+
+def _starts(disk: SimDisk, parts: Parts) -> bool:
+    """Whether all indexes are complete; one that is not refuses every start."""
+    indexes = [SimIndex.open(disk, current(path)) for path in parts.paths.indexes]
+    if all(index.complete for index in indexes):
+        return True
+    try:
+        Life(disk, [], parts)
+    except StorageError as error:
+        assert "rebuildIndex=true" in str(error), error
+    else:
+        raise AssertionError("the bookie started with an index that does not speak for its logs")
+    disk.kill()
+    return False
+
+
+def enumerate_rebuild(name: str, whole: bool) -> CrashReport:
+    """Cut the power in a script.
+
+    :param whole: everywhere, and more often inside of recoveries; else at operations in ledger directories.
+    """
+    scripts, again, parts = SCRIPTS[name]
+    begun: list[bool] = []
+
+    def noted(disk: SimDisk, parts: Parts) -> None:
+        begun.append(True)
+        again(disk, parts)
+
+    return enumerate_crashes(
+        rebuilt(maintained(*scripts, parts=parts), noted, parts), recovery(again, parts), seed=1,
+        subsets=8 if whole else 1, second_every=10 if whole else 100,
+        points=lambda operation: bool(begun) and (whole or operation.path.startswith("/ledgers")),
+    )  # fmt: skip
+
+
+class RebuildCrashTests(SynchronousTestCase):
+    """Power cuts; ``python -m tests.bookie.maintenance`` tries many more of them."""
+
+    def _check(self, name: str) -> None:
+        report = enumerate_rebuild(name, whole=False)
+        self.assertEqual([str(violation) for violation in report.violations[:1]], [])
+        self.assertGreater(report.states, 5)
+
+    def test_locations(self) -> None:
+        """No entry is lost, and no fence, those of deleted ledgers and of ledgers without entries included (S3, S8)."""
+        self._check("locations")
+
+    def test_two_directories(self) -> None:
+        """The same with two journals and two ledger directories."""
+        self._check("locations of two directories")
+
+    def test_copies(self) -> None:
+        """Entries that are in several logs."""
+        self._check("locations of copies")
+
+    def test_states(self) -> None:
+        """Every ledger is fenced, none is lost."""
+        self._check("states")
+        self._check("states of two directories")
+
+    def test_lost_states_are_noticed(self) -> None:
+        """The index is emptied before the states of its ledgers are kept."""
+        self.patch(rebuild, "_without_runs", _states_in_memory)
+        self.assertNotEqual(enumerate_rebuild("locations", whole=False).violations, [])
+
+
+def _states_in_memory(fs: IFileSystem, path: str, make_index: IndexFactory) -> IRunIndex:
+    index = make_index(fs, path, False)
+    states = list(index.ledgers())
+    index.close()
+    return rebuild._anew(fs, path, make_index, states)
