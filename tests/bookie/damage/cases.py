@@ -1,7 +1,7 @@
 """Ways to damage a file, and the verdict on a bookie that finds it so."""
 
 import posixpath
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from random import Random
 
 import attrs
@@ -171,8 +171,7 @@ class Verdict:
 
     def check(self, bookie: Bookie) -> None:
         """Everything that was promised is there, or is reported as unreadable; fences hold."""
-        live = [key for key in self._promises.entries if key[0] not in self._promises.deleted]
-        lost = [key for key in live if self._lost(bookie, key)]
+        lost = [key for key in self._live(()) if self._lost(bookie, key)]
         if lost:
             self._tally.count(self._tally.unreadable, self._case)
         for ledger_id in self._promises.fenced:
@@ -181,6 +180,29 @@ class Verdict:
             if not held and not self._in_last_group():
                 self._violated(f"the fence of ledger {ledger_id} is lost")
         self._check_scrub(bookie, lost)
+
+    def check_served(self, bookie: Bookie, without: Collection[int]) -> None:
+        """Nothing is denied, nothing is served with other bytes.
+
+        :param without: ledgers that were deleted meanwhile.
+        """
+        for key in self._live(without):
+            self._lost(bookie, key)
+
+    def expect_all(self, bookie: Bookie, without: Collection[int]) -> None:
+        """Everything is there, whatever could be read before; ends the bookie."""
+        for key in self._live(without):
+            try:
+                run = bookie.read(*key)
+            except (StorageError, OSError):
+                run = None
+            if run is None or run.entry(key[1]) != self._promises.entries[key]:
+                self._violated(f"entry {key} is lost for good")
+        bookie.close()
+
+    def _live(self, without: Collection[int]) -> Iterator[tuple[int, int]]:
+        deleted = self._promises.deleted.union(without)
+        return (key for key in self._promises.entries if key[0] not in deleted)
 
     def _lost(self, bookie: Bookie, key: tuple[int, int]) -> bool:
         """Whether an entry cannot be read; any other answer than itself or an error is a violation."""

@@ -5,11 +5,12 @@ from random import Random
 from twisted.trial.unittest import SynchronousTestCase
 
 from bookkeeper_twisted.storage.entry_log.reader import EntryLogReader
+from bookkeeper_twisted.storage.index import run_index
 from bookkeeper_twisted.storage.interfaces import IndexRow
 from bookkeeper_twisted.storage.maintenance import row_reader
 
 from .cases import Case, Tally, cases
-from .worlds import sweep_real, sweep_simulated
+from .worlds import sweep_collected, sweep_real, sweep_simulated
 
 
 class DamageTests(SynchronousTestCase):
@@ -39,6 +40,12 @@ class DamageTests(SynchronousTestCase):
         self._good(tally, {"index"})
         self.assertGreater(tally.refused["index"], 10)
 
+    def test_collected_index(self) -> None:
+        """What is deleted, removed and compacted by a damaged index loses nothing (S8)."""
+        tally = sweep_collected(60, 3, self.mktemp())
+        self._good(tally, {"index"})
+        self.assertLess(tally.refused["index"], 40)
+
 
 class NoticedTests(SynchronousTestCase):
     """The sweep notices storage that does not check what it reads."""
@@ -47,6 +54,11 @@ class NoticedTests(SynchronousTestCase):
         """Records of other entries are served."""
         self.patch(EntryLogReader, "read", _read_unchecked)
         self.assertNotEqual(sweep_simulated(300, 3).violations, [])
+
+    def test_unchecked_structure(self) -> None:
+        """Rows that a damaged page of the index hides are denied."""
+        self.patch(run_index, "_check_structure", lambda *_: None)
+        self.assertIn("is denied", "".join(sweep_collected(60, 2, self.mktemp()).violations))
 
     def test_blind_scrub(self) -> None:
         """A scrub that compares no checksums finds nothing."""

@@ -1,19 +1,32 @@
-"""The disks of the sweep: a simulated one, where the index is no file, and a real one with SQLite."""
+"""The disks of the sweep: a simulated one, where the index is no file, and a real one with SQLite.
+
+On the real one the index is checked whole at the start, or, in another sweep, taken for a large one, which is checked
+later; there garbage is collected by the damaged index, and the entry logs that are left must still hold everything.
+"""
 
 import os
 import shutil
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from random import Random
 
+from twisted.internet.task import Clock
+
+from bookkeeper_twisted.bookie.maintenance.ledger_collector import Cluster
+from bookkeeper_twisted.bookie.maintenance.maintenance import Maintenance
+from bookkeeper_twisted.errors import BookKeeperError
 from bookkeeper_twisted.storage.filesystem import RealFileSystem
+from bookkeeper_twisted.storage.index import run_index
 from bookkeeper_twisted.storage.index.run_index import SqliteRunIndex
 from bookkeeper_twisted.storage.interfaces import IFileSystem
 from bookkeeper_twisted.storage.ledger_dirs import current
+from bookkeeper_twisted.storage.rebuild import rebuild_index
 from bookkeeper_twisted.testing.disk.sim_disk import SimDisk
 from bookkeeper_twisted.testing.disk.sim_index import SimIndex
 
+from ..maintenance.crash_case import OPTIONS, Ledgers, Locks
 from .cases import Case, Places, Tally, Verdict, cases
-from .stored import Bookie, Promises, fill
+from .stored import LARGE, Bookie, Promises, fill
 
 INDEX_KINDS = ("index", "index log")
 
@@ -59,28 +72,99 @@ def sweep_real(count: int, seed: int, directory: str) -> Tally:
 
     :param directory: an empty one, for two copies of the bookie.
     """
-    fs, kept, root = RealFileSystem(), f"{directory}/kept", f"{directory}/bookie"
-    os.makedirs(root)
+    world = _RealWorld(directory)
+    for case in world.cases(count, seed):
+        _judge(case, world.fs, world.open, world.promises, world.places, world.tally)
+    return world.tally
 
-    def open_bookie() -> Bookie:
-        return Bookie(fs, root, SqliteRunIndex.open)
 
-    promises = fill(open_bookie)
-    shutil.copytree(root, kept)
-    sizes = {path: size for path, size in sizes_below(fs, root).items() if Case(path, "", 0).kind in INDEX_KINDS}
-    places, tally = places_of(fs, root), Tally()
-    for case in cases(sizes, count, Random(seed)):
-        shutil.rmtree(root)
-        shutil.copytree(kept, root)
-        _judge(case, fs, open_bookie, promises, places, tally)
-    return tally
+def sweep_collected(count: int, seed: int, directory: str) -> Tally:
+    """The same damage of an index that is checked later.
+
+    What the bookie denies while ledgers are deleted, logs removed and compacted is a violation, and so is what is not
+    there when the index was made anew from the logs that are left.
+
+    :param directory: an empty one, for two copies of the bookie.
+    """
+    world = _RealWorld(directory)
+    with _large_indexes():
+        for case in world.cases(count, seed):
+            verdict = _judge(case, world.fs, world.open, world.promises, world.places, world.tally, _collect)
+            verdict.expect_all(world.rebuilt(), {LARGE})
+    return world.tally
+
+
+class _RealWorld:
+    """A bookie that was filled, and copies of it to be damaged."""
+
+    def __init__(self, directory: str) -> None:
+        self.fs, self.tally = RealFileSystem(), Tally()
+        self._kept, self._root = f"{directory}/kept", f"{directory}/bookie"
+        os.makedirs(self._root)
+        self.promises = fill(self.open)
+        shutil.copytree(self._root, self._kept)
+        self.places = places_of(self.fs, self._root)
+
+    def open(self) -> Bookie:
+        """Start the bookie."""
+        return Bookie(self.fs, self._root, SqliteRunIndex.open_to_serve)
+
+    def cases(self, count: int, seed: int) -> Iterator[Case]:
+        """Cases of damage, each on a new copy."""
+        sizes = sizes_below(self.fs, self._root)
+        of_index = {path: size for path, size in sizes.items() if Case(path, "", 0).kind in INDEX_KINDS}
+        for case in cases(of_index, count, Random(seed)):
+            shutil.rmtree(self._root)
+            shutil.copytree(self._kept, self._root)
+            yield case
+
+    def rebuilt(self) -> Bookie:
+        """Start the bookie with indexes that were made anew."""
+        for number in range(2):
+            path, index_path = current(f"{self._root}/l{number}"), current(f"{self._root}/i{number}")
+            rebuild_index(self.fs, path, index_path, SqliteRunIndex.open).index.close()
+        return self.open()
+
+
+@contextmanager
+def _large_indexes() -> Iterator[None]:
+    """Every index is too large to be checked at the start."""
+    before = run_index.CHECKED_WHOLE
+    run_index.CHECKED_WHOLE = 0
+    try:
+        yield
+    finally:
+        run_index.CHECKED_WHOLE = before
+
+
+def _collect(bookie: Bookie, promises: Promises, check: Callable[[], None]) -> None:
+    """Check the index, forget ledgers, remove and compact logs."""
+    deleted = promises.deleted | {LARGE}
+    cluster = Cluster("b:1", Ledgers(lambda: deleted), Locks(), _instance_id, "instance")  # type: ignore[arg-type]
+    maintenance = Maintenance(
+        bookie.fs, bookie.store.storage, bookie.engine, bookie.executor, Clock(), cluster, OPTIONS
+    )
+    maintenance.start()
+    for _ in range(2):
+        check()
+        maintenance.collector.force().addErrback(lambda failure: failure.trap(BookKeeperError, OSError))
+        bookie.executor.drain()
+    check()
+
+
+async def _instance_id() -> str:
+    return "instance"
 
 
 def _judge(
-    case: Case, fs: IFileSystem, open_bookie: Callable[[], Bookie], promises: Promises, places: Places, tally: Tally
-) -> None:
+    case: Case, fs: IFileSystem, open_bookie: Callable[[], Bookie], promises: Promises, places: Places, tally: Tally,
+    work: Callable[[Bookie, Promises, Callable[[], None]], None] | None = None,
+) -> Verdict:  # fmt: skip
     verdict = Verdict(case, case.apply(fs), promises, places, tally)
     bookie = verdict.start(open_bookie)
     if bookie is not None:
         verdict.check(bookie)
+        if work is not None:
+            work(bookie, promises, lambda: verdict.check_served(bookie, {LARGE}))
         bookie.close()
+    return verdict
