@@ -7,13 +7,13 @@ A rack is a path such as ``/room-2/rack-7``; paths are compared whole.  A host w
 from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 
 import attrs
-from twisted.internet.defer import DeferredLock
 from twisted.internet.interfaces import IReactorTime
 from twisted.logger import Logger
 from zope.interface import implementer
 
 from ...errors import BookieHandleNotAvailableError, ConfigError
 from ..interfaces import IRackResolver
+from ..shared_result import SharedResult
 
 DEFAULT_RACK = "/default-rack"
 
@@ -113,7 +113,7 @@ class BookieRacks:
     _looked_up: set[str] = attrs.field(factory=set)
     _local: str | None = None
     _retry_at: float = 0.0
-    _lock: DeferredLock = attrs.field(factory=DeferredLock)
+    _running: SharedResult[None] | None = None
 
     def rack_of(self, bookie_id: str) -> str:
         """Return the rack of the bookie ``bookie_id``; the default rack if it was not looked up or cannot be placed."""
@@ -133,12 +133,12 @@ class BookieRacks:
 
         A look-up that fails is logged, and tried again by a later call.
         """
-        if self._looked_up.issuperset(bookies) or self.clock.seconds() < self._retry_at:
-            return
-        async with self._lock:  # one look-up at a time: the others wait for it and find it done
-            new = sorted(set(bookies) - self._looked_up)
-            if new and self.clock.seconds() >= self._retry_at:
-                await self._look_up(new)
+        while not self._looked_up.issuperset(bookies) and self.clock.seconds() >= self._retry_at:
+            running = self._running
+            if running is None:
+                running = self._running = SharedResult()
+                running.run(self._look_up(sorted(set(bookies) - self._looked_up)))
+            await running.wait()  # one look-up at a time; it may be that of another caller
 
     async def _look_up(self, bookies: Sequence[str]) -> None:
         try:
@@ -149,6 +149,8 @@ class BookieRacks:
             self._retry_at = self.clock.seconds() + RETRY
             self._log.failure("the racks of {bookies} cannot be found", bookies=", ".join(bookies))
             return
+        finally:
+            self._running = None
         for bookie_id, host in hosts.items():
             rack = racks.get(bookie_id) or racks.get(host)
             if rack is not None:

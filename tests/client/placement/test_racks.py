@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from twisted.internet.defer import Deferred, succeed
+from twisted.internet.defer import CancelledError, Deferred, succeed
 from twisted.internet.task import Clock
 from twisted.trial.unittest import SynchronousTestCase
 from zope.interface import implementer
@@ -132,6 +132,17 @@ class BookieRacksTests(SynchronousTestCase):
         self.successResultOf(first)
         self.successResultOf(second)
         self.assertEqual(len(self.resolver.asked), 1)
+
+    def test_many_at_a_time(self) -> None:
+        """However many ask at the same time, all of them go on, and one that gives up holds up no other."""
+        learned = [self._learn("a:1") for _ in range(2000)]
+        learned.append(self._learn("b:1"))
+        learned.pop(0).addErrback(lambda failure: failure.trap(CancelledError) and None).cancel()
+        self.resolver.answers[0].callback({"a": "/r1"})
+        self.resolver.answers[1].callback({"b": "/r2"})
+        for one in learned:
+            self.successResultOf(one)
+        self.assertEqual([self.racks.rack_of(one) for one in ("a:1", "b:1")], ["/r1", "/r2"])
 
     def test_failure(self) -> None:
         """A look-up that fails is logged and leaves the default rack; it is tried again after a while."""
