@@ -14,6 +14,7 @@ from twisted.trial.unittest import TestCase
 from bookkeeper_twisted.errors import MetadataError
 from bookkeeper_twisted.metadata.drivers import create_cluster_admin, create_driver
 from bookkeeper_twisted.metadata.interfaces import DEFAULT_OPTIONS, MetadataOptions
+from bookkeeper_twisted.metadata.locked_work import under_lock
 from bookkeeper_twisted.testing.contracts.metadata_suites import CLOSED, INFO, OPEN
 
 from .zookeeper import ZooKeeperServer, shared_zookeeper
@@ -91,6 +92,32 @@ class _ZooKeeperCase(TestCase):
 class SharedServerTests(_ZooKeeperCase):
     """Connections and sessions that end while the server runs."""
 
+    async def _end_session(self, server: ZooKeeperServer, driver: Any) -> None:
+        """Ends the session of a driver by force."""
+        thief: Any = KazooClient(server.hosts, client_id=driver._session.zookeeper._kazoo.client_id)
+        for step in (thief.start, thief.stop, thief.close):
+            await deferToThread(step)
+
+    async def test_locks_of_an_expired_session(self) -> None:
+        """Work under a lock ends with the session that held it, and others can take the lock."""
+        server = shared_zookeeper()
+        uri = server.uri(server.new_root())
+        await self.initialize(uri)
+        one, two = await self.open(uri), await self.open(uri)
+        begun: Deferred[None] = Deferred()
+
+        async def work() -> None:
+            begun.callback(None)
+            await Deferred()
+
+        working = Deferred.fromCoroutine(under_lock(one.underreplication, 5, "one", work))
+        await begun
+        await self._end_session(server, one)
+        with self.assertRaisesRegex(MetadataError, "was lost"):
+            await working
+        await two.underreplication.lock(5, "two")
+        self.assertEqual(await two.underreplication.locked_ledgers(), {5: "two"})
+
     async def test_expired_session(self) -> None:
         """A bookie whose session is ended by force is registered again in the next one; others see both."""
         server = shared_zookeeper()
@@ -101,10 +128,7 @@ class SharedServerTests(_ZooKeeperCase):
         await one.registration.register_bookie("a:1", False, INFO)
         await until({"a:1"})
         gone = until(set())
-        kazoo = one._session.zookeeper._kazoo
-        thief: Any = KazooClient(server.hosts, client_id=kazoo.client_id)
-        for step in (thief.start, thief.stop, thief.close):
-            await deferToThread(step)
+        await self._end_session(server, one)
         await gone
         await until({"a:1"})
         self.assertEqual(await two.registration.service_info("a:1"), INFO)
