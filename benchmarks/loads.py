@@ -3,6 +3,7 @@
 import json
 import subprocess
 import sys
+import tempfile
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
@@ -117,17 +118,21 @@ def measure(
         ``writes_per_1000``.
     :raises RuntimeError: the program failed, or saw an error.
     """
-    process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True, cwd=tree)
-    assert process.stdout
-    with process:
+    with (
+        tempfile.TemporaryFile("w+") as errors,
+        subprocess.Popen(command, stdout=subprocess.PIPE, stderr=errors, text=True, cwd=tree) as process,
+    ):
+        assert process.stdout
         line = process.stdout.readline()
         begun()
         before, cpu = [bookie.metrics() for bookie in bookies], sum(bookie.cpu_seconds() for bookie in bookies)
         result = process.stdout.readline()
         spent = sum(bookie.cpu_seconds() for bookie in bookies) - cpu
         after = [bookie.metrics() for bookie in bookies]
-    if line.strip() != "MEASURE" or not result.strip() or process.returncode:
-        raise RuntimeError(f"the load program failed: {' '.join(command)[:1000]}")
+        process.wait()
+        if line.strip() != "MEASURE" or not result.strip() or process.returncode:
+            errors.seek(0)
+            raise RuntimeError(f"the load program failed: {' '.join(command)[:1000]}\n{errors.read()[-2000:]}")
     printed = json.loads(result)
     entries = printed["entries"]
     if printed["errors"] or not entries:

@@ -276,7 +276,7 @@ class ClientConnection(Protocol):
                 break
             at += size
             if part is not None:
-                self._finish_adds((part,), None)
+                self._finish_add(part, None)
         return at
 
     def _add_replies(self, replies: AddReplies) -> None:
@@ -293,14 +293,17 @@ class ClientConnection(Protocol):
 
     def _finish_adds(self, finished: Iterable[Answered], error: Exception | None) -> None:
         for sent in finished:
-            try:
-                assert sent.done is not None
-                sent.done(self._bookie_id, sent.places, error)
-            except Exception:
-                self._log.failure("completing adds failed")
-            flow = sent.flow
-            if flow.quiet is not None and not flow.waiting:
-                flow.quiet()
+            self._finish_add(sent, error)
+
+    def _finish_add(self, sent: Answered, error: Exception | None) -> None:
+        try:
+            assert sent.done is not None
+            sent.done(self._bookie_id, sent.places, error)
+        except Exception:
+            self._log.failure("completing adds failed")
+        flow = sent.flow
+        if flow.quiet is not None and not flow.waiting:
+            flow.quiet()
 
     def _read_reply(self, reply: ReadReply) -> None:
         key = reply.txn_id if self._numbered else (reply.ledger_id, reply.entry_id)
@@ -435,6 +438,6 @@ class ClientConnection(Protocol):
     def _fail(self, sent: Sequence[SentRequest], error: Exception) -> None:
         for one in sent:
             if isinstance(one, SentAdds | AddsPart):
-                self._finish_adds((one,), error)
+                self._finish_add(one, error)
             elif not one.deferred.called:  # else an errback before this one has cancelled it
                 one.deferred.errback(error)

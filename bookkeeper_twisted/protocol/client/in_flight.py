@@ -98,7 +98,7 @@ class InFlight:
 
     # ---- out -----------------------------------------------------------------------------------------
 
-    def _settle(self, ended: Sequence[SentRequest]) -> None:
+    def _settle(self, *ended: SentRequest) -> None:
         for sent in ended:
             sent.flow.waiting -= sent.count
             self._traffic.unacknowledged -= sent.size
@@ -113,7 +113,7 @@ class InFlight:
         """
         part, size = self._adds.confirmed(data, at)
         if part is not None:
-            self._settle((part,))
+            self._settle(part)
         return part, size
 
     def answered_adds(self, keys: Sequence[Any]) -> Iterator[Answered]:
@@ -122,7 +122,7 @@ class InFlight:
         :param keys: their request ids, or ledger and entry of each.
         """
         for part in self._adds.answered(keys):
-            self._settle((part,))
+            self._settle(part)
             yield part
 
     def answered_read(self, key: int | tuple[int, int], reply: ReadReply) -> SentReads | None:
@@ -133,20 +133,20 @@ class InFlight:
         """
         reads = self._reads.answered(key, reply)
         if reads is not None:
-            self._settle((reads,))
+            self._settle(reads)
         return reads
 
     def take_call(self, number: int) -> SentCall | None:
         """Take out the request with this ``number`` that is neither add nor read; None if there is none."""
         call = self._calls.pop(number, None)
         if call is not None:
-            self._settle((call,))
+            self._settle(call)
         return call
 
     def give_up(self, reads: SentReads) -> None:
         """Take out ``reads`` that are not complete; without numbers the keys of the replies to come stay taken."""
         if self._reads.give_up(reads, self._by_key):
-            self._settle((reads,))
+            self._settle(reads)
 
     def give_up_call(self, number: int) -> None:
         """Take out the request with this ``number`` that is neither add nor read; its late reply is dropped."""
@@ -192,7 +192,7 @@ class InFlight:
             del self._calls[number]
         everything: list[SentRequest] = [*adds, *reads, *calls.values()]
         ended = in_order(everything)
-        self._settle(ended)
+        self._settle(*ended)
         return ended
 
     def waits(self, ids: RequestIds, quiet: Callable[[], None]) -> bool:
