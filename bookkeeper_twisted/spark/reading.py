@@ -32,17 +32,28 @@ class Planner:
         self._pool = connections(settings.timeouts, settings.limits.max_frame_size)
 
     def addresses(self, ledgers: Mapping[int, LedgerMetadata]) -> dict[str, Address]:
-        """Return where the bookies of ``ledgers`` listen, by id; bookies without an address are looked up again."""
-        unknown = {n for n in bookies_of(ledgers.values()) if not self._addresses.get(n, _NOWHERE).port}
+        """Return where the bookies of ``ledgers`` listen, by id.
+
+        A bookie that has no address or did not answer is looked up again.
+        """
+        unknown = {n for n in bookies_of(ledgers.values()) if not self._is_known(n)}
         self._addresses.update(self.cluster.addresses(unknown))
         return self._addresses
+
+    def _is_known(self, bookie_id: str) -> bool:
+        address = self._addresses.get(bookie_id, _NOWHERE)
+        return bool(address.port) and not self._pool.is_suspect(address)
 
     def extents(self, ledgers: Mapping[int, LedgerMetadata]) -> dict[int, Extent | BookKeeperError]:
         """Return how far ``ledgers`` can be read, by id; an error where no bookie could say."""
         return extents(ledgers, self.addresses(ledgers), self._pool)
 
     def partitions(self, ranges: list[EntryRange]) -> list[Partition]:
-        """Return the work of tasks that read some ``ranges``."""
+        """Return the work of tasks that read some ``ranges``.
+
+        Tasks cannot ask where a bookie is now, so all bookies are looked up again.
+        """
+        self._addresses.clear()
         reading = self.options.reading
         ledgers = {entries.ledger_id: entries.metadata for entries in ranges}
         if not reading.include_payload:

@@ -1,9 +1,12 @@
 """Planning micro-batches, on real bookies and without Spark."""
 
 import json
+import socket
 from collections.abc import Iterable
 
+from bookkeeper_twisted.embedding import make_bookie
 from bookkeeper_twisted.errors import NoSuchLedgerMetadataError
+from bookkeeper_twisted.spark.cluster import THREAD
 from bookkeeper_twisted.spark.offsets import Admission, StreamOffset
 from bookkeeper_twisted.spark.options import SourceOptions
 from bookkeeper_twisted.spark.stream import StreamPlanner
@@ -177,6 +180,35 @@ class StreamTests(StreamCase):
         accepting = self.start(failondataloss="false")
         self.assertEqual(self.advance(accepting, middle).next_entry, {})
         self.assertEqual(len(self.flushWarnings()), 1)
+
+    def test_bookies_move(self) -> None:
+        """Bookies that come back at other addresses are found there, for closed ledgers and for open ones."""
+        with self.client.create_ledger(3, 3, 2, custom_metadata={"application": b"events"}) as growing:
+            growing.append(b"x")
+            planner = self.start()
+            offset = self.advance(planner, planner.initial_offset())
+            growing.append(b"confirms the first")
+            closed = self.events(4)
+            self.move_bookies()
+            end = self.advance(planner, offset)
+            self.assertEqual(self.read(planner.partitions(offset, end)), [(closed, n) for n in range(4)])
+            (warning,) = self.flushWarnings()
+            self.assertIn(f"ledger {growing.ledger_id} waits", warning["message"])
+            last = self.advance(planner, end)
+            self.assertEqual(self.read(planner.partitions(end, last)), [(growing.ledger_id, 0)])
+
+    def move_bookies(self) -> None:
+        """Start all bookies again, on other ports."""
+        ports = [bookie.port for bookie in self.bookies]
+        self.stop_bookies()
+        for port in ports:
+            taken = socket.socket()
+            self.addCleanup(taken.close)
+            taken.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            taken.bind(("127.0.0.1", port))
+        for config in self.configs:
+            self.bookies.append(make_bookie(THREAD.reactor, config))
+            THREAD.wait(self.bookies[-1].start)
 
     def test_ledger_whose_bookies_are_down(self) -> None:
         """An open ledger that no bookie answers for waits, and is not taken for done."""
