@@ -7,6 +7,7 @@ What plans and what writes is imported where it is called: a task that reads loa
 
 import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from pyspark.sql.datasource import DataSource, DataSourceReader, DataSourceStreamReader, Filter, InputPartition
@@ -68,11 +69,7 @@ class BookKeeperDataSource(DataSource):
 
     def streamReader(self, schema: StructType) -> DataSourceStreamReader:
         """Reads a stream."""
-        with plain_errors():
-            options = SourceOptions.parse(self.options)
-            if options.reading.manifest or options.reading.view != "entries":
-                raise ConfigError("a stream reads entries: options manifest and view are for batches")
-        return StreamReader(options)
+        return StreamReader(self.options)
 
     def writer(self, schema: StructType, overwrite: bool) -> "BatchSink | RestoringSink":
         """Make the writer of a batch; called by Spark on the driver.
@@ -96,26 +93,24 @@ class BookKeeperDataSource(DataSource):
             return StreamSink(SinkOptions.parse(self.options), schema, overwrite)
 
 
-class _EntryReader:
-    """What batches and streams share: the tasks."""
-
-    def __init__(self, options: SourceOptions) -> None:
-        self._options = options
-
-    def read(self, partition: InputPartition) -> Iterator[Any]:
-        """In a task: the record batches of a partition."""
-        if partition.value is None:  # Spark's stand-in where there is nothing to read
-            return
-        with plain_errors():
-            yield from read_partition(partition.value, settings_of(self._options))
+def _entries(options: SourceOptions, partition: InputPartition) -> Iterator[Any]:
+    """Yield the record batches of a partition, in a task."""
+    if partition.value is None:  # Spark's stand-in where there is nothing to read
+        return
+    with plain_errors():
+        yield from read_partition(partition.value, settings_of(options))
 
 
-class BatchReader(_EntryReader, DataSourceReader):
+class BatchReader(DataSourceReader):
     """Reads entries once."""
 
     def __init__(self, options: SourceOptions) -> None:
-        super().__init__(options)
+        self._options = options
         self._wanted = IdFilter()
+
+    def read(self, partition: InputPartition) -> Iterator[Any]:
+        """Yield the record batches of a ``partition``; called by Spark in a task."""
+        return _entries(self._options, partition)
 
     def partitions(self) -> list[InputPartition]:
         """On the driver: the work of the tasks."""
@@ -163,16 +158,27 @@ class ViewReader(DataSourceReader):
 _ROWS_AT_ONCE = 20_000
 
 
-class StreamReader(_EntryReader, DataSourceStreamReader, SupportsTriggerAvailableNow):
-    """Follows ledgers."""
+class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
+    """Follows ledgers.
 
-    def __init__(self, options: SourceOptions) -> None:
-        super().__init__(options)
+    Options are parsed by the first call that needs them: Spark hides an error that is raised before it has a reader.
+    """
+
+    def __init__(self, given: Mapping[str, str]) -> None:
+        self._given = dict(given)
         self._planner: StreamPlanner | None = None
 
     def __getstate__(self) -> dict[str, Any]:
         """Tasks get the options, not the planner."""
         return {**self.__dict__, "_planner": None}
+
+    @cached_property
+    def _options(self) -> SourceOptions:
+        with plain_errors():
+            options = SourceOptions.parse(self._given)
+            if options.reading.manifest or options.reading.view != "entries":
+                raise ConfigError("a stream reads entries: options manifest and view are for batches")
+            return options
 
     @property
     def _plan(self) -> "StreamPlanner":
@@ -220,6 +226,10 @@ class StreamReader(_EntryReader, DataSourceStreamReader, SupportsTriggerAvailabl
         with plain_errors():
             planned = self._plan.partitions(StreamOffset.from_json(start), StreamOffset.from_json(end))
             return [_Work(partition) for partition in planned]
+
+    def read(self, partition: InputPartition) -> Iterator[Any]:
+        """Yield the record batches of a ``partition``; called by Spark in a task."""
+        return _entries(self._options, partition)
 
     def commit(self, end: Mapping[str, Any]) -> None:
         """Do nothing when the micro-batch up to ``end`` is done: offsets are in the checkpoint."""

@@ -5,7 +5,7 @@ reactor thread of the worker process and stays connected from task to task. Whil
 next one is taken from Spark.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from functools import lru_cache
 from typing import Any, cast
@@ -21,6 +21,7 @@ from ..errors import (
     NotEnoughBookiesError,
 )
 from ..metadata.interfaces import ILedgerManager, IRegistration
+from ..model import DigestType
 from . import manifest
 from .cluster import THREAD
 from .manifest import BatchKey, PublishedLedger
@@ -74,6 +75,23 @@ async def any_bookie(client: BookKeeper) -> str:
     return min(writable)
 
 
+async def new_ledger(
+    client: BookKeeper, options: SinkOptions, digest_type: DigestType, custom: Mapping[str, bytes]
+) -> LedgerWriter:
+    """Create a ledger as the options say.
+
+    :param digest_type: of its entries.
+    :param custom: its custom metadata.
+    :raises NotEnoughBookiesError: there are fewer bookies than the option asks for.
+    """
+    writing = options.writing
+    quorums = (writing.ensemble_size, writing.write_quorum, writing.ack_quorum)
+    try:
+        return await client.create_ledger(*quorums, options.password.value, digest_type, custom)
+    except NotEnoughBookiesError as error:
+        raise NotEnoughBookiesError(f"option ensembleSize is {writing.ensemble_size}: {error}") from None
+
+
 class PartitionWriter:
     """The ledgers of one attempt."""
 
@@ -121,10 +139,7 @@ class PartitionWriter:
         custom = attempt.key.custom_metadata(manifest.DATA_ROLE, **more)
         if not self._writers:
             await manifest.begin(self._ledgers, attempt.key, await any_bookie(self._client))
-        writer = await self._client.create_ledger(
-            writing.ensemble_size, writing.write_quorum, writing.ack_quorum, self._options.password.value,
-            self._options.digest_type, custom,
-        )  # fmt: skip
+        writer = await new_ledger(self._client, self._options, self._options.digest_type, custom)
         self._writers[key] = writer
         self._counts[key] = [0, 0]
         if await self.is_published():

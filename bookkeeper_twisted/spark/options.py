@@ -8,7 +8,7 @@ misspelt option would otherwise be a wrong result. What begins with ``bookkeeper
 
 import json
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from difflib import get_close_matches
 from typing import Self, TypeVar
 
@@ -299,11 +299,11 @@ def _split(options: Mapping[str, str]) -> tuple[dict[str, str], ClientConfig, Se
 
 
 def _loaded(config: type[C], given: Mapping[str, str], prefix: str = "") -> C:
-    spelling = {key.lower(): key for field in fields_of(config).values() for key in (field.key, field.alias) if key}
+    spelling = _spelling(config)
     settings: list[Setting] = []
     for key, value in given.items():
         if key not in spelling:
-            raise ConfigError(_unknown(key, prefix, list(spelling.values())))
+            raise ConfigError(_unknown(config, key, prefix))
         settings += from_options({spelling[key]: value})
     try:
         return config.load(settings)
@@ -311,7 +311,18 @@ def _loaded(config: type[C], given: Mapping[str, str], prefix: str = "") -> C:
         raise ConfigError(str(error).replace("option --", "option " + prefix)) from None
 
 
-def _unknown(key: str, prefix: str, known: Sequence[str]) -> str:
-    similar = get_close_matches(key, [name.lower() for name in known], 1)
-    meant = next((name for name in known if similar and name.lower() == similar[0]), "")
-    return f"option {prefix}{key} is unknown" + (f"; did you mean {prefix}{meant}?" if meant else "")
+def _spelling(config: type[Config]) -> dict[str, str]:
+    """Return the keys of a table by themselves in lower case."""
+    return {key.lower(): key for field in fields_of(config).values() for key in (field.key, field.alias) if key}
+
+
+_PURPOSES = {ReadOptions: "reading", WriteOptions: "writing"}
+
+
+def _unknown(config: type[Config], key: str, prefix: str) -> str:
+    for other, purpose in _PURPOSES.items():
+        if config in _PURPOSES and key in (known := _spelling(other)):
+            return f"option {known[key]} is for {purpose} only"
+    spelling = _spelling(config)
+    similar = get_close_matches(key, spelling, 1)
+    return f"option {prefix}{key} is unknown" + (f"; did you mean {prefix}{spelling[similar[0]]}?" if similar else "")

@@ -16,7 +16,7 @@ from ..errors import NoSuchLedgerMetadataError
 from ..metadata.interfaces import ILedgerManager
 from ..model import DigestType
 from . import manifest
-from .ledger_writing import any_bookie
+from .ledger_writing import any_bookie, new_ledger
 from .manifest import BatchKey, Publication, PublishedLedger
 from .options import SinkOptions
 from .publication_ids import FIRST_PUBLICATION
@@ -83,11 +83,8 @@ class Publisher:
         return await manifest.publish(self._ledgers, publication, bookie_id)
 
     async def _write_rows(self, key: BatchKey, rows: Sequence[PublishedLedger]) -> LedgerWriter:
-        writing = self._options.writing
-        writer = await self._client.create_ledger(
-            writing.ensemble_size, writing.write_quorum, writing.ack_quorum, self._options.password.value,
-            DigestType.CRC32C, key.custom_metadata(manifest.ROWS_ROLE),
-        )  # fmt: skip
+        custom = key.custom_metadata(manifest.ROWS_ROLE)
+        writer = await new_ledger(self._client, self._options, DigestType.CRC32C, custom)
         if rows:
             await writer.append_many([row.encode() for row in rows])
         await writer.close()

@@ -6,12 +6,12 @@ from itertools import pairwise
 
 import attrs
 
-from ..errors import BookKeeperError
+from ..errors import BookKeeperError, ConfigError
 from ..model import LedgerMetadata
 from ..wire import Address
 from .cluster import ClusterView, connected
 from .filters import IdFilter
-from .manifest import published_rows
+from .manifest import publications, published_rows
 from .options import EARLIEST, SourceOptions
 from .planning import EntryRange, partitions
 from .selection import Extent, Selection, bookies_of, extents, offset_of
@@ -73,7 +73,10 @@ def plan_batch(options: SourceOptions, wanted: IdFilter) -> list[Partition]:
     """
     with connected(options.reading.metadata_service_uri, options.client) as cluster:
         planner = Planner(cluster, options)
-        ledgers = planner.selection.metadata(n for n in planner.selection.ledger_ids() if wanted.ledgers.allows(n))
+        chosen = planner.selection.ledger_ids()
+        if not chosen and options.reading.ledgers_of_manifest:
+            _expect_publication(cluster, options, "ledgersOfManifest", options.reading.ledgers_of_manifest)
+        ledgers = planner.selection.metadata(n for n in chosen if wanted.ledgers.allows(n))
         ranges = [
             _range_of(options, ledger_id, ledgers[ledger_id], extent, wanted)
             for ledger_id, extent in sorted(planner.extents(ledgers).items())
@@ -95,6 +98,18 @@ def _range_of(
     return EntryRange(ledger_id, first, last, metadata, extent.entry_bytes)
 
 
+def _expect_publication(cluster: ClusterView, options: SourceOptions, option: str, manifest: str) -> None:
+    """Check that there is a manifest, which may be without rows.
+
+    :raises ConfigError: nothing was published under its name, and losses are not accepted.
+    """
+    if options.reading.fail_on_data_loss and not publications(cluster, manifest):
+        raise ConfigError(
+            f"option {option} is {manifest!r}: nothing is published under this name; with failOnDataLoss = false "
+            "there are no rows"
+        )
+
+
 # ---- rows that the driver makes ----------------------------------------------------------------------
 
 
@@ -106,13 +121,16 @@ def view_rows(options: SourceOptions) -> list[Row]:
     reading = options.reading
     with connected(reading.metadata_service_uri, options.client) as cluster:
         if reading.manifest:
-            return [
+            rows: list[Row] = [
                 (
                     publication.key.manifest, publication.key.query_id, publication.key.batch_id, row.partition_id,
                     row.ledger_key, row.ledger_id, row.entries, row.n_bytes, _timestamp(publication.published),
                 )
                 for publication, row in published_rows(cluster, reading.manifest)
             ]  # fmt: skip
+            if not rows:
+                _expect_publication(cluster, options, "manifest", reading.manifest)
+            return rows
         planner = Planner(cluster, options)
         ledgers = planner.selection.metadata(planner.selection.ledger_ids())
         if reading.view == "ledgers":
@@ -133,19 +151,24 @@ def _ledger_row(ledger_id: int, metadata: LedgerMetadata) -> Row:
 
 
 def _fragment_rows(planner: Planner, ledgers: Mapping[int, LedgerMetadata]) -> Iterator[Row]:
-    """A row for each position of each ensemble; of a ledger that is not closed up to its last add confirmed."""
+    """A row for each position of each ensemble; of a ledger that is not closed up to its last add confirmed.
+
+    Where too few bookies know that, the newest fragment goes up to its first entry, which there may be or not.
+    """
     known, available = planner.extents(ledgers), planner.cluster.available_bookies()
     addresses = planner.addresses(ledgers)
     for ledger_id, metadata in sorted(ledgers.items()):
         extent = known[ledger_id]
-        end = metadata.segments[-1].first_entry_id if isinstance(extent, BookKeeperError) else extent.end
-        average = 0.0 if isinstance(extent, BookKeeperError) else extent.entry_bytes
+        newest = metadata.segments[-1].first_entry_id
+        unknown = isinstance(extent, BookKeeperError)
+        end, average = (newest + 1, 0.0) if isinstance(extent, BookKeeperError) else (extent.end, extent.entry_bytes)
         quorums = (metadata.ensemble_size, metadata.write_quorum_size, metadata.ack_quorum_size)
         starts = [*(segment.first_entry_id for segment in metadata.segments), end]
         for number, (segment, (first, following)) in enumerate(zip(metadata.segments, pairwise(starts), strict=True)):
+            end_known = not (unknown and first == newest)
             for position, bookie_id in enumerate(segment.bookies):
                 address = addresses[bookie_id]
                 yield (
-                    ledger_id, number, first, following - 1, position, bookie_id, address.host, address.port,
-                    bookie_id in available, *quorums, metadata.digest_type.name, average,
+                    ledger_id, number, first, following - 1, end_known, position, bookie_id, address.host,
+                    address.port, bookie_id in available, *quorums, metadata.digest_type.name, average,
                 )  # fmt: skip

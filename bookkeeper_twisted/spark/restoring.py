@@ -14,7 +14,12 @@ import attrs
 from twisted.internet.defer import Deferred, gatherResults
 
 from ..client import AdvLedgerWriter, BookKeeper
-from ..errors import LedgerExistsError, NoSuchLedgerMetadataError, UnexpectedConditionError
+from ..errors import (
+    LedgerExistsError,
+    NoSuchLedgerMetadataError,
+    NotEnoughBookiesError,
+    UnexpectedConditionError,
+)
 from ..model import DigestType
 from .cluster import THREAD
 from .ledger_writing import client_of
@@ -87,10 +92,13 @@ class Restorer:
             self._skipping = True
             self.written.append(ledger_id)
             return
-        self._writer = await self._client.create_ledger_adv(
-            ledger_id, facts.ensemble_size, facts.write_quorum, facts.ack_quorum, self._password,
-            DigestType[facts.digest_type], custom,
-        )  # fmt: skip
+        try:
+            self._writer = await self._client.create_ledger_adv(
+                ledger_id, facts.ensemble_size, facts.write_quorum, facts.ack_quorum, self._password,
+                DigestType[facts.digest_type], custom,
+            )  # fmt: skip
+        except NotEnoughBookiesError as error:
+            raise NotEnoughBookiesError(f"ledger {ledger_id}: {error}") from None
 
     async def _is_restored(self, ledger_id: int, facts: Facts) -> bool:
         """Whether an attempt before this one wrote a ledger; what it left unfinished is removed."""

@@ -13,7 +13,8 @@ LEDGERS_DDL = (
     "custom_metadata MAP<STRING, BINARY>"
 )
 FRAGMENTS_DDL = (
-    "ledger_id BIGINT, fragment INT, first_entry_id BIGINT, last_entry_id BIGINT, position INT, bookie_id STRING, "
+    "ledger_id BIGINT, fragment INT, first_entry_id BIGINT, last_entry_id BIGINT, end_known BOOLEAN, position INT, "
+    "bookie_id STRING, "
     "host STRING, port INT, available BOOLEAN, ensemble_size INT, write_quorum INT, ack_quorum INT, "
     "digest_type STRING, entry_bytes DOUBLE"
 )

@@ -1,7 +1,9 @@
 """The sink as Spark calls it: each batch is published once, however often it is written."""
 
 import uuid
+import warnings
 from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 import attrs
@@ -9,7 +11,7 @@ from pyspark import TaskContext
 from pyspark.sql.datasource import DataSourceArrowWriter, DataSourceStreamArrowWriter, WriterCommitMessage
 from pyspark.sql.types import BinaryType, StringType, StructType
 
-from ..errors import ConfigError
+from ..errors import BookKeeperError, ConfigError
 from .cluster import THREAD
 from .ledger_writing import Attempt, client_of, write_partition
 from .manifest import BatchKey, PublishedLedger
@@ -73,9 +75,17 @@ class _Sink:
             THREAD.wait(lambda: publisher.commit(key, rows))
 
     def _abort(self, key: BatchKey) -> None:
-        with plain_errors():
-            publisher = self._publisher()
-            THREAD.wait(lambda: publisher.abort(key))
+        publisher = self._publisher()
+        THREAD.wait(lambda: publisher.abort(key))
+
+
+@contextmanager
+def _leftovers_are_warned_about() -> Iterator[None]:
+    """Keep an abort from failing: Spark would hide why the tasks failed behind its own stack."""
+    try:
+        yield
+    except BookKeeperError as error:
+        warnings.warn(f"ledgers of tasks that failed may be left over: {error}", RuntimeWarning, stacklevel=3)
 
 
 class BatchSink(_Sink, DataSourceArrowWriter):
@@ -107,8 +117,9 @@ class BatchSink(_Sink, DataSourceArrowWriter):
 
         :param messages: not used: the ledgers are found by their metadata.
         """
-        self._abort(self._key)
-        self._end()
+        with _leftovers_are_warned_about():
+            self._abort(self._key)
+            self._end()
 
     def _end(self) -> None:
         publisher = self._publisher()
@@ -176,8 +187,9 @@ class StreamSink(_Sink, DataSourceStreamArrowWriter):
         :param messages: what :meth:`write` returned in tasks that succeeded.
         :param batchId: not used: the messages name query and batch.
         """
-        for key in _keys(messages):
-            self._abort(key)
+        with _leftovers_are_warned_about():
+            for key in _keys(messages):
+                self._abort(key)
 
 
 def _keys(messages: Sequence[WriterCommitMessage | None]) -> set[BatchKey]:

@@ -88,3 +88,10 @@ class SinkOptionTests(SynchronousTestCase):
         self.assertEqual((options.digest_type, options.writing.ensemble_size), (DigestType.HMAC, 5))
         error = self.assertRaises(ConfigError, SinkOptions.parse, URI | {"writequorum": "4"})
         self.assertIn("ensembleSize >= writeQuorum", str(error))
+
+    def test_options_of_the_other_side(self) -> None:
+        """An option of the source is not taken for a misspelt one of the sink, nor the other way round."""
+        for kind, key, wanted in ((SinkOptions, "ledgerspattern", "ledgersPattern is for reading only"),
+                                  (SourceOptions, "writeid", "writeId is for writing only")):  # fmt: skip
+            error = self.assertRaises(ConfigError, kind.parse, URI | {key: "1"})
+            self.assertIn(wanted, str(error))

@@ -44,9 +44,17 @@ class SinkTests(SparkCase):
         """A write that fails for good leaves nothing."""
         with self.assertRaisesRegex(Exception, "injected"):
             self.write(_flaky(self.spark.range(100).repartition(2), fail_below=99), manifest="never")
-        self.assertEqual(self.load(manifest="never").count(), 0)
+        for option in ("manifest", "ledgersOfManifest"):
+            with self.assertRaisesRegex(Exception, f"option {option} is 'never': nothing is published"):
+                self.load(**{option: "never"}).count()
+            self.assertEqual(self.load(**{option: "never"}, failOnDataLoss="false").count(), 0)
         self.assertEqual(self.data_ledgers(), 0)
         self.assertEqual(self.connect().ledger_ids(last=1 << 63 - 1), self.connect().ledger_ids())
+
+    def test_no_rows(self) -> None:
+        """A write without rows is published, and read back without rows."""
+        self.write(self.spark.range(0).selectExpr("CAST(id AS STRING) AS payload"), manifest="empty")
+        self.assertEqual(self.load(manifest="empty").count() + self.load(ledgersOfManifest="empty").count(), 0)
 
     def test_schema(self) -> None:
         """Texts and bytes are payloads."""
@@ -67,8 +75,28 @@ class SinkTests(SparkCase):
         ):
             with self.subTest(wanted), self.assertRaises(Exception) as caught:
                 self.write(self.spark.range(3).selectExpr(*columns.split(", ")), mode=mode)
-            self.assertIn(wanted, str(caught.exception))
-            self.assertNotIn("Traceback", str(caught.exception))
+            self.assert_plain(wanted, caught.exception)
+
+    def test_mistakes_that_tasks_notice(self) -> None:
+        """What goes wrong in a task is one sentence without a stack of Spark's, even if nothing can be undone."""
+        numbers = self.spark.range(0, 3, 1, 1)
+        rows = numbers.selectExpr("CAST(id AS STRING) AS payload")
+        null = numbers.selectExpr("CAST(NULL AS STRING) AS payload")
+        for frame, options, wanted in (
+            (rows, {"metadataServiceUri": "nothing://here"}, "no metadata driver for 'nothing://here'"),
+            (rows, {"ensembleSize": "4"}, "option ensembleSize is 4: 4 bookies are needed, 3 are available"),
+            (null, {}, "column payload has a null"),
+        ):
+            given = {"metadataServiceUri": self.uri} | options
+            with self.subTest(wanted), self.assertRaises(Exception) as caught:
+                frame.write.format("bookkeeper").mode("append").options(**given).save()
+            self.assert_plain(wanted, caught.exception)
+
+    def assert_plain(self, wanted: str, error: Exception) -> None:
+        """The error says what is wanted, and its message has no stack, neither of Python nor of Java."""
+        self.assertIn(wanted, str(error))
+        self.assertNotIn("Traceback", str(error))
+        self.assertNotIn("\tat ", str(error))
 
 
 def _flaky(frame: Any, fail_below: int) -> Any:

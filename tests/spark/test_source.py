@@ -178,6 +178,20 @@ class StreamTests(SparkCase):
         self.assertEqual(sum(row.entries for row in rows), 600)
         self.assertGreaterEqual(len({row.batch_id for row in rows}), 4)
 
+    def test_mistakes(self) -> None:
+        """A query that cannot be says why, also where the columns are given, so that options are parsed late."""
+        for options, schema, wanted in (
+            ({"view": "ledgers"}, "", "a stream reads entries: options manifest and view are for batches"),
+            ({"ledgr": "1"}, "payload BINARY", "option ledgr is unknown; did you mean ledger?"),
+        ):
+            source = self.spark.readStream.format("bookkeeper").option("metadataServiceUri", self.uri)
+            frame = (source.schema(schema) if schema else source).options(**options).load()
+            query = frame.writeStream.format("noop").option("checkpointLocation", self.mktemp()).start()
+            with self.subTest(options), self.assertRaises(Exception) as caught:
+                query.awaitTermination()
+            self.assertIn(wanted, str(caught.exception))
+            self.assertNotIn("Traceback", str(caught.exception))
+
     def test_lost_commit(self) -> None:
         """A batch whose commit Spark forgot is run again and not copied again."""
         checkpoint = Path(self.mktemp()).absolute()
