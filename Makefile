@@ -50,7 +50,10 @@ $(SPARKED): $(READY)
 run: $(READY)
 	@$(BIN)/python examples/roundtrip.py $(if $(FILE),"$(FILE)")
 
-pipeline: $(READY) $(SPARKED)
+pipeline:
+	@test -n "$(JAVA)$(JAVA_HOME)" || \
+		{ echo "Java is missing: Spark needs Java 17 or later (apt install openjdk-17-jre-headless)"; exit 1; }
+	@$(MAKE) --no-print-directory $(READY) $(SPARKED)
 	@$(BIN)/python examples/spark_pipeline.py $(DIRECTORY)
 
 test: $(READY) $(if $(JAVA),$(SPARKED))

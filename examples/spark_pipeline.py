@@ -5,12 +5,15 @@ the corpus is the source code of Python's standard library, one ledger a package
 """
 
 import os
+import re
 import shutil
+import subprocess
 import sys
 import sysconfig
 import tempfile
 import time
 from collections.abc import Callable, Iterator
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -112,7 +115,8 @@ class Pipeline:
         self.directory = directory
         self.spark: Any = None
         self.expected = 0
-        self.charts: list[str] = []
+        self.page: list[str] = []
+        self.picture = directory / "pipeline.html"
 
     def write(self) -> str:
         """Write the corpus."""
@@ -175,11 +179,7 @@ class Pipeline:
         findings = verify.verify(verify.fragments(self.spark, self.cluster.uri), parallelism=CORES).persist()
         bad = findings.where("status != 'ok'").collect()
         totals = verify.summary(findings).collect()
-        bars = [
-            pictures.Bar(bookie, [(row.status, row.entries) for row in totals if row.bookie_id == bookie])
-            for bookie in sorted({row.bookie_id for row in totals})
-        ]
-        self.charts += [pictures.chart("Entries of each bookie", bars)]
+        self.page += [pictures.chart("Entries of each bookie", pictures.replica_bars(totals)), pictures.findings(bad)]
         found = ", ".join(
             f"ledger {row.ledger_id} entries {row.first}-{row.last} on {row.bookie_id} {row.status}" for row in bad
         )
@@ -192,13 +192,17 @@ class Pipeline:
 
         directories = [config.ledger_directories[0] for config in self.cluster.configs]
         rows = space.by_ledger(space.usage(space.entry_logs(self.spark, directories), CORES)).limit(20).collect()
-        bars = [
-            pictures.Bar(f"ledger {row.ledger_id}", [("bytes", row.bytes)], pictures.human(row.bytes)) for row in rows
-        ]
-        self.charts.append(pictures.chart("Largest ledgers", bars))
-        path = self.directory / "pipeline.html"
-        path.write_text(pictures.page("The pipeline", self.charts))
-        return f"largest ledger: {rows[0].ledger_id} with {pictures.human(rows[0].bytes)}; picture: {path}"
+        bars = pictures.space_bars(rows, self.names())
+        self.page.append(pictures.chart("Largest ledgers, on all bookies together", bars))
+        self.picture.write_text(pictures.page("The pipeline", self.page))
+        return f"largest: {bars[0].label}, {bars[0].note} of all bookies together"
+
+    def names(self) -> dict[int, str]:
+        """What each ledger has, from its custom metadata: a package, or what the stream copied."""
+        reader = self.spark.read.format("bookkeeper").option("metadataServiceUri", self.cluster.uri)
+        package, copy = "CAST(custom_metadata['package'] AS STRING)", "concat('copies, ledger ', ledger_id)"
+        rows = reader.option("view", "ledgers").load().selectExpr("ledger_id", f"coalesce({package}, {copy}) AS name")
+        return {row.ledger_id: row.name for row in rows.collect()}
 
     def export(self) -> str:
         """Write the ledgers to Parquet."""
@@ -210,10 +214,24 @@ class Pipeline:
         return f"{ledgers.count()} ledgers in {path}, {size / 1e6:.1f} MB of Parquet"
 
 
+_JAVA = re.compile(r'version "(\d+)')
+
+
+def missing(directory: Path) -> str:
+    """Why nothing can be run; empty if it can."""
+    java = Path(os.environ["JAVA_HOME"], "bin", "java") if "JAVA_HOME" in os.environ else shutil.which("java")
+    if java is None:
+        return "Java is missing: Spark needs Java 17 or later (apt install openjdk-17-jre-headless)"
+    version = _JAVA.search(subprocess.run([java, "-version"], capture_output=True, text=True).stderr)
+    if version and int(version[1]) < 17:
+        return f"Java {version[1]} is too old: Spark needs Java 17 or later"
+    if find_spec("pyspark") is None:
+        return "PySpark is missing: pip install 'bookkeeper-twisted[spark]'"
+    return f"{directory} is not empty: name another one" if directory.exists() and any(directory.iterdir()) else ""
+
+
 def main(directory: Path) -> None:
     """Run all steps."""
-    if shutil.which("java") is None:
-        sys.exit("Java is missing: Spark needs Java 17 or later (apt install openjdk-17-jre-headless)")
     report, began = Report(), time.monotonic()
     cluster = Cluster(directory / "cluster")
     try:
@@ -230,8 +248,14 @@ def main(directory: Path) -> None:
             one.spark.stop()
     finally:
         cluster.stop()
-    print(f"{'all':<34} {time.monotonic() - began:6.1f} s")
+    print(f"{'all':<34} {time.monotonic() - began:6.1f} s  picture: {one.picture}")
 
 
 if __name__ == "__main__":
-    main(Path(sys.argv[1]).absolute() if len(sys.argv) > 1 else Path(tempfile.mkdtemp(prefix="pipeline-")))
+    place = Path(sys.argv[1]).absolute() if len(sys.argv) > 1 else Path(tempfile.mkdtemp(prefix="pipeline-"))
+    if reason := missing(place):
+        sys.exit(reason)
+    try:
+        main(place)
+    except KeyboardInterrupt:
+        sys.exit(f"interrupted; what was written is in {place}")

@@ -6,9 +6,11 @@ is wrong.  Where Spark runs is its own business: ``--master``, or what ``spark-s
 
 import argparse
 import os
+import re
 import sys
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
+from math import ceil
 from pathlib import Path
 from typing import Any
 
@@ -16,42 +18,87 @@ from ..errors import BookKeeperError
 from ..ratelimit import Rate
 
 
+def _rate(text: str) -> float:
+    """Parse a limit.
+
+    :raises argparse.ArgumentTypeError: it is no number, or a negative one.
+    """
+    try:
+        rate = float(text)
+    except ValueError:
+        rate = -1.0
+    if not rate >= 0:
+        raise argparse.ArgumentTypeError(f"expected a number from 0, not {text!r}")
+    return rate
+
+
+def _new_file(text: str) -> Path:
+    """Parse the path of a file to write: better known before the work than after it.
+
+    :raises argparse.ArgumentTypeError: there is no such directory.
+    """
+    if not Path(text).absolute().parent.is_dir():
+        raise argparse.ArgumentTypeError(f"there is no directory {Path(text).absolute().parent}")
+    return Path(text)
+
+
+_WORK = ("verify", "replicate", "export", "import")
+"""Commands that read or write entries."""
+
+_ARGUMENTS: tuple[tuple[str, Collection[str], dict[str, Any]], ...] = (
+    ("uri", (*_WORK, "compaction-plan"), {
+        "metavar": "URI", "help": "where the metadata of the cluster are, for example zk+hierarchical://host:2181/ledgers",
+    }),
+    ("places", ("usage", "compaction-plan"), {
+        "metavar": "PLACE", "nargs": "+", "help": "a ledger directory, or http://HOST:PORT, a bookie's HTTP server",
+    }),
+    ("path", ("export", "import"), {"metavar": "PATH", "help": "directory of the archive"}),
+    ("--ledgers", ("verify", "replicate", "export"), {
+        "metavar": "IDS", "default": "", "help": "ids and ranges, for example 3,5-9; default: all ledgers",
+    }),
+    ("--password-file", _WORK, {"metavar": "FILE", "help": "holds the password of the ledgers; default: no password"}),
+    ("--write-id", ("import",), {
+        "metavar": "NAME", "default": "", "help": "an import with the same name goes on where the last one ended",
+    }),
+    ("--mark", ("verify",), {
+        "action": "store_true", "help": "mark ledgers under-replicated that lack replicas, for autorecovery",
+    }),
+    ("--gone-only", ("replicate",), {
+        "action": "store_true",
+        "help": "read no replicas first: give other bookies what those kept that are not registered any more",
+    }),
+    ("--picture", ("verify", "usage"), {"metavar": "FILE", "type": _new_file, "help": "HTML page to write"}),
+    ("--max-bytes-per-second", (*_WORK, "usage"), {
+        "metavar": "N", "type": _rate, "default": 0.0, "help": "of all tasks together; default: no limit",
+    }),
+    ("--max-entries-per-second", (*_WORK, "usage"), {
+        "metavar": "N", "type": _rate, "default": 0.0, "help": "of all tasks together; default: no limit",
+    }),
+)  # fmt: skip
+"""Arguments, the commands that take them, and what argparse is told of them."""
+
+
 def parser() -> argparse.ArgumentParser:
     """The command line."""
-    main = argparse.ArgumentParser(prog="bookkeeper-spark", description="work on whole clusters of bookies, on Spark")
-    main.add_argument("--master", help="Spark's master; by default all cores of this machine")
-    main.add_argument(
-        "--parallelism", type=int, default=0, help="tasks at a time; by default as many as Spark has cores"
+    main = argparse.ArgumentParser(
+        prog="bookkeeper-spark", description="Work on whole clusters of bookies, on Spark.", epilog=_STATUS
     )
-    commands = main.add_subparsers(dest="command", required=True)
+    main.add_argument("--master", metavar="URL", help="Spark's master; default: all cores of this machine")
+    main.add_argument(
+        "--parallelism", metavar="N", type=int, default=0, help="tasks at a time; default: as many as Spark has cores"
+    )
+    main.add_argument("--log", metavar="LEVEL", default="OFF", help="what Spark logs, for example WARN; default: OFF")
+    commands = main.add_subparsers(dest="command", required=True, metavar="COMMAND")
     for name, (_, text) in COMMANDS.items():
-        command = commands.add_parser(name, help=text, description=text)
-        if name != "usage":
-            command.add_argument("uri", help="metadata service URI")
-        if name in ("usage", "compaction-plan"):
-            command.add_argument(
-                "directories", nargs="+", help="ledger directories, or http://HOST:PORT of the HTTP servers of bookies"
-            )
-        if name in ("export", "import"):
-            command.add_argument("path", help="directory of the archive")
-            command.add_argument("--write-id", default="", help="makes an import repeatable")
-        if name in ("verify", "replicate", "export"):
-            command.add_argument("--ledgers", default="", help="ids and ranges, by default all")
-        if name in ("verify", "replicate", "export", "import"):
-            command.add_argument("--password-file", help="file with the password of the ledgers")
-        if name in ("verify", "usage"):
-            command.add_argument("--picture", help="HTML file to write")
-        if name != "compaction-plan":
-            command.add_argument("--max-bytes-per-second", type=float, default=0.0, help="of the whole cluster")
-            command.add_argument("--max-entries-per-second", type=float, default=0.0, help="of the whole cluster")
-        if name == "replicate":
-            command.add_argument(
-                "--gone-only", action="store_true",
-                help="read no replicas first: give other bookies what those kept that are not registered any more",
-            )  # fmt: skip
-        if name == "verify":
-            command.add_argument("--mark", action="store_true", help="mark ledgers under-replicated that lack replicas")
+        sentence = f"{text[0].upper()}{text[1:]}."
+        command = commands.add_parser(name, help=text, description=sentence, epilog=_STATUS)
+        for argument, takers, settings in _ARGUMENTS:
+            if name in takers:
+                command.add_argument(argument, **settings)
     return main
+
+
+_STATUS = "Ends with status 0, with 1 if something is wrong with the ledgers, with 2 if the command failed."
 
 
 def session(arguments: argparse.Namespace) -> Any:
@@ -68,6 +115,8 @@ def session(arguments: argparse.Namespace) -> Any:
     if not os.environ.get("SPARK_REMOTE"):
         builder = builder.master(arguments.master or "local[*]")
     spark = builder.getOrCreate()
+    if not _is_remote(spark):
+        spark.sparkContext.setLogLevel(arguments.log)
     if not arguments.parallelism:
         arguments.parallelism = spark.sparkContext.defaultParallelism if not _is_remote(spark) else 8
     return spark
@@ -93,21 +142,28 @@ def _limit_options(arguments: argparse.Namespace) -> dict[str, str]:
     """The limits as options of the source and of the sink."""
     limit = _limit(arguments)
     given = {"maxEntriesPerSecond": limit.entries, "maxBytesPerSecond": limit.bytes}
-    return {key: str(int(rate)) for key, rate in given.items()} | {"tasksAtOnce": str(arguments.parallelism)}
+    return {key: str(ceil(rate)) for key, rate in given.items()} | {"tasksAtOnce": str(arguments.parallelism)}
+
+
+_SHOWN = 1000
+"""Findings that are listed."""
 
 
 def _verify(spark: Any, arguments: argparse.Namespace) -> int:
     from .pipelines import pictures, verify
 
     limit = _limit(arguments)
-    replicas = verify.fragments(spark, arguments.uri, **_selection(arguments))
+    replicas = verify.fragments(spark, arguments.uri, **_selection(arguments)).persist()
     began = time.monotonic()
-    findings = verify.verify(replicas, _password(arguments), limit, arguments.parallelism).persist()
+    passwords = verify.stored_passwords(arguments.uri, replicas)
+    findings = verify.verify(replicas, _password(arguments), limit, arguments.parallelism, passwords).persist()
     totals = verify.summary(findings).collect()
     seconds = time.monotonic() - began
-    bad = findings.where("status != 'ok'").orderBy("ledger_id", "first", "bookie_id")
-    for row in bad.limit(1000).collect():
+    bad = findings.where("status != 'ok'").orderBy("ledger_id", "first", "bookie_id").limit(_SHOWN).collect()
+    for row in bad:
         print(f"ledger {row.ledger_id} entries {row.first}-{row.last} on {row.bookie_id}: {row.status}: {row.detail}")
+    if len(bad) == _SHOWN:
+        print(f"these are the first {_SHOWN:,}")
     for row in totals:
         print(f"{row.bookie_id:24} {row.status:12} {row.entries:>14,} entries {pictures.human(row.bytes or 0):>12}")
     n_bytes = sum(row.bytes or 0 for row in totals)
@@ -118,7 +174,8 @@ def _verify(spark: Any, arguments: argparse.Namespace) -> int:
         verify.mark_underreplicated(arguments.uri, marked)
         print(f"{len(marked)} ledgers are marked under-replicated")
     if arguments.picture:
-        _write_page(arguments.picture, "Replicas", [pictures.chart("Entries of each bookie", _bars(totals))])
+        chart = pictures.chart("Entries of each bookie", pictures.replica_bars(totals))
+        _write_page(arguments.picture, "Replicas", [chart, pictures.findings(bad)])
     return 1 if any(row.status != "ok" for row in totals) else 0
 
 
@@ -130,7 +187,9 @@ def _replicate(spark: Any, arguments: argparse.Namespace) -> int:
     if arguments.gone_only:
         losses = replicate.losses_of_gone_bookies(replicas)
     else:
-        losses = replicate.losses_of(verify.verify(replicas, password, limit, arguments.parallelism), replicas)
+        passwords = verify.stored_passwords(arguments.uri, replicas)
+        findings = verify.verify(replicas, password, limit, arguments.parallelism, passwords)
+        losses = replicate.losses_of(findings, replicas)
     rows = replicate.replicate(spark, arguments.uri, losses, password, limit, arguments.parallelism).collect()
     for row in rows:
         where = row.bookie_id if row.target in (None, row.bookie_id) else f"{row.bookie_id}, now {row.target}"
@@ -152,43 +211,31 @@ def _speed(measured: Rate, limit: Rate) -> str:
     return text
 
 
-def _bars(totals: Sequence[Any]) -> list[Any]:
-    from .pipelines.pictures import Bar
-
-    bookies = dict.fromkeys(row.bookie_id for row in totals)
-    return [
-        Bar(bookie, [(row.status, row.entries) for row in totals if row.bookie_id == bookie],
-            ", ".join(f"{row.entries:,} {row.status}" for row in totals if row.bookie_id == bookie))
-        for bookie in bookies
-    ]  # fmt: skip
-
-
 def _usage(spark: Any, arguments: argparse.Namespace) -> int:
     from .pipelines import pictures, space
 
-    used = space.usage(space.entry_logs(spark, arguments.directories), arguments.parallelism, _limit(arguments))
+    used = space.usage(space.entry_logs(spark, arguments.places), arguments.parallelism, _limit(arguments))
     used.persist()
     ledgers = space.by_ledger(used).limit(30).collect()
     for row in ledgers:
         print(f"ledger {row.ledger_id:>20} {pictures.human(row.bytes):>12} in {row.logs} logs")
     if arguments.picture:
-        bars = [
-            pictures.Bar(f"ledger {row.ledger_id}", [("bytes", row.bytes)], pictures.human(row.bytes))
-            for row in ledgers
-        ]
-        _write_page(arguments.picture, "Space", [pictures.chart("Largest ledgers", bars)])
+        _write_page(arguments.picture, "Space", [pictures.chart("Largest ledgers", pictures.space_bars(ledgers))])
     return 0
 
 
 def _compaction_plan(spark: Any, arguments: argparse.Namespace) -> int:
     from .pipelines import pictures, space
 
-    used = space.usage(space.entry_logs(spark, arguments.directories), arguments.parallelism)
+    used = space.usage(space.entry_logs(spark, arguments.places), arguments.parallelism)
     reader = spark.read.format("bookkeeper").option("metadataServiceUri", arguments.uri)
     plan = space.compaction_plan(used, reader.option("view", "ledgers").load())
-    for row in plan.collect():
-        won, copied = pictures.human(row.won), pictures.human(row.copied)
-        print(f"threshold {row.threshold:.1f}: {row.logs:>6} logs, {won:>12} won, {copied:>12} copied")
+    found = {row.threshold: row for row in plan.collect()}
+    for threshold in space.THRESHOLDS:
+        row = found.get(threshold)
+        logs, won, copied = (row.logs, row.won, row.copied) if row else (0, 0, 0)
+        text = f"threshold {threshold:.1f}: {logs:>6} logs"
+        print(f"{text}, {pictures.human(won):>12} won, {pictures.human(copied):>12} copied")
     return 0
 
 
@@ -211,10 +258,10 @@ def _import(spark: Any, arguments: argparse.Namespace) -> int:
     return 0
 
 
-def _write_page(path: str, title: str, charts: Sequence[str]) -> None:
+def _write_page(path: Path, title: str, charts: Sequence[str]) -> None:
     from .pipelines.pictures import page
 
-    Path(path).write_text(page(title, charts))
+    path.write_text(page(title, charts))
     print(f"picture: {path}")
 
 
@@ -238,13 +285,36 @@ def main(arguments: Sequence[str] | None = None) -> int:
     try:
         return COMMANDS[options.command][0](session(options), options)
     except ImportError as error:
-        print(f"bookkeeper-spark needs PySpark ({error}): pip install 'bookkeeper-twisted[spark]'", file=sys.stderr)
-    except BookKeeperError as error:
-        print(f"bookkeeper-spark: {error}", file=sys.stderr)
+        reason = f"PySpark is needed ({error}): pip install 'bookkeeper-twisted[spark]'"
+    except (BookKeeperError, OSError) as error:
+        reason = str(error)
+    except KeyboardInterrupt:
+        reason = "interrupted"
     except Exception as error:
-        if not type(error).__module__.startswith("pyspark"):
+        if not type(error).__module__.startswith(("pyspark", "py4j")):
             raise
-        lines = str(error).splitlines()
-        own = [line for line in lines if line.startswith("bookkeeper_twisted.") or "bookkeeper_twisted.errors" in line]
-        print(f"bookkeeper-spark: {(own or lines)[0]}", file=sys.stderr)
+        reason = _sentence(str(error))
+    print(f"bookkeeper-spark: {reason}", file=sys.stderr)
     return 2
+
+
+_OWN_ERROR = re.compile(r"bookkeeper_twisted\.[\w.]+: (.*)")
+_CAUSE = re.compile(r"^Caused by: (?:[\w.$]+: )?(.*)", re.MULTILINE)
+
+_AS_ARGUMENTS = {
+    "option bookkeeper.passwd": "--password-file",
+    "option ledgers": "--ledgers",
+    "; with failOnDataLoss = false it is passed over": "",
+}
+"""What errors say of options of the source, and of what argument it comes here."""
+
+
+def _sentence(text: str) -> str:
+    """Return what an error of Spark's says: our sentence in it if there is one, else its cause."""
+    own, causes = _OWN_ERROR.search(text), _CAUSE.findall(text)
+    if own is None:
+        return str(causes[-1] if causes else text.partition("\n")[0])
+    sentence = own[1]
+    for option, argument in _AS_ARGUMENTS.items():
+        sentence = sentence.replace(option, argument)
+    return sentence

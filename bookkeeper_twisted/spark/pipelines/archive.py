@@ -25,13 +25,16 @@ def export(spark: SparkSession, uri: str, path: str, **options: str) -> DataFram
         given = {"metadataServiceUri": uri, **options, **more}
         return spark.read.format("bookkeeper").options(**given).load()
 
-    read(view="ledgers").where("state = 'CLOSED'").write.mode("errorifexists").parquet(f"{path}/ledgers")
-    ledgers = spark.read.parquet(f"{path}/ledgers")
-    ids = [str(row.ledger_id) for row in ledgers.where("last_entry_id >= 0").select("ledger_id").collect()]
+    closed = read(view="ledgers").where("state = 'CLOSED'").persist()
+    ids = [str(row.ledger_id) for row in closed.where("last_entry_id >= 0").select("ledger_id").collect()]
     options = {key: value for key, value in options.items() if not key.startswith("ledger")}  # these ledgers, no others
     entries = read(ledgers=",".join(ids)).select("ledger_id", "entry_id", "payload") if ids else None
+    if entries is not None:
+        entries.take(1)  # a wrong password is noticed before anything is written
+    closed.write.mode("errorifexists").parquet(f"{path}/ledgers")
     (entries or spark.createDataFrame([], _ENTRIES)).write.mode("errorifexists").parquet(f"{path}/entries")
-    return ledgers
+    closed.unpersist()
+    return spark.read.parquet(f"{path}/ledgers")
 
 
 def archived(spark: SparkSession, path: str) -> DataFrame:

@@ -1,14 +1,21 @@
-"""Pages with bar charts of what pipelines found; plain HTML and SVG, to be looked at without anything else."""
+"""Pages with bar charts and tables of what pipelines found: plain HTML and SVG, which need nothing but a browser."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from html import escape
+from types import MappingProxyType
+from typing import Any
 
 import attrs
 
-COLOURS = {"ok": "#2e7d32", "missing": "#ef6c00", "damaged": "#c62828", "unreachable": "#757575", "length": "#6a1b9a"}
+from ...ledger.replica_scan import DAMAGED, LENGTH, MISSING, OK, UNREACHABLE
+
+COLOURS = {OK: "#2e7d32", MISSING: "#ef6c00", DAMAGED: "#c62828", UNREACHABLE: "#757575", LENGTH: "#6a1b9a"}
 _OTHER = ("#1565c0", "#00838f", "#9e9d24", "#ad1457", "#4e342e")
 
-_WIDTH, _BAR, _GAP, _LEFT = 720, 22, 8, 180
+_WIDTH, _BAR, _GAP, _LEFT, _RIGHT = 720, 22, 8, 180, 300
+
+_SEEN = 4.0
+"""Pixels that a part has at least: one damaged entry among a million is seen, too."""
 
 
 @attrs.frozen
@@ -29,8 +36,34 @@ class Bar:
         return sum(value for _, value in self.parts)
 
 
+def replica_bars(totals: Iterable[Any]) -> list[Bar]:
+    """Make a bar for each bookie, with its entries by state, the sound ones last.
+
+    :param totals: rows of :func:`~.verify.summary`.
+    """
+    by_bookie: dict[str, list[tuple[str, int]]] = {}
+    for row in sorted(totals, key=lambda row: (row.bookie_id, row.status == OK, row.status)):
+        by_bookie.setdefault(row.bookie_id, []).append((row.status, row.entries))
+    return [
+        Bar(bookie_id, parts, ", ".join(f"{entries:,} {status}" for status, entries in parts))
+        for bookie_id, parts in by_bookie.items()
+    ]
+
+
+def space_bars(ledgers: Iterable[Any], names: Mapping[int, str] = MappingProxyType({})) -> list[Bar]:
+    """Make a bar for each ledger, as long as the space it has.
+
+    :param ledgers: rows of :func:`~.space.by_ledger`.
+    :param names: of ledgers, by their ids.
+    """
+    return [
+        Bar(names.get(row.ledger_id, f"ledger {row.ledger_id}"), [("bytes", row.bytes)], human(row.bytes))
+        for row in ledgers
+    ]
+
+
 def chart(title: str, bars: Sequence[Bar]) -> str:
-    """Draw a bar chart as HTML: a heading, the ``title``, and an SVG.
+    """Draw a bar chart as HTML: a heading, the ``title``, and an SVG, with a legend where bars have different parts.
 
     :param bars: from top to bottom; the longest fills the width.
     """
@@ -38,8 +71,8 @@ def chart(title: str, bars: Sequence[Bar]) -> str:
     names = list(dict.fromkeys(name for bar in bars for name, _ in bar.parts))
     colours = {name: COLOURS.get(name, _OTHER[i % len(_OTHER)]) for i, name in enumerate(names)}
     height = (len(bars) + 1) * (_BAR + _GAP)
-    lines = [f"<h2>{escape(title)}</h2>", f'<svg width="{_LEFT + _WIDTH + 200}" height="{height}" font-size="13">']
-    for i, name in enumerate(names):
+    lines = [f"<h2>{escape(title)}</h2>", f'<svg width="{_LEFT + _WIDTH + _RIGHT}" height="{height}" font-size="13">']
+    for i, name in enumerate(names if len(names) > 1 else ()):
         x = _LEFT + 140 * i
         lines.append(f'<rect x="{x}" y="2" width="12" height="12" fill="{colours[name]}"/>')
         lines.append(f'<text x="{x + 18}" y="13">{escape(name)}</text>')
@@ -52,9 +85,7 @@ def _bar(bar: Bar, y: int, longest: float, colours: dict[str, str]) -> list[str]
     lines = [f'<text x="{_LEFT - 8}" y="{y + 16}" text-anchor="end">{escape(bar.label)}</text>']
     x = float(_LEFT)
     for name, value in bar.parts:
-        width = _WIDTH * value / longest
-        if value:
-            width = max(width, 1.5)  # one damaged entry among a million is seen, too
+        width = max(_WIDTH * value / longest, _SEEN if value else 0.0)
         lines.append(f'<rect x="{x:.1f}" y="{y}" width="{width:.1f}" height="{_BAR}" fill="{colours[name]}">'
                      f"<title>{escape(name)}: {value:,.0f}</title></rect>")  # fmt: skip
         x += width
@@ -62,14 +93,39 @@ def _bar(bar: Bar, y: int, longest: float, colours: dict[str, str]) -> list[str]
     return lines
 
 
+def table(title: str, columns: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
+    """Draw a table as HTML, below a heading.
+
+    :param title: plain text.
+    :param columns: their names, plain text.
+    :param rows: a value for each column.
+    """
+    head = "".join(f"<th>{escape(name)}</th>" for name in columns)
+    lines = ["<tr>" + "".join(f"<td>{escape(str(value))}</td>" for value in row) + "</tr>" for row in rows]
+    return "\n".join([f"<h2>{escape(title)}</h2>", f"<table><tr>{head}</tr>", *lines, "</table>"])
+
+
+def findings(rows: Iterable[Any]) -> str:
+    """Draw a table of what is wrong with replicas; empty text where nothing is.
+
+    :param rows: of :func:`~.verify.verify`, those that are not ok.
+    """
+    columns = ("ledger", "first entry", "last entry", "bookie", "state", "why")
+    bad = [(row.ledger_id, row.first, row.last, row.bookie_id, row.status, row.detail) for row in rows]
+    return table("What is wrong", columns, bad) if bad else ""
+
+
 def page(title: str, charts: Sequence[str]) -> str:
     """Make an HTML page.
 
     :param title: plain text.
-    :param charts: HTML, as :func:`chart` gives it.
+    :param charts: HTML, as :func:`chart` and :func:`table` give it.
     """
     head = f'<!doctype html><html lang="en"><meta charset="utf-8"><title>{escape(title)}</title>'
-    style = "<style>body{font-family:sans-serif;margin:2em;max-width:1100px}</style>"
+    style = (
+        "<style>body{font-family:sans-serif;margin:2em}table{border-collapse:collapse;font-size:13px}"
+        "th,td{padding:3px 10px;text-align:left;border-bottom:1px solid #ddd}</style>"
+    )
     return "\n".join([head, style, f"<h1>{escape(title)}</h1>", *charts, "</html>", ""])
 
 

@@ -16,7 +16,7 @@ from urllib.request import urlopen
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as f
 
-from ...errors import BookieHandleNotAvailableError
+from ...errors import BookieHandleNotAvailableError, IncorrectParameterError
 from ...ratelimit import UNLIMITED, Rate
 from ...storage.entry_log.format import HEADER_SIZE, decode_map, parse_header
 from ...storage.entry_log.scan import LogScan
@@ -50,6 +50,7 @@ def entry_logs(spark: SparkSession, places: Sequence[str]) -> DataFrame:
     :param places: ledger directories, or ``http://HOST:PORT`` for all of a bookie's; ``directory`` of the latter is
         that with the path behind it.
     :raises BookieHandleNotAvailableError: a bookie does not answer.
+    :raises IncorrectParameterError: there is no such ledger directory.
     """
     rows = []
     for place in places:
@@ -59,6 +60,8 @@ def entry_logs(spark: SparkSession, places: Sequence[str]) -> DataFrame:
 
 def _logs_of_directory(directory: str) -> list[tuple[str, int, int]]:
     fs = RealFileSystem()
+    if not fs.exists(current(directory)):
+        raise IncorrectParameterError(f"{directory} is no ledger directory: it has no directory current")
     rows = []
     for log_id in entry_log_ids(fs, current(directory)):
         file = fs.open(posixpath.join(current(directory), entry_log_name(log_id)))
@@ -84,7 +87,7 @@ def _asked(url: str) -> Any:
         text = error.read().decode("utf-8", "replace").strip() or error.reason
         raise BookieHandleNotAvailableError(f"{url}: {text}") from None
     except (OSError, ValueError) as error:
-        raise BookieHandleNotAvailableError(f"{url}: {error}") from None
+        raise BookieHandleNotAvailableError(f"{url}: {getattr(error, 'reason', error)}") from None
 
 
 def used_in(directory: str, log_id: int, spend: Spend = _unlimited) -> dict[int, int]:

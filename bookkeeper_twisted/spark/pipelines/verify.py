@@ -1,6 +1,6 @@
 """Reading every replica of every fragment, and marking ledgers that lack replicas."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from functools import partial
 from typing import Any
 
@@ -57,35 +57,52 @@ def pieces(replicas: DataFrame, piece_bytes: int = PIECE_BYTES) -> DataFrame:
     return cut.withColumn("last", f.least(f.col("first") + f.col("step") - 1, f.col("last_entry_id"))).drop("step")
 
 
+def stored_passwords(uri: str, replicas: DataFrame) -> dict[int, Secret]:
+    """Return the passwords that metadata hold of ledgers whose digests are made with one, by ledger id.
+
+    :param uri: metadata service URI.
+    :param replicas: rows of the source's view ``fragments``.
+    """
+    from ...config.client import ClientConfig
+    from ..cluster import connected
+
+    rows = replicas.where(f.col("digest_type") == DigestType.HMAC.name).select("ledger_id").distinct().collect()
+    with connected(uri, ClientConfig()) as cluster:
+        ledgers = cluster.metadata(row.ledger_id for row in rows)
+    return {ledger_id: Secret(known.password) for ledger_id, known in ledgers.items() if known.has_password}
+
+
 def verify(
     replicas: DataFrame, password: bytes = b"", limit: Rate = UNLIMITED, parallelism: int = 8,
-    timeouts: Timeouts = DEFAULT_TIMEOUTS,
+    passwords: Mapping[int, Secret] | None = None, timeouts: Timeouts = DEFAULT_TIMEOUTS,
 ) -> DataFrame:  # fmt: skip
     """What is found in replicas, with a row for entries that follow each other and are in the same state.
 
     Columns ``began`` and ``ended`` are seconds since the epoch between which the part with these entries was read.
 
     :param replicas: rows of the source's view ``fragments``.
-    :param password: of the ledgers, needed for digests of type HMAC.
+    :param password: of ledgers whose digests are made with one (HMAC), where ``passwords`` has none.
+    :param passwords: of single ledgers, see :func:`stored_passwords`.
     :param limit: entries and bytes a second of the whole cluster.
     :param parallelism: tasks that run at a time, among which the limit is split.
     """
     share = limit * (1 / parallelism) if limit else UNLIMITED
     batch_bytes = tenth_of_a_second(share.bytes, BATCH_BYTES)
     batch_entries = tenth_of_a_second(share.entries, BATCH_ENTRIES)
-    secret = Secret(password)
+    secret, known = Secret(password), dict(passwords or {})
 
     def check(row: Any) -> list[tuple[object, ...]]:
         schedule = schedule_of(row.ensemble_size, row.write_quorum, row.ack_quorum)
         address = Address(row.bookie_id, row.host, row.port)
-        digester = Digester(DigestType[row.digest_type], secret.value)
+        digester = Digester(DigestType[row.digest_type], known.get(row.ledger_id, secret).value)
         pace, began = pace_of("verify", share), time_of_day()
         pool = connections(timeouts, _MAX_FRAME)
         one = ReplicaCheck(
             pool, address, row.ledger_id, schedule, row.position, digester, pace.spend,
             batch_bytes=batch_bytes, batch_entries=batch_entries,
         )  # fmt: skip
-        found = one.findings(row.first, row.last)
+        # where the end is not known, an entry that is missing may never have been written
+        found = [x for x in one.findings(row.first, row.last) if row.end_known or x.status != MISSING]
         ended = time_of_day()
         return [(x.first, x.last, x.status, x.entries, x.n_bytes, x.detail, began, ended) for x in found]
 
@@ -99,7 +116,7 @@ def verify(
 
 _INPUT = (
     "ledger_id", "bookie_id", "host", "port", "position", "ensemble_size", "write_quorum", "ack_quorum",
-    "digest_type", "first", "last",
+    "digest_type", "first", "last", "end_known",
 )  # fmt: skip
 
 

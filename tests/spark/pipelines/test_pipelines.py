@@ -3,7 +3,7 @@
 import io
 import re
 import sqlite3
-from contextlib import closing, redirect_stdout
+from contextlib import closing, redirect_stderr, redirect_stdout
 from pathlib import Path
 
 import attrs
@@ -60,6 +60,58 @@ class PipelineTests(SparkCase):
         self.assertEqual(text.count("unreachable:"), 1)
         self.assertIn("0 ledgers are marked", text)
         self.assertIn("unreachable", picture.read_text())
+
+    def test_verify_open_ledger(self) -> None:
+        """Bookies that do not answer for a ledger in progress are reported; those that have nothing of it are not."""
+        with self.client.create_ledger(3, 3, 2) as growing:
+            growing.append_many(PAYLOADS[:10])
+            for _ in range(2):
+                THREAD.wait(self.bookies.pop().stop)
+            text = self.run_command("verify", self.uri)
+            self.assertEqual(self.status, 1)
+            for down in ("bookie-1", "bookie-2"):
+                self.assertIn(f"ledger {growing.ledger_id} entries 0-0 on {down}: unreachable", text)
+        with self.client.create_ledger(1, 1, 1) as empty:
+            self.stop_bookies()
+            text = self.run_command("verify", self.uri, "--ledgers", str(empty.ledger_id))
+            self.assertIn("on bookie-0: unreachable", text)
+
+    def test_mistakes(self) -> None:
+        """What cannot be is one sentence that names the argument, the ledger or the place, and nothing is left."""
+        ledger = self.ledger([b"x"], b"secret")
+        wrong = Path(self.mktemp())
+        wrong.write_text("guess")
+        archive = Path(self.mktemp()).absolute()
+        plain = str(self.ledger([b"x"]))
+        for arguments, wanted in (
+            (("verify", "nothing://here"), "no metadata driver for 'nothing://here'; known are memory:, sqlite:, zk:"),
+            (("verify", self.uri, "--ledgers", "77"), "ledger 77 does not exist"),
+            (("verify", self.uri, "--ledgers", "one"),
+             "ledgers = 'one', --ledgers: expected ledger ids and ranges, for example 3,5-9"),
+            (("verify", self.uri, "--password-file", "/no/such"), "[Errno 2] No such file or directory: '/no/such'"),
+            (("export", self.uri, str(archive), "--ledgers", str(ledger), "--password-file", str(wrong)),
+             f"unauthorized access: ledger {ledger}: wrong password, --password-file"),
+            (("export", self.uri, "/proc/no/such", "--ledgers", plain), "Mkdirs failed to create"),
+            (("usage", "/no/such"), "/no/such is no ledger directory: it has no directory current"),
+            (("import", self.uri, str(archive)), f"[PATH_NOT_FOUND] Path does not exist: file:{archive}/ledgers"),
+        ):  # fmt: skip
+            printed = io.StringIO()
+            with self.subTest(arguments), redirect_stderr(printed):
+                self.assertEqual(self.run_command(*arguments), "")
+                self.assertEqual(self.status, 2)
+                (line,) = printed.getvalue().splitlines()
+                self.assertTrue(line.startswith(f"bookkeeper-spark: {wanted}"), line)
+        self.assertFalse(archive.exists())
+
+    def test_verify_with_passwords(self) -> None:
+        """Ledgers with different passwords are verified by those in their metadata, whatever the command is given."""
+        for password in (b"one", b"two"):
+            with self.client.create_ledger(3, 3, 2, password, DigestType.HMAC) as ledger:
+                ledger.append_many(PAYLOADS[:100])
+        wrong = Path(self.mktemp())
+        wrong.write_text("guess")
+        text = self.run_command("verify", self.uri, "--password-file", str(wrong))
+        self.assertEqual((self.status, text.count("ok                      200 entries")), (0, 3), text)
 
     def test_verify_lost_replica(self) -> None:
         """What a bookie does not have is missing, and the ledger is marked for it."""
@@ -188,6 +240,8 @@ class PipelineTests(SparkCase):
         rows = {row.ledger_id: (row.bytes, row.logs) for row in space.by_ledger(used).collect()}
         self.assertEqual(rows, {kept: (3 * stored, 3), deleted: (3 * stored, 3)})
         ledgers = self.spark.createDataFrame([(kept,)], "ledger_id BIGINT")
+        text = self.run_command("compaction-plan", self.uri, *directories)
+        self.assertRegex(text, r"threshold 0\.5: +0 logs, +0 B won, +0 B copied\nthreshold 0\.6: +3 logs")
         plan = {
             row.threshold: (row.logs, row.won, row.copied) for row in space.compaction_plan(used, ledgers).collect()
         }
