@@ -9,23 +9,19 @@ rows again.  With ``--master`` (``local-cluster[2,1,1024]``, say) that one is us
 
 import argparse
 import os
-import re
-import subprocess
 import sys
 import tempfile
 import threading
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 from bookkeeper_twisted.blocking import BookKeeper
-from bookkeeper_twisted.config.bookie import BookieConfig
 from bookkeeper_twisted.config.client import ClientConfig
-from bookkeeper_twisted.embedding import make_bookie, standalone_configs
 from bookkeeper_twisted.spark.cluster import THREAD, connected
 from bookkeeper_twisted.spark.manifest import ROLE, publications, published_rows
 from examples.bookie_process import ROOT
+
+from .places import standalone, three_bookies
 
 PARTITIONS, ROWS = 4, 100_000
 FAILING, HANGING = 1, 2
@@ -33,38 +29,6 @@ FAILING, HANGING = 1, 2
 
 _LATE = 20_000
 """Rows that a partition has written before it fails or hangs: two record batches."""
-
-_MASTER = re.compile(r"Starting Spark master at (spark://\S+)")
-
-
-@contextmanager
-def standalone(directory: Path) -> Iterator[str]:
-    """A master and two workers with a core each; the URL of the master."""
-    started = [_daemon("master.Master", "127.0.0.1", "--port", "0", "--webui-port", "0")]
-    try:
-        assert started[0].stderr is not None
-        url = next(found[1] for line in started[0].stderr if (found := _MASTER.search(line)))
-        threading.Thread(target=started[0].stderr.read, daemon=True).start()
-        for host in ("127.0.0.1", "127.0.0.2"):
-            options = ("--cores", "1", "--memory", "1g", "--webui-port", "0", "--work-dir", str(directory / host), url)
-            started.append(_daemon("worker.Worker", host, *options))
-            threading.Thread(target=started[-1].communicate, daemon=True).start()
-        yield url
-    finally:
-        for process in reversed(started):
-            process.terminate()
-            process.wait()
-
-
-def _daemon(name: str, host: str, *options: str) -> "subprocess.Popen[str]":
-    import pyspark
-
-    home = Path(pyspark.__file__).parent
-    command = [str(home / "bin" / "spark-class"), f"org.apache.spark.deploy.{name}", "--host", host, *options]
-    own = {"SPARK_HOME": str(home), "SPARK_DAEMON_MEMORY": "256m", "SPARK_LOCAL_IP": host, "PYTHONPATH": str(ROOT)}
-    environment = {**os.environ, **own}
-    return subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True, env=environment)
-
 
 def session(master: str) -> Any:
     """Spark with speculation."""
@@ -154,25 +118,15 @@ def run(uri: str, master: str, hanging: bool) -> list[str]:
 
 def main(arguments: list[str]) -> int:
     """Run what the command line says; returns the exit status."""
-    parser = argparse.ArgumentParser(prog="python -m tests.spark.local_cluster")
+    parser = argparse.ArgumentParser(prog="python -m tests.spark.executors")
     parser.add_argument("--master", default="")
     options = parser.parse_args(arguments)
-    with tempfile.TemporaryDirectory(prefix="local-cluster-") as directory:
-        config = BookieConfig(bookie_port=0, listening_interface="127.0.0.1", journal_pre_alloc_size_mb=1)
-        configs = standalone_configs(config, 3, str(Path(directory)))
-        bookies = [make_bookie(THREAD.reactor, one) for one in configs]
-        for bookie in bookies:
-            THREAD.wait(bookie.start)
-        try:
-            uri = configs[0].metadata_service_uri
-            if options.master:
-                problems = run(uri, options.master, hanging=False)
-            else:
-                with standalone(Path(directory)) as master:
-                    problems = run(uri, master, hanging=True)
-        finally:
-            for bookie in bookies:
-                THREAD.wait(bookie.stop)
+    with tempfile.TemporaryDirectory(prefix="executors-") as directory, three_bookies(Path(directory)) as uri:
+        if options.master:
+            problems = run(uri, options.master, hanging=False)
+        else:
+            with standalone(Path(directory)) as master:
+                problems = run(uri, master, hanging=True)
     print("\n".join(problems) or f"{ROWS:,} rows published once, no ledger is left over", flush=True)
     return 1 if problems else 0
 

@@ -1,4 +1,4 @@
-"""``python -m tests.spark.kills [--kills N] [--entries N]``: a streaming query whose driver is killed again and again.
+"""``python -m tests.spark.kills [--kills N]``: a streaming query whose driver is killed again and again.
 
 Four bookies run as processes, a writer appends and rolls ledgers, a query copies them with the sink.  The driver of
 the query, Python and JVM, is ended by SIGKILL in the middle of micro-batches and started again; one bookie is killed

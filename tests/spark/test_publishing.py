@@ -117,10 +117,10 @@ class PublishingTests(SinkCase):
 
     def test_ledgers_of_others(self) -> None:
         """Ledgers that were written by another query, or otherwise, are never removed."""
+        self.abandoned(1)
         mine = self.ledger([b"x"])
         other = PartitionWriter(self.inner, self.options, Attempt(BatchKey("events", "other", 0), 0, 9))
         THREAD.wait(lambda: other.append([(None, [b"theirs"])]))
-        self.abandoned(1)
         self.commit(self.attempt(2))
         self.assertEqual(len(self.orphans()), 2)
         self.assertIn(mine, self.orphans())
