@@ -14,7 +14,8 @@ Facts, in the order in which they become true:
 
 import contextlib
 import errno
-from collections.abc import Callable, Sequence
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import attrs
@@ -195,10 +196,10 @@ def verifier(parts: Parts) -> Callable[[SimDisk, Facts], None]:
 
 def check_promises(life: Life, facts: Facts) -> None:
     """:raises AssertionError: what the bookie holds contradicts the facts."""
-    begun = {(fact[1], fact[2]): fact[3] for fact in facts if fact[0] == "begun"}
+    allowed = allowed_copies(facts)
     for kind, ledger_id, *rest in facts:
         row = life.store.storage.ledger(ledger_id)
-        if kind == "acked" and found_entry(life, ledger_id, rest[0]) != begun[ledger_id, rest[0]]:
+        if kind == "acked" and found_entry(life, ledger_id, rest[0]) not in allowed[ledger_id, rest[0]]:
             raise AssertionError(f"acknowledged entry {ledger_id}/{rest[0]} is lost or changed")
         if kind == "fenced" and not (row is not None and row.fenced and row.master_key == KEY):
             raise AssertionError(f"the fence of {ledger_id} is lost: {row}")
@@ -206,7 +207,7 @@ def check_promises(life: Life, facts: Facts) -> None:
             raise AssertionError(f"the LAC {rest[0]} of {ledger_id} is lost: {row}")
         if kind == "denied":
             _check_denied(life, ledger_id, rest[0])
-    check_nothing_foreign(life, begun)
+    check_nothing_foreign(life, allowed)
 
 
 def _check_denied(life: Life, ledger_id: int, entry_id: int) -> None:
@@ -218,12 +219,25 @@ def _check_denied(life: Life, ledger_id: int, entry_id: int) -> None:
         raise AssertionError(f"an add to the fenced ledger {ledger_id} ended with {outcome}")
 
 
-def check_nothing_foreign(life: Life, begun: dict[tuple[int, int], bytes]) -> None:
-    """Nothing is half there, and nothing is there that was not written (S9)."""
-    for ledger_id in sorted({ledger for ledger, _ in begun}):
+Copies = Mapping[tuple[int, int], Sequence[bytes]]
+
+
+def allowed_copies(facts: Facts) -> Copies:
+    """Return what may be found of each entry: its last acknowledged copy, and those begun after it."""
+    begun: dict[tuple[int, int], list[bytes]] = {}
+    for kind, ledger_id, *rest in facts:
+        if kind == "begun":
+            begun.setdefault((ledger_id, rest[0]), []).append(rest[1])
+    acked = Counter((fact[1], fact[2]) for fact in facts if fact[0] == "acked")
+    return {key: copies[max(acked[key] - 1, 0) :] for key, copies in begun.items()}
+
+
+def check_nothing_foreign(life: Life, allowed: Copies) -> None:
+    """Nothing is half there, and nothing is there that was not written, or was replaced (S9)."""
+    for ledger_id in sorted({ledger for ledger, _ in allowed}):
         for first, last in life.store.storage.entry_ranges(ledger_id):
             for entry_id in range(first, last + 1):
-                if found_entry(life, ledger_id, entry_id) != begun.get((ledger_id, entry_id)):
+                if found_entry(life, ledger_id, entry_id) not in allowed.get((ledger_id, entry_id), ()):
                     raise AssertionError(f"entry {ledger_id}/{entry_id} is not what was written")
 
 

@@ -54,7 +54,7 @@ PLANTS = (
     ),
     Plant(
         "a log may be a run longer than its limit", "storage/entry_log/writer.py",
-        "log.position + size > self.size_limit:", "log.position > self.size_limit:", _WRITER,
+        "log.position + size > self.size_limit\n", "log.position > self.size_limit\n", _WRITER,
     ),
     Plant(
         "the next log id wraps to one in use", "storage/entry_log/writer.py",

@@ -54,6 +54,20 @@ PLANTS = (
         "if row.log_id not in moved_from:", "if False:", _COPYING,
     ),
     Plant(
+        "entries are appended to a log below that of copies", "storage/entry_log/writer.py",
+        "        self._overtaken = True\n", "        pass\n",
+        ["tests.bookie.maintenance.test_rebuild_crash.RebuildCrashTests.test_locations"],
+    ),
+    Plant(
+        "a stale copy is moved", "storage/index/rows.py",
+        "if row.log_id not in moved_from:", "if not moved_from:",
+        ["tests.bookie.maintenance.test_maintenance_crash.MaintenanceCrashTests.test_overwritten"],
+    ),
+    Plant(
+        "a new log begins with the header of a sealed one", "storage/entry_log/writer.py",
+        "file.pwrite(layout.new_header(), 0)", "file.pwrite(layout.new_header()[:8] + layout.seal(1400, 2)[0], 0)", _CRASH,
+    ),
+    Plant(
         "damage is copied", "storage/maintenance/row_reader.py",
         "if first_bad_block(row, len(data), 0, data) is not None or not run.ids_match():", "if not run.ids_match():",
         _COPYING,

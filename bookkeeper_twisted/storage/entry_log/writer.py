@@ -139,6 +139,7 @@ class EntryLogWriter:
         self._fs = fs
         self._directory = directory
         self._next_id = next_id
+        self._overtaken = False  # a log of copies has a higher id than the active one
         self._log: OpenLog | None = None
 
     @classmethod
@@ -198,7 +199,7 @@ class EntryLogWriter:
 
     def _log_with_room(self, size: int) -> OpenLog:
         log = self._log
-        if log is not None and log.has_records and log.position + size > self.size_limit:
+        if log is not None and (self._overtaken or self._is_full(log, size)):
             log.seal(self._fs)
             self._log = None
             log.file.close()
@@ -207,7 +208,18 @@ class EntryLogWriter:
             log = self._log = self._create()
         return log
 
+    def _is_full(self, log: OpenLog, size: int) -> bool:
+        return log.has_records and log.position + size > self.size_limit
+
     def reserve(self) -> int:
+        """Take an id for a log of copies.  What is appended from now on goes to logs with higher ids.
+
+        So the newest copy of an entry is always in the log with the highest id: a rebuild of the index takes it.
+        """
+        self._overtaken = True
+        return self._take_id()
+
+    def _take_id(self) -> int:
         """Take the next log id, for good: it is durable before it is used, so no later log gets it."""
         while self._fs.exists(self._path(self._next_id)):
             self._next_id = _following(self._next_id)
@@ -216,7 +228,7 @@ class EntryLogWriter:
         return log_id
 
     def _create(self) -> OpenLog:
-        log_id = self.reserve()
+        log_id, self._overtaken = self._take_id(), False
         return create_log(self._fs, log_id, self._path(log_id), self.direct)
 
     def _failed(self, error: OSError) -> None:

@@ -20,7 +20,7 @@ from bookkeeper_twisted.storage.ledger_dirs import entry_log_ids
 from bookkeeper_twisted.testing.disk.crash import Facts
 from bookkeeper_twisted.testing.disk.sim_disk import SimDisk
 
-from ..crash_life import KEY, Life, Parts, check_nothing_foreign, found_entry, run
+from ..crash_life import KEY, Life, Parts, allowed_copies, check_nothing_foreign, found_entry, run
 
 OPTIONS = MaintenanceOptions(CollectorOptions(major=CompactionKind(0.9, 1e9), minor=CompactionKind(0.2, 1e9)))
 
@@ -146,6 +146,11 @@ class MaintainedLife(Life):
         self.maintenance.collector.force()
         self.drain()
 
+    def is_copying(self) -> bool:
+        """Whether a compaction is writing a log."""
+        names = [name for directory in self.store.storage.directories for name in self.disk.list(directory.path)]
+        return any(name.endswith(".compacting") for name in names)
+
     def logs(self) -> list[list[int]]:
         """The entry logs of each directory."""
         return [entry_log_ids(self.disk, directory.path) for directory in self.store.storage.directories]
@@ -188,17 +193,17 @@ def maintained_verifier(parts: Parts) -> Callable[[SimDisk, Facts], None]:
 
 def check_live(life: MaintainedLife, facts: Facts) -> None:
     """:raises AssertionError: something acknowledged of a live ledger is lost, or a fence (S1, S3, S8, S9)."""
-    begun = {(fact[1], fact[2]): fact[3] for fact in facts if fact[0] == "begun"}
+    allowed = allowed_copies(facts)
     deleted = deleted_in(facts)
     storage = life.store.storage
     for kind, ledger_id, *rest in owed(facts):
         row = storage.ledger(ledger_id)
         live = ledger_id not in deleted
-        if kind == "acked" and live and found_entry(life, ledger_id, rest[0]) != begun[ledger_id, rest[0]]:
+        if kind == "acked" and live and found_entry(life, ledger_id, rest[0]) not in allowed[ledger_id, rest[0]]:
             raise AssertionError(f"acknowledged entry {ledger_id}/{rest[0]} is lost or changed")
         if kind == "fenced" and not (row is not None and row.fenced) and (live or not storage.was_fenced(ledger_id)):
             raise AssertionError(f"the fence of {ledger_id} is lost: {row}")
-    check_nothing_foreign(life, begun)
+    check_nothing_foreign(life, allowed)
 
 
 def check_deleted(life: MaintainedLife, facts: Facts) -> None:

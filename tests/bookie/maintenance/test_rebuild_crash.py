@@ -48,7 +48,7 @@ def lived(life: MaintainedLife) -> None:
     life.checkpoint()
     life.delete(1, 2)
     life.collect()
-    life.add(run(3, 2, 4, size=150), recovery=True)
+    life.add(run(3, 2, 4, size=160), recovery=True)
     life.drain()
     life.checkpoint()
     life.checkpoint()
@@ -64,9 +64,9 @@ def in_the_journal(life: MaintainedLife) -> None:
 
 
 def stored_twice(life: MaintainedLife) -> None:
-    """Entries in two logs, one copy of which a compaction moves behind the newer one."""
+    """Entries in two logs, with other bytes; a compaction moves what is live."""
     steps(life, range(2), (1, 2))
-    life.add(run(1, 1, 3, size=150), recovery=True)
+    life.add(run(1, 1, 3, size=160), recovery=True)
     life.drain()
     life.checkpoint()
     life.delete(2)

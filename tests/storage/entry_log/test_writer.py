@@ -154,6 +154,20 @@ class EntryLogTests(SynchronousTestCase):
         self.disk.open("/lastId").pwrite(b"ff\n", 0)
         self.assertEqual(first_free_id(self.disk, "/"), 0x100)
 
+    def test_newer_than_copies(self) -> None:
+        """What is appended after a log of copies was begun lies in a log with a higher id (S9)."""
+        log = self.writer()
+        runs = [run(1, 0, 3), run(1, 3, 2), run(1, 5, 1), run(1, 6, 1)]
+        rows = log.append(runs[0])
+        reserved = log.reserve()
+        rows += log.append(runs[1]) + log.append(runs[2])
+        again = [log.reserve(), log.reserve()]
+        rows += log.append(runs[3])
+        log.sync()
+        self.check(runs, rows)
+        self.assertEqual((reserved, again, [each.log_id for each in rows]), (1, [3, 4], [0, 2, 2, 5]))
+        self.assertEqual(parse_header(content(self.disk, "/0.log")[:1024], "0").map_ledgers, 1)
+
     def test_ids_wrap(self) -> None:
         """After the last 31-bit id come the free ones from 0."""
         self.disk.open("/0.log", create=True)
