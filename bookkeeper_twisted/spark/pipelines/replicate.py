@@ -138,7 +138,7 @@ class _Batch:
         works = self._works
         fragments = [one for work in works.values() for one in work.fragments.values()]
         known = cluster.addresses({n for one in fragments for n in (*one.fragment.ensemble, *one.targets.values())})
-        parts = [part for work in works.values() for part in _parts(work, known)]
+        parts = [part for work in works.values() for part in _parts(work, known, copying.part_bytes)]
         keys = {ledger_id: copying.key_of(work.stored.value) for ledger_id, work in works.items()}
         for ledger_id, number, copied in copying.run(parts, keys):
             _note(works[ledger_id].fragments[number], copied)
@@ -187,6 +187,16 @@ class _Copying:
     limit: Rate
     parallelism: int
 
+    @property
+    def share(self) -> Rate:
+        """The limit of one task."""
+        return self.limit * (1 / self.parallelism)
+
+    @property
+    def part_bytes(self) -> int:
+        """Of the entries of one part; with a limit a second's share, so that all tasks have work until the end."""
+        return min(PART_BYTES, int(self.share.bytes)) if self.share.bytes else PART_BYTES
+
     def key_of(self, metadata: LedgerMetadata) -> tuple[Any, Secret]:
         """What a task verifies and signs with."""
         return metadata.digest_type, Secret(metadata.password if metadata.has_password else self.password)
@@ -197,7 +207,7 @@ class _Copying:
         """Copy parts in tasks: ledger, number of the fragment, and what was done."""
         if not parts:
             return
-        share = self.limit * (1 / self.parallelism)
+        share = self.share
         limits = ReadLimits(batch_bytes=tenth_of_a_second(share.bytes, 1 << 20))
 
         def copy(row: Any) -> bytes:
@@ -216,11 +226,11 @@ class _Copying:
             yield row.ledger_id, row.number, pickle.loads(row.done)
 
 
-def _parts(repair: LedgerRepair, known: Mapping[str, Address]) -> Iterator[CopyPart]:
+def _parts(repair: LedgerRepair, known: Mapping[str, Address], part_bytes: int) -> Iterator[CopyPart]:
     """Fragments cut into parts, of each only what a target lacks."""
     metadata = repair.stored.value
     average = metadata.length / (metadata.last_entry_id + 1) if metadata.closed else 0.0
-    step = max(1, int(PART_BYTES / (average + ENTRY_OVERHEAD)))
+    step = max(1, int(part_bytes / (average + ENTRY_OVERHEAD)))
     for one in repair.fragments.values():
         losses, fragment = one.losses(), one.fragment
         named = {*fragment.ensemble, *one.targets.values()}

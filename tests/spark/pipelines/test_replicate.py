@@ -1,8 +1,10 @@
 """Repairs whose Spark job does not end well, on real bookies and without Spark."""
 
+from collections.abc import Sequence
 from typing import Any, cast
 
 from bookkeeper_twisted.ledger.findings import LossKind, ReplicaLoss
+from bookkeeper_twisted.ratelimit import Rate
 from bookkeeper_twisted.spark.cluster import THREAD
 from bookkeeper_twisted.spark.pipelines import replicate
 
@@ -13,38 +15,64 @@ LOST = "bookie-0"
 
 
 class BrokenSession:
-    """Has no executors left."""
+    """Has no executors left.
 
-    def createDataFrame(self, *arguments: object) -> Any:
+    :ivar parts: that were to be copied.
+    """
+
+    parts = 0
+
+    def createDataFrame(self, rows: Sequence[object], schema: str) -> Any:
         """Fails."""
+        self.parts += len(rows)
         raise RuntimeError("no executors")
 
 
 class FailedJobTests(ClusterCase):
-    """Three ledgers that have lost a bookie, each of them a Spark job of its own."""
+    """Ledgers of ten entries that have lost a bookie."""
 
     skip = missing() or None
 
-    def test_job_fails(self) -> None:
-        """Where a job fails no metadata change, marks stay and no lock does, those of the next ledgers included."""
-        self.patch(replicate, "LEDGERS_AT_ONCE", 1)
-        losses: dict[int, dict[int, list[ReplicaLoss]]] = {}
-        before: dict[int, object] = {}
-        marks = self.connect().underreplication
-        while len(losses) < 3:
+    def setUp(self) -> None:
+        super().setUp()
+        self.marks = self.connect().underreplication
+        self.session = BrokenSession()
+        self.before: dict[int, object] = {}
+        self.losses: dict[int, dict[int, list[ReplicaLoss]]] = {}
+
+    def lose(self, count: int) -> None:
+        """So many ledgers are marked for the bookie, which is gone."""
+        while len(self.losses) < count:
             with self.client.create_ledger(2, 2, 2) as writer:
                 writer.append_many([b"x" * 100] * 10)
             metadata = self.client.ledger_metadata(writer.ledger_id)
             bookies = metadata.segments[0].bookies
             if LOST in bookies:
-                before[writer.ledger_id] = metadata
+                self.before[writer.ledger_id] = metadata
                 loss = ReplicaLoss(bookies.index(LOST), LOST, LossKind.GONE, ((0, 9),))
-                losses[writer.ledger_id] = {0: [loss]}
-                THREAD.wait(lambda n=writer.ledger_id: marks.mark(n, (LOST,)))  # type: ignore[misc]
+                self.losses[writer.ledger_id] = {0: [loss]}
+                THREAD.wait(lambda n=writer.ledger_id: self.marks.mark(n, (LOST,)))  # type: ignore[misc]
         THREAD.wait(self.bookies.pop(0).stop)
-        session = cast(Any, BrokenSession())
-        self.assertRaises(RuntimeError, replicate.replicate, session, self.uri, losses)
-        self.assertEqual({ledger_id: self.client.ledger_metadata(ledger_id) for ledger_id in before}, before)
-        self.assertEqual(THREAD.wait(marks.locked_ledgers), {})
-        for ledger_id in before:
-            THREAD.wait(lambda n=ledger_id: marks.read_mark(n))  # type: ignore[misc]
+
+    def replicate(self, **options: Any) -> None:
+        """The repair begins, and its first job fails."""
+        session = cast(Any, self.session)
+        self.assertRaises(RuntimeError, replicate.replicate, session, self.uri, self.losses, **options)
+
+    def test_job_fails(self) -> None:
+        """Where a job fails no metadata change, marks stay and no lock does, those of the next ledgers included."""
+        self.patch(replicate, "LEDGERS_AT_ONCE", 1)
+        self.lose(3)
+        self.replicate()
+        self.assertEqual({ledger_id: self.client.ledger_metadata(ledger_id) for ledger_id in self.before}, self.before)
+        self.assertEqual(THREAD.wait(self.marks.locked_ledgers), {})
+        for ledger_id in self.before:
+            THREAD.wait(lambda n=ledger_id: self.marks.read_mark(n))  # type: ignore[misc]
+
+    def test_parts(self) -> None:
+        """With a limit a part is what one task may copy in a second, without one a small ledger is one part."""
+        self.lose(1)
+        self.replicate()
+        self.assertEqual(self.session.parts, 1)
+        self.replicate(limit=Rate(bytes=2 * 2 * 140), parallelism=2)
+        self.assertEqual(self.session.parts, 1 + 5)
