@@ -111,8 +111,8 @@ def session(arguments: argparse.Namespace) -> Any:
 
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     builder = SparkSession.builder.appName(f"bookkeeper-spark {arguments.command}")
-    builder = builder.config("spark.ui.showConsoleProgress", "true").config("spark.ui.enabled", "false")
     if not os.environ.get("SPARK_REMOTE"):
+        builder = builder.config("spark.ui.showConsoleProgress", "true").config("spark.ui.enabled", "false")
         builder = builder.master(arguments.master or "local[*]")
     spark = builder.getOrCreate()
     if not _is_remote(spark):
