@@ -53,7 +53,7 @@ run: $(READY)
 pipeline:
 	@test -n "$(JAVA)$(JAVA_HOME)" || \
 		{ echo "Java is missing: Spark needs Java 17 or later (apt install openjdk-17-jre-headless)"; exit 1; }
-	@$(MAKE) --no-print-directory $(READY) $(SPARKED)
+	@$(MAKE) -s --no-print-directory $(READY) $(SPARKED)
 	@$(BIN)/python examples/spark_pipeline.py $(DIRECTORY)
 
 test: $(READY) $(if $(JAVA),$(SPARKED))
