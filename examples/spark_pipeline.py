@@ -4,6 +4,7 @@
 the corpus is the source code of Python's standard library, one ledger a package, one entry a line.
 """
 
+import logging
 import os
 import re
 import shutil
@@ -88,6 +89,7 @@ def spark_session() -> Any:
 
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
+    logging.getLogger().addHandler(logging.NullHandler())  # or PySpark's bridge prints the stack of a call at Ctrl-C
     builder = SparkSession.builder.master(f"local[{CORES}]").appName("pipeline")
     settings = {"spark.ui.enabled": "false", "spark.ui.showConsoleProgress": "false", "spark.log.level": "ERROR",
                 "spark.sql.shuffle.partitions": str(CORES)}  # fmt: skip

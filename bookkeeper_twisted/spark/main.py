@@ -5,6 +5,7 @@ is wrong.  Where Spark runs is its own business: ``--master``, or what ``spark-s
 """
 
 import argparse
+import logging
 import os
 import re
 import sys
@@ -110,6 +111,7 @@ def session(arguments: argparse.Namespace) -> Any:
     from pyspark.sql import SparkSession
 
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
+    logging.getLogger().addHandler(logging.NullHandler())  # or PySpark's bridge prints the stack of a call at Ctrl-C
     builder = SparkSession.builder.appName(f"bookkeeper-spark {arguments.command}")
     if not os.environ.get("SPARK_REMOTE"):
         builder = builder.config("spark.ui.showConsoleProgress", "true").config("spark.ui.enabled", "false")
