@@ -37,6 +37,8 @@ from bookkeeper_twisted.storage.journal.files import JournalSettings
 from bookkeeper_twisted.storage.ledger_storage import StorageSettings
 from bookkeeper_twisted.throttle import UNLIMITED, Rate, Throttle
 
+from .machine import forget_pages
+
 MIB = 1 << 20
 _KEY = b"k" * 20
 _EVERYTHING = CompactionOrder(threshold=1.0)
@@ -116,10 +118,7 @@ class Bench:
     def drop_caches(self) -> None:
         """Have the kernel forget the entry logs."""
         for log_id in self.directory.space.sealed_logs():
-            fd = os.open(self.directory.space.path(log_id), os.O_RDONLY)
-            os.fsync(fd)
-            os.posix_fadvise(fd, 0, 0, os.POSIX_FADV_DONTNEED)
-            os.close(fd)
+            forget_pages(self.directory.space.path(log_id))
 
     async def compact(self) -> float:
         """Compact everything that is not whole.

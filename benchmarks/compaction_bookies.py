@@ -16,6 +16,7 @@ from bookkeeper_twisted.blocking import BookKeeper
 from .apache import ZooKeeper, start_apache
 from .generator import PASSWORD
 from .loads import Figures, Generator, measure
+from .machine import forget_pages
 from .processes import Bookie, free_port, start_ours
 from .stage import OURS
 
@@ -26,6 +27,7 @@ SIZE = 1024
 LOG_SIZE = 64 << 20
 _UNLIMITED = str(2**31 - 1)  # for Apache's bookie, which wants a limit
 _POLL = 0.02
+_LOGS = "ledgers/current"
 
 
 def settings(limit: int) -> dict[str, str]:
@@ -185,9 +187,11 @@ class CompactedBookie:
         self.until_collected()
 
     def compact(self) -> Compaction:
-        """Compact everything."""
+        """Compact everything, from the disk: what is compacted is old."""
         os.sync()
         before, ended = self._logs(), self._details()["majorCompactionCounter"]
+        for name in before:
+            forget_pages(self._folder / _LOGS / name)
         self.force()
         while not ((now := self._details())["majorCompacting"] or now["majorCompactionCounter"] > ended):
             time.sleep(_POLL)
@@ -198,7 +202,7 @@ class CompactedBookie:
         return Compaction(seconds, sum(size for name, size in before.items() if name not in after) // 2)
 
     def _logs(self) -> dict[str, int]:
-        return {path.name: path.stat().st_size for path in (self._folder / "ledgers/current").glob("*.log")}
+        return {path.name: path.stat().st_size for path in (self._folder / _LOGS).glob("*.log")}
 
 
 @contextlib.contextmanager

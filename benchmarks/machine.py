@@ -105,3 +105,13 @@ class Stolen:
         """Its share until now, 0 to 1."""
         (stolen, whole), (stolen_before, whole_before) = self._now(), self._begun
         return (stolen - stolen_before) / max(whole - whole_before, 1)
+
+
+def forget_pages(path: str | Path) -> None:
+    """Have the kernel write what it holds of a file and forget it: the next reader finds it on the disk."""
+    fd = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(fd)
+        os.posix_fadvise(fd, 0, 0, os.POSIX_FADV_DONTNEED)
+    finally:
+        os.close(fd)
