@@ -129,13 +129,14 @@ class RepairCase(TestCase):
 
     async def start_recovery(self, auditor: str, worker: str) -> None:
         """Starts an auditor and a worker, each of one side, and waits until the auditor is in office."""
-        services = [name for name, side in ((AUDITOR, auditor), (WORKER, worker)) if side == "ours"]
-        config = attrs.evolve(_CONFIG, auto_recovery_services=tuple(services))
-        service = AutoRecovery(
-            reactor, self.bk, config, Identity("ours:1", "localhost"), lambda: int(time.time() * 1000)  # type: ignore[arg-type]
-        )
-        self.services.append(service)
-        service.start()
+        services = tuple(name for name, side in ((AUDITOR, auditor), (WORKER, worker)) if side == "ours")
+        if services:
+            config = attrs.evolve(_CONFIG, auto_recovery_services=services)
+            service = AutoRecovery(
+                reactor, self.bk, config, Identity("ours:1", "localhost"), lambda: int(time.time() * 1000)  # type: ignore[arg-type]
+            )
+            self.services.append(service)
+            service.start()
         if auditor != "ours":
             await self.cluster.java.call("startAuditor", bookie="java:1")
         if worker != "ours":
