@@ -243,6 +243,15 @@ PLANTS = (
         '_READ_AT_START = ("ledgers", "state")', '_READ_AT_START = ("state",)', _INDEX,
     ),
     Plant(
+        "sizes are stored in fewer bytes than they need", "storage/index/row_values.py",
+        "least < 1 << 8 else 2", "least <= 1 << 8 else 2", ["tests.storage.index.test_row_values"],
+    ),
+    Plant(
+        "sizes that take no less room are stored in another form", "storage/index/row_values.py",
+        "_LEAST.size + width * count >= len(sizes)", "_LEAST.size + width * count > len(sizes)",
+        ["tests.storage.index.test_row_values"],
+    ),
+    Plant(
         "a damaged last row is no row", "storage/index/run_index.py",
         "    row = _floor(connection, ledger_id, _MAX_ID)\n",
         "    try:\n        row = _floor(connection, ledger_id, _MAX_ID)\n    except DamageError:\n        return -1\n", _INDEX,

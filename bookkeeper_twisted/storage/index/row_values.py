@@ -1,6 +1,15 @@
-"""Index rows and ledger states as the columns of a table, each with a CRC32C over the others (S9)."""
+"""Index rows and ledger states as the columns of a table, each with a CRC32C over the others (S9).
+
+Record sizes that differ are stored as::
+
+    0   u32         the least of them
+    4   u8 or u16   what each has more
+
+and as a ``u32`` each where that is not shorter, so that the length tells which of them it is.
+"""
 
 import struct
+from collections.abc import Sequence
 from typing import Any
 
 from ...crc32c import crc32c
@@ -10,13 +19,48 @@ from ..interfaces import IndexRow, LedgerRow
 Values = tuple[Any, ...]
 _NUMBERS = struct.Struct(">5q")
 _LEDGER_NUMBERS = struct.Struct(">qqqq")
+_LEAST = struct.Struct(">I")
+_WIDTHS = {1: "B", 2: "H"}
 
 
 def row_values(row: IndexRow) -> Values:
     """Return the columns of an index ``row``."""
+    sizes = row.sizes if isinstance(row.sizes, int) else _narrowed(row.sizes)
     return (
-        row.ledger_id, row.first, row.last, row.log_id, row.offset, row.sizes, row.checksums, _crc(row),
+        row.ledger_id, row.first, row.last, row.log_id, row.offset, sizes, row.checksums, _crc(row),
     )  # fmt: skip
+
+
+def _narrowed(sizes: bytes) -> bytes:
+    count = len(sizes) // _LEAST.size
+    each = struct.unpack(f">{count}I", sizes)
+    least = min(each)
+    width = 1 if max(each) - least < 1 << 8 else 2
+    if max(each) - least >= 1 << 16 or _LEAST.size + width * count >= len(sizes):
+        return sizes
+    return struct.pack(f">I{count}{_WIDTHS[width]}", least, *[size - least for size in each])
+
+
+def _parts(sizes: bytes, count: int) -> tuple[int, Sequence[int]]:
+    """What all sizes have, and what each has more.
+
+    :raises struct.error: there are not so many.
+    """
+    width = 4 if len(sizes) == _LEAST.size * count else (len(sizes) - _LEAST.size) // count
+    if width == _LEAST.size:
+        return 0, struct.unpack(f">{count}I", sizes)
+    least, *more = struct.unpack(f">I{count}{_WIDTHS.get(width, 'Q')}", sizes)
+    return least, more
+
+
+def stored_bytes(sizes: bytes, count: int) -> int:
+    """Return the bytes of the records of a row.
+
+    :param sizes: as they are stored where they differ.
+    :param count: of the records.
+    """
+    least, more = _parts(sizes, count)
+    return least * count + sum(more)
 
 
 def _crc(row: IndexRow) -> int:
@@ -32,13 +76,22 @@ def row_from(values: Values) -> IndexRow:
     :raises DamageError: they are not what was written.
     """
     try:
-        row = IndexRow(*values[:7])
+        ledger_id, first, last, log_id, offset, sizes, checksums, _ = values
+        row = IndexRow(ledger_id, first, last, log_id, offset, _widened(sizes, last - first + 1), checksums)
         good = _crc(row) == values[7] and row.first <= row.last
-    except (TypeError, AttributeError, struct.error, OverflowError):  # a value of another type
+    except (TypeError, AttributeError, struct.error, ArithmeticError):  # a value of another type
         good = False
     if not good:
         raise DamageError(f"index row of ledger {values[0]} at entry {values[1]} is damaged")
     return row
+
+
+def _widened(sizes: int | bytes, count: int) -> int | bytes:
+    """The sizes of a row as it has them in memory."""
+    if isinstance(sizes, int) or len(sizes) == _LEAST.size * count:
+        return sizes
+    least, more = _parts(sizes, count)
+    return struct.pack(f">{count}I", *[least + each for each in more])
 
 
 def ledger_values(row: LedgerRow) -> Values:

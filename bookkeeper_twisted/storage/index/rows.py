@@ -114,12 +114,7 @@ def row_bytes(row: IndexRow) -> int:
     """Return the bytes of the records of a ``row``, their size words included."""
     if isinstance(row.sizes, int):
         return row.sizes * (row.last - row.first + 1)
-    return sum_of_sizes(row.sizes)
-
-
-def sum_of_sizes(sizes: bytes) -> int:
-    """Return the sum of record ``sizes``, packed as a ``u32`` each."""
-    return sum(struct.unpack(f">{len(sizes) // 4}I", sizes))
+    return sum(struct.unpack(f">{len(row.sizes) // 4}I", row.sizes))
 
 
 def first_bad_block(row: IndexRow, total: int, start: int, data: bytes) -> int | None:

@@ -5,8 +5,8 @@
     runs(ledger, first, last, log, offset, sizes, checksums, crc)     primary key (ledger, first)
     ledgers(ledger, master_key, fenced, explicit_lac, forgotten_at, crc)    primary key (ledger)
 
-``sizes`` is an integer or a blob (:class:`~bookkeeper_twisted.storage.interfaces.IndexRow`), ``crc`` a CRC32C over the
-rest of the row: SQLite notices a torn structure, not a flipped bit in a value (S5, S9).
+``sizes`` is an integer or a blob (:mod:`.row_values`), ``crc`` a CRC32C over the rest of the row: SQLite notices a
+torn structure, not a flipped bit in a value (S5, S9).
 
 A row that a look-up does not find may be there under a damaged key.  A search in a b-tree ends between two rows
 that lie side by side, whichever keys misled it.  Rows lie in the order of the keys they were written with: if both are
@@ -32,8 +32,8 @@ from zope.interface import implementer
 
 from ...errors import DamageError, NoWritableDirectoryError, StorageError
 from ..interfaces import IFileSystem, IndexBatch, IndexRow, IRunIndex, LedgerRow
-from .row_values import Values, ledger_from, ledger_values, row_from, row_values
-from .rows import still_at, sum_of_sizes, without
+from .row_values import Values, ledger_from, ledger_values, row_from, row_values, stored_bytes
+from .rows import still_at, without
 
 FILE_NAME = "index.sqlite"
 SCHEMA_VERSION = 2
@@ -71,8 +71,8 @@ _LEDGER_COLUMNS = "ledger, master_key, fenced, explicit_lac, forgotten_at, crc"
 _LEDGERS = f"SELECT {_LEDGER_COLUMNS} FROM ledgers WHERE ledger > ? ORDER BY ledger LIMIT ?"
 _PUT_LEDGER = f"INSERT OR REPLACE INTO ledgers({_LEDGER_COLUMNS}) VALUES (?, ?, ?, ?, ?, ?)"
 _LIVE = (
-    "SELECT log, sum(CASE typeof(sizes) WHEN 'integer' THEN sizes * (last - first + 1) ELSE sum_of_sizes(sizes) END)"
-    " FROM runs GROUP BY log"
+    "SELECT log, sum(CASE typeof(sizes) WHEN 'integer' THEN sizes * (last - first + 1)"
+    " ELSE stored_bytes(sizes, last - first + 1) END) FROM runs GROUP BY log"
 )
 _ENTRIES = "SELECT coalesce(sum(last - first + 1), 0) FROM runs"
 
@@ -345,7 +345,7 @@ class SqliteRunIndex:
         except IndexError:
             connection = _connect(self.path, self._read_only)
             connection.execute("PRAGMA query_only = ON")
-            connection.create_function("sum_of_sizes", 1, sum_of_sizes, deterministic=True)
+            connection.create_function("stored_bytes", 2, stored_bytes, deterministic=True)
         try:
             yield connection
         finally:
