@@ -6,6 +6,7 @@ and a handle goes only while nothing depends on it: fence check, add and fence a
 
 from collections import OrderedDict, deque
 from collections.abc import Callable, Sequence
+from itertools import islice
 
 from twisted.internet.defer import Deferred, fail
 from twisted.internet.interfaces import IDelayedCall, IReactorTime
@@ -109,7 +110,7 @@ def take_note(handles: Sequence[LedgerHandle], run: MixedRun) -> None:
 class LedgerHandles:
     """The handles of the ledgers used last; idle ones go when there are too many (S11)."""
 
-    def __init__(self, storage: ILedgerStorage, commits: Sequence[GroupCommit], limit: int = 50_000) -> None:
+    def __init__(self, storage: ILedgerStorage, commits: Sequence[GroupCommit], limit: int = 131_072) -> None:
         self._storage = storage
         self._commits = commits
         self._limit = limit
@@ -186,9 +187,11 @@ class LedgerHandles:
         return handle
 
     def _trim(self) -> None:
-        """Closes some of the oldest idle handles."""
-        for ledger_id, handle in list(self._handles.items())[:64]:
-            if handle.is_idle and handle.ledger_id in self._handles and len(self._handles) > self._limit:
+        """Closes the oldest idle handles, as many as there are too many; looks at some of the oldest only."""
+        for ledger_id, handle in list(islice(self._handles.items(), 64)):
+            if len(self._handles) <= self._limit:
+                return
+            if handle.is_idle:
                 del self._handles[ledger_id]
             else:
                 self._handles.move_to_end(ledger_id)

@@ -1,12 +1,26 @@
 """Handles."""
 
+from collections import OrderedDict
+from typing import Any
+
 from twisted.trial.unittest import SynchronousTestCase
 
-from bookkeeper_twisted.bookie.ledger_handle import LedgerHandles
+from bookkeeper_twisted.bookie.ledger_handle import LedgerHandle, LedgerHandles
 from bookkeeper_twisted.errors import UnauthorizedAccessError
 from bookkeeper_twisted.storage.interfaces import LedgerRow
 
 from .rig import KEY, Rig, run
+
+
+class _Looked(OrderedDict[int, LedgerHandle]):
+    """Counts the items that are gone through."""
+
+    count = 0
+
+    def items(self) -> Any:
+        for item in super().items():
+            self.count += 1
+            yield item
 
 
 class HandlesTests(SynchronousTestCase):
@@ -50,6 +64,16 @@ class HandlesTests(SynchronousTestCase):
         self.handles.accepting([1, 2], KEY)
         self.handles.get(4)
         self.assertEqual([self.handles.peek(i) is not None for i in (1, 2, 3, 4)], [True, True, False, True])
+
+    def test_many(self) -> None:
+        """S11: of many handles the oldest goes, the others stay in their order, and few are looked at for that."""
+        handles = LedgerHandles(self.rig.storage, self.rig.engine.commits, limit=5000)
+        looked = handles._handles = _Looked()
+        for ledger_id in range(5200):
+            handles.get(ledger_id)
+            self.assertIs(handles.peek(ledger_id - 5000), None)
+        self.assertEqual((len(handles), [*handles._handles][:2]), (5000, [200, 201]))
+        self.assertLessEqual(looked.count, 200 * 64)
 
     def test_asking_leaves_no_trace(self) -> None:
         """S11: looking for unknown ledgers makes no handles."""
