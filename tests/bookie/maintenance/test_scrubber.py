@@ -38,9 +38,10 @@ class ScrubberTests(SynchronousTestCase):
         self.scrubber = self.life.maintenance.scrubber
 
     def flip(self, path: str = f"{CURRENT}/0.log", offset: int = 2200) -> None:
-        """Damages a byte of ledger 3."""
+        """Damages a byte on the disk, of ledger 3."""
         file = self.disk.open(path)
         file.pwrite(bytes([file.pread(1, offset)[0] ^ 1]), offset)
+        file.sync()
 
     def scrub(self) -> list[tuple[int, int, int]]:
         """Ledgers and entries that a forced pass finds damaged."""
