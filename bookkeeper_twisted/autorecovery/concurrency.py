@@ -5,7 +5,7 @@ from collections import deque
 from twisted.internet.defer import Deferred, succeed
 
 
-class InFlight:
+class ConcurrencyLimit:
     """A limit of things under way, some of them taken at a time; first come, first served.
 
     :param limit: 0 or less for none.

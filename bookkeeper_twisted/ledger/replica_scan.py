@@ -52,7 +52,7 @@ class Finding:
 
 
 @attrs.frozen
-class Batch:
+class BatchQuestion:
     """A question: consecutive entries from one on, at most so many, in one reply."""
 
     first: int
@@ -66,10 +66,10 @@ class Singles:
     entry_ids: Sequence[int]
 
 
-Question = Batch | Singles
+Question = BatchQuestion | Singles
 
 Answer = EntryRun | Mapping[int, bytes | Exception] | BookKeeperError
-"""A run to a :class:`Batch`, bytes or an error for each entry to :class:`Singles`, one error to either."""
+"""A run to a :class:`BatchQuestion`, bytes or an error for each entry to :class:`Singles`, one error to either."""
 
 Scanning = Generator[Question, Answer, None]
 
@@ -119,7 +119,7 @@ class ReplicaScan:
         """
         at, self._length = first, None
         while at <= last and self.batching:
-            answer = yield Batch(at, last - at + 1)
+            answer = yield BatchQuestion(at, last - at + 1)
             if isinstance(answer, EntryRun):
                 self._batch(answer)
             elif isinstance(answer, Exception) and _says_all(answer):

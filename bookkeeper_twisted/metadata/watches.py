@@ -23,7 +23,7 @@ from .interfaces import Versioned
 Bookies = tuple[frozenset[str], frozenset[str]]
 StoredLedger = Versioned[LedgerMetadata] | None
 
-_UNTOLD = object()
+_NOTHING = object()
 
 RETRY_SECONDS = 1.0
 """Pause after a round that failed, if there is no interval."""
@@ -36,7 +36,7 @@ class _Watch:
     :ivar key: of the value; listeners with one key share its reading.
     :ivar of_sessions: the value can change without a write, as it depends on which sessions live.
     :ivar ends: nothing comes after the value None.
-    :ivar told: the value of the last call.
+    :ivar reported: the value of the last call.
     """
 
     key: Hashable
@@ -44,7 +44,7 @@ class _Watch:
     tell: Callable[..., None]
     of_sessions: bool = False
     ends: bool = False
-    told: object = _UNTOLD
+    reported: object = _NOTHING
 
 
 class Watches:
@@ -176,7 +176,7 @@ class Watches:
         revision = await self._read_revision()  # before the values: a write after it is seen by the next round
         changed, self._revision = revision != self._revision, None
         others = [watch for watch in watches if not watch.of_sessions]
-        await self._read_and_tell(watch for watch in others if changed or watch.told is _UNTOLD)
+        await self._read_and_tell(watch for watch in others if changed or watch.reported is _NOTHING)
         self._revision = revision
 
     async def _read_and_tell(self, watches: Iterable[_Watch]) -> None:
@@ -184,10 +184,10 @@ class Watches:
             self._tell(key, await watch.read())
 
     def _tell(self, key: Hashable, news: object) -> None:
-        for watch in [w for w in self._watches if w.key == key and w.told != news]:
+        for watch in [w for w in self._watches if w.key == key and w.reported != news]:
             if watch not in self._watches:
                 continue  # ended by a listener that was called before
-            watch.told = news
+            watch.reported = news
             if news is None and watch.ends:
                 self._watches.remove(watch)
             try:

@@ -30,7 +30,7 @@ from .pacing import pace_of
 
 
 @attrs.frozen
-class Attempt:
+class WriteAttempt:
     """One attempt of a task to write a partition.
 
     :ivar number: of the attempt, unlike that of every other task.
@@ -95,7 +95,7 @@ async def new_ledger(
 class PartitionWriter:
     """The ledgers of one attempt."""
 
-    def __init__(self, client: BookKeeper, options: SinkOptions, attempt: Attempt) -> None:
+    def __init__(self, client: BookKeeper, options: SinkOptions, attempt: WriteAttempt) -> None:
         self._client = client
         self._options = options
         self._attempt = attempt
@@ -171,7 +171,7 @@ class PartitionWriter:
         self._writers = {}
 
 
-def write_partition(options: SinkOptions, attempt: Attempt, batches: Iterable[Any]) -> list[PublishedLedger]:
+def write_partition(options: SinkOptions, attempt: WriteAttempt, batches: Iterable[Any]) -> list[PublishedLedger]:
     """Write the rows of a partition.
 
     :param batches: Arrow record batches with a column ``payload`` and perhaps ``ledger_key``.

@@ -16,7 +16,7 @@ from ..codec.digest import Digester
 from ..errors import LedgerExistsError, NoSuchLedgerMetadataError, UnexpectedConditionError
 from ..metadata.interfaces import ILedgerManager
 from ..model import DigestType, LedgerMetadata, LedgerState, Segment
-from ..wire import ConnectionPool, FragmentReader, ReadLimits, Timeouts
+from ..wire import FragmentReader, ReadLimits, SocketPool, Timeouts
 from .cluster import ClusterView
 from .planning import EntryRange, pieces
 from .publication_ids import id_of, range_of
@@ -240,7 +240,7 @@ def published_rows(cluster: ClusterView, manifest: str) -> Iterator[tuple[Public
 
 
 def _entries(
-    entries: EntryRange, addresses: Mapping[str, object], pool: ConnectionPool, limits: ReadLimits
+    entries: EntryRange, addresses: Mapping[str, object], pool: SocketPool, limits: ReadLimits
 ) -> Iterator[bytes]:
     digester = Digester(entries.metadata.digest_type, entries.metadata.password)
     for piece in pieces(entries, addresses, float("inf")):  # type: ignore[arg-type]

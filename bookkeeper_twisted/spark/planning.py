@@ -52,7 +52,7 @@ class EntryRange:
 
 
 @attrs.frozen
-class Piece:
+class FragmentPart:
     """A part of a partition.
 
     :ivar preferred: which replica to begin with.
@@ -76,7 +76,7 @@ def ensembles(metadata: LedgerMetadata, first: int, last: int) -> Iterator[tuple
             yield low, high, segment.bookies
 
 
-def pieces(entries: EntryRange, addresses: Mapping[str, Address], max_bytes: float) -> Iterator[Piece]:
+def pieces(entries: EntryRange, addresses: Mapping[str, Address], max_bytes: float) -> Iterator[FragmentPart]:
     """Cut a range by ensembles and by size.
 
     :param addresses: of the bookies of all ensembles, by id.
@@ -91,13 +91,13 @@ def pieces(entries: EntryRange, addresses: Mapping[str, Address], max_bytes: flo
         for i in range(parts):
             start, end = first + count * i // parts, first + count * (i + 1) // parts
             fragment = Fragment(entries.ledger_id, start, end - 1, ensemble, entries.metadata.write_quorum_size)
-            yield Piece(fragment, number, (end - start) * entry_cost + PIECE_COST)
+            yield FragmentPart(fragment, number, (end - start) * entry_cost + PIECE_COST)
             number += 1
 
 
 def partitions(
     ranges: Iterable[EntryRange], addresses: Mapping[str, Address], max_bytes: int, at_least: int = 0
-) -> list[Sequence[Piece]]:
+) -> list[Sequence[FragmentPart]]:
     """Plan partitions for some ranges, the most expensive first.
 
     :param ranges: ranges without entries are left out.
@@ -111,14 +111,14 @@ def partitions(
     cut = [piece for entries in wanted for piece in pieces(entries, addresses, target)]
     full = [piece for piece in cut if piece.cost > target / 2]
     small = [piece for piece in cut if piece.cost <= target / 2]
-    planned: list[Sequence[Piece]] = [[piece] for piece in full]
+    planned: list[Sequence[FragmentPart]] = [[piece] for piece in full]
     planned += _packed(small, target)
     return sorted(planned, key=lambda partition: -sum(piece.cost for piece in partition))
 
 
-def _packed(small: Sequence[Piece], target: float) -> list[Sequence[Piece]]:
+def _packed(small: Sequence[FragmentPart], target: float) -> list[Sequence[FragmentPart]]:
     """Small pieces together, in order, so that pieces of neighbouring ledgers stay together."""
-    packed: list[list[Piece]] = []
+    packed: list[list[FragmentPart]] = []
     cost = target
     for piece in small:
         if cost + piece.cost > target or len(packed[-1]) >= MAX_PIECES:

@@ -14,7 +14,7 @@ from .filters import IdFilter
 from .manifest import publications, published_rows
 from .options import EARLIEST, SourceOptions
 from .planning import EntryRange, partitions
-from .selection import Extent, Selection, bookies_of, extents, offset_of
+from .selection import ReadableExtent, Selection, bookies_of, extents, offset_of
 from .tasks import Partition, connections, settings_of
 
 Row = tuple[object, ...]
@@ -44,7 +44,7 @@ class Planner:
         address = self._addresses.get(bookie_id, _NOWHERE)
         return bool(address.port) and not self._pool.is_suspect(address)
 
-    def extents(self, ledgers: Mapping[int, LedgerMetadata]) -> dict[int, Extent | BookKeeperError]:
+    def extents(self, ledgers: Mapping[int, LedgerMetadata]) -> dict[int, ReadableExtent | BookKeeperError]:
         """Return how far ``ledgers`` can be read, by id; an error where no bookie could say."""
         return extents(ledgers, self.addresses(ledgers), self._pool)
 
@@ -85,8 +85,9 @@ def plan_batch(options: SourceOptions, wanted: IdFilter) -> list[Partition]:
 
 
 def _range_of(
-    options: SourceOptions, ledger_id: int, metadata: LedgerMetadata, extent: Extent | BookKeeperError, wanted: IdFilter
-) -> EntryRange:
+    options: SourceOptions, ledger_id: int, metadata: LedgerMetadata, extent: ReadableExtent | BookKeeperError,
+    wanted: IdFilter,
+) -> EntryRange:  # fmt: skip
     """The entries of a ledger that a batch reads; perhaps none."""
     if isinstance(extent, BookKeeperError):
         raise extent

@@ -8,14 +8,14 @@ import attrs
 from ..codec.digest import Digester
 from ..errors import BookKeeperError, ConfigError, NoSuchLedgerMetadataError, UnauthorizedAccessError
 from ..model import LedgerMetadata
-from ..wire import Address, ConnectionPool, OpenLedger, read_last_add_confirmed
+from ..wire import Address, SocketPool, UnclosedLedger, read_last_add_confirmed
 from .cluster import ClusterView
 from .manifest import published_ledgers
 from .options import SourceOptions
 
 
 @attrs.frozen
-class Extent:
+class ReadableExtent:
     """How far a ledger can be read.
 
     :ivar end: the first entry that cannot be read yet.
@@ -106,8 +106,8 @@ def check_password(ledger_id: int, metadata: LedgerMetadata, password: bytes) ->
 
 
 def extents(
-    ledgers: Mapping[int, LedgerMetadata], addresses: Mapping[str, Address], pool: ConnectionPool
-) -> dict[int, Extent | BookKeeperError]:
+    ledgers: Mapping[int, LedgerMetadata], addresses: Mapping[str, Address], pool: SocketPool
+) -> dict[int, ReadableExtent | BookKeeperError]:
     """Find out how far ledgers can be read; for ledgers that are not closed their bookies are asked.
 
     :param ledgers: metadata by id.
@@ -115,17 +115,17 @@ def extents(
     :param pool: connections to ask over.
     :returns: by ledger id; an error where too few bookies answered.
     """
-    found: dict[int, Extent | BookKeeperError] = {}
-    growing: list[OpenLedger] = []
+    found: dict[int, ReadableExtent | BookKeeperError] = {}
+    growing: list[UnclosedLedger] = []
     for ledger_id, metadata in ledgers.items():
         if metadata.closed:
             count = metadata.last_entry_id + 1
-            found[ledger_id] = Extent(count, True, metadata.length / count if count else 0.0)
+            found[ledger_id] = ReadableExtent(count, True, metadata.length / count if count else 0.0)
             continue
         ensemble = tuple(addresses[bookie_id] for bookie_id in metadata.segments[-1].bookies)
         digester = Digester(metadata.digest_type, metadata.password)
         quorums = (metadata.write_quorum_size, metadata.ack_quorum_size)
-        growing.append(OpenLedger(ledger_id, ensemble, *quorums, digester))
+        growing.append(UnclosedLedger(ledger_id, ensemble, *quorums, digester))
     for ledger_id, known in read_last_add_confirmed(pool, growing).items():
         if isinstance(known, BookKeeperError):
             found[ledger_id] = known
@@ -133,7 +133,7 @@ def extents(
         # an ensemble begins right after the writer's last add confirmed, so what is before it is confirmed
         confirmed = max(known.last_add_confirmed, ledgers[ledger_id].segments[-1].first_entry_id - 1)
         average = known.length / (known.entry_id + 1) if known.entry_id >= 0 else 0.0
-        found[ledger_id] = Extent(confirmed + 1, False, average)
+        found[ledger_id] = ReadableExtent(confirmed + 1, False, average)
     return found
 
 

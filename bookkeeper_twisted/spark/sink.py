@@ -13,7 +13,7 @@ from pyspark.sql.types import BinaryType, StringType, StructType
 
 from ..errors import BookKeeperError, ConfigError
 from .cluster import THREAD
-from .ledger_writing import Attempt, client_of, write_partition
+from .ledger_writing import WriteAttempt, client_of, write_partition
 from .manifest import BatchKey, PublishedLedger
 from .messages import plain_errors
 from .options import SinkOptions
@@ -61,7 +61,7 @@ class _Sink:
     def _write(self, key: BatchKey, batches: Iterator[Any]) -> Written:
         task = TaskContext.get()
         assert task is not None
-        attempt = Attempt(key, task.partitionId(), task.taskAttemptId())
+        attempt = WriteAttempt(key, task.partitionId(), task.taskAttemptId())
         with plain_errors():
             return Written(key, write_partition(self._options, attempt, batches))
 

@@ -16,7 +16,7 @@ from .offsets import Admission, StreamOffset
 from .options import LATEST, SourceOptions
 from .planning import EntryRange
 from .reading import Planner
-from .selection import Extent, missing_ledger, offset_of
+from .selection import ReadableExtent, missing_ledger, offset_of
 from .tasks import Partition
 
 _LIKELY_ENTRY = 1024.0
@@ -94,7 +94,7 @@ class StreamPlanner:
         target = self._target
         return target is not None and ledger_id not in target.next_entry and ledger_id not in target.done
 
-    def _end(self, ledger_id: int, extent: Extent, position: int) -> int:
+    def _end(self, ledger_id: int, extent: ReadableExtent, position: int) -> int:
         target = self._target
         if target is None or target.is_done(ledger_id):
             return extent.end
@@ -126,9 +126,9 @@ class StreamPlanner:
         self._closed.update({n: metadata for n, metadata in fresh.items() if metadata.closed})
         return found | fresh
 
-    def _extents(self, ledgers: Mapping[int, LedgerMetadata]) -> dict[int, Extent]:
+    def _extents(self, ledgers: Mapping[int, LedgerMetadata]) -> dict[int, ReadableExtent]:
         """How far ledgers can be read; one whose bookies do not answer is not read further for now."""
-        found: dict[int, Extent] = {}
+        found: dict[int, ReadableExtent] = {}
         for ledger_id, extent in self._planner.extents(ledgers).items():
             if isinstance(extent, BookKeeperError):
                 warnings.warn(f"ledger {ledger_id} waits: {extent}", RuntimeWarning, stacklevel=2)

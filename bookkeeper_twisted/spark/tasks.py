@@ -16,11 +16,11 @@ from ..codec.digest import Digester
 from ..errors import NoSuchEntryError
 from ..model import LedgerMetadata
 from ..ratelimit import UNLIMITED, Rate
-from ..wire import ConnectionPool, Fragment, FragmentReader, ReadLimits, Timeouts, dial
+from ..wire import Fragment, FragmentReader, ReadLimits, SocketPool, Timeouts, dial
 from .columns import Columns, joined
 from .options import Secret, SourceOptions
 from .pacing import pace_of, tenth_of_a_second
-from .planning import Piece
+from .planning import FragmentPart
 from .schemas import columns_of
 
 
@@ -31,11 +31,11 @@ class Partition:
     :ivar ledgers: metadata by ledger id, without passwords.
     """
 
-    pieces: Sequence[Piece]
+    pieces: Sequence[FragmentPart]
     ledgers: dict[int, LedgerMetadata]
 
     @classmethod
-    def of(cls, pieces: Sequence[Piece], ledgers: dict[int, LedgerMetadata]) -> "Partition":
+    def of(cls, pieces: Sequence[FragmentPart], ledgers: dict[int, LedgerMetadata]) -> "Partition":
         """Make a partition with what its task has to know, and no more.
 
         :param ledgers: metadata by id, of the ledgers of all ``pieces`` at least.
@@ -77,12 +77,12 @@ def settings_of(options: SourceOptions) -> TaskSettings:
 
 
 @lru_cache(maxsize=8)
-def connections(timeouts: Timeouts, max_frame_size: int) -> ConnectionPool:
+def connections(timeouts: Timeouts, max_frame_size: int) -> SocketPool:
     """Return the connections of this process with these ``timeouts``.
 
     :param max_frame_size: bytes of the longest frame, its length word included.
     """
-    return ConnectionPool(lambda address, wire: dial(address, wire, timeouts, max_frame_size), time.monotonic)
+    return SocketPool(lambda address, wire: dial(address, wire, timeouts, max_frame_size), time.monotonic)
 
 
 def read_partition(partition: Partition, settings: TaskSettings) -> Iterator[Any]:
@@ -109,7 +109,7 @@ def _batches(partition: Partition, settings: TaskSettings) -> Iterator[Any]:
             yield columns.of_run(run, digester.payload_at, ledger)
 
 
-def _runs(pool: ConnectionPool, piece: Piece, digester: Digester, settings: TaskSettings) -> Iterator[Any]:
+def _runs(pool: SocketPool, piece: FragmentPart, digester: Digester, settings: TaskSettings) -> Iterator[Any]:
     """The entries of a piece; lost ones are passed over where that is wanted."""
     fragment: Fragment | None = piece.fragment
     while fragment is not None:

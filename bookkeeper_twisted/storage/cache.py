@@ -30,7 +30,7 @@ JOIN_BYTES = 1024 * 1024
 JOIN_ENTRIES = 64 * 1024
 
 
-class Tail:
+class GrowingRun:
     """Single entries that follow each other, ids ``first .. next - 1``, at least one.
 
     It only grows, and it is dropped as a whole: another thread that holds it has something consistent.
@@ -60,7 +60,7 @@ class RunList:
     def __init__(self) -> None:
         self.firsts: list[int] = []
         self.runs: list[EntryRun] = []
-        self.tail: Tail | None = None
+        self.tail: GrowingRun | None = None
 
     @property
     def first(self) -> int:
@@ -221,7 +221,7 @@ class WriteCache:
         elif runs.tail is not None:
             self._end_tail(runs)
         if entry_id > runs.last:
-            runs.tail = Tail(ledger_id, entry_id, entry)
+            runs.tail = GrowingRun(ledger_id, entry_id, entry)
             return
         single = EntryRun.of_entries(ledger_id, entry_id, [entry])
         self._count(single, -1)

@@ -12,7 +12,7 @@ from ..codec.runs import AddReplies
 from ..codec.wires import V2
 from ..errors import ERROR_OF_STATUS, BookieHandleNotAvailableError, BookKeeperError, CodecError, Status
 from .connection import Address, IBookieConnection
-from .pool import ConnectionPool
+from .pool import SocketPool
 
 _WIRE = 2
 _AT_ONCE = 64 << 10
@@ -54,7 +54,7 @@ class CopyTargets:
     :ivar failed: why a bookie does not take entries any more, by its address; it is left out from then on.
     """
 
-    def __init__(self, pool: ConnectionPool, max_frame_size: int = DEFAULT_MAX_FRAME_SIZE) -> None:
+    def __init__(self, pool: SocketPool, max_frame_size: int = DEFAULT_MAX_FRAME_SIZE) -> None:
         self.failed: dict[Address, BookKeeperError] = {}
         self._pool = pool
         self._max_frame_size = max_frame_size

@@ -10,13 +10,13 @@ from ..ledger.schedule import Schedule
 from ..model import INVALID_ENTRY_ID
 from . import requests
 from .connection import Address
-from .pool import ConnectionPool
+from .pool import SocketPool
 
 _ASKED_AT_ONCE = 256
 
 
 @attrs.frozen
-class OpenLedger:
+class UnclosedLedger:
     """A ledger whose end is not in its metadata.
 
     :ivar ensemble: the newest one.
@@ -53,7 +53,7 @@ class LastConfirmed:
 class _Question:
     """What is known of one ledger so far."""
 
-    def __init__(self, ledger: OpenLedger) -> None:
+    def __init__(self, ledger: UnclosedLedger) -> None:
         self.ledger = ledger
         self.known = LastConfirmed()
         self._schedule = Schedule(len(ledger.ensemble), ledger.write_quorum, ledger.ack_quorum)
@@ -95,7 +95,7 @@ class _Question:
 
 
 def read_last_add_confirmed(
-    pool: ConnectionPool, ledgers: Sequence[OpenLedger]
+    pool: SocketPool, ledgers: Sequence[UnclosedLedger]
 ) -> dict[int, LastConfirmed | BookKeeperError]:
     """Ask for the last add confirmed of many ledgers, bookie by bookie, over V3.
 
@@ -114,7 +114,7 @@ def read_last_add_confirmed(
     return {ledger_id: question.outcome() for ledger_id, question in questions.items()}
 
 
-def _ask(pool: ConnectionPool, address: Address, questions: dict[int, _Question]) -> None:
+def _ask(pool: SocketPool, address: Address, questions: dict[int, _Question]) -> None:
     missing = dict(questions)
     for fresh in (False, True):  # an idle connection may have been closed by the bookie
         try:

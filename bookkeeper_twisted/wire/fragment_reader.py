@@ -27,7 +27,7 @@ from ..ledger.schedule import Schedule
 from ..model import EntryRun
 from . import requests
 from .connection import Address, IBookieConnection
-from .pool import ConnectionPool
+from .pool import SocketPool
 
 _MAX_COUNT = (1 << 31) - 1
 _MAX_SINGLE_READS = 1024
@@ -106,7 +106,7 @@ class FragmentReader:
     """
 
     def __init__(
-        self, pool: ConnectionPool, fragment: Fragment, digester: Digester, limits: ReadLimits = ReadLimits(),
+        self, pool: SocketPool, fragment: Fragment, digester: Digester, limits: ReadLimits = ReadLimits(),
         preferred: int = 0,
     ) -> None:  # fmt: skip
         self._pool = pool

@@ -16,7 +16,7 @@ Dial = Callable[[Address, int], IBookieConnection]
 """From the address of a bookie and the wire version to an open connection."""
 
 
-class ConnectionPool:
+class SocketPool:
     """Idle connections by bookie and wire version; safe for threads.
 
     A connection that is used belongs to its user alone.  It goes back when the use ends without an error.

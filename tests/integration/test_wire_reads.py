@@ -16,13 +16,13 @@ from bookkeeper_twisted.errors import BookieHandleNotAvailableError, CodecError,
 from bookkeeper_twisted.model import DigestType
 from bookkeeper_twisted.wire import (
     Address,
-    ConnectionPool,
     Fragment,
     FragmentReader,
     LastConfirmed,
-    OpenLedger,
     ReadLimits,
+    SocketPool,
     Timeouts,
+    UnclosedLedger,
     dial,
     read_last_add_confirmed,
 )
@@ -46,7 +46,7 @@ class RealBookieTests(SynchronousTestCase):
         self.addresses = {
             f"bookie-{i}": Address(f"bookie-{i}", "127.0.0.1", b.port) for i, b in enumerate(self.bookies)
         }
-        self.pool = ConnectionPool(lambda address, wire: dial(address, wire, Timeouts()), time.monotonic)
+        self.pool = SocketPool(lambda address, wire: dial(address, wire, Timeouts()), time.monotonic)
         self.addCleanup(self.pool.close)
 
     def test_what_was_written(self) -> None:
@@ -70,7 +70,7 @@ class RealBookieTests(SynchronousTestCase):
         with self.client.create_ledger(3, 3, 2) as ledger:
             ledger.append_many(PAYLOADS)
             ledger.append(b"last")
-            open_ledger = OpenLedger(
+            open_ledger = UnclosedLedger(
                 ledger.ledger_id, tuple(self.addresses.values()), 3, 2, Digester(DigestType.CRC32C, b"")
             )
             known = read_last_add_confirmed(self.pool, [open_ledger])[ledger.ledger_id]

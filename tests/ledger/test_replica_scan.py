@@ -21,7 +21,7 @@ from bookkeeper_twisted.ledger.replica_scan import (
     OK,
     UNREACHABLE,
     Answer,
-    Batch,
+    BatchQuestion,
     Question,
     ReplicaScan,
     Scanning,
@@ -66,7 +66,7 @@ class ScanTests(SynchronousTestCase):
         """A batch that ends early is followed by another one; all is one finding."""
         found = self.run_scan(self.scan.whole(0, 19), RUN.slice(0, 5), RUN.slice(5, 15))
         self.assertEqual(found, [(0, 19, OK)])
-        self.assertEqual(self.asked, [Batch(0, 20), Batch(5, 15)])
+        self.assertEqual(self.asked, [BatchQuestion(0, 20), BatchQuestion(5, 15)])
         self.assertEqual((self.scan.findings[0].entries, self.scan.findings[0].n_bytes), (20, RUN.size))
 
     def test_overload_is_no_loss(self) -> None:
@@ -88,7 +88,7 @@ class ScanTests(SynchronousTestCase):
         """A bookie without batch reads is asked for single entries from then on."""
         found = self.run_scan(self.scan.whole(0, 3), BadRequestError(7), self.single(0, 1, 3, e2=NoSuchEntryError(7)))
         self.assertEqual(found, [(0, 1, OK), (2, 2, MISSING), (3, 3, OK)])
-        self.assertEqual(self.asked, [Batch(0, 4), Singles(range(4))])
+        self.assertEqual(self.asked, [BatchQuestion(0, 4), Singles(range(4))])
         self.assertFalse(self.scan.batching)
 
     def test_no_ledger(self) -> None:

@@ -71,7 +71,7 @@ PLANTS = (
     ),
     Plant(
         "only the first piece of a tail is searched", "storage/journal/reader.py",
-        "            offset += len(data)\n        return Tail(torn, durable)", "            break\n        return Tail(torn, durable)", _REPLAY,
+        "            offset += len(data)\n        return JournalEnd(torn, durable)", "            break\n        return JournalEnd(torn, durable)", _REPLAY,
     ),
     Plant(
         "a group of another place is replayed", "storage/journal/reader.py",

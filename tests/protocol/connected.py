@@ -14,7 +14,7 @@ from bookkeeper_twisted.codec.connection import ServerDecoder
 from bookkeeper_twisted.codec.digest import Digester
 from bookkeeper_twisted.model import DigestType, EntryRun
 from bookkeeper_twisted.protocol.client.connection import ClientConnection
-from bookkeeper_twisted.protocol.client.connection_owner import ConnectionOwner, RequestLimits
+from bookkeeper_twisted.protocol.client.connection_owner import ConnectionLimits, ConnectionOwner
 from bookkeeper_twisted.protocol.client.request_ids import FlowIds, RequestIds
 from bookkeeper_twisted.protocol.client.traffic import Traffic
 from tests.wires import WIRES
@@ -52,7 +52,7 @@ class ConnectedTestCase(SynchronousTestCase):
         """Connects."""
         self.clock = Clock()
         self.lost: list[ClientConnection] = []
-        limits = RequestLimits(add_timeout=4.0, read_timeout=8.0)
+        limits = ConnectionLimits(add_timeout=4.0, read_timeout=8.0)
         self.flow_ids = FlowIds()
         self.ids = RequestIds(self.flow_ids.take())
         self.traffic = Traffic(self.clock.seconds)

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from twisted.trial.unittest import SynchronousTestCase
 
 from bookkeeper_twisted.model import LedgerMetadata, LedgerState, Segment
-from bookkeeper_twisted.spark.planning import MAX_PIECES, USUAL_PARTITIONS, EntryRange, Piece, partitions
+from bookkeeper_twisted.spark.planning import MAX_PIECES, USUAL_PARTITIONS, EntryRange, FragmentPart, partitions
 from bookkeeper_twisted.wire import Address
 
 ADDRESSES = {f"b{i}": Address(f"b{i}", "h", 1) for i in range(5)}
@@ -22,7 +22,7 @@ def ledger(ledger_id: int, count: int, size: int = 1000, starts: Sequence[int] =
     return EntryRange(ledger_id, 0, count - 1, metadata, size)
 
 
-def covered(planned: Sequence[Sequence[Piece]]) -> list[tuple[int, int]]:
+def covered(planned: Sequence[Sequence[FragmentPart]]) -> list[tuple[int, int]]:
     """Every entry that is read."""
     fragments = [piece.fragment for piece in chain.from_iterable(planned)]
     return sorted((f.ledger_id, n) for f in fragments for n in range(f.first, f.last + 1))

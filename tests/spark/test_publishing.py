@@ -7,8 +7,8 @@ from bookkeeper_twisted.spark import manifest
 from bookkeeper_twisted.spark.cluster import THREAD
 from bookkeeper_twisted.spark.ledger_writing import (
     AlreadyPublishedError,
-    Attempt,
     PartitionWriter,
+    WriteAttempt,
     client_of,
     write_partition,
 )
@@ -38,11 +38,11 @@ class SinkCase(ClusterCase):
         """Writes three rows as one attempt."""
         columns = {"payload": [b"%d-%d" % (number, n) for n in range(3)]}
         batch = pyarrow.RecordBatch.from_pydict(columns if keys is None else columns | {"ledger_key": keys})
-        return write_partition(self.options, Attempt(self.key(batch_id), 0, number), [batch])
+        return write_partition(self.options, WriteAttempt(self.key(batch_id), 0, number), [batch])
 
     def abandoned(self, number: int, batch_id: int = 0) -> None:
         """An attempt that dies with an open ledger."""
-        writer = PartitionWriter(self.inner, self.options, Attempt(self.key(batch_id), 0, number))
+        writer = PartitionWriter(self.inner, self.options, WriteAttempt(self.key(batch_id), 0, number))
         THREAD.wait(lambda: writer.append([(None, [b"lost"])]))
 
     def commit(self, rows: list[PublishedLedger], batch_id: int = 0) -> None:
@@ -119,7 +119,7 @@ class PublishingTests(SinkCase):
         """Ledgers that were written by another query, or otherwise, are never removed."""
         self.abandoned(1)
         mine = self.ledger([b"x"])
-        other = PartitionWriter(self.inner, self.options, Attempt(BatchKey("events", "other", 0), 0, 9))
+        other = PartitionWriter(self.inner, self.options, WriteAttempt(BatchKey("events", "other", 0), 0, 9))
         THREAD.wait(lambda: other.append([(None, [b"theirs"])]))
         self.commit(self.attempt(2))
         self.assertEqual(len(self.orphans()), 2)
@@ -127,7 +127,7 @@ class PublishingTests(SinkCase):
 
     def test_late_attempt(self) -> None:
         """An attempt that goes on after the publication removes its own ledger."""
-        late = PartitionWriter(self.inner, self.options, Attempt(self.key(), 0, 9))
+        late = PartitionWriter(self.inner, self.options, WriteAttempt(self.key(), 0, 9))
         self.commit(self.attempt(1))
         rows: list[tuple[str | None, list[bytes]]] = [(None, [b"late"])]
         self.assertRaises(AlreadyPublishedError, THREAD.wait, lambda: late.append(rows))
@@ -156,6 +156,6 @@ class KeyTests(SinkCase):
     def test_null_payload(self) -> None:
         """A row without a payload is an error, and nothing is left."""
         batch = pyarrow.RecordBatch.from_pydict({"payload": [b"a", None]})
-        attempt = Attempt(self.key(), 0, 1)
+        attempt = WriteAttempt(self.key(), 0, 1)
         self.assertRaises(IncorrectParameterError, write_partition, self.options, attempt, [batch])
         self.assertEqual(self.orphans(), [])

@@ -11,7 +11,7 @@ from bookkeeper_twisted.codec.operations import RECOVERY_ADD
 from bookkeeper_twisted.codec.runs import AddRun, BatchRead, ReadRun
 from bookkeeper_twisted.errors import BookieHandleNotAvailableError, RequestTimeoutError, Status
 from bookkeeper_twisted.model import DigestType, EntryRun, MixedRun
-from bookkeeper_twisted.wire import Address, ConnectionPool
+from bookkeeper_twisted.wire import Address, SocketPool
 
 LEDGER = 7
 DIGESTER = Digester(DigestType.CRC32C, b"secret")
@@ -147,7 +147,7 @@ class Cluster:
     bookies: list[MemoryBookie]
     now: float = 0.0
     connections: list[MemoryConnection] = attrs.field(factory=list)
-    pool: ConnectionPool = attrs.field(init=False)
+    pool: SocketPool = attrs.field(init=False)
 
     @classmethod
     def of(cls, count: int) -> "Cluster":
@@ -155,7 +155,7 @@ class Cluster:
         return cls([MemoryBookie(Address(f"b{i}", "127.0.0.1", i)) for i in range(count)])
 
     def __attrs_post_init__(self) -> None:
-        self.pool = ConnectionPool(self._dial, lambda: self.now)
+        self.pool = SocketPool(self._dial, lambda: self.now)
 
     @property
     def addresses(self) -> tuple[Address, ...]:

@@ -5,7 +5,7 @@ from twisted.trial.unittest import SynchronousTestCase
 from bookkeeper_twisted.codec.digest import Digester
 from bookkeeper_twisted.errors import ReadError
 from bookkeeper_twisted.model import DigestType
-from bookkeeper_twisted.wire import LastConfirmed, OpenLedger, read_last_add_confirmed
+from bookkeeper_twisted.wire import LastConfirmed, UnclosedLedger, read_last_add_confirmed
 
 from .made_up import DIGESTER, LEDGER, Cluster
 
@@ -22,7 +22,7 @@ class ConfirmedTests(SynchronousTestCase):
 
     def ask(self) -> object:
         """The outcome."""
-        ledger = OpenLedger(LEDGER, self.cluster.addresses, 3, 2, DIGESTER)
+        ledger = UnclosedLedger(LEDGER, self.cluster.addresses, 3, 2, DIGESTER)
         return read_last_add_confirmed(self.cluster.pool, [ledger])[LEDGER]
 
     def test_highest(self) -> None:

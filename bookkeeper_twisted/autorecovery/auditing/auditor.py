@@ -23,7 +23,7 @@ from .detection import LostBookieDetector
 from .ledger_checks import AllLedgersCheck, CheckContext, PlacementCheck, ReplicasCheck
 from .ledger_scan import LedgerScan
 from .marking import Marker
-from .periodic import PeriodicWork, Schedule
+from .periodic import PeriodicWork, Timetable
 from .repeating import until_done
 
 MOST_PARALLEL = 100
@@ -131,7 +131,7 @@ class Auditor:
             (AuditorCheck.REPLICAS, config.auditor_replicas_check_interval,
              ReplicasCheck(context, parts.bookies).run),
         ]  # fmt: skip
-        audit = Schedule(config.auditor_periodic_bookie_check_interval, self._last_audit, self._audit_is_done)
+        audit = Timetable(config.auditor_periodic_bookie_check_interval, self._last_audit, self._audit_is_done)
         return [
             self._periodic("search for ledgers on lost bookies", audit, self._audit_bookies),
             *[
@@ -141,18 +141,18 @@ class Auditor:
             ],
         ]
 
-    def _periodic(self, name: str, schedule: Schedule, run: Callable[[], Awaitable[None]]) -> PeriodicWork:
+    def _periodic(self, name: str, schedule: Timetable, run: Callable[[], Awaitable[None]]) -> PeriodicWork:
         parts = self._parts
         return PeriodicWork(parts.clock, parts.now_ms, name, schedule, run, self._switch, self._detector, parts.metrics)
 
-    def _stored(self, check: AuditorCheck, interval: int) -> Schedule:
+    def _stored(self, check: AuditorCheck, interval: int) -> Timetable:
         async def last_run() -> int | None:
             return await self._auditing.check_time(check)
 
         async def ran() -> None:
             await self._auditing.set_check_time(check, self._parts.now_ms())
 
-        return Schedule(interval, last_run, ran)
+        return Timetable(interval, last_run, ran)
 
     async def _audit_bookies(self) -> None:
         there = await bookies_there(self._registration)

@@ -19,7 +19,7 @@ LOOK_AGAIN_SECONDS = 60.0
 
 
 @attrs.frozen
-class Schedule:
+class Timetable:
     """When work is due.
 
     :ivar interval: seconds from the end of a run to the next; 0: one run.
@@ -44,7 +44,7 @@ class PeriodicWork:
     _log = Logger()
 
     def __init__(
-        self, clock: IReactorTime, now_ms: Callable[[], int], name: str, schedule: Schedule,
+        self, clock: IReactorTime, now_ms: Callable[[], int], name: str, schedule: Timetable,
         run: Callable[[], Awaitable[None]], switch: Switch, detector: LostBookieDetector, metrics: AuditorMetrics,
     ) -> None:  # fmt: skip
         self._clock = clock

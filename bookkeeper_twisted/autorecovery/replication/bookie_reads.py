@@ -23,10 +23,10 @@ from ...errors import (
     Status,
     UnexpectedConditionError,
 )
-from ...ledger.replica_scan import Answer, Batch, Question, Scanning
+from ...ledger.replica_scan import Answer, BatchQuestion, Question, Scanning
 from ...model import EntryRun
 from ...throttle import Throttle
-from ..concurrency import InFlight
+from ..concurrency import ConcurrencyLimit
 from ..limits import piece
 from ..metrics import CheckerMetrics
 from ..retries import Retries, is_transient
@@ -54,8 +54,8 @@ class BookieReads:
     """
 
     def __init__(
-        self, context: ReadingContext, ledger_id: int, throttle: Throttle, in_flight: InFlight, retries: Retries,
-        batch_bytes: int, usual_size: int, metrics: CheckerMetrics,
+        self, context: ReadingContext, ledger_id: int, throttle: Throttle, in_flight: ConcurrencyLimit,
+        retries: Retries, batch_bytes: int, usual_size: int, metrics: CheckerMetrics,
     ) -> None:  # fmt: skip
         self.totals = ReadTotals()
         self._context = context
@@ -86,7 +86,7 @@ class BookieReads:
             return
 
     async def _answer(self, bookie_id: str, question: Question) -> Answer:
-        if isinstance(question, Batch):
+        if isinstance(question, BatchQuestion):
             return await self._batch(bookie_id, question)
         answers: dict[int, bytes | Exception] = {}
         count, size = piece(len(question.entry_ids), self._batch_bytes, self._throttle)
@@ -102,7 +102,7 @@ class BookieReads:
 
     # ---- batches -------------------------------------------------------------------------------------
 
-    async def _batch(self, bookie_id: str, question: Batch) -> EntryRun | BookKeeperError:
+    async def _batch(self, bookie_id: str, question: BatchQuestion) -> EntryRun | BookKeeperError:
         for attempt in range(self._retries.attempts):
             if not self._context.batch_support.is_expected(bookie_id):
                 return BadRequestError(self._ledger_id, question.first)
@@ -112,7 +112,7 @@ class BookieReads:
             await self._wait(attempt)
         return answer
 
-    async def _ask_batch(self, bookie_id: str, question: Batch) -> EntryRun | BookKeeperError:
+    async def _ask_batch(self, bookie_id: str, question: BatchQuestion) -> EntryRun | BookKeeperError:
         context, ledger_id, first = self._context, self._ledger_id, question.first
         count, size = piece(min(question.count, _MAX_COUNT), self._batch_bytes, self._throttle)
         expected = min(count, max(size // self._usual_size, 1))

@@ -21,7 +21,7 @@ from ...ledger.fragments import EVERY_ENTRY, LedgerFragment, fragments_of
 from ...ledger.replica_scan import DAMAGED, MISSING, UNREACHABLE, ReplicaScan, lost_ranges
 from ...model import INVALID_ENTRY_ID, LedgerMetadata
 from ...throttle import Throttle
-from ..concurrency import InFlight
+from ..concurrency import ConcurrencyLimit
 from ..interfaces import ILedgerChecker
 from ..metrics import CheckerMetrics
 from ..presence import Presence
@@ -68,7 +68,7 @@ class LedgerChecker:
         self._reads = reads
         self._metrics = metrics
         self._settings = settings or CheckerSettings()
-        self._in_flight = InFlight(self._settings.max_in_flight)
+        self._in_flight = ConcurrencyLimit(self._settings.max_in_flight)
 
     async def check(self, ledger_id: int, metadata: LedgerMetadata, suspects: Collection[str] = ()) -> CheckReport:
         """See :meth:`~.interfaces.ILedgerChecker.check`."""

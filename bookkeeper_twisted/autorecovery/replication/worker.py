@@ -36,7 +36,7 @@ from ...errors import (
 from ...ledger.findings import CheckReport
 from ...metadata.interfaces import IMetadataDriver, IRegistration, IUnderreplication
 from ...throttle import Throttle
-from ..concurrency import InFlight
+from ..concurrency import ConcurrencyLimit
 from ..interfaces import IReplicationStatus, LedgerStatus
 from ..metrics import WorkerMetrics
 from ..switch import Switch
@@ -119,7 +119,7 @@ class ReplicationWorker(Service):
         self._metrics = metrics
         self._settings = settings
         self._switch = Switch(self._underreplication)
-        self._slots = InFlight(settings.ledgers)
+        self._slots = ConcurrencyLimit(settings.ledgers)
         self._jobs: dict[int, _Job] = {}
         self._failures: dict[int, int] = {}
         self._refused: dict[int, float] = {}

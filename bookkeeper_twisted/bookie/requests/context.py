@@ -11,7 +11,7 @@ from twisted.logger import Logger
 from ...errors import BookieError, Status, StorageError
 from ...metrics import RequestMetrics
 from ..interfaces import IBookie
-from .read_ahead import ReadAhead
+from .read_ahead import SequentialReads
 
 _log = Logger()
 
@@ -98,7 +98,7 @@ class RequestContext:
     metrics: RequestMetrics
     disk_usage: Callable[[], "Deferred[tuple[int, int]]"]
     limits: RequestLimits = attrs.field(factory=RequestLimits)
-    read_ahead: ReadAhead = attrs.field(factory=ReadAhead)
+    read_ahead: SequentialReads = attrs.field(factory=SequentialReads)
     adds: Permits = attrs.field(init=False)
     reads: Permits = attrs.field(init=False)
 

@@ -10,7 +10,7 @@ LAST_WINDOW = 1024 * 1024
 _GROWTH = 4
 
 
-class ReadAhead:
+class SequentialReads:
     """Remembers where recent loads ended; a miss just there is part of a sequential read, and gets more.
 
     :param limit: of remembered ends (S11).

@@ -11,7 +11,7 @@ from ...instruments import Instruments
 from ...metadata.bookie_addresses import bookie_address
 from ...metadata.interfaces import IRegistration
 from ...protocol.authentication import AuthenticationDisabled, IAuthenticationProvider
-from ...protocol.client.connection_owner import RequestLimits
+from ...protocol.client.connection_owner import ConnectionLimits
 from ...protocol.client.request_ids import FlowIds
 from .bookie_socket import Resolve, SocketSettings
 from .flow import Answered, Flow, FlowWorld
@@ -63,7 +63,7 @@ class NetworkBookieClient(Flow):
         metrics: ClientMetrics | None = None, authentication: IAuthenticationProvider | None = None,
     ) -> None:  # fmt: skip
         metrics = metrics or ClientMetrics(Instruments())
-        limits = RequestLimits(
+        limits = ConnectionLimits(
             config.add_entry_timeout_sec, config.read_entry_timeout_sec, config.netty_max_frame_size_bytes
         )  # fmt: skip
         settings = SocketSettings(

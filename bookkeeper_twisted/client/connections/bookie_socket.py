@@ -18,7 +18,7 @@ from ...errors import BookieHandleNotAvailableError, UnauthorizedAccessError
 from ...protocol.authentication import AuthenticationDisabled, IAuthenticationProvider
 from ...protocol.client.authentication import AuthenticatedConnection
 from ...protocol.client.connection import ClientConnection
-from ...protocol.client.connection_owner import ConnectionOwner, RequestLimits
+from ...protocol.client.connection_owner import ConnectionLimits, ConnectionOwner
 from ...protocol.client.request_ids import FlowIds, RequestIds
 from ...protocol.client.traffic import Traffic
 from ...protocol.connection_state import ConnectionState, following
@@ -41,7 +41,7 @@ class SocketSettings:
 
     clock: IReactorTime
     resolve: Resolve
-    limits: RequestLimits
+    limits: ConnectionLimits
     no_delay: bool
     flow_ids: FlowIds
     authentication: IAuthenticationProvider = attrs.field(factory=AuthenticationDisabled)

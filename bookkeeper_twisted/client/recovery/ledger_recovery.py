@@ -127,13 +127,13 @@ class LedgerRecovery:
             back.abandon()
         return back.last_add_confirmed, back.length
 
-    async def _length_of(self, metadata: LedgerMetadata, last: int, told: dict[int, int]) -> int:
+    async def _length_of(self, metadata: LedgerMetadata, last: int, lengths: dict[int, int]) -> int:
         """Length up to an entry.  The length of another entry, read with the LAC, would not do: it may be one
         that was never acknowledged."""
         if last == INVALID_ENTRY_ID:
             return 0
-        if last in told:
-            return told[last]
+        if last in lengths:
+            return lengths[last]
         run = await ReplicaReader(self._context, self._digester, self._ledger_id, metadata).fetch(last, 1, 0)
         return self._digester.entry(self._ledger_id, last, run.entry(last)).length
 

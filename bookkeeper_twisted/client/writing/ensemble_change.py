@@ -57,18 +57,18 @@ async def find_substitutes(
     ensemble = list(metadata.segments[-1].bookies)
     unusable = {*excluded, *failed.values()}
     found: dict[int, str] = {}
-    nobody = NotEnoughBookiesError(f"no bookie can take the place of {', '.join(failed.values())}")
+    shortage = NotEnoughBookiesError(f"no bookie can take the place of {', '.join(failed.values())}")
     for position in sorted(failed):
         try:
             found[position] = await bookies.replace_bookie(
                 position, ensemble, metadata.write_quorum_size, unusable, metadata.custom_metadata
             )
         except NotEnoughBookiesError as error:
-            nobody.__cause__ = error
+            shortage.__cause__ = error
             break
         ensemble[position] = found[position]
     if not found:
-        raise nobody
+        raise shortage
     return found
 
 

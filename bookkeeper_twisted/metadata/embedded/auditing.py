@@ -13,7 +13,7 @@ from ...codec.metadata_formats import (
 from ...errors import CodecError, MetadataError, MetadataSerializationError
 from ...model import AuditorCheck, check_bookie_id
 from ..interfaces import IAuditing, Versioned
-from .election import Candidacy
+from .election import EmbeddedCandidacy
 from .session import EmbeddedSession
 
 _DELAY = "lostBookieRecoveryDelay"
@@ -26,7 +26,7 @@ class EmbeddedAuditing:
     def __init__(self, session: EmbeddedSession) -> None:
         self._session = session
         self._store = session.store
-        self._candidacy: Candidacy | None = None
+        self._candidacy: EmbeddedCandidacy | None = None
 
     def stop(self) -> None:
         """End the candidacy, with a call of its listener if it is in office."""
@@ -40,7 +40,7 @@ class EmbeddedAuditing:
         check_bookie_id(candidate)
         if self._candidacy is not None:
             raise MetadataError(f"{self._session.uri}: {self._candidacy.name} stands already")
-        candidacy = Candidacy(self._session, candidate, listener)
+        candidacy = EmbeddedCandidacy(self._session, candidate, listener)
         candidacy.start()
         self._candidacy = candidacy
 

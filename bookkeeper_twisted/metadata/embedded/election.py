@@ -16,7 +16,7 @@ RETRY_SECONDS = 1.0
 Votes = list[tuple[int, str]]
 
 
-class Candidacy:
+class EmbeddedCandidacy:
     """One candidate: casts a vote, watches all votes, and casts another when its own is gone.
 
     The lowest vote is in office.

@@ -24,7 +24,7 @@ from ...errors import CodecError, MetadataError, MetadataSerializationError
 from ...model import AuditorCheck, check_bookie_id
 from ..interfaces import IAuditing
 from .cluster import UNDERREPLICATION
-from .election import Candidacy, lowest_first
+from .election import ZooKeeperCandidacy, lowest_first
 from .interfaces import NewNode, NodeExistsError, NodeMissingError
 from .node_watch import NodeWatches
 from .znodes import ANY, Znodes
@@ -39,7 +39,7 @@ class ZooKeeperAuditing:
     def __init__(self, znodes: Znodes) -> None:
         self._znodes = znodes
         self._nodes = NodeWatches(znodes)
-        self._candidacy: Candidacy | None = None
+        self._candidacy: ZooKeeperCandidacy | None = None
         znodes.session.on_expiry(self._expired)
 
     def stop(self) -> None:
@@ -61,7 +61,7 @@ class ZooKeeperAuditing:
         self._znodes.session.check_open()
         if self._candidacy is not None:
             raise MetadataError(f"{self._znodes.session.uri}: {self._candidacy.name} stands already")
-        self._candidacy = Candidacy(self._znodes, self._path(ELECTION), candidate, listener)
+        self._candidacy = ZooKeeperCandidacy(self._znodes, self._path(ELECTION), candidate, listener)
         self._candidacy.start()
 
     async def withdraw(self) -> None:

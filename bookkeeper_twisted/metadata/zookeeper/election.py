@@ -28,7 +28,7 @@ def lowest_first(names: Iterable[str]) -> list[str]:
     return [match[0] for match in sorted(votes, key=lambda match: int(match[1]))]
 
 
-class Candidacy:
+class ZooKeeperCandidacy:
     """One candidate.
 
     :ivar name: of the candidate.

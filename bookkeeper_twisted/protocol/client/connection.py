@@ -29,7 +29,7 @@ from ...errors import BookieHandleNotAvailableError, RequestTimeoutError, Status
 from ...model import INVALID_ENTRY_ID
 from .block_writer import BlockWriter
 from .cold_calls import ColdCall
-from .connection_owner import ConnectionOwner, RequestLimits
+from .connection_owner import ConnectionLimits, ConnectionOwner
 from .in_flight import InFlight, SentRequest
 from .outstanding import SentCall, SentReads
 from .outstanding_adds import AddsDone, AddsPart, Answered, SentAdds
@@ -58,7 +58,7 @@ class ClientConnection(Protocol):
     _log = Logger()
 
     def __init__(
-        self, clock: IReactorTime, wire: IWireProtocol, limits: RequestLimits, owner: ConnectionOwner,
+        self, clock: IReactorTime, wire: IWireProtocol, limits: ConnectionLimits, owner: ConnectionOwner,
         no_delay: bool = True,
     ) -> None:  # fmt: skip
         self.wire = wire

@@ -9,7 +9,7 @@ from .traffic import Traffic
 
 
 @attrs.frozen
-class RequestLimits:
+class ConnectionLimits:
     """Times in seconds a bookie may take, and the longest frame either way."""
 
     add_timeout: float = 5.0

@@ -41,7 +41,7 @@ class FlowTable:
         """
         flow = self._flows.get(request_id >> FLOW_SHIFT)
         if flow is not None:
-            flow.owed -= count
+            flow.expected_replies -= count
             self._end_if_quiet(flow)
 
     def leave(self, flow: SendingFlow) -> None:
@@ -50,14 +50,14 @@ class FlowTable:
         self._end_if_quiet(flow)
 
     def _end_if_quiet(self, flow: SendingFlow) -> None:
-        if flow.closed and flow.owed <= 0:
+        if flow.closed and flow.expected_replies <= 0:
             del self._flows[flow.ids.flow_id]
             self._flow_ids.release(flow.ids.flow_id)
 
     @property
     def orphans(self) -> int:
         """Replies to come for flows that left."""
-        return sum(flow.owed for flow in self._flows.values() if flow.closed)
+        return sum(flow.expected_replies for flow in self._flows.values() if flow.closed)
 
     def clear(self) -> None:
         """Release everything, since the connection is gone: no reply will come."""

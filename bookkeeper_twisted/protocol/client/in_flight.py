@@ -72,7 +72,7 @@ class InFlight:
         self._adds.insert(sent, fresh)
         flow, count = sent.flow, sent.count
         if not self._by_key:
-            flow.owed += count
+            flow.expected_replies += count
         flow.waiting += count
         self._traffic.unacknowledged += sent.size
 
@@ -80,7 +80,7 @@ class InFlight:
         """Remember reads that were ``sent``; their keys are not taken."""
         self._reads.insert(sent)
         if not isinstance(sent.keys[0], tuple):
-            sent.flow.owed += sent.count
+            sent.flow.expected_replies += sent.count
         self._sent(sent)
 
     def call(self, number: int, sent: SentCall) -> None:
@@ -89,7 +89,7 @@ class InFlight:
         :param number: its request id, by which the reply is matched.
         """
         self._calls[number] = sent
-        sent.flow.owed += 1
+        sent.flow.expected_replies += 1
         self._sent(sent)
 
     def _sent(self, sent: SentReads | SentCall) -> None:

@@ -22,17 +22,17 @@ class SendingFlow:
     """What one connection has to do for one flow.
 
     :ivar waiting: entries and requests that wait for replies.
-    :ivar owed: replies to come that carry a request id of this flow, given up or not.
+    :ivar expected_replies: replies to come that carry a request id of this flow, given up or not.
     :ivar closed: whether the flow left, so that replies to come are orphans.
     :ivar quiet: called when no request waits any more, for flows that are to leave then.
     """
 
-    __slots__ = ("ids", "waiting", "owed", "closed", "quiet")
+    __slots__ = ("ids", "waiting", "expected_replies", "closed", "quiet")
 
     def __init__(self, ids: RequestIds) -> None:
         self.ids = ids
         self.waiting = 0
-        self.owed = 0
+        self.expected_replies = 0
         self.closed = False
         self.quiet: Callable[[], None] | None = None
 

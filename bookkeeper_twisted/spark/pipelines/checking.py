@@ -4,10 +4,10 @@ from collections.abc import Callable, Sequence
 
 from ...codec.digest import Digester
 from ...errors import BookieError, BookKeeperError
-from ...ledger.replica_scan import Answer, Batch, Finding, Question, ReplicaScan
+from ...ledger.replica_scan import Answer, BatchQuestion, Finding, Question, ReplicaScan
 from ...ledger.schedule import Schedule
 from ...model import EntryRun
-from ...wire import Address, ConnectionPool, requests
+from ...wire import Address, SocketPool, requests
 
 BATCH_BYTES, BATCH_ENTRIES = 2 << 20, 1 << 20
 """Most that is asked for at a time."""
@@ -25,7 +25,7 @@ class ReplicaCheck:
     """
 
     def __init__(
-        self, pool: ConnectionPool, address: Address, ledger_id: int, schedule: Schedule, position: int,
+        self, pool: SocketPool, address: Address, ledger_id: int, schedule: Schedule, position: int,
         digester: Digester, spend: Spend, wire: int = 2, batch_bytes: int = BATCH_BYTES,
         batch_entries: int = BATCH_ENTRIES,
     ) -> None:  # fmt: skip
@@ -55,7 +55,7 @@ class ReplicaCheck:
 
     def _answer(self, question: Question) -> Answer:
         try:
-            if isinstance(question, Batch):
+            if isinstance(question, BatchQuestion):
                 run = self._batch(question.first, min(question.count, self._batch_entries))
                 self._spend(run.count, run.size)
                 return run

@@ -16,7 +16,7 @@ from ...ledger.copy_plan import CopyRun, copy_plan
 from ...ledger.findings import ReplicaLoss
 from ...ledger.fragments import LedgerFragment
 from ...model import EntryRun
-from ...wire import Address, ConnectionPool, CopyTargets, Fragment, FragmentReader, ReadLimits
+from ...wire import Address, CopyTargets, Fragment, FragmentReader, ReadLimits, SocketPool
 from ...wire.adds import Load
 
 MAX_UNREADABLE = 100
@@ -92,7 +92,7 @@ class PartCopy:
     """
 
     def __init__(
-        self, pool: ConnectionPool, part: CopyPart, digester: Digester, spend: Callable[[int, int], None],
+        self, pool: SocketPool, part: CopyPart, digester: Digester, spend: Callable[[int, int], None],
         limits: ReadLimits,
     ) -> None:  # fmt: skip
         self._pool = pool

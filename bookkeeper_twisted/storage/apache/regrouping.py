@@ -83,7 +83,7 @@ def regroup(
     _check_space(fs, directories.ledgers, homes.n_bytes // count)
     imported = Imported(states=len(chosen))
     next_id = max(first_free_id(fs, path) for path in directories.ledgers)
-    with closing(Copier(fs, homes)) as copier:
+    with closing(EntryCopier(fs, homes)) as copier:
         for number, (path, index_path) in enumerate(zip(directories.ledgers, directories.indexes, strict=True)):
             mine = {ledger: file for ledger, file in chosen.items() if directory_index(ledger, count) == number}
             writer = EntryLogWriter(fs, path, log_size, next_id)
@@ -105,7 +105,7 @@ def _check_space(fs: IFileSystem, paths: Sequence[str], needed: int) -> None:
             )
 
 
-class Copier:
+class EntryCopier:
     """Copies entries from where index files say that they are."""
 
     def __init__(self, fs: IFileSystem, homes: Homes) -> None:

@@ -77,7 +77,7 @@ class FileMark:
 
 
 @attrs.frozen
-class Header:
+class FileHeader:
     """How a file is to be read.
 
     :ivar size: where records begin.
@@ -110,7 +110,7 @@ def pack_header(mark: FileMark) -> bytes:
     return (head + _CRC.pack(crc32c(head))).ljust(HEADER_SIZE, b"\0")
 
 
-def parse_header(sector: bytes, path: str) -> Header:
+def parse_header(sector: bytes, path: str) -> FileHeader:
     """Decode the header of a file, of ours or of Apache's journal.
 
     :param sector: the first sector, or as much of it as there is.
@@ -118,20 +118,20 @@ def parse_header(sector: bytes, path: str) -> Header:
     :raises JournalDamageError: no version of the format has such a header.
     """
     if len(sector) < _START.size or not sector.startswith(_MAGIC):
-        return Header(1, 0, None)
+        return FileHeader(1, 0, None)
     version = _START.unpack_from(sector)[1]
     if not 1 <= version <= VERSION:
         raise JournalDamageError(f"{path}: version {version} at offset 4 is not one of a journal")
     if version < 5:
-        return Header(version, _START.size, None)
+        return FileHeader(version, _START.size, None)
     rest = sector[_START.size :]
     if not any(rest):
-        return Header(version, HEADER_SIZE, None)
+        return FileHeader(version, HEADER_SIZE, None)
     found = _HEADER.size
     if len(sector) < HEADER_SIZE or _CRC.unpack_from(sector, found)[0] != crc32c(sector[:found]):
         raise JournalDamageError(f"{path}: the header is damaged")
     _, _, _, file_id, nonce = _HEADER.unpack_from(sector)
-    return Header(version, HEADER_SIZE, FileMark(file_id, nonce))
+    return FileHeader(version, HEADER_SIZE, FileMark(file_id, nonce))
 
 
 def padding_size(length: int, alignment: int) -> int:

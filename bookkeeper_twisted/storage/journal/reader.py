@@ -45,7 +45,7 @@ class Group:
 
 
 @attrs.frozen
-class Tail:
+class JournalEnd:
     """What lies where the groups of a file end.
 
     :ivar torn: something was written there.
@@ -101,7 +101,7 @@ class JournalReader:
         group = self._group(self.mark, self.start) if self.mark else None
         return group.trailer.durable if group else None
 
-    def tail(self) -> Tail:
+    def tail(self) -> JournalEnd:
         """Looks through the rest of one of our files for what no torn write can explain (safety 3.3)."""
         assert self.mark is not None
         nonce, offset = self.mark.nonce, self.end
@@ -117,7 +117,7 @@ class JournalReader:
                         torn, durable = True, max(durable, trailer.durable, inside)
                 at = data.find(nonce, at + 1)
             offset += len(data)
-        return Tail(torn, durable)
+        return JournalEnd(torn, durable)
 
     def _own_records(self, mark: FileMark, at: int) -> Iterator[list[bytes]]:
         self.durable = self.end = at

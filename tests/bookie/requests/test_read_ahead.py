@@ -2,7 +2,7 @@
 
 from twisted.trial.unittest import SynchronousTestCase
 
-from bookkeeper_twisted.bookie.requests.read_ahead import FIRST_WINDOW, LAST_WINDOW, LoadsUnderWay, ReadAhead
+from bookkeeper_twisted.bookie.requests.read_ahead import FIRST_WINDOW, LAST_WINDOW, LoadsUnderWay, SequentialReads
 
 
 class ReadAheadTests(SynchronousTestCase):
@@ -10,7 +10,7 @@ class ReadAheadTests(SynchronousTestCase):
 
     def test_straight_on(self) -> None:
         """Who reads on where a load ended gets more each time, up to a limit."""
-        ahead = ReadAhead()
+        ahead = SequentialReads()
         windows = []
         for first in range(0, 100, 10):
             windows.append(ahead.window(1, first))
@@ -21,14 +21,14 @@ class ReadAheadTests(SynchronousTestCase):
 
     def test_anywhere(self) -> None:
         """Who reads anywhere else gets little."""
-        ahead = ReadAhead()
+        ahead = SequentialReads()
         ahead.loaded(1, 0, 9)
         self.assertEqual([ahead.window(1, 11), ahead.window(2, 10)], [FIRST_WINDOW] * 2)
         self.assertGreater(ahead.window(1, 10), FIRST_WINDOW)
 
     def test_two_readers(self) -> None:
         """Two readers of a ledger do not disturb each other."""
-        ahead = ReadAhead()
+        ahead = SequentialReads()
         for first in (0, 10, 20):
             for base in (0, 1000):
                 ahead.loaded(1, base + first, base + first + 9)
@@ -37,7 +37,7 @@ class ReadAheadTests(SynchronousTestCase):
 
     def test_passed(self) -> None:
         """What needs no load behind a load is still part of a sequential read; elsewhere it changes nothing."""
-        ahead = ReadAhead()
+        ahead = SequentialReads()
         ahead.loaded(1, 0, 9)
         window = ahead.window(1, 10)
         ahead.passed(1, 10, 29)
@@ -46,7 +46,7 @@ class ReadAheadTests(SynchronousTestCase):
 
     def test_bounded(self) -> None:
         """S11: only so many ends are remembered, the oldest go."""
-        ahead = ReadAhead(limit=2)
+        ahead = SequentialReads(limit=2)
         for ledger_id in range(3):
             ahead.loaded(ledger_id, 0, 9)
         self.assertEqual([ahead.window(i, 10) > FIRST_WINDOW for i in range(3)], [False, True, True])

@@ -9,7 +9,7 @@ from twisted.internet.task import Clock
 from twisted.trial.unittest import SynchronousTestCase
 
 from bookkeeper_twisted.client.connections.bookie_socket import SocketSettings
-from bookkeeper_twisted.protocol.client.connection_owner import RequestLimits
+from bookkeeper_twisted.protocol.client.connection_owner import ConnectionLimits
 from bookkeeper_twisted.protocol.client.request_ids import FlowIds, RequestIds
 from bookkeeper_twisted.testing.memory_network import MemoryNetwork
 
@@ -31,7 +31,7 @@ class SilentBookie:
         self.held: list[Deferred[IStreamClientEndpoint]] | None = None
         self.flow_ids = FlowIds()
         self.settings = SocketSettings(
-            clock=self.clock, resolve=self._resolve, limits=RequestLimits(), no_delay=True, flow_ids=self.flow_ids
+            clock=self.clock, resolve=self._resolve, limits=ConnectionLimits(), no_delay=True, flow_ids=self.flow_ids
         )
 
     def _resolve(self, bookie_id: str) -> Any:

@@ -17,7 +17,7 @@ from bookkeeper_twisted.codec.runs import ReadReply
 from bookkeeper_twisted.codec.wires import V2
 from bookkeeper_twisted.errors import BookieHandleNotAvailableError, ClientClosedError, Status
 from bookkeeper_twisted.protocol.client.connection import ClientConnection
-from bookkeeper_twisted.protocol.client.connection_owner import RequestLimits
+from bookkeeper_twisted.protocol.client.connection_owner import ConnectionLimits
 from bookkeeper_twisted.protocol.connection_state import ConnectionState
 
 from .socket_case import ADDRESS, BOOKIE, SocketCase
@@ -232,7 +232,7 @@ class BookieSocketTests(SocketCase):
 
     def test_end_of_grace(self) -> None:
         """Grace is no longer than it is said to be; what is still under way then fails as told."""
-        self.settings = attrs.evolve(self.settings, limits=RequestLimits(read_timeout=100.0))
+        self.settings = attrs.evolve(self.settings, limits=ConnectionLimits(read_timeout=100.0))
         self.socket = BookieSocket(self.settings, (BOOKIE, V2), self.ended.append)
         reading, _ = self._drain()
         self.clock.advance(9.9)

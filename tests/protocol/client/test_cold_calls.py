@@ -17,7 +17,7 @@ from bookkeeper_twisted.model import DigestType
 from bookkeeper_twisted.protocol.client import cold_calls
 from bookkeeper_twisted.protocol.client.cold_calls import ColdCall
 from bookkeeper_twisted.protocol.client.connection import ClientConnection
-from bookkeeper_twisted.protocol.client.connection_owner import ConnectionOwner, RequestLimits
+from bookkeeper_twisted.protocol.client.connection_owner import ConnectionLimits, ConnectionOwner
 from bookkeeper_twisted.protocol.client.request_ids import FlowIds, RequestIds
 from bookkeeper_twisted.protocol.client.traffic import Traffic
 
@@ -33,7 +33,7 @@ class ColdCallTests(SynchronousTestCase):
         flow_ids = FlowIds()
         self.ids = RequestIds(flow_ids.take())
         owner = ConnectionOwner("bookie:1", flow_ids, Traffic(self.clock.seconds), lambda: None)
-        self.connection = ClientConnection(self.clock, V3, RequestLimits(), owner)
+        self.connection = ClientConnection(self.clock, V3, ConnectionLimits(), owner)
         self.transport = StringTransport()
         self.connection.makeConnection(self.transport)
 

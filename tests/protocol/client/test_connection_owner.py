@@ -3,7 +3,7 @@
 from twisted.trial.unittest import SynchronousTestCase
 
 from bookkeeper_twisted.config.bookie import ClientConfig
-from bookkeeper_twisted.protocol.client.connection_owner import RequestLimits
+from bookkeeper_twisted.protocol.client.connection_owner import ConnectionLimits
 
 
 class LimitTests(SynchronousTestCase):
@@ -11,6 +11,6 @@ class LimitTests(SynchronousTestCase):
 
     def test_defaults(self) -> None:
         """They are those of the configuration."""
-        config, limits = ClientConfig(), RequestLimits()
+        config, limits = ClientConfig(), ConnectionLimits()
         self.assertEqual(limits.add_timeout, config.add_entry_timeout_sec)
         self.assertEqual(limits.read_timeout, config.read_entry_timeout_sec)

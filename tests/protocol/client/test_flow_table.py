@@ -23,7 +23,7 @@ class FlowTableTests(SynchronousTestCase):
     def test_orphans(self) -> None:
         """The id of a flow that left is held until every reply to it has come."""
         flow = self.table.of(self.ids)
-        flow.owed = 3
+        flow.expected_replies = 3
         self.flow_ids.release(self.ids.flow_id)
         self.table.leave(flow)
         self.assertEqual((self.table.orphans, len(self.flow_ids)), (3, 1))
@@ -40,7 +40,7 @@ class FlowTableTests(SynchronousTestCase):
     def test_clear(self) -> None:
         """With the connection every expected reply is gone."""
         flow = self.table.of(self.ids)
-        flow.owed = 3
+        flow.expected_replies = 3
         self.table.leave(flow)
         self.flow_ids.release(self.ids.flow_id)
         self.table.clear()

@@ -11,8 +11,8 @@ from bookkeeper_twisted.errors import JournalDamageError
 from bookkeeper_twisted.storage.interfaces import JournalPosition
 from bookkeeper_twisted.storage.journal.format import (
     TRAILER_SIZE,
+    FileHeader,
     FileMark,
-    Header,
     group_matches,
     pack_header,
     padding_size,
@@ -40,15 +40,15 @@ class HeaderTests(SynchronousTestCase):
 
     def test_round_trip(self) -> None:
         """A header gives back its mark."""
-        self.assertEqual(parse_header(pack_header(MARK), "p"), Header(6, 512, MARK))
+        self.assertEqual(parse_header(pack_header(MARK), "p"), FileHeader(6, 512, MARK))
 
     def test_foreign(self) -> None:
         """Headers of others have no mark; what begins otherwise is version 1."""
         for version, size in ((1, 8), (3, 8), (4, 8), (5, 512), (6, 512)):
             sector = (b"BKLG" + struct.pack(">i", version)).ljust(512, b"\0")
-            self.assertEqual(parse_header(sector, "p"), Header(version, size, None))
+            self.assertEqual(parse_header(sector, "p"), FileHeader(version, size, None))
         for sector in (b"", b"BKL", b"\0" * 512, b"x" * 512):
-            self.assertEqual(parse_header(sector, "p"), Header(1, 0, None))
+            self.assertEqual(parse_header(sector, "p"), FileHeader(1, 0, None))
 
     def test_unknown_version(self) -> None:
         """An unknown version is refused with the name of the file."""

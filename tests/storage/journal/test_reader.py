@@ -7,7 +7,7 @@ from twisted.trial.unittest import SynchronousTestCase
 from bookkeeper_twisted.errors import JournalDamageError
 from bookkeeper_twisted.storage.interfaces import JournalPosition
 from bookkeeper_twisted.storage.journal.format import FileMark, pack_header
-from bookkeeper_twisted.storage.journal.reader import JournalReader, Tail
+from bookkeeper_twisted.storage.journal.reader import JournalEnd, JournalReader
 
 from .journals import DIRECTORY, NOWHERE, ids, joined_group, new_disk, put, record
 
@@ -90,7 +90,7 @@ class OwnFileTests(_ReaderTestCase):
         former, _ = joined_group(FileMark.of(0, b"salt"), ends[1], [record(9)], JournalPosition(), 512, 512)
         reader = self.reader(data[: ends[1]] + former)
         self.assertEqual(self.read(reader), [1])
-        self.assertEqual(reader.tail(), Tail(True, JournalPosition()))
+        self.assertEqual(reader.tail(), JournalEnd(True, JournalPosition()))
 
     def test_entry_that_looks_like_a_group(self) -> None:
         """Bytes inside an entry are no group, even if they are one."""
@@ -111,13 +111,13 @@ class OwnFileTests(_ReaderTestCase):
         data, ends = self.build([record(1)], [record(2, 600)], [record(3)], durable=durable)
         reader = self.reader(data)
         self.read(reader)
-        self.assertEqual(reader.tail(), Tail(False, JournalPosition()))
+        self.assertEqual(reader.tail(), JournalEnd(False, JournalPosition()))
         torn = self.reader(data[: ends[1]] + bytes(ends[2] - ends[1]) + data[ends[2] :])
         self.read(torn)
-        self.assertEqual((torn.end, torn.tail()), (ends[1], Tail(True, durable)))
+        self.assertEqual((torn.end, torn.tail()), (ends[1], JournalEnd(True, durable)))
         damaged_group = self.reader(data[: ends[1]] + bytes(ends[2] - 512 - ends[1]) + data[ends[2] - 512 : ends[2]])
         self.read(damaged_group)
-        self.assertEqual(damaged_group.tail(), Tail(True, durable))
+        self.assertEqual(damaged_group.tail(), JournalEnd(True, durable))
 
     def test_zeros_before_other_bytes(self) -> None:
         """Zeros end the groups of a recycled file, whatever its former life left behind them: nothing is torn."""
@@ -126,7 +126,7 @@ class OwnFileTests(_ReaderTestCase):
         for rest in (former, b"\xff" * 3000, bytes(5) + former):
             reader = self.reader(data[: ends[1]] + bytes(512) + rest)
             self.assertEqual((self.read(reader), reader.end), ([1], ends[1]))
-            self.assertEqual(reader.tail(), Tail(False, JournalPosition()))
+            self.assertEqual(reader.tail(), JournalEnd(False, JournalPosition()))
 
     def test_torn_sector(self) -> None:
         """A sector that begins with zeros and holds anything is torn, at any byte of it."""
