@@ -126,9 +126,17 @@ class Life:
 
     def force(self, ledger_id: int) -> None:
         """Everything of the ledger that was handed over before is durable once this is answered."""
-        begun = [fact[2] for fact in self.facts if fact[:2] == ("begun", ledger_id)]
-        forced = self.bookie.force(ledger_id)
-        forced.addCallbacks(lambda _: self.facts.extend(("acked", ledger_id, i) for i in begun), lambda failure: None)
+        begun = self._copies("begun", ledger_id)
+
+        def durable(_: None) -> None:
+            pending = begun - self._copies("acked", ledger_id)
+            self.facts.extend(("acked", ledger_id, entry_id) for entry_id in pending.elements())
+
+        self.bookie.force(ledger_id).addCallbacks(durable, lambda failure: None)
+
+    def _copies(self, kind: str, ledger_id: int) -> "Counter[int]":
+        """How often something has become true of each entry of a ledger."""
+        return Counter(fact[2] for fact in self.facts if fact[:2] == (kind, ledger_id))
 
     def fence(self, ledger_id: int, denied: int | None = None) -> None:
         """Fences; with ``denied``, like a fencing read of an entry that is not there."""
