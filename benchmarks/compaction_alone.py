@@ -1,14 +1,13 @@
 """``python -m benchmarks.compaction_alone``: one bookie without a network, in this process.
 
 Real files, journal, index and services.  Reads and writes of a limited compaction are the kernel's counters
-(``/proc/self/io``), the logs having been dropped from the page cache; nothing else is at work then.  With ``--scale``
-it measures nothing but memory, with entries in 100,000 ledgers.  Prints one line of JSON.
+(``/proc/self/io``), the logs having been dropped from the page cache; nothing else is at work then.  Prints one
+line of JSON.
 """
 
 import argparse
 import json
 import os
-import resource
 import sys
 import tempfile
 import time
@@ -26,7 +25,6 @@ from bookkeeper_twisted.bookie.lifecycle.replay import checkpoint_now
 from bookkeeper_twisted.bookie.lifecycle.store import Store, StorePaths
 from bookkeeper_twisted.bookie.maintenance.compactor import CompactionOrder, Compactor
 from bookkeeper_twisted.bookie.maintenance.lanes import MaintainedDirectory
-from bookkeeper_twisted.bookie.maintenance.log_collector import LogCollector
 from bookkeeper_twisted.instruments import Instruments
 from bookkeeper_twisted.metrics import MaintenanceMetrics
 from bookkeeper_twisted.model import EntryRun
@@ -70,18 +68,15 @@ class Io:
 
 
 class Bench:
-    """A bookie in a directory.
+    """A bookie in a directory."""
 
-    :param log_size: of an entry log.
-    """
-
-    def __init__(self, directory: str, log_size: int = 64 * MIB) -> None:
+    def __init__(self, directory: str) -> None:
         paths = StorePaths(*[(f"{directory}/{name}",) for name in ("journal", "ledgers", "index")])
         self.fs = RealFileSystem()
         paths.make(self.fs)
         self.store = Store.open(
             self.fs, paths, SqliteRunIndex.open, 1, os.urandom(16), JournalSettings(max_size=64 * MIB),
-            StorageSettings(log_size_limit=log_size, write_cache_bytes=64 * MIB),
+            StorageSettings(log_size_limit=64 * MIB, write_cache_bytes=64 * MIB),
         )  # fmt: skip
         self.store.recover()
         self.executor = ThreadExecutor(reactor)
@@ -203,34 +198,6 @@ def batch_reads(bench: Bench, ledger_ids: Sequence[int], last: int) -> BatchRead
     return BatchReads(len(ledger_ids) * (last + 1) / (time.monotonic() - begin), n_reads // len(ledger_ids))
 
 
-async def scale(directory: str, entries: int, ledgers: int) -> dict[str, Any]:
-    """Many ledgers: memory, time and bytes of the index."""
-    bench = Bench(directory, 256 * MIB)
-    bench.fill(ledgers, 4, entries // ledgers // 4, 36)
-    before = _rss()
-    begin = time.monotonic()
-    bench.delete(range(0, ledgers, 2))
-    deleted = time.monotonic() - begin
-    took = await bench.compact()
-    logs = LogCollector(bench.directory, Throttle(reactor, "scan"), bench.metrics)
-    freed = await logs.run()
-    figures = {
-        "entries": entries, "ledgers": ledgers, "filled_mib": before, "peak_mib": _peak(), "delete_seconds": deleted,
-        "compact_seconds": took, "freed_mib": freed // MIB,
-    }  # fmt: skip
-    await bench.close()
-    return figures
-
-
-def _rss() -> int:
-    with open("/proc/self/statm") as file:
-        return int(file.read().split()[1]) * resource.getpagesize() // MIB
-
-
-def _peak() -> int:
-    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024
-
-
 async def measure(directory: str, mib: int, run: int, limit: int, seconds: float) -> dict[str, Any]:
     """Limits, batch reads, and the speed without a limit.
 
@@ -263,15 +230,11 @@ def main(arguments: Sequence[str]) -> int:
     parser.add_argument("--seconds", type=float, default=20.0, help="of each limited run (20)")
     parser.add_argument("--run", type=int, default=32, help="entries of a ledger that are written at once (32)")
     parser.add_argument("--mib", type=int, default=1536, help="of entries, half of which are deleted (1536)")
-    parser.add_argument("--scale", type=int, default=0, help="measure memory with so many entries in 100,000 ledgers")
     parser.add_argument("--directory", default=None, help="where the files are made")
     options = parser.parse_args(arguments)
 
     async def run(directory: str) -> None:
-        if options.scale:
-            figures = await scale(directory, options.scale, 100_000)
-        else:
-            figures = await measure(directory, options.mib, options.run, options.limit * MIB, options.seconds)
+        figures = await measure(directory, options.mib, options.run, options.limit * MIB, options.seconds)
         print(json.dumps(figures), flush=True)
 
     with tempfile.TemporaryDirectory(dir=options.directory) as directory:

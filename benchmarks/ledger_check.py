@@ -7,19 +7,16 @@ check as done, of both alike.  Each finding is a line of JSON.
 """
 
 import argparse
-import json
 import subprocess
 import sys
-import tempfile
 import time
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
+from functools import partial
 from pathlib import Path
 from typing import Any, cast
 
 import attrs
-from twisted.internet.defer import Deferred
-from twisted.internet.task import react
 
 from bookkeeper_twisted.client import BookKeeper
 from bookkeeper_twisted.config.client import ClientConfig
@@ -27,7 +24,7 @@ from bookkeeper_twisted.metadata.interfaces import IAuditing
 from bookkeeper_twisted.model import AuditorCheck
 
 from .apache import ZooKeeper
-from .lost_bookies import MIB, Bench, Cluster, apache_recovery, pause, reactor
+from .lost_bookies import MIB, Bench, Cluster, apache_recovery, pause, reactor, run_on_cluster, show
 from .processes import ROOT, end, free_port, write_properties
 
 _PREFIX = "bookkeeper_server_"
@@ -134,13 +131,12 @@ class Checks:
             await pause(0.1)
 
 
-def show(what: str, found: Reads, n_bytes: float, **more: object) -> None:
-    """Print a finding."""
-    print(json.dumps({
-        "what": what, "seconds": round(found.seconds, 2), "requests": int(found.requests),
-        "batch_reads": int(found.batch_reads), "read_mib": round(n_bytes / MIB, 2),
-        "mib_per_s": round(n_bytes / MIB / found.seconds, 3), **more,
-    }), flush=True)  # fmt: skip
+def show_check(what: str, found: Reads, n_bytes: float, **more: object) -> None:
+    """Print what a check cost."""
+    show(
+        what, seconds=round(found.seconds, 2), requests=int(found.requests), batch_reads=int(found.batch_reads),
+        read_mib=round(n_bytes / MIB, 2), mib_per_s=round(n_bytes / MIB / found.seconds, 3), **more,
+    )  # fmt: skip
 
 
 async def measure(options: argparse.Namespace, folder: Path, cluster: Cluster) -> None:
@@ -150,12 +146,12 @@ async def measure(options: argparse.Namespace, folder: Path, cluster: Cluster) -
     checks, size = Checks(cluster, client), options.size
     for percentage in map(int, options.percentages.split(",")):
         ours = await checks.ours(folder, percentage)
-        show("ours", ours, ours.n_bytes(size), percentage=percentage)
+        show_check("ours", ours, ours.n_bytes(size), percentage=percentage)
         if options.java:
             found = await checks.apache(folder, percentage)
-            show("Apache's", found, found.n_bytes(size), percentage=percentage,
-                 requests_of_ours=round(ours.requests / found.requests, 3),
-                 seconds_of_ours=round(ours.seconds / found.seconds, 3))  # fmt: skip
+            show_check("Apache's", found, found.n_bytes(size), percentage=percentage,
+                       requests_of_ours=round(ours.requests / found.requests, 3),
+                       seconds_of_ours=round(ours.seconds / found.seconds, 3))  # fmt: skip
     if options.limit_seconds:
         await measure_limits(checks, folder, percentage, ours.n_bytes(size), options)
     await client.close()
@@ -168,12 +164,12 @@ async def measure_limits(
     limit = int(n_bytes / options.limit_seconds)
     found = await checks.ours(folder, percentage, checkerRateByBytes=limit)
     n_bytes = found.n_bytes(options.size)
-    show("limit of bytes", found, n_bytes, limit_mib_per_s=round(limit / MIB, 3),
-         error_percent=round((n_bytes / found.seconds / limit - 1) * 100, 2))  # fmt: skip
+    show_check("limit of bytes", found, n_bytes, limit_mib_per_s=round(limit / MIB, 3),
+               error_percent=round((n_bytes / found.seconds / limit - 1) * 100, 2))  # fmt: skip
     limit = int(found.entries / options.limit_seconds)
     found = await checks.ours(folder, percentage, checkerRateByEntries=limit)
-    show("limit of entries", found, found.n_bytes(options.size), limit_entries_per_s=limit,
-         error_percent=round((found.entries / found.seconds / limit - 1) * 100, 2))  # fmt: skip
+    show_check("limit of entries", found, found.n_bytes(options.size), limit_entries_per_s=limit,
+               error_percent=round((found.entries / found.seconds / limit - 1) * 100, 2))  # fmt: skip
 
 
 def main(arguments: Sequence[str]) -> int:
@@ -190,14 +186,4 @@ def main(arguments: Sequence[str]) -> int:
     parser.add_argument("--directory", default=None, help="where the files are made")
     options = parser.parse_args(arguments)
     zookeeper = ZooKeeper.start(options.jars) if options.java else None
-    with tempfile.TemporaryDirectory(dir=options.directory) as directory:
-        cluster = Cluster(Path(directory), zookeeper)
-        try:
-            react(lambda _: Deferred.fromCoroutine(measure(options, Path(directory), cluster)))
-        except SystemExit as done:
-            return int(done.code or 0)
-        finally:
-            cluster.stop()
-            if zookeeper is not None:
-                zookeeper.close()
-    return 0
+    return run_on_cluster(partial(measure, options), zookeeper, options.directory)

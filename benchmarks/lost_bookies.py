@@ -4,16 +4,19 @@ A bookie that was lost comes back after its round with what it had, and another 
 """
 
 import contextlib
+import json
 import resource
 import subprocess
+import tempfile
 import time
-from collections.abc import AsyncIterator, Collection, Iterator
+from collections.abc import AsyncIterator, Callable, Collection, Coroutine, Iterator
 from pathlib import Path
 from typing import Any, cast
 
 import attrs
 from twisted.internet import reactor as _reactor
-from twisted.internet.task import deferLater
+from twisted.internet.defer import Deferred
+from twisted.internet.task import deferLater, react
 
 from bookkeeper_twisted.autorecovery.limits import REPLICATION_READ, REPLICATION_WRITE
 from bookkeeper_twisted.autorecovery.service import AutoRecovery, Identity
@@ -34,6 +37,11 @@ SIZES = (3, 3, 2)
 _WORKER = "replication_worker_"
 _APACHE_RECOVERY = "org.apache.bookkeeper.replication.AutoRecoveryMain"
 reactor: Any = _reactor
+
+
+def show(what: str, **figures: object) -> None:
+    """Print a finding as a line of JSON."""
+    print(json.dumps({"what": what, **figures}), flush=True)
 
 
 async def pause(seconds: float) -> None:
@@ -136,6 +144,33 @@ class Cluster:
         """End all bookies."""
         for bookie in self._running.values():
             bookie.stop()
+
+
+def run_on_cluster(
+    work: "Callable[[Path, Cluster], Coroutine[Deferred[Any], Any, None]]", zookeeper: ZooKeeper | None = None,
+    directory: str | None = None, n_bookies: int = 5,
+) -> int:  # fmt: skip
+    """Run a benchmark on bookies of its own, which are ended with it.
+
+    :param work: gets a folder for files, and the cluster.
+    :param zookeeper: the metadata are in it, and it is closed; without one they are in SQLite.
+    :param directory: where the folder is made.
+    :returns: the exit status.
+    """
+    try:
+        with tempfile.TemporaryDirectory(dir=directory) as name:
+            folder = Path(name)
+            cluster = Cluster(folder, zookeeper, n_bookies)
+            try:
+                react(lambda _: Deferred.fromCoroutine(work(folder, cluster)))
+            except SystemExit as done:
+                return int(done.code or 0)
+            finally:
+                cluster.stop()
+    finally:
+        if zookeeper is not None:
+            zookeeper.close()
+    return 0
 
 
 class Worker:

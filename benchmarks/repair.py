@@ -10,18 +10,13 @@ The limit of the worker is of reads, that of Spark of reads and writes together,
 """
 
 import argparse
-import json
 import subprocess
 import sys
-import tempfile
 import time
 from collections.abc import Sequence
 from importlib import import_module
-from pathlib import Path
 from typing import Any
 
-from twisted.internet.defer import Deferred
-from twisted.internet.task import react
 from twisted.internet.threads import deferToThread
 
 from bookkeeper_twisted.autorecovery.limits import REPLICATION_READ
@@ -29,7 +24,7 @@ from bookkeeper_twisted.client import BookKeeper
 from bookkeeper_twisted.config.client import ClientConfig
 from bookkeeper_twisted.ratelimit import Rate
 
-from .lost_bookies import MIB, Bench, Cluster, Worker, reactor
+from .lost_bookies import MIB, Bench, Cluster, Worker, reactor, run_on_cluster, show
 from .processes import ROOT
 from .spark_setting import session
 
@@ -38,11 +33,6 @@ MASTER = f"local-cluster[{EXECUTORS},1,1024]"
 _HEADER = 36
 _BOOKIES = 5
 _REPLICAS = 3
-
-
-def show(what: str, **figures: object) -> None:
-    """Print a finding."""
-    print(json.dumps({"what": what, **figures}), flush=True)
 
 
 async def measure(options: argparse.Namespace, cluster: Cluster) -> None:
@@ -136,12 +126,4 @@ def main(arguments: Sequence[str]) -> int:
     if options.verify is not None:
         check(options.verify)
         return 0
-    with tempfile.TemporaryDirectory() as directory:
-        cluster = Cluster(Path(directory), None, _BOOKIES)
-        try:
-            react(lambda _: Deferred.fromCoroutine(measure(options, cluster)))
-        except SystemExit as done:
-            return int(done.code or 0)
-        finally:
-            cluster.stop()
-    return 0
+    return run_on_cluster(lambda _, cluster: measure(options, cluster), n_bookies=_BOOKIES)

@@ -15,11 +15,10 @@ line of JSON.
 """
 
 import argparse
-import json
 import sys
-import tempfile
 import time
 from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import Path
 from statistics import median
 
@@ -34,16 +33,22 @@ from bookkeeper_twisted.throttle import Rate
 
 from .apache import ZooKeeper
 from .appending import Appended, Appends, append_for_ever, appends
-from .lost_bookies import MIB, Bench, Cluster, Counts, Worker, own_cpu, pause, reactor
+from .lost_bookies import (
+    MIB,
+    Bench,
+    Cluster,
+    Counts,
+    Worker,
+    own_cpu,
+    pause,
+    reactor,
+    run_on_cluster,
+    show,
+)
 from .processes import cpu_seconds
 
 PARTS = ("fast", "java", "limits", "appends", "bound")
 _HEADER = 36
-
-
-def show(what: str, **figures: object) -> None:
-    """Print a finding."""
-    print(json.dumps({"what": what, **figures}), flush=True)
 
 
 @attrs.frozen
@@ -212,17 +217,7 @@ def main(arguments: Sequence[str]) -> int:
         react(lambda _: Deferred.fromCoroutine(work))
     with_zookeeper = options.zookeeper or "java" in options.parts.split(",")
     zookeeper = ZooKeeper.start(options.jars) if with_zookeeper else None
-    with tempfile.TemporaryDirectory(dir=options.directory) as directory:
-        cluster = Cluster(Path(directory), zookeeper)
-        try:
-            react(lambda _: Deferred.fromCoroutine(measure(options, Path(directory), cluster)))
-        except SystemExit as done:
-            return int(done.code or 0)
-        finally:
-            cluster.stop()
-            if zookeeper is not None:
-                zookeeper.close()
-    return 0
+    return run_on_cluster(partial(measure, options), zookeeper, options.directory)
 
 
 if __name__ == "__main__":

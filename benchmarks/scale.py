@@ -151,28 +151,32 @@ def peak_mib(bookie: Bookie) -> float:
 
 def start(place: Place, rounds: int) -> bool:
     """After an orderly stop."""
-    seconds, mib = [], []
-    for _ in range(rounds):
-        with place.bookie() as (bookie, took):
-            seconds.append(took)
-            mib.append(peak_mib(bookie))
-    figures = {"seconds": statistics.median(seconds), "slowest_seconds": max(seconds), "peak_mib": max(mib)}
-    return report("start", figures, {"seconds": CLEAN_SECONDS, "peak_mib": MOST_MIB})
+    return report_starts("start", [_started(place) for _ in range(rounds)], CLEAN_SECONDS)
 
 
 def kill(place: Place, rounds: int) -> bool:
     """After SIGKILL, when nothing of 64 MiB has been flushed."""
-    seconds, mib = [], []
+    starts = []
     for number in range(rounds):
         with place.bookie({**_SETTINGS, **_UNFLUSHED}) as (bookie, _):
             first = _PROBED // 2 + number * _KILLED.ledgers
             measure(Generator().add(_KILLED, [bookie], 2, range(first, first + _KILLED.ledgers)), [bookie])
             bookie.kill()
-        with place.bookie() as (again, took):
-            seconds.append(took)
-            mib.append(peak_mib(again))
+        starts.append(_started(place))
+    return report_starts("kill", starts, KILLED_SECONDS)
+
+
+def _started(place: Place) -> tuple[float, float]:
+    """Seconds and the most memory of a start."""
+    with place.bookie() as (bookie, took):
+        return took, peak_mib(bookie)
+
+
+def report_starts(part: str, starts: Sequence[tuple[float, float]], most_seconds: float) -> bool:
+    """Print starts, each with its seconds and its memory in MiB; returns whether limits are kept."""
+    seconds, mib = zip(*starts, strict=True)
     figures = {"seconds": statistics.median(seconds), "slowest_seconds": max(seconds), "peak_mib": max(mib)}
-    return report("kill", figures, {"seconds": KILLED_SECONDS, "peak_mib": MOST_MIB})
+    return report(part, figures, {"seconds": most_seconds, "peak_mib": MOST_MIB})
 
 
 def collect(place: Place, rounds: int) -> bool:
