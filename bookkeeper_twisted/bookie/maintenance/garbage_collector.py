@@ -126,6 +126,7 @@ class GarbageCollector:
         self._options = options
         self.began = clock.seconds()
         self._timer: IDelayedCall | None = None
+        self._end_of_pause: IDelayedCall | None = None
         self._running: Deferred[None] | None = None
         self._compacting: list[Deferred[None]] = []
         self._waiting: _Request | None = None
@@ -289,17 +290,20 @@ class GarbageCollector:
         return freed
 
     async def _compact(self, request: _Request) -> None:
+        """One that ended suspended stays due."""
         state, now = self.state, self._clock.seconds()
         if self._is_due(self._options.major, request, request.major, state.last_major, now, self._stops_major):
             await self._compact_as("major compaction", self._options.major)
             state.majors += 1
-            state.last_major = state.last_minor = self._clock.seconds()
             self._metrics.majors.value += 1
+            if not state.suspended_major:
+                state.last_major = state.last_minor = self._clock.seconds()
         elif self._is_due(self._options.minor, request, request.minor, state.last_minor, now, self._stops_minor):
             await self._compact_as("minor compaction", self._options.minor)
             state.minors += 1
-            state.last_minor = self._clock.seconds()
             self._metrics.minors.value += 1
+            if not state.suspended_minor:
+                state.last_minor = self._clock.seconds()
 
     @property
     def _stops_major(self) -> bool:
@@ -321,17 +325,22 @@ class GarbageCollector:
     async def _compact_as(self, phase: str, kind: CompactionKind) -> None:
         """All directories at the same time; one that fails does not end the others."""
         began, copied = self._clock.seconds(), self._metrics.compacted_bytes.value
+        failures = self.state.failures
         self.state.phase = phase
+        self._apply_suspension()
         order = CompactionOrder(kind.threshold, self._options.target_size, kind.max_time)
         self._compacting = [Deferred.fromCoroutine(compactor.run(order)) for compactor in self._compactors]
         outcomes: Sequence[tuple[bool, Any]] = await DeferredList(self._compacting, consumeErrors=True)
         self._compacting = []
+        self._limit_pause(False)
         if self._stopped:
             raise CancelledError
         for succeeded, outcome in outcomes:
             if not succeeded and outcome.check(CancelledError) is None:
                 self._failed(outcome.value)
-        self._metrics.compaction.success.record((self._clock.seconds() - began) * 1000)
+        runtime = self._metrics.compaction
+        series = runtime.success if failures == self.state.failures else runtime.failure
+        series.record((self._clock.seconds() - began) * 1000)
         copied = self._metrics.compacted_bytes.value - copied
         self._metrics.reclaimed_by_compaction.value += max(await self._collect_logs() - copied, 0)
 
@@ -345,6 +354,19 @@ class GarbageCollector:
                 compactor.suspension.suspend()
             else:
                 compactor.suspension.resume()
+        self._limit_pause(paused)
+
+    def _limit_pause(self, paused: bool) -> None:
+        """A suspended compaction ends where the next run would begin: deleted ledgers go on giving space back."""
+        if paused and self._end_of_pause is None:
+            self._end_of_pause = self._clock.callLater(self._options.wait_time, self._pause_ended)
+        elif not paused and self._end_of_pause is not None:
+            self._end_of_pause.cancel()
+            self._end_of_pause = None
+
+    def _pause_ended(self) -> None:
+        self._end_of_pause = None
+        self.cancel()
 
     def _done(self) -> float:
         return sum(progress.done for progress in self._at_work())

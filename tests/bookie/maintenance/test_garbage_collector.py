@@ -211,6 +211,49 @@ class CompactionTests(CollectorCase):
             self.wait(1)
         self.assertEqual(self.counts, (1, 1, 0))
 
+    def test_suspended_for_long(self) -> None:
+        """A compaction suspended for ``gcWaitTime`` ends, so that runs go on; it is due when it is resumed."""
+        self._begin(Rate(bytes=1000))
+        self.collector.suspend_compaction(minor=False)
+        self.wait(99)
+        self.life.delete(3)
+        self.assertEqual((self.state.phase, self.state.runs), ("major compaction", 1))
+        self.wait(1)
+        self.assertEqual((self.state.phase, self.state.runs), ("idle", 2))
+        self.assertEqual(self.state.deleted_ledgers, 3)
+        self.assertIsNone(self.state.last_major)
+
+    def test_stopped_while_suspended(self) -> None:
+        """A stop ends a suspended compaction, and its timer."""
+        self._begin(Rate(bytes=1000))
+        self.collector.suspend_compaction()
+        self.wait(1)
+        stopped = Deferred.fromCoroutine(self.life.maintenance.stop())
+        self.life.drain()
+        self.successResultOf(stopped)
+        self.assertEqual(self.life.clock.getDelayedCalls(), [])
+
+    def test_other_kind_after_a_suspended_one(self) -> None:
+        """A major compaction that was suspended and cancelled does not hold up a minor one."""
+        self._begin(Rate(bytes=1000))
+        self.collector.suspend_compaction(minor=False)
+        self.collector.cancel()
+        self.life.drain()
+        self.collector.change(CollectorOptions(100, CompactionKind(0.9, 200), CompactionKind(0.95, 1000)))
+        self.collector.force()
+        for _ in range(20):
+            self.wait(1)
+        self.assertEqual((self.state.phase, self.state.minors), ("idle", 1))
+
+    def test_runtime(self) -> None:
+        """The time of a compaction that failed is not among those of the others."""
+        self.life.collect()
+        self.disk.fail(errno.ENOSPC, when=lambda op: op.name == "pwrite" and "compacting" in op.path)
+        steps(self.life, range(3, 6))
+        self.life.collect()
+        runtime = self.collector._metrics.compaction
+        self.assertEqual((runtime.success.count, runtime.failure.count), (1, 1))
+
     def test_suspended_kind(self) -> None:
         """While major compactions are suspended, a forced run does a minor one; ledgers and logs go on."""
         self.collector.suspend_compaction(minor=False)
