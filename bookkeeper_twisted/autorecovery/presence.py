@@ -7,6 +7,7 @@ from twisted.internet.interfaces import IReactorTime
 
 from ..client.placement.bookie_watcher import BookieWatcher
 from ..metadata.interfaces import IRegistration
+from ..metadata.registered import registered_bookies
 from ..throttle import Throttle
 
 _FRESH_SECONDS = 1.0
@@ -59,9 +60,5 @@ class Presence:
     async def _ask(self, anew: bool = False) -> None:
         if anew or self._clock.seconds() - self._asked_at >= _FRESH_SECONDS:
             await self._throttle.acquire(entries=1)
-            registration = self._registration
-            before = await registration.writable_bookies()
-            self._read_only = await registration.read_only_bookies()
-            # a second time: a bookie may change from read-only to writable in between
-            self._writable = before | await registration.writable_bookies()
+            self._writable, self._read_only = await registered_bookies(self._registration)
             self._asked_at = self._clock.seconds()

@@ -18,6 +18,7 @@ from ..config.metadata import MetadataConfig
 from ..errors import BookKeeperError, IncorrectParameterError, NoSuchLedgerMetadataError, UnexpectedConditionError
 from ..metadata.drivers import create_cluster_admin, options_of
 from ..metadata.interfaces import IClusterAdmin, ILedgerManager, IMetadataDriver, IRegistration, Versioned
+from ..metadata.registered import bookies_there
 from ..model import BookieServiceInfo, Entry, LedgerMetadata
 from .bookkeeper import BookKeeper
 from .interfaces import IBookieClient
@@ -120,8 +121,7 @@ class BookKeeperAdmin:
         """
         metadata = (await self.client.ledger_metadata(ledger_id)).value
         bookies = frozenset(bookie_id for segment in metadata.segments for bookie_id in segment.bookies)
-        there = await self._registration.writable_bookies() | await self._registration.read_only_bookies()
-        return LedgerReport(ledger_id, metadata, bookies, bookies - there)
+        return LedgerReport(ledger_id, metadata, bookies, bookies - await bookies_there(self._registration))
 
     async def open_ledger(self, ledger_id: int, recover: bool = False) -> LedgerReader:
         """A reader of a ledger, with the password that is stored; see :meth:`~.bookkeeper.BookKeeper.open_ledger`.
@@ -234,7 +234,7 @@ class BookKeeperAdmin:
         :raises bookkeeper_twisted.errors.CookieNotFoundError: it has none.
         :raises IncorrectParameterError: it is registered.
         """
-        if bookie_id in await self.writable_bookies() | await self.read_only_bookies():
+        if bookie_id in await bookies_there(self._registration):
             raise IncorrectParameterError(f"bookie {bookie_id} is running: its cookie stays")
         stored = await self._registration.read_cookie(bookie_id)
         await self._registration.remove_cookie(bookie_id, stored.version)

@@ -78,6 +78,11 @@ class CheckReport:
         return tuple(report for report in self.fragments if report.losses)
 
     @property
+    def bookies(self) -> frozenset[str]:
+        """Ids of the bookies of all fragments."""
+        return frozenset(bookie_id for report in self.fragments for bookie_id in report.fragment.ensemble)
+
+    @property
     def is_whole(self) -> bool:
         """Whether it is certain that no position lacks anything."""
         return not any(report.losses or report.inconclusive for report in self.fragments)

@@ -208,6 +208,17 @@ class IUnderreplication(Interface):
         :raises bookkeeper_twisted.errors.NotUnderreplicatedError: the ledger is not marked.
         """
 
+    async def replace_mark(
+        ledger_id: int, mark: UnderreplicatedLedger, version: int
+    ) -> Versioned[UnderreplicatedLedger]:
+        """Replace a mark, if the ledger has not been marked again since it was read (compare-and-set).
+
+        :param version: that was read.
+        :returns: the mark with its new version.
+        :raises bookkeeper_twisted.errors.NotUnderreplicatedError: the ledger is not marked.
+        :raises bookkeeper_twisted.errors.MetadataVersionError: the stored version is another.
+        """
+
     async def remove_mark(ledger_id: int, version: int) -> None:
         """Remove a mark once the replicas it asks for are complete.
 

@@ -16,6 +16,7 @@ from ..errors import BookieHandleNotAvailableError, NoSuchLedgerMetadataError
 from ..metadata.bookie_addresses import bookie_address
 from ..metadata.drivers import create_driver, options_of
 from ..metadata.interfaces import ILedgerManager, IMetadataDriver, IRegistration, IUnderreplication
+from ..metadata.registered import bookies_there
 from ..model import LedgerMetadata
 from ..reactor_thread import ReactorThread
 from ..wire import Address
@@ -92,11 +93,7 @@ class ClusterView:
 
     def available_bookies(self) -> frozenset[str]:
         """Bookies that are registered, writable or read-only."""
-
-        async def registered() -> frozenset[str]:
-            return await self.registration.writable_bookies() | await self.registration.read_only_bookies()
-
-        return self.wait(registered)
+        return self.wait(partial(bookies_there, self.registration))
 
     def close(self) -> None:
         """End the connection."""

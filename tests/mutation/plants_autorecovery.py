@@ -6,6 +6,7 @@ _SCANS = ["tests.ledger.test_replica_scan", "tests.autorecovery.replication.test
 _CHECKS = ["tests.autorecovery.replication.test_checker"]
 _COPIES = ["tests.autorecovery.replication.test_copier"]
 _WORKER = ["tests.autorecovery.replication.test_worker"]
+_REMOVAL = ["tests.metadata.test_mark_removal", "tests.autorecovery.replication.test_worker_beside_apache"]
 _SESSIONS = ["tests.autorecovery.replication.test_worker_sessions"]
 
 PLANTS = (
@@ -17,10 +18,21 @@ PLANTS = (
         "        await copies.run(without(plan, work.hopeless))\n", _COPIES,
     ),
     Plant(
-        "a mark is removed at a newer version", "autorecovery/replication/worker.py",
-        "            await self._underreplication.remove_mark(ledger_id, version)\n",
-        "            newer = (await self._underreplication.read_mark(ledger_id)).version\n"
-        "            await self._underreplication.remove_mark(ledger_id, newer)\n", _WORKER,
+        "a mark is removed at a newer version", "metadata/mark_removal.py",
+        "        await marks.remove_mark(ledger_id, mark.version)\n",
+        "        await marks.remove_mark(ledger_id, (await marks.read_mark(ledger_id)).version)\n", [*_REMOVAL, *_WORKER],
+    ),
+    Plant(
+        "the mark goes of a bookie that Apache's auditor has found lost again", "metadata/mark_removal.py",
+        "            if gone:\n", "            if False:\n", _REMOVAL,
+    ),
+    Plant(
+        "a mark of Apache's auditor does not renew the version", "metadata/mark_removal.py",
+        "attrs.evolve(mark.value, replicas=())", "mark.value", _REMOVAL,
+    ),
+    Plant(
+        "a bookie that is still in the ledger may be lost before its mark goes", "autorecovery/replication/worker.py",
+        "        bookies = report.bookies if report is not None else ()\n", "        bookies = ()\n", _REMOVAL,
     ),
     Plant(
         "entries are copied outside of their write sets", "ledger/copy_plan.py",

@@ -31,9 +31,9 @@ PLANTS = (
     ),
     Plant(
         "a mark on ZooKeeper that says nothing new keeps its version", "metadata/zookeeper/underreplication.py",
-        "            try:\n                await self._znodes.set(path, encode_underreplicated(mark), stored.version)\n",
-        "            if mark is stored.value:\n                return\n"
-        "            try:\n                await self._znodes.set(path, encode_underreplicated(mark), stored.version)\n", _ZK,
+        "            try:\n                await self.replace_mark(",
+        "            if stored.value.with_replicas(replicas, ctime) is stored.value:\n                return\n"
+        "            try:\n                await self.replace_mark(", _ZK,
     ),
     Plant(
         "registered bookies are read from a server that lags behind", "metadata/zookeeper/bookie_sets.py",

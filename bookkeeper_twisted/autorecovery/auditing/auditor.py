@@ -12,13 +12,14 @@ from twisted.python.failure import Failure
 from ...client.interfaces import IBookieClient, IPlacementPolicy
 from ...config.autorecovery import AutorecoveryConfig
 from ...metadata.interfaces import IAuditing, ILedgerManager, IMetadataDriver, IRegistration, IUnderreplication
+from ...metadata.registered import bookies_there
 from ...model import AuditorCheck
 from ...throttle import Throttles
 from ..interfaces import ILedgerChecker
 from ..limits import CHECKER_METADATA, REPLICATION_METADATA
 from ..switch import Switch
 from .auditor_metrics import AuditorMetrics
-from .bookie_audit import BookieAudit, bookies_there
+from .bookie_audit import BookieAudit
 from .detection import LostBookieDetector
 from .ledger_checks import AllLedgersCheck, CheckContext, PlacementCheck, ReplicasCheck
 from .ledger_scan import LedgerScan

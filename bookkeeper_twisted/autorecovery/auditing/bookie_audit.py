@@ -12,16 +12,6 @@ from .ledger_scan import LedgerScan
 from .marking import Marker
 
 
-async def bookies_there(registration: IRegistration) -> frozenset[str]:
-    """Return the bookies that are registered now, writable or read-only.
-
-    :param registration: is asked, so that the answer is as of now.
-    :raises bookkeeper_twisted.errors.MetadataError: the store cannot say.
-    """
-    there = await registration.writable_bookies() | await registration.read_only_bookies()
-    return there | await registration.writable_bookies()  # one may become writable between the two reads
-
-
 @attrs.frozen
 class BookieAudit:
     """Marks the ledgers of lost bookies while it walks over all metadata, which is not collected.

@@ -12,9 +12,9 @@ from twisted.logger import Logger
 from twisted.python.failure import Failure
 
 from ...metadata.interfaces import IAuditing, IRegistration
+from ...metadata.registered import bookies_there
 from ..switch import Switch
 from .auditor_metrics import AuditorMetrics
-from .bookie_audit import bookies_there
 from .lost_bookies import Action, Detection, LostBookies
 from .repeating import until_done
 

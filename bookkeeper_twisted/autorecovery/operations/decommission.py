@@ -16,6 +16,7 @@ from ...client.steps import for_each
 from ...errors import IllegalOperationError, NoSuchLedgerMetadataError
 from ...ledger.fragments import fragments_of
 from ...metadata.interfaces import ILedgerManager, IMetadataDriver, IRegistration
+from ...metadata.registered import bookies_there
 from ...model import INVALID_ENTRY_ID, LedgerMetadata, check_bookie_id
 from ..replication.lock_reasons import blocker_of
 from .admin import AutorecoveryAdmin
@@ -99,8 +100,7 @@ class Decommission:
 
         :raises IllegalOperationError: the bookie is running, autorecovery is disabled, or there is no auditor.
         """
-        registered = await self._registration.writable_bookies() | await self._registration.read_only_bookies()
-        if self.bookie_id in registered:
+        if self.bookie_id in await bookies_there(self._registration):
             raise IllegalOperationError(f"bookie {self.bookie_id} is running: stop it first")
         await self._admin.trigger_audit()
 

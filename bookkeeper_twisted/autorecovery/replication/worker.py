@@ -1,12 +1,12 @@
 """The replication worker: takes marked ledgers, repairs them, and removes their marks.
 
 It walks through the marks in random order, several workers at once, and takes the lock of one ledger after the other
-while it has a slot free.  The version of the mark is read under the lock and before the check, and the mark is
-removed at that version only: if the ledger was marked again meanwhile, it stays marked.  A ledger that waits (for the
-grace period of its writer, or for the next attempt after one that failed) keeps its lock, so that no other worker
-repeats the same in vain, and gives its slot to another one; the lock says why, for people to read.  Between walks the
-worker waits for news of marks and locks.  After each repair it walks again without news, too: walks meanwhile have left
-the ledger out, and the release of a lock that went before, with its session, is no news.
+while it has a slot free.  The mark is read under the lock and before the check, and removed as
+:mod:`...metadata.mark_removal` says: if the ledger was marked again meanwhile, it stays marked.  A ledger that waits
+(for the grace period of its writer, or for the next attempt after one that failed) keeps its lock, so that no other
+worker repeats the same in vain, and gives its slot to another one; the lock says why, for people to read.  Between
+walks the worker waits for news of marks and locks.  After each repair it walks again without news, too: walks meanwhile
+have left the ledger out, and the release of a lock that went before, with its session, is no news.
 
 When the session ends, its locks are gone, and what was done under them is cancelled before another request reaches the
 store.  Two workers at one ledger would leave at most extra copies (S19), but a bookie deletes, under the lock, a ledger
@@ -30,11 +30,12 @@ from ...client.context import ClientContext
 from ...errors import (
     BookKeeperError,
     LedgerLockedError,
-    MetadataVersionError,
     NotUnderreplicatedError,
 )
 from ...ledger.findings import CheckReport
-from ...metadata.interfaces import IMetadataDriver, IRegistration, IUnderreplication
+from ...metadata.interfaces import IMetadataDriver, IRegistration, IUnderreplication, Versioned
+from ...metadata.mark_removal import remove_mark
+from ...model import UnderreplicatedLedger
 from ...throttle import Throttle
 from ..concurrency import ConcurrencyLimit
 from ..interfaces import IReplicationStatus, LedgerStatus
@@ -295,7 +296,7 @@ class ReplicationWorker(Service):
             await self._hold(job, attempt, self._settings.grace)
             attempt = await self._attempt(partial(self._repair.attempt_after_grace, ledger_id, replicas, report))
         if attempt.state in (RepairState.WHOLE, RepairState.DELETED):
-            await self._remove_mark(ledger_id, mark.version)
+            await self._remove_mark(ledger_id, mark, attempt.report)
         else:
             await self._fail(job, attempt)
 
@@ -318,14 +319,14 @@ class ReplicationWorker(Service):
             self._metrics.failed(attempt.error)
         return attempt
 
-    async def _remove_mark(self, ledger_id: int, version: int) -> None:
+    async def _remove_mark(
+        self, ledger_id: int, mark: Versioned[UnderreplicatedLedger], report: CheckReport | None
+    ) -> None:
         self._failures.pop(ledger_id, None)
         await self._limit.acquire()
-        try:
-            await self._underreplication.remove_mark(ledger_id, version)
-        except (MetadataVersionError, NotUnderreplicatedError):
-            return  # marked again since the check began: what the newer mark asks for may not be done
-        self._log.info("ledger {ledger_id} is fully replicated", ledger_id=ledger_id)
+        bookies = report.bookies if report is not None else ()
+        if await remove_mark(self._underreplication, self._registration, ledger_id, mark, bookies):
+            self._log.info("ledger {ledger_id} is fully replicated", ledger_id=ledger_id)
 
     async def _fail(self, job: _Job, attempt: Attempt) -> None:
         """Leave a ledger alone for a while, longer after each failure."""

@@ -56,6 +56,12 @@ class EmbeddedUnderreplication:
         except CodecError as error:
             raise MetadataSerializationError(f"{self._session.uri}: mark of ledger {ledger_id}: {error}") from error
 
+    async def replace_mark(
+        self, ledger_id: int, mark: UnderreplicatedLedger, version: int
+    ) -> Versioned[UnderreplicatedLedger]:
+        stored = encode_underreplicated(mark)
+        return Versioned(mark, await self._session.write(self._store.write_mark, ledger_id, stored, version))
+
     async def remove_mark(self, ledger_id: int, version: int) -> None:
         await self._session.write(self._store.remove_mark, ledger_id, version)
 

@@ -11,7 +11,8 @@ The four groups of a mark's path are the 64 bits of the id in hexadecimal.
 """
 
 import re
-from collections.abc import AsyncIterator, Callable, Collection
+from collections.abc import AsyncIterator, Callable, Collection, Iterator
+from contextlib import contextmanager
 
 from zope.interface import implementer
 
@@ -57,6 +58,17 @@ def _groups(ledger_id: int) -> list[str]:
     return [digits[i : i + 4] for i in range(0, 16, 4)]
 
 
+@contextmanager
+def _errors_of_marks(ledger_id: int, version: int) -> Iterator[None]:
+    """Errors of a change of a mark at a version."""
+    try:
+        yield
+    except NodeMissingError as error:
+        raise NotUnderreplicatedError(f"ledger {ledger_id} is not marked") from error
+    except NodeVersionError as error:
+        raise MetadataVersionError(f"mark of ledger {ledger_id} has not version {version}") from error
+
+
 @implementer(IUnderreplication)
 class ZooKeeperUnderreplication:
     """The under-replication side of a driver on ZooKeeper."""
@@ -87,11 +99,10 @@ class ZooKeeperUnderreplication:
                 if await self._create(path, UnderreplicatedLedger(ctime=ctime).with_replicas(replicas, ctime)):
                     return
                 continue  # another client was faster
-            mark = stored.value.with_replicas(replicas, ctime)
             try:
-                await self._znodes.set(path, encode_underreplicated(mark), stored.version)
+                await self.replace_mark(ledger_id, stored.value.with_replicas(replicas, ctime), stored.version)
                 return
-            except (NodeVersionError, NodeMissingError):
+            except (MetadataVersionError, NotUnderreplicatedError):
                 pass  # marked again, or repaired, in between
 
     async def _create(self, path: str, mark: UnderreplicatedLedger) -> bool:
@@ -112,14 +123,18 @@ class ZooKeeperUnderreplication:
         except CodecError as error:
             raise MetadataSerializationError(f"{path}: {error}") from error
 
+    async def replace_mark(
+        self, ledger_id: int, mark: UnderreplicatedLedger, version: int
+    ) -> Versioned[UnderreplicatedLedger]:
+        with _errors_of_marks(ledger_id, version):
+            return Versioned(
+                mark, await self._znodes.set(self._mark_path(ledger_id), encode_underreplicated(mark), version)
+            )  # fmt: skip
+
     async def remove_mark(self, ledger_id: int, version: int) -> None:
         path = self._mark_path(ledger_id)
-        try:
+        with _errors_of_marks(ledger_id, version):
             await self._znodes.delete(path, version)
-        except NodeMissingError as error:
-            raise NotUnderreplicatedError(f"ledger {ledger_id} is not marked") from error
-        except NodeVersionError as error:
-            raise MetadataVersionError(f"mark of ledger {ledger_id} has not version {version}") from error
         for _ in range(GROUPS):
             path = path.rpartition("/")[0]
             try:

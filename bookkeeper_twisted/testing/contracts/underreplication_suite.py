@@ -62,6 +62,17 @@ class UnderreplicationSuite(MetadataSuite):
         await two.underreplication.mark(5, ["c:1"])
         self.assertEqual((await one.underreplication.read_mark(5)).value.replicas, ("c:1",))
 
+    async def test_replace_mark(self) -> None:
+        """A mark is replaced at its version only; who marks the ledger then adds to what is there."""
+        one, two = await self.driver(), await self.driver()
+        nameless = UnderreplicatedLedger((), 1)
+        await self.raises(NotUnderreplicatedError, one.underreplication.replace_mark(5, nameless, 0))
+        await one.underreplication.mark(5, ["a:1"], 1)
+        self.assertEqual(await one.underreplication.replace_mark(5, nameless, 0), Versioned(nameless, 1))
+        await self.raises(MetadataVersionError, two.underreplication.replace_mark(5, nameless, 0))
+        await two.underreplication.mark(5, ["b:1"], 2)
+        self.assertEqual(await one.underreplication.read_mark(5), Versioned(UnderreplicatedLedger(("b:1",), 2), 2))
+
     async def test_marked_ledgers(self) -> None:
         """All marked ledgers are listed in ascending order."""
         driver = await self.driver()

@@ -1,0 +1,47 @@
+"""When a mark of under-replication is removed, by workers and by bulk repairs alike.
+
+A mark goes once every bookie that it names has left the ledger, or has been found to keep all that it should; all
+bookies of the ledger, if it names none.  What was looked at is older than the removal, so the mark is read before, and
+removed at that version: a ledger that was marked again meanwhile stays marked.
+
+Apache's auditor makes no new version of a mark that names its bookies already.  So where such a bookie is in the ledger
+still, its name is taken out of the mark first: from then on whoever finds it lost makes a new version, and a loss from
+before is seen by asking the store which bookies are registered.  At no moment is there no mark of a ledger that lacks
+something, and a crash in between leaves a mark without names, which makes a worker look at every bookie.
+"""
+
+from collections.abc import Collection
+
+import attrs
+
+from ..errors import MetadataVersionError, NotUnderreplicatedError
+from ..model import UnderreplicatedLedger
+from .interfaces import IRegistration, IUnderreplication, Versioned
+from .registered import bookies_there
+
+
+async def remove_mark(
+    marks: IUnderreplication, registration: IRegistration, ledger_id: int, mark: Versioned[UnderreplicatedLedger],
+    bookies: Collection[str],
+) -> bool:  # fmt: skip
+    """Remove the mark of a ledger that was found to be whole, unless it has been marked again, or a bookie was lost.
+
+    :param mark: as it was before the ledger was looked at.
+    :param bookies: that the ledger names now.
+    :returns: whether the ledger has no mark any more.
+    :raises bookkeeper_twisted.errors.MetadataError: the store failed; the mark may be there or not.
+    """
+    staying = frozenset(mark.value.replicas).intersection(bookies)
+    try:
+        if staying:
+            mark = await marks.replace_mark(ledger_id, attrs.evolve(mark.value, replicas=()), mark.version)
+            gone = staying - await bookies_there(registration)
+            if gone:
+                await marks.mark(ledger_id, sorted(gone), mark.value.ctime)
+                return False
+        await marks.remove_mark(ledger_id, mark.version)
+    except NotUnderreplicatedError:
+        return True
+    except MetadataVersionError:
+        return False
+    return True
