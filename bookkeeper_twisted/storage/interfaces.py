@@ -1,7 +1,7 @@
 """The seams of the engine.  Each has a real and a simulated provider and one contract suite."""
 
 from collections.abc import Callable, Collection, Iterator, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import attrs
 from zope.interface import Attribute, Interface
@@ -141,8 +141,7 @@ class ILock(Interface):
     def release() -> None: ...
 
 
-@attrs.frozen
-class IndexRow:
+class IndexRow(NamedTuple):
     """Entries ``first .. last`` of a ledger, contiguous in entry log ``log_id``.
 
     :ivar offset: of the first record's size word.

@@ -166,6 +166,10 @@ PLANTS = (
         'offset=offset, checksums=b"")', "offset=offset)", _ROWS,
     ),
     Plant(
+        "recent rows outlive a commit that is too big for them", "storage/index/recent_rows.py",
+        "            self._ledgers.clear()\n", "", _ROWS,
+    ),
+    Plant(
         "recent rows hide newer ones", "storage/index/recent_rows.py",
         "                held = held.replaced(rows)\n", "                pass\n", _ROWS,
     ),
@@ -183,7 +187,15 @@ PLANTS = (
     ),
     Plant(
         "a row that touches its neighbour is taken for one that overlaps it not", "storage/index/run_index.py",
-        "        if row.first <= last:\n", "        if row.first < last:\n", _INDEX,
+        "            if first <= before:\n", "            if first < before:\n", _INDEX,
+    ),
+    Plant(
+        "rows that wait for one call are passed over by one that replaces them", "storage/index/run_index.py",
+        "            if first <= before:\n                self._insert(rows[begin:index])\n", "            if first <= before:\n", _INDEX,
+    ),
+    Plant(
+        "rows that wait are lost with the ends of ledgers", "storage/index/run_index.py",
+        "                    self._insert(rows[begin:index])\n                    known.clear()\n", "                    known.clear()\n", _INDEX,
     ),
     Plant(
         "a full disk is any failure of the index", "storage/index/run_index.py",

@@ -126,14 +126,19 @@ class RecentRows:
 
         :param committed: in the order of ledgers and entries.
         """
-        for ledger_id, group in groupby(committed, key=_ledger):
+        begin = self._newest(committed)
+        if begin:  # the older ones would go at once, and everything before them
+            self._ledgers.clear()
+            self._order.clear()
+            self.cost = 0
+        for ledger_id, group in groupby(committed[begin:], key=_ledger):
             rows = tuple(group)
-            newest, cost = self._newest(rows)
             held = self._ledgers.get(ledger_id)
             if held is not None:
                 held = held.replaced(rows)
-            self._hold(ledger_id, held.joined(newest) if held else LedgerRows(_chunks(newest)))
-            self._order.append((newest, cost))
+            self._hold(ledger_id, held.joined(rows) if held else LedgerRows(_chunks(rows)))
+            cost = sum(map(_cost, rows))
+            self._order.append((rows, cost))
             self.cost += cost
         while self.cost > self.limit:
             self._drop(*self._order.popleft())
@@ -144,19 +149,16 @@ class RecentRows:
         else:
             self._ledgers.pop(ledger_id, None)
 
-    def _newest(self, rows: _Rows) -> tuple[_Rows, int]:
-        """The last rows, as many as fit at all, and their cost."""
-        cost = 0
-        for index in range(len(rows) - 1, -1, -1):
-            more = _cost(rows[index])
-            if cost + more > self.limit:
-                return rows[index + 1 :], cost
-            cost += more
-        return rows, cost
+    def _newest(self, rows: Sequence[IndexRow]) -> int:
+        """Where the last rows begin, as many as fit at all."""
+        left, index = self.limit, len(rows)
+        while index and (left := left - _cost(rows[index - 1])) >= 0:
+            index -= 1
+        return index
 
     def _drop(self, rows: _Rows, cost: int) -> None:
         self.cost -= cost
-        held = self._ledgers.get(rows[0].ledger_id) if rows else None
+        held = self._ledgers.get(rows[0].ledger_id)
         if held is not None:
             self._hold(rows[0].ledger_id, held.without(rows))
 

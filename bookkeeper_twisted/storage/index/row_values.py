@@ -12,12 +12,14 @@ import struct
 from collections.abc import Sequence
 from typing import Any
 
-from ...crc32c import crc32c
+from ...crc32c import crc32c_of_bytes
 from ...errors import DamageError
 from ..interfaces import IndexRow, LedgerRow
 
 Values = tuple[Any, ...]
 _NUMBERS = struct.Struct(">5q")
+_EVEN = struct.Struct(">6q")
+"""The numbers, and the size where it is uniform."""
 _LEDGER_NUMBERS = struct.Struct(">qqqq")
 _LEAST = struct.Struct(">I")
 _WIDTHS = {1: "B", 2: "H"}
@@ -26,9 +28,7 @@ _WIDTHS = {1: "B", 2: "H"}
 def row_values(row: IndexRow) -> Values:
     """Return the columns of an index ``row``."""
     sizes = row.sizes if isinstance(row.sizes, int) else _narrowed(row.sizes)
-    return (
-        row.ledger_id, row.first, row.last, row.log_id, row.offset, sizes, row.checksums, _crc(row),
-    )  # fmt: skip
+    return (*row[:5], sizes, row.checksums, _crc(row))
 
 
 def _narrowed(sizes: bytes) -> bytes:
@@ -64,9 +64,9 @@ def stored_bytes(sizes: bytes, count: int) -> int:
 
 
 def _crc(row: IndexRow) -> int:
-    numbers = _NUMBERS.pack(row.ledger_id, row.first, row.last, row.log_id, row.offset)
-    sizes = row.sizes.to_bytes(8, "big", signed=True) if isinstance(row.sizes, int) else row.sizes
-    return crc32c(b"".join((numbers, sizes, row.checksums)))
+    if isinstance(row.sizes, int):
+        return crc32c_of_bytes(_EVEN.pack(*row[:6]) + row.checksums)
+    return crc32c_of_bytes(b"".join((_NUMBERS.pack(*row[:5]), row.sizes, row.checksums)))
 
 
 def row_from(values: Values) -> IndexRow:
@@ -103,7 +103,7 @@ def ledger_values(row: LedgerRow) -> Values:
 
 def _ledger_crc(row: LedgerRow) -> int:
     numbers = _LEDGER_NUMBERS.pack(row.ledger_id, row.fenced, len(row.master_key), row.forgotten_at)
-    return crc32c(b"".join((numbers, row.master_key, row.explicit_lac)))
+    return crc32c_of_bytes(b"".join((numbers, row.master_key, row.explicit_lac)))
 
 
 def ledger_from(values: Values) -> LedgerRow:

@@ -10,8 +10,6 @@ from collections.abc import Collection, Sequence
 from itertools import accumulate
 from operator import sub
 
-import attrs
-
 from ...crc32c import crc32c_of_block as crc32c
 from ...errors import DamageError
 from ...model import EntryRun
@@ -72,10 +70,10 @@ def cut(row: IndexRow, first: int, last: int) -> IndexRow:
     skipped, count = first - row.first, last - first + 1
     if isinstance(row.sizes, int):
         offset = row.offset + skipped * row.sizes
-        return attrs.evolve(row, first=first, last=last, offset=offset, checksums=b"")
+        return row._replace(first=first, last=last, offset=offset, checksums=b"")
     before = sum(struct.unpack(f">{skipped}I", row.sizes[: 4 * skipped]))
     sizes = row.sizes[4 * skipped : 4 * (skipped + count)]
-    return attrs.evolve(row, first=first, last=last, offset=row.offset + before, sizes=sizes, checksums=b"")
+    return row._replace(first=first, last=last, offset=row.offset + before, sizes=sizes, checksums=b"")
 
 
 def without(row: IndexRow, first: int, last: int) -> list[IndexRow]:

@@ -82,7 +82,8 @@ _READ_AT_START = ("ledgers", "state")
 
 _MAX_ID = 2**63 - 1
 _PAGE = 500
-_KNOWN_LEDGERS = 100_000
+_KNOWN_LEDGERS = 1 << 18
+"""Ledgers whose last entries a writer keeps in mind; they take up to 28 MiB."""
 _FULL = (sqlite3.SQLITE_FULL, sqlite3.SQLITE_READONLY)
 _DAMAGED = (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB)
 
@@ -188,8 +189,7 @@ class SqliteRunIndex:
                 execute("DELETE FROM runs WHERE ledger = ?", (ledger_id,))
                 execute("DELETE FROM ledgers WHERE ledger = ?", (ledger_id,))
                 self._last.pop(ledger_id, None)
-            for row in batch.runs:
-                self._put(row)
+            self._put(batch.runs)
             for row in batch.moved:
                 self._move(row, batch.moved_from)
             self._writer.executemany(_PUT_LEDGER, map(ledger_values, batch.ledgers))
@@ -201,22 +201,33 @@ class SqliteRunIndex:
                 execute("ROLLBACK")
             raise
 
-    def _put(self, row: IndexRow) -> None:
-        last = self._last.get(row.ledger_id)
-        if last is None:
-            last = _last_entry(self._writer, row.ledger_id)
-        if row.first <= last:
-            self._make_room(row)
-        self._writer.execute(_INSERT, row_values(row))
-        if len(self._last) >= _KNOWN_LEDGERS:
-            self._last.clear()
-        self._last[row.ledger_id] = max(last, row.last)
+    def _put(self, rows: Sequence[IndexRow]) -> None:
+        """Inserts rows, as many by one call as replace nothing; later ones win over earlier."""
+        known, begin = self._last, 0
+        for index, row in enumerate(rows):
+            ledger_id, first, last = row[:3]
+            before = known.get(ledger_id)
+            if before is None:
+                if len(known) >= _KNOWN_LEDGERS:
+                    self._insert(rows[begin:index])
+                    known.clear()
+                    begin = index
+                before = _last_entry(self._writer, ledger_id)
+            if first <= before:
+                self._insert(rows[begin:index])
+                self._make_room(row)
+                begin = index
+            known[ledger_id] = last if last > before else before
+        self._insert(rows[begin:])
+
+    def _insert(self, rows: Sequence[IndexRow]) -> None:
+        self._writer.executemany(_INSERT, map(row_values, rows))
 
     def _make_room(self, row: IndexRow) -> None:
         """Trims, splits or removes the rows that hold entries of a new one."""
         for old in self._overlapped(row):
             self._writer.execute(_DELETE, (old.ledger_id, old.first))
-            self._writer.executemany(_INSERT, map(row_values, without(old, row.first, row.last)))
+            self._insert(without(old, row.first, row.last))
 
     def _overlapped(self, row: IndexRow) -> list[IndexRow]:
         """The stored rows that hold entries of a row, ascending."""
@@ -230,7 +241,7 @@ class SqliteRunIndex:
         """Replaces what still lies in the logs it was copied from."""
         for part in still_at(row, self._overlapped(row), moved_from):
             self._make_room(part)
-            self._writer.execute(_INSERT, row_values(part))
+            self._insert([part])
 
     def _settle(self) -> None:
         """Moves the write-ahead log into the file.  It is durable where it is: if this fails, the next one does it."""

@@ -53,6 +53,27 @@ class SqliteContractTests(_InADirectory, index_contract.RunIndexContract):
 class SqliteRunIndexTests(_InADirectory):
     """What a file and a database add."""
 
+    def test_known_ledgers(self) -> None:
+        """Rows of a commit are all inserted, later ones winning, however few ends of ledgers are kept in mind."""
+        for known in (1, 2, 100):
+            self.patch(run_index, "_KNOWN_LEDGERS", known)
+            index = self.new()
+            index.commit(IndexBatch(runs=[row(ledger_id, 0, 9) for ledger_id in range(5)]))
+            newer = [row(0, 10, 19, 2), row(1, 5, 14, 2), row(2, 10, 19, 2), row(2, 15, 24, 3), row(3, 20, 29, 2)]
+            index.commit(IndexBatch(runs=newer))
+            ranges = [[(each.first, each.last, each.log_id) for each in index.rows(number)] for number in range(5)]
+            old = row(0, 0, 9).log_id
+            self.assertEqual(
+                ranges,
+                [
+                    [(0, 9, old), (10, 19, 2)],
+                    [(0, 4, old), (5, 14, 2)],
+                    [(0, 9, old), (10, 14, 2), (15, 24, 3)],
+                    [(0, 9, old), (20, 29, 2)],
+                    [(0, 9, old)],
+                ],
+            )
+
     def test_durable_without_close(self) -> None:
         """A copy of the files taken right after a commit holds it."""
         index = self.new()
