@@ -325,7 +325,6 @@ class MaintenanceMetrics:
         self.majors = counter("MAJOR_COMPACTION_TOTAL")
         self.minors = counter("MINOR_COMPACTION_TOTAL")
         self.compacted_bytes = counter("compacted_bytes")
-        self.damaged_logs = counter("damaged_entry_logs")
         self._space: dict[int, tuple[int, int, int]] = {}
         for column, name in enumerate(
             ("ACTIVE_ENTRY_LOG_TOTAL", "ACTIVE_ENTRY_LOG_SPACE_BYTES", "ENTRY_LOG_SPACE_BYTES")
@@ -344,6 +343,13 @@ class MaintenanceMetrics:
         self._instruments.gauge("bookie_compaction_done_bytes", done, **self._labels)
         self._instruments.gauge("bookie_compaction_left_bytes", left, **self._labels)
         self._instruments.gauge("bookie_compaction_eta_seconds", eta, **self._labels)
+
+    def watch_damage(self, damaged: Callable[[], float]) -> None:
+        """Export how many entry logs are kept as they are.
+
+        :param damaged: returns their number.
+        """
+        self._instruments.gauge("bookie_damaged_entry_logs", damaged, **self._labels)
 
     def measured(self, directory: int, logs: int, live: int, used: int) -> None:
         """Record the space of a directory, in place of what was recorded before.

@@ -295,7 +295,8 @@ class BookieConfig(AutorecoveryConfig):
     )  # fmt: skip
     scan_rate_by_bytes: int = setting(
         "scanRateByBytes", 0, integer(0),
-        "bytes a second that are read of an entry log before it is removed; 0: no limit", unit="bytes", java="none",
+        "bytes a second that are read of the index and of an entry log before it is removed; 0: no limit",
+        unit="bytes", java="none",
     )  # fmt: skip
 
     scrub_interval: int = setting(

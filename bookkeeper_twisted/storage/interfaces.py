@@ -225,9 +225,10 @@ class IRunIndex(Interface):
         "Whether its structure was verified.  Until then an absence raises a StorageError: rows may be hidden (S5)."
     )
 
-    def check() -> None:
+    def check() -> int:
         """Verify the structure; takes long for a large index.  Maintenance lane.
 
+        :returns: bytes that were read.
         :raises bookkeeper_twisted.errors.DamageError: it is damaged: rows may be hidden.
         """
 

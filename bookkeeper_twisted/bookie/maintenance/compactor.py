@@ -91,7 +91,6 @@ class Compactor:
                 return await self._compact(left)
             except LogDamageError as damage:
                 self._directory.damaged[damage.log_id] = str(damage)
-                self._metrics.damaged_logs.value += 1
                 self._log.critical(
                     "DAMAGE: {damage}; the log is kept as it is and not compacted", damage=damage, log_id=damage.log_id
                 )

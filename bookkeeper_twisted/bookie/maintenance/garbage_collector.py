@@ -342,6 +342,8 @@ class GarbageCollector:
         series = runtime.success if failures == self.state.failures else runtime.failure
         series.record((self._clock.seconds() - began) * 1000)
         copied = self._metrics.compacted_bytes.value - copied
+        if copied:
+            self._log.info("{phase}: {copied:,} bytes were copied", phase=phase, copied=copied)
         self._metrics.reclaimed_by_compaction.value += max(await self._collect_logs() - copied, 0)
 
     def _apply_suspension(self) -> None:

@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from typing import Any, TypeVar
 
-from twisted.internet.defer import Deferred
+from twisted.internet.defer import CancelledError, Deferred
 from twisted.logger import Logger
 
 from ...errors import StorageError
@@ -69,7 +69,8 @@ class MaintainedDirectory:
 
     :ivar number: of the directory.
     :ivar space: its entry logs as space.
-    :ivar damaged: logs that failed a check, with what was found; they stay as they are.
+    :ivar damaged: logs that failed a check, with what was found.  They are not tried again until a scrub has verified
+        the directory, but for a log that a compaction left and that nothing refers to any more: it goes.
     """
 
     _log = Logger()
@@ -88,6 +89,8 @@ class MaintainedDirectory:
             return
         try:
             await self.on_lane(self.storage.index.check)
+        except CancelledError:
+            return
         except StorageError as error:
             self._log.critical("DAMAGE: {error}; what the index does not hold is not known", error=error)
 

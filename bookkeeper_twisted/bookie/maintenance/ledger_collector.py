@@ -28,6 +28,7 @@ REMEMBERED = 7 * 86400
 """Seconds for which the fence of a deleted ledger refuses late adds, as in Apache's bookie."""
 
 _PAGE = 1000
+_RANGE = 10_000  # ledgers of one node in ZooKeeper's layouts, the step of a listing that Apache's bookie limits
 
 
 @attrs.frozen
@@ -99,10 +100,21 @@ class LedgerCollector:
         suspects: list[int] = []
         for begin in range(0, len(local), _PAGE):
             page = local[begin : begin + _PAGE]
-            await self._operations.acquire()
-            listed = {ledger_id async for ledger_id in self._ledgers.ledger_ids(page[0], page[-1])}
+            listed = await self._listed(page)
             suspects += [ledger_id for ledger_id in page if ledger_id not in listed]
         return suspects
+
+    async def _listed(self, local: Sequence[int]) -> set[int]:
+        """Those of some ascending ids that metadata lists, among however many others."""
+        await self._operations.acquire()
+        wanted, listed, step = set(local), set[int](), local[0] // _RANGE
+        async for ledger_id in self._ledgers.ledger_ids(local[0], local[-1]):
+            if ledger_id // _RANGE != step:
+                step = ledger_id // _RANGE
+                await self._operations.acquire()
+            if ledger_id in wanted:
+                listed.add(ledger_id)
+        return listed
 
     async def _confirm_cluster(self) -> None:
         found, expected = await self._cluster.instance_id(), self._cluster.expected_id

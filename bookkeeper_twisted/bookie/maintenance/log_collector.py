@@ -20,6 +20,7 @@ class LogCollector:
         self._directory = directory
         self._scan = scan
         self._metrics = metrics
+        self._kept: set[int] = set()
 
     async def clean(self) -> None:
         """Remove what a compaction left behind that was cut off, and count entries; none may be at work."""
@@ -37,11 +38,14 @@ class LogCollector:
         sealed = await self._directory.on_flush_lane(space.sealed_logs)
         usage = await self._directory.on_lane(space.usage, sealed)
         freed = 0
-        unneeded = [log for log in usage if not log.live and log.log_id not in self._directory.damaged]
+        self._kept &= self._directory.damaged.keys()
+        unneeded = [log for log in usage if not log.live and log.log_id not in self._kept]
         if unneeded:
-            await self._directory.on_lane(self._directory.storage.index.check)
+            await self._scan.acquire(await self._directory.on_lane(self._directory.storage.index.check), 0)
         for log in unneeded:
             freed += await self._remove(log.log_id)
+        if freed:
+            self._log.info("entry logs that nothing refers to were removed: {freed:,} bytes", freed=freed)
         active = [log for log in usage if log.live]
         live, used = sum(log.live for log in active), sum(log.size for log in usage) - freed
         self._metrics.measured(self._directory.number, len(active), live, max(used, 0))
@@ -53,9 +57,12 @@ class LogCollector:
         try:
             while (read := await on_lane(checks.step)) is not None:
                 await self._scan.acquire(*read)
-            return await on_lane(self._directory.space.remove, log_id)
+            freed = await on_lane(self._directory.space.remove, log_id)
+            self._directory.damaged.pop(log_id, None)
+            return freed
         except (StorageError, OSError) as error:
             self._directory.damaged[log_id] = str(error)
+            self._kept.add(log_id)
             self._metrics.not_removed.value += 1
             self._log.critical("DAMAGE: an entry log is kept: {error}", error=error, log_id=log_id)
             return 0

@@ -70,6 +70,7 @@ class Maintenance:
         latency = RecentQuantile(0.99, requests.add.success, requests.read.success)
         self.adaptive = AdaptiveThrottles(clock, throttles, latency, options.latency_bound, instruments)
         self._options = options
+        self._checking: list[Deferred[None]] = []
         self.directories = [
             MaintainedDirectory(fs, directory, number, executor) for number, directory in enumerate(storage.directories)
         ]
@@ -81,6 +82,8 @@ class Maintenance:
         reads, writes = throttles.get(COMPACTION_READ), throttles.get(COMPACTION_WRITE)
         compactors = [Compactor(directory, clock, reads, writes, metrics) for directory in self.directories]
         self.collector = GarbageCollector(clock, self._ledgers, logs, compactors, metrics, options.collector)
+
+        metrics.watch_damage(lambda: sum(len(directory.damaged) for directory in self.directories))
 
         scrub_metrics = ScrubMetrics(instruments, labels)
         marks = DamageMarks(cluster, clock, throttles.get(GC_METADATA), scrub_metrics)
@@ -100,8 +103,7 @@ class Maintenance:
 
     def start(self) -> None:
         """Begin."""
-        for directory in self.directories:
-            Deferred.fromCoroutine(directory.check_index())
+        self._checking = [Deferred.fromCoroutine(directory.check_index()) for directory in self.directories]
         self.collector.start()
         self.scrubber.start()
         self.adaptive.start()
@@ -124,5 +126,7 @@ class Maintenance:
     async def stop(self) -> None:
         """Cancel what is at work and wait for its end."""
         self.adaptive.stop()
+        for checking in self._checking:
+            checking.cancel()
         await self.collector.stop()
         await self.scrubber.stop()

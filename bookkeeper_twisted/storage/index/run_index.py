@@ -256,16 +256,18 @@ class SqliteRunIndex:
     def checked(self) -> bool:
         return self._unchecked is None
 
-    def check(self) -> None:
+    def check(self) -> int:
         unchecked = self._unchecked
         if unchecked is None:
             with self._snapshot() as connection:
                 _check_structure(connection, self.path)
-            return
+                return _size(connection)
         with _errors(self.path):
             _check_structure(unchecked, self.path)
+            n_bytes = _size(unchecked)
             self._unchecked = None
             unchecked.close()
+            return n_bytes
 
     def _deny(self) -> None:
         """:raises StorageError: nothing is known of what was not found, as the index is not checked (S5)."""

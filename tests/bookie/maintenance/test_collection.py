@@ -6,7 +6,7 @@ from typing import Any
 from twisted.trial.unittest import SynchronousTestCase
 
 from bookkeeper_twisted.bookie.maintenance.garbage_collector import CollectorOptions
-from bookkeeper_twisted.bookie.maintenance.maintenance import MaintenanceOptions
+from bookkeeper_twisted.bookie.maintenance.maintenance import GC_METADATA, SCAN, MaintenanceOptions
 from bookkeeper_twisted.errors import (
     DamageError,
     LedgerFencedError,
@@ -79,7 +79,7 @@ class DeletedLedgerTests(CollectionCase):
         before = self.life.logs()
         self.life.collect()
         self.assertEqual((self.collector.state.last_failure, self.life.logs()), ("hidden rows", before))
-        self.patch(SimIndex, "check", lambda index: None)
+        self.patch(SimIndex, "check", lambda index: 0)
         self.life.collect()
         self.assertNotEqual(self.life.logs(), before)
 
@@ -322,6 +322,24 @@ class RemovalTests(CollectionCase):
         self.life.collect()
         self.assertEqual([log for log in before[0] if log not in self.life.logs()[0]], [])
         self.assertIn("a row is damaged", str(self.life.maintenance.directories[0].damaged))
+
+    def test_limited(self) -> None:
+        """What is read of index and logs before a removal is paid for, and each 10,000 ledgers of a listing."""
+        self.life.add(run(25_000, 0, 3))
+        self.life.drain()
+        self.life.delete(2)
+        limits = self.life.maintenance.throttles
+        self.collector.force(False, False)
+        self.life.drain()
+        self.assertEqual(limits.find(SCAN).status.granted_bytes, 0)
+        self.assertEqual(limits.find(GC_METADATA).status.granted_entries, 3 + 2)  # ranges; a sync and ledger 2
+        self.patch(SimIndex, "check", lambda index: 1_000_000)
+        self.life.delete(1, 3, 4)
+        self.collector.force(False, False)
+        self.life.drain()
+        maps = limits.find(SCAN).status.granted_bytes - 1_000_000
+        self.assertGreater(maps, 0)
+        self.assertEqual(maps % 16, 0)
 
     def test_left_over(self) -> None:
         """The file of a compaction that was cut off goes with the next collection."""

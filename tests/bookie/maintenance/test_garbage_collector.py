@@ -332,6 +332,16 @@ class CompactionTests(CollectorCase):
         self.life.collect()
         self.assertIn(0, self.life.logs()[0])
 
+    def test_damaged_log_without_live_entries(self) -> None:
+        """A damaged log goes as soon as nothing refers to it."""
+        self.disk.open("/ledgers0/current/0.log").pwrite(b"\xff" * 40, 2200)
+        damaged = self.life.maintenance.directories[0].damaged
+        self.life.collect()
+        self.assertEqual(list(damaged), [0])
+        self.life.delete(3, 4)
+        self.life.collect()
+        self.assertEqual((damaged, 0 in self.life.logs()[0]), ({}, False))
+
 
 class DirectoryTests(SynchronousTestCase):
     """Two ledger directories."""
