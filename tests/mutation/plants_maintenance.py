@@ -125,7 +125,7 @@ PLANTS = (
     ),
     Plant(
         "an index that is opened unchecked stays so", "bookie/maintenance/maintenance.py",
-        "            Deferred.fromCoroutine(directory.check_index())\n", "            pass\n",
+        "[Deferred.fromCoroutine(directory.check_index()) for directory in self.directories]", "[]",
         ["tests.bookie.maintenance.test_maintenance"],
     ),
     Plant(

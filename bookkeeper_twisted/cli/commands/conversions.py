@@ -10,19 +10,16 @@ from ...bookie.lifecycle.hand_back import HandBack
 from ...bookie.lifecycle.settings import journal_settings, storage_settings, store_paths
 from ...bookie.lifecycle.store import Store
 from ...storage.cookies import DirectoryLocks
-from ...storage.ledger_dirs import current
-from ..shell_command import FAILED, OK, Command, ShellContext
+from ..shell_command import OK, Command, ShellContext
 from ..shell_text import line
+from .stored_files import check_there
 
 
 async def convert_to_db_storage(shell: ShellContext, options: Namespace) -> int:
     """Writes the indexes of Apache's ``DbLedgerStorage``, and hands the directories back."""
     access, paths = shell.world.store, store_paths(shell.config)
     disk = access.writable_disk
-    absent = [path for path in paths.all() if not disk.is_directory(current(path))]
-    if absent:
-        shell.out(f"{absent[0]} is not a directory of a bookie")
-        return FAILED
+    check_there(shell, paths.all())
     locks = DirectoryLocks(disk, paths.all())
     try:
         shell.out("=== Converting to DbLedgerStorage ===")

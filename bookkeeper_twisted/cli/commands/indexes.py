@@ -20,6 +20,7 @@ from ...storage.ledger_dirs import current, log_bytes
 from ...storage.rebuild import Rebuilt, rebuild_index
 from ..shell_command import FAILED, OK, REFUSED, Argument, Command, ShellContext
 from ..shell_text import line
+from .stored_files import check_there
 from .stored_ledgers import stored
 
 
@@ -27,6 +28,7 @@ async def rebuild_locations(shell: ShellContext, options: Namespace) -> int:
     """Replaces the index of each directory by what its entry logs hold."""
     config, store = shell.config, shell.world.store
     disk = store.writable_disk
+    check_there(shell, store_paths(config).all())
     if _is_apaches(shell):
         return REFUSED
     locks = DirectoryLocks(disk, store_paths(config).all())
@@ -56,6 +58,7 @@ async def rebuild_ledger_states(shell: ShellContext, options: Namespace) -> int:
     """Replaces the index of each directory by what entry logs and journals hold, with all ledgers fenced."""
     store, paths = shell.world.store, store_paths(shell.config)
     disk = store.writable_disk
+    check_there(shell, paths.all())
     if _is_apaches(shell):
         return REFUSED
     locks = DirectoryLocks(disk, paths.all())

@@ -1,11 +1,12 @@
 """``lastmark``, ``listfilesondisc``, ``readlogmetadata``: files of the bookie that this shell stands beside.
 
-They only read, so it does not matter whether the bookie runs.
+They only read, so it does not matter whether the bookie runs.  A directory that is missing says nothing of a bookie:
+the configuration is then not the bookie's, and the commands end.
 """
 
 import posixpath
 from argparse import Namespace
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 from ...storage.entry_log.scan import ledger_sizes
 from ...storage.file_listing import FileKind, files_of
@@ -16,9 +17,21 @@ from ..shell_command import FAILED, OK, Argument, Command, OperandError, ShellCo
 from ..shell_text import line
 
 
+def check_there(shell: ShellContext, paths: Iterable[str]) -> None:
+    """Refuse to look into directories of the configuration of which one is missing.
+
+    :param paths: without ``current``.
+    :raises OperandError: one is.
+    """
+    for path in map(current, paths):
+        if not shell.world.store.disk.is_directory(path):
+            raise OperandError(f"there is no directory {path}: is this the configuration of the bookie?")
+
+
 async def lastmark(shell: ShellContext, options: Namespace) -> int:
     """Prints from where each journal would be replayed."""
     config = shell.config
+    check_there(shell, config.ledger_directories)
     directories = [current(path) for path in config.ledger_directories]
     for mark in read_marks(shell.world.store.disk, directories, len(config.journal_directories)):
         name = journal_name(mark.file_id)
@@ -42,6 +55,7 @@ async def listfilesondisc(shell: ShellContext, options: Namespace) -> int:
 
 
 def _list(shell: ShellContext, title: str, kind: FileKind, directories: Sequence[str]) -> None:
+    check_there(shell, directories)
     shell.out(f"--------- Printing the list of {title} ---------")
     for path in files_of(kind, shell.world.store.disk, directories):
         shell.out(line("log entry", canonicalPath=path))
@@ -73,6 +87,8 @@ def entry_log(shell: ShellContext, operand: str) -> tuple[str, int]:
     :raises OperandError: there is none, or several directories hold one of that id.
     """
     directory, log_id = file_id(operand, ENTRY_LOG_SUFFIX)
+    if not directory:
+        check_there(shell, shell.config.ledger_directories)
     searched = [directory] if directory else [current(path) for path in shell.config.ledger_directories]
     found = logs_of_id(shell.world.store.disk, searched, log_id)
     if len(found) == 1:

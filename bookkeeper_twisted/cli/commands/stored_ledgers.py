@@ -19,7 +19,7 @@ from ...storage.interfaces import LedgerRow
 from ...storage.ledger_dirs import current
 from ..shell_command import FAILED, OK, REFUSED, Argument, Command, ShellContext
 from ..shell_text import line
-from .stored_files import entry_log
+from .stored_files import check_there, entry_log
 
 _LENGTH = 4  # the size word of a record
 
@@ -29,9 +29,11 @@ def stored(shell: ShellContext) -> Iterator[list[StoredDirectory]]:
     """Open the ledger directories of the bookie beside a ``shell`` for the length of a context.
 
     :returns: the directories, each with its index if there is one.
-    :raises OSError: a directory cannot be read.
+    :raises OperandError: a directory is missing.
+    :raises OSError: one cannot be read.
     """
     config, store = shell.config, shell.world.store
+    check_there(shell, [*config.ledger_directories, *config.index_directories])
     directories: list[StoredDirectory] = []
     try:
         for path, index_path in zip(config.ledger_directories, config.index_directories, strict=True):

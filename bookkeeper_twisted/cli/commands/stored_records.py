@@ -13,7 +13,7 @@ from ...storage.journal.reader import JournalReader
 from ...storage.ledger_dirs import JOURNAL_SUFFIX, current, entry_log_name, journal_name
 from ..shell_command import FAILED, OK, Argument, Command, OperandError, ShellContext
 from ..shell_text import line
-from .stored_files import LOG_OPERAND, entry_log, file_id
+from .stored_files import LOG_OPERAND, check_there, entry_log, file_id
 
 _IDS = struct.Struct(">qq")
 _NUMBER = struct.Struct(">q")
@@ -121,7 +121,10 @@ async def readjournal(shell: ShellContext, options: Namespace) -> int:
         return FAILED
     directory, journal_id = _journal(shell, options)
     name = journal_name(journal_id)
-    file = shell.world.store.disk.open(posixpath.join(directory, name))
+    path = posixpath.join(directory, name)
+    if not shell.world.store.disk.exists(path):
+        raise OperandError(f"no {name} in {directory}")
+    file = shell.world.store.disk.open(path)
     try:
         reader = JournalReader(file, journal_id)
         shell.out(line("Scan journal", file=name, journalId=journal_id))
@@ -142,6 +145,7 @@ def _journal(shell: ShellContext, options: Namespace) -> tuple[str, int]:
     if directory:
         return directory, journal_id
     configured = shell.config.journal_directories
+    check_there(shell, configured)
     if options.dir is not None:
         if options.dir not in configured:
             raise OperandError(f"{options.dir} is not a journal directory: {', '.join(configured)}")

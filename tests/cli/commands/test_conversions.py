@@ -69,7 +69,7 @@ class ConvertTests(StoredCase):
         self.ours()
         self.environ["BK_indexDirectories"] = "/indexes"
         self.assertEqual(self.shell(CONVERT), 255)
-        self.assertEqual(self.printed, ["/indexes is not a directory of a bookie"])
+        self.assertIn("there is no directory /indexes/current: ", self.complaints[0])
         self.assertFalse(self.disk.exists("/indexes"))
 
     def test_no_index(self) -> None:

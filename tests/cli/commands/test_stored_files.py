@@ -1,5 +1,7 @@
 """``lastmark``, ``listfilesondisc``, ``readlogmetadata``."""
 
+from bookkeeper_twisted.testing.disk.sim_disk import SimDisk
+
 from ...storage.entries import run
 from ...vectors.shell import capture
 from ..stored_case import StoredCase
@@ -54,6 +56,22 @@ class ListFilesTests(StoredCase):
         """A directory that is not there is an error, not an empty list."""
         self.assertEqual(self.shell("listfilesondisc", "-txn"), 255)
         self.assertIn("/journal/current", self.complaints[0])
+
+
+class DirectoryTests(StoredCase):
+    """Directories that a configuration names."""
+
+    def test_missing(self) -> None:
+        """Where a directory is missing no command answers as of a bookie without data, and none makes it."""
+        self.put(SimDisk())
+        for command in (
+            ["lastmark"], ["listfilesondisc"], ["readlog", "1"], ["readlogmetadata", "1"], ["readjournal", "1"],
+            ["ledger", "1"], ["activeledgers", "-l", "1"], ["localconsistencycheck"], ["check-db-ledgers-index"],
+            ["rebuild-db-ledger-locations-index"], ["rebuild-db-ledgers-index"], ["convert-to-db-storage"],
+        ):  # fmt: skip
+            self.assertEqual(self.shell(*command), 255)
+            self.assertIn("there is no directory /", self.complaints[0])
+        self.assertFalse(self.disk.exists("/ledgers") or self.disk.exists("/journal"))
 
 
 class ReadLogMetadataTests(StoredCase):
