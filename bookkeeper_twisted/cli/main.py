@@ -4,6 +4,7 @@ The only command is ``shell``; everything after it is for :mod:`.shell`.
 """
 
 import os
+import signal
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -50,7 +51,17 @@ def ask(question: str) -> bool:
 
     The reactor waits meanwhile: nothing else is under way, and a thread that waits for a terminal could not be
     interrupted.
+
+    :raises KeyboardInterrupt: Ctrl-C was the answer, which the reactor would see only after another one.
     """
+    of_reactor = signal.signal(signal.SIGINT, signal.default_int_handler)
+    try:
+        return _answer(question)
+    finally:
+        signal.signal(signal.SIGINT, of_reactor)
+
+
+def _answer(question: str) -> bool:
     while True:
         sys.stdout.write(f"{question} (Y or N) ")
         sys.stdout.flush()
@@ -109,6 +120,27 @@ def real_world(reactor: Any) -> ShellWorld:
     )  # fmt: skip
 
 
+def interrupt(running: "Deferred[None]") -> "Deferred[None] | None":
+    """Cancel a command as its process is told to end, by SIGINT or SIGTERM; a further SIGINT ends the process at once.
+
+    :param running: fires when the command has ended.
+    :returns: fires after that: threads and connections are there until then, so that locks can be released; None if
+        the command has ended before.
+    """
+    if running.called:
+        return None
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
+    ended: Deferred[None] = Deferred()
+
+    def has_ended(result: Any) -> Any:
+        ended.callback(None)
+        return result
+
+    running.addBoth(has_ended)
+    running.cancel()
+    return ended
+
+
 def main(arguments: Sequence[str] | None = None) -> None:
     """Run a command, and end the process with its status.
 
@@ -130,4 +162,9 @@ def main(arguments: Sequence[str] | None = None) -> None:
         status = await run_shell(given[1:], real_world(reactor))
         raise SystemExit(status)
 
-    react(lambda _: Deferred.fromCoroutine(run()))
+    def begin(_: Any) -> Deferred[None]:
+        running = Deferred.fromCoroutine(run())
+        reactor.addSystemEventTrigger("before", "shutdown", interrupt, running)
+        return running
+
+    react(begin)

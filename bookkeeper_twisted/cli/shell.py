@@ -10,13 +10,14 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import NoReturn
 
 import attrs
+from twisted.internet.defer import CancelledError
 
 from ..bookie.lifecycle.identity import bookie_id
 from ..config.bookie import BookieConfig, ClientConfig
 from ..config.fields import Setting, from_environment, from_file
 from ..errors import BookKeeperError, ConfigError
 from .commands import COMMANDS
-from .shell_command import FAILED, OK, Argument, Command, OperandError, ShellContext, ShellWorld
+from .shell_command import FAILED, INTERRUPTED, OK, Argument, Command, OperandError, ShellContext, ShellWorld
 from .shell_text import FORMAT_ENTRY, FORMAT_ID, PARSE_ID
 
 USAGE = (
@@ -49,6 +50,8 @@ class _Invocation:
 async def run_shell(arguments: Sequence[str], world: ShellWorld) -> int:
     """Run one command; errors of it and of its arguments are printed in a line or two.
 
+    Cancelling it ends the command, which releases what it has locked.
+
     :param arguments: of the command line, behind ``shell``.
     :param world: what the shell has of the world.
     :returns: the exit status.
@@ -76,6 +79,9 @@ async def _run(command: Command, context: ShellContext, options: argparse.Namesp
         return await command.run(context, options)
     except BrokenPipeError:
         return FAILED  # the program that the lines go to has seen enough of them, as head has
+    except (CancelledError, KeyboardInterrupt):
+        context.world.complain(f"{command.name}: interrupted")
+        return INTERRUPTED
     except (BookKeeperError, OperandError, OSError) as error:
         context.world.complain(f"{command.name}: {str(error) or type(error).__name__}")
         return FAILED

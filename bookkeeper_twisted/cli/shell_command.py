@@ -18,6 +18,8 @@ OK = 0
 REFUSED = 1
 FAILED = 255
 """Exit status of Apache's shell where a command fails (-1); some say 1 where they refuse."""
+INTERRUPTED = 130
+"""Exit status of a command that was ended by Ctrl-C or SIGTERM, as shells report SIGINT."""
 
 
 class OperandError(Exception):

@@ -1,11 +1,13 @@
 """The program around the shell: its questions, its files, its arguments."""
 
 import io
+import signal
 import sys
 
+from twisted.internet.defer import CancelledError, Deferred, succeed
 from twisted.trial.unittest import SynchronousTestCase
 
-from bookkeeper_twisted.cli.main import DiskFiles, ask, main, progress_bar
+from bookkeeper_twisted.cli.main import DiskFiles, ask, interrupt, main, progress_bar
 
 
 class _Terminal(io.StringIO):
@@ -37,6 +39,56 @@ class AskTests(SynchronousTestCase):
     def test_end(self) -> None:
         """The end of the input is a no."""
         self.assertEqual(self._asked(""), (False, "Sure? (Y or N) "))
+
+
+    def test_interrupted(self) -> None:
+        """Ctrl-C is no answer, whatever else handles it; that handler is back afterwards."""
+
+        class Terminal:
+            def readline(self) -> str:
+                signal.raise_signal(signal.SIGINT)
+                return "y\n"
+
+        heard: list[int] = []
+        before = signal.signal(signal.SIGINT, lambda number, _: heard.append(number))
+        self.addCleanup(signal.signal, signal.SIGINT, before)
+        self.patch(sys, "stdin", Terminal())
+        self.patch(sys, "stdout", io.StringIO())
+        self.assertRaises(KeyboardInterrupt, ask, "Sure?")
+        signal.raise_signal(signal.SIGINT)
+        self.assertEqual(heard, [signal.SIGINT])
+
+
+class InterruptTests(SynchronousTestCase):
+    """A command while its process is told to end."""
+
+    def setUp(self) -> None:
+        self.addCleanup(signal.signal, signal.SIGINT, signal.getsignal(signal.SIGINT))
+
+    def test_cancelled(self) -> None:
+        """It is cancelled, and the process waits until it has ended; another SIGINT would not wait."""
+        released: Deferred[None] = Deferred()
+
+        async def command() -> None:
+            try:
+                await Deferred[None]()
+            except CancelledError:
+                await released
+
+        running = Deferred.fromCoroutine(command())
+        waiting = interrupt(running)
+        assert waiting is not None
+        self.assertNoResult(waiting)
+        self.assertIs(signal.getsignal(signal.SIGINT), signal.SIG_DFL)
+        released.callback(None)
+        self.successResultOf(waiting)
+        self.successResultOf(running)
+
+    def test_ended(self) -> None:
+        """One that has ended holds nothing up."""
+        before = signal.getsignal(signal.SIGINT)
+        self.assertIsNone(interrupt(succeed(None)))
+        self.assertIs(signal.getsignal(signal.SIGINT), before)
 
 
 class FilesTests(SynchronousTestCase):

@@ -5,12 +5,36 @@ import sys
 from typing import Any
 
 from twisted.internet import reactor
+from twisted.internet.defer import Deferred
+from twisted.internet.protocol import ProcessProtocol
 from twisted.internet.utils import getProcessOutputAndValue
+from twisted.python.failure import Failure
 from twisted.trial.unittest import TestCase
 
+from bookkeeper_twisted.metadata.drivers import create_driver
 from examples.bookie_process import BookieProcess
 
 _reactor: Any = reactor
+
+
+class _Interrupted(ProcessProtocol):
+    """A command that gets SIGINT when it has printed something.
+
+    :ivar ended: fires with its exit status, None if a signal has ended it.
+    """
+
+    def __init__(self) -> None:
+        self.complaints = b""
+        self.ended: Deferred[int | None] = Deferred()
+
+    def outReceived(self, data: bytes) -> None:
+        self.transport.signalProcess("INT")  # type: ignore[union-attr]
+
+    def errReceived(self, data: bytes) -> None:
+        self.complaints += data
+
+    def processEnded(self, reason: Failure) -> None:
+        self.ended.callback(getattr(reason.value, "exitCode", None))
 
 
 class ProcessTests(TestCase):
@@ -21,9 +45,31 @@ class ProcessTests(TestCase):
     async def shell(self, *arguments: str) -> tuple[str, str, int]:
         """Runs a command to its end; gives what it printed, what it complained, its status."""
         command = ["-W", "error", "-m", "bookkeeper_twisted", "shell", *arguments]
-        environ = {"PYTHONPATH": os.pathsep.join(sys.path), "BK_metadataServiceUri": f"sqlite:///{self.store}"}
-        out, err, status = await getProcessOutputAndValue(sys.executable, command, environ, reactor=_reactor)
+        out, err, status = await getProcessOutputAndValue(sys.executable, command, self.environ, reactor=_reactor)
         return out.decode(), err.decode(), status
+
+    @property
+    def environ(self) -> dict[str, str]:
+        """Of a command."""
+        return {"PYTHONPATH": os.pathsep.join(sys.path), "BK_metadataServiceUri": f"sqlite:///{self.store}"}
+
+    async def test_interrupt(self) -> None:
+        """A command that waits ends at Ctrl-C, with one line and the status of an interrupted process."""
+        self.store = os.path.abspath(self.mktemp())
+        await self.shell("whatisinstanceid")
+        driver: Any = create_driver(_reactor, f"sqlite:///{self.store}")
+        await driver.open()
+        self.addCleanup(driver.close)
+        elected: Deferred[bool] = Deferred()
+        driver.auditing.stand("auditor:1", lambda is_in: elected.callback(True) if is_in else None)
+        await elected
+        await driver.underreplication.mark(3, ("gone:1",), 5)
+        waiting = _Interrupted()
+        command = [sys.executable, "-W", "error", "-m", "bookkeeper_twisted", "shell"]
+        _reactor.spawnProcess(
+            waiting, sys.executable, [*command, "decommissionbookie", "-bookieid", "gone:1"], self.environ
+        )
+        self.assertEqual((await waiting.ended, waiting.complaints), (130, b"decommissionbookie: interrupted\n"))
 
     async def test_commands(self) -> None:
         """Output goes to one stream, errors to the other, and the status is that of the command."""
