@@ -121,7 +121,7 @@ class BookKeeperAdmin:
         """
         metadata = (await self.client.ledger_metadata(ledger_id)).value
         bookies = frozenset(bookie_id for segment in metadata.segments for bookie_id in segment.bookies)
-        return LedgerReport(ledger_id, metadata, bookies, bookies - await bookies_there(self._registration))
+        return LedgerReport(ledger_id, metadata, bookies, bookies - await self.registered_bookies())
 
     async def open_ledger(self, ledger_id: int, recover: bool = False) -> LedgerReader:
         """A reader of a ledger, with the password that is stored; see :meth:`~.bookkeeper.BookKeeper.open_ledger`.
@@ -171,6 +171,10 @@ class BookKeeperAdmin:
     async def read_only_bookies(self) -> frozenset[str]:
         """Bookies that only serve reads."""
         return await self._registration.read_only_bookies()
+
+    async def registered_bookies(self) -> frozenset[str]:
+        """Bookies that are up, writable or read-only."""
+        return await bookies_there(self._registration)
 
     async def all_bookies(self) -> frozenset[str]:
         """Every bookie with a cookie, up or down."""
@@ -234,7 +238,7 @@ class BookKeeperAdmin:
         :raises bookkeeper_twisted.errors.CookieNotFoundError: it has none.
         :raises IncorrectParameterError: it is registered.
         """
-        if bookie_id in await bookies_there(self._registration):
+        if bookie_id in await self.registered_bookies():
             raise IncorrectParameterError(f"bookie {bookie_id} is running: its cookie stays")
         stored = await self._registration.read_cookie(bookie_id)
         await self._registration.remove_cookie(bookie_id, stored.version)

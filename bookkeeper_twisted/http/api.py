@@ -15,6 +15,7 @@ from twisted.web.server import NOT_DONE_YET, Request
 from ..errors import (
     BookKeeperError,
     ConfigError,
+    IllegalOperationError,
     IncorrectParameterError,
     NoSuchThrottleError,
     NotServingError,
@@ -24,6 +25,7 @@ _MAX_BODY = 64 * 1024
 
 _REFUSALS: Mapping[type[BookKeeperError], int] = {
     IncorrectParameterError: 400,
+    IllegalOperationError: 400,
     ConfigError: 400,
     NoSuchThrottleError: 404,
     NotServingError: 503,

@@ -1,7 +1,8 @@
 """Autorecovery of the cluster over HTTP: ``/api/v1/autorecovery``, with Apache's paths, methods and texts."""
 
 import json
-from collections.abc import Coroutine, Mapping
+from collections.abc import Callable, Coroutine, Mapping
+from functools import partial
 from itertools import islice
 from typing import Any
 
@@ -16,8 +17,9 @@ from ..autorecovery.operations.bookie_recovery import BookieRecovery, PlannedLed
 from ..autorecovery.operations.decommission import Decommission
 from ..client.admin import BookKeeperAdmin
 from ..client.steps import for_each
+from ..errors import BookKeeperError
 from ..instruments import Instruments
-from ..model import UnderreplicatedLedger
+from ..model import UnderreplicatedLedger, check_bookie_id
 from .api import Answer, ApiPage, Question, json_answer
 from .cluster_api import Connect
 
@@ -121,7 +123,7 @@ class AutorecoveryApi:
             client = await self._connect()
             work = Decommission(self._clock, client.client.metadata, bookie_id)
             await work.check()
-            self._begin(name, self._finish(client, work, delete))
+            self._begin(name, partial(self._finish, client, work, delete))
         return Answer(f"Success send decommission Bookie command {bookie_id}")
 
     async def _finish(self, client: BookKeeperAdmin, work: Decommission, delete: bool) -> None:
@@ -146,19 +148,24 @@ class AutorecoveryApi:
             return Answer(f"Request body should be {_RECOVERY_BODY}", _NOT_FOUND)
         if not isinstance(delete, bool):
             return Answer(f"Request body should be {_RECOVERY_BODY}", _NOT_FOUND)
-        name = f"recovery of {', '.join(sorted(bookies))}"
+        name = f"recovery of {', '.join(sorted(check_bookie_id(bookie_id) for bookie_id in bookies))}"
         if name not in self._working:
-            self._begin(name, self._copy(name, await self._connect(), bookies, delete))
+            admin = await self._connect()
+            recovery = BookieRecovery.assembled(self._clock, admin, bookies, CopierMetrics(Instruments()))
+            if delete:
+                await recovery.check_gone()
+            self._begin(name, partial(self._copy, name, recovery, delete))
         return Answer("Success send recovery request command.")
 
-    async def _copy(self, name: str, admin: BookKeeperAdmin, bookies: list[str], delete: bool) -> None:
-        recovery = BookieRecovery.assembled(self._clock, admin, bookies, CopierMetrics(Instruments()))
-        failed = 0
+    async def _copy(self, name: str, recovery: BookieRecovery, delete: bool) -> None:
+        recovered = failed = 0
 
         async def recover(planned: PlannedLedger) -> None:
-            nonlocal failed
+            nonlocal recovered, failed
             ended = await recovery.recover(planned)
-            if ended.result is not RecoveryResult.RECOVERED:
+            if ended.result is RecoveryResult.RECOVERED:
+                recovered += 1
+            else:
                 failed += 1
                 self._log.error(
                     "{name}: ledger {ledger_id}: {reason}", name=name, ledger_id=ended.ledger_id, reason=ended.reason
@@ -166,21 +173,25 @@ class AutorecoveryApi:
 
         await for_each(recovery.plan(), recover, _LEDGERS_AT_ONCE)
         if delete and not failed:
-            for bookie_id in bookies:
-                await admin.delete_cookie(bookie_id)
-        self._log.info("{name} has ended, {failed} ledgers failed", name=name, failed=failed)
+            await recovery.forget()
+        self._log.info("{name} has ended: {recovered} ledgers recovered, {failed} failed",
+                       name=name, recovered=recovered, failed=failed)  # fmt: skip
 
     # -- what goes on after an answer --
 
-    def _begin(self, name: str, work: Coroutine[Deferred[Any], Any, None]) -> None:
-        running = self._working[name] = Deferred.fromCoroutine(work)
+    def _begin(self, name: str, work: Callable[[], Coroutine[Deferred[Any], Any, None]]) -> None:
+        if name in self._working:
+            return  # begun by another request, while this one was checked
+        running = self._working[name] = Deferred.fromCoroutine(work())
         running.addErrback(self._failed, name).addCallback(self._ended, name)
 
     def _ended(self, _: None, name: str) -> None:
         del self._working[name]
 
     def _failed(self, failure: Failure, name: str) -> None:
-        if not failure.check(CancelledError):
+        if failure.check(BookKeeperError):
+            self._log.error("the {name} failed: {error}", name=name, error=failure.getErrorMessage())
+        elif not failure.check(CancelledError):
             self._log.failure("the {name} failed", failure, name=name)
 
 

@@ -136,6 +136,11 @@ class ShellCase(SynchronousTestCase):
 
     def shell(self, *arguments: str) -> int:
         """Runs a command; gives its exit status."""
+        status: int = self.do(self.begin(*arguments))
+        return status
+
+    def begin(self, *arguments: str) -> "Deferred[int]":
+        """Begins a command, which may have to wait; fires with its exit status."""
         self.printed: list[str] = []
         self.progress: list[tuple[str, int, int]] = []
         self.complaints: list[str] = []
@@ -144,8 +149,7 @@ class ShellCase(SynchronousTestCase):
             self.connect, lambda host: succeed((host, "localhost")), self.own_host_of, self.store,
             self._progress, self._http,
         )  # fmt: skip
-        status: int = self.do(run_shell(arguments, world))
-        return status
+        return Deferred.fromCoroutine(run_shell(arguments, world))
 
     def written(self, count: int, close: bool = True, **options: Any) -> int:
         """A ledger of entries of 10, 20, 30 ... bytes."""

@@ -81,7 +81,7 @@ class AutorecoveryApiTests(HttpCase):
         """Its id, and an audit on demand; without an auditor neither."""
         self.assertEqual(self.ask("/api/v1/autorecovery/who_is_auditor").status, 404)
         answer = self.ask("/api/v1/autorecovery/trigger_audit", "PUT")
-        self.assertEqual(answer.status, 500)
+        self.assertEqual(answer.status, 400)
         self.assertIn("no auditor", answer.body)
         self.driver.auditing.stand("127.0.0.1:3281", lambda elected: None)
         self.settle()
@@ -106,7 +106,8 @@ class AutorecoveryApiTests(HttpCase):
         self.assertEqual((self.ask(path, "PUT").status, self.ask(path, "PUT").body), captured("decommission-bad"))
         self.assertEqual(self.ask(path, "PUT", '{"bookie_src": 5}').status, 404)
         body = json.dumps({"bookie_src": "gone:1", "delete_cookie": True})
-        self.assertIn("no auditor", self.ask(path, "PUT", body).body)
+        refused = self.ask(path, "PUT", body)
+        self.assertEqual((refused.status, refused.body[:10]), (400, "no auditor"))
         self.driver.auditing.stand("bookie-2", lambda elected: None)
         self.do(self.driver.registration.write_cookie("gone:1", b"5\n", None))
         self.do(self.driver.underreplication.mark(3, ("gone:1",), 5))
@@ -150,6 +151,17 @@ class AutorecoveryApiTests(HttpCase):
         self.settle()
         self.assertNotIn(gone, self.do(self.client.ledger_metadata(writer.ledger_id)).value.segments[0].bookies)
         self.assertNotIn(gone, self.do(self.driver.registration.all_bookies()))
+
+    def test_recovery_of_a_running_bookie(self) -> None:
+        """It is emptied, but refused at once where its cookie is to go at the end."""
+        writer = self.do(self._write())
+        before = self.do(self.client.ledger_metadata(writer.ledger_id)).value
+        body = json.dumps({"bookie_src": list(before.segments[0].bookies), "delete_cookie": True})
+        answer = self.ask("/api/v1/autorecovery/bookie", "PUT", body)
+        self.assertEqual((answer.status, "is running" in answer.body), (400, True))
+        self.settle()
+        self.assertEqual(self.do(self.client.ledger_metadata(writer.ledger_id)).value, before)
+        self.assertEqual(self.ask("/api/v1/autorecovery/bookie", "PUT", '{"bookie_src": ["no id"]}').status, 400)
 
     async def _write(self) -> Any:
         writer = await self.client.create_ledger(2, 2, 2)

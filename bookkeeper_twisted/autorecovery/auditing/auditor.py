@@ -74,7 +74,7 @@ class Auditor:
             min(config.auditor_max_number_of_concurrent_open_ledger_operations, MOST_PARALLEL),
             config.auditor_acquire_concurrent_open_ledger_operations_timeout_msec / 1000,
         )  # fmt: skip
-        self._audit = BookieAudit(parts.clock, self._scan, self._registration, self._marker, parts.metrics)
+        self._audit = BookieAudit(parts.clock, self._scan, self._marker, parts.metrics)
         self._detector = LostBookieDetector(
             parts.clock, self._registration, self._auditing, self._switch, self._audit.run, parts.metrics,
             config.lost_bookie_recovery_delay,

@@ -5,7 +5,6 @@ from collections.abc import Callable
 import attrs
 from twisted.internet.interfaces import IReactorTime
 
-from ...metadata.interfaces import IRegistration
 from ...model import LedgerMetadata
 from .auditor_metrics import AuditorMetrics
 from .ledger_scan import LedgerScan
@@ -21,7 +20,6 @@ class BookieAudit:
 
     clock: IReactorTime
     scan: LedgerScan
-    registration: IRegistration
     make_marker: Callable[[], Marker]
     metrics: AuditorMetrics
 

@@ -4,7 +4,7 @@ A ledger is repaired under its replication lock, so that no worker is at it mean
 a bookie of the recovery in its newest ensemble, is recovered first, which ends the writer.
 """
 
-from collections.abc import AsyncIterator, Collection, Iterator
+from collections.abc import AsyncIterator, Collection, Iterable, Iterator
 from enum import Enum
 from typing import cast
 
@@ -12,7 +12,14 @@ import attrs
 from twisted.internet.interfaces import IReactorTime
 
 from ...client.admin import BookKeeperAdmin
-from ...errors import BookKeeperError, ClientClosedError, LedgerLockedError, NoSuchLedgerMetadataError
+from ...errors import (
+    BookKeeperError,
+    ClientClosedError,
+    CookieNotFoundError,
+    IncorrectParameterError,
+    LedgerLockedError,
+    NoSuchLedgerMetadataError,
+)
 from ...ledger.findings import FragmentReport, LossKind, ReplicaLoss
 from ...ledger.fragments import fragments_of
 from ...metadata.interfaces import IUnderreplication, Versioned
@@ -41,12 +48,13 @@ class RecoveryResult(Enum):
 class PlannedLedger:
     """A ledger that names bookies of a recovery.
 
+    :ivar bookies: which of them.
     :ivar is_open: whether it has to be recovered first, which ends its writer.
     :ivar n_bytes: estimate of the payload bytes to be copied.
     """
 
     ledger_id: int
-    metadata: LedgerMetadata
+    bookies: frozenset[str]
     is_open: bool
     n_bytes: int
 
@@ -118,9 +126,10 @@ class BookieRecovery:
 
         :param ledger_id: of the metadata.
         """
-        if not any(self._bookies.intersection(segment.bookies) for segment in metadata.segments):
+        named = self._bookies.intersection(b for segment in metadata.segments for b in segment.bookies)
+        if not named:
             return None
-        return PlannedLedger(ledger_id, metadata, self._is_written(metadata), self._estimate(ledger_id, metadata))
+        return PlannedLedger(ledger_id, named, self._is_written(metadata), self._estimate(ledger_id, metadata))
 
     def _is_written(self, metadata: LedgerMetadata) -> bool:
         return not metadata.closed and bool(self._bookies.intersection(metadata.segments[-1].bookies))
@@ -135,6 +144,36 @@ class BookieRecovery:
             for report in self._reports(ledger_id, metadata, self._bookies)
         )
         return int(copies * metadata.length / entries)
+
+    async def unknown(self, planned: Iterable[PlannedLedger]) -> list[str]:
+        """Return the bookies with neither cookie nor ledger: their ids are misspelled, or they were forgotten before.
+
+        :param planned: all ledgers that name bookies of the recovery.
+        """
+        named = frozenset().union(*(ledger.bookies for ledger in planned))
+        return sorted(self._bookies - named - await self._admin.all_bookies())
+
+    async def check_gone(self) -> None:
+        """Refuse a recovery that is to end with the bookies forgotten while one of them runs.
+
+        :raises IncorrectParameterError: one does.
+        """
+        if running := sorted(self._bookies & await self._admin.registered_bookies()):
+            raise IncorrectParameterError(f"bookie {running[0]} is running: its cookie can't be deleted")
+
+    async def forget(self) -> list[str]:
+        """Delete the cookies of the bookies, and return which had one.
+
+        :raises IncorrectParameterError: a bookie is running.
+        """
+        deleted = []
+        for bookie_id in sorted(self._bookies):
+            try:
+                await self._admin.delete_cookie(bookie_id)
+            except CookieNotFoundError:
+                continue
+            deleted.append(bookie_id)
+        return deleted
 
     async def recover(self, planned: PlannedLedger) -> RecoveredLedger:
         """Copy what the bookies kept of one ledger, and name others in their place, under the ledger's lock.

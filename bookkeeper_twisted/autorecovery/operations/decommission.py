@@ -34,7 +34,7 @@ class Remaining:
     """What a decommission still waits for.
 
     :ivar blockers: the reason of each ledger that needs the bookie, by id.
-    :ivar found: ledgers that needed it at the start.
+    :ivar found: the most that there were at a time: the audit marks ledgers after the first look.
     """
 
     blockers: Mapping[int, str]
@@ -82,12 +82,13 @@ class Decommission:
         """
         await self.check()
         await for_each(self._ledgers.ledger_ids(), self._look, _AT_ONCE)
-        self._found = len(self._needing)
         since, least = self._clock.seconds(), -1
         while True:
-            remaining = Remaining(await self._blockers(), self._found)
+            blockers = await self._blockers()
+            count = len(blockers)
+            self._found = max(self._found, count)
+            remaining = Remaining(blockers, self._found)
             report(remaining)
-            count = len(remaining.blockers)
             if least < 0 or count < least:
                 since, least = self._clock.seconds(), count
             if not count or self._clock.seconds() - since >= self._patience:

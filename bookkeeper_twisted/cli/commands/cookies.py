@@ -235,7 +235,7 @@ async def _rename(shell: ShellContext, admin: BookKeeperAdmin, kind: str) -> int
     locks = DirectoryLocks(disk, directories)
     try:
         before = _one_cookie(list(read_cookies(disk, directories).found.values()), new)
-        if new in await admin.writable_bookies() | await admin.read_only_bookies():
+        if new in await admin.registered_bookies():
             raise OperandError(f"bookie {new} is running")
         cookie = attrs.evolve(before, bookie_id=new)
         stored = await _stored(admin, new)

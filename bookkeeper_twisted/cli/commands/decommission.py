@@ -30,24 +30,31 @@ async def decommissionbookie(shell: ShellContext, options: Namespace) -> int:
         )
         try:
             await admin.delete_cookie(bookie_id)
+            what = "Cookie of the decommissioned bookie is deleted successfully"
         except CookieNotFoundError:
-            pass  # deleted by an earlier attempt
-    shell.out(line("Cookie of the decommissioned bookie is deleted successfully", bookieAddress=bookie_id))
+            what = "There is no cookie: the bookie was decommissioned before, or never existed"
+    shell.out(line(what, bookieAddress=bookie_id))
     return OK
 
 
 class _Reporter:
-    """Prints how many ledgers remain, whenever the number changes."""
+    """Prints how many ledgers remain, whenever the number changes, and how long they will take at the pace so far."""
 
     def __init__(self, shell: ShellContext) -> None:
         self._shell = shell
         self._printed: int | None = None
+        self._found = 0
+        self._since = 0.0
 
     def report(self, remaining: Remaining) -> None:
         """Take what remains."""
-        count = len(remaining.blockers)
+        count, now = len(remaining.blockers), self._shell.world.reactor.seconds()
+        if remaining.found > self._found:
+            self._found, self._since = remaining.found, now
         if count and count != self._printed:
-            self._shell.out(line("Ledgers remain", count=count, found=remaining.found))
+            done = self._found - count
+            left = {"secondsLeft": round((now - self._since) * count / done)} if done else {}
+            self._shell.out(line("Ledgers remain", count=count, found=self._found, **left))
         self._printed = count
 
 

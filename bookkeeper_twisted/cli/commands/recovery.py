@@ -14,9 +14,8 @@ from ...autorecovery.operations.bookie_recovery import BookieRecovery, PlannedLe
 from ...client.admin import BookKeeperAdmin
 from ...client.steps import for_each
 from ...embedding.local_host import host_name
-from ...errors import CookieNotFoundError
 from ...instruments import Instruments
-from ...model import LedgerMetadata
+from ...model import LedgerMetadata, check_bookie_id
 from ...throttle import Rate
 from ..shell_command import FAILED, OK, Argument, Command, OperandError, ShellContext
 from ..shell_text import line
@@ -26,9 +25,9 @@ _AT_ONCE = 4
 
 async def recover(shell: ShellContext, options: Namespace) -> int:
     """List what a loss concerns, close one ledger, or copy what bookies kept."""
-    bookies = [bookie_id for bookie_id in (options.bookies or "").split(",") if bookie_id]
-    if not bookies and options.ledger is None:
-        shell.out("Must specify bookies, or a ledger with -l")
+    bookies = [check_bookie_id(bookie_id) for bookie_id in (options.bookies or "").split(",") if bookie_id]
+    if not bookies and (options.query or options.ledger is None):
+        shell.out("Must specify bookies" if options.query else "Must specify bookies, or a ledger with -l")
         return FAILED
     if options.query:
         return await _query(shell, bookies, options.ledger)
@@ -79,7 +78,6 @@ class _BookiesCommand:
     def __init__(self, shell: ShellContext, admin: BookKeeperAdmin, bookies: list[str], options: Namespace) -> None:
         self._shell = shell
         self._admin = admin
-        self._bookies = bookies
         self._options = options
         self._metrics = CopierMetrics(Instruments())
         self._recovery = BookieRecovery.assembled(
@@ -92,8 +90,14 @@ class _BookiesCommand:
         """Do what the options say.
 
         :raises OperandError: the ledger of ``-l`` names none of the bookies.
+        :raises IncorrectParameterError: ``-d`` is given, and one of the bookies is running.
         """
+        if self._options.deleteCookie:
+            await self._recovery.check_gone()
         planned = [ledger async for ledger in self._planned()]
+        if self._options.ledger is None:
+            for bookie_id in await self._recovery.unknown(planned):
+                self._shell.out(line("No ledger names this bookie, and it has no cookie", bookieId=bookie_id))
         if self._options.dryrun:
             self._describe(planned)
             return OK
@@ -109,28 +113,27 @@ class _BookiesCommand:
         if self._totals.failed and not self._options.skipUnrecoverableLedgers:
             return FAILED
         if self._options.deleteCookie:
-            await self._delete_cookies()
+            for bookie_id in await self._recovery.forget():
+                self._shell.out(line("Cookie deleted", bookieId=bookie_id))
         return OK
 
     async def _planned(self) -> AsyncIterator[PlannedLedger]:
         only = self._options.ledger
-        if only is None:
-            async for ledger in self._recovery.plan():
-                yield ledger
-            return
-        found = self._recovery.planned(only, (await self._admin.client.ledger_metadata(only)).value)
-        if found is None:
-            raise OperandError(f"ledger {self._shell.format_id(only)} names none of these bookies")
-        yield found
+        async for ledger_id, metadata in _ledgers(self._admin, only):
+            found = self._recovery.planned(ledger_id, metadata)
+            if found is not None:
+                yield found
+            elif only is not None:
+                raise OperandError(f"ledger {self._shell.format_id(only)} names none of these bookies")
 
     def _describe(self, planned: list[PlannedLedger]) -> None:
         """Print what would be done."""
         for ledger in planned:
-            what = "Recovered and copied" if ledger.is_open else "Copied"
+            what = "recovered and copied" if ledger.is_open else "copied"
             if ledger.is_open and self._options.skipOpenLedgers:
-                what = "Skipped"
+                what = "skipped"
             name = self._shell.format_id(ledger.ledger_id)
-            self._shell.out(line(f"{what} would be", ledgerId=name, bytes=ledger.n_bytes))
+            self._shell.out(line(f"To be {what}", ledgerId=name, bytes=ledger.n_bytes))
         self._shell.out(line("Ledgers to recover", count=len(planned), bytes=sum(each.n_bytes for each in planned)))
 
     def _ended(self, ledger: RecoveredLedger) -> None:
@@ -154,26 +157,17 @@ class _BookiesCommand:
             )
         )  # fmt: skip
 
-    async def _delete_cookies(self) -> None:
-        """Forget the bookies.
-
-        :raises IncorrectParameterError: one of them is running.
-        """
-        for bookie_id in self._bookies:
-            try:
-                await self._admin.delete_cookie(bookie_id)
-            except CookieNotFoundError:
-                continue
-            self._shell.out(line("Cookie deleted", bookieId=bookie_id))
-
 
 async def _query(shell: ShellContext, bookies: list[str], only: int | None) -> int:
-    """Prints the ledgers that name any of the bookies, theirs marked."""
+    """Print the ledgers that name any of the bookies, which are marked there.
+
+    :param only: id of the one ledger that is asked about.
+    """
     shell.out("NOTE: Bookies in inspection list are marked with '*'.")
     async with await shell.admin() as admin:
-        async for ledger_id, metadata in admin.ledgers():
+        async for ledger_id, metadata in _ledgers(admin, only):
             concerned = _segments_with(metadata, bookies)
-            if not concerned or only not in (None, ledger_id):
+            if not concerned:
                 continue
             shell.out(f"ledger {shell.format_id(ledger_id)} : {metadata.state.name}")
             for segment in metadata.segments:
@@ -182,6 +176,18 @@ async def _query(shell: ShellContext, bookies: list[str], only: int | None) -> i
             shell.out(f"summary: [{', '.join(f'{first}={count}' for first, count in concerned.items())}]")
     shell.out("Done")
     return OK
+
+
+async def _ledgers(admin: BookKeeperAdmin, only: int | None) -> AsyncIterator[tuple[int, LedgerMetadata]]:
+    """Ids and metadata of all ledgers, or of the ``only`` one that is meant.
+
+    :raises NoSuchLedgerMetadataError: that one does not exist.
+    """
+    if only is not None:
+        yield only, (await admin.client.ledger_metadata(only)).value
+        return
+    async for ledger_id, metadata in admin.ledgers():
+        yield ledger_id, metadata
 
 
 def _segments_with(metadata: LedgerMetadata, bookies: list[str]) -> dict[int, int]:

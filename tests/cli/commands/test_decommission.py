@@ -17,13 +17,16 @@ class DecommissionTests(AutorecoveryCase):
         self.do(self.cluster.registration.unregister_bookie(_GONE))
 
     def test_nothing_there(self) -> None:
-        """Without ledgers it ends at once, and the cookie goes; once more succeeds as well."""
-        for _ in range(2):
+        """Without ledgers it ends at once, and the cookie goes; once more succeeds as well, and says that none went."""
+        for cookie in (
+            "Cookie of the decommissioned bookie is deleted successfully",
+            "There is no cookie: the bookie was decommissioned before, or never existed",
+        ):
             self.assertEqual(self.shell("decommissionbookie", "-bookieid", _GONE), 0, self.complaints)
             self.assertPrints(
                 "The ledgers stored in the given decommissioning bookie are properly replicated"
                 f" {{bookieAddress={_GONE}}}",
-                f"Cookie of the decommissioned bookie is deleted successfully {{bookieAddress={_GONE}}}",
+                f"{cookie} {{bookieAddress={_GONE}}}",
             )
             self.assertNotIn(_GONE, self.do(self.cluster.registration.all_bookies()))
 
@@ -40,6 +43,27 @@ class DecommissionTests(AutorecoveryCase):
             f"Ledger remains {{ledgerId={ledger_id}, reason=not marked yet}}",
         )
         self.assertIn(_GONE, self.do(self.cluster.registration.all_bookies()))
+
+    def test_time_left(self) -> None:
+        """What remains is printed with the seconds that it will take at the pace so far."""
+        self.do(self.cluster.registration.register_bookie(_GONE, False, self.service_info))
+        ids = [self.written(1, write_quorum=4, ack_quorum=2) for _ in range(3)]
+        self.do(self.cluster.registration.unregister_bookie(_GONE))
+        running = self.begin("decommissionbookie", "-bookieid", _GONE)
+        self.settle()
+        for ledger_id in ids:
+            self.clock.pump([1.0] * 10)
+            self.do(self.cluster.ledgers.remove(ledger_id))
+        self.clock.pump([1.0] * 10)
+        self.assertEqual(self.successResultOf(running), 0)
+        self.assertEqual(
+            [text for text in self.printed if text.startswith("Ledgers remain")],
+            [
+                "Ledgers remain {count=3, found=3}",
+                "Ledgers remain {count=2, found=3, secondsLeft=24}",
+                "Ledgers remain {count=1, found=3, secondsLeft=11}",
+            ],
+        )
 
     def test_running(self) -> None:
         """A bookie that runs is refused."""

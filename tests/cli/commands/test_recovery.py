@@ -25,6 +25,13 @@ class QueryTests(ShellCase):
         self.assertEqual(self.shell("recover", "-q", "-l", "1", BOOKIES[3]), 0)
         self.assertEqual([text for text in self.printed if text.startswith("ledger")], ["ledger 1 : CLOSED"])
 
+    def test_mistakes(self) -> None:
+        """A question names bookies, and a ledger that exists."""
+        self.assertEqual(self.shell("recover", "-q", "-l", "0"), 255)
+        self.assertEqual(self.printed, ["Must specify bookies"])
+        self.assertEqual(self.shell("recover", "-q", "-l", "7", BOOKIES[3]), 255)
+        self.assertEqual(self.complaints, ["recover: ledger 7 does not exist"])
+
 
 class RecoverTests(ShellCase):
     """Recoveries."""
@@ -32,6 +39,10 @@ class RecoverTests(ShellCase):
     def _state(self, ledger_id: int) -> LedgerState:
         state: LedgerState = self.do(self.client.ledger_metadata(ledger_id)).value.state
         return state
+
+    def _bookie_of(self, ledger_id: int) -> str:
+        name: str = self.do(self.client.ledger_metadata(ledger_id)).value.segments[0].bookies[0]
+        return name
 
     def test_nothing(self) -> None:
         """Something to recover must be named."""
@@ -62,6 +73,39 @@ class RecoverTests(ShellCase):
         for ledger_id in ids:
             self.assertNotIn(gone, self.do(self.client.ledger_metadata(ledger_id)).value.segments[0].bookies)
         self.assertNotIn(gone, self.do(self.cluster.registration.all_bookies()))
+
+    def test_unknown_bookie(self) -> None:
+        """An id that nothing is known of is named, so that a misspelled one is noticed."""
+        named = self._bookie_of(self.written(1, ensemble_size=3))
+        for option in ("-dr", "-f"):
+            self.assertEqual(self.shell("recover", option, f"{named},other:1"), 0)
+            self.assertEqual(
+                self.printed[0], "No ledger names this bookie, and it has no cookie {bookieId=other:1}", option
+            )
+        self.assertEqual(self.shell("recover", "-f", "no id"), 255)
+        self.assertEqual(self.complaints, ["recover: not a bookie id: 'no id'"])
+
+    def test_cookie_of_a_running_bookie(self) -> None:
+        """Nothing is copied where the cookie could not be deleted at the end."""
+        ledger_id = self.written(1, ensemble_size=4, write_quorum=2)
+        before = self.do(self.client.ledger_metadata(ledger_id)).value
+        self.assertEqual(self.shell("recover", "-f", "-d", BOOKIES[3]), 255)
+        self.assertIn("is running", self.complaints[0])
+        self.assertEqual(self.do(self.client.ledger_metadata(ledger_id)).value, before)
+
+    def test_interrupted(self) -> None:
+        """A recovery that is cancelled releases its locks, says so, and has the status of an interrupted process."""
+        ledger_id = self.written(1, ensemble_size=3)
+        named = self._bookie_of(ledger_id)
+        for bookie_id in BOOKIES:
+            self.bookies[bookie_id].silent = True
+        running = self.begin("recover", "-f", named)
+        self.settle()
+        self.assertEqual(list(self.do(self.cluster.underreplication.locked_ledgers())), [ledger_id])
+        running.cancel()
+        self.settle()
+        self.assertEqual((self.successResultOf(running), self.complaints), (130, ["recover: interrupted"]))
+        self.assertEqual(self.do(self.cluster.underreplication.locked_ledgers()), {})
 
     def test_what_cannot_be_recovered(self) -> None:
         """A ledger without another copy fails the command, unless that is allowed for; the cookie stays then."""
