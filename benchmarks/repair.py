@@ -78,16 +78,16 @@ def repair(uri: str, limit: float) -> None:
     spark = session(MASTER)
     _warm(spark)
     began = time.monotonic()
-    losses = replicate.losses_of_gone_bookies(verify.fragments(spark, uri))
+    check = replicate.check_of_bookies(verify.fragments(spark, uri), replicate.read_marks(uri))
     planned = time.monotonic()
-    done = replicate.replicate(spark, uri, losses, limit=Rate(bytes=limit), parallelism=EXECUTORS)
+    done = replicate.replicate(spark, uri, check, limit=Rate(bytes=limit), parallelism=EXECUTORS)
     seconds = time.monotonic() - planned
     rows = done.collect()
     entries = sum(row.entries for row in rows)
     length = spark.read.format("bookkeeper").option("metadataServiceUri", uri).option("view", "ledgers").load()
     size = length.selectExpr("sum(length) / sum(last_entry_id + 1) AS size").first().size + _HEADER
     figures = {
-        "ledgers": len(losses), "replicas_repaired": sum(row.state == repairs.REPAIRED for row in rows),
+        "ledgers": len(check.losses), "replicas_repaired": sum(row.state == repairs.REPAIRED for row in rows),
         "replicas": len(rows), "entries": entries, "planned_seconds": round(planned - began, 2),
         "seconds": round(seconds, 2), "written_mib_per_s": round(entries * size / seconds / MIB, 3),
     }  # fmt: skip

@@ -11,32 +11,73 @@ from .interfaces import IUnderreplication
 T = TypeVar("T")
 
 
+class LedgerLock:
+    """The replication lock of a ledger, held by this process; see :meth:`take`."""
+
+    def __init__(self, locks: IUnderreplication, ledger_id: int) -> None:
+        self._locks = locks
+        self._ledger_id = ledger_id
+        self._is_lost = False
+        self._running: Deferred[Any] | None = None
+        self._end = locks.watch_lost_locks(self._lost)
+
+    @classmethod
+    async def take(cls, locks: IUnderreplication, ledger_id: int, holder: str) -> "LedgerLock":
+        """Take the lock of the ledger ``ledger_id``.
+
+        :param locks: of the driver whose session holds it.
+        :param holder: what the lock says, for people to read.
+        :raises bookkeeper_twisted.errors.LedgerLockedError: another process has it, or this one.
+        """
+        await locks.lock(ledger_id, holder)
+        return cls(locks, ledger_id)
+
+    def _lost(self) -> None:
+        self._is_lost = True
+        if self._running is not None:
+            self._running.cancel()
+
+    async def run(self, work: Callable[[], Coroutine["Deferred[Any]", Any, T]]) -> T:
+        """Do some work, which is cancelled if the lock is lost with its session; one at a time.
+
+        :param work: is not called if the lock was lost before.
+        :raises bookkeeper_twisted.errors.MetadataError: the lock was lost.
+        """
+        lost = MetadataError(f"the replication lock of ledger {self._ledger_id} was lost with its session")
+        if self._is_lost:
+            raise lost
+        self._running = Deferred.fromCoroutine(work())
+        try:
+            found: T = await self._running
+            return found
+        except CancelledError:
+            if self._is_lost:
+                raise lost from None
+            raise
+        finally:
+            self._running = None
+
+    async def release(self) -> None:
+        """Give the lock back; harmless if it is lost.
+
+        :raises bookkeeper_twisted.errors.MetadataError: it cannot be released: it stays until its session ends, or
+            :meth:`~.interfaces.IUnderreplication.unlock` is called.
+        """
+        self._end()
+        await self._locks.unlock(self._ledger_id)
+
+
 async def under_lock(
     locks: IUnderreplication, ledger_id: int, holder: str, work: Callable[[], Coroutine["Deferred[Any]", Any, T]]
 ) -> T:
-    """Do some work under the lock of a ledger; it is cancelled if the lock is lost with its session.
+    """Do some work under the lock of a ledger, as :meth:`LedgerLock.run` does, and release the lock.
 
     :param holder: what the lock says, for people to read.
     :raises bookkeeper_twisted.errors.LedgerLockedError: another process does some.
-    :raises bookkeeper_twisted.errors.MetadataError: the lock was lost, or cannot be released: it stays until its
-        session ends, or :meth:`~.interfaces.IUnderreplication.unlock` is called.
+    :raises bookkeeper_twisted.errors.MetadataError: the lock was lost, or cannot be released.
     """
-    await locks.lock(ledger_id, holder)
-    is_lost = False
-
-    def lost() -> None:
-        nonlocal is_lost
-        is_lost = True
-        running.cancel()
-
-    running = Deferred.fromCoroutine(work())
-    end = locks.watch_lost_locks(lost)
+    lock = await LedgerLock.take(locks, ledger_id, holder)
     try:
-        return await running
-    except CancelledError:
-        if is_lost:
-            raise MetadataError(f"the replication lock of ledger {ledger_id} was lost with its session") from None
-        raise
+        return await lock.run(work)
     finally:
-        end()
-        await locks.unlock(ledger_id)
+        await lock.release()

@@ -4,7 +4,7 @@ The calls block; behind them a metadata driver runs in the reactor thread of the
 they have to know comes to them in their partitions.
 """
 
-from collections.abc import Awaitable, Callable, Collection, Iterable, Iterator
+from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Iterable, Iterator
 from contextlib import contextmanager
 from functools import partial
 from typing import TypeVar, cast
@@ -12,12 +12,12 @@ from typing import TypeVar, cast
 from twisted.internet.defer import Deferred, DeferredSemaphore, FirstError, gatherResults
 
 from ..config.client import ClientConfig
-from ..errors import BookieHandleNotAvailableError, NoSuchLedgerMetadataError
+from ..errors import BookieHandleNotAvailableError, NoSuchLedgerMetadataError, NotUnderreplicatedError
 from ..metadata.bookie_addresses import bookie_address
 from ..metadata.drivers import create_driver, options_of
-from ..metadata.interfaces import ILedgerManager, IMetadataDriver, IRegistration, IUnderreplication
+from ..metadata.interfaces import ILedgerManager, IMetadataDriver, IRegistration, IUnderreplication, Versioned
 from ..metadata.registered import bookies_there
-from ..model import LedgerMetadata
+from ..model import LedgerMetadata, UnderreplicatedLedger
 from ..reactor_thread import ReactorThread
 from ..wire import Address
 from .publication_ids import FIRST_PUBLICATION
@@ -55,10 +55,7 @@ class ClusterView:
         :raises MetadataError: the store failed.
         """
 
-        async def listed() -> list[int]:
-            return [ledger_id async for ledger_id in self.ledgers.ledger_ids(first, last)]
-
-        return self.wait(listed)
+        return self.wait(partial(_listed, self.ledgers.ledger_ids(first, last)))
 
     def metadata(self, ledger_ids: Iterable[int]) -> dict[int, LedgerMetadata]:
         """Return the metadata of ledgers by id, many read at a time; ledgers that do not exist are left out.
@@ -67,14 +64,30 @@ class ClusterView:
         :raises MetadataError: the store failed.
         """
 
-        async def read(ledger_id: int) -> LedgerMetadata | None:
+        found = self._read(ledger_ids, self.ledgers.read, NoSuchLedgerMetadataError)
+        return {ledger_id: stored.value for ledger_id, stored in found.items()}
+
+    def marks(self) -> dict[int, Versioned[UnderreplicatedLedger]]:
+        """Return the marks of all ledgers that lack replicas, by id.
+
+        :raises MetadataError: the store failed.
+        """
+        marked = self.wait(partial(_listed, self.underreplication.marked_ledgers()))
+        return self._read(marked, self.underreplication.read_mark, NotUnderreplicatedError)
+
+    def _read(
+        self, ledger_ids: Iterable[int], read: Callable[[int], Awaitable[V]], none: type[Exception]
+    ) -> dict[int, V]:
+        """What ``read`` gives, many at a time, where it does not raise ``none``."""
+
+        async def found_or_none(ledger_id: int) -> V | None:
             try:
-                return (await self.ledgers.read(ledger_id)).value
-            except NoSuchLedgerMetadataError:
+                return await read(ledger_id)
+            except none:
                 return None
 
-        found = self.wait(partial(for_each, ledger_ids, read))
-        return {ledger_id: metadata for ledger_id, metadata in found.items() if metadata is not None}
+        found = self.wait(partial(for_each, ledger_ids, found_or_none))
+        return {ledger_id: one for ledger_id, one in found.items() if one is not None}
 
     def addresses(self, bookie_ids: Collection[str]) -> dict[str, Address]:
         """Return where bookies listen by id; port 0 for a bookie that is not registered and whose id is no address.
@@ -98,6 +111,10 @@ class ClusterView:
     def close(self) -> None:
         """End the connection."""
         self.wait(self._driver.close)
+
+
+async def _listed(ids: AsyncIterator[int]) -> list[int]:
+    return [ledger_id async for ledger_id in ids]
 
 
 async def for_each(keys: Iterable[K], work: Callable[[K], Awaitable[V]]) -> dict[K, V]:

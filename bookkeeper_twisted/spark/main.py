@@ -184,15 +184,16 @@ def _verify(spark: Any, arguments: argparse.Namespace) -> int:
 def _replicate(spark: Any, arguments: argparse.Namespace) -> int:
     from .pipelines import repairs, replicate, verify
 
+    marks = replicate.read_marks(arguments.uri)
     replicas = verify.fragments(spark, arguments.uri, **_selection(arguments)).persist()
     password, limit = _password(arguments), _limit(arguments)
     if arguments.gone_only:
-        losses = replicate.losses_of_gone_bookies(replicas)
+        check = replicate.check_of_bookies(replicas, marks)
     else:
         passwords = verify.stored_passwords(arguments.uri, replicas)
         findings = verify.verify(replicas, password, limit, arguments.parallelism, passwords)
-        losses = replicate.losses_of(findings, replicas)
-    rows = replicate.replicate(spark, arguments.uri, losses, password, limit, arguments.parallelism).collect()
+        check = replicate.check_of_entries(findings, replicas, marks)
+    rows = replicate.replicate(spark, arguments.uri, check, password, limit, arguments.parallelism).collect()
     for row in rows:
         where = row.bookie_id if row.target in (None, row.bookie_id) else f"{row.bookie_id}, now {row.target}"
         text = f"ledger {row.ledger_id} fragment {row.fragment} position {row.position} on {where}: {row.state}"

@@ -8,7 +8,7 @@ from twisted.trial.unittest import SynchronousTestCase
 
 from bookkeeper_twisted.errors import LedgerLockedError, MetadataError, NotEnoughBookiesError
 from bookkeeper_twisted.metadata.embedded.memory import MemoryStore
-from bookkeeper_twisted.metadata.locked_work import under_lock
+from bookkeeper_twisted.metadata.locked_work import LedgerLock, under_lock
 
 
 class LockedWorkTests(SynchronousTestCase):
@@ -65,3 +65,20 @@ class LockedWorkTests(SynchronousTestCase):
         running.cancel()
         self.failureResultOf(running, CancelledError)
         self.assertEqual(self.store.locks, {})
+
+    def test_lost_between(self) -> None:
+        """Work that comes after the loss of the lock does not begin; a release harms nobody's lock."""
+        locks: Any = self.driver.underreplication
+        lock = self.successResultOf(Deferred.fromCoroutine(LedgerLock.take(locks, 5, "host")))
+        self.step.callback(7)
+        for _ in range(2):
+            self.assertEqual(self.successResultOf(Deferred.fromCoroutine(lock.run(self._work))), 7)
+        session, _ = self.store.locks[5]
+        session.expire()
+        failed = self.failureResultOf(Deferred.fromCoroutine(lock.run(self._work)), MetadataError)
+        self.assertIn("was lost", str(failed.value))
+        other = self.store.driver(Clock())
+        self.successResultOf(Deferred.fromCoroutine(other.open()))
+        self.successResultOf(Deferred.fromCoroutine(other.underreplication.lock(5, "other")))
+        self.successResultOf(Deferred.fromCoroutine(lock.release()))
+        self.assertEqual(self.store.locks[5][1], "other")

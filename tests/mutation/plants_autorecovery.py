@@ -139,6 +139,20 @@ PLANTS = (
         "for position, target in self.targets.items()}\n", ["tests.spark.pipelines.test_repairs"],
     ),
     Plant(
+        "a bulk repair names bookies without its lock", "spark/pipelines/repairs.py",
+        "            await repair.lock.run(partial(self._finish, repair))\n", "            await self._finish(repair)\n",
+        ["tests.spark.pipelines.test_repairs"],
+    ),
+    Plant(
+        "a bulk repair settles for bookies that it could not check", "spark/pipelines/repairs.py",
+        " and not unsure and not any(", " and not any(", ["tests.spark.pipelines.test_repairs"],
+    ),
+    Plant(
+        "a bulk repair settles marks that are newer than its check", "spark/pipelines/repairs.py",
+        "        mark = self._check.marks.get(repair.ledger_id)\n",
+        "        mark = await self._marks.read_mark(repair.ledger_id)\n", ["tests.spark.pipelines.test_repairs"],
+    ),
+    Plant(
         "bookies are named although the job that copies has failed", "spark/pipelines/replicate.py",
         "        if not self._copied:\n", "        if False:\n", ["tests.spark.pipelines.test_replicate"],
     ),

@@ -7,6 +7,7 @@ _LOOP = ["tests.metadata.test_update_loop"]
 _SESSIONS = ["tests.metadata.embedded.test_sqlite_sessions", "tests.metadata.embedded.test_sqlite"]
 _WATCHES = ["tests.metadata.test_watches"]
 _CONTRACT = ["tests.metadata.embedded.test_memory", "tests.metadata.embedded.test_ledgers"]
+_REPAIRS = "tests.spark.pipelines.test_repairs"
 _ZK = ["tests.metadata.zookeeper"]
 
 PLANTS = (
@@ -21,7 +22,11 @@ PLANTS = (
     ),
     Plant(
         "work goes on whose lock is lost", "metadata/locked_work.py",
-        "        running.cancel()\n", "", ["tests.metadata.test_locked_work"],
+        "            self._running.cancel()\n", "            pass\n", ["tests.metadata.test_locked_work", _REPAIRS],
+    ),
+    Plant(
+        "work begins whose lock is lost", "metadata/locked_work.py",
+        "        if self._is_lost:\n            raise lost\n", "", ["tests.metadata.test_locked_work", _REPAIRS],
     ),
     Plant(
         "a mark that says nothing new keeps its version", "metadata/embedded/underreplication.py",

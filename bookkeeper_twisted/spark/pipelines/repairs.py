@@ -3,13 +3,14 @@
 Theory of operation.  The driver takes the replication lock of a ledger, so that no replication worker repairs it as
 well, reads its metadata and chooses a target for each position that lacks entries: the bookie itself if it is writable,
 otherwise another one, which gets everything that the position keeps.  Where all targets of a fragment have taken
-everything, new bookies are named, by one write of the metadata for all fragments of the ledger (S19).  A mark goes if
-every bookie that it names has been given what it lacked.  A crash at any moment leaves extra copies and nothing else.
+everything, new bookies are named, by one write of the metadata for all fragments of the ledger (S19).  A mark goes by
+the rule of workers (:mod:`...metadata.mark_removal`), so it is read before the check.  A crash at any moment leaves
+extra copies and nothing else, and so does a lost session: what the driver does for a ledger ends with the lock.
 Fragments of a writer that may be alive are left alone.
 """
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from contextlib import suppress
+from functools import partial
 from typing import cast
 
 import attrs
@@ -18,15 +19,15 @@ from ...client import BookKeeper
 from ...errors import (
     BookKeeperError,
     LedgerLockedError,
-    MetadataVersionError,
     NoSuchLedgerMetadataError,
     NotEnoughBookiesError,
-    NotUnderreplicatedError,
 )
 from ...ledger.copy_plan import losses_of_targets
 from ...ledger.findings import ReplicaLoss
 from ...ledger.fragments import LedgerFragment, fragments_of
 from ...metadata.interfaces import ILedgerManager, IRegistration, IUnderreplication, Versioned
+from ...metadata.locked_work import LedgerLock
+from ...metadata.mark_removal import remove_mark
 from ...metadata.update_loop import update
 from ...model import LedgerMetadata, UnderreplicatedLedger
 
@@ -34,6 +35,9 @@ REPAIRED, FAILED, LOST, LOCKED, OPEN, NO_TARGET = "repaired", "failed", "lost", 
 
 Losses = Mapping[int, Mapping[int, Sequence[ReplicaLoss]]]
 """What positions lack, by the ledger and the number of the fragment in it."""
+
+Marks = Mapping[int, Versioned[UnderreplicatedLedger]]
+"""Marks by ledger."""
 
 Outcome = tuple[object, ...]
 """Ledger, number of the fragment, position, bookie, target, state, entries, detail."""
@@ -85,22 +89,44 @@ class FragmentRepair:
             yield ledger_id, number, position, losses[0].bookie_id, target, state, entries, detail
 
 
+@attrs.frozen
+class Check:
+    """What was found out of ledgers before they are repaired.
+
+    :ivar unsure: bookies of which not everything could be checked, by ledger; None: no entries were read, and nothing
+        is known of bookies that are registered.
+    :ivar marks: of the time before the check; those of other ledgers stay.
+    """
+
+    losses: Losses
+    unsure: Mapping[int, Collection[str]] | None = None
+    marks: Marks = attrs.field(factory=dict)
+
+
 @attrs.define
 class LedgerRepair:
-    """A locked ledger; its mark is of the time before the repair."""
+    """A locked ledger."""
 
     ledger_id: int
+    lock: LedgerLock
     stored: Versioned[LedgerMetadata]
-    mark: Versioned[UnderreplicatedLedger] | None
     fragments: dict[int, FragmentRepair] = attrs.field(factory=dict)
 
-    def is_repaired(self, replicas: Collection[str]) -> bool:
+    @property
+    def bookies(self) -> frozenset[str]:
+        """Ids of all bookies of the ledger."""
+        return frozenset(bookie_id for segment in self.stored.value.segments for bookie_id in segment.bookies)
+
+    def settles(self, replicas: Collection[str], check: Check) -> bool:
         """Whether nothing is left to do for a mark.
 
         :param replicas: the bookies that it names; a mark that names none asks for more than was done.
+        :param check: of the time before the repair.
         """
-        given = {loss.bookie_id for one in self.fragments.values() for losses in one.lost.values() for loss in losses}
-        return bool(replicas) and given.issuperset(replicas) and not any(x.problems for x in self.fragments.values())
+        unsure = self.bookies.intersection(replicas)  # the others have left the ledger
+        if check.unsure is not None:
+            unsure = unsure.intersection(check.unsure.get(self.ledger_id, ()))
+        return bool(replicas) and not unsure and not any(one.problems for one in self.fragments.values())
 
 
 @attrs.frozen
@@ -112,32 +138,33 @@ class Refusal:
 
 
 class Repairs:
-    """Begins and ends repairs of ledgers."""
+    """Begins and ends repairs of the ledgers of one check."""
 
-    def __init__(self, client: BookKeeper) -> None:
+    def __init__(self, client: BookKeeper, check: Check) -> None:
+        self._check = check
         self._watcher = client.context.watcher
         self._ledgers = cast(ILedgerManager, client.metadata.ledgers)
         self._marks = cast(IUnderreplication, client.metadata.underreplication)
         self._registration = cast(IRegistration, client.metadata.registration)
 
-    async def begin(self, ledger_id: int, losses: Mapping[int, Sequence[ReplicaLoss]]) -> LedgerRepair | Refusal:
-        """Lock and plan a ledger.
+    async def begin(self, ledger_id: int) -> LedgerRepair | Refusal:
+        """Lock and plan a ledger of the check.
 
-        :param losses: what positions lack, by the number of the fragment.
+        :returns: why it is left as it is, if it is.
         """
         try:
-            await self._marks.lock(ledger_id, _HOLDER)
+            lock = await LedgerLock.take(self._marks, ledger_id, _HOLDER)
         except LedgerLockedError as error:
             return Refusal(LOCKED, str(error))
         try:
-            mark = None
-            with suppress(NotUnderreplicatedError):
-                mark = await self._marks.read_mark(ledger_id)
-            repair = LedgerRepair(ledger_id, await self._ledgers.read(ledger_id), mark)
-            await self._plan(repair, losses)
+            return await lock.run(partial(self._planned, ledger_id, lock))
         except BookKeeperError as error:
-            await self._marks.unlock(ledger_id)
+            await lock.release()
             return Refusal(REPAIRED if isinstance(error, NoSuchLedgerMetadataError) else FAILED, str(error))
+
+    async def _planned(self, ledger_id: int, lock: LedgerLock) -> LedgerRepair:
+        repair = LedgerRepair(ledger_id, lock, await self._ledgers.read(ledger_id))
+        await self._plan(repair, self._check.losses[ledger_id])
         return repair
 
     async def _plan(self, repair: LedgerRepair, losses: Mapping[int, Sequence[ReplicaLoss]]) -> None:
@@ -179,10 +206,7 @@ class Repairs:
         :param repair: of :meth:`begin`; errors are noted in it.
         """
         try:
-            await self._name_targets(repair)
-            if repair.mark is not None and repair.is_repaired(repair.mark.value.replicas):
-                with suppress(NotUnderreplicatedError, MetadataVersionError):
-                    await self._marks.remove_mark(repair.ledger_id, repair.mark.version)
+            await repair.lock.run(partial(self._finish, repair))
         except NoSuchLedgerMetadataError:
             pass  # it was deleted meanwhile
         except BookKeeperError as error:
@@ -190,7 +214,13 @@ class Repairs:
                 for position in one.targets:
                     one.problems.setdefault(position, (FAILED, str(error)))
         finally:
-            await self._marks.unlock(repair.ledger_id)
+            await repair.lock.release()
+
+    async def _finish(self, repair: LedgerRepair) -> None:
+        await self._name_targets(repair)
+        mark = self._check.marks.get(repair.ledger_id)
+        if mark is not None and repair.settles(mark.value.replicas, self._check):
+            await remove_mark(self._marks, self._registration, repair.ledger_id, mark, repair.bookies)
 
     async def _name_targets(self, repair: LedgerRepair) -> None:
         """One write for all fragments that have everything at other bookies now."""
@@ -205,4 +235,4 @@ class Repairs:
                 metadata = one.apply(metadata)
             return metadata
 
-        await update(self._ledgers, repair.ledger_id, repair.stored, needed, moved)
+        repair.stored = await update(self._ledgers, repair.ledger_id, repair.stored, needed, moved)

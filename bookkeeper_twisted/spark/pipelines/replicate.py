@@ -19,17 +19,17 @@ from ...client import BookKeeper
 from ...codec.digest import Digester
 from ...config.client import ClientConfig
 from ...ledger.findings import LossKind, ReplicaLoss
-from ...ledger.replica_scan import DAMAGED, MISSING
+from ...ledger.replica_scan import DAMAGED, MISSING, UNREACHABLE
 from ...model import LedgerMetadata
 from ...ratelimit import UNLIMITED, Rate
 from ...wire import Address, ReadLimits, Timeouts
-from ..cluster import THREAD, ClusterView, for_each
+from ..cluster import THREAD, ClusterView, connected, for_each
 from ..options import Secret
 from ..pacing import pace_of, tenth_of_a_second
 from ..planning import ENTRY_OVERHEAD
 from ..tasks import connections
 from .copying import Copied, CopyPart, PartCopy
-from .repairs import FAILED, LOST, FragmentRepair, LedgerRepair, Losses, Outcome, Refusal, Repairs
+from .repairs import FAILED, LOST, Check, FragmentRepair, LedgerRepair, Losses, Marks, Outcome, Refusal, Repairs
 
 LEDGERS_AT_ONCE = 500
 """Ledgers whose entries are copied by one Spark job; the next ones are locked meanwhile."""
@@ -50,25 +50,43 @@ _Row = tuple[tuple[Any, ...], LossKind, tuple[int, int] | None]
 """Values of :data:`_KEYS`, and the first and the last id of what is lacking."""
 
 
-def losses_of_gone_bookies(replicas: DataFrame) -> Losses:
+def read_marks(uri: str) -> Marks:
+    """Return the marks of all ledgers; to be called before the fragments are listed that are checked.
+
+    :param uri: metadata service URI.
+    """
+    with connected(uri, ClientConfig()) as cluster:
+        return cluster.marks()
+
+
+def check_of_bookies(replicas: DataFrame, marks: Marks) -> Check:
     """Everything that bookies kept which are not registered.
 
     :param replicas: rows of the source's view ``fragments``.
+    :param marks: as they were before these.
     """
-    return _by_fragment(_gone(replicas))
+    return Check(_by_fragment(_gone(replicas)), None, marks)
 
 
-def losses_of(findings: DataFrame, replicas: DataFrame) -> Losses:
+def check_of_entries(findings: DataFrame, replicas: DataFrame, marks: Marks) -> Check:
     """What positions lack: what is missing or damaged, and everything of bookies that are gone.
 
     :param findings: of :func:`~.verify.verify`.
-    :param replicas: as of :func:`losses_of_gone_bookies`.
+    :param replicas: as of :func:`check_of_bookies`.
+    :param marks: as they were before these.
     """
     rows = _gone(replicas)
     gone = {key for key, _, _ in rows}
-    bad = findings.where(f.col("status").isin(*_KINDS)).select(*_KEYS, "status", "first", "last")
-    rows += [(row[:4], _KINDS[row.status], (row.first, row.last)) for row in bad.collect() if row[:4] not in gone]
-    return _by_fragment(rows)
+    bad = findings.where(f.col("status").isin(*_KINDS, UNREACHABLE)).select(*_KEYS, "status", "first", "last")
+    unsure: dict[int, set[str]] = {}
+    for row in replicas.where("available AND NOT end_known").select("ledger_id", "bookie_id").collect():
+        unsure.setdefault(row.ledger_id, set()).add(row.bookie_id)
+    for row in bad.collect():
+        if row.status == UNREACHABLE:
+            unsure.setdefault(row.ledger_id, set()).add(row.bookie_id)
+        elif row[:4] not in gone:
+            rows.append((row[:4], _KINDS[row.status], (row.first, row.last)))
+    return Check(_by_fragment(rows), unsure, marks)
 
 
 def _gone(replicas: DataFrame) -> list[_Row]:
@@ -88,20 +106,20 @@ def _by_fragment(rows: Iterable[_Row]) -> Losses:
 
 
 def replicate(
-    spark: SparkSession, uri: str, losses: Losses, password: bytes = b"", limit: Rate = UNLIMITED, parallelism: int = 8
+    spark: SparkSession, uri: str, check: Check, password: bytes = b"", limit: Rate = UNLIMITED, parallelism: int = 8
 ) -> DataFrame:
     """Give bookies what they lack; returns a row for each position, with the state in which it is now.
 
-    :param losses: of :func:`losses_of` or :func:`losses_of_gone_bookies`.
+    :param check: of :func:`check_of_entries` or :func:`check_of_bookies`.
     :param password: of ledgers whose metadata do not have it.
     :param limit: entries and bytes a second of the whole cluster, read and written ones.
     :param parallelism: tasks that run at a time, among which the limit is split.
     """
     copying = _Copying(spark, password, limit, parallelism)
     client = THREAD.wait(lambda: BookKeeper.connect(THREAD.reactor, uri, ClientConfig()))
-    repairs, cluster, ids = Repairs(client), ClusterView(client.metadata), sorted(losses)
+    repairs, cluster, ids = Repairs(client, check), ClusterView(client.metadata), sorted(check.losses)
     parts = [ids[start : start + LEDGERS_AT_ONCE] for start in range(0, len(ids), LEDGERS_AT_ONCE)]
-    batches = [_Batch(repairs, {ledger_id: losses[ledger_id] for ledger_id in some}) for some in parts]
+    batches = [_Batch(repairs, {ledger_id: check.losses[ledger_id] for ledger_id in some}) for some in parts]
     try:
         for n, batch in enumerate(batches):
             for one in batches[n : n + 2]:  # the next ones are locked while these are copied
@@ -130,8 +148,7 @@ class _Batch:
     def begin(self) -> None:
         """Begin to lock and plan."""
         if self._begun is None:
-            work = partial(for_each, self._losses, lambda n: self._repairs.begin(n, self._losses[n]))
-            self._begun, _ = THREAD.begin(work)
+            self._begun, _ = THREAD.begin(partial(for_each, self._losses, self._repairs.begin))
 
     def copy(self, copying: "_Copying", cluster: ClusterView) -> None:
         """Copy what the ledgers lack."""

@@ -12,6 +12,7 @@ from twisted.trial.unittest import SynchronousTestCase
 
 from bookkeeper_twisted.embedding import make_bookie
 from bookkeeper_twisted.errors import BookieHandleNotAvailableError, NotUnderreplicatedError
+from bookkeeper_twisted.ledger.findings import LossKind, ReplicaLoss
 from bookkeeper_twisted.ledger.replica_scan import OK
 from bookkeeper_twisted.model import DigestType
 from bookkeeper_twisted.ratelimit import Rate
@@ -188,6 +189,9 @@ class PipelineTests(SparkCase):
         pair = self.client.ledger_metadata(ledgers[0]).segments[0].bookies
         lost = int(pair[0][-1])
         THREAD.wait(self.bookies[lost].stop)
+        marks = self.connect()
+        for ledger_id in ledgers:
+            THREAD.wait(lambda n=ledger_id: marks.underreplication.mark(n, (pair[0],)))  # type: ignore[misc]
         text = self.run_command("replicate", self.uri)
         (other,) = {f"bookie-{n}" for n in range(3)} - set(pair)
         self.assertIn(f"on {pair[0]}, now {other}: repaired, 500 entries", text)
@@ -195,9 +199,36 @@ class PipelineTests(SparkCase):
         self.assertIn("1 of 2 replicas", text)
         self.assertEqual(set(self.client.ledger_metadata(ledgers[0]).segments[0].bookies), {pair[1], other})
         self.assertEqual(len(self.client.ledger_metadata(ledgers[1]).segments[0].bookies), 3)
+        self.assertEqual(set(marks.marks()), {ledgers[1]})
         text = self.run_command("verify", self.uri, "--ledgers", str(ledgers[0]))
         self.assertEqual(self.status, 0, text)
         del self.bookies[lost]
+
+    def test_unsure(self) -> None:
+        """Of bookies that could not be reached, and of those of a ledger whose end is not known, more may be lacking;
+        bookies that are gone lack everything."""
+        from bookkeeper_twisted.spark.pipelines import replicate
+
+        rows = [
+            (1, 0, 0, "a", 0, 9, True, True), (1, 0, 1, "gone", 0, 9, True, False), (1, 1, 0, "a", 10, 19, True, True),
+            (2, 0, 0, "b", 0, 0, False, True), (2, 0, 1, "gone", 0, 0, False, False),
+        ]  # fmt: skip
+        columns = "ledger_id BIGINT, fragment INT, position INT, bookie_id STRING"
+        replicas = self.spark.createDataFrame(
+            rows, f"{columns}, first_entry_id BIGINT, last_entry_id BIGINT, end_known BOOLEAN, available BOOLEAN"
+        )
+        found = [
+            (1, 0, 0, "a", "missing", 2, 3), (1, 0, 0, "a", "ok", 4, 9), (1, 0, 1, "gone", "unreachable", 0, 9),
+            (1, 1, 0, "a", "unreachable", 10, 19), (2, 0, 0, "b", "ok", 0, 0),
+        ]  # fmt: skip
+        findings = self.spark.createDataFrame(found, f"{columns}, status STRING, first BIGINT, last BIGINT")
+        check = replicate.check_of_entries(findings, replicas, {})
+        lacking = ReplicaLoss(0, "a", LossKind.MISSING, ((2, 3),))
+        everything = ReplicaLoss(1, "gone", LossKind.GONE, ((0, 9),))
+        self.assertCountEqual(check.losses[1][0], [lacking, everything])
+        self.assertEqual(check.unsure, {1: {"a", "gone"}, 2: {"b"}})
+        check = replicate.check_of_bookies(replicas, {})
+        self.assertEqual((check.losses[1], check.unsure), ({0: [everything]}, None))
 
     def restart(self, *numbers: int) -> None:
         """Start bookies that were stopped."""

@@ -1,5 +1,10 @@
 """What the driver does for repairs, over a metadata store and bookies in memory."""
 
+from collections.abc import Sequence
+from typing import Any
+
+from twisted.internet.defer import Deferred
+
 from bookkeeper_twisted.errors import NotUnderreplicatedError
 from bookkeeper_twisted.ledger.findings import LossKind, ReplicaLoss
 from bookkeeper_twisted.spark.pipelines.repairs import (
@@ -8,6 +13,7 @@ from bookkeeper_twisted.spark.pipelines.repairs import (
     NO_TARGET,
     OPEN,
     REPAIRED,
+    Check,
     LedgerRepair,
     Refusal,
     Repairs,
@@ -33,13 +39,16 @@ class RepairsTests(RecoveryCase):
         self.revive(replaced)
         self.ensembles = [segment.bookies for segment in self.metadata(self.ledger_id).segments]
         self.assertEqual(len(self.ensembles), 2)
-        self.repairs = Repairs(self.client())
 
     def lose(self) -> None:
         """The ledger is closed; the bookie is gone, and the ledger is marked for it."""
         self.finish(self.writer.close())
         self.kill(self.lost)
         self.do(self.cluster.underreplication.mark(self.ledger_id, (self.lost,)))
+
+    def mark(self) -> Any:
+        """The mark of the ledger."""
+        return self.do(self.cluster.underreplication.read_mark(self.ledger_id))
 
     def lacking(self) -> dict[int, list[ReplicaLoss]]:
         """What is lost."""
@@ -48,9 +57,12 @@ class RepairsTests(RecoveryCase):
             for number, ensemble in enumerate(self.ensembles)
         }
 
-    def begun(self) -> LedgerRepair:
+    def begun(self, marked: bool = True, **check: Any) -> LedgerRepair:
         """The repair, begun."""
-        repair = self.do(self.repairs.begin(self.ledger_id, self.lacking()))
+        marks = {self.ledger_id: self.mark()} if marked else {}
+        found = {"losses": {self.ledger_id: self.lacking()}, "marks": marks, **check}
+        self.repairs = Repairs(self.client(), Check(**found))
+        repair = self.do(self.repairs.begin(self.ledger_id))
         self.assertIsInstance(repair, LedgerRepair)
         self.assertEqual(list(self.do(self.cluster.underreplication.locked_ledgers())), [self.ledger_id])
         return repair  # type: ignore[no-any-return]
@@ -96,13 +108,13 @@ class RepairsTests(RecoveryCase):
         """A ledger that a replication worker has locked is left alone."""
         self.lose()
         self.do(self.cluster.underreplication.lock(self.ledger_id, "worker"))
-        refusal = self.do(self.repairs.begin(self.ledger_id, self.lacking()))
-        self.assertEqual(refusal.state, LOCKED)
+        repairs = Repairs(self.client(), Check({self.ledger_id: self.lacking()}))
+        self.assertEqual(self.do(repairs.begin(self.ledger_id)).state, LOCKED)
 
     def test_writer_that_may_be_alive(self) -> None:
         """The newest ensemble of a ledger that is not closed stays as it is, older ones are repaired."""
         self.kill(self.lost)
-        repair = self.begun()
+        repair = self.begun(marked=False)
         self.assertEqual([state for state, _ in repair.fragments[1].problems.values()], [OPEN])
         self.do(self.repairs.end(repair))
         first, second = self.metadata(self.ledger_id).segments
@@ -126,8 +138,114 @@ class RepairsTests(RecoveryCase):
         repair = self.begun()
         self.do(self.bk.delete_ledger(self.ledger_id))
         self.do(self.repairs.end(repair))
-        self.assertEqual(
-            self.do(self.repairs.begin(self.ledger_id, self.lacking())).state, REPAIRED
-        )  # fmt: skip
+        refusal = self.do(self.repairs.begin(self.ledger_id))
+        self.assertIsInstance(refusal, Refusal)
+        self.assertEqual(refusal.state, REPAIRED)
         self.assert_released()
-        self.assertIsInstance(self.do(self.repairs.begin(self.ledger_id, {})), Refusal)
+
+    # ---- marks ---------------------------------------------------------------------------------------
+
+    def settled(self, **check: Any) -> bool:
+        """The ledger is repaired; whether its mark is gone then."""
+        repair = self.begun(**check)
+        self.do(self.repairs.end(repair))
+        self.assert_released()
+        marked: list[int] = self.do(self.listed_marks())
+        return not marked
+
+    async def listed_marks(self) -> list[int]:
+        """Ids of marked ledgers."""
+        return [ledger_id async for ledger_id in self.cluster.underreplication.marked_ledgers()]
+
+    def damaged(self, named: Sequence[str] = ()) -> dict[str, Any]:
+        """The ledger is closed and marked, and a bookie that is there lacks entries of its first fragment."""
+        self.finish(self.writer.close())
+        self.do(self.cluster.underreplication.mark(self.ledger_id, named or (self.lost,)))
+        loss = ReplicaLoss(self.ensembles[0].index(self.lost), self.lost, LossKind.MISSING, ((0, 3),))
+        return {"losses": {self.ledger_id: {0: [loss]}}}
+
+    def test_marked_again(self) -> None:
+        """A mark stays that was made again after the check began, with the same bookie, too."""
+        self.lose()
+        marks = {self.ledger_id: self.mark()}
+        self.do(self.cluster.underreplication.mark(self.ledger_id, (self.lost,)))
+        self.assertFalse(self.settled(marks=marks))
+
+    def test_marked_after_the_check(self) -> None:
+        """So does one that was made after it."""
+        self.lose()
+        self.assertFalse(self.settled(marks={}))
+
+    def test_repaired_where_it_is(self) -> None:
+        """A mark goes of a bookie that has been given what it lacked, if all of it was checked."""
+        self.assertTrue(self.settled(**self.damaged(), unsure={self.ledger_id: ["b9:1"]}))
+
+    def test_another_fragment_unchecked(self) -> None:
+        """It stays if the bookie could not be reached for another fragment."""
+        self.assertFalse(self.settled(**self.damaged(), unsure={self.ledger_id: [self.lost]}))
+        self.assertEqual(self.mark().value.replicas, (self.lost,))
+
+    def test_nothing_checked(self) -> None:
+        """It stays while the ledger names the bookie, if no entries were read."""
+        self.assertFalse(self.settled(**self.damaged()))
+
+    def test_other_bookie_of_the_mark(self) -> None:
+        """It stays if nothing is known of another bookie that it names, goes if that one has left the ledger."""
+        other = self.ensembles[0][2]
+        self.assertFalse(self.settled(**self.damaged((self.lost, other)), unsure={self.ledger_id: [other]}))
+        self.do(self.cluster.underreplication.remove_mark(self.ledger_id, 0))
+        self.do(self.cluster.underreplication.mark(self.ledger_id, (self.lost, "left:1")))
+        self.assertTrue(self.settled(unsure={self.ledger_id: ["left:1"]}))
+
+    def test_nameless_mark(self) -> None:
+        """A mark that names no bookie stays: it may ask for other places."""
+        self.finish(self.writer.close())
+        self.do(self.cluster.underreplication.mark(self.ledger_id))
+        self.assertFalse(self.settled(unsure={}))
+
+    # ---- locks ---------------------------------------------------------------------------------------
+
+    def expire(self) -> None:
+        """The session that holds the lock ends, and a bookie that wants to delete the ledger has the lock."""
+        ((session, _),) = self.store.locks.values()
+        session.expire()
+        self.do(self.cluster.underreplication.lock(self.ledger_id, "a bookie that deletes"))
+
+    def assert_nothing_done(self, repair: LedgerRepair, before: int) -> None:
+        """Neither metadata nor marks nor the lock of the other have changed, and the report says why."""
+        self.assertEqual((self.version(), self.mark().value.replicas), (before, (self.lost,)))
+        rows = [row[-3::2] for one in repair.fragments.values() for row in one.outcomes()]
+        why = f"the replication lock of ledger {self.ledger_id} was lost with its session"
+        self.assertEqual(rows, [(FAILED, why)] * 2)
+        self.assertEqual(list(self.do(self.cluster.underreplication.locked_ledgers())), [self.ledger_id])
+
+    def test_session_lost_while_copies_are_made(self) -> None:
+        """Without its lock a ledger is left as it is, whatever was copied."""
+        self.lose()
+        repair, before = self.begun(), self.version()
+        self.expire()
+        self.do(self.repairs.end(repair))
+        self.assert_nothing_done(repair, before)
+
+    def test_session_lost_while_bookies_are_named(self) -> None:
+        """So it is if the lock is lost while metadata are written."""
+        self.lose()
+        repair, before = self.begun(), self.version()
+        self.patch(self.repairs._ledgers, "write", lambda *_: Deferred())
+        ending = Deferred.fromCoroutine(self.repairs.end(repair))
+        self.assertNoResult(ending)
+        self.expire()
+        self.do(ending)
+        self.assert_nothing_done(repair, before)
+
+    def test_session_lost_while_it_is_planned(self) -> None:
+        """A ledger whose lock is lost before its targets are chosen is not begun."""
+        self.lose()
+        repairs = Repairs(self.client(), Check({self.ledger_id: self.lacking()}))
+        self.patch(repairs._registration, "writable_bookies", lambda: Deferred())
+        beginning = Deferred.fromCoroutine(repairs.begin(self.ledger_id))
+        self.assertNoResult(beginning)
+        self.expire()
+        refusal = self.do(beginning)
+        self.assertEqual(refusal.state, FAILED)
+        self.assertIn("was lost with its session", refusal.why)

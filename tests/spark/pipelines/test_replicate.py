@@ -7,6 +7,7 @@ from bookkeeper_twisted.ledger.findings import LossKind, ReplicaLoss
 from bookkeeper_twisted.ratelimit import Rate
 from bookkeeper_twisted.spark.cluster import THREAD
 from bookkeeper_twisted.spark.pipelines import replicate
+from bookkeeper_twisted.spark.pipelines.repairs import Check
 
 from ..cluster_case import ClusterCase
 from ..session import missing
@@ -57,7 +58,7 @@ class FailedJobTests(ClusterCase):
     def replicate(self, **options: Any) -> None:
         """The repair begins, and its first job fails."""
         session = cast(Any, self.session)
-        self.assertRaises(RuntimeError, replicate.replicate, session, self.uri, self.losses, **options)
+        self.assertRaises(RuntimeError, replicate.replicate, session, self.uri, Check(self.losses), **options)
 
     def test_job_fails(self) -> None:
         """Where a job fails no metadata change, marks stay and no lock does, those of the next ledgers included."""
