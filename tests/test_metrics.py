@@ -1,4 +1,4 @@
-"""Names, types and labels are those of Apache's bookie."""
+"""Names, types and labels are those of Apache's bookie, and of its auditor and worker."""
 
 import re
 from pathlib import Path
@@ -8,6 +8,9 @@ from prometheus_client.samples import Sample
 from twisted.trial.unittest import SynchronousTestCase
 
 from bookkeeper_twisted.adaptive import AdaptiveStatus
+from bookkeeper_twisted.autorecovery.auditing.auditor_metrics import AuditorMetrics
+from bookkeeper_twisted.autorecovery.metrics import CopierMetrics, WorkerMetrics
+from bookkeeper_twisted.errors import EntriesLostError
 from bookkeeper_twisted.instruments import Instruments
 from bookkeeper_twisted.metrics import (
     AdaptiveMetrics,
@@ -23,7 +26,11 @@ from bookkeeper_twisted.metrics import (
     render,
 )
 
-CAPTURED = Path(__file__).parent / "vectors" / "metrics" / "bookie.txt"
+_CAPTURED = Path(__file__).parent / "vectors" / "metrics"
+CAPTURED = _CAPTURED / "bookie.txt"
+CAPTURED_AUTORECOVERY = _CAPTURED / "autorecovery.txt"
+OF_COPIES = re.compile(r"auditor_(NUM_(BYTES|ENTRIES)_(READ|WRITTEN)|(READ|WRITE)_DATA_LATENCY)")
+"""Apache's auditor has the copier that its worker has, and never copies."""
 OURS_ALONE = re.compile(
     r"bookie_connection|bookie_journal_groups|bookkeeper_server_BATCH_READ_ENTRY|bookie_ledger_dir_usage|throttle_"
 )
@@ -134,3 +141,24 @@ class NameTests(SynchronousTestCase):
         for name in self.ours:
             if OURS_ALONE.match(name):
                 self.assertNotIn(name, self.captured)
+
+
+class AutorecoveryNameTests(SynchronousTestCase):
+    """Everything that an auditor and a worker export."""
+
+    def test_same_as_captured(self) -> None:
+        """What Apache's auditor and worker export is exported, with the same types and labels."""
+        instruments = Instruments()
+        AuditorMetrics(instruments)
+        CopierMetrics(instruments)
+        WorkerMetrics(instruments).failed(EntriesLostError(1, (2,), "gone"))
+        ours = families(render(new_registry(instruments)).decode())
+        captured = families(CAPTURED_AUTORECOVERY.read_text())
+        theirs = [name for name in captured if name.startswith(("auditor_", "replication_worker_"))]
+        theirs = [name for name in theirs if not OF_COPIES.match(name)]
+        self.assertEqual(len(theirs), 32)
+        for name in theirs:
+            with self.subTest(name):
+                self.assertIn(name, ours)
+                (kind, labels), (their_kind, their_labels) = ours[name], captured[name]
+                self.assertEqual((kind, labels), (their_kind, their_labels))

@@ -42,10 +42,3 @@ class LedgerStatus:
     attempts: int
     since: float
     next_attempt: float | None
-
-
-class IReplicationStatus(Interface):
-    """Says what a replication worker is about, for the list of under-replicated ledgers."""
-
-    def status() -> list[LedgerStatus]:
-        """The ledgers of which the worker has the lock, in ascending order of their ids."""

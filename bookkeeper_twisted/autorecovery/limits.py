@@ -13,13 +13,13 @@ REPLICATION_WRITE = "replication-write"
 """Entries and bytes that the copier writes, once for each bookie that gets them."""
 
 REPLICATION_METADATA = "replication-metadata"
-"""Requests of auditor and worker about marks, locks and metadata of ledgers, each an entry."""
+"""Requests of auditor and worker about marks, locks, registered bookies and metadata of ledgers that are repaired."""
 
 CHECKER_READ = "checker-read"
 """Entries and bytes that the checker reads."""
 
 CHECKER_METADATA = "checker-metadata"
-"""Ledgers that periodic checks open, each an entry."""
+"""Ledgers whose metadata audits and periodic checks of the auditor read, each an entry."""
 
 LIMITERS = (REPLICATION_READ, REPLICATION_WRITE, REPLICATION_METADATA, CHECKER_READ, CHECKER_METADATA)
 

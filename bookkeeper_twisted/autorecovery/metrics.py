@@ -69,13 +69,15 @@ class WorkerMetrics:
     """One replication worker.
 
     :ivar rereplicate: milliseconds of attempts to repair a ledger.
-    :ivar repaired: attempts that made a fragment complete.
+    :ivar repaired: attempts that made a fragment complete; ``moved``: that moved replicas of a ledger that lacked
+        nothing to where the placement policy wants them.
     :ivar deferred: ledgers left alone after an attempt that failed.
     """
 
     def __init__(self, instruments: Instruments) -> None:
         self.rereplicate = instruments.summary(_WORKER + "rereplicate")
         self.repaired = instruments.counter(_WORKER + "NUM_FULL_OR_PARTIAL_LEDGERS_REPLICATED")
+        self.moved = instruments.counter(_WORKER + "NUM_NOT_ADHERING_PLACEMENT_LEDGERS_REPLICATED")
         self.deferred = instruments.counter(_WORKER + "NUM_DEFER_LEDGER_LOCK_RELEASE_OF_FAILED_LEDGER")
         self._instruments = instruments
         self._exceptions: dict[str, Counter] = {}

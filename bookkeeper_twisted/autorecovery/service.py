@@ -17,7 +17,7 @@ from ..throttle import Throttles
 from .auditing.auditor import Auditor, AuditorParts
 from .auditing.auditor_metrics import AuditorMetrics
 from .auditing.election import AuditorElection
-from .limits import CHECKER_METADATA, CHECKER_READ, REPLICATION_METADATA, REPLICATION_READ, REPLICATION_WRITE
+from .limits import CHECKER_READ, REPLICATION_METADATA, REPLICATION_READ, REPLICATION_WRITE
 from .metrics import CheckerMetrics, CopierMetrics, WorkerMetrics
 from .presence import Presence
 from .replication.checker import LedgerChecker
@@ -63,7 +63,7 @@ class AutoRecovery:
         context = client.context
         throttles = self.throttles = Throttles(clock, throttle_rates(config), instruments)
         operations = throttles.get(REPLICATION_METADATA)
-        presence = Presence(clock, context.watcher, driver.registration, throttles.get(CHECKER_METADATA))
+        presence = Presence(clock, context.watcher, driver.registration, operations)
         checker_metrics, copier_metrics = CheckerMetrics(instruments), CopierMetrics(instruments)
         auditor_metrics = AuditorMetrics(instruments)
 

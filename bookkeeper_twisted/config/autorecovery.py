@@ -125,7 +125,7 @@ class AutorecoveryConfig(MetadataConfig):
     )  # fmt: skip
     zk_replication_task_rate_limit: float = setting(
         "zkReplicationTaskRateLimit", 0.0, decimal(0.0),
-        "requests a second of auditor and worker about marks and locks; 0: no limit",
+        "requests a second of auditor and worker about marks, locks, bookies and ledgers under repair; 0: no limit",
     )  # fmt: skip
     checker_rate_by_bytes: int = setting(
         "checkerRateByBytes", 0, integer(-1), "bytes a second that checks of ledgers read; 0 and below: no limit",
@@ -134,5 +134,5 @@ class AutorecoveryConfig(MetadataConfig):
     checker_rate_by_entries: int = setting("checkerRateByEntries", 0, integer(-1), "the same in entries", java="none")
     checker_metadata_op_rate_limit: int = setting(
         "checkerMetadataOpRateLimit", 0, integer(-1),
-        "ledgers a second whose metadata checks of the auditor read; 0 and below: no limit", java="none",
+        "ledgers a second whose metadata audits and checks of the auditor read; 0 and below: no limit", java="none",
     )  # fmt: skip

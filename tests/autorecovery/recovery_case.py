@@ -6,7 +6,6 @@ from typing import Any
 from twisted.internet.defer import CancelledError, Deferred
 
 from bookkeeper_twisted.autorecovery.limits import (
-    CHECKER_METADATA,
     CHECKER_READ,
     REPLICATION_METADATA,
     REPLICATION_READ,
@@ -103,7 +102,7 @@ class RecoveryCase(ClusterCase):
 
     def presence(self) -> Presence:
         """Which bookies are registered."""
-        throttle = self.throttles.get(CHECKER_METADATA)
+        throttle = self.throttles.get(REPLICATION_METADATA)
         return Presence(self.clock, self.bk.context.watcher, self.cluster.registration, throttle)
 
     def checker(self, **settings: Any) -> LedgerChecker:

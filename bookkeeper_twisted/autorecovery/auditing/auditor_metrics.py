@@ -48,7 +48,8 @@ class AuditorMetrics:
         findings = self.findings
         gauges: dict[str, Callable[[], float]] = {
             "NUM_LEDGERS_NOT_ADHERING_TO_PLACEMENT_POLICY": lambda: findings.not_adhering,
-            "NUM_LEDGERS_SOFTLY_ADHERING_TO_PLACEMENT_POLICY": lambda: findings.softly_adhering,
+            # Apache's name; no policy of ours can be met softly, as its zone-aware one is
+            "NUM_LEDGERS_SOFTLY_ADHERING_TO_PLACEMENT_POLICY": lambda: 0,
             "NUM_UNDERREPLICATED_LEDGERS_ELAPSED_RECOVERY_GRACE_PERIOD": lambda: findings.left_behind,
             "NUM_LEDGERS_HAVING_NO_REPLICA_OF_AN_ENTRY": lambda: findings.no_replica,
             "NUM_LEDGERS_HAVING_LESS_THAN_AQ_REPLICAS_OF_AN_ENTRY": lambda: findings.below_ack_quorum,
@@ -68,7 +69,6 @@ class Findings:
 
     def __init__(self) -> None:
         self.not_adhering = 0
-        self.softly_adhering = 0
         self.left_behind = 0
         self.no_replica = 0
         self.below_ack_quorum = 0

@@ -58,7 +58,7 @@ class Attempt:
 
     :ivar reason: why the ledger is not whole.
     :ivar error: that ended it, or one of its fragments.
-    :ivar repaired: fragments that were made complete.
+    :ivar repaired: fragments that were made complete; ``moved``: that were complete, and moved.
     :ivar report: of the last check, of a ledger that exists.
     """
 
@@ -66,14 +66,16 @@ class Attempt:
     reason: str = ""
     error: Exception | None = None
     repaired: int = 0
+    moved: int = 0
     report: CheckReport | None = None
 
 
 @attrs.define
 class _Progress:
-    """The fragments of one attempt: how many were repaired, and why others were not."""
+    """The fragments of one attempt: how many were repaired or moved, and why others were not."""
 
     repaired: int = 0
+    moved: int = 0
     problems: list[BookKeeperError] = attrs.field(factory=list)
 
 
@@ -169,7 +171,7 @@ class LedgerRepair:
                 moving = await self._placement.misplaced(fragment, stored.value)
                 if moving.losses:
                     stored = await self._copier.repair(stored, moving)
-                    progress.repaired += 1
+                    progress.moved += 1
             except (NoSuchLedgerMetadataError, ClientClosedError):
                 raise
             except BookKeeperError as error:
@@ -202,7 +204,7 @@ def _suspects(metadata: LedgerMetadata, replicas: Collection[str]) -> frozenset[
 def _verdict(report: CheckReport, progress: _Progress) -> Attempt:
     """The end of an attempt, by its last check and what went wrong before."""
     if report.is_whole and not progress.problems:
-        return Attempt(RepairState.WHOLE, repaired=progress.repaired, report=report)
+        return Attempt(RepairState.WHOLE, repaired=progress.repaired, moved=progress.moved, report=report)
     problems = progress.problems
     lasting = next((error for error in problems if isinstance(error, LASTING)), None)
     if any(not one.fragment.closed for one in report.damaged):
@@ -214,7 +216,7 @@ def _verdict(report: CheckReport, progress: _Progress) -> Attempt:
     else:
         state, reason = RepairState.WAITING, next(_doubts(report), "a bookie lacks entries that it was just given")
     error = lasting or next(iter(problems), None)
-    return Attempt(state, reason, error, progress.repaired, report)
+    return Attempt(state, reason, error, progress.repaired, progress.moved, report)
 
 
 def _doubts(report: CheckReport) -> Iterator[str]:

@@ -24,7 +24,6 @@ from twisted.internet.interfaces import IDelayedCall
 from twisted.internet.task import deferLater
 from twisted.logger import Logger
 from twisted.python.failure import Failure
-from zope.interface import implementer
 
 from ...client.context import ClientContext
 from ...errors import (
@@ -38,7 +37,7 @@ from ...metadata.mark_removal import remove_mark
 from ...model import UnderreplicatedLedger
 from ...throttle import Throttle
 from ..concurrency import ConcurrencyLimit
-from ..interfaces import IReplicationStatus, LedgerStatus
+from ..interfaces import LedgerStatus
 from ..metrics import WorkerMetrics
 from ..switch import Switch
 from .lock_reasons import text_of
@@ -98,7 +97,6 @@ class _Job:
         return LedgerStatus(self.ledger_id, self.state, self.reason, self.attempts, self.since, self.next_attempt)
 
 
-@implementer(IReplicationStatus)
 class ReplicationWorker(Service):
     """One worker; it can be started again after it was stopped.
 
@@ -315,6 +313,7 @@ class ReplicationWorker(Service):
         outcome = self._metrics.rereplicate.success if done else self._metrics.rereplicate.failure
         outcome.record((self._clock.seconds() - began) * 1000)
         self._metrics.repaired.value += attempt.repaired > 0
+        self._metrics.moved.value += attempt.moved > 0
         if attempt.error is not None:
             self._metrics.failed(attempt.error)
         return attempt
@@ -399,7 +398,7 @@ class ReplicationWorker(Service):
     # ---- status --------------------------------------------------------------------------------------
 
     def status(self) -> list[LedgerStatus]:
-        """See :meth:`~.interfaces.IReplicationStatus.status`."""
+        """The ledgers of which this worker has the lock, in ascending order of their ids."""
         return [job.status for _, job in sorted(self._jobs.items())]
 
 

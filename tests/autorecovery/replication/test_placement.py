@@ -11,7 +11,8 @@ from bookkeeper_twisted.client.placement.rack_aware import RackAwarePlacement
 from bookkeeper_twisted.client.placement.racks import BookieRacks, MappingResolver
 from bookkeeper_twisted.config.autorecovery import AutorecoveryConfig
 from bookkeeper_twisted.config.client import ClientConfig
-from bookkeeper_twisted.instruments import Instruments
+from bookkeeper_twisted.instruments import Instruments, render
+from bookkeeper_twisted.metrics import new_registry
 
 from ...client.cluster_case import BOOKIES
 from .worker_case import WorkerCase
@@ -75,15 +76,20 @@ class PlacementTests(WorkerCase):
             auditor_periodic_placement_policy_check_interval=5,
             repaired_placement_policy_not_adhering_bookie_enabled=True,
         )
+        instruments = Instruments()
         service = AutoRecovery(
-            self.clock, self.client(), config, Identity("a:1", "host"), lambda: int(self.clock.seconds() * 1000)
-        )
+            self.clock, self.client(), config, Identity("a:1", "host"), lambda: int(self.clock.seconds() * 1000),
+            instruments,
+        )  # fmt: skip
         service.start()
         self.addCleanup(lambda: self.finish(service.stop()))
         self.pass_time(10)
         self.assertEqual(self.marked(), [])
         self.assertNotEqual(tuple(self.metadata(ledger_id).segments[0].bookies), before)
         self.assert_complete(ledger_id, self.payloads(20))
+        exported = render(new_registry(instruments)).decode()
+        self.assertIn("replication_worker_NUM_NOT_ADHERING_PLACEMENT_LEDGERS_REPLICATED 1\n", exported)
+        self.assertIn("replication_worker_NUM_FULL_OR_PARTIAL_LEDGERS_REPLICATED 0\n", exported)
 
     def test_not_wanted(self) -> None:
         """Without that configuration nothing moves, and the mark of a ledger that lacks nothing goes."""

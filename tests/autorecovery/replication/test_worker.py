@@ -4,9 +4,7 @@ from collections.abc import Collection
 from typing import Any
 
 from twisted.internet.defer import Deferred
-from zope.interface.verify import verifyObject
 
-from bookkeeper_twisted.autorecovery.interfaces import IReplicationStatus
 from bookkeeper_twisted.autorecovery.limits import REPLICATION_WRITE
 from bookkeeper_twisted.autorecovery.replication.repair import LedgerRepair
 from bookkeeper_twisted.errors import LedgerClosedError, LedgerLockedError, MetadataError
@@ -27,7 +25,6 @@ class RepairTests(WorkerCase):
         hit = [n for n in ledgers[:3] if lost in self.metadata(n).segments[0].bookies]
         self.kill(lost)
         worker = self.worker()
-        verifyObject(IReplicationStatus, worker)
         for ledger_id in hit:
             self.mark(ledger_id, lost)
         self.pass_time(10)
