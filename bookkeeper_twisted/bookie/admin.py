@@ -287,5 +287,8 @@ class IBackgroundWork(ISpeedLimits):
     def suspend_scrub() -> None:
         """Suspend the pass at work and later ones, until they are resumed or the process ends."""
 
+    def cancel_scrub() -> None:
+        """End the pass at work; what it has found stays, and the next timed one goes on there."""
+
     def resume_scrub() -> None:
         """Allow scrubs again."""

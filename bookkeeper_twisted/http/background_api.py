@@ -38,6 +38,7 @@ class BackgroundApi:
             "scrub/findings": ApiPage(self._findings),
             "scrub/suspend": ApiPage(put=self._suspend_scrub),
             "scrub/resume": ApiPage(put=self._resume_scrub),
+            "scrub/cancel": ApiPage(put=self._cancel_scrub),
         }
 
     def _work(self) -> IBackgroundWork:
@@ -180,6 +181,10 @@ class BackgroundApi:
     async def _suspend_scrub(self, question: Question) -> Answer:
         self._work().suspend_scrub()
         return json_answer(f"Suspend scrub on BookieServer: {self._server()}")
+
+    async def _cancel_scrub(self, question: Question) -> Answer:
+        self._work().cancel_scrub()
+        return json_answer(f"Cancelled scrub on BookieServer: {self._server()}")
 
     async def _resume_scrub(self, question: Question) -> Answer:
         self._work().resume_scrub()

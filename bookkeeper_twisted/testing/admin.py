@@ -120,6 +120,10 @@ class FakeBackgroundWork:
         """See :meth:`~bookkeeper_twisted.bookie.admin.IBackgroundWork.suspend_scrub`."""
         self.suspended_scrub = True
 
+    def cancel_scrub(self) -> None:
+        """See :meth:`~bookkeeper_twisted.bookie.admin.IBackgroundWork.cancel_scrub`."""
+        self.progress = None
+
     def resume_scrub(self) -> None:
         """See :meth:`~bookkeeper_twisted.bookie.admin.IBackgroundWork.resume_scrub`."""
         self.suspended_scrub = False

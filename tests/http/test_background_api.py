@@ -169,6 +169,8 @@ class ScrubTests(BackgroundCase):
         self.assertEqual(found["lastPassTime"], 1_795_225_000_000)
         self.assertEqual(self.answer("scrub/resume", "PUT")[0], 200)
         self.assertFalse(self.json("scrub")["suspended"])
+        self.assertEqual(self.answer("scrub/cancel", "PUT")[0], 200)
+        self.assertIsNone(self.json("scrub")["progress"])
 
     def test_findings(self) -> None:
         """Damage is listed a page at a time, and counted."""

@@ -106,6 +106,15 @@ PLANTS = (
         "            await self._checkpoint()\n", "            pass\n", ["tests.bookie.maintenance.test_scrubber"],
     ),
     Plant(
+        "a restarted pass forgets what it had found", "storage/maintenance/scrub.py",
+        "[each for each in record.findings if (each.ledger_id, each.first) <= place]", "[]",
+        ["tests.bookie.maintenance.test_scrubber"],
+    ),
+    Plant(
+        "findings are durable at the end of a pass only", "bookie/maintenance/scrubber.py",
+        "if found or now - saved_at >= _SAVED_EVERY:", "if False:", ["tests.bookie.maintenance.test_scrubber"],
+    ),
+    Plant(
         "a scrub reads on in a row that failed", "storage/maintenance/scrub.py",
         "self.cutter.skip(piece.row)", "pass", ["tests.storage.maintenance.test_scrub"],
     ),
@@ -164,7 +173,7 @@ PLANTS = (
     ),
     Plant(
         "a suspended scrub reads on", "bookie/maintenance/scrubber.py",
-        "                await self.suspension.passed()\n                n_findings", "                n_findings",
+        "            await self.suspension.passed()\n            n_findings", "            n_findings",
         ["tests.bookie.maintenance.test_scrubber"],
     ),
     Plant(

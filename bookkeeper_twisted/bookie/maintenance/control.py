@@ -157,6 +157,10 @@ class BackgroundControl:
         """See :meth:`IBackgroundWork.suspend_scrub`."""
         self._scrubber.suspension.suspend()
 
+    def cancel_scrub(self) -> None:
+        """See :meth:`IBackgroundWork.cancel_scrub`."""
+        self._scrubber.cancel()
+
     def resume_scrub(self) -> None:
         """See :meth:`IBackgroundWork.resume_scrub`."""
         self._scrubber.suspension.resume()

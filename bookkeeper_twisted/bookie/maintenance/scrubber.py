@@ -1,26 +1,34 @@
 """Reads everything a bookie stores, slowly and again and again, and reports damage before a client finds it."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Coroutine, Sequence
+from typing import Any
 
 import attrs
 from twisted.internet.defer import CancelledError, Deferred
 from twisted.internet.interfaces import IDelayedCall, IReactorTime
 from twisted.logger import Logger
+from twisted.python.failure import Failure
 
 from ...errors import StorageError
 from ...metrics import ScrubMetrics
-from ...storage.maintenance.scrub import NO_LEDGER, DamagedEntries, Scrub, load_findings, save_findings
+from ...storage.maintenance.scrub import NO_LEDGER, DamagedEntries, Scrub, ScrubRecord, load_record, save_record
 from ...throttle import Throttle
 from .damage_marks import DamageMarks
 from .lanes import MaintainedDirectory, MaintainedJournal, step_limits
 from .progress import Progress, Suspension
+
+_FIRST_PAUSE = 600.0
+"""Seconds from the start of a bookie to a pass that is due: a start has other things to read."""
+
+_SAVED_EVERY = 60.0
+"""Seconds of a pass that a process which ends may have to do again."""
 
 
 @attrs.define
 class ScrubState:
     """What the scrubber does and has done.
 
-    :ivar passes: over all directories, so far; ``last_pass``: when the last one ended, None for never.
+    :ivar passes: over all directories that were due, so far; ``last_pass``: when the last one ended, None for never.
     :ivar failures: passes that could not be ended.
     :ivar progress: of the directory at work.
     """
@@ -34,10 +42,13 @@ class ScrubState:
 class Scrubber:
     """One pass at a time, one directory after the other, journals at the end.
 
+    A timed pass takes the directories of which the last whole pass is ``interval`` seconds old, of whatever process,
+    and continues what another process has begun.  A forced one takes all from their beginning.
+
     :param checkpoint: writes what is in memory to the entry logs, where a journal is damaged.
-    :param interval: seconds from the end of a pass to the next one; 0: only when forced.
+    :param interval: seconds from the end of a pass over a directory to the next one; 0: only when forced.
     :param marks: gets what was found.
-    :ivar findings: of the last pass over each directory, also after a restart.
+    :ivar findings: of each directory and journal, by its number: what is known to be damaged.
     :ivar suspension: of the pass at work and of later ones.
     """
 
@@ -50,6 +61,7 @@ class Scrubber:
     ) -> None:  # fmt: skip
         self.state = ScrubState()
         self.findings: dict[int, list[DamagedEntries]] = {}
+        self._records: dict[int, ScrubRecord] = {}
         self.suspension = Suspension()
         self._directories = directories
         self._journals = journals
@@ -60,25 +72,36 @@ class Scrubber:
         self._interval = interval
         self._marks = marks
         self._timer: IDelayedCall | None = None
-        self._running: Deferred[None] | None = None
-        self._loading: list[Deferred[None]] = []
+        self._running: Deferred[bool] | None = None
+        self._loading: Deferred[None] | None = None
         self._stopped = True
         metrics.watch(lambda: sum(map(len, self.findings.values())))
 
     def start(self) -> None:
-        """Load the findings of earlier passes, and begin the next pass after ``interval`` seconds."""
+        """Load what is known of earlier passes, and begin the next one when it is due."""
         self._stopped = False
-        kept = [self._load(directory, directory.storage.path) for directory in self._directories]
-        kept += [self._load(journal, journal.path) for journal in self._journals]
-        self._loading = [Deferred.fromCoroutine(loading) for loading in kept]
-        self._wait()
+        self._loading = Deferred.fromCoroutine(self._load_all())
+
+    async def _load_all(self) -> None:
+        try:
+            for directory in self._directories:
+                await self._load(directory, directory.storage.path)
+            for journal in self._journals:
+                await self._load(journal, journal.path)
+        except CancelledError:
+            return
+        ends = [record.ended_at for record in self._records.values() if record.ended_at]
+        self.state.last_pass = max(ends, default=self.state.last_pass)
+        self._wait(self._until_due())
 
     async def _load(self, directory: MaintainedDirectory | MaintainedJournal, path: str) -> None:
         try:
-            found = await directory.on_lane(load_findings, directory.fs, path)
-        except (CancelledError, OSError, StorageError):
+            record = await directory.on_lane(load_record, directory.fs, path)
+        except (OSError, StorageError) as error:
+            self._log.warn("what is known of damage cannot be read: {error}", error=error)
             return
-        self._marks.found(self.findings.setdefault(directory.number, found))
+        record = self._records.setdefault(directory.number, record)
+        self._marks.found(self.findings.setdefault(directory.number, list(record.findings)))
 
     def change(self, interval: float) -> None:
         """Set another interval; it counts from now on.
@@ -92,21 +115,36 @@ class Scrubber:
             self._timer.cancel()
             self._timer = None
         if self._running is None:
-            self._wait()
+            self._wait(interval)
 
-    def _wait(self) -> None:
+    def _wait(self, seconds: float) -> None:
         if self._interval and not self._stopped and self._timer is None:
-            self._timer = self._clock.callLater(self._interval, self._timed)
+            self._timer = self._clock.callLater(seconds, self._timed)
+
+    def _until_due(self) -> float:
+        """Seconds to the next pass, the one that follows a start or another one."""
+        due = min((self._due_at(directory) for directory in self._directories), default=0.0)
+        return max(due - self._clock.seconds(), min(self._interval, _FIRST_PAUSE))
+
+    def _due_at(self, directory: MaintainedDirectory) -> float:
+        record = self._records.get(directory.number, ScrubRecord())
+        return record.ended_at + self._interval if record.after is None and record.ended_at else 0.0
 
     def _timed(self) -> None:
         self._timer = None
-        self.force()
+        now = self._clock.seconds()
+        self._begin([directory for directory in self._directories if self._due_at(directory) <= now])
+
+    def _begin(self, directories: Sequence[MaintainedDirectory]) -> None:
+        if self._running is None and not self._stopped:
+            self._running = Deferred.fromCoroutine(self._pass(directories))
+            self._running.addBoth(self._ended)
 
     def force(self) -> "Deferred[None]":
-        """Begin a pass now, or join the one at work; fires at its end."""
-        if self._running is None and not self._stopped:
-            self._running = Deferred.fromCoroutine(self._pass())
-            self._running.addBoth(self._ended)
+        """Begin a pass over everything now, or join the one at work; fires at its end."""
+        if self._running is None:
+            self._records = {number: attrs.evolve(each, after=None) for number, each in self._records.items()}
+        self._begin(self._directories)
         result: Deferred[None] = Deferred()
         if self._running is None:
             result.callback(None)
@@ -114,13 +152,16 @@ class Scrubber:
             self._running.addBoth(lambda _: None if result.called else result.callback(None))
         return result
 
-    def _ended(self, _: object) -> None:
+    def _ended(self, result: object) -> None:
         self._running = None
         self.state.progress = None
-        self._wait()
+        if isinstance(result, Failure):
+            self.state.failures += 1
+            self._log.failure("a scrub ended in a way it should not", result)
+        self._wait(self._until_due() if result is True else self._interval)
 
     def cancel(self) -> None:
-        """End the pass at work; the findings of the pass before stay."""
+        """End the pass at work; the next timed one goes on there."""
         if self._running is not None:
             self._running.cancel()
 
@@ -131,8 +172,8 @@ class Scrubber:
         if self._timer is not None:
             self._timer.cancel()
             self._timer = None
-        for loading in self._loading:
-            loading.cancel()
+        if self._loading is not None:
+            self._loading.cancel()
         running = self._running
         if running is not None:
             ended: Deferred[None] = Deferred()
@@ -142,39 +183,70 @@ class Scrubber:
 
     # -- a pass --
 
-    async def _pass(self) -> None:
+    async def _pass(self, directories: Sequence[MaintainedDirectory]) -> bool:
+        """A directory or journal that fails does not keep the others from being verified.
+
+        :returns: whether all of them were.
+        """
+        whole = True
         try:
-            for directory in self._directories:
-                await self._scrub(directory)
+            for directory in directories:
+                whole &= await self._tried(self._scrub(directory))
             for journal in self._journals:
-                await self._scrub_journal(journal)
-            self.state.passes += 1
-            self.state.last_pass = self._clock.seconds()
+                whole &= await self._tried(self._scrub_journal(journal))
         except CancelledError:
             self._log.info("a scrub was cancelled")
-        except (StorageError, OSError) as error:
+            return False
+        if whole:
+            self.state.passes += 1
+            self.state.last_pass = self._clock.seconds()
+        else:
             self.state.failures += 1
+        return whole
+
+    async def _tried(self, work: "Coroutine[Deferred[Any], Any, None]") -> bool:
+        try:
+            await work
+        except (StorageError, OSError) as error:
             self._log.critical("DAMAGE: a scrub could not go on: {error}", error=error)
+            return False
+        return True
 
     async def _scrub(self, directory: MaintainedDirectory) -> None:
-        on_lane = directory.on_lane
-        scrub = Scrub(directory.fs, directory.storage, int(self._clock.seconds()))
-        progress = self.state.progress = Progress(self._clock.seconds())
-        progress.left = sum((await on_lane(directory.storage.index.live_bytes)).values())
+        now = int(self._clock.seconds())
+        scrub = Scrub(directory.fs, directory.storage, now, self._records.get(directory.number))
         try:
-            while (step := await on_lane(scrub.cutter.next_step, *step_limits(self._reads))) is not None:
-                await self._reads.acquire(step.n_disk_bytes, step.n_entries)
-                await self.suspension.passed()
-                n_findings = len(scrub.findings)
-                await on_lane(scrub.read, step)
-                self._report(scrub.findings[n_findings:])
-                progress.advance(step.n_bytes, self._clock.seconds())
-                self._metrics.bytes.value += step.n_bytes
+            await self._verify(directory, scrub)
+        except (StorageError, OSError):
+            self._records[directory.number] = attrs.evolve(scrub.record, after=None)  # the next one begins anew
+            raise
         finally:
-            await on_lane(scrub.close)
-        self.findings[directory.number] = scrub.findings
-        await on_lane(save_findings, directory.fs, directory.storage.path, scrub.findings)
-        self._marks.found(scrub.findings)
+            await directory.on_lane(scrub.close)
+        directory.damaged.clear()
+        await self._keep(directory, ScrubRecord(tuple(scrub.findings), None, int(self._clock.seconds())))
+
+    async def _verify(self, directory: MaintainedDirectory, scrub: Scrub) -> None:
+        on_lane, saved_at = directory.on_lane, self._clock.seconds()
+        progress = self.state.progress = Progress(saved_at)
+        progress.left = sum((await on_lane(directory.storage.index.live_bytes)).values())
+        while (step := await on_lane(scrub.cutter.next_step, *step_limits(self._reads))) is not None:
+            await self._reads.acquire(step.n_disk_bytes, step.n_entries)
+            await self.suspension.passed()
+            n_findings = len(scrub.findings)
+            await on_lane(scrub.read, step)
+            found, now = scrub.findings[n_findings:], self._clock.seconds()
+            self._report(found)
+            if found or now - saved_at >= _SAVED_EVERY:
+                await self._keep(directory, scrub.record)
+                saved_at = now
+            self._marks.found(found)
+            progress.advance(step.n_bytes, now)
+            self._metrics.bytes.value += step.n_bytes
+
+    async def _keep(self, directory: MaintainedDirectory, record: ScrubRecord) -> None:
+        self._records[directory.number] = record
+        self.findings[directory.number] = list(record.findings)
+        await directory.on_lane(save_record, directory.fs, directory.storage.path, record)
 
     async def _scrub_journal(self, journal: MaintainedJournal) -> None:
         now = int(self._clock.seconds())
@@ -192,7 +264,7 @@ class Scrubber:
         self._report(found)
         if found:  # all that a replay would need is in memory, too
             await self._checkpoint()
-        await journal.on_lane(save_findings, journal.fs, journal.path, found)
+        await journal.on_lane(save_record, journal.fs, journal.path, ScrubRecord(tuple(found)))
 
     def _report(self, findings: Sequence[DamagedEntries]) -> None:
         for finding in findings:

@@ -1,12 +1,12 @@
 """Verifies everything an index refers to, and keeps a durable list of the damage.
 
 Rows are read in the order of ledger and entry, piece by piece.  A row that fails is looked up again: if it lies
-elsewhere by now, or its ledger was deleted, nothing is damaged.
+elsewhere by now, or its ledger was deleted, nothing is damaged.  A pass may take days: what it has found, and how far
+it has come, outlives the process, and the next process goes on there.
 """
 
 import json
 import posixpath
-from collections.abc import Sequence
 
 import attrs
 
@@ -40,19 +40,47 @@ class DamagedEntries:
     text: str
 
 
+@attrs.frozen
+class ScrubRecord:
+    """What is kept of the passes over a directory.
+
+    :ivar findings: ascending; up to the place of a pass at work they are its own, behind it those of the one before.
+    :ivar after: ledger and first entry of the last row that a pass at work has verified; None if none is at work.
+    :ivar ended_at: seconds since the epoch when the last whole pass ended; 0 for never.
+    """
+
+    findings: tuple[DamagedEntries, ...] = ()
+    after: tuple[int, int] | None = None
+    ended_at: int = 0
+
+
 class Scrub:
     """One pass over a ledger directory.  Maintenance lane.
 
     :ivar cutter: gives the steps to read.
     :ivar findings: so far.
+    :param now: seconds since the epoch, for what is found.
+    :param record: of the passes before; one that has a place is continued.  None: there was none.
     """
 
-    def __init__(self, fs: IFileSystem, directory: DirectoryStorage, now: int) -> None:
-        self.findings: list[DamagedEntries] = []
+    def __init__(
+        self, fs: IFileSystem, directory: DirectoryStorage, now: int, record: ScrubRecord | None = None
+    ) -> None:
+        record = record or ScrubRecord()
+        place = record.after or (-1, -1)
+        self.findings = [each for each in record.findings if (each.ledger_id, each.first) <= place]
+        self._before = record
         self._directory = directory
         self._reader = RowReader(fs, directory)
         self._now = now
-        self.cutter = RowCutter(directory.index)
+        self.cutter = RowCutter(directory.index, place)
+
+    @property
+    def record(self) -> ScrubRecord:
+        """What is to be kept while the pass is at work; between two steps."""
+        place = self.cutter.after
+        later = [each for each in self._before.findings if (each.ledger_id, each.first) > place]
+        return ScrubRecord((*self.findings, *later), place, self._before.ended_at)
 
     def read(self, step: Step) -> None:
         """Verify the pieces of a step; damage is added to the findings.
@@ -80,32 +108,32 @@ class Scrub:
         self._reader.close()
 
 
-def load_findings(fs: IFileSystem, directory: str) -> list[DamagedEntries]:
-    """Return the findings of the last pass; none if there was none, or if their file is damaged.
+def load_record(fs: IFileSystem, directory: str) -> ScrubRecord:
+    """Return what was kept of the passes before; nothing if there was none, or if the file is damaged.
 
     :param directory: that was scrubbed, ``current`` included.
     :raises OSError: the file cannot be read.
     """
     path = posixpath.join(directory, FINDINGS)
     if not fs.exists(path):
-        return []
+        return ScrubRecord()
     file = fs.open(path)
     try:
         data = file.pread(file.size(), 0)
     finally:
         file.close()
     try:
-        return [DamagedEntries(**each) for each in json.loads(data)]
-    except (ValueError, TypeError):
-        return []
+        kept = json.loads(data)
+        after = None if kept["after"] is None else (int(kept["after"][0]), int(kept["after"][1]))
+        return ScrubRecord(tuple(DamagedEntries(**each) for each in kept["findings"]), after, int(kept["ended_at"]))
+    except (ValueError, TypeError, LookupError):
+        return ScrubRecord()
 
 
-def save_findings(fs: IFileSystem, directory: str, findings: Sequence[DamagedEntries]) -> None:
-    """Replace the findings of a directory, durably; a file is made with the first.
+def save_record(fs: IFileSystem, directory: str, record: ScrubRecord) -> None:
+    """Replace what is kept of the passes over a directory, durably.
 
-    :param directory: that was scrubbed, ``current`` included.
-    :param findings: of the whole pass.
+    :param directory: that is scrubbed, ``current`` included.
+    :param record: of the pass at work, or of the one that has ended.
     """
-    path = posixpath.join(directory, FINDINGS)
-    if findings or fs.exists(path):
-        replace_file(fs, path, json.dumps([attrs.asdict(each) for each in findings], indent=1).encode())
+    replace_file(fs, posixpath.join(directory, FINDINGS), json.dumps(attrs.asdict(record), indent=1).encode())

@@ -184,6 +184,11 @@ class BookieAdminContract(SynchronousTestCase):
         self.assertIsNotNone(status.last_pass)
         work.suspend_scrub()
         self.assertTrue(work.scrub().suspended)
+        work.start_scrub()
+        self.settle()
+        work.cancel_scrub()
+        self.settle()
+        self.assertIsNone(work.scrub().progress)
         work.resume_scrub()
         self.assertFalse(work.scrub().suspended)
 

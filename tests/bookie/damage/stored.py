@@ -22,7 +22,7 @@ from bookkeeper_twisted.storage.interfaces import IFileSystem, IndexFactory
 from bookkeeper_twisted.storage.journal.files import JournalSettings
 from bookkeeper_twisted.storage.ledger_dirs import current, entry_log_ids
 from bookkeeper_twisted.storage.ledger_storage import StorageSettings
-from bookkeeper_twisted.storage.maintenance.scrub import DamagedEntries, Scrub, save_findings
+from bookkeeper_twisted.storage.maintenance.scrub import DamagedEntries, Scrub, ScrubRecord, save_record
 from bookkeeper_twisted.testing.executor import StepExecutor
 
 KEY = b"k" * 20
@@ -170,7 +170,7 @@ def fill(open_bookie: Callable[[], Bookie]) -> Promises:
     promises.deleted.add(5)
     bookie.checkpoint()
     for folder in map(current, bookie.paths.ledgers):
-        save_findings(bookie.fs, folder, [DamagedEntries(1, 0, 3, 1, "an example")])
+        save_record(bookie.fs, folder, ScrubRecord((DamagedEntries(1, 0, 3, 1, "an example"),)))
     save_status(bookie.fs, [current(path) for path in bookie.paths.ledgers], BookieStatus(True, 5, False, ("full",)))
     bookie.close()
     bookie = open_bookie()

@@ -106,7 +106,7 @@ class MaintainedLife(Life):
 
     def __init__(
         self, disk: SimDisk, facts: Facts, parts: Parts, ledgers: Ledgers | None = None,
-        options: MaintenanceOptions = OPTIONS,
+        options: MaintenanceOptions = OPTIONS, now: float = 0.0,
     ) -> None:  # fmt: skip
         super().__init__(disk, facts, parts)
         self.disk = disk
@@ -115,6 +115,7 @@ class MaintainedLife(Life):
         self.locks = Locks()
         cluster = Cluster("b:1", self.ledgers, self.locks, self._instance_id, "instance")  # type: ignore[arg-type]
         self.clock = Clock()
+        self.clock.advance(now)
         self.maintenance = Maintenance(
             disk, self.store.storage, self.engine, self.executor, self.clock, cluster, options
         )

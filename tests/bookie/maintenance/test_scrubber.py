@@ -8,7 +8,14 @@ from twisted.trial.unittest import SynchronousTestCase
 from bookkeeper_twisted.bookie.maintenance.garbage_collector import CollectorOptions
 from bookkeeper_twisted.bookie.maintenance.maintenance import SCRUB, MaintenanceOptions
 from bookkeeper_twisted.storage.journal.log_mark import read_mark
-from bookkeeper_twisted.storage.maintenance.scrub import FINDINGS, NO_LEDGER, load_findings
+from bookkeeper_twisted.storage.maintenance.scrub import (
+    FINDINGS,
+    NO_LEDGER,
+    DamagedEntries,
+    ScrubRecord,
+    load_record,
+    save_record,
+)
 from bookkeeper_twisted.testing.disk.crash import Facts
 from bookkeeper_twisted.testing.disk.sim_disk import Operation, SimDisk
 from bookkeeper_twisted.throttle import Rate
@@ -28,12 +35,12 @@ class ScrubberTests(SynchronousTestCase):
         self.start()
         steps(self.life, range(3))
 
-    def start(self, rate: float = 0.0) -> None:
+    def start(self, rate: float = 0.0, now: float = 0.0) -> None:
         """A new process."""
         self.disk.kill()
         collector = CollectorOptions(wait_time=1e9)
         options = MaintenanceOptions(collector, {SCRUB: Rate(bytes=rate)}, scrub_interval=1000)
-        self.life = MaintainedLife(self.disk, self.facts, Parts(), options=options)
+        self.life = MaintainedLife(self.disk, self.facts, Parts(), options=options, now=now)
         self.life.drain()
         self.scrubber = self.life.maintenance.scrubber
 
@@ -51,10 +58,13 @@ class ScrubberTests(SynchronousTestCase):
         return [(found.ledger_id, found.first, found.last) for found in self.scrubber.findings[0]]
 
     def test_good(self) -> None:
-        """A pass over good data finds nothing and writes no file."""
+        """A pass over good data finds nothing; when it ended is known after a restart."""
+        self.life.clock.advance(50)
         self.assertEqual(self.scrub(), [])
         self.assertEqual(self.scrubber.state.passes, 1)
-        self.assertFalse(self.disk.exists(f"{CURRENT}/{FINDINGS}"))
+        self.disk = self.disk.crash(())
+        self.start()
+        self.assertEqual(self.scrubber.state.last_pass, 50)
 
     def test_damage(self) -> None:
         """A damaged run is found, no other one, and the finding survives a power cut and a restart."""
@@ -98,7 +108,7 @@ class ScrubberTests(SynchronousTestCase):
         self.scrub()
         self.flip()
         self.assertEqual(self.scrub(), [])
-        self.assertEqual(load_findings(self.disk, CURRENT), [])
+        self.assertEqual(load_record(self.disk, CURRENT).findings, ())
 
     def _journal(self) -> tuple[str, int]:
         """The journal file that is written to, and the offset of a record behind the mark, which is in memory only."""
@@ -158,14 +168,92 @@ class ScrubberTests(SynchronousTestCase):
         self.assertEqual((self.scrubber.state.passes, self.scrubber.findings[0]), (1, []))
 
     def test_interval(self) -> None:
-        """A pass begins an interval after the start, and after the end of the pass before."""
-        for passes in (1, 2):
-            self.life.clock.advance(1000)
+        """The first pass begins ten minutes after the start, the others an interval after the end of the one before."""
+        for passes, seconds in enumerate((599, 1, 999, 1, 999)):
+            self.life.clock.advance(seconds)
             self.life.drain()
-            self.assertEqual(self.scrubber.state.passes, passes)
+            self.assertEqual(self.scrubber.state.passes, (passes + 1) // 2)
+
+    def test_interval_over_restarts(self) -> None:
+        """A pass is due an interval after the one of another process, and ten minutes after the start at the least."""
+        self.life.clock.advance(600)
+        self.life.drain()
+        for begin, due in ((700, 1600), (1500, 2100)):
+            self.start(now=begin)
+            save_record(self.disk, CURRENT, ScrubRecord(ended_at=600))
+            self.start(now=begin)
+            self.life.clock.advance(due - begin - 1)
+            self.life.drain()
+            self.assertEqual(self.scrubber.state.passes, 0)
+            self.life.clock.advance(1)
+            self.life.drain()
+            self.assertEqual(self.scrubber.state.passes, 1)
+
+    def _cut_off(self) -> ScrubRecord:
+        """Ends the process in the middle of the pass at work, as soon as it has saved something; gives that."""
+        while not load_record(self.disk, CURRENT).after:
+            self.life.executor.step()
+        self.disk = self.disk.crash(())
+        return load_record(self.disk, CURRENT)
+
+    def test_kept_at_once(self) -> None:
+        """What is found is marked, and known after a restart, before the pass has ended."""
+        self.flip()
+        self.scrubber.force()
+        self.assertEqual([each.ledger_id for each in self._cut_off().findings], [3])
+        self.start()
+        self.assertEqual([each.ledger_id for each in self.scrubber.findings[0]], [3])
+        self.assertEqual(self.life.locks.marks[0][0], 3)
+
+    def test_place(self) -> None:
+        """A pass that takes more than a minute keeps its place, and the findings of the one before behind it."""
+        self.flip()
+        self.scrub()
+        self.start(rate=1000)
+        self.life.maintenance.throttles.find(SCRUB).acquire(100_000)
+        self.flip()
+        self.scrubber.force()
+        self.life.drain()
+        self.life.clock.advance(100)
+        record = self._cut_off()
+        self.assertEqual((record.findings, record.after), ((), (4, 7)))
+
+    def test_continued(self) -> None:
+        """A timed pass goes on where a process ended, with what was found before that; a forced one begins anew."""
+        self.flip()
+        found = DamagedEntries(1, 0, 2, 5, "found")
+        for after, findings in (((3, 0), [1]), ((2, 6), [1, 3])):
+            save_record(self.disk, CURRENT, ScrubRecord((found,), after, 1))
+            self.start(now=1500)
+            self.life.clock.advance(600)
+            self.life.drain()
+            self.assertEqual([each.ledger_id for each in self.scrubber.findings[0]], findings)
+            self.assertEqual(load_record(self.disk, CURRENT).ended_at, 2100)
+        save_record(self.disk, CURRENT, ScrubRecord((found,), (3, 0), 1))
+        self.start()
+        self.assertEqual(self.scrub(), [(3, 0, 2)])
+
+    def test_one_fails(self) -> None:
+        """A directory that fails does not keep the journals from being verified; the next pass is an interval later."""
+        path, offset = self._journal()
+        self.flip(path, offset)
+        self.disk.fail(errno.ENXIO, when=lambda op: op.name == "pread" and op.path.endswith(".log"), times=100)
+        self.life.clock.advance(600)
+        self.life.drain()
+        self.assertEqual((self.scrubber.state.failures, len(self.scrubber.findings[1])), (1, 1))
         self.life.clock.advance(999)
         self.life.drain()
-        self.assertEqual(self.scrubber.state.passes, 2)
+        self.assertEqual(self.scrubber.state.failures, 1)
+        self.life.clock.advance(1)
+        self.life.drain()
+        self.assertEqual(self.scrubber.state.failures, 2)
+
+    def test_damaged_logs(self) -> None:
+        """After a pass compactions try again the logs that were damaged."""
+        directory = self.life.maintenance.directories[0]
+        directory.damaged[0] = "damaged"
+        self.scrub()
+        self.assertEqual(directory.damaged, {})
 
     def test_speed_limit(self) -> None:
         """A pass takes the time that its limit gives it."""
@@ -199,7 +287,7 @@ class ScrubberTests(SynchronousTestCase):
 
     def test_changed_interval(self) -> None:
         """Another interval counts from its change; 0 ends the passes."""
-        self.life.clock.advance(900)
+        self.life.clock.advance(500)
         self.scrubber.change(50)
         self.life.clock.advance(49)
         self.life.drain()
