@@ -1,8 +1,8 @@
 """Ledgers to Parquet and back, with their ids, entries, last add confirmed and metadata.
 
-An archive is a directory with two tables: ``ledgers`` (the view of the source) and ``entries``.  Passwords are not in
-it: the option ``bookkeeper.passwd`` is that of the ledgers when they are read, and of the new ones when they are
-written.
+An archive is a directory with two tables: ``entries``, and ``ledgers`` (the view of the source), which is written last:
+without it, an export has failed.  Passwords are not in it: the option ``bookkeeper.passwd`` is that of the ledgers when
+they are read, and of the new ones when they are written.
 """
 
 from typing import Any
@@ -29,10 +29,10 @@ def export(spark: SparkSession, uri: str, path: str, **options: str) -> DataFram
     ids = [str(row.ledger_id) for row in closed.where("last_entry_id >= 0").select("ledger_id").collect()]
     options = {key: value for key, value in options.items() if not key.startswith("ledger")}  # these ledgers, no others
     entries = read(ledgers=",".join(ids)).select("ledger_id", "entry_id", "payload") if ids else None
-    if entries is not None:
-        entries.take(1)  # a wrong password is noticed before anything is written
-    closed.write.mode("errorifexists").parquet(f"{path}/ledgers")
+    if ids:  # plan a read of nothing: a wrong password is noticed before anything is written
+        read(ledgers=",".join(ids), startingOffsets="latest").count()
     (entries or spark.createDataFrame([], _ENTRIES)).write.mode("errorifexists").parquet(f"{path}/entries")
+    closed.write.mode("errorifexists").parquet(f"{path}/ledgers")
     closed.unpersist()
     return spark.read.parquet(f"{path}/ledgers")
 

@@ -204,6 +204,22 @@ class PipelineTests(SparkCase):
         self.assertEqual(self.status, 0, text)
         del self.bookies[lost]
 
+    def test_failed_export(self) -> None:
+        """An export that cannot read an entry leaves no table of ledgers, so nobody takes it for an archive."""
+        damaged = self.ledger([b"%d %d" % (0, i) * 20 for i in range(3000)])
+        for bookie in self.bookies:
+            THREAD.wait(bookie.stop)
+        for number in range(3):
+            self.damage(self.files(number, "*.log"), b"0 2222" * 20)
+        self.restart(0, 1, 2)
+        path = Path(self.mktemp()).absolute()
+        printed = io.StringIO()
+        with redirect_stderr(printed):
+            self.run_command("export", self.uri, str(path))
+        self.assertEqual(self.status, 2)
+        self.assertIn(f"ledger {damaged}", printed.getvalue())
+        self.assertFalse((path / "ledgers").exists())
+
     def test_unsure(self) -> None:
         """Of bookies that could not be reached, and of those of a ledger whose end is not known, more may be lacking;
         bookies that are gone lack everything."""
