@@ -17,7 +17,7 @@ from ...errors import (
     ClientClosedError,
     CookieNotFoundError,
     IncorrectParameterError,
-    LedgerLockedError,
+    MetadataError,
     NoSuchLedgerMetadataError,
 )
 from ...ledger.findings import FragmentReport, LossKind, ReplicaLoss
@@ -182,16 +182,19 @@ class BookieRecovery:
 
         :param planned: its metadata are read again.
         :returns: the outcome, with the reason of a failure.
-        :raises ClientClosedError: the client was closed; other errors are outcomes.
+        :raises ClientClosedError: the client was closed.
+        :raises MetadataError: the metadata store is not there; other errors are outcomes.
         """
         ledger_id = planned.ledger_id
         if planned.is_open and self._skip_open:
             return RecoveredLedger(ledger_id, RecoveryResult.SKIPPED)
         try:
             await under_lock(self._locks, ledger_id, self._holder, lambda: self._repair(ledger_id))
-        except (LedgerLockedError, BookKeeperError) as error:
+        except BookKeeperError as error:
             if isinstance(error, ClientClosedError):
                 raise
+            if isinstance(error, MetadataError):
+                await self._admin.instance_id()  # fails where all other ledgers would, each after minutes
             if not isinstance(error, NoSuchLedgerMetadataError):  # a ledger that was deleted lacks nothing
                 return RecoveredLedger(ledger_id, RecoveryResult.FAILED, str(error))
         return RecoveredLedger(ledger_id, RecoveryResult.RECOVERED)

@@ -90,6 +90,7 @@ class _BookiesCommand:
         """Do what the options say.
 
         :raises OperandError: the ledger of ``-l`` names none of the bookies.
+        :raises MetadataError: the metadata store is not there.
         :raises IncorrectParameterError: ``-d`` is given, and one of the bookies is running.
         """
         if self._options.deleteCookie:
@@ -101,21 +102,25 @@ class _BookiesCommand:
         if self._options.dryrun:
             self._describe(planned)
             return OK
-        total = sum(ledger.n_bytes for ledger in planned)
-        with self._shell.world.progress("recover", total) as advance:
-
-            async def recover(ledger: PlannedLedger) -> None:
-                self._ended(await self._recovery.recover(ledger))
-                advance(ledger.n_bytes)
-
-            await for_each(planned, recover, _AT_ONCE)
-        self._summary()
+        try:
+            await self._recover(planned)
+        finally:
+            self._summary()  # also of a recovery that is interrupted, or loses the metadata store
         if self._totals.failed and not self._options.skipUnrecoverableLedgers:
             return FAILED
         if self._options.deleteCookie:
             for bookie_id in await self._recovery.forget():
                 self._shell.out(line("Cookie deleted", bookieId=bookie_id))
         return OK
+
+    async def _recover(self, planned: list[PlannedLedger]) -> None:
+        with self._shell.world.progress("recover", sum(ledger.n_bytes for ledger in planned)) as advance:
+
+            async def recover(ledger: PlannedLedger) -> None:
+                self._ended(await self._recovery.recover(ledger))
+                advance(ledger.n_bytes)
+
+            await for_each(planned, recover, _AT_ONCE)
 
     async def _planned(self) -> AsyncIterator[PlannedLedger]:
         only = self._options.ledger

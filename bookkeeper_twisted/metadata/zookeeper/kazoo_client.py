@@ -73,7 +73,7 @@ class KazooZooKeeper:
         auth = [credential.partition(":")[::2] for credential in options.auth]
         self._kazoo: Any = KazooClient(
             hosts, timeout=options.session_timeout, connection_retry=dict(_RECONNECT), auth_data=auth,
-            logger=_kazoo_log(reactor),
+            logger=kazoo_log(reactor),
         )  # fmt: skip
 
     def connect(self, changed: Callable[[Connection], None]) -> None:
@@ -190,20 +190,29 @@ class KazooZooKeeper:
         return OPEN_ACL_UNSAFE if node.open else self._acl
 
 
-class _ToTwisted(logging.Handler):
-    """Says on the reactor thread what kazoo says on its own."""
+_KAZOO_LOG = Logger(namespace="kazoo")
 
-    _log = Logger(namespace="kazoo")
+
+class _ToTwisted(logging.Handler):
+    """Logs on the reactor thread what kazoo logs on its own.
+
+    What kazoo repeats, as at every attempt of an outage to connect, is logged once.
+    """
 
     def __init__(self, reactor: Any) -> None:
         super().__init__(logging.WARNING)
         self._reactor = reactor
+        self._last = ""
 
     def emit(self, record: logging.LogRecord) -> None:
-        self._reactor.callFromThread(self._log.warn, "{text}", text=record.getMessage())
+        text = record.getMessage()
+        if text != self._last:
+            self._last = text
+            self._reactor.callFromThread(_KAZOO_LOG.warn, "{text}", text=text)
 
 
-def _kazoo_log(reactor: Any) -> logging.Logger:
+def kazoo_log(reactor: Any) -> logging.Logger:
+    """Return a log for one kazoo client, whose warnings go to Twisted's log on the thread of the ``reactor``."""
     log = logging.Logger("kazoo", logging.WARNING)  # of this connection alone, outside the tree of loggers
     log.addHandler(_ToTwisted(reactor))
     return log

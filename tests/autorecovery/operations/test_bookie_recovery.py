@@ -9,6 +9,7 @@ from bookkeeper_twisted.autorecovery.operations.bookie_recovery import (
     RecoveryResult,
 )
 from bookkeeper_twisted.client.admin import BookKeeperAdmin
+from bookkeeper_twisted.errors import MetadataError
 from bookkeeper_twisted.model import LedgerState
 
 from ..recovery_case import RecoveryCase
@@ -116,6 +117,14 @@ class BookieRecoveryTests(RecoveryCase):
         self.do(self.marks.unlock(ledger_id))
         self.assertIs(self.recovered(self.recovery(gone))[0].result, RecoveryResult.RECOVERED)
         self.assertEqual(self.do(self.marks.locked_ledgers()), {})
+
+    def test_no_metadata_store(self) -> None:
+        """A store that is not there ends the recovery: every further ledger would fail, each after its time."""
+        gone = self.metadata(self.write(self.payloads(5))).segments[0].bookies[0]
+        recovery = self.recovery(gone)
+        (planned,) = self.planned(recovery)
+        self.do(self.bk.metadata.close())
+        self.assertRaises(MetadataError, self.finish, recovery.recover(planned))
 
     def test_no_copy_anywhere(self) -> None:
         """An entry without a copy makes the ledger fail, with the reason; the metadata stay."""

@@ -105,6 +105,8 @@ class RecoverTests(ShellCase):
         running.cancel()
         self.settle()
         self.assertEqual((self.successResultOf(running), self.complaints), (130, ["recover: interrupted"]))
+        summary = "Recovered {ledgers=0, skipped=0, failed=0, entriesRead=0, entriesWritten=0}"
+        self.assertEqual(self.printed, [summary])
         self.assertEqual(self.do(self.cluster.underreplication.locked_ledgers()), {})
 
     def test_what_cannot_be_recovered(self) -> None:

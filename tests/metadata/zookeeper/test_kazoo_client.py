@@ -4,11 +4,13 @@ from collections.abc import Callable
 
 from kazoo import exceptions as theirs
 from twisted.internet.testing import MemoryReactorClock
+from twisted.logger import ILogObserver, LogEvent, formatEvent, globalLogPublisher
 from twisted.trial.unittest import SynchronousTestCase
+from zope.interface import provider
 
 from bookkeeper_twisted.metadata.interfaces import MetadataOptions
 from bookkeeper_twisted.metadata.zookeeper import interfaces as ours
-from bookkeeper_twisted.metadata.zookeeper.kazoo_client import KazooZooKeeper, translated
+from bookkeeper_twisted.metadata.zookeeper.kazoo_client import KazooZooKeeper, kazoo_log, translated
 
 
 class TranslationTests(SynchronousTestCase):
@@ -42,8 +44,8 @@ class TranslationTests(SynchronousTestCase):
 class _Reactor(MemoryReactorClock):
     """Its only thread is the caller's."""
 
-    def callFromThread(self, call: Callable[..., object], *args: object) -> None:
-        call(*args)
+    def callFromThread(self, call: Callable[..., object], *args: object, **kwargs: object) -> None:
+        call(*args, **kwargs)
 
 
 class UnconnectedTests(SynchronousTestCase):
@@ -62,3 +64,25 @@ class UnconnectedTests(SynchronousTestCase):
         for session_id, error in ((5, ours.OutcomeUnknownError), (6, ours.NotConnectedError)):
             zookeeper._kazoo._session_id = session_id
             self.failureResultOf(zookeeper.set("/a", b"", 1), error)
+
+
+class LogTests(SynchronousTestCase):
+    """What kazoo logs on threads of its own."""
+
+    def test_repetitions(self) -> None:
+        """An attempt to connect that is repeated for the length of an outage is logged once in each."""
+        texts: list[str] = []
+
+        @provider(ILogObserver)
+        def take(event: LogEvent) -> None:
+            texts.append(f"{event['log_namespace']}: {formatEvent(event)}")
+
+        globalLogPublisher.addObserver(take)
+        self.addCleanup(globalLogPublisher.removeObserver, take)
+        log = kazoo_log(_Reactor())
+        for _ in range(2):
+            log.warning("Connection dropped: %s", "broken")
+            for _ in range(100):
+                log.warning("Connection dropped: %s", "refused")
+        dropped = ["kazoo: Connection dropped: broken", "kazoo: Connection dropped: refused"]
+        self.assertEqual(texts, dropped * 2)
