@@ -240,8 +240,11 @@ def column(data: bytes, stride: int, count: int, start: int, end: int) -> Sequen
     return list(chain.from_iterable(pieces))[:count]
 
 
-def _lay_out(entries: Sequence[bytes]) -> tuple[bytes, int, Sequence[int] | None]:
-    """The records of entries, with stride and offsets as an :class:`EntryRun` has them."""
+def lay_out(entries: Sequence[bytes]) -> tuple[bytes, int, Sequence[int] | None]:
+    """Return the records of entries, with stride and offsets as an :class:`EntryRun` has them.
+
+    :param entries: their bytes, at least one.
+    """
     sizes = list(map(len, entries))
     size = sizes[0]
     if sizes.count(size) == len(sizes):
@@ -280,7 +283,7 @@ class EntryRun:
         :param first: id of the first one.
         :param entries: header, digest and payload of each, at least one; their ids are not checked.
         """
-        return cls(ledger_id, first, len(entries), *_lay_out(entries))
+        return cls(ledger_id, first, len(entries), *lay_out(entries))
 
     @classmethod
     def join(cls, runs: Sequence["EntryRun"]) -> "EntryRun":
@@ -412,7 +415,7 @@ class MixedRun:
         self.entry_ids = entry_ids
         self.lacs = lacs
         self.entries = entries
-        self.data = _lay_out(entries)[0]
+        self.data = lay_out(entries)[0]
 
     @property
     def count(self) -> int:

@@ -1,196 +1,110 @@
 """Runs in memory: the write cache (what no entry log holds yet) and the read cache (what was read).
 
-Both keep, for each ledger, a list of runs that never overlap, ordered by entry id.  A writer's run
-follows the last one, so an insert is one append; anything else finds its place by bisection and
-replaces what it covers: the newest copy of an entry wins.
-
-Where many ledgers take turns, a run for each entry would cost more than the entry.  So the write cache
-collects single entries that follow each other in a *tail*, which becomes a run when it is long enough.
+Both keep the runs of each ledger in a :class:`~.run_list.RunList`.  Where many ledgers take turns, a run for each entry
+would cost more than the entry: the write cache keeps single entries by columns (:mod:`.mixed_entries`).
 """
 
-from bisect import bisect_left, bisect_right
+from bisect import bisect_right
 from collections import OrderedDict
 from collections.abc import Iterator, Sequence
 
-from ..model import INVALID_ENTRY_ID, EntryRun, MixedRun
+from ..model import EntryRun, MixedRun
+from .mixed_entries import LedgerView, MixedEntries, SortedEntries
+from .run_list import RunList
 
 RUN_OVERHEAD = 256
 """What a run costs beside its bytes; counted, so that a flood of tiny runs meets the limit too (S11)."""
 
-ENTRY_OVERHEAD = 48
-"""What an entry of a tail costs beside its bytes."""
-
 LEDGER_OVERHEAD = 640
-"""What a ledger costs that has anything here: its place, its lists, its tail."""
+"""What a ledger costs that has runs here: its place, its lists."""
 
-TAIL_ENTRIES = 64
-"""A tail of so many entries becomes a run."""
+SINGLE_BYTES = 4096
+"""A run of one entry is kept by columns up to so many bytes: it is copied for that."""
 
 JOIN_BYTES = 1024 * 1024
 JOIN_ENTRIES = 64 * 1024
 
 
-class GrowingRun:
-    """Single entries that follow each other, ids ``first .. next - 1``, at least one.
-
-    It only grows, and it is dropped as a whole: another thread that holds it has something consistent.
-    """
-
-    __slots__ = ("ledger_id", "first", "next", "entries")
-
-    def __init__(self, ledger_id: int, first: int, entry: bytes) -> None:
-        self.ledger_id = ledger_id
-        self.first = first
-        self.next = first + 1
-        self.entries = [entry]
-
-    def run(self, first: int) -> EntryRun:
-        """Return the entries from ``first`` on, which must be one of them; a copy."""
-        return EntryRun.of_entries(self.ledger_id, first, self.entries[first - self.first :])
-
-
-class RunList:
-    """The runs of one ledger.
-
-    :ivar tail: entries above all of them.
-    """
-
-    __slots__ = ("firsts", "runs", "tail")
-
-    def __init__(self) -> None:
-        self.firsts: list[int] = []
-        self.runs: list[EntryRun] = []
-        self.tail: GrowingRun | None = None
-
-    @property
-    def first(self) -> int:
-        """The lowest entry; there must be one."""
-        if self.runs:
-            return self.firsts[0]
-        assert self.tail is not None
-        return self.tail.first
-
-    @property
-    def last(self) -> int:
-        if self.tail is not None:
-            return self.tail.next - 1
-        return self.runs[-1].last if self.runs else INVALID_ENTRY_ID
-
-    def all(self) -> list[EntryRun]:
-        """The runs, and the tail as one.  Any thread, while nothing is added: it changes nothing."""
-        tail = self.tail
-        return self.runs if tail is None else [*self.runs, tail.run(tail.first)]
-
-    def find(self, entry_id: int) -> EntryRun | None:
-        """Return the run that holds ``entry_id``, None if none does."""
-        tail = self.tail
-        if tail is not None and entry_id >= tail.first:
-            return tail.run(entry_id) if entry_id < tail.next else None
-        index = bisect_right(self.firsts, entry_id) - 1
-        if index >= 0:
-            run = self.runs[index]
-            if entry_id < run.first + run.count:
-                return run
-        return None
-
-    def insert(self, run: EntryRun) -> tuple[Sequence[EntryRun], Sequence[EntryRun]]:
-        """Puts a run in its place; there must be no tail.
-
-        :returns: the runs that went and the runs that came, which are the new one and uncovered parts of
-            the old.
-        """
-        runs, firsts = self.runs, self.firsts
-        if not runs or run.first > runs[-1].last:
-            firsts.append(run.first)
-            runs.append(run)
-            return (), (run,)
-        low = bisect_right(firsts, run.first) - 1
-        if low < 0 or runs[low].last < run.first:
-            low += 1
-        high = bisect_right(firsts, run.last)
-        gone = runs[low:high]
-        come = [run]
-        if gone and gone[0].first < run.first:
-            come.insert(0, gone[0].slice(gone[0].first, run.first - gone[0].first))
-        if gone and gone[-1].last > run.last:
-            come.append(gone[-1].slice(run.last + 1, gone[-1].last - run.last))
-        runs[low:high] = come
-        firsts[low:high] = [r.first for r in come]
-        return gone, come
-
-    def remove(self, first: int) -> EntryRun:
-        """Takes out the run that begins at ``first``."""
-        index = bisect_left(self.firsts, first)
-        del self.firsts[index]
-        return self.runs.pop(index)
-
-    def overlaps(self, first: int, last: int) -> bool:
-        """Whether any of the entries ``first .. last`` is here."""
-        if self.tail is not None and self.tail.first <= last and first < self.tail.next:
-            return True
-        index = bisect_right(self.firsts, last) - 1
-        return index >= 0 and self.runs[index].last >= first
-
-
 class WriteCache:
     """One half of the memory between the journal and the entry logs.
 
+    Each entry is either among the runs of its ledger or in the columns.
+
     :ivar bytes: records held.
     :ivar count: entries held.
-    :ivar cost: what is held against the limit: bytes, and what runs, tails and ledgers cost beside them.
     :ivar outgoing: a cache that is no longer needed.  It goes piece by piece as this one grows: to free all
         of it at once would hold the thread up for milliseconds.
     """
 
-    __slots__ = ("bytes", "count", "outgoing", "_runs", "_in_tails", "_ledgers")
+    __slots__ = ("bytes", "count", "outgoing", "_runs", "_run_bytes", "_ledgers", "_mixed")
 
     def __init__(self) -> None:
         self.bytes = 0
         self.count = 0
-        self._runs = 0
         self.outgoing: WriteCache | None = None
-        self._in_tails = 0
+        self._runs = 0
+        self._run_bytes = 0
         self._ledgers: dict[int, RunList] = {}
+        self._mixed = MixedEntries()
 
     @property
     def cost(self) -> int:
-        overhead = self._runs * RUN_OVERHEAD + self._in_tails * ENTRY_OVERHEAD + len(self._ledgers) * LEDGER_OVERHEAD
-        return self.bytes + overhead
+        """What is held against the limit: bytes, and what runs, single entries and ledgers cost beside them."""
+        runs = self._run_bytes + self._runs * RUN_OVERHEAD + len(self._ledgers) * LEDGER_OVERHEAD
+        return runs + self._mixed.cost
 
     def __bool__(self) -> bool:
-        return bool(self._ledgers)
+        return bool(self._ledgers) or bool(self._mixed)
 
     def add(self, run: EntryRun) -> None:
         """Insert a ``run``; it replaces copies of the same entries."""
-        runs = self._ledgers.get(run.ledger_id)
-        if runs is None:
-            runs = self._ledgers[run.ledger_id] = RunList()
-        elif runs.tail is not None:
-            self._end_tail(runs)
-        gone, come = runs.insert(run)
-        for old in gone:
-            self._count(old, -1)
-        for new in come:
-            self._count(new, 1)
+        if run.count == 1 and run.size <= SINGLE_BYTES:
+            self._add_single((run.ledger_id,), (run.first,), (run.entry(run.first),), run.size)
+        else:
+            self._insert(run)
         if self.outgoing is not None:
             self._let_go(run.size)
 
     def add_mixed(self, run: MixedRun) -> None:
         """Insert the entries of a mixed ``run``; they replace copies of the same entries."""
-        self.bytes += run.size
-        self.count += run.count
-        self._in_tails += run.count
-        ledgers = self._ledgers
-        for ledger_id, entry_id, entry in zip(run.ledger_ids, run.entry_ids, run.entries, strict=True):
-            runs = ledgers.get(ledger_id)
-            tail = runs.tail if runs is not None else None
-            if tail is None or tail.next != entry_id or len(tail.entries) >= TAIL_ENTRIES:
-                self._begin_tail(ledger_id, entry_id, entry)
-            else:
-                tail.entries.append(entry)
-                tail.next = entry_id + 1
+        self._add_single(run.ledger_ids, run.entry_ids, run.entries, run.size)
         if self.outgoing is not None:
             self._let_go(run.size)
+
+    def _add_single(
+        self, ledger_ids: Sequence[int], entry_ids: Sequence[int], entries: Sequence[bytes], size: int
+    ) -> None:
+        """Inserts entries of any ledgers, in turn."""
+        left = self._mixed.add(ledger_ids, entry_ids, entries, self._ledgers)
+        self.bytes += size
+        self.count += len(entries)
+        for index in left:
+            self.bytes -= len(entries[index]) + 4
+            self.count -= 1
+            self._insert(EntryRun.of_entries(ledger_ids[index], entry_ids[index], [entries[index]]))
+
+    def _insert(self, run: EntryRun) -> None:
+        if run.ledger_id in self._mixed and run.first <= self._mixed.last(run.ledger_id):
+            self._make_runs(run.ledger_id)
+        runs = self._ledgers.get(run.ledger_id)
+        if runs is None:
+            runs = self._ledgers[run.ledger_id] = RunList()
+        gone, come = runs.insert(run)
+        for old in gone:
+            self._count(old, -1)
+        for new in come:
+            self._count(new, 1)
+
+    def _make_runs(self, ledger_id: int) -> None:
+        """Make runs of the columns' entries; they are there before those go, since other threads look for either."""
+        runs = self._ledgers.get(ledger_id)
+        if runs is None:
+            runs = self._ledgers[ledger_id] = RunList()
+        for run in self._mixed.runs(ledger_id):
+            runs.insert(run)
+            self._runs += 1
+            self._run_bytes += run.size
+        self._mixed.take_out(ledger_id)
 
     def _let_go(self, n_bytes: int) -> None:
         """Frees twice as many bytes as came in, so that both caches are never more than the old one was."""
@@ -202,107 +116,82 @@ class WriteCache:
 
         :returns: whether anything is left.
         """
-        ledgers = self._ledgers
+        n_bytes, ledgers = self._mixed.shrink(n_bytes), self._ledgers
         while n_bytes > 0 and ledgers:
             ledger_id, held = ledgers.popitem()
             while held.runs and n_bytes > 0:
                 n_bytes -= held.runs.pop().size
             if held.runs:
                 ledgers[ledger_id] = held
-            elif held.tail is not None:
-                n_bytes -= sum(map(len, held.tail.entries))
-        return bool(ledgers)
-
-    def _begin_tail(self, ledger_id: int, entry_id: int, entry: bytes) -> None:
-        """Puts an entry that continues no tail, and that is counted as one of a tail, where it belongs."""
-        runs = self._ledgers.get(ledger_id)
-        if runs is None:
-            runs = self._ledgers[ledger_id] = RunList()
-        elif runs.tail is not None:
-            self._end_tail(runs)
-        if entry_id > runs.last:
-            runs.tail = GrowingRun(ledger_id, entry_id, entry)
-            return
-        single = EntryRun.of_entries(ledger_id, entry_id, [entry])
-        self._count(single, -1)
-        self._in_tails -= 1
-        self._runs += 1
-        self.add(single)
-
-    def _end_tail(self, runs: RunList) -> None:
-        """Make the tail a run; the run is there before the tail goes, since other threads look for either."""
-        tail = runs.tail
-        assert tail is not None
-        runs.insert(tail.run(tail.first))
-        runs.tail = None
-        self._in_tails -= len(tail.entries)
-        self._runs += 1
+        return bool(ledgers) or self._mixed.has_memory
 
     def discard_ledger(self, ledger_id: int) -> None:
         """Remove the entries of ``ledger_id``; another thread may be going through :meth:`joined`."""
         held = self._ledgers.pop(ledger_id, None)
-        if held is None:
-            return
-        for run in held.runs:
+        for run in held.runs if held is not None else ():
             self._count(run, -1)
-        if held.tail is not None:
-            self._in_tails -= len(held.tail.entries)
-            self.count -= len(held.tail.entries)
-            self.bytes -= sum(map(len, held.tail.entries)) + 4 * len(held.tail.entries)
+        for run in self._mixed.runs(ledger_id):
+            self.bytes -= run.size
+            self.count -= run.count
+        self._mixed.take_out(ledger_id)
 
     def _count(self, run: EntryRun, sign: int) -> None:
-        self.bytes += sign * len(run.data)
+        self.bytes += sign * run.size
         self.count += sign * run.count
         self._runs += sign
+        self._run_bytes += sign * run.size
 
     def absorb(self, newer: "WriteCache") -> None:
         """Add all entries of a ``newer`` cache, one that was filled after this one."""
         for runs in newer._ledgers.values():
-            for run in runs.all():
+            for run in runs.runs:
                 self.add(run)
+        single = newer._mixed.sorted()
+        if single is not None:
+            self._add_single(single.ledger_ids, single.entry_ids, single.entries, single.total)
 
     def find(self, ledger_id: int, entry_id: int) -> EntryRun | None:
-        """Return the run that holds ``entry_id`` of ``ledger_id``, None if none does."""
+        """Return a run that holds ``entry_id`` of ``ledger_id``, None if none does."""
         runs = self._ledgers.get(ledger_id)
-        return runs.find(entry_id) if runs is not None else None
+        found = runs.find(entry_id) if runs is not None else None
+        if found is None and ledger_id in self._mixed:
+            view = self._mixed.view(ledger_id)
+            found = view.find(entry_id) if view is not None else None
+        return found
 
-    def runs_of(self, ledger_id: int) -> RunList | None:
-        """Return the runs of ``ledger_id``, None if nothing of it is here."""
-        return self._ledgers.get(ledger_id)
+    def held(self, ledger_id: int) -> "list[RunList | LedgerView]":
+        """Return what is held of ``ledger_id``; nothing is in two of them, and none is empty."""
+        found = (self._ledgers.get(ledger_id), self._mixed.view(ledger_id))
+        return [each for each in found if each is not None]
 
     def last_entry(self, ledger_id: int) -> int:
         """Return the highest entry id of ``ledger_id`` here, -1 if there is none."""
-        runs = self._ledgers.get(ledger_id)
-        return runs.last if runs is not None else INVALID_ENTRY_ID
+        runs, single = self._ledgers.get(ledger_id), self._mixed.last(ledger_id)
+        return max(runs.last, single) if runs is not None else single
 
     def overlaps(self, ledger_id: int, first: int, last: int) -> bool:
         """Test whether any entry of ``first .. last``, both included, of ``ledger_id`` is here."""
-        runs = self._ledgers.get(ledger_id)
-        return runs is not None and runs.overlaps(first, last)
+        return any(each.overlaps(first, last) for each in self.held(ledger_id))
 
     def ranges(self, ledger_id: int) -> list[tuple[int, int]]:
-        """Return first and last ids, both included, of the runs of ``ledger_id``, one perhaps twice.
+        """Return first and last ids, both included, of the runs of ``ledger_id``, some perhaps twice.
 
-        Any thread may call it: it looks at the tail first, which is among the runs before it goes, and at a copy of the
-        list of runs that is made in one step.
+        Any thread may call it: it looks at the columns first, whose entries are among the runs before they go, and at a
+        copy of the list of runs that is made in one step.
         """
-        runs = self._ledgers.get(ledger_id)
-        if runs is None:
-            return []
-        tail = runs.tail
-        ranges = [(tail.first, tail.next - 1)] if tail is not None else []
-        return [(run.first, run.last) for run in list(runs.runs)] + ranges
+        single, runs = self._mixed.ranges(ledger_id), self._ledgers.get(ledger_id)
+        return [(run.first, run.last) for run in list(runs.runs)] + single if runs is not None else single
 
     def joined(self, max_bytes: int = JOIN_BYTES, max_entries: int = JOIN_ENTRIES) -> Iterator[EntryRun]:
-        """Everything ordered by ledger and entry, runs that follow each other made one up to the limits.
+        """The ledgers that have runs here, ordered by ledger and entry; those that follow each other become one.
 
         :param max_bytes: bound of what is joined; a run that is bigger already stays as it is.
+        :param max_entries: bound of what is joined.
         """
         for ledger_id in sorted(self._ledgers):
             group: list[EntryRun] = []
             size = count = 0
-            held = self._ledgers.get(ledger_id)
-            for run in held.all() if held is not None else ():
+            for run in self._all_runs(ledger_id):
                 size += len(run.data)
                 count += run.count
                 if group and (run.first != group[-1].last + 1 or size > max_bytes or count > max_entries):
@@ -311,6 +200,16 @@ class WriteCache:
                 group.append(run)
             if group:
                 yield EntryRun.join(group)
+
+    def _all_runs(self, ledger_id: int) -> Sequence[EntryRun]:
+        """What is here of a ledger, ascending; nothing if it was discarded meanwhile."""
+        held, single = self._ledgers.get(ledger_id), self._mixed.runs(ledger_id)
+        runs = held.runs if held is not None else []
+        return sorted([*runs, *single], key=lambda run: run.first) if single else runs
+
+    def single(self) -> SortedEntries | None:
+        """Return the entries of the ledgers that have no runs here, None if there are none."""
+        return self._mixed.sorted(self._ledgers.keys())
 
 
 class ReadCache:

@@ -109,7 +109,7 @@ class DirectoryStorage:
 
     def scattered(self, ledger_id: int, entry_ids: Sequence[int], max_bytes: int) -> Scattered:
         """See :meth:`~.interfaces.ILedgerStorage.scattered`."""
-        halves = [runs for half in (self.active, self.flushing) if (runs := half.runs_of(ledger_id)) is not None]
+        halves = [*self.active.held(ledger_id), *self.flushing.held(ledger_id)]
         tables = [rows for held in (self.recent, self.looked_up) if (rows := held.rows_of(ledger_id)) is not None]
         lookup = Lookup(halves, tables, self.reader.offsets_of)
         lookup.find(entry_ids, max_bytes)
@@ -175,6 +175,9 @@ class DirectoryStorage:
         try:
             for run in self.flushing.joined():
                 rows += self.log.append(run)
+            single = self.flushing.single()
+            if single is not None:
+                rows += self.log.append_sorted(single)
             self.log.sync()
         except OSError as e:
             raise storage_error(e, self.path) from e

@@ -3,9 +3,10 @@
 from collections.abc import Callable, Sequence
 
 from ..errors import DamageError
-from .cache import RunList
 from .index.recent_rows import LedgerRows
 from .interfaces import CHECKSUM_BLOCK, IndexRow, Scattered
+from .mixed_entries import LedgerView
+from .run_list import RunList
 
 NO_ENTRY = 1 << 63
 """Above every entry id."""
@@ -40,7 +41,7 @@ class Lookup:
 
     def __init__(
         self,
-        halves: Sequence[RunList],
+        halves: Sequence[RunList | LedgerView],
         tables: Sequence[LedgerRows],
         offsets_of: Callable[[IndexRow], Sequence[int]],
     ) -> None:
@@ -70,10 +71,10 @@ class Lookup:
 
     def _in_halves(self, entry_id: int) -> bytes | None:
         for runs in self._halves:
-            run = runs.find(entry_id)
-            if run is not None:
+            entry = runs.entry(entry_id)
+            if entry is not None:
                 self.found.cached += 1
-                return run.entry(entry_id)
+                return entry
         return None
 
     def _in_rows(self, position: int, entry_id: int) -> int:

@@ -6,6 +6,7 @@ _WRITER = ["tests.storage.entry_log.test_writer"]
 _READER = ["tests.storage.entry_log.test_reader"]
 _SCAN = ["tests.storage.entry_log.test_scan", "tests.storage.entry_log.test_format"]
 _CACHE = ["tests.storage.test_cache"]
+_COLUMNS = ["tests.storage.test_mixed_entries", *_CACHE]
 _ROWS = ["tests.storage.index.test_rows", "tests.storage.index.test_recent_rows"]
 _INDEX = ["tests.storage.index.test_run_index"]
 _STORAGE = ["tests.storage.test_directory_storage", "tests.storage.test_ledger_storage", "tests.storage.test_checkpoint"]
@@ -25,7 +26,7 @@ PLANTS = (
     ),
     Plant(
         "the bytes of a failed sync count for the map", "storage/entry_log/writer.py",
-        "        self._pieces = []\n        self._unsynced = {}\n", "        self._pieces = []\n", _WRITER,
+        "        self._pieces = []\n        self._unsynced = []\n", "        self._pieces = []\n", _WRITER,
     ),
     Plant(
         "a log is cut back to what was written", "storage/entry_log/writer.py",
@@ -122,16 +123,57 @@ PLANTS = (
         "return sizes if sizes and len(sizes) == ledgers else None", "return sizes or None", _SCAN,
     ),
     Plant(
-        "an older copy covers a newer one", "storage/cache.py",
+        "an older copy covers a newer one", "storage/run_list.py",
         "        runs[low:high] = come\n", "        runs[low:high] = gone or come\n", _CACHE,
     ),
     Plant(
-        "the rest behind a newer copy is lost", "storage/cache.py",
+        "the rest behind a newer copy is lost", "storage/run_list.py",
         "if gone and gone[-1].last > run.last:", "if len(gone) > 1 and gone[-1].last > run.last:", _CACHE,
     ),
     Plant(
-        "a tail goes before its run is there", "storage/cache.py",
-        "        runs.insert(tail.run(tail.first))\n        runs.tail = None\n", "        runs.tail = None\n        runs.insert(tail.run(tail.first))\n", _CACHE,
+        "single entries go before their runs are there", "storage/cache.py",
+        "        for run in self._mixed.runs(ledger_id):\n            runs.insert(run)\n",
+        "        single = self._mixed.runs(ledger_id)\n        self._mixed.take_out(ledger_id)\n        for run in single:\n            runs.insert(run)\n", _CACHE,
+    ),
+    Plant(
+        "a run is put over single entries that are newer", "storage/cache.py",
+        "run.first <= self._mixed.last(run.ledger_id)", "run.last < self._mixed.last(run.ledger_id)", _CACHE,
+    ),
+    Plant(
+        "a flush leaves out the single entries of a ledger that has runs", "storage/cache.py",
+        "if single else runs", "if not runs else runs", _CACHE,
+    ),
+    Plant(
+        "an entry that is written again is added to the columns", "storage/mixed_entries.py",
+        "ids[before] >= entry_id", "ids[before] > entry_id", _COLUMNS,
+    ),
+    Plant(
+        "an entry passes one of its ledger that was left", "storage/mixed_entries.py",
+        "                or ledger_id in refused\n", "", _COLUMNS,
+    ),
+    Plant(
+        "a flush takes single entries that are among the runs as well", "storage/mixed_entries.py",
+        "        self._all = self._all and not left\n", "", _COLUMNS,
+    ),
+    Plant(
+        "a reader behind a writer goes over all its entries each time", "storage/mixed_entries.py",
+        "            fresh = self._places(newest, known)\n", "            fresh = self._places(newest)\n            del view.places[:]\n", _COLUMNS,
+    ),
+    Plant(
+        "runs of two ledgers become one row", "storage/mixed_entries.py",
+        "map(or_, map(ne, ledger_ids[1:], ledger_ids), map(ne, entry_ids[1:], expected))", "map(ne, entry_ids[1:], expected)", _COLUMNS,
+    ),
+    Plant(
+        "what readers of single entries take is not counted", "storage/mixed_entries.py",
+        "            self.cost += VIEW_OVERHEAD\n", "", _CACHE,
+    ),
+    Plant(
+        "the checksums of long single entries are those of short ones", "storage/index/rows.py",
+        "    if max(map(len, pieces)) > CHECKSUM_BLOCK:\n", "    if False:\n", _WRITER,
+    ),
+    Plant(
+        "single entries of several sizes are taken for even ones", "storage/index/rows.py",
+        "    if isinstance(offsets, range):\n", "    if True:\n", _WRITER,
     ),
     Plant(
         "the cost of ledgers is not counted", "storage/cache.py",

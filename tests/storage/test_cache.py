@@ -7,15 +7,10 @@ from hypothesis import strategies as st
 from twisted.trial.unittest import SynchronousTestCase
 
 from bookkeeper_twisted.model import EntryRun, MixedRun
-from bookkeeper_twisted.storage.cache import (
-    ENTRY_OVERHEAD,
-    LEDGER_OVERHEAD,
-    RUN_OVERHEAD,
-    TAIL_ENTRIES,
-    ReadCache,
-    RunList,
-    WriteCache,
-)
+from bookkeeper_twisted.storage import mixed_entries
+from bookkeeper_twisted.storage.cache import LEDGER_OVERHEAD, RUN_OVERHEAD, SINGLE_BYTES, ReadCache, WriteCache
+from bookkeeper_twisted.storage.mixed_entries import ENTRY_OVERHEAD
+from bookkeeper_twisted.storage.run_list import RunList
 
 from .entries import mixed, run, uneven
 
@@ -38,9 +33,16 @@ def _copy(chunk: MixedRun) -> MixedRun:
     return MixedRun(chunk.ledger_ids, chunk.entry_ids, chunk.lacs, [bytes(bytearray(e)) for e in chunk.entries])
 
 
-def _left(cache: WriteCache) -> list[EntryRun]:
-    """What a cache that shrinks still holds."""
-    return [each for runs in cache._ledgers.values() for each in runs.all()]
+def _single(cache: WriteCache) -> list[EntryRun]:
+    """What is flushed by columns."""
+    single = cache.single()
+    return [] if single is None else [*single.runs()]
+
+
+def _left(cache: WriteCache) -> int:
+    """Bytes that a cache that shrinks still holds."""
+    runs = [each for held in cache._ledgers.values() for each in held.runs]
+    return sum(each.size for each in runs) + sum(len(entry) + 4 for entry in cache._mixed._entries)
 
 
 class RunListTests(SynchronousTestCase):
@@ -93,8 +95,10 @@ class WriteCacheTests(SynchronousTestCase):
         self.assertEqual(found, model)
         self.assertEqual(cache.count, len(model))
         self.assertEqual(cache.bytes, sum(4 + len(e) for e in model.values()))
-        self.assertEqual(_model([*cache.joined()]), model)
-        self.assertEqual([*_model([*cache.joined()])], sorted(model))
+        joined, single = _model([*cache.joined()]), _model(_single(cache))
+        self.assertEqual(joined | single, model)
+        self.assertEqual(len(joined) + len(single), len(model))
+        self.assertEqual([[*joined], [*single]], [sorted(joined), sorted(single)])
         for ledger in (1, 2):
             ids = [e for owner, e in model if owner == ledger]
             self.assertEqual(cache.last_entry(ledger), max(ids, default=-1))
@@ -109,30 +113,39 @@ class WriteCacheTests(SynchronousTestCase):
         runs = _made(older + newer)
         halves = (WriteCache(), WriteCache())
         for number, each in enumerate(runs):
-            halves[number >= len(older)].add_mixed(mixed(each))
+            half = halves[number >= len(older)]
+            if number % 3:
+                half.add_mixed(mixed(each))
+            else:
+                half.add(each)
         halves[0].absorb(halves[1])
-        self.assertEqual(_model([*halves[0].joined()]), _model(runs))
+        self.assertEqual(_model([*halves[0].joined(), *_single(halves[0])]), _model(runs))
+        self.assertEqual(halves[0].count, len(_model(runs)))
 
     def test_join_interleaved(self) -> None:
         """Single entries of many ledgers in turns become one run a ledger."""
         cache = WriteCache()
         for entry_id in range(50):
             cache.add_mixed(mixed(*[run(ledger, entry_id, 1) for ledger in (3, 1, 2)]))
-        self.assertEqual([(r.ledger_id, r.first, r.count) for r in cache.joined()], [(i, 0, 50) for i in (1, 2, 3)])
+        self.assertEqual([(r.ledger_id, r.first, r.count) for r in _single(cache)], [(i, 0, 50) for i in (1, 2, 3)])
+        self.assertEqual([*cache.joined()], [])
 
     def test_gap(self) -> None:
         """Runs with a gap of one entry between them, or of the same entries of two ledgers, stay apart."""
         cache = WriteCache()
-        for ledger_id, first, count in ((1, 0, 3), (1, 4, 2), (1, 6, 1), (2, 7, 1)):
+        for ledger_id, first, count in ((1, 0, 3), (1, 4, 2), (1, 6, 1), (2, 7, 1), (2, 9, 2)):
             cache.add(run(ledger_id, first, count))
-        self.assertEqual([(r.ledger_id, r.first, r.last) for r in cache.joined()], [(1, 0, 2), (1, 4, 6), (2, 7, 7)])
+        found = [(r.ledger_id, r.first, r.last) for r in cache.joined()]
+        self.assertEqual(found, [(1, 0, 2), (1, 4, 6), (2, 7, 7), (2, 9, 10)])
+        cache.add_mixed(mixed(run(3, 1), run(4, 2), run(4, 4)))
+        self.assertEqual([(r.ledger_id, r.first, r.last) for r in _single(cache)], [(3, 1, 1), (4, 2, 2), (4, 4, 4)])
 
-    def test_tail_in_turn(self) -> None:
-        """While a tail becomes a run other threads find its entries, in either."""
+    def test_single_entries_in_turn(self) -> None:
+        """While single entries become runs other threads find them, in either."""
         cache = WriteCache()
+        cache.add(run(1, 0, 2))
         cache.add_mixed(mixed(run(1, 3, 2)))
-        held = cache.runs_of(1)
-        assert held is not None
+        held = cache._ledgers[1]
         seen = []
 
         class Watched(list[EntryRun]):
@@ -141,9 +154,10 @@ class WriteCacheTests(SynchronousTestCase):
                 super().append(item)
                 seen.append(cache.ranges(1))
 
-        held.runs = Watched()
-        cache.add(run(1, 5, 1))
-        self.assertEqual([set(ranges) for ranges in seen[:2]], [{(3, 4)}] * 2)
+        held.runs = Watched(held.runs)
+        cache.add(run(1, 4, 2, salt=1))
+        self.assertEqual([set(ranges) for ranges in seen[:2]], [{(0, 1), (3, 4)}] * 2)
+        self.assertEqual(_model([*cache.joined()]), _model([run(1, 0, 2), run(1, 3), run(1, 4, 2, salt=1)]))
 
     def test_join_limits(self) -> None:
         """Runs are joined up to the limits, not over gaps; a big one stays as it is."""
@@ -165,17 +179,41 @@ class WriteCacheTests(SynchronousTestCase):
         self.assertEqual(cache.cost, LEDGER_OVERHEAD + 4 * 56 + RUN_OVERHEAD)
 
     def test_cost_of_turns(self) -> None:
-        """A single entry costs less than a run; a long tail becomes one, and so does one that is broken off."""
+        """A single entry costs less than a run; entries that became runs cost both."""
         cache = WriteCache()
-        cache.add_mixed(mixed(*[run(ledger, e) for e in range(TAIL_ENTRIES) for ledger in (1, 2)]))
-        entries = 2 * TAIL_ENTRIES
-        self.assertEqual(cache.cost, 2 * LEDGER_OVERHEAD + entries * (56 + ENTRY_OVERHEAD))
-        cache.add_mixed(mixed(run(1, TAIL_ENTRIES)))
-        in_tails, entries = TAIL_ENTRIES + 1, entries + 1
-        whole = 2 * LEDGER_OVERHEAD + entries * 56 + RUN_OVERHEAD + in_tails * ENTRY_OVERHEAD
+        cache.add_mixed(mixed(*[run(ledger, e) for e in range(64) for ledger in (1, 2)]))
+        whole = 2 * mixed_entries.LEDGER_OVERHEAD + 128 * (56 + ENTRY_OVERHEAD)
+        self.assertEqual(cache.cost, whole)
+        cache.add_mixed(mixed(run(1, 64)))
+        whole += 56 + ENTRY_OVERHEAD
         self.assertEqual(cache.cost, whole)
         cache.add_mixed(mixed(run(1, 5)))
-        self.assertEqual(cache.cost, 2 * LEDGER_OVERHEAD + entries * 56 + 4 * RUN_OVERHEAD + 64 * ENTRY_OVERHEAD)
+        whole += 56 + ENTRY_OVERHEAD
+        self.assertEqual(cache.cost, whole + LEDGER_OVERHEAD + 65 * 56 + 3 * RUN_OVERHEAD)
+
+    def test_long_single_entries(self) -> None:
+        """A run of one entry is not copied if it is long."""
+        cache, long = WriteCache(), run(1, 0, 1, SINGLE_BYTES)
+        cache.add(long)
+        self.assertIs(cache.find(1, 0), long)
+        self.assertIsNone(cache.single())
+
+    def test_discard(self) -> None:
+        """A ledger that is discarded leaves nothing behind, and comes back with what is added later alone."""
+        cache = WriteCache()
+        for turn in range(2):
+            cache.add(run(1, 0, 3))
+            cache.add_mixed(mixed(run(1, 5, 2), run(2, turn), run(1, 8)))
+            self.assertEqual(cache.ranges(1), [(0, 2), (5, 6), (8, 8)])
+            self.assertIsNotNone(cache.find(1, 8))
+            cache.discard_ledger(1)
+            self.assertEqual((cache.ranges(1), cache.held(1), cache.last_entry(1)), ([], [], -1))
+            self.assertIsNone(cache.find(1, 8))
+            self.assertEqual((cache.bytes, cache.count), (56 * (turn + 1), turn + 1))
+            self.assertEqual([(each.ledger_id, each.last) for each in _single(cache)], [(2, turn)])
+        cache.add_mixed(mixed(run(1, 7)))
+        self.assertEqual(cache.ranges(1), [(7, 7)])
+        self.assertEqual([(each.ledger_id, each.first, each.last) for each in _single(cache)], [(1, 7, 7), (2, 0, 1)])
 
     def test_outgoing(self) -> None:
         """A cache that is not needed any more goes twice as fast as the new one grows, whatever it holds."""
@@ -187,8 +225,8 @@ class WriteCacheTests(SynchronousTestCase):
             cache.outgoing = old
             for entry_id in range(200):
                 cache.add(run(7, entry_id))
-                self.assertLessEqual(sum(r.size for r in _left(old)) + cache.bytes, 400 * 56)
-            self.assertEqual((_left(old), cache.outgoing), ([], None))
+                self.assertLessEqual(_left(old) + cache.bytes, 400 * 56)
+            self.assertEqual((_left(old), cache.outgoing), (0, None))
 
     def test_memory_of_many_ledgers(self) -> None:
         """S11: what ten thousand ledgers take is not more than what is counted, however few entries each has."""
@@ -203,8 +241,13 @@ class WriteCacheTests(SynchronousTestCase):
             for chunk in chunks:
                 cache.add_mixed(_copy(chunk))
             held, _ = tracemalloc.get_traced_memory()
-            tracemalloc.stop()
             self.assertLessEqual(held, cache.cost, f"{n_entries} entries")
+            unread = cache.cost
+            for ledger_id in range(1000):
+                cache.find(ledger_id, 0)
+            more = tracemalloc.get_traced_memory()[0] - held
+            tracemalloc.stop()
+            self.assertLessEqual(more, cache.cost - unread, f"{n_entries} entries of ledgers that are read")
 
 
 class ReadCacheTests(SynchronousTestCase):

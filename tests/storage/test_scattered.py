@@ -4,10 +4,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from twisted.trial.unittest import SynchronousTestCase
 
-from bookkeeper_twisted.storage.cache import RunList
 from bookkeeper_twisted.storage.index.recent_rows import LedgerRows
 from bookkeeper_twisted.storage.index.rows import record_offsets
 from bookkeeper_twisted.storage.interfaces import CHECKSUM_BLOCK, IndexRow
+from bookkeeper_twisted.storage.run_list import RunList
 from bookkeeper_twisted.storage.scattered import Lookup
 
 from .entries import entry, row, run

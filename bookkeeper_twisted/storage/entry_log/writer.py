@@ -15,11 +15,14 @@ All methods block, raise :class:`OSError` and run on the flush lane.
 import errno
 import posixpath
 from collections import deque
+from collections.abc import Sequence
+from operator import sub
 
-from ...model import EntryRun
-from ..index.rows import row_of
+from ...model import EntryRun, lay_out
+from ..index.rows import row_of, rows_of
 from ..interfaces import IFile, IFileSystem, IndexRow
 from ..ledger_dirs import entry_log_name
+from ..mixed_entries import SortedEntries
 from ..replace import replace_file
 from . import format as layout
 
@@ -50,7 +53,7 @@ class OpenLog:
         self.position = self.written = self.synced = layout.HEADER_SIZE
         self._pieces: list[bytes] = []
         self._ledgers: dict[int, int] = {}
-        self._unsynced: dict[int, int] = {}
+        self._unsynced: list[tuple[Sequence[int], Sequence[int]]] = []  # ledgers, and bytes of them
 
     @property
     def has_records(self) -> bool:
@@ -62,12 +65,30 @@ class OpenLog:
         :returns: the index row of the run.
         """
         row = row_of(run, self.log_id, self.position)
-        self._pieces.append(run.data)
-        self.position += run.size
-        self._unsynced[run.ledger_id] = self._unsynced.get(run.ledger_id, 0) + run.size
+        self._unsynced.append(((run.ledger_id,), (run.size,)))
+        self._append(run.data)
+        return row
+
+    def append_sorted(self, entries: SortedEntries) -> list[IndexRow]:
+        """Append entries, which are written at the latest by :meth:`sync`.
+
+        :param entries: the records must not be more than one row may hold.
+        :returns: a row for each run among them.
+        """
+        data, stride, offsets = lay_out(entries.entries)
+        offsets = offsets if offsets is not None else range(0, len(data) + 1, stride)
+        rows = rows_of(entries, data, offsets, self.log_id, self.position)
+        begins = [row.offset for row in rows]
+        sizes = list(map(sub, [*begins[1:], self.position + len(data)], begins))
+        self._unsynced.append(([row.ledger_id for row in rows], sizes))
+        self._append(data)
+        return rows
+
+    def _append(self, data: bytes) -> None:
+        self._pieces.append(data)
+        self.position += len(data)
         if self.position - self.written >= SLICE:
             self._write_out()
-        return row
 
     def _write_out(self) -> None:
         """Writes whole blocks; what is left of the last one waits."""
@@ -93,9 +114,11 @@ class OpenLog:
         if self.synced != self.position:
             self.file.sync()
         self.synced = self.position
-        for ledger_id, size in self._unsynced.items():
-            self._ledgers[ledger_id] = self._ledgers.get(ledger_id, 0) + size
-        self._unsynced = {}
+        ledgers = self._ledgers
+        for ledger_ids, sizes in self._unsynced:
+            for ledger_id, size in zip(ledger_ids, sizes, strict=True):
+                ledgers[ledger_id] = ledgers.get(ledger_id, 0) + size
+        self._unsynced = []
 
     def seal(self, fs: IFileSystem) -> None:
         """Write the ledgers map, then the header's pointer to it: the pointer never comes first.
@@ -117,7 +140,7 @@ class OpenLog:
     def cut_back(self) -> None:
         """Forgets what was not synced."""
         self._pieces = []
-        self._unsynced = {}
+        self._unsynced = []
         self.position = self.written = self.synced
         self.file.truncate(self.synced)
 
@@ -174,6 +197,25 @@ class EntryLogWriter:
             self._failed(e)
             raise
         self.bytes_written += run.size
+        return rows
+
+    def append_sorted(self, entries: SortedEntries) -> list[IndexRow]:
+        """Append single entries; durable after :meth:`sync`.
+
+        :returns: a row for each run among them, more where a limit splits one.
+        """
+        rows: list[IndexRow] = []
+        begin = 0
+        try:
+            while begin < len(entries):
+                log = self._log_with_room(entries.size(begin))
+                part = entries.part(begin, min(self.size_limit - log.position, SLICE))
+                rows += log.append_sorted(part)
+                begin += len(part)
+                self.bytes_written += part.total
+        except OSError as e:
+            self._failed(e)
+            raise
         return rows
 
     def sync(self) -> None:

@@ -27,8 +27,9 @@ _WIDTHS = {1: "B", 2: "H"}
 
 def row_values(row: IndexRow) -> Values:
     """Return the columns of an index ``row``."""
-    sizes = row.sizes if isinstance(row.sizes, int) else _narrowed(row.sizes)
-    return (*row[:5], sizes, row.checksums, _crc(row))
+    if isinstance(row.sizes, int):
+        return (*row, crc32c_of_bytes(_EVEN.pack(*row[:6]) + row.checksums))
+    return (*row[:5], _narrowed(row.sizes), row.checksums, _crc(row))
 
 
 def _narrowed(sizes: bytes) -> bytes:

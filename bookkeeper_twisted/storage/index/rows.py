@@ -6,19 +6,61 @@ word.  Record offsets here are relative to it.
 
 import struct
 from array import array
-from collections.abc import Collection, Sequence
-from itertools import accumulate
+from collections.abc import Callable, Collection, Iterable, Sequence
+from functools import partial
+from itertools import accumulate, pairwise, repeat
 from operator import sub
+from typing import cast
 
-from ...crc32c import crc32c_of_block as crc32c
+from ...crc32c import crc32c_of_block, crc32c_of_bytes
 from ...errors import DamageError
-from ...model import EntryRun
+from ...model import EntryRun, column
 from ..interfaces import CHECKSUM_BLOCK, IndexRow
+from ..mixed_entries import SortedEntries
 
 
 def row_of(run: EntryRun, log_id: int, offset: int) -> IndexRow:
     """Make the row of a ``run`` that was written to the log ``log_id`` at ``offset``, checksums included."""
     return IndexRow(run.ledger_id, run.first, run.last, log_id, offset, _sizes_of(run), block_checksums(run.data))
+
+
+def rows_of(
+    entries: SortedEntries, data: bytes, offsets: Sequence[int], log_id: int, offset: int
+) -> list[IndexRow]:
+    """Make the rows of single ``entries`` that were written to the log ``log_id`` at ``offset``, checksums included.
+
+    :param data: their records.
+    :param offsets: of the records in ``data``, and the end of the last one.
+    :returns: one for each run.
+    """
+    starts = entries.starts
+    bounds = [*starts, len(entries)]
+    ends = [offsets[bound] for bound in bounds]
+    first_ids = [entries.entry_ids[start] for start in starts]
+    last_ids = [entries.entry_ids[end - 1] for end in bounds[1:]]
+    pieces = [data[begin:end] for begin, end in pairwise(ends)]
+    sizes: Iterable[int | bytes]
+    if isinstance(offsets, range):
+        sizes = repeat(offsets.step, len(starts))
+    else:
+        every = list(map(sub, offsets[1:], offsets))
+        sizes = [pack_sizes(every[begin:end]) for begin, end in pairwise(bounds)]
+    ledger_ids = [entries.ledger_ids[start] for start in starts]
+    places = [offset + begin for begin in ends[:-1]]
+    columns = (ledger_ids, first_ids, last_ids, repeat(log_id), places, sizes, _checksums_of(pieces))
+    return list(map(_make_row, zip(*columns, strict=False)))
+
+
+_make_row = cast(Callable[[tuple[object, ...]], IndexRow], partial(tuple.__new__, IndexRow))
+"""``IndexRow._make`` without a Python frame for each row."""
+
+
+def _checksums_of(pieces: Sequence[bytes]) -> Iterable[bytes]:
+    """The checksums of each of some pieces of a log."""
+    if max(map(len, pieces)) > CHECKSUM_BLOCK:
+        return map(block_checksums, pieces)
+    crcs = struct.pack(f">{len(pieces)}I", *map(crc32c_of_bytes, pieces))
+    return column(crcs, 4, len(pieces), 0, 4)
 
 
 def _sizes_of(run: EntryRun) -> int | bytes:
@@ -40,9 +82,9 @@ def block_checksums(data: bytes) -> bytes:
     The last block may be short.
     """
     if len(data) <= CHECKSUM_BLOCK:
-        return crc32c(data).to_bytes(4, "big")
+        return crc32c_of_block(data).to_bytes(4, "big")
     view = memoryview(data)
-    crcs = [crc32c(view[at : at + CHECKSUM_BLOCK]) for at in range(0, len(data), CHECKSUM_BLOCK)]
+    crcs = [crc32c_of_block(view[at : at + CHECKSUM_BLOCK]) for at in range(0, len(data), CHECKSUM_BLOCK)]
     return struct.pack(f">{len(crcs)}I", *crcs)
 
 
@@ -131,6 +173,6 @@ def first_bad_block(row: IndexRow, total: int, start: int, data: bytes) -> int |
         if high > end:
             return None
         expected = int.from_bytes(row.checksums[4 * block : 4 * block + 4], "big")
-        if crc32c(view[low - start : high - start]) != expected:
+        if crc32c_of_block(view[low - start : high - start]) != expected:
             return low
     return None

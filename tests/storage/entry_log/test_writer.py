@@ -10,8 +10,9 @@ from bookkeeper_twisted.storage.entry_log import writer as entry_log
 from bookkeeper_twisted.storage.entry_log.format import parse_header
 from bookkeeper_twisted.storage.entry_log.scan import LogScan
 from bookkeeper_twisted.storage.entry_log.writer import EntryLogWriter, first_free_id
-from bookkeeper_twisted.storage.index.rows import record_offsets, row_of
+from bookkeeper_twisted.storage.index.rows import block_checksums, record_offsets, row_of
 from bookkeeper_twisted.storage.interfaces import IndexRow
+from bookkeeper_twisted.storage.mixed_entries import SortedEntries
 from bookkeeper_twisted.testing.disk.sim_disk import Operation, SimDisk
 
 from ..entries import run, uneven
@@ -26,6 +27,12 @@ def content(disk: SimDisk, path: str) -> bytes:
 def stored(disk: SimDisk, row: IndexRow) -> bytes:
     """The record bytes a row names."""
     return disk.open(f"/{row.log_id:x}.log").pread(record_offsets(row)[-1], row.offset)
+
+
+def entries_of(runs: list[EntryRun]) -> SortedEntries:
+    """Their entries, as the write cache gives single ones."""
+    ids = [(r.ledger_id, e) for r in runs for e in range(r.first, r.last + 1)]
+    return SortedEntries([i for i, _ in ids], [e for _, e in ids], [e for r in runs for e in r.entries()])
 
 
 class EntryLogTests(SynchronousTestCase):
@@ -74,6 +81,59 @@ class EntryLogTests(SynchronousTestCase):
         self.check(runs, rows)
         writes = [op for op in self.disk.operations if op.name == "pwrite" and op.path == "/0.log"]
         self.assertLess(len(writes), 6)
+
+    def test_single_entries(self) -> None:
+        """Sorted single entries are written as their runs would be: rows, bytes, map."""
+        runs = [run(1, 0, 2), run(2, 0), uneven(2, 2, [5, 6, 7]), run(3, 9, 1, 70_000), run(4, 0, 2, 70_000)]
+        for ledger_id in range(5, 300):
+            runs.append(uneven(ledger_id, 7, [ledger_id % 3 * 8, 20]))
+        for size_limit in (1 << 20, 90_000):
+            self.disk = SimDisk()
+            log = self.writer(size_limit)
+            rows = log.append_sorted(entries_of(runs))
+            log.sync()
+            self.check(runs, rows)
+            for row in rows:
+                data = stored(self.disk, row)
+                self.assertEqual(row.checksums, block_checksums(data))
+                sizes = row.sizes
+                self.assertTrue(isinstance(sizes, int) or len(set(sizes[3::4])) > 1)
+            self.assertEqual(len(rows), len(runs) + (size_limit < 1 << 20))
+            self.assertEqual(log.bytes_written, sum(r.size for r in runs))
+            log.close()
+            self.check_maps(rows)
+
+    def check_maps(self, rows: list[IndexRow]) -> None:
+        """The map of each log has the bytes of the ledgers in it."""
+        for log_id in {row.log_id for row in rows}:
+            sizes = dict[int, int]()
+            for row in rows:
+                if row.log_id == log_id:
+                    sizes[row.ledger_id] = sizes.get(row.ledger_id, 0) + record_offsets(row)[-1]
+            self.assertEqual(LogScan(self.disk, "/", log_id).ledgers_map(), sizes)
+
+    def test_single_entries_in_parts(self) -> None:
+        """Single entries are laid out a slice at a time; one that is bigger than a log has a log of its own."""
+        runs = [run(1, 0, 300, 10_000), run(2, 0, 1, 2 << 20), run(3, 0, 2)]
+        log = self.writer(1 << 20)
+        rows = log.append_sorted(entries_of(runs))
+        log.sync()
+        self.check(runs, rows)
+        self.assertLessEqual(max(record_offsets(row)[-1] for row in rows if row.ledger_id == 1), entry_log.SLICE)
+        self.assertEqual([row.log_id for row in rows if row.ledger_id > 1], [3, 4])
+
+    def test_failure_among_single_entries(self) -> None:
+        """S10: after a write that failed, what follows goes to a new log, and what was synced stays."""
+        log = self.writer(1 << 20)
+        rows = log.append(run(1, 0, 3))
+        log.sync()
+        self.disk.fail(errno.EIO, when=partial(_is_of_a_log, "pwrite"))
+        big = [run(ledger_id, 0, 1, 200_000) for ledger_id in range(2, 9)]
+        self.assertRaises(OSError, log.append_sorted, entries_of(big))
+        again = log.append_sorted(entries_of(big))
+        log.sync()
+        self.check([run(1, 0, 3), *big], [*rows, *again])
+        self.assertNotIn(0, {row.log_id for row in again})
 
     def test_durable_after_sync(self) -> None:
         """What was synced survives a power cut: name, header and records (safety 3.2)."""

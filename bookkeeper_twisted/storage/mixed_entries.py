@@ -1,0 +1,286 @@
+"""Single entries of many ledgers by columns: what a write cache holds where ledgers take turns.
+
+An object for each entry, or for each ledger, would cost more than the entry: to make, and each time the garbage
+collector looks at it.  So entries lie in parallel columns in the order they came.  A dictionary has the place of the
+newest entry of each ledger, a column that of the one before it.  The ids of a ledger ascend from place to place.
+"""
+
+from array import array
+from bisect import bisect_left, bisect_right
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from itertools import accumulate, chain, compress, pairwise
+from operator import ne, or_
+
+from ..model import INVALID_ENTRY_ID, EntryRun
+from .run_list import RunList
+
+ENTRY_OVERHEAD = 80
+"""What an entry costs beside its bytes: its object, and a place in each column."""
+
+LEDGER_OVERHEAD = 192
+"""What a ledger costs: its place in the dictionary."""
+
+VIEW_OVERHEAD = 640
+PLACE_OVERHEAD = 10
+"""What a ledger costs that is read, and each of its entries, beside the above."""
+
+MOST_TOGETHER = 64
+MOST_BYTES_TOGETHER = 64 * 1024
+"""Entries, and bytes of them, that are found together."""
+
+_NOWHERE = -1
+
+
+class LedgerView:
+    """The entries of one ledger, for look-ups.  Reactor thread.
+
+    :ivar places: of its entries in the columns, ascending, and so are the ids.
+    """
+
+    __slots__ = ("ledger_id", "places", "_entry_ids", "_entries")
+
+    def __init__(self, ledger_id: int, entry_ids: Sequence[int], entries: Sequence[bytes]) -> None:
+        self.ledger_id = ledger_id
+        self.places = array("q")
+        self._entry_ids = entry_ids
+        self._entries = entries
+
+    @property
+    def first(self) -> int:
+        """The lowest entry."""
+        return self._entry_ids[self.places[0]]
+
+    @property
+    def last(self) -> int:
+        """The highest entry."""
+        return self._entry_ids[self.places[-1]]
+
+    def _index(self, entry_id: int) -> int:
+        """Where the entries from ``entry_id`` on begin."""
+        return bisect_left(self.places, entry_id, key=self._entry_ids.__getitem__)
+
+    def entry(self, entry_id: int) -> bytes | None:
+        """Return the bytes of the entry ``entry_id``, None if it is not here."""
+        index = self._index(entry_id)
+        found = index < len(self.places) and self._entry_ids[self.places[index]] == entry_id
+        return self._entries[self.places[index]] if found else None
+
+    def find(self, entry_id: int) -> EntryRun | None:
+        """Return the entry ``entry_id`` with some that follow it, None if it is not here."""
+        index, ids, found, size = self._index(entry_id), self._entry_ids, list[bytes](), 0
+        for place in self.places[index : index + MOST_TOGETHER]:
+            size += len(self._entries[place])
+            if ids[place] != entry_id + len(found) or (found and size > MOST_BYTES_TOGETHER):
+                break
+            found.append(self._entries[place])
+        return EntryRun.of_entries(self.ledger_id, entry_id, found) if found else None
+
+    def overlaps(self, first: int, last: int) -> bool:
+        """Whether any of the entries ``first .. last`` is here."""
+        index = self._index(first)
+        return index < len(self.places) and self._entry_ids[self.places[index]] <= last
+
+
+class SortedEntries:
+    """Entries in the order of ledgers and ids, each once, at least one.
+
+    :ivar ledger_ids: one per entry, as are ``entry_ids`` and ``entries``.
+    :ivar starts: where runs begin: entries of one ledger that follow each other.
+    """
+
+    __slots__ = ("ledger_ids", "entry_ids", "entries", "starts", "_ends")
+
+    def __init__(
+        self, ledger_ids: Sequence[int], entry_ids: Sequence[int], entries: Sequence[bytes],
+        starts: Sequence[int] | None = None,
+    ) -> None:  # fmt: skip
+        self.ledger_ids = ledger_ids
+        self.entry_ids = entry_ids
+        self.entries = entries
+        self.starts = starts if starts is not None else _starts(ledger_ids, entry_ids)
+        self._ends: Sequence[int] = ()
+
+    def __len__(self) -> int:
+        return len(self.entries)
+
+    def size(self, index: int) -> int:
+        """Return the bytes of the record of the entry at ``index``."""
+        return len(self.entries[index]) + 4
+
+    @property
+    def total(self) -> int:
+        """Bytes of all records."""
+        return sum(map(len, self.entries)) + 4 * len(self.entries)
+
+    def runs(self) -> Iterator[EntryRun]:
+        """The entries as runs; copies."""
+        for start, end in pairwise([*self.starts, len(self)]):
+            yield EntryRun.of_entries(self.ledger_ids[start], self.entry_ids[start], self.entries[start:end])
+
+    def part(self, begin: int, room: int) -> "SortedEntries":
+        """Return entries from ``begin`` on, whole runs if at least one fits.
+
+        :param room: most bytes of their records; the first one is given even if it is longer.
+        """
+        if not self._ends:
+            self._ends = list(accumulate([len(entry) + 4 for entry in self.entries]))
+        before = self._ends[begin - 1] if begin else 0
+        end = max(bisect_right(self._ends, before + room), begin + 1)
+        low, high = bisect_right(self.starts, begin), bisect_left(self.starts, end)
+        if end < len(self.entries) and high < len(self.starts) and self.starts[high] != end and high > low:
+            high -= 1
+            end = self.starts[high]
+        starts = [0, *[start - begin for start in self.starts[low:high]]]
+        columns = (self.ledger_ids[begin:end], self.entry_ids[begin:end], self.entries[begin:end])
+        return SortedEntries(*columns, starts)
+
+
+def _starts(ledger_ids: Sequence[int], entry_ids: Sequence[int]) -> list[int]:
+    count = len(ledger_ids)
+    expected = [entry_id + 1 for entry_id in entry_ids]
+    cuts = map(or_, map(ne, ledger_ids[1:], ledger_ids), map(ne, entry_ids[1:], expected))
+    return [0, *compress(range(1, count), cuts)]
+
+
+class MixedEntries:
+    """Entries of any ledgers.  One thread adds and takes out, any may list.
+
+    :ivar cost: of what was added; what is taken out stays counted, since its memory stays.
+    """
+
+    __slots__ = ("cost", "_entries", "_ledger_ids", "_entry_ids", "_older", "_newest", "_views", "_all")
+
+    def __init__(self) -> None:
+        self.cost = 0
+        self._entries: list[bytes] = []
+        self._ledger_ids = array("q")
+        self._entry_ids = array("q")
+        self._older = array("q")
+        self._newest: dict[int, int] = {}
+        self._views: dict[int, LedgerView] = {}
+        self._all = True  # whether the newest entries lead to all that were added
+
+    def __contains__(self, ledger_id: int) -> bool:
+        return ledger_id in self._newest
+
+    def __bool__(self) -> bool:
+        return bool(self._newest)
+
+    @property
+    def has_memory(self) -> bool:
+        """Whether there are entries that :meth:`shrink` can free."""
+        return bool(self._entries)
+
+    def add(
+        self, ledger_ids: Sequence[int], entry_ids: Sequence[int], entries: Sequence[bytes], runs: Mapping[int, RunList]
+    ) -> Sequence[int]:
+        """Add entries, but not those at or below others of their ledgers.
+
+        :param ledger_ids: one per entry, as are ``entry_ids`` and ``entries``.
+        :param runs: what else is held, by ledger.
+        :returns: positions of the entries that were not added, which are all of a ledger from the first of them on.
+        """
+        newest, older, ids = self._newest, self._older, self._entry_ids
+        start, n_ledgers = len(older), len(newest)
+        self._entries += entries
+        self._ledger_ids.extend(ledger_ids)
+        ids.extend(entry_ids)
+        left: list[int] = []
+        refused: set[int] = set()
+        for place, (ledger_id, entry_id) in enumerate(zip(ledger_ids, entry_ids, strict=True), start):
+            before = newest.get(ledger_id, _NOWHERE)
+            older.append(before)
+            if (
+                (before >= 0 and ids[before] >= entry_id)
+                or (ledger_id in runs and runs[ledger_id].last >= entry_id)
+                or ledger_id in refused
+            ):
+                refused.add(ledger_id)
+                left.append(place - start)
+            else:
+                newest[ledger_id] = place
+        self._all = self._all and not left
+        self.cost += sum(map(len, entries)) + (4 + ENTRY_OVERHEAD) * len(entries)
+        self.cost += LEDGER_OVERHEAD * (len(newest) - n_ledgers)
+        return left
+
+    def last(self, ledger_id: int) -> int:
+        """Return the highest entry of ``ledger_id`` here, -1 if there is none."""
+        place = self._newest.get(ledger_id, _NOWHERE)
+        return self._entry_ids[place] if place >= 0 else INVALID_ENTRY_ID
+
+    def view(self, ledger_id: int) -> LedgerView | None:
+        """Return the entries of ``ledger_id``, None if there are none."""
+        newest = self._newest.get(ledger_id, _NOWHERE)
+        if newest < 0:
+            return None
+        view = self._views.get(ledger_id)
+        if view is None:
+            view = self._views[ledger_id] = LedgerView(ledger_id, self._entry_ids, self._entries)
+            self.cost += VIEW_OVERHEAD
+        known = view.places[-1] if view.places else _NOWHERE
+        if newest != known:
+            fresh = self._places(newest, known)
+            view.places.extend(fresh)
+            self.cost += PLACE_OVERHEAD * len(fresh)
+        return view
+
+    def _places(self, newest: int, known: int = _NOWHERE) -> list[int]:
+        """The places of a ledger above one of them, ascending."""
+        found, older = [], self._older
+        while newest > known:
+            found.append(newest)
+            newest = older[newest]
+        found.reverse()
+        return found
+
+    def runs(self, ledger_id: int) -> list[EntryRun]:
+        """Return the entries of ``ledger_id`` as runs, ascending; copies."""
+        places = self._places(self._newest.get(ledger_id, _NOWHERE))
+        return list(self._at(places).runs()) if places else []
+
+    def ranges(self, ledger_id: int) -> list[tuple[int, int]]:
+        """Return first and last ids, both included, of the runs of ``ledger_id``, ascending.  Any thread."""
+        ids = [self._entry_ids[place] for place in self._places(self._newest.get(ledger_id, _NOWHERE))]
+        starts = _starts([ledger_id] * len(ids), ids) if ids else []
+        return [(ids[start], ids[end - 1]) for start, end in pairwise([*starts, len(ids)])]
+
+    def take_out(self, ledger_id: int) -> None:
+        """Forget the entries of ``ledger_id``."""
+        self._views.pop(ledger_id, None)
+        if self._newest.pop(ledger_id, _NOWHERE) >= 0:
+            self._all = False
+
+    def sorted(self, but: Collection[int] = ()) -> SortedEntries | None:
+        """Return all entries, None if there are none.  Another thread may be taking some out.
+
+        :param but: ids of ledgers whose entries are left out.
+        """
+        ledger_ids = list(self._newest)
+        if self._all and len(but) == 0:
+            return self._at(range(len(self._older))) if ledger_ids else None
+        newest = [self._newest.get(ledger_id, _NOWHERE) for ledger_id in ledger_ids if ledger_id not in but]
+        places = list(chain.from_iterable(map(self._places, newest)))
+        return self._at(places) if places else None
+
+    def _at(self, places: Sequence[int]) -> SortedEntries:
+        """The entries at some places, those of a ledger ascending."""
+        order = sorted(places, key=self._ledger_ids.__getitem__)
+        ledger_ids = list(map(self._ledger_ids.__getitem__, order))
+        entry_ids = list(map(self._entry_ids.__getitem__, order))
+        return SortedEntries(ledger_ids, entry_ids, list(map(self._entries.__getitem__, order)))
+
+    def shrink(self, n_bytes: int) -> int:
+        """Free entries that are no longer read.
+
+        :param n_bytes: of entries.
+        :returns: what is left of them when all are gone.
+        """
+        entries, newest = self._entries, self._newest
+        while n_bytes > 0 and entries:
+            count = 1 + n_bytes // (len(entries[-1]) + 4)
+            n_bytes -= sum(map(len, entries[-count:])) + 4 * count
+            del entries[-count:]
+            for _ in range(min(count, len(newest))):
+                newest.popitem()
+        return n_bytes

@@ -1,0 +1,80 @@
+"""The runs of one ledger in memory: they never overlap, and are ordered by entry id.
+
+A writer's run follows the last one, so an insert is one append; anything else finds its place by bisection and
+replaces what it covers: the newest copy of an entry wins.
+"""
+
+from bisect import bisect_left, bisect_right
+from collections.abc import Sequence
+
+from ..model import INVALID_ENTRY_ID, EntryRun
+
+
+class RunList:
+    """The runs of one ledger."""
+
+    __slots__ = ("firsts", "runs")
+
+    def __init__(self) -> None:
+        self.firsts: list[int] = []
+        self.runs: list[EntryRun] = []
+
+    @property
+    def first(self) -> int:
+        """The lowest entry; there must be one."""
+        return self.firsts[0]
+
+    @property
+    def last(self) -> int:
+        """The highest entry, -1 if there is none."""
+        return self.runs[-1].last if self.runs else INVALID_ENTRY_ID
+
+    def entry(self, entry_id: int) -> bytes | None:
+        """Return the bytes of the entry ``entry_id``, None if it is not here."""
+        run = self.find(entry_id)
+        return run.entry(entry_id) if run is not None else None
+
+    def find(self, entry_id: int) -> EntryRun | None:
+        """Return the run that holds ``entry_id``, None if none does."""
+        index = bisect_right(self.firsts, entry_id) - 1
+        if index >= 0:
+            run = self.runs[index]
+            if entry_id < run.first + run.count:
+                return run
+        return None
+
+    def insert(self, run: EntryRun) -> tuple[Sequence[EntryRun], Sequence[EntryRun]]:
+        """Puts a run in its place.
+
+        :returns: the runs that went and the runs that came, which are the new one and uncovered parts of
+            the old.
+        """
+        runs, firsts = self.runs, self.firsts
+        if not runs or run.first > runs[-1].last:
+            firsts.append(run.first)
+            runs.append(run)
+            return (), (run,)
+        low = bisect_right(firsts, run.first) - 1
+        if low < 0 or runs[low].last < run.first:
+            low += 1
+        high = bisect_right(firsts, run.last)
+        gone = runs[low:high]
+        come = [run]
+        if gone and gone[0].first < run.first:
+            come.insert(0, gone[0].slice(gone[0].first, run.first - gone[0].first))
+        if gone and gone[-1].last > run.last:
+            come.append(gone[-1].slice(run.last + 1, gone[-1].last - run.last))
+        runs[low:high] = come
+        firsts[low:high] = [r.first for r in come]
+        return gone, come
+
+    def remove(self, first: int) -> EntryRun:
+        """Takes out the run that begins at ``first``."""
+        index = bisect_left(self.firsts, first)
+        del self.firsts[index]
+        return self.runs.pop(index)
+
+    def overlaps(self, first: int, last: int) -> bool:
+        """Whether any of the entries ``first .. last`` is here."""
+        index = bisect_right(self.firsts, last) - 1
+        return index >= 0 and self.runs[index].last >= first
