@@ -1,5 +1,6 @@
 """``twistd bookie``: from the command line to the service that runs.  Only here the global reactor comes in."""
 
+import gc
 import resource
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -20,6 +21,8 @@ __all__ = ["Options", "makeService"]
 
 _log = Logger()
 
+_THRESHOLDS = (100_000, 5, 10)
+
 Limit = Callable[[int], tuple[int, int]]
 SetLimit = Callable[[int, tuple[int, int]], object]
 
@@ -29,6 +32,7 @@ def makeService(options: Options) -> IService:
     from twisted.internet import reactor
 
     allow_files()
+    collect_seldom()
     return bookies_service(reactor, options, ExitStatus(reactor).fail)
 
 
@@ -41,6 +45,17 @@ def allow_files(limit: Limit = resource.getrlimit, set_limit: SetLimit = resourc
     soft, hard = limit(resource.RLIMIT_NOFILE)
     if soft != hard:
         set_limit(resource.RLIMIT_NOFILE, (hard, hard))
+
+
+def collect_seldom(set_thresholds: Callable[[int, int, int], object] = gc.set_threshold) -> None:
+    """Have Python look for cycles of objects after 100,000 new ones, not after 700.
+
+    A bookie keeps some objects for each ledger and makes many for a flush, none of them in cycles: with 100,000
+    ledgers a third of the CPU of an add went into walking over them.
+
+    :param set_thresholds: of the three generations.
+    """
+    set_thresholds(*_THRESHOLDS)
 
 
 def bookies_service(reactor: Any, options: Options, fail: Callable[[], None]) -> Bookies:

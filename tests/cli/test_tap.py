@@ -43,6 +43,14 @@ class BookiesServiceTests(SynchronousTestCase):
         tap.allow_files(lambda number: (4096, 4096), lambda number, both: limits.append((number, both)))
         self.assertEqual(limits, [(resource.RLIMIT_NOFILE, (4096, 4096))])
 
+    def test_collections(self) -> None:
+        """The garbage collector of the process is asked to look seldom, and still to look at all generations."""
+        thresholds: list[tuple[int, int, int]] = []
+        tap.collect_seldom(lambda *given: thresholds.append(given))
+        ((youngest, *older),) = thresholds
+        self.assertGreaterEqual(youngest, 50_000)
+        self.assertTrue(all(0 < each <= 10 for each in older))
+
     def test_unknown_metadata(self) -> None:
         """A metadata store that no driver takes ends the process with one line."""
         options = self._options("--metadataServiceUri=carrier-pigeon://loft")
