@@ -171,11 +171,11 @@ class Copier:
             bookie_id = ensemble[position]
             if bookie_id in work.excluded:
                 try:
-                    bookie_id = await self._another(metadata, position, ensemble, work.excluded)
+                    ensemble[position] = await self._another(metadata, position, ensemble, work.excluded)
                 except NotEnoughBookiesError as error:
-                    work.shortage = error
+                    work.shortage = NotEnoughBookiesError(f"no bookie can take the place of {bookie_id}: {error}")
                     continue
-            targets[position] = ensemble[position] = bookie_id
+            targets[position] = ensemble[position]
         return targets
 
     async def _another(

@@ -27,13 +27,18 @@ async def throttles(shell: ShellContext, options: Namespace) -> int:
         raise OperandError(text.strip() or f"{address} answered with status {status}")
     try:
         found = json.loads(text)
-        lines = [line(key, **found[key]) for key in _BOUNDS.values() if key in found]
+        lines = [line(key, **_known(found[key])) for key in _BOUNDS.values() if key in found]
         lines += [line(name, **limiter) for name, limiter in found["limiters"].items()]
     except (ValueError, KeyError, TypeError, AttributeError):
         raise OperandError(f"{address} does not answer as a bookie does") from None
     for each in lines:
         shell.out(each)
     return OK
+
+
+def _known(status: Mapping[str, Any]) -> Mapping[str, Any]:
+    """The status of a latency bound, with a word for a latency that was not measured yet."""
+    return {name: "unknown" if value is None else value for name, value in status.items()}
 
 
 def _change(options: Namespace) -> Mapping[str, Any]:

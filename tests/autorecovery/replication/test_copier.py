@@ -91,10 +91,10 @@ class LostBookieTests(RecoveryCase):
         self.kill(ensemble[2])
         report = self.check(ledger_id)
         stored = self.do(self.bk.ledger_metadata(ledger_id))
-        with self.assertRaises(NotEnoughBookiesError):
+        with self.assertRaises(NotEnoughBookiesError) as raised:
             self.finish(self.copier().repair(stored, report.damaged[0]))
-        left = self.check(ledger_id)
-        self.assertEqual(len(left.bad_bookies), 1)
+        (left,) = self.check(ledger_id).bad_bookies
+        self.assertIn(f"no bookie can take the place of {left}: ", str(raised.exception))
         self.do(self.cluster.registration.register_bookie("b4:1", False, self.service_info()))
         self.repair(ledger_id)
         self.assert_complete(ledger_id, payloads)

@@ -42,7 +42,7 @@ class ThrottlesTests(ShellCase, HttpCase):
         """Each limiter is a line, behind one of the latency bound; the local bookie is asked where it is registered."""
         self.assertEqual(self.shell("throttles"), 0)
         self.assertEqual(self.requests, [("GET", "http://127.0.0.1:8285/api/v1/bookie/throttles", b"")])
-        self.assertEqual(self.printed[0], "adaptive {latencyBoundMs=0, factor=1, latencyP99Ms=None}")
+        self.assertEqual(self.printed[0], "adaptive {latencyBoundMs=0, factor=1, latencyP99Ms=unknown}")
         self.assertTrue(self.printed[2].startswith("scrub {entriesPerSecond=0, bytesPerSecond=10000000, "))
         self.assertEqual(len(self.printed), 3)
 
@@ -80,7 +80,7 @@ class ThrottlesTests(ShellCase, HttpCase):
         self.assertEqual(self.shell("throttles", "-http", "10.0.0.1:8080", "-replicationlatency", "20"), 0)
         self.assertEqual(self.requests[-1][1], "http://10.0.0.1:8080/api/v1/bookie/throttles")
         self.assertEqual(limits.limits().adaptive.bound, 20.0)
-        self.assertEqual(self.printed[0], "replicationAdaptive {latencyBoundMs=20, factor=1, latencyP99Ms=None}")
+        self.assertEqual(self.printed[0], "replicationAdaptive {latencyBoundMs=20, factor=1, latencyP99Ms=unknown}")
         self.assertEqual(self.shell("throttles", "-http", "10.0.0.1:8080", "-b", BOOKIE), 255)
         self.assertIn("exclude each other", self.complaints[0])
 
