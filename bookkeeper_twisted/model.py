@@ -14,6 +14,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from enum import IntEnum, IntFlag, StrEnum
 from functools import lru_cache
 from itertools import accumulate, chain, compress, pairwise
+from types import MappingProxyType
 
 import attrs
 
@@ -431,12 +432,17 @@ class MixedRun:
         for ledger_id, entry_id, entry in zip(self.ledger_ids, self.entry_ids, self.entries, strict=True):
             yield EntryRun.of_entries(ledger_id, entry_id, [entry])
 
-    def split(self, n: int) -> "Iterator[tuple[int, MixedRun]]":
-        """The entries by ``ledger id mod n``: number and part, parts without entries left out."""
+    def split(
+        self, n: int, elsewhere: Mapping[int, int] = MappingProxyType({})
+    ) -> "Iterator[tuple[int, MixedRun]]":
+        """The entries by ``ledger id mod n``: number and part, parts without entries left out.
+
+        :param elsewhere: ledgers that have another number.
+        """
         if n == 1:
             yield 0, self
             return
-        numbers = [ledger_id % n for ledger_id in self.ledger_ids]
+        numbers = [elsewhere.get(ledger_id, ledger_id % n) for ledger_id in self.ledger_ids]
         for number in sorted(set(numbers)):
             chosen = [other == number for other in numbers]
             ledger_ids, entry_ids, lacs = [

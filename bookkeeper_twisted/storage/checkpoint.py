@@ -12,7 +12,7 @@ from zope.interface import implementer
 from ..errors import StorageError
 from .directory_storage import DirectoryStorage, storage_error
 from .interfaces import ICheckpoint, JournalPosition, LedgerRow
-from .ledger_dirs import directory_index
+from .ledger_dirs import LedgerPlaces
 from .ledger_states import LedgerStates
 
 PersistMarks = Callable[[Sequence[JournalPosition]], None]
@@ -23,6 +23,7 @@ class Checkpoint:
     """One checkpoint under way; the caches are swapped when it is made.
 
     :param states: of all directories.
+    :param places: of the ledgers.
     :param ended: called by :meth:`finish`, with whether everything succeeded.
     """
 
@@ -30,6 +31,7 @@ class Checkpoint:
         self,
         directories: Sequence[DirectoryStorage],
         states: LedgerStates,
+        places: LedgerPlaces,
         marks: Sequence[JournalPosition],
         persist_marks: PersistMarks,
         ended: Callable[[bool], None],
@@ -44,9 +46,9 @@ class Checkpoint:
         self._written: set[int] = set()
         self._marked = False
         for row in states.take_dirty():
-            self._rows[directory_index(row.ledger_id, len(directories))].append(row)
+            self._rows[places.of(row.ledger_id)].append(row)
         for ledger_id in states.take_deleted():
-            self._deleted[directory_index(ledger_id, len(directories))].append(ledger_id)
+            self._deleted[places.of(ledger_id)].append(ledger_id)
         for directory in directories:
             directory.swap()
 

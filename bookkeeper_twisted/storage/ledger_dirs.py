@@ -6,7 +6,9 @@ hexadecimal without padding.
 
 import posixpath
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+
+import attrs
 
 from ..errors import StorageError
 from .interfaces import IFileSystem
@@ -79,6 +81,25 @@ def log_bytes(fs: IFileSystem, directory: str) -> int:
 def directory_index(ledger_id: int, count: int) -> int:
     """Return which of ``count`` journals, or ledger directories, ``ledger_id`` belongs to, from 0."""
     return ledger_id % count
+
+
+@attrs.frozen
+class LedgerPlaces:
+    """Which ledger directory each ledger lies in.
+
+    A ledger that was there before directories joined stays where it is.  So does one that is deleted, until the process
+    ends: rows of it may still be stored there.
+
+    :ivar count: directories.
+    :ivar elsewhere: the ledgers that lie in another directory than :func:`directory_index` says, with its number.
+    """
+
+    count: int
+    elsewhere: Mapping[int, int] = attrs.field(factory=dict)
+
+    def of(self, ledger_id: int) -> int:
+        """Return the number of the directory of ``ledger_id``, from 0."""
+        return self.elsewhere.get(ledger_id, ledger_id % self.count)
 
 
 def make_current(fs: IFileSystem, directory: str) -> str:

@@ -1,6 +1,6 @@
 """Entries and ledger states of a bookie over one or more ledger directories."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import attrs
 from zope.interface import implementer
@@ -24,7 +24,7 @@ from .interfaces import (
     LedgerRow,
     Scattered,
 )  # fmt: skip
-from .ledger_dirs import directory_index
+from .ledger_dirs import LedgerPlaces, directory_index
 from .ledger_states import LedgerStates
 from .rebuild import logs_with_data, rebuild_index
 
@@ -77,6 +77,7 @@ class LedgerStorage:
         self,
         directories: Sequence[DirectoryStorage],
         states: LedgerStates,
+        places: LedgerPlaces,
         settings: StorageSettings,
         persist_marks: PersistMarks,
     ) -> None:
@@ -89,6 +90,7 @@ class LedgerStorage:
         self.checkpoints = 0
         self.failed_checkpoints = 0
         self._states = states
+        self._places = places
         self._read_cache = ReadCache(settings.read_cache_bytes)
         self._windows = ReadCache(_WINDOWS_BYTES)
         self._ends: dict[tuple[int, int], None] = {}
@@ -120,19 +122,18 @@ class LedgerStorage:
         try:
             for path, index_path in zip(ledger_dirs, index_dirs, strict=True):
                 directories.append(_open_directory(fs, path, index_path, settings, make_index))
-            stored: list[LedgerRow] = []
-            for number, directory in enumerate(directories):
-                stored += _ledgers_of(directory, number, len(directories))
+            stored = _stored_ledgers(directories)
         except OSError as e:
             _close_all(directories)
             raise storage_error(e, ledger_dirs[0]) from e
         except BaseException:
             _close_all(directories)
             raise
-        return cls(directories, LedgerStates(stored), settings, persist_marks)
+        rows = (row for row, _ in stored.values())
+        return cls(directories, LedgerStates(rows), _places_of(stored, len(directories)), settings, persist_marks)
 
     def _directory(self, ledger_id: int) -> DirectoryStorage:
-        return self.directories[directory_index(ledger_id, len(self.directories))]
+        return self.directories[self._places.of(ledger_id)]
 
     # -- reactor --
 
@@ -164,7 +165,7 @@ class LedgerStorage:
         self._windows.discard(run)
 
     def add_mixed(self, run: MixedRun) -> None:
-        for number, part in run.split(len(self.directories)):
+        for number, part in run.split(self._places.count, self._places.elsewhere):
             self.directories[number].add_mixed(part)
         self._read_cache.discard_mixed(run)
         self._windows.discard_mixed(run)
@@ -254,7 +255,7 @@ class LedgerStorage:
         if self._in_checkpoint:
             return None
         self._in_checkpoint = True
-        return Checkpoint(self.directories, self._states, marks, self._persist_marks, self._ended)
+        return Checkpoint(self.directories, self._states, self._places, marks, self._persist_marks, self._ended)
 
     def _ended(self, succeeded: bool) -> None:
         self._in_checkpoint = False
@@ -332,14 +333,23 @@ def _open_index(fs: IFileSystem, path: str, index_path: str, make_index: IndexFa
     return index
 
 
-def _ledgers_of(directory: DirectoryStorage, number: int, count: int) -> list[LedgerRow]:
-    """:raises StorageError: a ledger lies in a directory where it would not be looked for (S5)."""
-    rows = list(directory.index.ledgers())
-    for row in rows:
-        belongs = directory_index(row.ledger_id, count)
-        if belongs != number:
-            raise StorageError(
-                f"{directory.path} is ledger directory {number} of {count}, but holds ledger {row.ledger_id},"
-                f" which belongs into directory {belongs}: were directories added, removed or swapped?"
-            )
-    return rows
+def _stored_ledgers(directories: Sequence[DirectoryStorage]) -> dict[int, tuple[LedgerRow, int]]:
+    """The state of each ledger, and the number of its directory.
+
+    :raises StorageError: a ledger lies in two directories: which of them holds an entry is not known (S5).
+    """
+    stored: dict[int, tuple[LedgerRow, int]] = {}
+    for number, directory in enumerate(directories):
+        for row in directory.index.ledgers():
+            if row.ledger_id in stored:
+                other = directories[stored[row.ledger_id][1]].path
+                raise StorageError(f"ledger {row.ledger_id} lies in {other} and in {directory.path}: is one a copy?")
+            stored[row.ledger_id] = row, number
+    return stored
+
+
+def _places_of(stored: Mapping[int, tuple[LedgerRow, int]], count: int) -> LedgerPlaces:
+    elsewhere = {
+        ledger_id: number for ledger_id, (_, number) in stored.items() if directory_index(ledger_id, count) != number
+    }
+    return LedgerPlaces(count, elsewhere)

@@ -75,12 +75,16 @@ def lac_packet(ledger_id: int, lac: int) -> bytes:
 
 @attrs.frozen
 class Parts:
-    """What a bookie is made of; plants replace parts by broken ones."""
+    """What a bookie is made of; plants replace parts by broken ones.
+
+    :ivar expands: ledger directories may have joined since the life before.
+    """
 
     open_store: Callable[..., Store] = Store.open
     engine: type[Engine] = Engine
     n_journals: int = 1
     n_ledger_dirs: int = 1
+    expands: bool = False
 
     @property
     def paths(self) -> StorePaths:
@@ -98,7 +102,7 @@ class Life:
         self._parts = parts
         parts.paths.make(disk)
         self._locks = DirectoryLocks(disk, parts.paths.all())
-        check_cookies(disk, parts.paths)
+        check_cookies(disk, parts.paths, parts.expands)
         self.store = parts.open_store(disk, parts.paths, SimIndex.open, 1000, b"salt", JOURNALS, STORAGE)
         self.store.recover()
         self.engine = parts.engine(
@@ -170,19 +174,21 @@ def _usage() -> "Deferred[tuple[int, int]]":
     return succeed((1, 1))
 
 
-def check_cookies(disk: SimDisk, paths: StorePaths) -> None:
+def check_cookies(disk: SimDisk, paths: StorePaths, expands: bool = False) -> None:
     """The check of a start (S6), with a metadata store that is one atomic object."""
     disk.make_directories("/store")
-    expected = Cookie("127.0.0.1:3181", ",".join(paths.journals), paths.ledgers, None, "instance").encode()
-    stored = disk.committed(STORE_COOKIE)
+    cookie = Cookie("127.0.0.1:3181", ",".join(paths.journals), paths.ledgers, None, "instance")
+    data, stored = cookie.encode(), disk.committed(STORE_COOKIE)
 
-    def verify(cookie: bytes, where: str) -> None:
-        if cookie != expected:
-            raise AssertionError(f"{where} has another cookie")
+    def known(data: bytes) -> set[str]:
+        return {*paths.journals, *Cookie.parse(data).ledger_dirs}
 
-    if must_stamp(read_cookies(disk, paths.all()), expected, stored, verify, lambda cookie: set(paths.all())):
-        stamp(disk, paths.all(), expected)
-        disk.commit(STORE_COOKIE, expected, expected)
+    def verify(found: bytes, where: str) -> None:
+        cookie.verify(Cookie.parse(found), expands)
+
+    if must_stamp(read_cookies(disk, paths.all()), data, stored, verify, known, expands):
+        stamp(disk, paths.all(), data)
+        disk.commit(STORE_COOKIE, data, data)
 
 
 def found_entry(life: Life, ledger_id: int, entry_id: int) -> bytes | None:

@@ -14,6 +14,7 @@ from twisted.trial.unittest import SynchronousTestCase
 
 from bookkeeper_twisted.bookie.lifecycle.hand_back import HandBack
 from bookkeeper_twisted.bookie.lifecycle.store import Store
+from bookkeeper_twisted.errors import StorageError
 from bookkeeper_twisted.storage.apache.database import LEDGERS, LOCATIONS, database_path
 from bookkeeper_twisted.storage.apache.interfaces import Pair
 from bookkeeper_twisted.storage.apache.ledger_data import decode
@@ -187,6 +188,22 @@ def cut(parts: Parts, whole: bool, second_every: int = 0) -> CrashReport:
         there_and_back(parts), recover(parts), seed=1, subsets=8 if whole else 1, second_every=second_every,
         points=None if whole else in_the_exchange,
     )  # fmt: skip
+
+
+class JoinedTests(SynchronousTestCase):
+    """A directory that joined."""
+
+    def test_refused(self) -> None:
+        """Ledgers of the time before lie where Apache's bookie would not find them: nothing is handed back."""
+        disk = SimDisk()
+        written(Life(disk, [], Parts()))
+        disk.kill()
+        joined = Parts(n_ledger_dirs=2, expands=True)
+        Life(disk, [], joined).stop()
+        self.assertIn("before directories joined", str(self.assertRaises(StorageError, hand_back, disk, joined)))
+        disk.kill()
+        self.assertFalse(is_apaches(disk, joined))
+        Life(disk, [], joined)
 
 
 class HandBackCrashTests(SynchronousTestCase):

@@ -278,8 +278,16 @@ PLANTS = (
         "            if logs_with_data(fs, path):\n", "            if False:\n", _STORAGE,
     ),
     Plant(
-        "ledgers in the wrong directory pass", "storage/ledger_storage.py",
-        "        if belongs != number:\n", "        if False:\n", _STORAGE,
+        "ledgers move when a directory joins", "storage/ledger_dirs.py",
+        "return self.elsewhere.get(ledger_id, ledger_id % self.count)", "return ledger_id % self.count", ["tests.storage.test_ledger_places"],
+    ),
+    Plant(
+        "a ledger in two directories passes", "storage/ledger_storage.py",
+        "            if row.ledger_id in stored:\n", "            if False:\n", ["tests.storage.test_ledger_places"],
+    ),
+    Plant(
+        "an index may get another ledger directory", "codec/metadata_formats/cookie.py",
+        "self._pairs >= stored._pairs", "True", ["tests.codec.metadata_formats.test_cookie"],
     ),
     Plant(
         "the read cache keeps an older copy", "storage/ledger_storage.py",

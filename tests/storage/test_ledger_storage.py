@@ -21,7 +21,6 @@ from .ledger_storages import (
     LedgerStorageTestCase,
     Marks,
     checkpoint,
-    make_directories,
     open_storage,
     read,
     write,
@@ -237,17 +236,6 @@ class OpenTests(LedgerStorageTestCase):
         self.assertEqual([d.rebuilt.entries for d in self.storage.directories if d.rebuilt], [0, 100])
         self.restart()
         self.check(1, range(100))
-
-    def test_directories_changed(self) -> None:
-        """Ledgers in a directory where they would not be looked for are noticed (S5)."""
-        self.storage.put_ledger(LedgerRow(1, b"key"))
-        self.storage.add(run(1, 0, 5))
-        checkpoint(self.storage)
-        for directories in (("/l1", "/l0"), ("/l0", "/l1", "/l2")):
-            disk = make_directories(self.disk.crash(()), directories)
-            SimIndex.open(disk, "/l0").commit(IndexBatch(ledgers=[LedgerRow(2)]))
-            error = self.assertRaises(StorageError, open_storage, disk, directories=directories)
-            self.assertIn("directories", str(error))
 
     def test_unreadable_directory(self) -> None:
         """A directory that cannot be listed is an error that names it."""

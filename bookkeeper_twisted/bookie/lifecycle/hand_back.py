@@ -6,7 +6,7 @@ asks for that, or Apache's can go on with everything, or it is run again.
 """
 
 from collections.abc import Callable, Sequence
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, closing
 
 import attrs
 
@@ -17,7 +17,7 @@ from ...storage.apache.interfaces import OpenKeyValues
 from ...storage.cookies import read_cookies, stamp_for_apache
 from ...storage.index_files import index_files, remove
 from ...storage.interfaces import IFileSystem, IndexFactory
-from ...storage.ledger_dirs import current
+from ...storage.ledger_dirs import current, directory_index
 from .store import Store, StorePaths
 
 ShowProgress = Callable[[str, int], AbstractContextManager[Callable[[int], object]]]
@@ -62,13 +62,17 @@ class HandBack:
         return exported
 
     def _check(self, index_directories: Sequence[str]) -> None:
-        """:raises StorageError: an index does not speak for its directory."""
-        for path in index_directories:
-            index = self.make_index(self.fs, path, False)
-            complete = index.complete
-            index.close()
-            if not complete:
-                raise StorageError(f"{path} holds no complete index: rebuild-db-ledger-locations-index makes one")
+        """:raises StorageError: an index is not complete, or has ledgers that are not looked for in its directory."""
+        for number, path in enumerate(index_directories):
+            with closing(self.make_index(self.fs, path, False)) as index:
+                if not index.complete:
+                    raise StorageError(f"{path} holds no complete index: rebuild-db-ledger-locations-index makes one")
+                count = sum(directory_index(row.ledger_id, len(index_directories)) != number for row in index.ledgers())
+            if count:
+                raise StorageError(
+                    f"{path}: {count} ledgers have been there since before directories joined, where Apache's bookie"
+                    " would not find them: decommission the bookie, or wait until they are deleted"
+                )
 
     def _replay(self) -> None:
         store = self.open_store()

@@ -7,9 +7,10 @@ its own.  Ledgers that have neither entries nor records in a journal are gone, a
 from collections.abc import Callable, Iterator
 
 from ...errors import JournalDamageError
+from ...storage.entry_log.scan import ledger_sizes
 from ...storage.interfaces import IFileSystem, IndexFactory, LedgerRow
 from ...storage.journal.reader import JournalReader
-from ...storage.ledger_dirs import current, directory_index, journal_ids, journal_name
+from ...storage.ledger_dirs import LedgerPlaces, current, directory_index, entry_log_ids, journal_ids, journal_name
 from ...storage.rebuild import Rebuilt, rebuild_index
 from ..records import IDS, KEY, trailing_bytes
 from .store import StorePaths
@@ -45,11 +46,26 @@ def _records(fs: IFileSystem, directory: str) -> Iterator[bytes]:
             file.close()
 
 
+def places_in_logs(fs: IFileSystem, paths: StorePaths) -> LedgerPlaces:
+    """Return where the ledgers of the entry logs lie.
+
+    :raises DamageError: a log cannot be understood.
+    """
+    count = len(paths.ledgers)
+    elsewhere: dict[int, int] = {}
+    for number, path in enumerate(map(current, paths.ledgers)) if count > 1 else ():
+        for log_id in entry_log_ids(fs, path):
+            found = ledger_sizes(fs, path, log_id)
+            elsewhere |= {ledger: number for ledger in found if directory_index(ledger, count) != number}
+    return LedgerPlaces(count, elsewhere)
+
+
 def rebuild_ledgers(
     fs: IFileSystem,
     paths: StorePaths,
     number: int,
     states: dict[int, LedgerRow],
+    places: LedgerPlaces,
     make_index: IndexFactory,
     advance: Callable[[int], object] = int,
 ) -> Rebuilt:
@@ -57,9 +73,9 @@ def rebuild_ledgers(
 
     :param number: of the directory.
     :param states: of :func:`journal_states`.
+    :param places: of :func:`places_in_logs`.
     :param advance: called with the size of each entry log that was read.
     """
-    count = len(paths.ledgers)
-    mine = [row for ledger_id, row in sorted(states.items()) if directory_index(ledger_id, count) == number]
+    mine = [row for ledger_id, row in sorted(states.items()) if places.of(ledger_id) == number]
     path, index_path = current(paths.ledgers[number]), current(paths.indexes[number])
     return rebuild_index(fs, path, index_path, make_index, advance=advance, states=mine)

@@ -10,7 +10,7 @@ from argparse import Namespace
 from collections.abc import Collection
 from contextlib import closing
 
-from ...bookie.lifecycle.ledger_rebuild import journal_states, rebuild_ledgers
+from ...bookie.lifecycle.ledger_rebuild import journal_states, places_in_logs, rebuild_ledgers
 from ...bookie.lifecycle.settings import store_paths
 from ...errors import BookKeeperError
 from ...storage.cookies import APACHE_COOKIE_NAME, DirectoryLocks
@@ -64,10 +64,10 @@ async def rebuild_ledger_states(shell: ShellContext, options: Namespace) -> int:
     locks = DirectoryLocks(disk, paths.all())
     try:
         shell.out("=== Rebuilding DBStorage ledgers index ===")
-        states = journal_states(disk, paths)
+        states, places = journal_states(disk, paths), places_in_logs(disk, paths)
         for number, path in enumerate(paths.ledgers):
             with shell.world.progress(path, log_bytes(disk, current(path))) as advance:
-                rebuilt = rebuild_ledgers(disk, paths, number, states, store.make_index, advance)
+                rebuilt = rebuild_ledgers(disk, paths, number, states, places, store.make_index, advance)
             with closing(rebuilt.index) as index:
                 if options.verbose:
                     _print_found(shell, index, states)

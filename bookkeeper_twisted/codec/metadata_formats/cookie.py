@@ -76,10 +76,15 @@ class Cookie:
             raise CodecError(f"{len(lines) + 1} lines, not 4")
         return cls(lines[0], lines[1], _split(lines[2]), layout_version=_LINES_VERSION)
 
+    @property
+    def _pairs(self) -> set[tuple[str, str]]:
+        """An index says nothing of the logs in another directory than its own."""
+        return set(zip(self.ledger_dirs, self.index_dirs or self.ledger_dirs, strict=False))
+
     def verify(self, stored: "Cookie", allow_expansion: bool = False) -> None:
         """Checks a stored cookie against this one, which the configuration says is right.
 
-        :param allow_expansion: ledger and index directories may have been added since.
+        :param allow_expansion: ledger directories may have been added since, each with its index directory.
         :raises InvalidCookieError: they differ; the text says in what.
         """
         _same("layout version", f">= {_LINES_VERSION}", stored.layout_version, stored.layout_version >= _LINES_VERSION)
@@ -90,6 +95,7 @@ class Cookie:
             ("index directories", self.index_dirs or self.ledger_dirs, stored.index_dirs or stored.ledger_dirs),
         ):
             _same(name, ours, theirs, ours == theirs or (allow_expansion and set(ours) >= set(theirs)))
+        _same("pairs of ledger and index directory", self._pairs, stored._pairs, self._pairs >= stored._pairs)
         _same("instance id", self.instance_id, stored.instance_id)
 
 

@@ -166,12 +166,14 @@ def owed(facts: Facts) -> list[tuple[Any, ...]]:
     return [fact for number, fact in enumerate(facts) if fact[0] != "acked" or number > since.get(fact[1], -1)]
 
 
-def maintained(*scripts: Script, parts: Parts | None = None) -> Callable[[SimDisk, Facts], None]:
-    """A workload: each script in a process of its own, killed at its end."""
+def maintained(
+    *scripts: Script, parts: Parts | None = None, first: Parts | None = None
+) -> Callable[[SimDisk, Facts], None]:
+    """A workload: each script in a process of its own, killed at its end; the first one has the parts ``first``."""
 
     def work(disk: SimDisk, facts: Facts) -> None:
-        for script in scripts:
-            script(MaintainedLife(disk, facts, parts or Parts()))
+        for number, script in enumerate(scripts):
+            script(MaintainedLife(disk, facts, (first if number == 0 else None) or parts or Parts()))
             disk.kill()
 
     return work

@@ -80,12 +80,27 @@ def second_life(life: MaintainedLife) -> None:
     life.drain()
 
 
+def joined(life: MaintainedLife) -> None:
+    """Old ledgers, in a directory of the time before another one joined, and new ones go on and are deleted."""
+    steps(life, range(4, 6), (4, 5, 6, 7))
+    life.fence(5)
+    life.fence(4)
+    life.drain()
+    life.delete(5)
+    life.collect()
+    life.delete(4)
+    life.collect()
+
+
+JOINED = Parts(n_ledger_dirs=2, expands=True)
+
 SCRIPTS = {
     "delete and collect": ((delete_and_collect, second_life), Parts()),
     "two directories": ((delete_and_collect,), Parts(n_journals=2, n_ledger_dirs=2)),
     "overwritten": ((overwritten,), Parts()),
     "several targets": ((several_targets,), Parts()),
     "taken again": ((taken_again, second_life), Parts()),
+    "a directory joins": ((delete_and_collect, joined, second_life), JOINED),
 }
 
 
@@ -95,10 +110,11 @@ def enumerate_script(name: str, whole: bool) -> CrashReport:
     :param whole: everywhere, and more often inside of recoveries; else at operations in ledger directories.
     """
     scripts, parts = SCRIPTS[name]
+    first = Parts() if parts is JOINED else None
     points = None if whole else lambda operation: operation.path.startswith("/ledgers")
     return enumerate_crashes(
-        maintained(*scripts, parts=parts), maintained_verifier(parts), seed=1, subsets=8 if whole else 1,
-        second_every=10 if whole else 150, points=points,
+        maintained(*scripts, parts=parts, first=first), maintained_verifier(parts), seed=1,
+        subsets=8 if whole else 1, second_every=10 if whole else 150, points=points,
     )  # fmt: skip
 
 
@@ -125,6 +141,10 @@ class MaintenanceCrashTests(SynchronousTestCase):
     def test_taken_again(self) -> None:
         """A ledger that is kept elsewhere stays fenced, and keeps what it was given after its deletion (S1, S3)."""
         self._check("taken again")
+
+    def test_expansion(self) -> None:
+        """A directory joins wherever the power was cut before; ledgers stay where they are, and nothing is lost."""
+        self._check("a directory joins")
 
     def test_several_targets(self) -> None:
         """A compaction into several logs, compacted again."""

@@ -4,7 +4,7 @@ from collections.abc import Callable
 
 from twisted.trial.unittest import SynchronousTestCase
 
-from bookkeeper_twisted.bookie.lifecycle.ledger_rebuild import journal_states, rebuild_ledgers
+from bookkeeper_twisted.bookie.lifecycle.ledger_rebuild import journal_states, places_in_logs, rebuild_ledgers
 from bookkeeper_twisted.errors import StorageError
 from bookkeeper_twisted.storage import rebuild
 from bookkeeper_twisted.storage.cookies import DirectoryLocks
@@ -33,9 +33,9 @@ def rebuild_locations(disk: SimDisk, parts: Parts) -> None:
 def rebuild_states(disk: SimDisk, parts: Parts) -> None:
     """``rebuild-db-ledgers-index``."""
     locks = DirectoryLocks(disk, parts.paths.all())
-    states = journal_states(disk, parts.paths)
+    states, places = journal_states(disk, parts.paths), places_in_logs(disk, parts.paths)
     for number in range(len(parts.paths.ledgers)):
-        rebuild_ledgers(disk, parts.paths, number, states, SimIndex.open).index.close()
+        rebuild_ledgers(disk, parts.paths, number, states, places, SimIndex.open).index.close()
     locks.release()
 
 

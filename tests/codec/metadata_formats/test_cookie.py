@@ -124,4 +124,13 @@ class VerifyTests(SynchronousTestCase):
         more.verify(_COOKIE, allow_expansion=True)
         self._refused(more, _COOKIE, "ledger directories")
         self._refused(_COOKIE, more, "ledger directories", expansion=True)
+
+    def test_expansion_in_pairs(self) -> None:
+        """A ledger directory keeps its index directory when others join: an index speaks for no other logs."""
+        before = attrs.evolve(_COOKIE, ledger_dirs=("/l1", "/l2"), index_dirs=("/i1", "/i2"))
+        after = attrs.evolve(_COOKIE, ledger_dirs=("/l1", "/l2", "/l3"), index_dirs=("/i1", "/i2", "/i3"))
+        after.verify(before, allow_expansion=True)
+        mixed_up = attrs.evolve(after, index_dirs=("/i2", "/i1", "/i3"))
+        self._refused(mixed_up, before, "pairs of ledger and index directory", expansion=True)
+        more = attrs.evolve(_COOKIE, ledger_dirs=("/data/l3", "/data/l2", "/data/l1"))
         self._refused(attrs.evolve(more, journal_dirs="/x"), _COOKIE, "journal directories", expansion=True)
