@@ -83,8 +83,15 @@ async def _run(command: Command, context: ShellContext, options: argparse.Namesp
         context.world.complain(f"{command.name}: interrupted")
         return INTERRUPTED
     except (BookKeeperError, OperandError, OSError) as error:
-        context.world.complain(f"{command.name}: {str(error) or type(error).__name__}")
+        context.world.complain(f"{command.name}: {_text_of(error)}")
         return FAILED
+
+
+def _text_of(error: Exception) -> str:
+    """What to say of an error; of one of the operating system without its number."""
+    if isinstance(error, OSError) and error.filename is not None:
+        return f"{error.filename}: {error.strerror}"
+    return str(error) or type(error).__name__
 
 
 def _taken_apart(arguments: Sequence[str]) -> _Invocation:

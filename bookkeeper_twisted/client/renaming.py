@@ -1,9 +1,11 @@
 """Another id for a bookie in the metadata of ledgers: its machine has got another name or address.
 
-Only names change: the bookie is taken to keep, under its new id, what it kept under the old one.
+Only names change: the bookie is taken to keep, under its new id, what it kept under the old one.  So nothing is changed
+before all ensembles were looked at: one that names both ids shows that they are two bookies.
 """
 
 from collections.abc import Callable
+from functools import partial
 
 import attrs
 from twisted.internet.interfaces import IReactorTime
@@ -61,11 +63,25 @@ class BookieRenaming:
 
         :param examined: called after each ledger.
         :raises bookkeeper_twisted.errors.MetadataError: the store failed; what was changed stays so.
-        :raises IncorrectParameterError: an ensemble names both bookies, which one bookie cannot be.
+        :raises IncorrectParameterError: an ensemble names both ids, and no ledger was changed, unless a writer has put
+            one of them beside the other meanwhile.
         """
         self._examined = examined
+        await for_each(self._ledgers.ledger_ids(), self._check, self._at_once)
         await for_each(self._ledgers.ledger_ids(), self._rename, self._at_once)
         return self.progress
+
+    async def _check(self, ledger_id: int) -> None:
+        try:
+            self._check_apart(ledger_id, (await self._ledgers.read(ledger_id)).value)
+        except NoSuchLedgerMetadataError:
+            pass  # deleted meanwhile
+
+    def _check_apart(self, ledger_id: int, metadata: LedgerMetadata) -> None:
+        if any({self._old, self._new} <= set(segment.bookies) for segment in metadata.segments):
+            raise IncorrectParameterError(
+                f"an ensemble of ledger {ledger_id} names both {self._old} and {self._new}: they are two bookies"
+            )
 
     async def _rename(self, ledger_id: int) -> None:
         if self._left == 0:
@@ -74,7 +90,7 @@ class BookieRenaming:
             current = await self._ledgers.read(ledger_id)
             if self._names_old(current.value) and self._take_one():
                 await self._updates.acquire()
-                await update(self._ledgers, ledger_id, current, self._names_old, self._renamed)
+                await update(self._ledgers, ledger_id, current, self._names_old, partial(self._renamed, ledger_id))
                 self.progress.updated += 1
         except NoSuchLedgerMetadataError:
             pass  # deleted meanwhile
@@ -92,14 +108,10 @@ class BookieRenaming:
     def _names_old(self, metadata: LedgerMetadata) -> bool:
         return any(self._old in segment.bookies for segment in metadata.segments)
 
-    def _renamed(self, metadata: LedgerMetadata) -> LedgerMetadata:
+    def _renamed(self, ledger_id: int, metadata: LedgerMetadata) -> LedgerMetadata:
+        self._check_apart(ledger_id, metadata)
         segments = []
         for segment in metadata.segments:
-            if {self._old, self._new} <= set(segment.bookies):
-                raise IncorrectParameterError(
-                    f"bookies {self._old} and {self._new} are in one ensemble, {', '.join(segment.bookies)}: they are"
-                    " two bookies"
-                )
             names = (self._new if name == self._old else name for name in segment.bookies)
             segments.append(Segment(segment.first_entry_id, tuple(names)))
         return attrs.evolve(metadata, segments=tuple(segments))

@@ -81,13 +81,17 @@ class RenamingTests(ClusterCase):
         self.assertEqual(self.finish(self.renaming()), (6, 4))
 
     def test_two_bookies(self) -> None:
-        """An ensemble that names both ids is left as it is."""
-        stored = self.do(self.bk.ledger_metadata(self.ids[0]))
+        """Where the last ensemble names both ids, no ledger is changed."""
+        stored = self.do(self.bk.ledger_metadata(self.ids[-1]))
         both = attrs.evolve(stored.value, segments=(Segment(0, (_OLD, _NEW, *BOOKIES[2:4])),))
         ledgers: Any = self.bk.metadata.ledgers
-        self.do(ledgers.write(self.ids[0], both, stored.version))
-        done = self.begin(self.renaming(at_once=1).run())
-        self.assertIn("two bookies", str(self.failureResultOf(done, IncorrectParameterError).value))
+        self.do(ledgers.write(self.ids[-1], both, stored.version))
+        before = self.ensembles()
+        error = self.failureResultOf(self.begin(self.renaming(at_once=1).run()), IncorrectParameterError).value
+        self.assertEqual(
+            str(error), f"an ensemble of ledger {self.ids[-1]} names both {_OLD} and {_NEW}: they are two bookies"
+        )
+        self.assertEqual(self.ensembles(), before)
 
     def test_bad_numbers(self) -> None:
         """Equal ids, and numbers that are not greater than 0."""

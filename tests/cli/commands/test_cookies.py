@@ -81,7 +81,7 @@ class StoreVerbTests(CookieCase):
         self.files["garbage"], self.files["other"] = b"garbage", Cookie("other:1", "/j", ("/l",)).encode()
         for arguments, text in (
             ((_NEW,), "-cf"), (("-cf", "garbage", _NEW), "no cookie"), (("-cf", "other", _NEW), "other:1"),
-            (("-cf", "missing", _NEW), "No such file"), (("-cf", "other"), "No bookie id"),
+            (("-cf", "missing", _NEW), ": missing: No such file"), (("-cf", "other"), "No bookie id"),
         ):  # fmt: skip
             self.assertEqual(self.shell("cookie_create", *arguments), 255)
             self.assertIn(text, self.complaints[0])
