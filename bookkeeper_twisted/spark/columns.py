@@ -24,7 +24,7 @@ IDS_AT_ONCE = 1 << 16
 _BASE = "ledger_id BIGINT NOT NULL, entry_id BIGINT NOT NULL"
 _PAYLOAD = ", length BIGINT NOT NULL, payload BINARY NOT NULL"
 _LAC = ", last_add_confirmed BIGINT NOT NULL"
-_LEDGER = ", ctime TIMESTAMP, custom_metadata MAP<STRING, BINARY>"
+_LEDGER = ", ctime TIMESTAMP, custom_metadata MAP<STRING,BINARY>"
 
 _CTIME = pyarrow.timestamp("us", "UTC")
 _CUSTOM = pyarrow.map_(pyarrow.string(), pyarrow.field("value", pyarrow.binary()))

@@ -25,7 +25,7 @@ from .filters import IdFilter
 from .messages import plain_errors
 from .offsets import Admission, StreamOffset
 from .options import ReadOptions, SinkOptions, SourceOptions
-from .schemas import schema_of
+from .schemas import check_columns, schema_of
 from .tasks import read_partition, settings_of
 
 if TYPE_CHECKING:
@@ -58,18 +58,19 @@ class BookKeeperDataSource(DataSource):
     def reader(self, schema: StructType) -> DataSourceReader:
         """Make the reader of a batch; called by Spark on the driver.
 
-        :param schema: as :meth:`schema` gave it.
-        :raises bookkeeper_twisted.errors.ConfigError: an option is unknown or wrong.
+        :param schema: as :meth:`schema` gave it, or the user.
+        :raises bookkeeper_twisted.errors.ConfigError: an option is unknown or wrong, or the schema does not fit.
         """
         with plain_errors():
             options = SourceOptions.parse(self.options)
+            check_columns(options, schema)
         if options.reading.manifest or options.reading.view != "entries":
             return ViewReader(options)
         return PushdownReader(options) if _PUSHDOWN in sys.modules else BatchReader(options)
 
     def streamReader(self, schema: StructType) -> DataSourceStreamReader:
         """Reads a stream."""
-        return StreamReader(self.options)
+        return StreamReader(self.options, schema)
 
     def writer(self, schema: StructType, overwrite: bool) -> "BatchSink | RestoringSink":
         """Make the writer of a batch; called by Spark on the driver.
@@ -164,8 +165,9 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
     Options are parsed by the first call that needs them: Spark hides an error that is raised before it has a reader.
     """
 
-    def __init__(self, given: Mapping[str, str]) -> None:
+    def __init__(self, given: Mapping[str, str], schema: StructType) -> None:
         self._given = dict(given)
+        self._schema = schema
         self._planner: StreamPlanner | None = None
 
     def __getstate__(self) -> dict[str, Any]:
@@ -178,6 +180,7 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
             options = SourceOptions.parse(self._given)
             if options.reading.manifest or options.reading.view != "entries":
                 raise ConfigError("a stream reads entries: options manifest and view are for batches")
+            check_columns(options, self._schema)
             return options
 
     @property

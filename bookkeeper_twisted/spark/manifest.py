@@ -7,7 +7,8 @@ that failed.
 """
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from itertools import chain
 from typing import Self
 
 import attrs
@@ -212,10 +213,14 @@ def publications(cluster: ClusterView, manifest: str) -> list[Publication]:
 
     :raises MetadataError: the store failed.
     """
-    records = cluster.metadata(cluster.ledger_ids(*range_of(manifest)))
-    found = [publication for record in records.values() if (publication := Publication.of(record)) is not None]
-    mine = [publication for publication in found if publication.key.manifest == manifest]
-    return sorted(mine, key=lambda publication: (publication.key.query_id, publication.key.batch_id))
+    found = _publications(cluster, manifest, cluster.ledger_ids(*range_of(manifest)))
+    return sorted(found.values(), key=lambda publication: (publication.key.query_id, publication.key.batch_id))
+
+
+def _publications(cluster: ClusterView, manifest: str, records: Iterable[int]) -> dict[int, Publication]:
+    """The publications of a manifest among some records, by the id of the record."""
+    found = {n: Publication.of(metadata) for n, metadata in cluster.metadata(records).items()}
+    return {n: one for n, one in found.items() if one is not None and one.key.manifest == manifest}
 
 
 def published_rows(cluster: ClusterView, manifest: str) -> Iterator[tuple[Publication, PublishedLedger]]:
@@ -224,7 +229,14 @@ def published_rows(cluster: ClusterView, manifest: str) -> Iterator[tuple[Public
     :raises UnexpectedConditionError: a ledger of rows does not exist.
     :raises BookKeeperError: rows cannot be read.
     """
-    found = publications(cluster, manifest)
+    for publication, rows in _rows(cluster, publications(cluster, manifest)):
+        for row in rows:
+            yield publication, row
+
+
+def _rows(
+    cluster: ClusterView, found: Collection[Publication]
+) -> Iterator[tuple[Publication, Iterator[PublishedLedger]]]:
     stored = cluster.metadata([publication.rows_ledger for publication in found])
     bookies = {bookie for metadata in stored.values() for segment in metadata.segments for bookie in segment.bookies}
     addresses = cluster.addresses(bookies)
@@ -233,10 +245,11 @@ def published_rows(cluster: ClusterView, manifest: str) -> Iterator[tuple[Public
     for publication in found:
         metadata = stored.get(publication.rows_ledger)
         if metadata is None:
-            raise UnexpectedConditionError(f"manifest {manifest}: ledger {publication.rows_ledger} of its rows is gone")
+            raise UnexpectedConditionError(
+                f"manifest {publication.key.manifest}: ledger {publication.rows_ledger} of its rows is gone"
+            )
         entries = EntryRange(publication.rows_ledger, 0, metadata.last_entry_id, metadata)
-        for entry in _entries(entries, addresses, pool, limits):
-            yield publication, PublishedLedger.decode(entry)
+        yield publication, map(PublishedLedger.decode, _entries(entries, addresses, pool, limits))
 
 
 def _entries(
@@ -248,9 +261,22 @@ def _entries(
             yield from digester.payloads(run)
 
 
-def published_ledgers(cluster: ClusterView, manifest: str) -> list[int]:
-    """Return the ids of the published ledgers of a ``manifest``, ascending.
+class PublishedLedgers:
+    """The published ledgers of a manifest; each publication is read once, as none ever changes."""
 
-    :raises BookKeeperError: as :func:`published_rows`.
-    """
-    return sorted(row.ledger_id for _, row in published_rows(cluster, manifest))
+    def __init__(self, cluster: ClusterView, manifest: str) -> None:
+        self._cluster = cluster
+        self._manifest = manifest
+        self._known: dict[int, tuple[int, ...]] = {}
+
+    def ids(self) -> list[int]:
+        """Return their ids, ascending.
+
+        :raises BookKeeperError: as :func:`published_rows`.
+        """
+        records = self._cluster.ledger_ids(*range_of(self._manifest))
+        self._known = {n: self._known[n] for n in records if n in self._known}
+        fresh = _publications(self._cluster, self._manifest, (n for n in records if n not in self._known))
+        for record, (_, rows) in zip(fresh, _rows(self._cluster, fresh.values()), strict=True):
+            self._known[record] = tuple(row.ledger_id for row in rows)
+        return sorted(chain.from_iterable(self._known.values()))

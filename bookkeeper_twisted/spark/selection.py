@@ -10,7 +10,7 @@ from ..errors import BookKeeperError, ConfigError, NoSuchLedgerMetadataError, Un
 from ..model import LedgerMetadata
 from ..wire import Address, SocketPool, UnclosedLedger, read_last_add_confirmed
 from .cluster import ClusterView
-from .manifest import published_ledgers
+from .manifest import PublishedLedgers
 from .options import SourceOptions
 
 
@@ -50,7 +50,8 @@ class Selection:
         self._options = options
         reading = options.reading
         self._conditions = reading.ledgers_pattern
-        self._manifest = reading.ledgers_of_manifest
+        manifest = reading.ledgers_of_manifest
+        self._published = PublishedLedgers(cluster, manifest) if manifest else None
         self._fixed = reading.ledger or reading.ledgers
         self._passed_over: set[int] = set()
 
@@ -58,8 +59,8 @@ class Selection:
         """The ledgers that may belong to the selection; a pattern is not looked at."""
         if self._fixed:
             return list(self._fixed)
-        if self._manifest:
-            return published_ledgers(self._cluster, self._manifest)
+        if self._published is not None:
+            return self._published.ids()
         return [n for n in self._cluster.ledger_ids() if n not in self._passed_over]
 
     def take_passed_over(self) -> set[int]:

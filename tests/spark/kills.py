@@ -20,7 +20,7 @@ from pathlib import Path
 from bookkeeper_twisted.blocking import BookKeeper
 from bookkeeper_twisted.config.client import ClientConfig
 from bookkeeper_twisted.spark.cluster import THREAD, connected
-from bookkeeper_twisted.spark.manifest import published_ledgers
+from bookkeeper_twisted.spark.manifest import PublishedLedgers
 from examples.bookie_process import ROOT
 
 from .streaming_query import APPLICATION, MANIFEST
@@ -154,7 +154,7 @@ class Query:
 def difference(uri: str, client: BookKeeper, written: int) -> list[str]:
     """What is wrong with the published ledgers; the entries are read without Spark."""
     with connected(uri, ClientConfig()) as cluster:
-        ledger_ids = published_ledgers(cluster, MANIFEST)
+        ledger_ids = PublishedLedgers(cluster, MANIFEST).ids()
     found: Counter[bytes] = Counter()
     for ledger_id in ledger_ids:
         with client.open_ledger(ledger_id) as reader:

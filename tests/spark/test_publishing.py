@@ -1,8 +1,11 @@
 """The sink without Spark: attempts, commits, replays, leftovers."""
 
+from collections.abc import Iterable
+
 import pyarrow
 
 from bookkeeper_twisted.errors import IncorrectParameterError
+from bookkeeper_twisted.model import MAX_LEDGER_ID, LedgerMetadata
 from bookkeeper_twisted.spark import manifest
 from bookkeeper_twisted.spark.cluster import THREAD
 from bookkeeper_twisted.spark.ledger_writing import (
@@ -14,6 +17,7 @@ from bookkeeper_twisted.spark.ledger_writing import (
 )
 from bookkeeper_twisted.spark.manifest import BatchKey, PublishedLedger
 from bookkeeper_twisted.spark.options import SinkOptions
+from bookkeeper_twisted.spark.publication_ids import id_of
 from bookkeeper_twisted.spark.publishing import Publisher
 
 from .cluster_case import ClusterCase
@@ -60,7 +64,7 @@ class SinkCase(ClusterCase):
     def orphans(self) -> list[int]:
         """Ledgers that no publication leads to."""
         kept = {publication.rows_ledger for publication in manifest.publications(self.cluster, "events")}
-        kept |= set(manifest.published_ledgers(self.cluster, "events"))
+        kept |= set(manifest.PublishedLedgers(self.cluster, "events").ids())
         return [n for n in self.cluster.ledger_ids() if n not in kept]
 
 
@@ -108,6 +112,32 @@ class PublishingTests(SinkCase):
         self.assertEqual(self.orphans(), [])
         self.assertEqual(len(self.published()), 6)
         self.assertEqual(len(rows), 1)
+
+    def test_publications_are_read_once(self) -> None:
+        """Who asks for the published ledgers again reads what was published since; removed publications are gone."""
+        published, asked = manifest.PublishedLedgers(self.cluster, "events"), []
+        read = self.cluster.metadata
+
+        def metadata(ledger_ids: Iterable[int]) -> dict[int, LedgerMetadata]:
+            asked.extend(found := list(ledger_ids))
+            return read(found)
+
+        self.patch(self.cluster, "metadata", metadata)
+        self.assertEqual(published.ids(), [])
+        ledgers = []
+        for batch_id in range(2):
+            rows = self.attempt(batch_id, batch_id)
+            ledgers += [row.ledger_id for row in rows]
+            self.commit(rows, batch_id)
+            asked.clear()
+            self.assertEqual(published.ids(), ledgers)
+            self.assertEqual(len(asked), 2 + 1)  # the record, the ledger of its rows, and where the query begins
+            asked.clear()
+            self.assertEqual(published.ids(), ledgers)
+            self.assertEqual(len(asked), 1)
+        (record,) = {id_of("events", "query", "0")}.intersection(self.cluster.ledger_ids(last=MAX_LEDGER_ID))
+        THREAD.wait(lambda: self.cluster.ledgers.remove(record))
+        self.assertEqual(published.ids(), ledgers[1:])
 
     def test_published_ledgers_survive_an_abort(self) -> None:
         """An abort that comes after the publication removes nothing."""

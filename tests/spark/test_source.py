@@ -132,6 +132,21 @@ class BatchTests(SparkCase):
                 self.assertNotIn("Traceback", text)
                 self.assertNotIn("guess", text)
 
+    def test_columns_given(self) -> None:
+        """Columns that a user gives are those that are read, or one sentence names both."""
+        ledger = str(self.ledger(PAYLOADS[:3]))
+        frame = self.load(ledger=ledger, includeMetadata="true")
+        self.assertEqual(self.reader(ledger=ledger, includeMetadata="true").schema(frame.schema).load().count(), 3)
+        for columns, options in (
+            ("payload BINARY", {}), ("ledger_id BIGINT, entry_id BIGINT, length BIGINT, payload BINARY", {}),
+            ("ledger_id STRING", {"view": "ledgers"}),
+        ):  # fmt: skip
+            with self.subTest(columns):
+                given = self.reader(**(options or {"ledger": ledger})).schema(columns)
+                text = self.failure(lambda given=given: given.load().collect())
+                self.assertIn(f"schema() gives the columns {columns}: leave it out, these are ledger_id BIGINT", text)
+                self.assertNotIn("Traceback", text)
+
     def test_secrets(self) -> None:
         """No plan shows the password; entries protected by it are read."""
         with self.client.create_ledger(3, 3, 2, b"hidden", DigestType.HMAC) as ledger:
@@ -183,6 +198,7 @@ class StreamTests(SparkCase):
         for options, schema, wanted in (
             ({"view": "ledgers"}, "", "a stream reads entries: options manifest and view are for batches"),
             ({"ledgr": "1"}, "payload BINARY", "option ledgr is unknown; did you mean ledger?"),
+            ({"ledgersPattern": "a=b"}, "payload BINARY", "schema() gives the columns payload BINARY: leave it out"),
         ):
             source = self.spark.readStream.format("bookkeeper").option("metadataServiceUri", self.uri)
             frame = (source.schema(schema) if schema else source).options(**options).load()
