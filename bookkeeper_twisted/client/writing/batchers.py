@@ -2,9 +2,10 @@
 
 from bisect import bisect_right
 from collections.abc import Sequence
+from functools import partial
 from itertools import accumulate, count
 from typing import Any
-from weakref import WeakValueDictionary, finalize
+from weakref import ref
 
 from twisted.internet.interfaces import IReactorTime
 from twisted.logger import Logger
@@ -143,7 +144,7 @@ class Batchers:
         self._spread = max(1, wires.sockets(wires.main, limit))
         self._watches_time = config.add_entry_quorum_timeout_sec >= 0
         self._turns = count()
-        self._batchers: WeakValueDictionary[object, Batcher] = WeakValueDictionary()
+        self._batchers: dict[object, ref[Batcher]] = {}
 
     def batcher(
         self, own: IBookieClient, digester: Digester, schedule: Schedule, flags: int = 0, deferred_sync: bool = False
@@ -160,12 +161,18 @@ class Batchers:
         if not self._shared:
             return self._new(own, digester, schedule, flags, deferred_sync)
         key = (kind, next(self._turns) % self._spread)
-        batcher = self._batchers.get(key)
+        batcher = self._batchers[key]() if key in self._batchers else None
         if batcher is None:
             flow = self._bookies.open_flow()
-            batcher = self._batchers[key] = self._new(flow, digester, schedule, flags, deferred_sync)
-            finalize(batcher, flow.retire).atexit = False  # sockets that no writer needs are free to go
+            batcher = self._new(flow, digester, schedule, flags, deferred_sync)
+            self._batchers[key] = ref(batcher, partial(self._unused, key, flow))
         return batcher
+
+    def _unused(self, key: object, flow: IBookieClient, batcher: "ref[Batcher]") -> None:
+        """Retires the flow of a batcher that no writer refers to: sockets that no writer needs are free to go."""
+        if self._batchers.get(key) is batcher:
+            del self._batchers[key]
+        flow.retire()
 
     def _new(
         self, bookies: IBookieClient, digester: Digester, schedule: Schedule, flags: int, deferred_sync: bool
