@@ -8,6 +8,7 @@ import attrs
 from twisted.internet.interfaces import IReactorTime
 
 from ...client.interfaces import IBookieClient, IPlacementPolicy
+from ...client.steps import for_each
 from ...errors import BookKeeperError, NoSuchLedgerError, NotUnderreplicatedError
 from ...ledger.findings import LossKind, ReplicaLoss
 from ...ledger.placement import Adherence
@@ -96,15 +97,18 @@ class AllLedgersCheck:
     async def _run(self) -> None:
         marker, later = self.context.make_marker(), list[int]()
         await self.context.scan.run(partial(self._check, marker, later))
+
+        async def again(ledger_id: int) -> None:
+            metadata = await self.context.scan.read(ledger_id)
+            if metadata is not None:
+                await self._check(marker, later, ledger_id, metadata)
+
         for number in range(LATER_ROUNDS):
             if not later:
                 break
             await self.context.pause(FIRST_PAUSE * 2**number)
             unsure, later = later, []
-            for ledger_id in unsure:
-                metadata = await self.context.scan.read(ledger_id)
-                if metadata is not None:
-                    await self._check(marker, later, ledger_id, metadata)
+            await for_each(unsure, again, self.context.scan.parallel)
         self.context.metrics.inconclusive.value += len(later)
         self.context.marked(marker)
 

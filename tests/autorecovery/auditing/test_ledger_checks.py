@@ -77,6 +77,22 @@ class AllLedgersTests(AuditorCase):
         self.assertEqual([node.checker.checked.count(i) for i in (1, 2, 3)], [2, 4, 1])
         self.assertIsNotNone(self._time())
 
+    def test_asked_again_together(self) -> None:
+        """Ledgers that are asked again are asked several at a time: one that takes long does not hold up the others."""
+        node = self.node(auditor_periodic_check_interval=_WEEK)
+        node.checker.checked.clear()
+        node.checker.unsure = dict.fromkeys(range(5), 1)
+        self.do(self.cluster.auditing.set_check_time(AuditorCheck.ALL_LEDGERS, None))
+        self.settle(60)
+        self.assertEqual(node.checker.checked, list(range(5)))
+        node.checker.hold = Deferred()
+        self.settle(5)
+        self.assertEqual(node.checker.checked, [*range(5), *range(5)])
+        self.assertIsNone(self._time())
+        node.checker.hold.callback(None)
+        self.settle()
+        self.assertIsNotNone(self._time())
+
     def test_bookie_in_its_delay(self) -> None:
         """A check that runs while a lost bookie is waited for does not mark its ledgers."""
         node = self.node(auditor_periodic_check_interval=_WEEK, lost_bookie_recovery_delay=600)
