@@ -31,6 +31,10 @@ from .requests.request_processor import RequestProcessor
 
 T = TypeVar("T")
 
+NO_SPACE = "a checkpoint found no space"
+FAILED = "a checkpoint failed"
+"""Why the entries in memory are not in the entry logs."""
+
 
 @attrs.frozen
 class EngineOptions:
@@ -50,8 +54,8 @@ class Engine:
     :param journals: replayed, ready for the first group.
     :param disk_usage: total and free bytes of the ledger directories.
     :param on_failure: called once, if a journal fails: the process must not go on (S10).
-    :param on_disk_full: called with True when a checkpoint found no space, with False when one succeeds
-        again.
+    :param on_unwritten: called with :data:`NO_SPACE` or :data:`FAILED` when a checkpoint was not written, with an empty
+        text when one succeeds again.
     :param labels: of what is counted for the storage, see :func:`~bookkeeper_twisted.metrics.directory_labels`.
     """
 
@@ -60,15 +64,15 @@ class Engine:
     def __init__(
         self, storage: ILedgerStorage, journals: Sequence[IJournal], executor: IStorageExecutor, clock: IReactorTime,
         disk_usage: Callable[[], "Deferred[tuple[int, int]]"], on_failure: Callable[[Failure], None],
-        on_disk_full: Callable[[bool], None] = lambda full: None, options: EngineOptions | None = None,
+        on_unwritten: Callable[[str], None] = lambda reason: None, options: EngineOptions | None = None,
         instruments: Instruments | None = None, labels: Mapping[str, str] = MappingProxyType({}),
     ) -> None:  # fmt: skip
         options = options or EngineOptions()
         self.instruments = instruments or Instruments()
         self.outbox = Outbox()
         self._on_failure = on_failure
-        self._on_disk_full = on_disk_full
-        self._disk_full = False
+        self._on_unwritten = on_unwritten
+        self._unwritten = ""
         self._failed = False
         self.commits = [
             GroupCommit(
@@ -139,21 +143,20 @@ class Engine:
             self._on_failure(failure)
 
     def _checkpointed(self) -> None:
-        self._set_disk_full(False)
+        self._set_unwritten("")
         self.bookie.resume_adds()
         self.outbox.flush()
 
     def disk_is_full(self) -> None:
         """A start found no space for what it replayed; the next checkpoint that succeeds says otherwise."""
-        self._set_disk_full(True)
+        self._set_unwritten(NO_SPACE)
 
     def _not_checkpointed(self, disk_full: bool) -> None:
         """Waiting adds wait for a checkpoint that will not come soon."""
-        if disk_full:
-            self._set_disk_full(True)
+        self._set_unwritten(NO_SPACE if disk_full else FAILED)
         self.bookie.refuse_waiting(TooManyRequestsError(detail="entries cannot be flushed"))
 
-    def _set_disk_full(self, full: bool) -> None:
-        if full is not self._disk_full:
-            self._disk_full = full
-            self._on_disk_full(full)
+    def _set_unwritten(self, reason: str) -> None:
+        if reason != self._unwritten:
+            self._unwritten = reason
+            self._on_unwritten(reason)

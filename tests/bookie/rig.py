@@ -103,7 +103,7 @@ class Rig:
         self.clock = Clock()
         self.executor = StepExecutor()
         self.failures: list[Failure] = []
-        self.disk_full: list[bool] = []
+        self.unwritten: list[str] = []
         paths = StorePaths(
             tuple(f"/journal{i}" for i in range(journals)),
             tuple(f"/ledger{i}" for i in range(ledger_dirs)),
@@ -118,7 +118,7 @@ class Rig:
         self.storage = self.store.storage
         self.engine = Engine(
             self.storage, self.store.journals, self.executor, self.clock, self._usage, self.failures.append,
-            self.disk_full.append, options,
+            self.unwritten.append, options,
         )  # fmt: skip
         self.bookie = self.engine.bookie
 

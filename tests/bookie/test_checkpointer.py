@@ -6,6 +6,7 @@ from twisted.internet.defer import Deferred
 from twisted.logger import capturedLogs
 from twisted.trial.unittest import SynchronousTestCase
 
+from bookkeeper_twisted.bookie.engine import FAILED, NO_SPACE
 from bookkeeper_twisted.storage.interfaces import JournalPosition
 
 from .rig import Rig, run
@@ -91,7 +92,7 @@ class CheckpointTests(SynchronousTestCase):
         failing = self.checkpointer.checkpoint()
         self.rig.drain()
         self.assertFalse(self.successResultOf(failing))
-        self.assertEqual((self.mark.position, self.rig.disk_full), (JournalPosition(), []))
+        self.assertEqual((self.mark.position, self.rig.unwritten), (JournalPosition(), [FAILED]))
         self.assertIsNotNone(self.rig.bookie.cached(1, 0))
         again = self.checkpointer.checkpoint()
         self.rig.drain()
@@ -109,13 +110,13 @@ class CheckpointTests(SynchronousTestCase):
             for _ in range(3):
                 self.checkpointer.checkpoint()
                 self.rig.drain()
-        self.assertEqual(self.rig.disk_full, [True])
+        self.assertEqual(self.rig.unwritten, [NO_SPACE])
         self.assertEqual(len(events), 1, "a state is logged once, not with every attempt")
         self.rig.disk.heal()
         done = self.rig.add(run(1, 1))
         self.checkpointer.checkpoint()
         self.rig.drain()
-        self.assertEqual((done, self.rig.disk_full, self.rig.failures), ([None], [True, False], []))
+        self.assertEqual((done, self.rig.unwritten, self.rig.failures), ([None], [NO_SPACE, ""], []))
 
 
 class DirectoryTests(SynchronousTestCase):

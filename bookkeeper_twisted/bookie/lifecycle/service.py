@@ -31,7 +31,7 @@ from ...storage.index.run_index import SqliteRunIndex
 from ...storage.interfaces import IFileSystem, IndexFactory
 from ...storage.ledger_dirs import current
 from ..admin import ADMINISTRATOR, IBookieAdmin, Phase
-from ..engine import Engine
+from ..engine import FAILED, NO_SPACE, Engine
 from ..executor import ThreadExecutor
 from ..interfaces import IStorageExecutor
 from ..maintenance.ledger_collector import Cluster
@@ -121,6 +121,7 @@ class BookieService(Service):
         self._stopping: Deferred[None] | None = None
         self._gate = _Gate()
         self._bound = False
+        self._flush_fails = False
         self._registration: BookieRegistration | None = None
 
     # -- as a Service --
@@ -303,7 +304,7 @@ class BookieService(Service):
         )  # fmt: skip
         self.engine = Engine(
             self._store.storage, self._store.journals, self._executor, self._reactor, self._disks.space,
-            self._fail, self._flush_seen, self._options, self.instruments, self._labels,
+            self._fail, self._unwritten, self._options, self.instruments, self._labels,
         )  # fmt: skip
         registration: IRegistration = self._metadata.registration  # type: ignore[assignment]
         self._registration = BookieRegistration(self.engine.bookie.mode, registration, self.bookie_id, self._reactor)
@@ -402,7 +403,7 @@ class BookieService(Service):
 
     def _disks_seen(self, disks: DiskState) -> None:
         assert self.engine is not None
-        self.engine.bookie.mode.high_priority = disks.has_reserve
+        self.engine.bookie.mode.high_priority = disks.has_reserve and not self._flush_fails
         if disks.lost_journals:  # what is acknowledged from now on would be lost (S1)
             self._fail(Failure(StorageFailedError(f"a journal directory is lost: {disks.lost_journals[0]}")))
             return
@@ -411,8 +412,14 @@ class BookieService(Service):
         self._set_read_only("a disk is full", disks.full)
         self._set_read_only("a ledger directory cannot be used", bool(disks.unusable))
 
-    def _flush_seen(self, disk_full: bool) -> None:
-        self._set_read_only("a checkpoint found no space", disk_full)
+    def _unwritten(self, reason: str) -> None:
+        """A disk that fails would take nothing of what is added from now on; one that is full takes it later."""
+        assert self.engine is not None
+        self._flush_fails = reason == FAILED
+        if self._flush_fails:
+            self.engine.bookie.mode.high_priority = False
+        for each in (NO_SPACE, FAILED):
+            self._set_read_only(each, reason == each)
 
     def _set_read_only(self, reason: str, holds: bool) -> None:
         if self._registration is None:

@@ -45,6 +45,27 @@ class DirectoryTests(StepTestCase):
         self.assertEqual((self.registered()[0], self.world.failures), (frozenset({"me:3181"}), []))
         self.assertTrue(service.engine.bookie.mode.high_priority)
 
+    def test_failed_disk(self) -> None:
+        """A bookie whose ledger disk fails takes no adds, recovery adds included, until a checkpoint succeeds again."""
+        service, executor = self.start(flush_interval=1000, disk_check_interval=1000)
+        assert service.engine is not None
+        service.engine.bookie.fence(7, b"key")  # something to write
+        self.world.disk.fail(errno.EIO, when=lambda op: op.path == "/l/current/index.sim", times=1000)
+        self.world.reactor.advance(1)
+        self.settle(executor)
+        self.assertEqual(service.admin.state().reasons, ("a checkpoint failed",))
+        self.world.reactor.advance(1)  # the disks have space
+        self.settle(executor)
+        self.assertFalse(service.engine.bookie.mode.high_priority)
+        self.assertEqual(self.registered(), (frozenset(), frozenset({"me:3181"})))
+        self.world.disk.heal()
+        self.world.reactor.advance(1)
+        self.settle(executor)
+        self.world.reactor.advance(1)
+        self.settle(executor)
+        self.assertEqual((self.registered()[0], self.world.failures), (frozenset({"me:3181"}), []))
+        self.assertTrue(service.engine.bookie.mode.high_priority)
+
     def test_lost_journal_directory(self) -> None:
         """S1: a bookie whose journal directory is gone stops: what it writes there no start would find."""
         _, executor = self.start(disk_check_interval=1000)
