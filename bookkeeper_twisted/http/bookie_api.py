@@ -60,14 +60,13 @@ class BookieApi:
 
     async def _state(self, question: Question) -> Answer:
         state = self._admin.state()
-        return json_answer(
-            {
-                "running": state.phase is Phase.SERVING,
-                "readOnly": state.read_only,
-                "shuttingDown": state.phase in (Phase.STOPPING, Phase.STOPPED, Phase.FAILED),
-                "availableForHighPriorityWrites": state.high_priority_writes,
-            }
-        )
+        found: dict[str, object] = {
+            "running": state.phase is Phase.SERVING,
+            "readOnly": state.read_only,
+            "shuttingDown": state.phase in (Phase.STOPPING, Phase.STOPPED, Phase.FAILED),
+            "availableForHighPriorityWrites": state.high_priority_writes,
+        }
+        return json_answer(found | ({"reasons": state.reasons} if state.reasons else {}))
 
     async def _read_only(self, question: Question) -> Answer:
         return json_answer({"readOnly": self._admin.state().read_only})

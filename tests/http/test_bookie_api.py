@@ -31,12 +31,16 @@ class BookieApiTests(HttpCase):
         self.assertEqual(self.ask("/heartbeat").body, "the bookie is failed: journal-0 failed\n")
 
     def test_state(self) -> None:
-        """The state of a bookie that serves is what Apache's says, byte for byte; others differ as they should."""
+        """The state of a bookie that serves is what Apache's says, byte for byte; others differ as they should, and
+        have reasons."""
         self.assertEqual(self.ask("/api/v1/bookie/state").body, captured("state")[1])
         self.admin.phase, self.admin.by_administrator, self.admin.high_priority_writes = Phase.STOPPING, True, False
         self.assertEqual(
             json.loads(self.ask("/api/v1/bookie/state").body),
-            {"running": False, "readOnly": True, "shuttingDown": True, "availableForHighPriorityWrites": False},
+            {
+                "running": False, "readOnly": True, "shuttingDown": True, "availableForHighPriorityWrites": False,
+                "reasons": ["an administrator has set it read-only"],
+            },
         )
 
     def test_read_only(self) -> None:

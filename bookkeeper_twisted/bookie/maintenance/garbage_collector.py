@@ -206,6 +206,7 @@ class GarbageCollector:
         :param full: ends all compactions; forces a run instead with that option.
         """
         if self._options.forced_when_full:
+            self._disk_stops_major = self._disk_stops_minor = False
             if (almost_full or full) and self._waiting is None and self._running is None:
                 self.force().addErrback(lambda failure: failure.trap(CancelledError))
             return

@@ -303,6 +303,15 @@ class CompactionTests(CollectorCase):
         self.life.drain()
         self.assertEqual(self.counts, (1, 1, 0))
 
+    def test_forced_when_full_from_now_on(self) -> None:
+        """The option holds at once where it is set for a disk that is full already."""
+        self.collector.disk_changed(almost_full=True, full=True)
+        self.life.collect()
+        self.collector.change(CollectorOptions(100, MINOR, MAJOR, forced_when_full=True))
+        self.collector.disk_changed(almost_full=True, full=True)
+        self.life.drain()
+        self.assertEqual(self.counts, (2, 1, 0))
+
     def test_no_space_for_the_copy(self) -> None:
         """A compaction that finds no space leaves no file, and is counted as a failure."""
         self.disk.fail(errno.ENOSPC, when=lambda op: op.name == "pwrite" and "compacting" in op.path)
