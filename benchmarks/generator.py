@@ -48,17 +48,21 @@ def add_frames(wire: int, ledger_id: int, first: int, count: int, size: int) -> 
     return b"".join(parts)
 
 
-def turn_frames(wire: int, ledgers: range, first: int, count: int, size: int) -> bytes:
-    """The add requests number ``first`` to ``first + count - 1`` of ledgers that get an entry each in turn."""
-    turns = range(first // len(ledgers), -(-(first + count) // len(ledgers)))
+def turn_frames(wire: int, ledgers: range, first: int, count: int, size: int, run: int = 1) -> bytes:
+    """The add requests number ``first`` to ``first + count - 1`` of ledgers that get ``run`` entries each in turn."""
+    a_turn = len(ledgers) * run
+    turns = range(first // a_turn, -(-(first + count) // a_turn))
     parts: list[bytes] = []
-    for at in turns[::CHUNK]:
-        n = min(CHUNK, turns.stop - at)
-        of_ledgers = [add_frames(wire, ledger_id, FIRST_ID + at, n, size) for ledger_id in ledgers]
-        stride = len(of_ledgers[0]) // n
-        parts += [adds[i * stride : (i + 1) * stride] for i in range(n) for adds in of_ledgers]
-    skipped = first - turns.start * len(ledgers)
-    return b"".join(parts[skipped : skipped + count])
+    stride = 0
+    for at in turns[:: max(CHUNK // run, 1)]:
+        n = min(max(CHUNK // run, 1), turns.stop - at)
+        of_ledgers = [add_frames(wire, ledger_id, FIRST_ID + at * run, n * run, size) for ledger_id in ledgers]
+        piece = len(of_ledgers[0]) // n
+        stride = piece // run
+        parts += [adds[i * piece : (i + 1) * piece] for i in range(n) for adds in of_ledgers]
+    skipped, before = divmod(first - turns.start * a_turn, run)
+    wanted = parts[skipped : skipped - (-(before + count) // run)]
+    return b"".join(wanted)[before * stride : (before + count) * stride]
 
 
 def read_frames(wire: int, ledger_id: int, entry_ids: Sequence[int]) -> bytes:
@@ -83,7 +87,7 @@ def frames(o: argparse.Namespace, first: int, count: int) -> bytes:
     if o.mode == "add" and o.ledgers == 1:
         return add_frames(o.wire, o.ledger, FIRST_ID + first, count, o.size)
     if o.mode == "add":
-        return turn_frames(o.wire, range(o.ledger, o.ledger + o.ledgers), first, count, o.size)
+        return turn_frames(o.wire, range(o.ledger, o.ledger + o.ledgers), first, count, o.size, o.run)
     room = max(o.entries // o.batch, 1)
     if o.order == "random":
         chance = random.Random(first)
@@ -200,7 +204,7 @@ def parser() -> argparse.ArgumentParser:
     p.add_argument("--order", choices=["seq", "random"], default="seq", help="in which reads take the entries")
     defaults = {
         "wire": 2, "ledger": 1, "ledgers": 1, "size": 100, "count": 1000, "warmup": 0, "inflight": 1, "batch": 1,
-        "entries": 0, "acks": 1,
+        "entries": 0, "acks": 1, "run": 1,
     }  # fmt: skip
     for name, default in defaults.items():
         p.add_argument(f"--{name}", type=int, default=default)

@@ -55,9 +55,10 @@ class Generator:
 
     def add(self, w: Workload, bookies: Sequence[Bookie], wire: int, ledgers: range) -> list[str]:
         """The command line of a workload that adds."""
-        return self.command(
-            "add", bookies, wire, ledgers, size=w.size, warmup=w.warmup, count=w.count, inflight=w.inflight, acks=w.acks
-        )
+        values = {"size": w.size, "warmup": w.warmup, "count": w.count, "inflight": w.inflight, "acks": w.acks}
+        if w.run != 1:
+            values["run"] = w.run
+        return self.command("add", bookies, wire, ledgers, **values)
 
     def read(self, w: Workload, bookie: Bookie, wire: int, ledger: int, entries: int) -> list[str]:
         """The command line of a workload that reads ``entries`` entries of a ledger."""

@@ -1,9 +1,10 @@
 """``python -m benchmarks scale``: a bookie with 10 million entries in 100,000 ledgers.
 
 One JSON line for each part: ``start`` (after an orderly stop), ``kill`` (after SIGKILL, with 64 MiB in the journal),
-``collect`` (half of the ledgers deleted, collected and compacted), ``cpu`` (adds to 100,000 ledgers in turns beside
-adds to one) and ``index`` (its bytes for an entry in long runs).  Times are from the start of the process until an add
-is acknowledged, memory is the most the kernel has counted for the process.
+``collect`` (half of the ledgers deleted, collected and compacted), ``cpu`` (adds to one ledger; to thousands, each of
+which gets a run of 100 in its turn; to 100,000 in turns, each add another ledger) and ``index`` (its bytes for an entry
+in long runs).  Times are from the start of the process until an add is acknowledged, memory is the most the kernel has
+counted for the process.
 
 The entries are written into the directories without a network.  With ``--directory`` they stay, and parts can be
 measured by themselves, after ``fill``.
@@ -43,6 +44,9 @@ from .workloads import Workload
 MIB = 1 << 20
 MOST_MIB, CLEAN_SECONDS, KILLED_SECONDS, CPU_RATIO, INDEX_BYTES = 300, 2.0, 3.0, 1.5, 2.0
 TURNS = 4
+ADDS, RUN = 500_000, 100
+"""Measured adds of a round; how many a ledger gets at once where it gets runs."""
+
 _KEY = b"k" * 20
 _PROBED = 1 << 40  # ledgers that are written by probes
 _SETTINGS = {"compactionRateByEntries": "0", "gcMetadataOpRateLimit": "1000000"}
@@ -207,17 +211,27 @@ def _log_bytes(place: Place) -> int:
 
 
 def cpu(place: Place, rounds: int) -> bool:
-    """CPU seconds for a million adds of 100 bytes, 1,000 in flight, each ledger written before."""
-    spent: dict[int, list[float]] = {1: [], place.ledgers: []}
+    """CPU seconds for a million adds of 100 bytes, 1,000 in flight, each ledger written before.
+
+    The requests are the same, sent and answered alike; what differs is how often the next one is of another ledger.
+    """
+    loads = {
+        "one": Workload("one ledger", "add", 100, 1000, place.ledgers, ADDS),
+        "runs": Workload("runs", "add", 100, 1000, ADDS, ADDS, ledgers=ADDS // RUN, run=RUN),
+        "turns": Workload("in turns", "add", 100, 1000, place.ledgers, ADDS, ledgers=place.ledgers),
+    }
+    spent: dict[str, list[float]] = {name: [] for name in loads}
     with place.bookie() as (bookie, _):
-        for number in range(rounds):
-            for ledgers, found in spent.items():
-                first = 2 * _PROBED + number * place.ledgers * 2 + ledgers
-                load = Workload("adds", "add", 100, 1000, place.ledgers, 200_000, ledgers=ledgers)
-                command = Generator().add(load, [bookie], 2, range(first, first + ledgers))
-                found.append(measure(command, [bookie])["cpu"])
-    one, many = map(statistics.median, spent.values())
-    return report("cpu", {"one": one, "many": many, "ratio": many / one}, {"ratio": CPU_RATIO})
+        first = 2 * _PROBED + (int(time.time()) << 22)
+        for _ in range(rounds):
+            for name, load in loads.items():
+                command = Generator().add(load, [bookie], 2, range(first, first + load.ledgers))
+                spent[name].append(measure(command, [bookie])["cpu"])
+                first += load.ledgers
+        peak = peak_mib(bookie)
+    figures = {name: statistics.median(found) for name, found in spent.items()}
+    ratios = {f"{name}_ratio": figures[name] / figures["one"] for name in ("runs", "turns")}
+    return report("cpu", {**figures, **ratios, "peak_mib": peak}, dict.fromkeys(ratios, CPU_RATIO))
 
 
 def index(place: Place, rounds: int) -> bool:

@@ -28,6 +28,7 @@ class Workload:
     :ivar apache_wire: where Apache does not offer the operation in that version, the one it is driven by;
         such a workload is always driven by our own generator.
     :ivar ledgers: ledgers that are written in turn.
+    :ivar run: entries that each of them gets in its turn; more than one only by our own generator.
     :ivar bookies, acks: write quorum and ack quorum.
     :ivar entries: how much of the ledger is read, 0: all.
     :ivar registered: the killed bookie's registration stays until its session ends.
@@ -42,6 +43,7 @@ class Workload:
     wire: int = 2
     apache_wire: int | None = None
     ledgers: int = 1
+    run: int = 1
     bookies: int = 1
     acks: int = 1
     batch: int = 1

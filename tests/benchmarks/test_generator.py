@@ -97,14 +97,25 @@ class FramesTests(SynchronousTestCase):
         found = [(int.from_bytes(p[:8], "big"), int.from_bytes(p[8:], "big") - FIRST_ID) for p in packets]
         self.assertEqual(found[:5], [(70, 0), (71, 0), (72, 0), (70, 1), (71, 1)])
 
+    def test_runs_in_turn(self) -> None:
+        """A ledger gets several entries in its turn, and goes on with the next one after the others' turns."""
+        words = ("add", "--wire", "2", "--ledger", "70", "--ledgers", "2", "--run", "3")
+        stride, requests = self.options(*words)
+        packets = [requests[at + 28 : at + 44] for at in range(0, len(requests), stride)]
+        found = [(int.from_bytes(p[:8], "big"), int.from_bytes(p[8:], "big") - FIRST_ID) for p in packets]
+        self.assertEqual(found[:8], [(70, 0), (70, 1), (70, 2), (71, 0), (71, 1), (71, 2), (70, 3), (70, 4)])
+
     def test_later_requests(self) -> None:
         """A run that begins within a turn goes on where the one before it ended."""
         ledgers, size, whole = range(70, 73), 10, 20
-        stride, requests = self.options("add", "--ledger", "70", "--ledgers", "3", "--size", str(size))
         ids = slice(28, 44)
-        for first in range(whole):
-            later = turn_frames(2, ledgers, first, whole - first, size)
-            for at in range(0, len(later), stride):
-                expected = requests[first * stride + at :][ids]
-                self.assertEqual(later[at:][ids], expected)
-            self.assertEqual(len(later), (whole - first) * stride)
+        for run in (1, 4):
+            words = ("add", "--ledger", "70", "--ledgers", "3", "--size", str(size), "--run", str(run))
+            stride, requests = self.options(*words)
+            for first in range(whole):
+                for count in (1, 5, whole - first):
+                    later = turn_frames(2, ledgers, first, min(count, whole - first), size, run)
+                    for at in range(0, len(later), stride):
+                        expected = requests[first * stride + at :][ids]
+                        self.assertEqual(later[at:][ids], expected)
+                    self.assertEqual(len(later), min(count, whole - first) * stride)
