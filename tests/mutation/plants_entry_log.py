@@ -208,6 +208,10 @@ PLANTS = (
         'offset=offset, checksums=b"")', "offset=offset)", _ROWS,
     ),
     Plant(
+        "the rows of many ledgers count as those of one", "storage/index/recent_rows.py",
+        "            cost = COMMIT_OVERHEAD + sum(", "            cost = sum(", _ROWS,
+    ),
+    Plant(
         "recent rows outlive a commit that is too big for them", "storage/index/recent_rows.py",
         "            self._ledgers.clear()\n", "", _ROWS,
     ),

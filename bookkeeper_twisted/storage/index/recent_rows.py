@@ -12,7 +12,12 @@ from itertools import chain, groupby, pairwise
 
 from ..interfaces import IndexRow
 
-ROW_OVERHEAD = 400
+ROW_OVERHEAD = 340
+"""What a row costs beside its sizes and checksums."""
+
+COMMIT_OVERHEAD = 420
+"""What the rows of a ledger in one commit cost beside each row: their place, their chunk."""
+
 MOST_TOGETHER = 256
 """Rows of a chunk: a change copies the chunks that it touches, however many rows the ledger has."""
 
@@ -137,7 +142,7 @@ class RecentRows:
             if held is not None:
                 held = held.replaced(rows)
             self._hold(ledger_id, held.joined(rows) if held else LedgerRows(_chunks(rows)))
-            cost = sum(map(_cost, rows))
+            cost = COMMIT_OVERHEAD + sum(map(_cost, rows))
             self._order.append((rows, cost))
             self.cost += cost
         while self.cost > self.limit:
@@ -151,9 +156,13 @@ class RecentRows:
 
     def _newest(self, rows: Sequence[IndexRow]) -> int:
         """Where the last rows begin, as many as fit at all."""
-        left, index = self.limit, len(rows)
-        while index and (left := left - _cost(rows[index - 1])) >= 0:
-            index -= 1
+        left, index, ledger_id = self.limit, len(rows), -1
+        while index:
+            row = rows[index - 1]
+            left -= _cost(row) if row.ledger_id == ledger_id else _cost(row) + COMMIT_OVERHEAD
+            if left < 0:
+                break
+            index, ledger_id = index - 1, row.ledger_id
         return index
 
     def _drop(self, rows: _Rows, cost: int) -> None:

@@ -1,14 +1,19 @@
 """The newest rows in memory."""
 
+import tracemalloc
+
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from twisted.trial.unittest import SynchronousTestCase
 
 from bookkeeper_twisted.storage.index import recent_rows
-from bookkeeper_twisted.storage.index.recent_rows import MOST_TOGETHER, ROW_OVERHEAD, RecentRows
+from bookkeeper_twisted.storage.index.recent_rows import COMMIT_OVERHEAD, MOST_TOGETHER, ROW_OVERHEAD, RecentRows
 from bookkeeper_twisted.storage.interfaces import IndexRow
 
 from ..entries import row
+
+ALONE = COMMIT_OVERHEAD + ROW_OVERHEAD
+"""What a row costs that is the only one of its ledger in a commit."""
 
 
 class RecentRowsTests(SynchronousTestCase):
@@ -46,7 +51,7 @@ class RecentRowsTests(SynchronousTestCase):
             return chunks(rows)
 
         self.patch(recent_rows, "_chunks", counting)
-        recent = RecentRows(5000 * ROW_OVERHEAD)
+        recent = RecentRows(5000 * ALONE)
         for number in range(7500):
             recent.add([row(1, number * 10, number * 10 + 8)])
         for number in range(2500, 5000):
@@ -81,7 +86,7 @@ class RecentRowsTests(SynchronousTestCase):
 
     def test_bounded(self) -> None:
         """The oldest rows go when the limit is passed, replaced ones included."""
-        recent = RecentRows(3 * ROW_OVERHEAD)
+        recent = RecentRows(3 * ALONE)
         for number in range(100):
             recent.add([row(1, 0, 9, number), row(number, 20, 29)])
         self.assertLessEqual(recent.cost, recent.limit)
@@ -92,12 +97,25 @@ class RecentRowsTests(SynchronousTestCase):
 
     def test_big_commit(self) -> None:
         """Of a commit that exceeds the limit alone, the last rows are kept, and nothing stale."""
-        recent = RecentRows(3 * ROW_OVERHEAD)
+        recent = RecentRows(COMMIT_OVERHEAD + 3 * ROW_OVERHEAD)
         recent.add([row(1, 0, 9)])
         recent.add([row(1, 2 * i, 2 * i, 5) for i in range(1000)])
-        self.assertEqual(recent.cost, 3 * ROW_OVERHEAD)
+        self.assertEqual(recent.cost, COMMIT_OVERHEAD + 3 * ROW_OVERHEAD)
         self.assertEqual(recent.find(1, 1998), row(1, 1998, 1998, 5))
         self.assertEqual([recent.find(1, e) for e in (0, 8, 1992)], [None, None, None])
+
+    def test_memory(self) -> None:
+        """S11: rows take no more memory than is counted, those of one ledger and those of many."""
+        for name, ledgers in (("one", 1), ("many", 20_000)):
+            tracemalloc.start()
+            recent = RecentRows(1 << 30)
+            recent.add([
+                IndexRow((1 << 40) + i % ledgers, 300 + i, 300 + i, 1000, 10**9 + i, 900 + i, (1 << 30 | i).to_bytes(4))
+                for i in range(20_000)
+            ])  # fmt: skip
+            held, _ = tracemalloc.get_traced_memory()
+            tracemalloc.stop()
+            self.assertLessEqual(held, recent.cost, name)
 
     def test_nothing_fits(self) -> None:
         """A limit of nothing keeps nothing."""
@@ -111,7 +129,7 @@ class RecentRowsTests(SynchronousTestCase):
     def test_never_stale(self, commits: list[list[tuple[int, int, int]]], limit: int) -> None:
         """What is found is the row that was committed last for the entry; the limit holds."""
         self.patch(recent_rows, "MOST_TOGETHER", 2)
-        recent, model = RecentRows(limit * ROW_OVERHEAD), dict[tuple[int, int], int]()
+        recent, model = RecentRows(limit * ROW_OVERHEAD * 2), dict[tuple[int, int], int]()
         for number, drawn in enumerate(commits):
             rows: list[IndexRow] = []
             for ledger_id, first, more in sorted(drawn):
@@ -130,7 +148,7 @@ class RecentRowsTests(SynchronousTestCase):
         """The bytes of sizes and checksums count."""
         recent = RecentRows(1 << 20)
         recent.add([IndexRow(1, 0, 24, 0, 1024, b"\0" * 100, b"\0" * 8)])
-        self.assertEqual(recent.cost, ROW_OVERHEAD + 108)
+        self.assertEqual(recent.cost, ALONE + 108)
 
     def test_discard(self) -> None:
         """Rows that hold any of some entries are forgotten, the others stay."""
