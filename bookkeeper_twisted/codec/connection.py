@@ -78,23 +78,33 @@ class ClientDecoder:
         self._buffer = FrameBuffer(max_frame_size)
         self._scan = wire.scan_replies
 
-    @property
-    def pending(self) -> bool:
-        """Whether what is received next is no reply's beginning: after a part of one, or an error."""
-        return self.error is not None or bool(self._buffer)
-
     def receive(self, chunk: bytes) -> list[object]:
         """Takes bytes in.
 
         :param chunk: any part of the stream.
         :returns: replies that are complete, in order; none after an error.
         """
+        return self.scan(self.add(chunk), 0)
+
+    def add(self, chunk: bytes) -> bytes:
+        """Take bytes in without a look at them.
+
+        :param chunk: any part of the stream.
+        :returns: what is to be scanned, beginning with a reply; empty while there is none.
+        """
+        return self._buffer.add(chunk)
+
+    def scan(self, data: bytes, at: int) -> list[object]:
+        """Read what :meth:`add` returned, and keep the incomplete reply at its end.
+
+        :param at: where the first reply begins that is not known otherwise.
+        :returns: replies that are complete, in order; none after an error.
+        """
         items: list[object] = []
         if self.error is not None:
             return items
-        data = self._buffer.add(chunk)
         try:
-            self._buffer.keep(data, self._scan(data, 0, self._limit, items))
+            self._buffer.keep(data, self._scan(data, at, self._limit, items))
         except CodecError as error:
             self.error = error
             self._buffer.clear()

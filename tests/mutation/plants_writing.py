@@ -227,7 +227,10 @@ PLANTS = (
     ),
     Plant(
         "the data of an entry confirm an add", "protocol/client/connection.py",
-        "if self._reply_size and not self._partial:", "if self._reply_size:", ["tests.protocol.client.test_connection"],
+        "        data, at = self._decoder.add(data), 0\n        if self._foretold:\n"
+        "            self._finish_adds(self._adds.confirmed(data), None)\n",
+        "        chunk, data, at = data, self._decoder.add(data), 0\n        if self._foretold:\n"
+        "            self._finish_adds(self._adds.confirmed(chunk), None)\n", ["tests.protocol.client.test_connection"],
     ),
     Plant(
         "what a recovery sends counts as sent for the first time", "client/writing/batch.py",

@@ -68,7 +68,7 @@ class BlockWriter:
         if self.gathering:
             self._queue.put(flow_id, frames, events)
             return
-        if self._queue.size or not self.writable or self._transport is None:
+        if self._queue or not self.writable or self._transport is None:
             self.put(flow_id, frames, events)
             self._write()
             return
@@ -80,7 +80,7 @@ class BlockWriter:
     def gathered(self) -> None:
         """Writes what was sent while replies were taken."""
         self.gathering = False
-        if self._queue.size:
+        if self._queue:
             self._write()
 
     @property

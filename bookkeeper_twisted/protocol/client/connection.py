@@ -71,11 +71,12 @@ class ClientConnection(Protocol):
         self._lost = owner.lost
         self._bookie_id = owner.bookie_id
         self.in_flight = InFlight(wire.numbered, owner.flow_ids, owner.traffic)
+        self._adds = self.in_flight.adds
         self._no_delay = no_delay
         self._numbered = wire.numbered
-        self._reply_size = wire.add_reply_size
+        self._foretold = bool(wire.add_reply_size)
         self._decoder = ClientDecoder(wire, limits.max_frame_size)
-        self._partial = False  # whether a reply was received in part
+        self._received_at = 0.0  # while replies are taken: when they were received
         self._n_asked = 0
         self._scan_call: Any = None
         self._time = AttendedTime(clock.seconds)  # of deadlines: a time in which no reply was read is not the bookie's
@@ -112,14 +113,16 @@ class ClientConnection(Protocol):
         if self._end is not None:
             done(self._bookie_id, range(count), self._end)
             return True
-        if not in_flight.can_add(adds, fresh):
+        first, numbers = 0, None
+        if self._numbered:
+            first = self._take_ids(ids, count)
+            numbers = range(first, first + count)
+        elif self._adds.is_taken(adds, fresh):
             return False
-        first = self._take_ids(ids, count) if self._numbered else 0
         data, replies = self.wire.encode_adds(adds, first)
-        deadline = self._time.seconds() + self._limits.add_timeout
+        deadline = (self._received_at or self._time.seconds()) + self._limits.add_timeout
         flow, order = in_flight.flows.of(ids), self._asked()
-        numbers = range(first, first + count) if self._numbered else None
-        in_flight.add(SentAdds(flow, order, deadline, len(data), adds, replies, numbers, done), fresh)
+        self._adds.insert(SentAdds(flow, order, deadline, len(data), adds, replies, numbers, done), fresh)
         ledger_id = adds.ledger_ids[0]
         one = ledger_id == adds.ledger_ids[-1]  # a ledger with much to write takes turns with the others
         self.writer.send(~ledger_id if one else ids.flow_id, data, count)
@@ -242,18 +245,19 @@ class ClientConnection(Protocol):
 
     def dataReceived(self, data: bytes) -> None:
         self.heard = self.writer.gathering = True
+        self._received_at = self._time.seconds()
         self._receive(data)
+        self._received_at = 0.0
         self.writer.gathered()
 
     def _receive(self, data: bytes) -> None:
-        if self._reply_size and not self._partial:
-            at = self._confirmed(data)
-            if at == len(data) or self._end is not None:
-                return
-            data = data[at:]
-        items = self._decoder.receive(data)
-        self._partial = self._decoder.pending
-        for item in items:
+        data, at = self._decoder.add(data), 0
+        if self._foretold:
+            self._finish_adds(self._adds.confirmed(data), None)
+            at = self._adds.n_confirmed
+        if at == len(data):
+            return
+        for item in self._decoder.scan(data, at):
             if self._end is not None:
                 return  # a callback closed the connection: what was still parsed is not delivered
             receive = self._receivers.get(type(item))
@@ -264,46 +268,28 @@ class ClientConnection(Protocol):
         if self._decoder.error is not None and self._end is None:
             self.abort(BookieHandleNotAvailableError(f"the bookie broke the protocol: {self._decoder.error}"))
 
-    def _confirmed(self, data: bytes) -> int:
-        """Completes the adds that the first bytes confirm, as long as these are the replies expected next.
-
-        :returns: how many bytes that was.
-        """
-        at, last = 0, len(data) - self._reply_size
-        while at <= last and self._end is None:
-            part, size = self.in_flight.confirmed(data, at)
-            if not size:
-                break
-            at += size
-            if part is not None:
-                self._finish_add(part, None)
-        return at
-
     def _add_replies(self, replies: AddReplies) -> None:
         ledger_ids, entry_ids, numbers = replies.ledger_ids, replies.entry_ids, replies.txn_ids
         keys: Sequence[Any] = numbers if self._numbered else list(zip(ledger_ids, entry_ids, strict=True))
         if replies.status is Status.EOK:
-            self._finish_adds(self.in_flight.answered_adds(keys), None)
+            self._finish_adds(self._adds.answered(keys), None)
         else:
             for start, end in stretches(entry_ids, ledger_ids):
                 error = error_of(replies.status, ledger_ids[start], entry_ids[start])
-                self._finish_adds(self.in_flight.answered_adds(keys[start:end]), error)
+                self._finish_adds(self._adds.answered(keys[start:end]), error)
         for start, end in stretches(numbers) if numbers else ():
             self.in_flight.flows.replied(numbers[start], end - start)
 
     def _finish_adds(self, finished: Iterable[Answered], error: Exception | None) -> None:
+        bookie_id = self._bookie_id
         for sent in finished:
-            self._finish_add(sent, error)
-
-    def _finish_add(self, sent: Answered, error: Exception | None) -> None:
-        try:
-            assert sent.done is not None
-            sent.done(self._bookie_id, sent.places, error)
-        except Exception:
-            self._log.failure("completing adds failed")
-        flow = sent.flow
-        if flow.quiet is not None and not flow.waiting:
-            flow.quiet()
+            try:
+                sent.done(bookie_id, sent.places, error)  # type: ignore[misc]  # it waits for them
+            except Exception:
+                self._log.failure("completing adds failed")
+            flow = sent.flow
+            if flow.quiet is not None and not flow.waiting:
+                flow.quiet()
 
     def _read_reply(self, reply: ReadReply) -> None:
         key = reply.txn_id if self._numbered else (reply.ledger_id, reply.entry_id)
@@ -329,7 +315,7 @@ class ClientConnection(Protocol):
     def _error_response(self, reply: ErrorResponse) -> None:
         number = reply.header.txn_id
         self._finish_call(number, reply.status, reply)
-        self._finish_adds(self.in_flight.answered_adds((number,)), bare_error(reply.status))
+        self._finish_adds(self._adds.answered((number,)), bare_error(reply.status))
         self._finish_reads(self.in_flight.answered_read(number, ReadReply(reply.status, -1, -1, number, None)))
         self.in_flight.flows.replied(number)
 
@@ -438,6 +424,6 @@ class ClientConnection(Protocol):
     def _fail(self, sent: Sequence[SentRequest], error: Exception) -> None:
         for one in sent:
             if isinstance(one, SentAdds | AddsPart):
-                self._finish_add(one, error)
+                self._finish_adds((one,), error)
             elif not one.deferred.called:  # else an errback before this one has cancelled it
                 one.deferred.errback(error)

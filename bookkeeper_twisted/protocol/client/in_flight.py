@@ -1,13 +1,11 @@
 """Everything outstanding on one connection, with its bytes and its flows in account."""
 
-from collections.abc import Callable, Iterator, Sequence
-from typing import Any
+from collections.abc import Callable, Sequence
 
-from ...codec.adds import Adds
 from ...codec.runs import ReadReply
 from .flow_table import FlowTable
 from .outstanding import OutstandingReads, SentCall, SentReads, in_order
-from .outstanding_adds import Answered, OutstandingAdds, SentAdds
+from .outstanding_adds import Answered, OutstandingAdds
 from .request_ids import FlowIds, RequestIds
 from .traffic import Traffic
 
@@ -21,19 +19,20 @@ class InFlight:
 
     :param numbered: whether requests have numbers of their own; else adds and reads are matched by ledger and entry.
     :ivar flows: the flows with requests here.
+    :ivar adds: the adds among the requests, which is where they are inserted and answered.
     """
 
     def __init__(self, numbered: bool, flow_ids: FlowIds, traffic: Traffic) -> None:
         self.flows = FlowTable(flow_ids)
         self._by_key = not numbered  # a reply names ledger and entry: the key of what is given up stays taken
         self._traffic = traffic
-        self._adds = OutstandingAdds()
+        self.adds = OutstandingAdds(self._by_key, traffic)
         self._reads = OutstandingReads()
         self._calls: dict[int, SentCall] = {}
         self._emptied: Callable[[], object] | None = None
 
     def __bool__(self) -> bool:
-        return bool(self._adds or self._reads or self._calls)
+        return bool(self.adds or self._reads or self._calls)
 
     def when_empty(self, emptied: Callable[[], object]) -> None:
         """Register a callback for the moment at which no request is outstanding.
@@ -41,15 +40,14 @@ class InFlight:
         :param emptied: called once, before the callbacks of the last request.
         """
         self._emptied = emptied
+        self.adds.emptied = self._call_if_empty
+
+    def _call_if_empty(self) -> None:
+        if self._emptied is not None and not self:
+            emptied, self._emptied = self._emptied, None
+            emptied()
 
     # ---- in ------------------------------------------------------------------------------------------
-
-    def can_add(self, adds: Adds, fresh: bool) -> bool:
-        """Whether replies to these adds could be distinguished from others.
-
-        :param fresh: whether the entries are sent for the first time.
-        """
-        return not (self._by_key and self._adds.is_taken(adds, fresh))
 
     def can_read(self, ledger_id: int, entry_ids: Sequence[int]) -> bool:
         """Test whether replies to these reads could be distinguished from others.
@@ -61,20 +59,7 @@ class InFlight:
     def is_pending(self, first: int, count: int) -> bool:
         """Test whether a reply to one of the requests ``first .. first + count - 1`` is to come."""
         ids = range(first, first + count)
-        adds_taken = not self._by_key and self._adds.is_pending(first, count)
-        return adds_taken or self._reads.is_taken(ids) or not self._calls.keys().isdisjoint(ids)
-
-    def add(self, sent: SentAdds, fresh: bool) -> None:
-        """Remember adds that were sent.
-
-        :param fresh: whether their entries are sent for the first time.
-        """
-        self._adds.insert(sent, fresh)
-        flow, count = sent.flow, sent.count
-        if not self._by_key:
-            flow.expected_replies += count
-        flow.waiting += count
-        self._traffic.unacknowledged += sent.size
+        return self.adds.is_pending(first, count) or self._reads.is_taken(ids) or not self._calls.keys().isdisjoint(ids)
 
     def read(self, sent: SentReads) -> None:
         """Remember reads that were ``sent``; their keys are not taken."""
@@ -98,32 +83,11 @@ class InFlight:
 
     # ---- out -----------------------------------------------------------------------------------------
 
-    def _settle(self, *ended: SentRequest) -> None:
+    def _settle(self, *ended: SentReads | SentCall) -> None:
         for sent in ended:
             sent.flow.waiting -= sent.count
             self._traffic.unacknowledged -= sent.size
-        if self._emptied is not None and not self:
-            emptied, self._emptied = self._emptied, None
-            emptied()
-
-    def confirmed(self, data: bytes, at: int) -> tuple[Answered | None, int]:
-        """Takes out the adds that the bytes received from ``at`` on confirm first.
-
-        :returns: them, None if they were given up, and how many bytes that was, 0 if they confirm nothing.
-        """
-        part, size = self._adds.confirmed(data, at)
-        if part is not None:
-            self._settle(part)
-        return part, size
-
-    def answered_adds(self, keys: Sequence[Any]) -> Iterator[Answered]:
-        """Takes out the adds that replies answer, one request after the other.
-
-        :param keys: their request ids, or ledger and entry of each.
-        """
-        for part in self._adds.answered(keys):
-            self._settle(part)
-            yield part
+        self._call_if_empty()
 
     def answered_read(self, key: int | tuple[int, int], reply: ReadReply) -> SentReads | None:
         """File the reply to one read; take out the reads it was sent with once they are complete.
@@ -159,7 +123,7 @@ class InFlight:
         :returns: these requests, in the order in which they were made.
         """
         calls = {number: call for number, call in self._calls.items() if call.deadline <= now}
-        adds, reads = self._adds.expire(now, self._by_key), self._reads.expire(now, self._by_key)
+        adds, reads = self.adds.expire(now), self._reads.expire(now, self._by_key)
         return self._ended(adds, reads, calls)
 
     def leave(self, ids: RequestIds) -> Sequence[SentRequest]:
@@ -174,14 +138,14 @@ class InFlight:
         ended: Sequence[SentRequest] = ()
         if flow.waiting:
             calls = {number: call for number, call in self._calls.items() if call.flow is flow}
-            adds, reads = self._adds.leave(flow, self._by_key), self._reads.leave(flow, self._by_key)
+            adds, reads = self.adds.leave(flow), self._reads.leave(flow, self._by_key)
             ended = self._ended(adds, reads, calls)
         self.flows.leave(flow)
         return ended
 
     def clear(self) -> Sequence[SentRequest]:
         """The connection ends: takes out everything, in order."""
-        ended = self._ended(self._adds.clear(), self._reads.clear(), dict(self._calls))
+        ended = self._ended(self.adds.clear(), self._reads.clear(), dict(self._calls))
         self.flows.clear()
         return ended
 
@@ -190,10 +154,9 @@ class InFlight:
     ) -> Sequence[SentRequest]:  # fmt: skip
         for number in calls:
             del self._calls[number]
+        self._settle(*reads, *calls.values())
         everything: list[SentRequest] = [*adds, *reads, *calls.values()]
-        ended = in_order(everything)
-        self._settle(*ended)
-        return ended
+        return in_order(everything)
 
     def waits(self, ids: RequestIds, quiet: Callable[[], None]) -> bool:
         """Test whether requests of a flow are outstanding; if so, remember what to call when there are none any more.
@@ -213,7 +176,7 @@ class InFlight:
     @property
     def abandoned(self) -> int:
         """Keys that stay taken by replies to requests that were given up."""
-        return self._adds.abandoned + self._reads.abandoned
+        return self.adds.abandoned + self._reads.abandoned
 
     @property
     def orphans(self) -> int:

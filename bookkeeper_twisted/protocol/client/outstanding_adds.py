@@ -11,11 +11,13 @@ taken key, and the caller uses a protocol with numbers.  An entry that is sent f
 meet adds that are not.
 """
 
+from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 from ...codec.adds import Adds
 from .outstanding import SendingFlow
+from .traffic import Traffic
 
 AddsDone = Callable[[str, Sequence[int], Exception | None], None]
 """``done(bookie_id, places, error)``: the outcome of the adds at some places; together exactly once for each."""
@@ -147,7 +149,6 @@ class AddsPart:
     __slots__ = ("flow", "order", "places", "count", "size", "done")
 
     def __init__(self, sent: SentAdds, places: Sequence[int], size: int) -> None:
-        assert sent.done is not None
         self.flow = sent.flow
         self.order = sent.order
         self.places = places
@@ -163,16 +164,26 @@ Answered = SentAdds | AddsPart
 class OutstandingAdds:
     """Sent adds, oldest first.
 
+    What is taken out is settled: its bytes are no load any more, and its flow does not wait for it.
+
     :ivar abandoned: how many were given up and hold their keys.
+    :ivar n_confirmed: bytes of what :meth:`confirmed` was given that were replies as foretold.
+    :ivar emptied: called when adds were taken out, if given.
     """
 
-    __slots__ = ("_sent", "_keys", "_n_again", "abandoned")
+    __slots__ = ("abandoned", "n_confirmed", "emptied", "_sent", "_keys", "_n_again", "_by_key", "_traffic")
 
-    def __init__(self) -> None:
-        self._sent: list[SentAdds] = []
+    def __init__(self, by_key: bool, traffic: Traffic) -> None:
+        """:param by_key: whether adds are known by ledger and entry, which stay taken once they are given up; else by
+        numbers."""
+        self.abandoned = 0
+        self.n_confirmed = 0
+        self.emptied: Callable[[], object] | None = None
+        self._sent: deque[SentAdds] = deque()
         self._keys: set[Key] = set()  # of entries that were perhaps sent before, and have no numbers
         self._n_again = 0  # requests that have such entries
-        self.abandoned = 0
+        self._by_key = by_key
+        self._traffic = traffic
 
     def __bool__(self) -> bool:
         return any(sent.done is not None for sent in self._sent)
@@ -182,7 +193,7 @@ class OutstandingAdds:
 
         :param fresh: whether the entries are sent for the first time.
         """
-        if not self._sent or (fresh and not self._keys):
+        if not self._sent or (fresh and not self._keys) or not self._by_key:
             return False
         if len(adds.entry_ids) == 1:
             keys = {(adds.ledger_ids[0], adds.entry_ids[0])}
@@ -197,7 +208,7 @@ class OutstandingAdds:
     def is_pending(self, first: int, count: int) -> bool:
         """Test whether a reply to one of the numbers ``first .. first + count - 1`` is to come."""
         keys = set(range(first, first + count))
-        return any(sent.holds(keys) for sent in self._sent)
+        return not self._by_key and any(sent.holds(keys) for sent in self._sent)
 
     def insert(self, sent: SentAdds, fresh: bool) -> None:
         """Remember adds that were ``sent``; none of their keys is taken.
@@ -205,29 +216,55 @@ class OutstandingAdds:
         :param fresh: whether their entries are sent for the first time.
         """
         self._sent.append(sent)
-        if not fresh and sent.numbers is None:
+        flow, count = sent.flow, sent.count
+        flow.waiting += count
+        self._traffic.unacknowledged += sent.size
+        if not self._by_key:
+            flow.expected_replies += count
+        elif not fresh:
             sent.again = True
             self._n_again += 1
             self._keys.update(sent.keys())
 
-    def confirmed(self, data: bytes, at: int) -> tuple[Answered | None, int]:
-        """Takes out what the bytes received from ``at`` on confirm first, where replies are foretold.
+    def confirmed(self, data: bytes) -> Iterator[Answered]:
+        """Take out what received bytes confirm, one request after the other, as long as replies are as foretold.
+
+        :param data: begins with a reply; how many bytes of it were such replies is :attr:`n_confirmed` at the end.
+        """
+        sent, traffic, at, end = self._sent, self._traffic, 0, len(data)
+        while sent and at < end:
+            part: Answered | None
+            head = part = sent[0]
+            if head.left == head.count and head.done is not None and data.startswith(head.replies, at):
+                sent.popleft()  # all of what was sent first: the usual case
+                at += len(head.replies)
+                if head.again:
+                    self._n_again -= 1
+                    self._keys.difference_update(head.keys())
+            else:
+                part, size = self._confirmed_in_part(data, at)
+                if not size:
+                    break
+                at += size
+                if part is None:
+                    continue
+            part.flow.waiting -= part.count
+            traffic.unacknowledged -= part.size
+            if self.emptied is not None:
+                self.emptied()
+            yield part
+        self.n_confirmed = at
+
+    def _confirmed_in_part(self, data: bytes, at: int) -> tuple[Answered | None, int]:
+        """Take out what the bytes from ``at`` on confirm next of any request.
 
         :returns: it, None if it was given up, and how many bytes that was, 0 if they confirm nothing.
         """
-        if not self._sent:
-            return None, 0
-        head = self._sent[0]
-        if head.left == head.count and head.done is not None and data.startswith(head.replies, at):
-            del self._sent[0]  # all of what was sent first: the usual case
-            if head.again:
-                self._n_again -= 1
-                self._keys.difference_update(head.keys())
-            return head, len(head.replies)
-        for sent in self._sent:
-            places = sent.confirmed(data, at)
-            if places:
-                return self._answered(sent, places), len(places) * len(sent.replies) // sent.count
+        if len(data) - at >= len(self._sent[0].replies) // self._sent[0].count:
+            for sent in self._sent:
+                places = sent.confirmed(data, at)
+                if places:
+                    return self._answered(sent, places), len(places) * len(sent.replies) // sent.count
         return None, 0
 
     def answered(self, keys: Sequence[Key]) -> Iterator[Answered]:
@@ -240,6 +277,7 @@ class OutstandingAdds:
                 places, keys = sent.take(keys)
                 part = self._answered(sent, places) if places else None
                 if part is not None:
+                    self._settle(part)
                     yield part
 
     def _answered(self, sent: SentAdds, places: Sequence[int]) -> Answered | None:
@@ -253,33 +291,38 @@ class OutstandingAdds:
             return None
         return sent.part(places)
 
-    def expire(self, now: float, keep_taken: bool) -> list[Answered]:
-        """Give up the adds whose deadlines have passed.
+    def _settle(self, *parts: Answered) -> None:
+        for part in parts:
+            part.flow.waiting -= part.count
+            self._traffic.unacknowledged -= part.size
+        if self.emptied is not None:
+            self.emptied()
+
+    def expire(self, now: float) -> list[Answered]:
+        """Give up the adds whose deadlines have passed; without numbers their keys stay taken until a late reply comes.
 
         :param now: seconds of the clock that the deadlines are of.
-        :param keep_taken: whether their keys, which have no numbers, stay taken until a late reply comes.
         """
-        return self._give_up(lambda sent: sent.deadline <= now, keep_taken)
+        return self._give_up(lambda sent: sent.deadline <= now)
 
-    def leave(self, flow: SendingFlow, keep_taken: bool) -> list[Answered]:
-        """Give up the adds of a ``flow``.
+    def leave(self, flow: SendingFlow) -> list[Answered]:
+        """Give up the adds of a ``flow``, as :meth:`expire` does."""
+        return self._give_up(lambda sent: sent.flow is flow)
 
-        :param keep_taken: as of :meth:`expire`.
-        """
-        return self._give_up(lambda sent: sent.flow is flow, keep_taken)
-
-    def _give_up(self, whether: Callable[[SentAdds], bool], keep_taken: bool) -> list[Answered]:
+    def _give_up(self, whether: Callable[[SentAdds], bool]) -> list[Answered]:
         ended = [sent for sent in self._sent if sent.done is not None and whether(sent)]
         parts: list[Answered] = [sent.give_up() for sent in ended]
-        if keep_taken:
+        if self._by_key:
             self.abandoned += sum([part.count for part in parts])
         else:
-            self._sent = [sent for sent in self._sent if sent not in ended]
+            for sent in ended:
+                self._sent.remove(sent)
+        self._settle(*parts)
         return parts
 
     def clear(self) -> list[Answered]:
         """Takes out everything that is waited for."""
-        parts = self._give_up(lambda sent: True, False)
+        parts = self._give_up(lambda sent: True)
         self._sent.clear()
         self._keys.clear()
         self._n_again = 0

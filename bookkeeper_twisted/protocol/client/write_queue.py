@@ -6,7 +6,6 @@ wait.  Frames are complete when they are queued, so a block has its real length:
 split.  Order matters within a flow only, which its queue keeps; no request is a barrier for others.
 """
 
-from itertools import chain
 from typing import Any
 
 MAX_BLOCK = 256 << 10
@@ -20,21 +19,22 @@ MAX_TURN_BYTES = 64 << 10
 
 
 class WriteQueue:
-    """Frames by flow.
+    """Frames by flow."""
 
-    :ivar size: bytes that wait.
-    :ivar events: requests that wait.
-    """
-
-    __slots__ = ("_queues", "size", "events")
+    __slots__ = ("_put", "_queues")
 
     def __init__(self) -> None:
+        self._put: list[Any] = []  # what is in no queue yet: flow id, frames, how many requests they are, ...
         self._queues: dict[int, list[Any]] = {}  # of each flow: frames, how many requests they are, frames, ...
-        self.size = 0
-        self.events = 0
 
     def __bool__(self) -> bool:
-        return bool(self._queues)
+        return bool(self._put or self._queues)
+
+    @property
+    def size(self) -> int:
+        """Bytes that wait."""
+        queued = sum([len(frames) for queue in self._queues.values() for frames in queue[::2]])
+        return queued + sum(map(len, self._put[1::3]))
 
     def put(self, flow_id: int, frames: bytes, events: int) -> None:
         """Queue the frames of one write.
@@ -43,28 +43,23 @@ class WriteQueue:
         :param frames: whole frames.
         :param events: number of requests in them.
         """
-        self.size += len(frames)
-        self.events += events
-        queue = self._queues.get(flow_id)
-        if queue is None:
-            self._queues[flow_id] = [frames, events]
-        else:
-            queue += (frames, events)
+        self._put += (flow_id, frames, events)
 
     def block(self) -> tuple[bytes, int]:
         """Takes out the next block, and how many requests it has."""
-        if self.size <= MAX_TURN_BYTES and self.events <= MAX_TURN_EVENTS:  # no flow has more than one turn
-            frames, events = b"".join(list(chain.from_iterable(self._queues.values()))[::2]), self.events
-            self.clear()
-            return frames, events
+        put, self._put = self._put, []
+        flow_ids, all_frames, all_events = put[::3], put[1::3], put[2::3]
+        if not self._queues and len(set(flow_ids)) == len(flow_ids):
+            block, events = b"".join(all_frames), sum(all_events)
+            if len(block) <= MAX_TURN_BYTES and events <= MAX_TURN_EVENTS:  # no flow has more than one turn
+                return block, events
+        for flow_id, frames, events in zip(flow_ids, all_frames, all_events, strict=True):
+            self._queues.setdefault(flow_id, []).extend((frames, events))
         items: list[Any] = []
         size = 0
         while self._queues and size < MAX_BLOCK:
             size += self._round(items, MAX_BLOCK - size)
-        events = sum(items[1::2])
-        self.size -= size
-        self.events -= events
-        return b"".join(items[::2]), events
+        return b"".join(items[::2]), sum(items[1::2])
 
     def _round(self, items: list[Any], room: int) -> int:
         """Takes out a turn of each flow until ``room`` is filled.
@@ -88,8 +83,7 @@ class WriteQueue:
 
     def clear(self) -> None:
         """Drops everything."""
-        self._queues = {}
-        self.size = self.events = 0
+        self._put, self._queues = [], {}
 
 
 def _turn(queue: list[Any]) -> tuple[int, int]:

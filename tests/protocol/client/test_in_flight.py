@@ -33,7 +33,7 @@ class InFlightTests(SynchronousTestCase):
         flow = self.flow = self.flight.flows.of(self.ids)
         numbers = range(self.base, self.base + 10) if self.wire == 3 else None
         adds = few_adds([7] * 10, range(10))
-        self.flight.add(SentAdds(flow, 1, 5.0, 1000, adds, b"", numbers, lambda *_: None), True)
+        self.flight.adds.insert(SentAdds(flow, 1, 5.0, 1000, adds, b"", numbers, lambda *_: None), True)
         keys: Any = (self.base + 10, self.base + 11) if self.wire == 3 else ((7, 0), (7, 1))
         self.reads = SentReads(flow, 2, 5.0, keys, 60, Deferred())
         self.flight.read(self.reads)
@@ -46,7 +46,7 @@ class InFlightTests(SynchronousTestCase):
     def test_answered(self) -> None:
         """Answers settle what they answer."""
         self.assertEqual(self._account(), (1100, 13))
-        list(self.flight.answered_adds(range(self.base, self.base + 5)))
+        list(self.flight.adds.answered(range(self.base, self.base + 5)))
         self.assertEqual(self._account(), (600, 8))
         for key in self.reads.keys:
             self.flight.answered_read(key, ReadReply(Status.EOK, 7, 0, None, b""))
@@ -111,17 +111,18 @@ class KeyedInFlightTests(SynchronousTestCase):
         ids = RequestIds(flow_ids.take())
         flight = InFlight(False, flow_ids, Traffic(Clock().seconds))
         flow = flight.flows.of(ids)
-        flight.add(SentAdds(flow, 1, 5.0, 1000, few_adds([7] * 10, range(10)), b"", None, lambda *_: None), True)
+        ten = few_adds([7] * 10, range(10))
+        flight.adds.insert(SentAdds(flow, 1, 5.0, 1000, ten, b"", None, lambda *_: None), True)
         one = few_adds((7,), (5,))
         flight.read(SentReads(flow, 2, 5.0, [(7, 3)], 30, Deferred()))
-        self.assertFalse(flight.can_add(one, False) or flight.can_read(7, (3,)))
+        self.assertTrue(flight.adds.is_taken(one, False) and not flight.can_read(7, (3,)))
         self.assertEqual(len(flight.leave(ids)), 2)
-        self.assertEqual((flight.can_add(one, False), flight.can_read(7, (3,))), (False, False))
+        self.assertEqual((flight.adds.is_taken(one, False), flight.can_read(7, (3,))), (True, False))
         self.assertEqual((flight.orphans, flight.abandoned), (11, 11))
         flow_ids.release(ids.flow_id)
         self.assertEqual(len(flow_ids), 0)
-        self.assertEqual(list(flight.answered_adds([(7, n) for n in range(10)])), [])
-        self.assertTrue(flight.can_add(one, False))
+        self.assertEqual(list(flight.adds.answered([(7, n) for n in range(10)])), [])
+        self.assertFalse(flight.adds.is_taken(one, False))
 
 
 class AmongOthersTests(SynchronousTestCase):
@@ -144,10 +145,10 @@ class AmongOthersTests(SynchronousTestCase):
     def _adds(self, order: int, ledger_ids: Sequence[int], entry_ids: Sequence[int], size: int) -> None:
         adds = few_adds(ledger_ids, entry_ids, size)
         sent = SentAdds(self.flow, order, 5.0, size, adds, adds.replies, None, lambda *_: None)
-        self.flight.add(sent, False)
+        self.flight.adds.insert(sent, False)
 
     def _answer(self, ledger_ids: Sequence[int], entry_ids: Sequence[int]) -> list[tuple[int, list[int]]]:
-        parts = self.flight.answered_adds(list(zip(ledger_ids, entry_ids, strict=True)))
+        parts = self.flight.adds.answered(list(zip(ledger_ids, entry_ids, strict=True)))
         return [(part.order, list(part.places)) for part in parts]
 
     def _account(self) -> tuple[int, int]:
@@ -174,13 +175,9 @@ class AmongOthersTests(SynchronousTestCase):
     def test_confirmed(self) -> None:
         """The bytes of replies settle what they confirm."""
         data = few_adds((7,) * 5, range(5)).replies + few_adds((7, 8), (5, 0)).replies
-        confirmed, at = list[tuple[int, list[int]]](), 0
-        while size := (found := self.flight.confirmed(data + b"rest", at))[1]:
-            assert found[0] is not None
-            confirmed.append((found[0].order, list(found[0].places)))
-            at += size
+        confirmed = [(part.order, list(part.places)) for part in self.flight.adds.confirmed(data + b"rest")]
         self.assertEqual(confirmed, [(1, [*range(5)]), (2, [0, 1])])
-        self.assertEqual((at, self._account()), (len(data), (210, 6)))
+        self.assertEqual((self.flight.adds.n_confirmed, self._account()), (len(data), (210, 6)))
 
     def test_others(self) -> None:
         """Replies to what was not asked settle nothing."""
@@ -226,7 +223,7 @@ class AmongOthersTests(SynchronousTestCase):
         """Adds are refused for one entry that is outstanding, or was given up without an answer."""
 
         def can_add(ledger_ids: Sequence[int], entry_ids: Sequence[int]) -> bool:
-            return self.flight.can_add(few_adds(ledger_ids, entry_ids), False)
+            return not self.flight.adds.is_taken(few_adds(ledger_ids, entry_ids), False)
 
         self.assertEqual([can_add((7, 11), (entry_id, 0)) for entry_id in (4, 5, 6)], [False, False, True])
         self.assertFalse(can_add((11, 10), (0, 0)))

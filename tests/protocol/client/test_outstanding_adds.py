@@ -4,12 +4,14 @@ from collections.abc import Sequence
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from twisted.internet.task import Clock
 from twisted.trial.unittest import SynchronousTestCase
 
 from bookkeeper_twisted.codec.adds import Adds
 from bookkeeper_twisted.protocol.client.outstanding import SendingFlow
 from bookkeeper_twisted.protocol.client.outstanding_adds import Answered, OutstandingAdds, SentAdds
 from bookkeeper_twisted.protocol.client.request_ids import RequestIds
+from bookkeeper_twisted.protocol.client.traffic import Traffic
 
 FLOW = SendingFlow(RequestIds(1))
 
@@ -47,12 +49,16 @@ def _places(parts: Sequence[Answered]) -> list[tuple[int, list[int]]]:
     return [(part.order, list(part.places)) for part in parts]
 
 
+def _outstanding(by_key: bool = True) -> OutstandingAdds:
+    return OutstandingAdds(by_key, Traffic(Clock().seconds))
+
+
 class AddsCase(SynchronousTestCase):
     """Adds and replies to them, by ledger and entry."""
 
     def setUp(self) -> None:
         """Nothing was sent."""
-        self.outstanding = OutstandingAdds()
+        self.outstanding = _outstanding()
 
     def send(self, order: int, keys: Sequence[Key], deadline: float = 5.0) -> SentAdds:
         """Sends adds."""
@@ -131,7 +137,7 @@ class AnswerTests(AddsCase):
         """A reply is not taken for that to another entry of the ledger."""
         for wrong in (1, 3):
             row = [(ledger_id, 1 if n == wrong else entry_id) for n, (ledger_id, entry_id) in enumerate(FIRST)]
-            outstanding = OutstandingAdds()
+            outstanding = _outstanding()
             outstanding.insert(_sent(1, FIRST), False)
             parts = list(outstanding.answered(row))
             self.assertEqual(_places(parts), [(1, [n for n in range(4) if n != wrong])])
@@ -195,7 +201,7 @@ class TakenTests(AddsCase):
     def test_fresh_in_turn(self) -> None:
         """What was sent again and is confirmed by bytes is forgotten, too."""
         sent = self.send(1, [(10, 3)])
-        self.assertIs(self.outstanding.confirmed(sent.replies, 0)[0], sent)
+        self.assertEqual(list(self.outstanding.confirmed(sent.replies)), [sent])
         self.assertFalse(self.outstanding.is_taken(_adds((10, 3)), True))
 
 
@@ -209,12 +215,8 @@ class ConfirmedTests(AddsCase):
 
     def confirm(self, data: bytes) -> tuple[list[tuple[int, list[int]]], int]:
         """What bytes confirm, and how many they were."""
-        parts, at = list[Answered](), 0
-        while size := (found := self.outstanding.confirmed(data, at))[1]:
-            at += size
-            if found[0] is not None:
-                parts.append(found[0])
-        return _places(parts), at
+        parts = list(self.outstanding.confirmed(data))
+        return _places(parts), self.outstanding.n_confirmed
 
     def test_all(self) -> None:
         """Everything at once."""
@@ -254,7 +256,7 @@ class ConfirmedTests(AddsCase):
 
     def test_given_up(self) -> None:
         """What was given up is settled by its late reply, which is dropped."""
-        self.outstanding.expire(5.0, keep_taken=True)
+        self.outstanding.expire(5.0)
         self.assertEqual((self.confirm(self.data), self.outstanding.abandoned), (([], len(self.data)), 0))
 
 
@@ -263,7 +265,7 @@ class NumberTests(AddsCase):
 
     def setUp(self) -> None:
         """Three runs of ten: numbers 0, 10, 20."""
-        super().setUp()
+        self.outstanding = _outstanding(by_key=False)
         for order in range(3):
             keys = [(7, 10 * order + n) for n in range(10)]
             self.outstanding.insert(_sent(order, keys, number=10 * order), True)
@@ -285,7 +287,7 @@ class NumberTests(AddsCase):
 
     def test_given_up(self) -> None:
         """What has numbers of its own is forgotten once it is given up."""
-        self.assertEqual([part.order for part in self.outstanding.expire(5.0, keep_taken=False)], [0, 1, 2])
+        self.assertEqual([part.order for part in self.outstanding.expire(5.0)], [0, 1, 2])
         self.assertEqual(
             (self.outstanding.is_pending(0, 30), self.outstanding.abandoned, self.numbers(range(30))), (False, 0, [])
         )
@@ -302,18 +304,18 @@ class EndTests(AddsCase):
 
     def test_expire(self) -> None:
         """What is overdue is given up once, with what was not answered; the rest goes on."""
-        self.assertEqual(self.outstanding.expire(4.9, keep_taken=True), [])
-        (part,) = self.outstanding.expire(5.0, keep_taken=True)
+        self.assertEqual(self.outstanding.expire(4.9), [])
+        (part,) = self.outstanding.expire(5.0)
         self.assertEqual((part.order, list(part.places), part.count, part.size), (1, [1, 2, 3], 3, 750))
         self.assertIsNotNone(part.done)
-        self.assertEqual((self.outstanding.expire(5.0, keep_taken=True), self.outstanding.abandoned), ([], 3))
+        self.assertEqual((self.outstanding.expire(5.0), self.outstanding.abandoned), ([], 3))
         self.assertTrue(self.outstanding)
-        self.assertEqual(_places(self.outstanding.expire(6.0, keep_taken=True)), [(2, [0, 1, 2])])
+        self.assertEqual(_places(self.outstanding.expire(6.0)), [(2, [0, 1, 2])])
         self.assertEqual((bool(self.outstanding), self.outstanding.abandoned), (False, 6))
 
     def test_late_replies(self) -> None:
         """Keys that were given up stay taken until their late replies, which are dropped."""
-        self.outstanding.expire(5.0, keep_taken=True)
+        self.outstanding.expire(5.0)
         self.assertEqual(self.answer([*FIRST[1:3], SECOND[0]]), [(2, [0])])
         self.assertEqual((self.outstanding.abandoned, self.taken(FIRST[3])), (1, [True]))
         self.assertEqual(self.answer(FIRST[3:]), [])
@@ -321,7 +323,7 @@ class EndTests(AddsCase):
 
     def test_late_replies_out_of_turn(self) -> None:
         """Late replies in any order count once each."""
-        self.outstanding.expire(5.0, keep_taken=True)
+        self.outstanding.expire(5.0)
         self.assertEqual(self.answer([FIRST[3]]), [])
         parts = list(self.outstanding.answered([FIRST[3], FIRST[1]]))
         self.assertEqual((parts, self.outstanding.abandoned), ([], 1))
@@ -331,16 +333,16 @@ class EndTests(AddsCase):
     def test_expire_out_of_turn(self) -> None:
         """What is left of one that was answered out of turn is given up."""
         self.answer([FIRST[2]])
-        (part,) = self.outstanding.expire(5.0, keep_taken=True)
+        (part,) = self.outstanding.expire(5.0)
         self.assertEqual((sorted(part.places), part.size, self.outstanding.abandoned), ([1, 3], 500, 2))
 
     def test_leave(self) -> None:
         """A flow that leaves gives up its own; those of others stay, and can be answered."""
         other = SendingFlow(RequestIds(2))
         self.outstanding.insert(SentAdds(other, 3, 5.0, 5, few_adds((30,), (0,), 5), b"", None, lambda *_: None), True)
-        self.assertEqual(self.outstanding.leave(SendingFlow(RequestIds(3)), keep_taken=True), [])
-        self.assertEqual(_places(self.outstanding.leave(FLOW, keep_taken=True)), [(1, [1, 2, 3]), (2, [0, 1, 2])])
-        self.assertEqual((self.outstanding.leave(FLOW, keep_taken=True), self.outstanding.abandoned), ([], 6))
+        self.assertEqual(self.outstanding.leave(SendingFlow(RequestIds(3))), [])
+        self.assertEqual(_places(self.outstanding.leave(FLOW)), [(1, [1, 2, 3]), (2, [0, 1, 2])])
+        self.assertEqual((self.outstanding.leave(FLOW), self.outstanding.abandoned), ([], 6))
         self.assertEqual(self.taken(FIRST[1], SECOND[0], (30, 0)), [True] * 3)
         self.assertTrue(self.outstanding)
         self.assertEqual(self.answer([(30, 0)]), [(3, [0])])
@@ -348,7 +350,7 @@ class EndTests(AddsCase):
 
     def test_clear(self) -> None:
         """At the end all requests that wait are taken out, once, and no key is taken."""
-        self.outstanding.expire(5.0, keep_taken=True)
+        self.outstanding.expire(5.0)
         self.assertEqual(_places(self.outstanding.clear()), [(2, [0, 1, 2])])
         self.assertEqual((self.outstanding.clear(), self.outstanding.abandoned, bool(self.outstanding)), ([], 0, False))
         self.assertEqual(self.taken(FIRST[1], SECOND[0]), [False, False])
@@ -361,7 +363,7 @@ class Model:
 
     def __init__(self, case: SynchronousTestCase) -> None:
         self._case = case
-        self._outstanding = OutstandingAdds()
+        self._outstanding = _outstanding()
         self._next: dict[int, int] = {}  # entry by ledger
         self._waiting: dict[Key, tuple[int, int]] = {}  # order and place
         self._abandoned: set[Key] = set()
@@ -400,7 +402,7 @@ class Model:
     def expire(self, now: int) -> None:
         """All that was sent up to one is given up."""
         overdue = {key: where for key, where in self._waiting.items() if where[0] <= now}
-        parts = self._outstanding.expire(now, keep_taken=True)
+        parts = self._outstanding.expire(now)
         self._abandoned.update(overdue)
         for key in overdue:
             del self._waiting[key]
