@@ -22,7 +22,6 @@ from ..model import ENTRY_HEADER_SIZE, EntryRun, column
 from . import v2, v2_replies
 from .digest import Digester
 from .operations import MASTER_KEY_SIZE, V2Op
-from .strides import big_endian
 
 ENTRY_AT = 4 + v2.ADD_OVERHEAD
 """Where a frame has its entry."""
@@ -196,7 +195,7 @@ def mix_headers(*fields: Sequence[int]) -> bytes:
     words = [0] * (_WORDS * len(fields[0]))
     for number, field in enumerate(fields):
         words[number::_WORDS] = field
-    return big_endian(words)
+    return struct.pack(f">{len(words)}q", *words)
 
 
 def _offsets(sizes: Sequence[int]) -> Sequence[int]:

@@ -12,7 +12,8 @@ another bookie gets the same bytes (S14).
 
 import struct
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, Protocol
+from itertools import repeat
+from typing import Any, Protocol, TypeVar
 
 import attrs
 from twisted.internet.defer import Deferred
@@ -30,6 +31,8 @@ COLUMNS = 5
 
 Waiter = Deferred[int] | None
 """Gets the entry id."""
+
+Item = TypeVar("Item")
 
 _HEADER = struct.Struct(">qqqq")
 
@@ -124,7 +127,7 @@ class BatchRequest:
 
     def __call__(self, bookie_id: str, places: Sequence[int], error: Exception | None) -> None:
         kept = self.places
-        bits = self.bits if len(places) == len(kept) else set_of([kept[place] for place in places])
+        bits = self.bits if len(places) == len(kept) else set_of(_at(kept, places))
         if error is None:
             self._batch.acknowledged(self, bits)
         else:
@@ -310,29 +313,28 @@ class Batch:
 
     def _complete(self, places: Sequence[int]) -> None:
         """Completes the entries at some places that are next in their ledgers; the others wait for theirs (S13)."""
-        writers, entry_ids, lengths, adds = self._writers, self._entry_ids, self._lengths, self._adds
+        adds, late, alerted = self._adds, set[int](), list[BatchWriter]()
         if adds is None:
             return  # all have ended
-        offsets, done, alerted = adds.offsets, list[int](), list[BatchWriter]()
-        for place in places:
-            writer, entry_id = writers[place], entry_ids[place]
+        columns = _at(self._writers, places), _at(self._entry_ids, places), _at(self._lengths, places)
+        for place, writer, entry_id, length, size in zip(places, *columns, _sizes(adds, places), strict=True):
             if writer.held or writer.completed + 1 != entry_id:
                 writer.ahead = writer.alert = True
+                late.add(place)
                 continue
             writer.completed = entry_id
-            writer.length = lengths[place]
+            writer.length = length
             if writer.confirms:
                 writer.confirmed = entry_id
-            writer.in_flight = in_flight = writer.in_flight - offsets[place + 1] + offsets[place]
+            writer.in_flight = in_flight = writer.in_flight - size
             if not in_flight:
                 writer.batches.clear()
             if writer.alert:
                 alerted.append(writer)
-            done.append(place)
-        if done:
-            waiters = self._take_waiters(done)
-            entry_ids = entry_ids if len(done) == len(writers) else [entry_ids[place] for place in done]
-            call_back(entry_ids, waiters)
+        if late:
+            places = [place for place in places if place not in late]
+        if places:
+            call_back(_at(self._entry_ids, places), self._take_waiters(places))
             for writer in alerted:
                 writer.advanced()
 
@@ -344,7 +346,8 @@ class Batch:
             waiters.reverse()
         else:
             self._ended |= set_of(places)
-            taken = [waiters[place] for place in reversed(places)]
+            taken = list(_at(waiters, places))
+            taken.reverse()
             for place in places:
                 waiters[place] = None
             waiters = taken
@@ -378,7 +381,7 @@ class Batch:
             waiters.reverse()
             self._end(len(places))
             return self._entry_ids[first : last + 1], waiters
-        writer.in_flight -= sum([offsets[place + 1] - offsets[place] for place in places])
+        writer.in_flight -= sum(_sizes(self._adds, places))
         return [self._entry_ids[place] for place in places], self._take_waiters(places)
 
     def _acked_next(self, writer: BatchWriter) -> Sequence[int]:
@@ -484,6 +487,23 @@ def call_back(entry_ids: Sequence[int], waiters: list[Waiter]) -> None:
         waiter = waiters.pop()
         if waiter is not None:
             waiter.callback(entry_id)
+
+
+def _at(items: Sequence[Item], places: Sequence[int]) -> Sequence[Item]:
+    """The items at some places, ascending and at least one; the sequence itself if these are all."""
+    if len(places) == len(items):
+        return items
+    if isinstance(places, range):
+        return items[places.start : places.stop]
+    return [items[place] for place in places]
+
+
+def _sizes(adds: Adds, places: Sequence[int]) -> Iterable[int]:
+    """Bytes of the frames at some places."""
+    offsets = adds.offsets
+    if isinstance(offsets, range):
+        return repeat(offsets.step, len(places))
+    return [offsets[place + 1] - offsets[place] for place in places]
 
 
 def _rows(
