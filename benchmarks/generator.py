@@ -22,7 +22,7 @@ from collections.abc import Sequence
 
 import attrs
 
-from bookkeeper_twisted.codec import v2, v3
+from bookkeeper_twisted.codec.adds import stored_adds
 from bookkeeper_twisted.codec.digest import Digester
 from bookkeeper_twisted.codec.wires import V2, V3
 from bookkeeper_twisted.model import DigestType
@@ -39,12 +39,12 @@ def add_frames(wire: int, ledger_id: int, first: int, count: int, size: int) -> 
     """The add requests of ``count`` entries from ``first`` on."""
     digester = Digester(DigestType.CRC32C, PASSWORD)
     payload = bytes((7 * i) & 255 for i in range(size))
-    encode = v2.encode_adds if wire == 2 else v3.encode_adds
+    protocol = V2 if wire == 2 else V3
     parts = []
     for at in range(first, first + count, CHUNK):
         n = min(CHUNK, first + count - at)
         run = digester.seal(ledger_id, at, at - 1, at * size, [payload] * n)
-        parts.append(encode(digester.master_key, run, 0, False, at))
+        parts.append(protocol.encode_adds(stored_adds(digester.master_key, run), at)[0])
     return b"".join(parts)
 
 
@@ -67,8 +67,7 @@ def turn_frames(wire: int, ledgers: range, first: int, count: int, size: int, ru
 
 def read_frames(wire: int, ledger_id: int, entry_ids: Sequence[int]) -> bytes:
     """One read request for each entry."""
-    encode = v2.encode_reads if wire == 2 else v3.encode_reads
-    return encode(ledger_id, entry_ids, 0, FIRST_ID)
+    return (V2 if wire == 2 else V3).encode_reads(ledger_id, entry_ids, FIRST_ID)
 
 
 def batch_frames(wire: int, ledger_id: int, starts: Sequence[int], entries: int) -> bytes:

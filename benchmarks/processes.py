@@ -19,7 +19,7 @@ from bookkeeper_twisted.codec.v2 import encode_reads
 ROOT = Path(__file__).parents[1]
 TICKS = os.sysconf("SC_CLK_TCK")
 PATIENCE = 60.0
-_PROBE = encode_reads(0, [0], 0, 0)  # an entry that nobody has
+_PROBE = encode_reads(0, [0])  # an entry that nobody has
 
 
 def free_port() -> int:

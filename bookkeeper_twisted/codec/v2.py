@@ -39,19 +39,13 @@ BATCH_READ = struct.Struct(">IIqqqiq")
 assert READ.size == READ_LENGTH + 4 and BATCH_READ.size == BATCH_READ_LENGTH + 4
 
 
-def encode_adds(
-    master_key: bytes, entries: EntryRun, flags: int = 0, deferred_sync: bool = False, first_txn_id: int = 0,
-    version: int = VERSION,
-) -> bytes:  # fmt: skip
+def encode_adds(master_key: bytes, entries: EntryRun, flags: int = 0, version: int = VERSION) -> bytes:
     """Encode adds of all entries of a run, one frame each.
 
     :param flags: bits of :mod:`.operations`.
-    :param first_txn_id: V3's, not sent.
     :param version: of the header word, which the replies repeat.
-    :raises CodecError: the key is not of 20 bytes, or ``deferred_sync``, which V2 cannot say.
+    :raises CodecError: the key is not of 20 bytes.
     """
-    if deferred_sync:
-        raise CodecError("V2 has no deferred sync")
     bodies = entries.entries()
     fronts = add_fronts(master_key, list(map(len, bodies)), flags, version)
     parts: list[bytes] = [b""] * (2 * entries.count)
@@ -88,13 +82,10 @@ def add_front(master_key: bytes, size: int, flags: int = 0, version: int = VERSI
     return HEAD.pack(ADD_OVERHEAD + size, header_word(version, V2Op.ADD, flags)) + master_key
 
 
-def encode_reads(
-    ledger_id: int, entry_ids: Sequence[int], flags: int = 0, first_txn_id: int = 0, version: int = VERSION
-) -> bytes:
+def encode_reads(ledger_id: int, entry_ids: Sequence[int], flags: int = 0, version: int = VERSION) -> bytes:
     """Encode plain reads of entries of one ledger, one frame each.
 
     :param entry_ids: -1 asks for the last entry.
-    :param first_txn_id: V3's, not sent.
     :param version: of the header word, which the replies repeat.
     """
     word = header_word(version, V2Op.READ, flags)

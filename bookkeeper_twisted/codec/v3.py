@@ -9,7 +9,6 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from ..errors import CodecError, Status
-from ..model import EntryRun
 from . import messages as m
 from . import v3_replies
 from .availability import encode_availability
@@ -40,19 +39,6 @@ def _priority(flags: int) -> int:
 
 
 def encode_adds(
-    master_key: bytes, entries: EntryRun, flags: int = 0, deferred_sync: bool = False, first_txn_id: int = 0
-) -> bytes:
-    """Encode adds of all entries of a run, one frame each, with consecutive txnIds.
-
-    :param flags: ``RECOVERY_ADD`` and ``HIGH_PRIORITY`` have an effect.
-    :param deferred_sync: whether the bookie acknowledges before it syncs.
-    """
-    return encode_entries(
-        master_key, entries.ledger_id, entries.first, entries.entries(), flags, deferred_sync, first_txn_id
-    )
-
-
-def encode_entries(
     master_key: bytes, ledger_id: int, first: int, entries: Sequence[bytes], flags: int, deferred_sync: bool,
     first_txn_id: int,
 ) -> bytes:  # fmt: skip

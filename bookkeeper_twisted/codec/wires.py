@@ -149,7 +149,7 @@ class V3Protocol:
         """See :meth:`.IWireProtocol.encode_adds`; the replies repeat the numbers."""
         key, flags, entries = adds.master_key, adds.flags, adds.entries()
         frames = [
-            v3.encode_entries(
+            v3.encode_adds(
                 key, adds.ledger_ids[start], adds.entry_ids[start], entries[start:end], flags, adds.deferred_sync,
                 first_number + start,
             )

@@ -23,6 +23,7 @@ from bookkeeper_twisted.codec.operations import Operation
 from bookkeeper_twisted.codec.runs import FENCE, RECOVERY_ADD, AddReplies, BatchRead, BatchReply, ReadReply
 from bookkeeper_twisted.codec.wires import V3
 from bookkeeper_twisted.errors import Status
+from tests.codec.wire_examples import v3_adds
 from tests.wires import WIRES
 
 from .rig import KEY, Peer, Rig, add_replies, adds, run
@@ -47,7 +48,7 @@ class Connection:
         if self._wire == 2:
             self.peer.send(v2.encode_adds(KEY, entries, flags))
         else:
-            self.peer.send(v3.encode_adds(KEY, entries, flags, deferred))
+            self.peer.send(v3_adds(KEY, entries, flags, deferred))
 
     def batch(self) -> None:
         """Sends a batch read that fences another ledger."""

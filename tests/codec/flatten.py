@@ -19,6 +19,8 @@ from bookkeeper_twisted.codec.wires import V2, V3
 from bookkeeper_twisted.errors import Status
 from bookkeeper_twisted.model import EntryRun, MixedRun
 
+from .wire_examples import v3_adds
+
 ENCODERS: dict[Any, Any] = {V2: v2, V3: v3}
 
 
@@ -81,12 +83,12 @@ def flat(items: Iterable[object]) -> list[object]:
 def encode_request(item: object) -> bytes:
     """The bytes of one request as its sender would make them."""
     if isinstance(item, AddRun):
-        more: dict[str, Any] = {"version": item.version} if item.wire is V2 else {"first_txn_id": item.txn_ids[0]}
-        return ENCODERS[item.wire].encode_adds(  # type: ignore[no-any-return]
-            item.master_key, item.entries, item.flags, item.deferred_sync, **more
-        )
+        assert isinstance(item.entries, EntryRun)
+        if item.wire is V2:
+            return v2.encode_adds(item.master_key, item.entries, item.flags, item.version)
+        return v3_adds(item.master_key, item.entries, item.flags, item.deferred_sync, item.txn_ids[0])
     if isinstance(item, ReadRun):
-        more = {"version": item.version} if item.wire is V2 else {"first_txn_id": item.txn_ids[0]}
+        more: dict[str, Any] = {"version": item.version} if item.wire is V2 else {"first_txn_id": item.txn_ids[0]}
         return ENCODERS[item.wire].encode_reads(  # type: ignore[no-any-return]
             item.ledger_ids[0], item.entry_ids, item.flags, **more
         )

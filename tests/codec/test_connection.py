@@ -17,7 +17,7 @@ from bookkeeper_twisted.errors import CodecError, Status
 from bookkeeper_twisted.model import EntryRun, MixedRun
 
 from .flatten import flat
-from .wire_examples import KEY, entry, pieces, quick, run, v2_requests, v3_requests
+from .wire_examples import KEY, entry, pieces, quick, run, v2_requests, v3_adds, v3_requests
 
 IN_TURNS = [(ledger, first) for first in range(12) for ledger in (7, 8, 9)]
 TURNS = b"".join([v2.encode_adds(KEY, run(ledger, first, [24 + first // 8])) for ledger, first in IN_TURNS])
@@ -116,7 +116,7 @@ class RunTests(SynchronousTestCase):
     def test_unequal_adds(self) -> None:
         """Consecutive adds of different sizes are one run too, in both protocols."""
         wanted = run(7, 0, [100] * 20 + [101, 3000, 24] + [100] * 20)
-        for data in (v2.encode_adds(KEY, wanted), v3.encode_adds(KEY, wanted, 0, False, 1)):
+        for data in (v2.encode_adds(KEY, wanted), v3_adds(KEY, wanted, 0, False, 1)):
             (item,) = ServerDecoder().receive(data)
             assert isinstance(item, AddRun) and isinstance(item.entries, EntryRun)
             self.assertEqual(item.entries.data, wanted.data)
@@ -133,7 +133,7 @@ class RunTests(SynchronousTestCase):
     def test_v3_adds_across_varint_sizes(self) -> None:
         """V3 adds whose ids and txnIds grow by a byte on the way are one run."""
         wanted = run(7, 16000, [100] * 600)
-        (item,) = ServerDecoder().receive(v3.encode_adds(KEY, wanted, 0, False, 100))
+        (item,) = ServerDecoder().receive(v3_adds(KEY, wanted, 0, False, 100))
         assert isinstance(item, AddRun) and isinstance(item.entries, EntryRun)
         self.assertEqual((item.entries.data, list(item.txn_ids)), (wanted.data, list(range(100, 700))))
 
@@ -176,7 +176,7 @@ class LimitTests(SynchronousTestCase):
 
     def test_long_frame_in_a_row(self) -> None:
         """A frame over the limit that is complete in its chunk is not read, whatever stands before it."""
-        for encode in (v2.encode_adds, v3.encode_adds):
+        for encode in (v2.encode_adds, v3_adds):
             decoder = ServerDecoder(300)
             items = flat(decoder.receive(encode(KEY, run(7, 0, [50, 50, 400]))))
             self.assertEqual(len(items), 2)
@@ -211,7 +211,7 @@ class DetectionTests(SynchronousTestCase):
     def test_v3_that_reads_as_a_batch_read(self) -> None:
         """A V3 add after V2 whose txnId takes two bytes looks like a batch read of version 10: EBADVERSION."""
         decoder = ServerDecoder()
-        _, refusal = decoder.receive(v2.encode_reads(7, [1]) + v3.encode_adds(KEY, run(7, 1, [41]), 0, False, 200))
+        _, refusal = decoder.receive(v2.encode_reads(7, [1]) + v3_adds(KEY, run(7, 1, [41]), 0, False, 200))
         assert isinstance(refusal, RejectedRequest)
         self.assertEqual((refusal.status, refusal.reply[4:6]), (Status.EBADVERSION, b"\x0a\x07"))
 

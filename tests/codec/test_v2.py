@@ -30,12 +30,11 @@ class EncodingTests(SynchronousTestCase):
         self.assertEqual(v2.encode_reads(7, [0], 4, version=1)[4:8], b"\x01\x02\x00\x04")
 
     def test_what_v2_cannot_say(self) -> None:
-        """Other key lengths, deferred sync and V3's operations are refused, not sent in another meaning."""
+        """Other key lengths and V3's operations are refused, not sent in another meaning."""
         entries = run(7, 0, [40])
         header = m.Header(V3, 3, Operation.READ_LAC, 1)
         for call in (
             lambda: v2.encode_adds(b"short", entries),
-            lambda: v2.encode_adds(KEY, entries, 0, True),
             lambda: v2.encode_batch_read(BatchRead(V2, 2, 1, 7, 0, 1, 1, 1, b"short")),
             lambda: v2.encode_request(m.ReadRequest(m.Header(V2, 2, V2Op.READ), 7, -1, True, False, b"short")),
             lambda: v2.encode_request(m.ReadLacRequest(header, 7)),

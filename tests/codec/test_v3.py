@@ -15,7 +15,7 @@ from bookkeeper_twisted.codec.runs import AddRun
 from bookkeeper_twisted.codec.wires import V3
 from bookkeeper_twisted.errors import CodecError
 
-from .wire_examples import KEY, quick, run
+from .wire_examples import KEY, quick, run, v3_adds
 
 
 def messages_of(data: bytes) -> list[Any]:
@@ -43,7 +43,7 @@ class AddTests(SynchronousTestCase):
     def test_fields(self, sizes: list[int], first: int, txn_id: int, flags: int, deferred: bool, key: bytes) -> None:
         """Every field of every add, of one size and of several, where varints grow and where they do not."""
         entries = run(7, first, sizes)
-        requests = messages_of(v3.encode_adds(key, entries, flags, deferred, txn_id))
+        requests = messages_of(v3_adds(key, entries, flags, deferred, txn_id))
         self.assertEqual([request.header.txnId for request in requests], [txn_id + i for i in range(len(sizes))])
         self.assertEqual([request.addRequest.entryId for request in requests], [first + i for i in range(len(sizes))])
         self.assertEqual([request.addRequest.body for request in requests], list(entries.entries()))
@@ -57,14 +57,14 @@ class AddTests(SynchronousTestCase):
     def test_canonical_bytes(self) -> None:
         """Without a flag the bytes are those of protobuf."""
         entries = run(7, 120, [41] * 20)
-        data = v3.encode_adds(KEY, entries, HIGH_PRIORITY, True, 120)
+        data = v3_adds(KEY, entries, HIGH_PRIORITY, True, 120)
         again = b"".join(v3_replies.frame(request.SerializeToString()) for request in messages_of(data))
         self.assertEqual(data, again)
 
     def test_deferred_sync_arrives(self) -> None:
         """The write flag is seen by the bookie, unless the add is one of a recovery."""
         for flags, expected in ((0, True), (RECOVERY_ADD, False)):
-            (item,) = ServerDecoder().receive(v3.encode_adds(KEY, run(7, 0, [41] * 20), flags, True, 1))
+            (item,) = ServerDecoder().receive(v3_adds(KEY, run(7, 0, [41] * 20), flags, True, 1))
             assert isinstance(item, AddRun)
             self.assertEqual((item.deferred_sync, item.flags, item.entries.count), (expected, flags, 20))
 

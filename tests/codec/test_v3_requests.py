@@ -18,7 +18,7 @@ from bookkeeper_twisted.errors import CodecError, Status
 from bookkeeper_twisted.model import EntryRun
 
 from .flatten import flat
-from .wire_examples import KEY, OTHER_KEY, entry, quick, run
+from .wire_examples import KEY, OTHER_KEY, entry, quick, run, v3_adds
 
 
 def request(operation: int, version: int = 3, **fields: Any) -> bytes:
@@ -67,7 +67,7 @@ class RefusalTests(SynchronousTestCase):
         """In a row, too, only entries that are what they say are taken."""
         entries = [entry(7, i) for i in range(40)]
         entries[20] = entry(8, 20)
-        data = v3.encode_adds(KEY, EntryRun.of_entries(7, 0, entries), 0, False, 1)
+        data = v3_adds(KEY, EntryRun.of_entries(7, 0, entries), 0, False, 1)
         items, error = decode(data)
         self.assertIsNone(error)
         self.assertEqual([type(item) for item in items], [AddRun, RejectedRequest, AddRun])
@@ -209,7 +209,7 @@ class RunTests(SynchronousTestCase):
                     frames.append(v3.encode_reads(ledger_id, [first + i], flags, len(frames)))
                 else:
                     frames.append(
-                        v3.encode_adds(key, run(ledger_id, first + i, [size]), flags, deferred, len(frames))
+                        v3_adds(key, run(ledger_id, first + i, [size]), flags, deferred, len(frames))
                     )  # fmt: skip
         singles = [value for data in frames for value in flat(decode(data)[0])]
         items, error = decode(b"".join(frames))

@@ -13,7 +13,7 @@ from bookkeeper_twisted.codec.protobuf import parse, wire_pb
 from bookkeeper_twisted.codec.v3_rows import Row, add_reply_row, add_row, read_row
 from bookkeeper_twisted.errors import Status
 
-from .wire_examples import KEY, quick, run
+from .wire_examples import KEY, quick, run, v3_adds
 
 small_or_any = st.one_of(st.integers(0, 300), st.integers(0, (1 << 63) - 1))
 
@@ -34,7 +34,7 @@ class RowTests(SynchronousTestCase):
     def test_adds(self, ledger_id: int, first: int, txn_id: int, count: int, key: bytes, flags: int) -> None:
         """Every column is what protobuf reads, up to where a varint grows or the body does."""
         entries = run(ledger_id, first, [41] * count)
-        data = v3.encode_adds(key, entries, flags, False, txn_id)
+        data = v3_adds(key, entries, flags, False, txn_id)
         stride = 4 + int.from_bytes(data[:4], "big")
         row = add_row(data, 0, stride)
         assert row is not None
@@ -48,7 +48,7 @@ class RowTests(SynchronousTestCase):
     @given(st.integers(1, 9), st.lists(st.integers(0, 255), max_size=30), st.data())
     def test_damaged_adds(self, kind: int, noise: list[int], data: st.DataObject) -> None:
         """Whatever byte of a row is changed, what is read as a row is what protobuf reads."""
-        frames = bytearray(v3.encode_adds(KEY, run(7, 1000, [41] * 12), HIGH_PRIORITY, False, 20000))
+        frames = bytearray(v3_adds(KEY, run(7, 1000, [41] * 12), HIGH_PRIORITY, False, 20000))
         stride = len(frames) // 12
         for value in noise[:kind]:
             frames[data.draw(st.integers(0, len(frames) - 1))] = value
@@ -100,8 +100,8 @@ class UnusualTests(SynchronousTestCase):
 
     def test_other_forms(self) -> None:
         """Negative ids, other field orders, unknown fields, deferred adds and reads with more than ids."""
-        negative = v3.encode_adds(KEY, run(-7, 0, [41]), 0, False, 1)
-        deferred = v3.encode_adds(KEY, run(7, 0, [41]), 0, True, 1)
+        negative = v3_adds(KEY, run(-7, 0, [41]), 0, False, 1)
+        deferred = v3_adds(KEY, run(7, 0, [41]), 0, True, 1)
         for data in (negative, deferred):
             self.assertIsNone(add_row(data, 0, len(data)))
         for text in (

@@ -23,6 +23,7 @@ from bookkeeper_twisted.errors import Status
 from bookkeeper_twisted.model import EntryRun
 
 from .flatten import encode_request, flat
+from .wire_examples import v3_adds
 
 KEY = bytes.fromhex("850bf1071c5e3d8c24235676f8816ae0cbe2f14f")
 HELLO = bytes.fromhex("0000000000000001 0000000000000000 ffffffffffffffff 0000000000000005 e3a5f74d 68656c6c6f")
@@ -95,7 +96,7 @@ class V3Tests(SynchronousTestCase):
         """An add, its reply, and the refusal of a peer that has not authenticated."""
         run = BOTH.slice(0, 1)
         self.check(
-            v3.encode_adds(KEY, run, 0, False, 1),
+            v3_adds(KEY, run, 0, False, 1),
             f"00000050 0a06080310021801 aa0645 0801 1000 1a14 {KEY.hex()} 2229 {HELLO.hex()}",
         )
         reply = AddRun(V3, 3, 0, False, KEY, run, [1]).replies(Status.EOK)

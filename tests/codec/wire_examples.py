@@ -40,6 +40,14 @@ def pieces(data: bytes, cuts: list[int]) -> list[bytes]:
     return [data[a:b] for a, b in pairwise(edges)]
 
 
+def v3_adds(
+    master_key: bytes, entries: EntryRun, flags: int = 0, deferred_sync: bool = False, first_txn_id: int = 0
+) -> bytes:
+    """V3 adds of all entries of a run."""
+    ids = entries.ledger_id, entries.first
+    return v3.encode_adds(master_key, *ids, entries.entries(), flags, deferred_sync, first_txn_id)
+
+
 def v2_requests() -> bytes:
     """Every kind of V2 request, several times, in rows and mixed."""
     return b"".join([
@@ -64,11 +72,11 @@ def v3_requests() -> bytes:
     """Every kind of V3 request, several times, in rows and mixed."""
     header = m.Header(V3, 3, Operation.READ_LAC, 77, 100)
     return b"".join([
-        v3.encode_adds(KEY, run(7, 100, [100] * 60), 0, False, 100),
-        v3.encode_adds(KEY, run(7, 160, [100, 101, 101, 24, 3000]), 0, False, 160),
-        v3.encode_adds(b"short", run(7, 165, [50] * 3), 6, False, 20000),
-        v3.encode_adds(KEY, run(8, 0, [50] * 20), 0, True, 1),
-        v3.encode_adds(KEY, run(8, -5, [50] * 10), 0, False, 1),
+        v3_adds(KEY, run(7, 100, [100] * 60), 0, False, 100),
+        v3_adds(KEY, run(7, 160, [100, 101, 101, 24, 3000]), 0, False, 160),
+        v3_adds(b"short", run(7, 165, [50] * 3), 6, False, 20000),
+        v3_adds(KEY, run(8, 0, [50] * 20), 0, True, 1),
+        v3_adds(KEY, run(8, -5, [50] * 10), 0, False, 1),
         v3.encode_reads(7, range(120, 140), 0, 1),
         v3.encode_reads(7, [-1, 4], 4, 1 << 40),
         v3.encode_request(m.ReadRequest(m.Header(V3, 3, 1, 5), 7, -1, True, False, KEY)),
