@@ -100,6 +100,13 @@ class Adds:
         sizes = [len(part) - ENTRY_AT for part in parts]
         return Adds(*ids, b"".join(parts), _offsets(sizes), self.deferred_sync)
 
+    def sizes(self, places: Sequence[int]) -> Sequence[int]:
+        """Return the bytes of the frames at some ``places``, indexes into :attr:`entry_ids`."""
+        offsets = self.offsets
+        if isinstance(offsets, range):
+            return (offsets.step,) * len(places)
+        return [offsets[place + 1] - offsets[place] for place in places]
+
     def entries(self) -> Sequence[bytes]:
         """The bytes that a bookie keeps, of each entry."""
         frames, offsets = self.frames, self.offsets

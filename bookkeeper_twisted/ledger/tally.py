@@ -6,6 +6,9 @@ integers, whatever the quorums, the striping and the order of the answers.
 """
 
 from collections.abc import Hashable, Sequence
+from typing import TypeVar
+
+Item = TypeVar("Item")
 
 
 class Tally:
@@ -138,6 +141,19 @@ def set_of(places: Sequence[int]) -> int:
     for place in places:
         bits[place >> 3] |= 1 << (place & 7)
     return int.from_bytes(bits, "little")
+
+
+def items_at(items: Sequence[Item], places: Sequence[int]) -> Sequence[Item]:
+    """Select the ``items`` at some places.
+
+    :param places: in ascending order, at least one.
+    :returns: the sequence itself if these are all of its places.
+    """
+    if len(places) == len(items):
+        return items
+    if isinstance(places, range):
+        return items[places.start : places.stop]
+    return [items[place] for place in places]
 
 
 def leading(bits: int, first: int) -> int:

@@ -117,6 +117,7 @@ class SomeTests(SynchronousTestCase):
             self.assertEqual(list(some.entry_ids), [item[1] for item in chosen])
             self.assertEqual(some.frames, b"".join([alone(DIGESTER, item) for item in chosen]))
             self.assertEqual([*some.offsets][-1], len(some.frames))
+            self.assertEqual(list(adds.sizes(places)), [len(alone(DIGESTER, item)) for item in chosen])
             self.assertEqual(list(some.entries()), [alone(DIGESTER, item)[28:] for item in chosen])
         self.assertEqual(split_frames(adds.some([1, 2, 3]).some([0, 2]).frames), [
             alone(DIGESTER, items[place]) for place in (1, 3)

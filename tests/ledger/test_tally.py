@@ -4,7 +4,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from twisted.trial.unittest import SynchronousTestCase
 
-from bookkeeper_twisted.ledger.tally import AckTally, Tally, leading, places_of, set_of
+from bookkeeper_twisted.ledger.tally import AckTally, Tally, items_at, leading, places_of, set_of
 
 FAST = settings(max_examples=150, deadline=None, derandomize=True)
 ALL = (1 << 50) - 1
@@ -115,6 +115,13 @@ class SetTests(SynchronousTestCase):
         """Places without a gap are a range."""
         for places in (range(1), range(5, 300), range(7, 8)):
             self.assertEqual(places_of(set_of(places)), places)
+
+    def test_items_at(self) -> None:
+        """Items at places with and without a gap; all of them are not copied."""
+        items = ["a", "b", "c", "d"]
+        for places in (range(1, 3), [0, 2, 3], [3], range(3)):
+            self.assertEqual(items_at(items, places), [items[place] for place in places])
+        self.assertIs(items_at(items, range(4)), items)
 
     def test_leading(self) -> None:
         """How many places are in a set from one on."""

@@ -51,7 +51,7 @@ PLANTS = (
     ),
     Plant(
         "a ledger has the length of another in its batch", "client/writing/batch.py",
-        "            writer.length = lengths[place]", "            writer.length = lengths[place - 1]", _SHARING,
+        "            writer.length = length\n", "            writer.length = self._lengths[0]\n", _SHARING,
     ),
     Plant(
         "waiters stay until their batch ends", "client/writing/batch.py",
@@ -153,8 +153,7 @@ PLANTS = (
     ),
     Plant(
         "adds at some places lose deferred sync", "codec/adds.py",
-        "_offsets(sizes), self.deferred_sync)\n" "\n" "    def entries",
-        "_offsets(sizes))\n" "\n" "    def entries", _ADDS,
+        "_offsets(sizes), self.deferred_sync)", "_offsets(sizes))", _ADDS,
     ),
     Plant(
         "what is held back is not limited for appends together", "client/writing/base_writer.py",

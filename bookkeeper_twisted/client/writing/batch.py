@@ -12,8 +12,7 @@ another bookie gets the same bytes (S14).
 
 import struct
 from collections.abc import Iterable, Mapping, Sequence
-from itertools import repeat
-from typing import Any, Protocol, TypeVar
+from typing import Any, Protocol
 
 import attrs
 from twisted.internet.defer import Deferred
@@ -22,7 +21,7 @@ from twisted.internet.interfaces import IReactorTime
 from ...codec.adds import FRAME_OVERHEAD, Adds, mix_headers, seal_adds
 from ...codec.digest import Digester, pack_headers
 from ...ledger.schedule import Schedule
-from ...ledger.tally import AckTally, leading, places_of, set_of
+from ...ledger.tally import AckTally, items_at, leading, places_of, set_of
 from ..interfaces import IBookieClient
 from .budget import ByteBudget
 
@@ -31,8 +30,6 @@ COLUMNS = 5
 
 Waiter = Deferred[int] | None
 """Gets the entry id."""
-
-Item = TypeVar("Item")
 
 _HEADER = struct.Struct(">qqqq")
 
@@ -127,7 +124,7 @@ class BatchRequest:
 
     def __call__(self, bookie_id: str, places: Sequence[int], error: Exception | None) -> None:
         kept = self.places
-        bits = self.bits if len(places) == len(kept) else set_of(_at(kept, places))
+        bits = self.bits if len(places) == len(kept) else set_of(items_at(kept, places))
         if error is None:
             self._batch.acknowledged(self, bits)
         else:
@@ -316,8 +313,8 @@ class Batch:
         adds, late, alerted = self._adds, set[int](), list[BatchWriter]()
         if adds is None:
             return  # all have ended
-        columns = _at(self._writers, places), _at(self._entry_ids, places), _at(self._lengths, places)
-        for place, writer, entry_id, length, size in zip(places, *columns, _sizes(adds, places), strict=True):
+        columns = items_at(self._writers, places), items_at(self._entry_ids, places), items_at(self._lengths, places)
+        for place, writer, entry_id, length, size in zip(places, *columns, adds.sizes(places), strict=True):
             if writer.held or writer.completed + 1 != entry_id:
                 writer.ahead = writer.alert = True
                 late.add(place)
@@ -334,7 +331,7 @@ class Batch:
         if late:
             places = [place for place in places if place not in late]
         if places:
-            call_back(_at(self._entry_ids, places), self._take_waiters(places))
+            call_back(items_at(self._entry_ids, places), self._take_waiters(places))
             for writer in alerted:
                 writer.advanced()
 
@@ -346,7 +343,7 @@ class Batch:
             waiters.reverse()
         else:
             self._ended |= set_of(places)
-            taken = list(_at(waiters, places))
+            taken = list(items_at(waiters, places))
             taken.reverse()
             for place in places:
                 waiters[place] = None
@@ -381,7 +378,7 @@ class Batch:
             waiters.reverse()
             self._end(len(places))
             return self._entry_ids[first : last + 1], waiters
-        writer.in_flight -= sum(_sizes(self._adds, places))
+        writer.in_flight -= sum(self._adds.sizes(places))
         return [self._entry_ids[place] for place in places], self._take_waiters(places)
 
     def _acked_next(self, writer: BatchWriter) -> Sequence[int]:
@@ -487,23 +484,6 @@ def call_back(entry_ids: Sequence[int], waiters: list[Waiter]) -> None:
         waiter = waiters.pop()
         if waiter is not None:
             waiter.callback(entry_id)
-
-
-def _at(items: Sequence[Item], places: Sequence[int]) -> Sequence[Item]:
-    """The items at some places, ascending and at least one; the sequence itself if these are all."""
-    if len(places) == len(items):
-        return items
-    if isinstance(places, range):
-        return items[places.start : places.stop]
-    return [items[place] for place in places]
-
-
-def _sizes(adds: Adds, places: Sequence[int]) -> Iterable[int]:
-    """Bytes of the frames at some places."""
-    offsets = adds.offsets
-    if isinstance(offsets, range):
-        return repeat(offsets.step, len(places))
-    return [offsets[place + 1] - offsets[place] for place in places]
 
 
 def _rows(
