@@ -132,6 +132,7 @@ class GarbageCollector:
         self._waiting: _Request | None = None
         self._disk_stops_major = self._disk_stops_minor = False
         self._stopped = True
+        self._reported: set[tuple[object, ...]] = set()
         metrics.watch(self._done, self._left, self._eta)
 
     # -- control --
@@ -258,36 +259,43 @@ class GarbageCollector:
         except Exception as error:
             self._failed(error)
             self._log.failure("a garbage collection ended in a way it should not")
+        if failures == self.state.failures:
+            self._reported.clear()
         series = self._metrics.run.success if failures == self.state.failures else self._metrics.run.failure
         series.record((self._clock.seconds() - began) * 1000)
 
-    def _failed(self, error: BaseException) -> None:
+    def _failed(self, error: BaseException, path: str = "") -> None:
+        """Counts a failure; logs one of its kind until a run succeeds, as runs on a full disk are many."""
+        text = f"{path}: {error}" if path and path not in str(error) else str(error)
         self.state.failures += 1
-        self.state.last_failure = str(error)
-        self._log.error("a part of a garbage collection failed: {error}", error=error)
+        self.state.last_failure = text
+        kind = path, type(error), getattr(error, "errno", None)
+        if kind not in self._reported:
+            self._reported.add(kind)
+            self._log.error("a part of a garbage collection failed: {text}", text=text)
 
     async def _collect(self, request: _Request) -> None:
         """A part that fails does not keep the others from being done: a directory, or metadata."""
         self.state.phase = "logs"
         for logs in self._logs:
-            await self._tried(logs.clean())
+            await self._tried(logs.clean(), logs.path)
         self.state.phase = "ledgers"
         self.state.deleted_ledgers += await self._tried(self._ledgers.run()) or 0
         self._metrics.reclaimed_by_deletion.value += await self._collect_logs()
         await self._compact(request)
 
-    async def _tried(self, work: "Coroutine[Deferred[Any], Any, T]") -> T | None:
+    async def _tried(self, work: "Coroutine[Deferred[Any], Any, T]", path: str = "") -> T | None:
         try:
             return await work
         except (BookKeeperError, OSError) as error:
-            self._failed(error)
+            self._failed(error, path)
             return None
 
     async def _collect_logs(self) -> int:
         """:returns: the bytes that were freed."""
         self.state.phase, freed = "logs", 0
         for logs in self._logs:
-            freed += await self._tried(logs.run()) or 0
+            freed += await self._tried(logs.run(), logs.path) or 0
         return freed
 
     async def _compact(self, request: _Request) -> None:
@@ -336,9 +344,9 @@ class GarbageCollector:
         self._limit_pause(False)
         if self._stopped:
             raise CancelledError
-        for succeeded, outcome in outcomes:
+        for logs, (succeeded, outcome) in zip(self._logs, outcomes, strict=True):
             if not succeeded and outcome.check(CancelledError) is None:
-                self._failed(outcome.value)
+                self._failed(outcome.value, logs.path)
         runtime = self._metrics.compaction
         series = runtime.success if failures == self.state.failures else runtime.failure
         series.record((self._clock.seconds() - began) * 1000)

@@ -12,11 +12,13 @@ class LogCollector:
     """See the module docstring.
 
     :param scan: limit of the checks before a removal.
+    :ivar path: of the directory, ``current`` included.
     """
 
     _log = Logger()
 
     def __init__(self, directory: MaintainedDirectory, scan: Throttle, metrics: MaintenanceMetrics) -> None:
+        self.path = directory.storage.path
         self._directory = directory
         self._scan = scan
         self._metrics = metrics

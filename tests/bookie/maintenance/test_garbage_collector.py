@@ -4,6 +4,7 @@ import errno
 import math
 
 from twisted.internet.defer import CancelledError, Deferred
+from twisted.logger import capturedLogs, formatEvent
 from twisted.trial.unittest import SynchronousTestCase
 
 from bookkeeper_twisted.bookie.maintenance.garbage_collector import CollectorOptions, CompactionKind
@@ -314,9 +315,14 @@ class CompactionTests(CollectorCase):
 
     def test_no_space_for_the_copy(self) -> None:
         """A compaction that finds no space leaves no file, and is counted as a failure."""
-        self.disk.fail(errno.ENOSPC, when=lambda op: op.name == "pwrite" and "compacting" in op.path)
-        self.life.collect()
-        self.assertEqual(self.state.failures, 1)
+        self.disk.fail(errno.ENOSPC, when=lambda op: op.name == "pwrite" and "compacting" in op.path, times=2)
+        with capturedLogs() as events:
+            self.life.collect()
+            self.life.collect()
+        self.assertEqual(self.state.failures, 2)
+        self.assertIn("/ledgers0/current", self.state.last_failure)
+        failed = [event for event in events if "failed" in str(formatEvent(event))]
+        self.assertEqual(len(failed), 1, "a failure is logged once, not with every run")
         names = self.disk.list("/ledgers0/current")
         self.assertEqual([name for name in names if name.endswith(".compacting")], [])
 
