@@ -256,10 +256,9 @@ class MixedEntries:
 
         :param but: ids of ledgers whose entries are left out.
         """
-        ledger_ids = list(self._newest)
-        if self._all and len(but) == 0:
-            return self._at(range(len(self._older))) if ledger_ids else None
-        newest = [self._newest.get(ledger_id, _NOWHERE) for ledger_id in ledger_ids if ledger_id not in but]
+        if self._all and self._newest.keys().isdisjoint(but):
+            return self._at(range(len(self._older))) if self._newest else None
+        newest = [self._newest.get(ledger_id, _NOWHERE) for ledger_id in list(self._newest) if ledger_id not in but]
         places = list(chain.from_iterable(map(self._places, newest)))
         return self._at(places) if places else None
 

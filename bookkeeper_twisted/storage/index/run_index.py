@@ -32,7 +32,7 @@ from zope.interface import implementer
 
 from ...errors import DamageError, NoWritableDirectoryError, StorageError
 from ..interfaces import IFileSystem, IndexBatch, IndexRow, IRunIndex, LedgerRow
-from .row_values import Values, ledger_from, ledger_values, row_from, row_values, stored_bytes
+from .row_values import Values, ledger_from, ledger_values, row_from, stored_bytes, values_of
 from .rows import still_at, without
 
 FILE_NAME = "index.sqlite"
@@ -221,7 +221,7 @@ class SqliteRunIndex:
         self._insert(rows[begin:])
 
     def _insert(self, rows: Sequence[IndexRow]) -> None:
-        self._writer.executemany(_INSERT, map(row_values, rows))
+        self._writer.executemany(_INSERT, values_of(rows))
 
     def _make_room(self, row: IndexRow) -> None:
         """Trims, splits or removes the rows that hold entries of a new one."""

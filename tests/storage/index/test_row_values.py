@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from twisted.trial.unittest import SynchronousTestCase
 
 from bookkeeper_twisted.errors import DamageError
-from bookkeeper_twisted.storage.index.row_values import row_from, row_values, stored_bytes
+from bookkeeper_twisted.storage.index.row_values import Values, row_from, stored_bytes, values_of
 from bookkeeper_twisted.storage.index.rows import pack_sizes, row_bytes
 from bookkeeper_twisted.storage.interfaces import IndexRow
 
@@ -19,6 +19,12 @@ _SIZES = st.sampled_from([1, 100, 254, 255, 256, 65_534, 65_535, 65_536, 1 << 32
 def uneven(*sizes: int) -> IndexRow:
     """A row of records of these sizes."""
     return IndexRow(3, 5, 4 + len(sizes), 7, 4096, pack_sizes(sizes), b"sums")
+
+
+def row_values(row: IndexRow) -> Values:
+    """The columns of one row."""
+    (values,) = values_of([row])
+    return values
 
 
 class RowValuesTests(SynchronousTestCase):
@@ -35,6 +41,14 @@ class RowValuesTests(SynchronousTestCase):
         if not isinstance(values[5], int):
             self.assertEqual(stored_bytes(values[5], len(sizes)), row_bytes(before))
             self.assertLessEqual(len(values[5]), 4 * len(sizes))
+
+    def test_together(self) -> None:
+        """Rows have the values that they have alone, all of them even or not."""
+        even = [row(ledger_id, first, first + 3, ledger_id) for ledger_id in (1, 2) for first in (0, 4)]
+        for rows in (even, [*even, uneven(1, 2)], [uneven(5, 5, 5), uneven(1, 2)], []):
+            together = list(values_of(rows))
+            self.assertEqual(together, [row_values(each) for each in rows])
+            self.assertEqual([row_from(values) for values in together], rows)
 
     def test_narrow(self) -> None:
         """As many bytes are stored for a size as the differences of a row need."""
