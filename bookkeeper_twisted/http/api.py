@@ -162,7 +162,7 @@ class ApiPage(Resource):
         refusal = failure.check(*_REFUSALS)
         if refusal is not None:
             return Answer(failure.getErrorMessage(), _REFUSALS[refusal])
-        if failure.check(BookKeeperError):
+        if failure.check(BookKeeperError, OSError):
             return Answer(f"Internal Server Error\n{failure.getErrorMessage()}", 500)
         self._log.failure("a request of the HTTP server failed", failure)
         return Answer("Internal Server Error", 500)

@@ -38,6 +38,8 @@ class PageTests(HttpCase):
         return Answer(f"{question.number('n', 7)} {question.flag('f')}")
 
     async def _fail(self, question: Question) -> Answer:
+        if question.flag("gone"):
+            raise FileNotFoundError(2, "No such file", "/l")
         raise MetadataError("the store is away") if question.flag("known") else ValueError("a defect")
 
     def test_parameters(self) -> None:
@@ -54,7 +56,9 @@ class PageTests(HttpCase):
         self.assertEqual((self.ask("/", "PUT").status, self.ask("/", "PUT").body[:16]), (404, "Not found method"))
 
     def test_failures(self) -> None:
-        """A failure is 500: with its text where it is one of ours, else logged."""
+        """A failure is 500: with its text where it is one of ours or of a disk, else logged."""
+        gone = self.ask("/?gone=true", "DELETE")
+        self.assertEqual((gone.status, gone.body), (500, "Internal Server Error\n[Errno 2] No such file: '/l'"))
         known = self.ask("/?known=true", "DELETE")
         self.assertEqual((known.status, known.body), (500, "Internal Server Error\nthe store is away"))
         self.assertEqual(self.ask("/", "DELETE").status, 500)

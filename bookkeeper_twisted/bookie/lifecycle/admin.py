@@ -74,6 +74,8 @@ class ServedDirectories:
 
     def _marks(self) -> Sequence[JournalMark]:
         directories = [current(path) for path in self._paths.ledgers]
+        for path in directories:
+            self._fs.list(path)  # where one is gone its mark is not 0
         marks = read_marks(self._fs, directories, len(self._paths.journals))
         return [JournalMark(mark.file_id, mark.offset) for mark in marks]
 

@@ -124,6 +124,13 @@ class BookieAdminTests(StepTestCase, admin_contract.BookieAdminContract):
         (mark,) = self.settled(self.admin.marks())
         self.assertEqual(f"{mark.file_id:x}.txn", files.journals[0])
 
+    def test_marks_of_a_vanished_directory(self) -> None:
+        """Where a ledger directory is gone there is no mark, not one of 0."""
+        self.world.disk.fail(errno.ENOENT, when=lambda op: op.name == "list" and op.path.startswith("/l/"))
+        marks = self.admin.marks()
+        self.settle()
+        self.failureResultOf(marks, FileNotFoundError)
+
     def test_foreign_directory(self) -> None:
         """A directory whose cookie has gone is reported."""
         self.world.disk.unlink(f"/l/current/{COOKIE_NAME}")
