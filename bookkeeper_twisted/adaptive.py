@@ -91,7 +91,7 @@ class YieldController:
 
 @attrs.frozen
 class AdaptiveStatus:
-    """What :class:`AdaptiveThrottles` does now.
+    """The state of an :class:`AdaptiveThrottles` at present.
 
     :ivar bound: in milliseconds; 0: it does nothing.
     :ivar latency: the 99th percentile of the last sample in milliseconds, None if there was no foreground.
@@ -178,7 +178,7 @@ class AdaptiveThrottles:
             throttle.yield_to(factor, speeds[throttle.name])
 
     def _speeds(self) -> dict[str, Rate]:
-        """What each limiter granted a second since the last call."""
+        """Return what each limiter granted a second since the last call."""
         now = self._clock.seconds()
         elapsed, self._sampled_at = max(now - self._sampled_at, INTERVAL / 2), now
         found = {}

@@ -134,7 +134,7 @@ class BookKeeper:
 
 
 class _Writer(Generic[WriterT]):
-    """What both kinds of writers share."""
+    """The base class of both kinds of writers."""
 
     def __init__(self, inner: WriterT, thread: ReactorThread) -> None:
         self._inner = inner

@@ -131,7 +131,7 @@ class Summary:
 
 
 class Histogram:
-    """How many values fell into each of some ranges.
+    """Counts of values by range.
 
     :ivar sum: of all values.
     """
@@ -146,7 +146,7 @@ class Histogram:
 
     @property
     def count(self) -> int:
-        """How many values there were."""
+        """The number of values."""
         return sum(self._counts)
 
     def record(self, value: float) -> None:

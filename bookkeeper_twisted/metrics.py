@@ -1,4 +1,4 @@
-"""What a bookie counts, grouped by layer, under the names Apache's bookie exports.
+"""The metrics of a bookie, grouped by layer, under the names that Apache's bookie exports.
 
 Recording is per run or per group, never per entry: ``summary.success.record(ms, count)``.
 """
@@ -95,7 +95,7 @@ class JournalMetrics:
 
 
 class StorageCounts(Protocol):
-    """What a ledger storage counts itself."""
+    """The counts that a ledger storage keeps itself."""
 
     write_cache_hits: int
     read_cache_hits: int
@@ -131,7 +131,7 @@ class StorageMetrics:
 
 
 class BookieMetrics:
-    """What the semantics of a bookie count.
+    """The metrics of the operations of a bookie.
 
     :param labels: of what concerns the storage, see :func:`directory_labels`.
     """
@@ -280,7 +280,7 @@ class ThrottleMetrics:
 
 
 class YieldStatus(Protocol):
-    """How far background work yields to clients."""
+    """The degree to which background work yields to clients."""
 
     @property
     def bound(self) -> float: ...

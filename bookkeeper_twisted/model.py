@@ -33,7 +33,7 @@ _BOOKIE_ID = re.compile(r"[A-Za-z0-9\-.:;<=>?@\[\\\]^_]+")
 
 
 class DigestType(IntEnum):
-    """How entries are protected, with the numbers ledger metadata uses."""
+    """The types of digests that protect entries, with the numbers that ledger metadata use."""
 
     CRC32 = 1
     HMAC = 2
@@ -130,7 +130,7 @@ class Segment:
 
 @attrs.frozen
 class LedgerMetadata:
-    """What the metadata store keeps of a ledger.
+    """The metadata of a ledger, as the metadata store keeps them.
 
     :ivar format_version: 1, 2 or 3; an update keeps the version that was read.
     :ivar ctime: ms since the epoch, or None if it is not stored.
@@ -211,7 +211,7 @@ class Endpoint:
 
 @attrs.frozen
 class BookieServiceInfo:
-    """What a bookie publishes with its registration."""
+    """The endpoints and properties that a bookie publishes with its registration."""
 
     endpoints: tuple[Endpoint, ...] = ()
     properties: Mapping[str, str] = attrs.field(factory=dict)
@@ -372,7 +372,7 @@ class EntryRun:
         )
 
     def fitting(self, first: int, max_count: int, budget: int, overhead: int) -> int:
-        """How many entries from ``first`` on fit a batch reply.
+        """Return the number of entries from ``first`` on that fit a batch reply.
 
         :param max_count: at most so many, > 0.
         :param budget: bytes left for entries; each costs its record size plus ``overhead``.

@@ -32,7 +32,7 @@ __all__ = ["UNLIMITED", "Rate", "Throttle", "Throttles"]
 
 @attrs.frozen
 class ThrottleStatus:
-    """What a limiter grants now, and what it has granted.
+    """The state of a limiter: its limits, and what it has granted.
 
     :ivar limit: set by the operator.
     :ivar in_force: the limit now, smaller while the work yields.

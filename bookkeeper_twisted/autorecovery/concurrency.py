@@ -18,7 +18,7 @@ class ConcurrencyLimit:
 
     @property
     def limit(self) -> int:
-        """How many may be under way, 0 for any number."""
+        """The number of things that may be under way, 0 for any number."""
         return max(self._limit, 0)
 
     def enter(self, count: int) -> "Deferred[None]":

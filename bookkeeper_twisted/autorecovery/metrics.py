@@ -1,4 +1,4 @@
-"""What checker, copier and replication worker count.  Where Apache's worker counts the same, the name is the same."""
+"""The metrics of checker, copier and worker.  Where Apache's worker counts the same, the name is the same."""
 
 from collections.abc import Callable
 

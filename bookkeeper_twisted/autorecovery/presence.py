@@ -1,4 +1,4 @@
-"""Which bookies are gone: neither writable nor read-only."""
+"""Finds out which bookies are gone: neither writable nor read-only."""
 
 from collections.abc import Collection
 from typing import cast

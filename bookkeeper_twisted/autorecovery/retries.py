@@ -1,4 +1,4 @@
-"""How bookies that could not answer are asked again."""
+"""The rules by which bookies that could not answer are asked again."""
 
 import attrs
 
@@ -12,7 +12,7 @@ def is_transient(error: object) -> bool:
 
 @attrs.frozen
 class Retries:
-    """How often a bookie is asked.
+    """The number of attempts to ask a bookie, and the pauses between them.
 
     :ivar attempts: in all.
     :ivar first_pause: seconds before the second attempt, doubled for each further one.

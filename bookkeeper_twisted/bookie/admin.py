@@ -21,7 +21,7 @@ ADMINISTRATOR = "an administrator has set it read-only"
 
 
 class Phase(Enum):
-    """Where a bookie is in its life: STARTING, SERVING, STOPPING, STOPPED in this order; FAILED may follow STARTING
+    """The phases of a bookie's life: STARTING, SERVING, STOPPING, STOPPED in this order; FAILED may follow STARTING
     and SERVING, and is final."""
 
     STARTING = "starting"
@@ -145,7 +145,7 @@ class IBookieAdmin(Interface):
 
 @attrs.frozen
 class WorkProgress:
-    """How far a compaction or a scrub has come.
+    """The progress of a compaction or a scrub.
 
     :ivar done, left: bytes.
     :ivar eta: seconds until its end at its present speed, None before that is known.

@@ -301,7 +301,7 @@ class Bookie:
 
     @property
     def waiting_reads(self) -> int:
-        """How many reads wait for the disk."""
+        """Return the number of reads that wait for the disk."""
         return self._reads.waiting
 
     def cached(self, ledger_id: int, entry_id: int) -> EntryRun | None:
@@ -327,7 +327,7 @@ class Bookie:
         return loading if len(on_disk) == len(wanted) else loading.addCallback(_with_missing, missing)
 
     def _missing(self, ledger_id: int, entry_id: int) -> Exception | None:
-        """What memory alone can say for sure of an entry that is not cached (S5)."""
+        """Return the error that memory alone proves for an entry that is not cached (S5)."""
         if entry_id < 0:  # no ledger has them; -1 stands for the last entry, and does not come here
             return BadRequestError(ledger_id, detail=f"entry id {entry_id}")
         handle = self._handles.find(ledger_id)

@@ -43,7 +43,7 @@ class DiskReads:
 
     @property
     def waiting(self) -> int:
-        """How many reads wait for the disk, or are being read."""
+        """The number of reads that wait for the disk, or are being read."""
         return self._waiting
 
     def load(self, wanted: Sequence[tuple[int, int, int]]) -> "Deferred[list[Loaded]]":

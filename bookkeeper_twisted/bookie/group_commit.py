@@ -24,7 +24,7 @@ Done = Callable[[Exception | None], None]
 
 @attrs.frozen
 class CommitOptions:
-    """When a journal writes and syncs, and how much may wait for it.
+    """The settings of a journal: when it writes and syncs, and how much may wait for it.
 
     :ivar sync_data: False acknowledges after the write (``journalSyncData``).
     :ivar sync_interval: seconds after which unsynced groups are synced at the latest.
@@ -53,7 +53,7 @@ class _Item:
 
 
 class _Group:
-    """What one round of the lane has done.
+    """The result of one round of the journal lane.
 
     :ivar items: the items that are complete with it.
     :ivar durable: end of what is synced.

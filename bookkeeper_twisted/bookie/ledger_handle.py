@@ -1,4 +1,4 @@
-"""What a bookie keeps in memory of a ledger it works on.
+"""The state that a bookie keeps in memory for each ledger it works on.
 
 There is at most one handle of a ledger, everything that decides about it runs on the reactor thread,
 and a handle goes only while nothing depends on it: fence check, add and fence are one serial order (S3).

@@ -16,7 +16,7 @@ _REASONS = (BookKeeperError, CannotListenError, OSError)
 
 
 class Startable(Protocol):
-    """What is needed of a :class:`~bookkeeper_twisted.bookie.lifecycle.service.BookieService`, or of autorecovery.
+    """The part of a :class:`~bookkeeper_twisted.bookie.lifecycle.service.BookieService`, or of autorecovery, used here.
 
     :ivar role: what it is, for the log.
     """

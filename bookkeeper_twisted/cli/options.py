@@ -83,7 +83,7 @@ class ConfigOptions(usage.Options):
         return "\n".join(lines) + "\n"
 
     def sources(self) -> list[list[Setting]]:
-        """What was given, in rising priority."""
+        """The settings that were given, in rising priority."""
         given = {f.key: self[f.key] for fields in self.sections.values() for f in fields if self[f.key] is not None}
         return [self._file(), from_environment(self.environ), from_options(given)]
 

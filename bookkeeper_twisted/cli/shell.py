@@ -88,7 +88,7 @@ async def _run(command: Command, context: ShellContext, options: argparse.Namesp
 
 
 def _text_of(error: Exception) -> str:
-    """What to say of an error; of one of the operating system without its number."""
+    """Return the text for an error; of one of the operating system without its number."""
     if isinstance(error, OSError) and error.filename is not None:
         return f"{error.filename}: {error.strerror}"
     return str(error) or type(error).__name__

@@ -1,4 +1,4 @@
-"""What a command of the shell is made of, and what it is given."""
+"""The parts of a command of the shell, and the context that it runs in."""
 
 from argparse import Namespace
 from collections.abc import Awaitable, Callable, Mapping
@@ -23,7 +23,7 @@ INTERRUPTED = 130
 
 
 class OperandError(Exception):
-    """What a command was given names nothing, or more than one thing; the text says why."""
+    """An operand of a command names nothing, or more than one thing; the text says why."""
 
 
 class Connect(Protocol):
@@ -72,7 +72,7 @@ class Files(Protocol):
 
 @attrs.frozen
 class StoreAccess:
-    """How a shell reaches the directories of the bookie it stands beside, which may be running.
+    """Access to the directories of the bookie beside this shell, which may be running.
 
     :ivar disk: opens files for reading only.
     :ivar open_index: opens an index for look-ups.
@@ -90,7 +90,7 @@ class StoreAccess:
 
 @attrs.frozen
 class ShellWorld:
-    """What a shell has of the world.
+    """The part of the world that a shell may use.
 
     :ivar out: prints a line.
     :ivar complain: prints a line where errors go.
@@ -115,7 +115,7 @@ class ShellWorld:
 
 @attrs.frozen
 class ShellContext:
-    """What a command is given.
+    """The context that a command runs in.
 
     :ivar config: of the bookie this shell stands beside; names the metadata store.
     :ivar local_bookie: gives the id of that bookie.

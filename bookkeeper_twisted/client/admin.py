@@ -1,4 +1,4 @@
-"""What an operator asks of a cluster: its ledgers, its bookies, their cookies; and how it is made.
+"""The administration of a cluster: its ledgers, its bookies, their cookies; and how it is made.
 
 Ledgers are opened with the password in their metadata: access to the metadata is all that is needed.
 """
@@ -206,7 +206,7 @@ class BookKeeperAdmin:
     # ---- cookies -------------------------------------------------------------------------------------
 
     async def cookie(self, bookie_id: str) -> Versioned[Cookie]:
-        """What a bookie says its directories are, and the version to change it by.
+        """Return the cookie of a bookie, and the version to change it by.
 
         :raises bookkeeper_twisted.errors.CookieNotFoundError: there is none.
         :raises bookkeeper_twisted.errors.CodecError: it cannot be read.

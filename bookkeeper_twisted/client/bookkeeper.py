@@ -130,7 +130,7 @@ class BookKeeper:
 
     @property
     def context(self) -> ClientContext:
-        """What operations of this client work with, for repair of ledgers and the like."""
+        """The collaborators of this client's operations, for repair of ledgers and the like."""
         return self._context
 
     # ---- ledgers -------------------------------------------------------------------------------------
@@ -228,7 +228,7 @@ class BookKeeper:
             yield ledger_id
 
     async def ledger_metadata(self, ledger_id: int) -> Versioned[LedgerMetadata]:
-        """What is stored of a ledger.
+        """Return the stored metadata of a ledger.
 
         :raises bookkeeper_twisted.errors.NoSuchLedgerMetadataError: it does not exist.
         """

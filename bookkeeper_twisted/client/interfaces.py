@@ -159,7 +159,7 @@ class IRackResolver(Interface):
 
 
 class IEnsembleChange(Interface):
-    """What a writer does about bookies that fail: one object for each writer."""
+    """Replaces bookies of a writer that fail; one object for each writer."""
 
     async def replace(
         failed: Mapping[int, str], first_entry_id: int, excluded: Collection[str] = ()

@@ -1,4 +1,4 @@
-"""How a stored ledger becomes a reader."""
+"""Opens a stored ledger as a reader."""
 
 from collections.abc import Callable
 

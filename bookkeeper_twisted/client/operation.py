@@ -1,4 +1,4 @@
-"""What every operation of a client works with, whether it reads or writes."""
+"""The collaborators of every operation of a client, whether it reads or writes."""
 
 from typing import Self
 

@@ -20,7 +20,7 @@ from .steps import for_each
 
 @attrs.define
 class RenamingProgress:
-    """How far a renaming is.
+    """The progress of a renaming.
 
     :ivar examined: ledgers that were looked at.
     :ivar updated: ledgers whose metadata named the old id, and now name the new one.

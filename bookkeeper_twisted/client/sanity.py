@@ -17,7 +17,7 @@ _AT_ONCE = 100
 
 @attrs.frozen
 class SanityReport:
-    """What a check of a bookie found.
+    """The result of a check of a bookie.
 
     :ivar n_read: how many entries were read.
     :ivar passed: whether they were the entries that had been written.

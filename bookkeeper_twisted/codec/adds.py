@@ -206,7 +206,7 @@ def mix_headers(*fields: Sequence[int]) -> bytes:
 
 
 def _offsets(sizes: Sequence[int]) -> Sequence[int]:
-    """Where frames begin, and the end of the last one.
+    """Return the offsets at which frames begin, and the end of the last one.
 
     :param sizes: bytes of their entries.
     """

@@ -273,7 +273,7 @@ def _slices(stride: int, start: int, end: int, count: int) -> Sequence[slice]:
 
 
 def _covered(data: bytes, stride: int, count: int, payload_at: int) -> Iterable[bytes]:
-    """What the digest of each record covers, one after the other."""
+    """Yield the bytes that the digest of each record covers, one after the other."""
     if count > _BLOCK:
         step = _BLOCK * stride
         blocks = [(data[at : at + step], min(_BLOCK, count - at // stride)) for at in range(0, len(data), step)]

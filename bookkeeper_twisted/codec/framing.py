@@ -31,7 +31,7 @@ def frame_length(data: bytes, at: int, limit: int) -> int:
 
 
 class FrameBuffer:
-    """What was received of a frame that is not complete.
+    """The received part of a frame that is not complete.
 
     Pieces are joined once, when the frame is complete, so a great frame costs its size whatever the
     chunks; small pieces share one bytearray, so a peer that sends byte by byte costs no object a byte.

@@ -1,4 +1,4 @@
-"""Where the generated protobuf code is imported, once we know the runtime under it can be used.
+"""Imports the generated protobuf code, once we know the runtime under it can be used.
 
 The pure Python runtime is 20 times slower and holds other opinions about unknown enum values, on which
 the choice between V2 and V3 hangs.

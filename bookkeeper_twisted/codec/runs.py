@@ -19,7 +19,7 @@ __all__ = [
 
 
 class IReplyEncoding(Interface):
-    """What a bookie needs of the protocol that a request came in, to answer it."""
+    """Encodes the replies to requests in the protocol that they came in."""
 
     carries_lac: bool = Attribute("Whether a reply to a read has a place for the LAC that the bookie knows.")
     batch_overhead: tuple[int, int] = Attribute(

@@ -12,7 +12,7 @@ AUDITOR, WORKER = "auditor", "worker"
 
 @attrs.frozen(kw_only=True)
 class AutorecoveryConfig(MetadataConfig):
-    """What auditors and replication workers are to do, and how fast."""
+    """The settings of auditors and replication workers."""
 
     # -- autorecovery --
     auto_recovery_daemon_enabled: bool = setting(

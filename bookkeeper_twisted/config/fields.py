@@ -1,4 +1,4 @@
-"""What a configuration is made of: kinds of values, fields, and settings with their origins.
+"""The parts of a configuration: kinds of values, fields, and settings with their origins.
 
 A configuration class is the table of its fields.  Each field is declared once, with :func:`setting`:
 its key (Apache's name where Apache has it), its kind, its default and one line of help; parsing,
@@ -228,7 +228,7 @@ def from_options(options: Mapping[str, str]) -> list[Setting]:
 
 @attrs.frozen
 class Resolved:
-    """What a stack of sources says.
+    """The values that a stack of sources gives.
 
     :ivar values: attribute name to parsed value; only attributes that were set.
     :ivar origins: attribute name to where its value was given.

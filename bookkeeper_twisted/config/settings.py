@@ -1,4 +1,4 @@
-"""What the configurations share: where values come from, and that a configuration that exists is valid."""
+"""The base of all configurations: where values come from, and that a configuration that exists is valid."""
 
 from collections.abc import Collection, Iterable, Mapping
 from typing import Self
@@ -55,7 +55,7 @@ class Config:
         return ConfigError(f"{field.key} = {text}, {self.origin(name)}: {reason}")
 
     def origin(self, name: str) -> str:
-        """Where the value of an attribute came from.
+        """Return the source of the value of an attribute.
 
         :param name: of the attribute.
         :returns: a file and line, a variable, an argument, or ``default``.

@@ -1,4 +1,4 @@
-"""What only the operating system knows of a bookie's address: its own name, and the addresses of interfaces."""
+"""Asks the operating system about the addresses of this host: its own name, and the addresses of interfaces."""
 
 import fcntl
 import socket
@@ -85,7 +85,7 @@ def _interface(config: BookieConfig) -> str:
 
 
 def _address(host: str) -> str:
-    """What a host name stands for; a name that is not known here may be known to clients."""
+    """Return the address of a host name; a name that is not known here may be known to clients."""
     try:
         return str(socket.getaddrinfo(host, None)[0][4][0])
     except OSError:

@@ -1,4 +1,4 @@
-"""What the paths below ``/api/v1`` have in common: methods, parameters, JSON as Apache's bookie writes it, failures."""
+"""The base of all paths below ``/api/v1``: methods, parameters, JSON as Apache's bookie writes it, failures."""
 
 import json
 from collections.abc import Callable, Coroutine, Mapping
@@ -35,7 +35,7 @@ _REFUSALS: Mapping[type[BookKeeperError], int] = {
 
 @attrs.frozen
 class Answer:
-    """What a request is answered with."""
+    """The answer to a request."""
 
     body: str
     status: int = 200

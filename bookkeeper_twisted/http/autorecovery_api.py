@@ -32,7 +32,7 @@ _DELAY_BODY = '{"delay_seconds" : <seconds>}'
 
 
 class AutorecoveryApi:
-    """What is asked of the autorecovery of a cluster."""
+    """Answers requests about the autorecovery of a cluster."""
 
     _log = Logger()
 

@@ -192,7 +192,7 @@ class BackgroundApi:
 
 
 def _kinds(question: Question, major: str, minor: str) -> tuple[bool, bool]:
-    """Which kinds of compactions a body names.
+    """Return the kinds of compactions that a body names.
 
     :raises IncorrectParameterError: none.
     """

@@ -19,7 +19,7 @@ _FAILED = 500
 
 
 class BookieApi:
-    """What a bookie is asked about itself.
+    """Answers requests about one bookie.
 
     :param check_sanity: writes to the bookie and reads; without it there is no path for that.
     """
@@ -72,7 +72,7 @@ class BookieApi:
         return json_answer({"readOnly": self._admin.state().read_only})
 
     async def _set_read_only(self, question: Question) -> Answer:
-        """What the body asks for; refused where another reason keeps the bookie from it."""
+        """Make the bookie read-only or writable, as the body asks for; refused where another reason is against it."""
         try:
             wanted = json.loads(question.body)["readOnly"]
         except (ValueError, KeyError, TypeError):

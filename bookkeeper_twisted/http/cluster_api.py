@@ -67,7 +67,7 @@ class SharedClient:
 
 
 class ClusterApi:
-    """What is asked of the cluster."""
+    """Answers requests about the cluster."""
 
     def __init__(self, connect: Connect) -> None:
         self._connect = connect

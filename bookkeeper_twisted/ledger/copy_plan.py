@@ -58,7 +58,7 @@ def copy_plan(fragment: LedgerFragment, losses: Iterable[ReplicaLoss], targets: 
 def losses_of_targets(
     fragment: LedgerFragment, lost: Mapping[int, Sequence[ReplicaLoss]], targets: Mapping[int, str]
 ) -> list[ReplicaLoss]:
-    """What targets have to get: the bookie of before what it lacks, another one everything that its position keeps.
+    """Return the losses of targets: of the bookie of before what it lacks, of another one all that its position keeps.
 
     :param lost: by position.
     :param targets: bookies by position, some of those that lost something.

@@ -66,7 +66,7 @@ class EntryBatch:
 
     @property
     def starts(self) -> Sequence[int]:
-        """Where in the buffer the data of each entry begin."""
+        """The offsets in the buffer at which the data of each entry begin."""
         start = self._digester.payload_at
         if self._run.offsets is None:
             return range(start, self._run.size, self._run.stride)

@@ -9,7 +9,7 @@ from .fragments import LedgerFragment
 
 
 class LossKind(Enum):
-    """Why a bookie cannot give entries that it should keep."""
+    """The reasons why a bookie cannot give entries that it should keep."""
 
     GONE = "gone"
     """It is not registered, neither as writable nor as read-only."""
@@ -49,7 +49,7 @@ class Inconclusive:
 
 @attrs.frozen
 class FragmentReport:
-    """What was found in one fragment."""
+    """The result of the check of one fragment."""
 
     fragment: LedgerFragment
     losses: tuple[ReplicaLoss, ...] = ()
@@ -58,7 +58,7 @@ class FragmentReport:
 
 @attrs.frozen
 class CheckReport:
-    """What a check of a ledger found.
+    """The result of the check of a ledger.
 
     :ivar fragments: all that were looked at, in ascending order.
     :ivar requests: that bookies answered or failed.

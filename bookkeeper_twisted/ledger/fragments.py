@@ -38,7 +38,7 @@ class LedgerFragment:
 
     @property
     def count(self) -> int:
-        """How many entries there are."""
+        """The number of entries."""
         return self.last - self.first + 1
 
     def ends(self, position: int) -> tuple[int, int] | None:

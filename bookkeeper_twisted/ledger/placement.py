@@ -30,7 +30,7 @@ class Chance(Protocol):
 
 
 class Adherence(Enum):
-    """How well an ensemble keeps to the rules of a policy."""
+    """Degrees to which an ensemble keeps to the rules of a policy."""
 
     STRICT = "strict"
     FAIL = "fail"

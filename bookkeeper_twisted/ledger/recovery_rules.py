@@ -1,4 +1,4 @@
-"""What a recovery decides, and by which rule (S17).  Pure.
+"""The decisions of a recovery, and their rules (S17).  Pure.
 
 Each rule is one method, and nothing else in a recovery decides: to see what a rule is good for, replace
 it by a weaker one and watch acknowledged entries get lost.
@@ -24,16 +24,19 @@ class RecoveryRules:
         self.schedule = Schedule(metadata.ensemble_size, metadata.write_quorum_size, metadata.ack_quorum_size)
 
     def fence_flags(self) -> int:
-        """How bookies are asked for their last entry, before anything else."""
+        """The flags with which bookies are asked for their last entry, before anything else."""
         return FENCE | HIGH_PRIORITY
 
     def read_flags(self) -> int:
-        """How entries are read.  Each read fences as well: a bookie that was not reached before must not
-        say "no such entry" now and take the entry from its writer later (S4)."""
+        """The flags with which entries are read.
+
+        Each read fences as well: a bookie that was not reached before must not say "no such entry" now and take the
+        entry from its writer later (S4).
+        """
         return FENCE | HIGH_PRIORITY
 
     def add_flags(self) -> int:
-        """How entries are written back: past the fence."""
+        """The flags with which entries are written back: past the fence."""
         return RECOVERY_ADD | HIGH_PRIORITY
 
     def is_covered(self, heard: Collection[int]) -> bool:

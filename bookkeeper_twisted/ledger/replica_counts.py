@@ -1,4 +1,4 @@
-"""How many replicas the entries of a fragment have, from what its bookies list."""
+"""Counts the replicas of the entries of a fragment, by the lists of its bookies."""
 
 from bisect import bisect_right
 from collections.abc import Sequence

@@ -1,4 +1,4 @@
-"""Which entries of a batch have their ack quorum, and which can no longer reach it.
+"""Counts acknowledgements of the entries of a batch: which have their ack quorum, and which cannot reach it any more.
 
 Entries have places in a batch, and a set of places is an integer with a bit for each.  A *level* is the set of places
 for which more than so many bookies have answered, so that an answer for a thousand entries is a few operations on

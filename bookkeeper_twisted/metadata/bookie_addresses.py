@@ -1,4 +1,4 @@
-"""Where bookies listen, by what they registered or by their ids."""
+"""Looks up the addresses of bookies, in their registrations or their ids."""
 
 from ..errors import BookieHandleNotAvailableError, MetadataError
 from .interfaces import IRegistration

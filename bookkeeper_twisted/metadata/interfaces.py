@@ -29,7 +29,7 @@ class Versioned(Generic[T]):
 
 @attrs.frozen
 class MetadataOptions:
-    """What a driver needs to know besides its URI; embedded stores need nothing.
+    """The options of a driver besides its URI; embedded stores need nothing.
 
     :ivar session_timeout: seconds after which the store takes a silent driver for dead (``zkTimeout``).
     :ivar stale_wait: seconds to wait for the registration of a former session to go, None for

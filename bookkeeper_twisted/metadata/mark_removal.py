@@ -1,4 +1,4 @@
-"""When a mark of under-replication is removed, by workers and by bulk repairs alike.
+"""The rule by which a mark of under-replication is removed, by workers and by bulk repairs alike.
 
 A mark goes once every bookie that it names has left the ledger, or has been found to keep all that it should; all
 bookies of the ledger, if it names none.  What was looked at is older than the removal, so the mark is read before, and

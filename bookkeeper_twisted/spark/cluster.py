@@ -78,7 +78,7 @@ class ClusterView:
     def _read(
         self, ledger_ids: Iterable[int], read: Callable[[int], Awaitable[V]], none: type[Exception]
     ) -> dict[int, V]:
-        """What ``read`` gives, many at a time, where it does not raise ``none``."""
+        """Return what ``read`` gives, many at a time, where it does not raise ``none``."""
 
         async def found_or_none(ledger_id: int) -> V | None:
             try:

@@ -32,7 +32,7 @@ _CUSTOM = pyarrow.map_(pyarrow.string(), pyarrow.field("value", pyarrow.binary()
 
 @attrs.frozen
 class Columns:
-    """Which columns are wanted.
+    """The selection of columns that a query wants.
 
     :ivar payload: ``length`` and ``payload``; without them nothing is read from bookies.
     :ivar metadata: ``last_add_confirmed`` (with the payload only), ``ctime``, ``custom_metadata``.

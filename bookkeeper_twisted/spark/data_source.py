@@ -192,18 +192,18 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         return self._planner
 
     def initialOffset(self) -> dict[str, Any]:
-        """Where a new query begins."""
+        """Return the offset at which a new query begins."""
         with plain_errors():
             return self._plan.initial_offset().to_json()
 
     def latestOffset(self, start: Mapping[str, Any], limit: ReadLimit) -> dict[str, Any]:
-        """How far the next micro-batch goes."""
+        """Return the offset at which the next micro-batch ends."""
         with plain_errors():
             begin = StreamOffset.from_json(start)
             return self._plan.latest_offset(begin, admission_of(self._options.reading, limit)).to_json()
 
     def getDefaultReadLimit(self) -> ReadLimit:
-        """What the options say."""
+        """Return the limit that the options set."""
         own = self._options.reading
         if own.max_entries_per_trigger:
             return ReadMaxRows(own.max_entries_per_trigger)

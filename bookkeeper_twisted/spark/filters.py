@@ -52,7 +52,7 @@ class IdBounds:
 
 @attrs.define
 class IdFilter:
-    """What is wanted of ledgers and of their entries."""
+    """A filter of ledger ids and entry ids."""
 
     ledgers: IdBounds = attrs.field(factory=IdBounds)
     entries: IdBounds = attrs.field(factory=IdBounds)

@@ -204,7 +204,7 @@ def _replicate(spark: Any, arguments: argparse.Namespace) -> int:
 
 
 def _speed(measured: Rate, limit: Rate) -> str:
-    """How fast bookies were read, and how far that is from the limits."""
+    """Say how fast bookies were read, and how far that is from the limits."""
     from .pipelines.pictures import human
 
     text = f"{measured.entries:,.0f} entries/s, {human(measured.bytes)}/s while bookies were read"

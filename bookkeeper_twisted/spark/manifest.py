@@ -1,4 +1,4 @@
-"""What the sink published: one record for each batch of a query, and a ledger with a row for each ledger of it.
+"""The manifest of the sink: a record for each batch of a query, and a ledger with a row for each ledger of it.
 
 A *publication* is the metadata of a ledger without entries, whose id follows from manifest, query and batch.
 Creating it is what publishes the batch: metadata stores create an id once, so a batch that is written again finds it
@@ -32,7 +32,7 @@ DATA_ROLE, ROWS_ROLE, PUBLICATION_ROLE, QUERY_ROLE = b"data", b"rows", b"publica
 
 @attrs.frozen
 class BatchKey:
-    """What a batch is known by, however often it is written."""
+    """The identity of a batch, however often it is written."""
 
     manifest: str
     query_id: str

@@ -1,4 +1,4 @@
-"""How far a stream has come: the offsets that Spark keeps in the checkpoint of a query.
+"""The position of a stream: the offsets that Spark keeps in the checkpoint of a query.
 
 An offset names for each ledger that is being read the entry to go on with.  Ledgers of which nothing is left to read
 (closed and read to their end, deleted, not chosen by the pattern) are in ``done``, a set of ranges: whatever id a new
@@ -125,7 +125,7 @@ class StreamOffset:
 
 @attrs.define
 class Admission:
-    """What may still go into a micro-batch.
+    """The room that is left in a micro-batch.
 
     :ivar entries, n_bytes: left; None without a limit.
     """

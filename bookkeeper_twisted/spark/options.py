@@ -97,7 +97,7 @@ OFFSETS: Kind[Offsets] = Kind('earliest | latest | JSON such as {"17": 4000}', _
 
 @attrs.frozen(kw_only=True)
 class _Limits(Config):
-    """How fast all tasks together may go."""
+    """The speed limits of all tasks together."""
 
     max_bytes_per_second: int = setting(
         "maxBytesPerSecond", 0, _at_least(0), "most bytes a second of all tasks together; 0: no limit", unit="bytes"
@@ -121,7 +121,7 @@ class _Limits(Config):
 
 @attrs.frozen(kw_only=True)
 class ReadOptions(_Limits):
-    """What is read, and how."""
+    """The options of a read."""
 
     metadata_service_uri: str = setting("metadataServiceUri", "", TEXT, "where the metadata of the cluster are")
     ledger: tuple[int, ...] = setting("ledger", (), LEDGER_IDS, "the ledger to read")
@@ -192,7 +192,7 @@ _SELECTIONS = {
 
 @attrs.frozen(kw_only=True)
 class WriteOptions(_Limits):
-    """What the sink writes, and where."""
+    """The options of the sink."""
 
     metadata_service_uri: str = setting("metadataServiceUri", "", TEXT, "where the metadata of the cluster are")
     manifest: str = setting(

@@ -45,7 +45,7 @@ def pace_of(work: str, rate: Rate) -> Pace:
 
 
 def tenth_of_a_second(share: float, most: int) -> int:
-    """What a task with a share of a limit asks for at a time, at most so much: it is paid for after it was read.
+    """Return what a task with a share of a limit asks for at a time, at most so much: it is paid for after that.
 
     :param share: entries or bytes a second; 0 sets no limit.
     """

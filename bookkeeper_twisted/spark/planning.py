@@ -42,7 +42,7 @@ class EntryRange:
 
     @property
     def count(self) -> int:
-        """How many entries there are."""
+        """The number of entries."""
         return self.last - self.first + 1
 
     @property

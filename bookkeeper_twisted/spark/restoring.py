@@ -32,7 +32,7 @@ _AT_ONCE = 2000
 
 @attrs.frozen
 class Facts:
-    """How a ledger was made, and where it ends."""
+    """The properties that a ledger was made with, and its end."""
 
     ensemble_size: int
     write_quorum: int

@@ -1,4 +1,4 @@
-"""Which ledgers are read, and how far each of them can be read now."""
+"""Selects the ledgers that are read, and finds how far each of them can be read now."""
 
 import re
 from collections.abc import Iterable, Mapping
@@ -16,7 +16,7 @@ from .options import SourceOptions
 
 @attrs.frozen
 class ReadableExtent:
-    """How far a ledger can be read.
+    """The entries of a ledger that can be read.
 
     :ivar end: the first entry that cannot be read yet.
     :ivar closed: whether nothing will be added.

@@ -25,7 +25,7 @@ _QUERY_ID, _BATCH_ID = "sql.streaming.queryId", "streaming.sql.batchId"
 
 @attrs.frozen
 class Written(WriterCommitMessage):
-    """What a task wrote.
+    """The message of a task about the ledgers that it wrote.
 
     :ivar rows: none, too, where the batch was published before.
     """
@@ -52,7 +52,7 @@ def check_schema(schema: StructType, overwrite: bool) -> None:
 
 
 class _Sink:
-    """What batches and streams share."""
+    """The base class of the sinks of batches and of streams."""
 
     def __init__(self, options: SinkOptions, schema: StructType, overwrite: bool) -> None:
         check_schema(schema, overwrite)

@@ -40,7 +40,7 @@ class StreamPlanner:
     # ---- offsets -------------------------------------------------------------------------------------
 
     def initial_offset(self) -> StreamOffset:
-        """Where the query begins."""
+        """Return the offset at which the query begins."""
         starting = self._options.reading.starting_offsets
         starting = LATEST if starting is None else starting
         if starting == "earliest":
@@ -127,7 +127,7 @@ class StreamPlanner:
         return found | fresh
 
     def _extents(self, ledgers: Mapping[int, LedgerMetadata]) -> dict[int, ReadableExtent]:
-        """How far ledgers can be read; one whose bookies do not answer is not read further for now."""
+        """Find out how far ledgers can be read; one whose bookies do not answer is not read further for now."""
         found: dict[int, ReadableExtent] = {}
         for ledger_id, extent in self._planner.extents(ledgers).items():
             if isinstance(extent, BookKeeperError):

@@ -1,4 +1,4 @@
-"""What runs in a task: reads the pieces of a partition from bookies, over the connections of its process.
+"""The code of a task: reads the pieces of a partition from bookies, over the connections of its process.
 
 A worker process keeps its connections from task to task.  Tasks have no reactor and no connection to the metadata
 store.
@@ -50,7 +50,7 @@ def _known_to_tasks(metadata: LedgerMetadata) -> LedgerMetadata:
 
 @attrs.frozen
 class TaskSettings:
-    """How tasks read.
+    """The settings of the reads of tasks.
 
     :ivar skip_lost: pass over entries that no replica has.
     :ivar share: the limit of one task.

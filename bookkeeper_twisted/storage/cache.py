@@ -49,7 +49,7 @@ class WriteCache:
 
     @property
     def cost(self) -> int:
-        """What is held against the limit: bytes, and what runs, single entries and ledgers cost beside them."""
+        """The bytes held against the limit: of entries, and of what runs, entries and ledgers cost beside them."""
         runs = self._run_bytes + self._runs * RUN_OVERHEAD + len(self._ledgers) * LEDGER_OVERHEAD
         return runs + self._mixed.cost
 
@@ -202,7 +202,7 @@ class WriteCache:
                 yield EntryRun.join(group)
 
     def _all_runs(self, ledger_id: int) -> Sequence[EntryRun]:
-        """What is here of a ledger, ascending; nothing if it was discarded meanwhile."""
+        """Return the runs of a ledger, ascending; nothing if it was discarded meanwhile."""
         held, single = self._ledgers.get(ledger_id), self._mixed.runs(ledger_id)
         runs = held.runs if held is not None else []
         return sorted([*runs, *single], key=lambda run: run.first) if single else runs

@@ -45,7 +45,7 @@ Verify = Callable[[bytes, str], None]
 
 @attrs.frozen
 class CookieFiles:
-    """What the directories hold.
+    """The cookies that the directories hold.
 
     :ivar found: cookie bytes by configured directory.
     :ivar missing: directories without a cookie.

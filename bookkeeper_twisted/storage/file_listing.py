@@ -13,7 +13,7 @@ _HEXADECIMAL = re.compile("[0-9a-f]+")
 
 
 class FileKind(Enum):
-    """What a file is, by the end of its name."""
+    """The kinds of files, by the end of their names."""
 
     JOURNAL = (JOURNAL_SUFFIX,)
     ENTRY_LOG = (ENTRY_LOG_SUFFIX,)

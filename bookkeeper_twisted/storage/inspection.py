@@ -80,7 +80,7 @@ class StoredDirectory:
         return next((row for row in self.index.ledgers() if row.ledger_id == ledger_id), None)
 
     def rows(self, ledger_id: int) -> Iterator[IndexRow]:
-        """Where the entries of a ledger lie, ascending.
+        """Yield the rows of a ledger, ascending.
 
         :raises DamageError: the index, or an entry log where there is no index, cannot be understood.
         """
@@ -135,7 +135,7 @@ class StoredDirectory:
 
 
 def _damage(index: IRunIndex, reader: EntryLogReader, row: IndexRow) -> str | None:
-    """What is wrong with the entries of a row, wherever the index says that they lie now."""
+    """Return what is wrong with the entries of a row, wherever the index says that they lie now."""
     while True:
         try:
             reader.read_slice(row, row.first, _WHOLE_ROW)

@@ -41,7 +41,7 @@ class IFile(Interface):
         """Up to ``size`` bytes at ``offset``; fewer only at the end of the file."""
 
     def pread_resident(size: int, offset: int) -> bytes | None:
-        """What :meth:`pread` gives if memory holds all ``size`` bytes, else None; never waits for the disk.
+        """Return what :meth:`pread` does if memory holds all ``size`` bytes, else None; never waits for the disk.
 
         :raises OSError: ``EOPNOTSUPP``: this file system does not report what memory holds.
         """
@@ -165,7 +165,7 @@ CHECKSUM_BLOCK = 64 * 1024
 
 @attrs.frozen
 class LedgerRow:
-    """What is kept of a ledger beside its entries.
+    """The row that an index keeps of a ledger beside its entries.
 
     :ivar master_key: empty = unknown, replaced by the first one sent.
     :ivar explicit_lac: the client's LAC packet, or empty.
@@ -271,7 +271,7 @@ class IRunIndex(Interface):
         """
 
     def entry_count() -> int:
-        """How many entries the rows refer to; reads all of them."""
+        """Count the entries that the rows refer to; reads all of them."""
 
     def live_bytes() -> dict[int, int]:
         """Bytes of records that rows refer to, by entry log; a log without any is not in it."""
@@ -360,7 +360,7 @@ class ILedgerStorage(Interface):
         """Bytes in the read cache."""
 
     def ledger_count() -> int:
-        """How many ledgers are known."""
+        """Return the number of known ledgers."""
 
     def entry_count() -> int:
         """Entries that are stored; entries of an earlier start count once background work has counted them."""

@@ -237,11 +237,11 @@ class LedgerStorage:
         return sum(directory.active.count for directory in self.directories)
 
     def read_cache_bytes(self) -> int:
-        """What the read cache holds, windows of readers included."""
+        """Return the bytes in the read cache, windows of readers included."""
         return self._read_cache.cost + self._windows.cost
 
     def ledger_count(self) -> int:
-        """How many ledgers are known."""
+        """Return the number of known ledgers."""
         return len(self._states)
 
     def entry_count(self) -> int:

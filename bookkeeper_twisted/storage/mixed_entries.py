@@ -56,7 +56,7 @@ class LedgerView:
         return self._entry_ids[self.places[-1]]
 
     def _index(self, entry_id: int) -> int:
-        """Where the entries from ``entry_id`` on begin."""
+        """Return the index of the first entry from ``entry_id`` on."""
         return bisect_left(self.places, entry_id, key=self._entry_ids.__getitem__)
 
     def entry(self, entry_id: int) -> bytes | None:

@@ -27,7 +27,7 @@ BATCH_ROWS = 1000
 
 @attrs.define
 class Rebuilt:
-    """What a rebuild found.
+    """The result of a rebuild.
 
     :ivar index: complete and open.
     :ivar kept_states: ledgers with a state in the old index, or known to the caller.

@@ -1,4 +1,4 @@
-"""How far ledgers came that are not closed, as the bookies of their last ensembles know it."""
+"""Finds the end of ledgers that are not closed, as the bookies of their last ensembles know it."""
 
 from collections.abc import Sequence
 
@@ -31,7 +31,7 @@ class UnclosedLedger:
 
 @attrs.frozen
 class LastConfirmed:
-    """How far a ledger came, as one or more bookies know it.
+    """The last confirmed entry of a ledger, as one or more bookies know it.
 
     :ivar last_add_confirmed: the highest that a bookie knows, -1 if none.
     :ivar entry_id: the entry with the highest id that a bookie gave, -1 if none; ``length`` goes with it.
@@ -51,7 +51,7 @@ class LastConfirmed:
 
 
 class _Question:
-    """What is known of one ledger so far."""
+    """The progress of the question about one ledger."""
 
     def __init__(self, ledger: UnclosedLedger) -> None:
         self.ledger = ledger

@@ -21,7 +21,7 @@ _MICROSECONDS = 1_000_000
 
 @attrs.frozen
 class Address:
-    """Where a bookie listens.
+    """The address at which a bookie listens.
 
     :ivar bookie_id: its id, for messages and metadata.
     :ivar port: 0 if no address is known.

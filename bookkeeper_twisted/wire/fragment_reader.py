@@ -55,13 +55,13 @@ class Fragment:
 
     @property
     def count(self) -> int:
-        """How many entries there are."""
+        """The number of entries."""
         return self.last - self.first + 1
 
 
 @attrs.frozen
 class ReadLimits:
-    """How bookies are asked.
+    """The settings of reads of bookies.
 
     :ivar wire: protocol of reads, 2 or 3.
     :ivar batch_bytes: asked for at a time.
@@ -265,7 +265,7 @@ class FragmentReader:
         return run
 
     def _answers(self, entry_ids: Sequence[int], attempt: int) -> Iterator[_Answer]:
-        """What one replica of each entry gives."""
+        """Ask one replica of each entry."""
         by_bookie: dict[Address, list[int]] = {}
         for entry_id in entry_ids:
             positions = self._schedule.write_set(entry_id)

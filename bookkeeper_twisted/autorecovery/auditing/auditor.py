@@ -40,7 +40,7 @@ _NAMES = {
 
 @attrs.frozen
 class AuditorParts:
-    """What an auditor works with.
+    """The collaborators and the configuration of an auditor.
 
     :ivar now_ms: the time in ms since the epoch.
     """

@@ -1,4 +1,4 @@
-"""What the auditor counts.  Where Apache's auditor counts the same, the name is the same."""
+"""The metrics of an auditor.  Where Apache's auditor counts the same, the name is the same."""
 
 from collections.abc import Callable
 

@@ -8,7 +8,7 @@ from .auditor_metrics import AuditorMetrics
 
 
 class OfficeHolder(Protocol):
-    """What is in office; an :class:`~.auditor.Auditor`."""
+    """The part of :class:`~.auditor.Auditor` that an election calls."""
 
     def start(self) -> None:
         """Begin to work."""

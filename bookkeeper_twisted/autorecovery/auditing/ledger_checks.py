@@ -30,7 +30,7 @@ MOST_LATER = 100_000
 
 @attrs.frozen
 class CheckContext:
-    """What the checks share.
+    """The collaborators that all checks share.
 
     :ivar make_marker: makes the marker of one check.
     :ivar pause: waits for some seconds.

@@ -11,7 +11,7 @@ import attrs
 
 
 class Detection(Enum):
-    """What a detector waits for."""
+    """The states of a detector."""
 
     CALM = "calm"
     """No bookie is lost that was not looked into."""
@@ -20,7 +20,7 @@ class Detection(Enum):
 
 
 class Loss(Enum):
-    """How many bookies are lost that were not looked into."""
+    """The number of lost bookies that were not looked into, as far as it matters."""
 
     NONE = 0
     ONE = 1
@@ -28,7 +28,7 @@ class Loss(Enum):
 
 
 class Action(Enum):
-    """What the caller has to do."""
+    """An order to the caller."""
 
     NOTHING = "nothing"
     SCHEDULE = "schedule"
@@ -58,7 +58,7 @@ TRANSITIONS: dict[tuple[Detection, Loss, bool], tuple[Action, Detection]] = {
 
 @attrs.define
 class LostBookies:
-    """Which bookies are lost, and what is to be done about it.
+    """Keeps the set of lost bookies, and decides when their ledgers are looked for.
 
     :ivar known: bookies that are expected to be there, at first all with a cookie.
     :ivar delay: seconds for which one lost bookie is waited for.

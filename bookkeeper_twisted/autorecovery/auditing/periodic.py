@@ -20,7 +20,7 @@ LOOK_AGAIN_SECONDS = 60.0
 
 @attrs.frozen
 class Timetable:
-    """When work is due.
+    """The interval of periodic work, and access to the time of its last run.
 
     :ivar interval: seconds from the end of a run to the next; 0: one run.
     :ivar last_run: ms since the epoch, None if there was none.

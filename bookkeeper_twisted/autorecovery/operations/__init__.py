@@ -1,1 +1,1 @@
-"""What an operator asks of autorecovery by shell or HTTP: its switch and state, decommissions, recoveries by hand."""
+"""The operations of autorecovery that shell and HTTP offer: its switch and state, decommissions, recoveries by hand."""

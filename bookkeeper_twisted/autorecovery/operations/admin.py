@@ -1,4 +1,4 @@
-"""What an operator asks of autorecovery, and changes: its switch, its marks, its auditor, the delay after a loss.
+"""The administration of autorecovery: its switch, its marks, its auditor, the delay after a loss.
 
 Everything is in the metadata store, so it holds for auditors and workers of all processes, Apache BookKeeper's too.
 """

@@ -34,7 +34,7 @@ from ..replication.copying import CopyLimits
 
 
 class RecoveryResult(Enum):
-    """How the recovery of one ledger ended."""
+    """The outcomes of the recovery of one ledger."""
 
     RECOVERED = "recovered"
     """It names none of the bookies any more."""

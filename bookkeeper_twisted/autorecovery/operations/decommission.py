@@ -31,7 +31,7 @@ UNMARKED = "not marked yet"
 
 @attrs.frozen
 class Remaining:
-    """What a decommission still waits for.
+    """The ledgers that a decommission still waits for.
 
     :ivar blockers: the reason of each ledger that needs the bookie, by id.
     :ivar found: the most that there were at a time: the audit marks ledgers after the first look.

@@ -38,7 +38,7 @@ _MAX_COUNT = (1 << 31) - 1
 
 @attrs.define
 class ReadTotals:
-    """What one check has asked and read."""
+    """The numbers of requests, entries and bytes of one check."""
 
     requests: int = 0
     entries: int = 0

@@ -35,7 +35,7 @@ _FIRST_GUESS = 1 << 10
 
 @attrs.frozen
 class CheckerSettings:
-    """How ledgers are checked.
+    """The settings of checks of ledgers.
 
     :ivar percentage: of the entries of a position that are read, 0 for the first and the last, 100 for all
         (``auditorLedgerVerificationPercentage``).
@@ -89,7 +89,7 @@ class LedgerChecker:
 
 
 def _usual_size(metadata: LedgerMetadata) -> int:
-    """What an entry has in bytes on average, a guess for a ledger that is not closed."""
+    """Return the bytes of an entry on average, a guess for a ledger that is not closed."""
     count = metadata.last_entry_id + 1
     return _ENTRY_OVERHEAD + (metadata.length // count if metadata.closed and count else _FIRST_GUESS)
 

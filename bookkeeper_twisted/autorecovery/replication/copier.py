@@ -33,7 +33,7 @@ MAX_ROUNDS = 3
 
 @attrs.define
 class _Work:
-    """What is left to do for one fragment.
+    """The progress of the repair of one fragment, and what is left to do.
 
     :ivar hopeless: entries that every bookie of their write set has lost.
     :ivar lost: the losses of each position that has no target that took everything.

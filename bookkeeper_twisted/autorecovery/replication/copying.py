@@ -33,7 +33,7 @@ _PROBE_SECONDS = 0.1
 
 @attrs.frozen
 class CopySettings:
-    """How entries are copied.
+    """The settings of copies of entries.
 
     :ivar window_entries: read, and written to a target, at a time (``rereplicationEntryBatchSize``).
     :ivar window_bytes: of them, at most; less under a low limit.
@@ -140,7 +140,7 @@ class EntryCopies:
     # ---- reads ---------------------------------------------------------------------------------------
 
     async def _loads(self, plan: Iterator[CopyRun]) -> AsyncIterator[list[Load]]:
-        """What each bookie of an ensemble keeps whole, by batches."""
+        """Read runs that each bookie of an ensemble keeps whole, by batches."""
         for run in plan:
             at = run.first
             while at <= run.last and not self._given_up and self._alive(run.targets):

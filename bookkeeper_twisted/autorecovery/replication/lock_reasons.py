@@ -1,4 +1,4 @@
-"""What the lock of a ledger says for people to read: its worker's host, and why the ledger is not repaired yet.
+"""The text in the lock of a ledger, for people to read: its worker's host, and why the ledger is not repaired yet.
 
 Apache's worker stores the name of its host, and its tools print what they find there.  Ours stores the name while it
 works on the ledger, and a sentence while the ledger waits.

@@ -1,4 +1,4 @@
-"""Which replicas of a ledger move, so that its ensembles keep to the rules of the placement policy."""
+"""Chooses the replicas of a ledger that move, so that its ensembles keep to the rules of the placement policy."""
 
 from collections.abc import Collection, Sequence
 from itertools import combinations

@@ -38,7 +38,7 @@ _MAX_ROUNDS = 3
 
 
 class RepairState(Enum):
-    """How an attempt to repair a ledger ended."""
+    """The outcomes of an attempt to repair a ledger."""
 
     WHOLE = "whole"
     """Every entry is on its full write set."""

@@ -52,7 +52,7 @@ _MAX_REMEMBERED = 2000
 
 @attrs.frozen
 class WorkerSettings:
-    """How a worker works.
+    """The settings of a replication worker.
 
     :ivar holder: what its locks say, for people to read.
     :ivar ledgers: that are repaired at a time.
@@ -93,7 +93,7 @@ class _Job:
 
     @property
     def status(self) -> LedgerStatus:
-        """What there is to say about it."""
+        """The status of the ledger, for people to read."""
         return LedgerStatus(self.ledger_id, self.state, self.reason, self.attempts, self.since, self.next_attempt)
 
 
@@ -186,7 +186,7 @@ class ReplicationWorker(Service):
             news.callback(None)
 
     def _bookies_changed(self, writable: frozenset[str], read_only: frozenset[str]) -> None:
-        """Where a bookie came, ledgers that wait for one are tried again."""
+        """Try ledgers again that wait for a bookie, if one came."""
         there = writable | read_only
         came, self._bookies = there - self._bookies, there
         for job in list(self._jobs.values()) if came else ():

@@ -42,7 +42,7 @@ Check = Callable[[], Coroutine["Deferred[Any]", Any, None]]
 
 
 class ServedDirectories:
-    """What an administrator may see of the directories.  The files are read on a lane.
+    """The view that an administrator has of the directories.  The files are read on a lane.
 
     :param check: compares the cookies, see :meth:`IBookieAdmin.check_directories`.
     """

@@ -1,4 +1,4 @@
-"""How full the disks of the ledger directories are, and what follows from it."""
+"""Watches how full the disks of the ledger directories are, and makes a bookie read-only or writable accordingly."""
 
 from collections.abc import Callable, Sequence
 
@@ -15,7 +15,7 @@ from ..interfaces import IStorageExecutor
 
 @attrs.frozen
 class DiskThresholds:
-    """When a disk is full; shares are from 0 to 1.
+    """The limits beyond which a disk counts as full; shares are from 0 to 1.
 
     :ivar full: a disk used more than this share is full.
     :ivar low: a full disk is usable again when it is used less than this.
@@ -33,7 +33,7 @@ class DiskThresholds:
 
 @attrs.frozen
 class DiskState:
-    """What one check of the disks found.
+    """The result of one check of the disks.
 
     :ivar full, almost_full: of the ledger directories' disks.
     :ivar has_reserve: whether each of them still has the reserve.
@@ -91,7 +91,7 @@ class DiskMonitor:
 
     @property
     def n_writable(self) -> int:
-        """How many directories take data, as far as their disks were looked at."""
+        """Return the number of directories that take data, as far as their disks were looked at."""
         return sum(self.used(directory) <= self._thresholds.full for directory in self._directories)
 
     def usage(self) -> "Deferred[list[tuple[int, int]]]":
@@ -145,7 +145,7 @@ class DiskMonitor:
         )
 
     def _survey(self) -> tuple[list[str], list[str], list[tuple[int, int]]]:
-        """What is wrong with each ledger and each journal directory, and the space of the former; read lane."""
+        """Find out what is wrong with each ledger and journal directory, and the space of the former; read lane."""
         wrong, usage = [], []
         for directory in self._directories:
             text = self._what_is_wrong(directory)

@@ -1,4 +1,4 @@
-"""Where a bookie and its HTTP server listen: at the addresses of Apache's keys, or at endpoints of Twisted."""
+"""The endpoints of a bookie and of its HTTP server: the addresses of Apache's keys, or endpoints of Twisted."""
 
 from typing import Any
 

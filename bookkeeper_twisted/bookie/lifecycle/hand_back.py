@@ -26,7 +26,7 @@ ShowProgress = Callable[[str, int], AbstractContextManager[Callable[[int], objec
 
 @attrs.frozen
 class HandBack:
-    """What is needed to hand the directories of a bookie back.  The caller holds their locks.
+    """Hands the directories of a bookie back to Apache's.  The caller holds their locks.
 
     :ivar open_store: opens the store over them, of which nothing is replayed yet.
     """

@@ -43,7 +43,7 @@ class BookieRegistration:
 
     @property
     def reasons(self) -> tuple[str, ...]:
-        """Why the bookie is read-only; empty if it is writable."""
+        """The reasons why the bookie is read-only; empty if it is writable."""
         return tuple(self._reasons)
 
     def set_read_only(self, reason: str, holds: bool) -> None:

@@ -19,7 +19,7 @@ _COMMIT_ROWS = 500
 
 @attrs.frozen
 class CompactionOrder:
-    """What one run of the compaction does.
+    """The order for one run of a compaction.
 
     :ivar threshold: logs with a smaller live share are compacted.
     :ivar target_size: a smaller log counts as if it had this size; 0: as it is.

@@ -1,4 +1,4 @@
-"""When garbage is collected and logs are compacted, and how an operator steps in."""
+"""Collects garbage and compacts logs on time, or when an operator asks for it."""
 
 import math
 from collections.abc import Coroutine, Sequence
@@ -57,7 +57,7 @@ class CollectorOptions:
 
 @attrs.define
 class CollectorState:
-    """What the garbage collector does and has done.
+    """The state of the garbage collector, and counts of what it has done.
 
     :ivar phase: ``idle``, ``ledgers``, ``logs``, ``major compaction`` or ``minor compaction``.
     :ivar forced: whether the run at work was forced.

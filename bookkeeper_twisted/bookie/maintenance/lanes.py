@@ -1,4 +1,4 @@
-"""Where the maintenance of one ledger directory runs, and in pieces of which size."""
+"""Runs the maintenance of one ledger directory on its lane, in small pieces."""
 
 from collections.abc import Callable
 from typing import Any, TypeVar
@@ -23,7 +23,7 @@ T = TypeVar("T")
 
 
 def step_limits(*throttles: Throttle) -> tuple[int, int]:
-    """How much one step reads.
+    """Return how many bytes one step reads.
 
     :returns: bytes wanted: a quarter of what the slowest limit grants in a second, so that the work is even; and bytes
         between them that may be read as well: none where bytes are limited.

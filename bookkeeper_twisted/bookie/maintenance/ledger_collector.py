@@ -105,7 +105,7 @@ class LedgerCollector:
         return suspects
 
     async def _listed(self, local: Sequence[int]) -> set[int]:
-        """Those of some ascending ids that metadata lists, among however many others."""
+        """Return which of some ascending ids the metadata list, among any number of others."""
         await self._operations.acquire()
         wanted, listed, step = set(local), set[int](), local[0] // _RANGE
         async for ledger_id in self._ledgers.ledger_ids(local[0], local[-1]):

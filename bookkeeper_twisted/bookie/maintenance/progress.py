@@ -1,4 +1,4 @@
-"""How far a piece of background work has come, and its suspension."""
+"""The progress of a piece of background work, and its suspension."""
 
 import math
 
@@ -11,7 +11,7 @@ _MEMORY = 15.0
 
 @attrs.define
 class Progress:
-    """How far a compaction of a directory, or a scrub of it, has come.
+    """The progress of a compaction or a scrub of one directory.
 
     Its speed is that of the last steps, so that a limit which changes soon shows in the time to the end.
 

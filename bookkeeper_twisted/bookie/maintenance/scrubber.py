@@ -26,7 +26,7 @@ _SAVED_EVERY = 60.0
 
 @attrs.define
 class ScrubState:
-    """What the scrubber does and has done.
+    """The state of the scrubber, and counts of what it has done.
 
     :ivar passes: over all directories that were due, so far; ``last_pass``: when the last one ended, None for never.
     :ivar failures: passes that could not be ended.

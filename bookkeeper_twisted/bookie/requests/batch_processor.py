@@ -132,7 +132,7 @@ class BatchProcessor:
         session.pump()
 
     async def _prepare(self, session: RequestSession, request: BatchRead) -> None:
-        """What comes before the reading: a fence, durable (S2), or a wait for the LAC."""
+        """Do what comes before the reading: a fence, durable (S2), or a wait for the LAC."""
         bookie = self._context.bookie
         if request.flags & FENCE:
             if request.master_key is None:

@@ -88,7 +88,7 @@ class Permits:
 
 @attrs.define(eq=False)
 class RequestContext:
-    """What the request processors of one bookie share.
+    """The collaborators and limits that the request processors of one bookie share.
 
     :ivar disk_usage: total and free bytes of the ledger directories.
     """

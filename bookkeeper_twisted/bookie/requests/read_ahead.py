@@ -1,4 +1,4 @@
-"""How much to read where an entry is missing from memory, and whether a load of it is in progress."""
+"""Decides how much is read where an entry is missing from memory, and keeps track of loads in progress."""
 
 from collections import OrderedDict
 

@@ -24,7 +24,7 @@ _MOST_SINGLES = 128
 
 
 class ReadCursor:
-    """What is left of a run of reads."""
+    """The rest of a run of reads that was not answered yet."""
 
     __slots__ = ("run", "pieces", "began")
 

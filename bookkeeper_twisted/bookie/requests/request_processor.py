@@ -43,7 +43,7 @@ _TOTAL_CAPACITY, _FREE_SPACE = 1, 2
 
 @attrs.frozen
 class _Cold:
-    """How one kind of cold request is answered.
+    """The processing of one kind of cold request.
 
     :ivar answer: returns the response or raises.
     :ivar refuse: makes the response for a status.

@@ -54,7 +54,7 @@ async def _rename(shell: ShellContext, options: Namespace, old: str, new: str) -
 
 
 async def _refused(admin: BookKeeperAdmin, old: str, new: str) -> str:
-    """Why the id must not change, empty if it may."""
+    """Return why the id must not change, empty if it may."""
     if old in await admin.registered_bookies():
         return f"Bookie {old} is running: its ledgers keep its name"
     if new not in await admin.all_bookies():

@@ -37,7 +37,7 @@ def least_busy(sockets: "list[BookieSocket]") -> BookieSocket:
 
 @attrs.frozen
 class PeerCounts:
-    """What is going on at the sockets to one bookie.
+    """The numbers of connections, and of bytes and replies in flight, at one bookie.
 
     :ivar open: connections that are there.
     :ivar sockets: the same, with sockets that are being made.
@@ -168,7 +168,7 @@ class BookiePeer:
                 socket.tick()
 
     def counts(self) -> PeerCounts:
-        """What is going on now."""
+        """Return the present numbers."""
         connections = [socket.connection for socket in self.sockets if socket.connection is not None]
         return PeerCounts(
             open=len(connections),

@@ -32,7 +32,7 @@ _USABLE = (ConnectionState.CONNECTING, ConnectionState.AUTHENTICATING, Connectio
 
 @attrs.frozen(kw_only=True)
 class SocketSettings:
-    """What all sockets of a client have in common.
+    """The settings that all sockets of a client share.
 
     :ivar authentication: makes the client's side of the exchange for each of them.
     :ivar connect_timeout: seconds after which the endpoints give up.

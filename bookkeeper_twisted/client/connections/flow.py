@@ -38,7 +38,7 @@ Answered = Callable[[str, Exception | None], None]
 
 
 class FlowWorld:
-    """What all flows of a client share.
+    """The collaborators that all flows of a client share.
 
     :ivar answered: called with the outcome of every request, if given.
     :ivar main: of adds, reads and batch reads.

@@ -1,4 +1,4 @@
-"""What a client counts: sockets and flows by bookie, and how well requests are grouped.
+"""The metrics of a client's connections: sockets and flows by bookie, and how well requests are grouped.
 
 Everything but the writes is asked for when it is exported; a write to a socket costs two histogram
 entries.  Where Apache's client counts the same, the name is the same.

@@ -1,4 +1,4 @@
-"""How much space bookies have, asked now and then, for draws by weight."""
+"""Asks bookies now and then how much space they have, for draws by weight."""
 
 from collections.abc import Collection
 

@@ -1,4 +1,4 @@
-"""Where bookies stand: racks looked up by host, by a table or a program, and kept.
+"""The racks of bookies: racks looked up by host, by a table or a program, and kept.
 
 A rack is a path such as ``/room-2/rack-7``; paths are compared whole.  A host without a known rack stands in
 :data:`DEFAULT_RACK`.
@@ -125,7 +125,7 @@ class BookieRacks:
 
     @property
     def local_rack(self) -> str | None:
-        """Where this machine stands, None if that is not known or does not matter."""
+        """Return the rack of this machine, None if that is not known or does not matter."""
         return self._local
 
     async def learn(self, bookies: Collection[str]) -> None:

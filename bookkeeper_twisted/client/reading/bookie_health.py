@@ -1,4 +1,4 @@
-"""What a client remembers for a while of bookies it read from: failures, slowness, missing batch reads."""
+"""The recent experience of a client with bookies it read from: failures, slowness, missing batch reads."""
 
 from twisted.internet.interfaces import IReactorTime
 

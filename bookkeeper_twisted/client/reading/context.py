@@ -1,4 +1,4 @@
-"""What readers of one client share."""
+"""The collaborators that all readers of one client share."""
 
 import attrs
 
@@ -46,7 +46,7 @@ class ReadingContext(OperationContext):
 
     @property
     def read_patience(self) -> Patience:
-        """How long a read waits before another bookie is asked."""
+        """Return the time that a read waits before another bookie is asked."""
         config = self.config
         return Patience(
             config.first_speculative_read_timeout * _MS, config.max_speculative_read_timeout * _MS,
@@ -55,7 +55,7 @@ class ReadingContext(OperationContext):
 
     @property
     def poll_patience(self) -> Patience:
-        """How long a long poll waits before another bookie is asked."""
+        """Return the time that a long poll waits before another bookie is asked."""
         config = self.config
         return Patience(
             config.first_speculative_read_lac_timeout * _MS, config.max_speculative_read_lac_timeout * _MS,

@@ -91,7 +91,7 @@ class LacCoverage:
             self._finish()
 
     async def _answer_of(self, bookie_id: str) -> KnownLac:
-        """What one bookie knows, verified."""
+        """Ask one bookie for what it knows, and verify it."""
         lac_packet, last_entry = await self._bookies.read_lac(bookie_id, self._ledger_id)
         known = self._told_by(last_entry) if last_entry else KnownLac()
         if lac_packet:

@@ -42,14 +42,14 @@ class Confirmed:
 
 @attrs.frozen
 class _News:
-    """What ended a wait; None: no entry."""
+    """The news that ended a wait; None: no entry."""
 
     entries: EntryRun | None = None
 
 
 @attrs.define
 class _Poll:
-    """What bookies answered to one long poll.
+    """The answers of bookies to one long poll.
 
     :ivar first: the entry that is waited for.
     :ivar max_size: bytes of a batch.

@@ -1,4 +1,4 @@
-"""What a reader knows of its ledger while that may still grow: metadata, LAC, length (S13)."""
+"""The knowledge that a reader has of a ledger that may still grow: metadata, LAC, length (S13)."""
 
 from collections.abc import Callable
 

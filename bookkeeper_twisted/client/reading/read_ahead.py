@@ -139,7 +139,7 @@ class ReadAhead:
         self._wake()
 
     def _learn(self, piece: _Piece, batch: EntryBatch) -> None:
-        """How many entries to ask for: about as many as a reply holds."""
+        """Learn how many entries to ask for: about as many as a reply holds."""
         self._cost = max(self._share, batch.size // len(batch))
         if self._count is None:
             self._count = len(batch)
@@ -156,7 +156,7 @@ class ReadAhead:
             self._pieces.insert(self._pieces.index(piece) + 1, _Piece(first, piece.last))
 
     def _failed(self, failure: Failure, piece: _Piece) -> None:
-        """What is before the piece still comes, what is behind it is not needed."""
+        """Drop what is behind a piece that failed; what is before it still comes."""
         if not piece.wanted:
             return
         self._used -= piece.cost

@@ -91,7 +91,7 @@ async def _all_of(works: Sequence[Coroutine[Deferred[Any], Any, None]]) -> None:
 
 @attrs.define
 class _BatchAttempt:
-    """What batch reads of one range came to.
+    """The outcome of the batch reads of one range.
 
     :ivar unreached: bookies without a connection, or that closed it.
     :ivar incomplete: some replica was not asked because it knows no batch reads.
@@ -104,7 +104,7 @@ class _BatchAttempt:
 
 @attrs.define
 class _SingleReads:
-    """What single reads of one range came to.
+    """The outcome of the single reads of one range.
 
     :ivar answered: bookies that gave an entry.
     """
@@ -115,7 +115,7 @@ class _SingleReads:
     answered: set[str] = attrs.field(factory=set)
 
     def missing(self) -> list[int]:
-        """What is not there yet."""
+        """The entries that are not there yet."""
         return [entry_id for entry_id in self.wanted if entry_id not in self.stored]
 
     def failed(self, entry_id: int, error: Exception) -> None:
@@ -224,7 +224,7 @@ class ReplicaReader:
             self._heard_lac(lac)
 
     def _entries_of_segment(self, first: int) -> int:
-        """How many entries from ``first`` on are kept by the same bookies."""
+        """Return the number of entries from ``first`` on that the same bookies keep."""
         starts = [s.first_entry_id for s in self.metadata.segments if s.first_entry_id > first]
         return min(starts) - first if starts else _MAX_COUNT
 

@@ -16,7 +16,7 @@ Attempt = Callable[[], Coroutine[Deferred[Any], Any, T | None]]
 
 @attrs.frozen
 class Patience:
-    """How long one attempt may take before the next is made as well.
+    """The time that one attempt may take before the next is made as well.
 
     :ivar first: seconds for the first one; 0: until it has failed.
     :ivar longest: seconds for any.

@@ -66,7 +66,7 @@ class Tail:
 
     @property
     def _available(self) -> int:
-        """How many entries may be read now."""
+        """Return the number of entries that may be read now."""
         return self._view.last_add_confirmed - self._next + 1
 
     async def _news(self) -> EntryBatch | None:

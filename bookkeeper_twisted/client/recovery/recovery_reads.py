@@ -57,7 +57,7 @@ class RecoveryReads:
     # ---- batches -------------------------------------------------------------------------------------
 
     async def _by_batch(self, first: int) -> EntryRun | None:
-        """What the bookie that had the entry before has from here on; None says nothing."""
+        """Read what the bookie that had the entry before has from here on; None says nothing."""
         source = self._source
         if source is None or not self._batch_size or not self._support.is_expected(source):
             return None

@@ -1,4 +1,4 @@
-"""What the writers of a ledger share: ids and lengths, limits, completion, the end of the ledger.
+"""The base class of all writers: ids and lengths, limits, completion, the end of the ledger.
 
 An entry gets its id when it is appended, and joins the batch of the turn (:mod:`.batch`) if there is room for it in
 what this writer and its client may have in flight.  Otherwise it is held back, in order, until entries complete.
@@ -136,7 +136,7 @@ class BaseWriter:
     # ---- sending -------------------------------------------------------------------------------------
 
     def _refusal(self, size: int) -> Exception:
-        """Why a payload of ``size`` bytes cannot be taken now."""
+        """Return why a payload of ``size`` bytes cannot be taken now."""
         if self._failure is not None:
             return self._failure
         if self._closing is not None:

@@ -36,7 +36,7 @@ _HEADER = struct.Struct(">qqqq")
 
 @attrs.frozen(eq=False)
 class BatchSettings:
-    """What all writers of a batch have in common.
+    """The settings that all writers of a batch share.
 
     :ivar bookies: the flow that batches are sent over.
     :ivar budget: bytes that all writers of the client may have in flight.

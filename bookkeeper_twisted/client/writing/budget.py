@@ -7,7 +7,7 @@ import attrs
 
 @attrs.define
 class ByteBudget:
-    """How much all writers together may have on its way to bookies.
+    """The bytes that all writers together may have on their way to bookies.
 
     :ivar limit: bytes; each writer that has nothing on its way may pass it by one entry, so that none starves.
     :ivar used: bytes that are on their way.

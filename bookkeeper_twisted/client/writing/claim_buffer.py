@@ -1,4 +1,4 @@
-"""What exclusive and shared claim logs have in common: positions, terms, acknowledgement, room, the end.
+"""The base class of exclusive and shared claim logs: positions, terms, acknowledgement, room, the end.
 
 Theory of operation.  A log is a queue of wire frames laid out in *terms* of preallocated memory.  A frame is
 *claimed* (its place is taken; claim order is send order), *committed* or *aborted* (then it is a hole), *taken*
@@ -26,7 +26,7 @@ MAX_TERMS = 3
 
 
 class ClaimResult(IntEnum):
-    """Why nothing was claimed: what ``offer`` and ``claim`` give instead of a position."""
+    """The results of ``offer`` and ``claim`` that are no position: the reasons why nothing was claimed."""
 
     BACK_PRESSURED = -2
     CLOSED = -4
@@ -85,7 +85,7 @@ class ClaimLog:
         return self.tail > self.taken
 
     def row(self, size: int) -> Row:
-        """What frames with payloads of ``size`` bytes share."""
+        """Return the layout that frames with payloads of ``size`` bytes share."""
         return self.rows.get(size) or self._layout.row(size)
 
     # ---- room, behind the gate -----------------------------------------------------------------------

@@ -1,4 +1,4 @@
-"""What writers of one client share."""
+"""The collaborators that all writers of one client share."""
 
 import attrs
 

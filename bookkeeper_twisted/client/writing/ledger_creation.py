@@ -13,7 +13,7 @@ from ..placement.bookie_watcher import BookieWatcher
 
 @attrs.frozen(kw_only=True)
 class NewLedger:
-    """What its creator wants of a ledger.
+    """The properties of a ledger that is to be created.
 
     :ivar ledger_id: None for one that was never given out.
     :raises bookkeeper_twisted.errors.IncorrectParameterError: not E >= Wq >= Aq >= 1, or no ledger id.
@@ -36,7 +36,7 @@ class NewLedger:
             raise IncorrectParameterError(f"ledger ids begin at 0, not {self.ledger_id}")
 
     def metadata(self, ensemble: tuple[str, ...], token: int) -> LedgerMetadata:
-        """What is stored of it.
+        """The metadata to be stored.
 
         :param token: marks repetitions of the same create.
         """

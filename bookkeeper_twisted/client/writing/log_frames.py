@@ -161,7 +161,7 @@ def _common_stride(buffer: bytearray, at: int, size: int) -> int:
 
 
 def _frame_ends(buffer: bytearray, at: int, size: int) -> Iterator[int]:
-    """Where frames end, counted from ``at``, up to the first that ends ``size`` bytes behind it or later."""
+    """Return the ends of frames, counted from ``at``, up to the first that ends ``size`` bytes behind it or later."""
     unpack, end = _LENGTH.unpack_from, 0
     while end < size:
         end += unpack(buffer, at + end)[0] + 4

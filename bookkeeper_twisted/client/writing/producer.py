@@ -26,7 +26,7 @@ _NO_ROWS: dict[int, Row] = {}
 
 
 class WhenFull(Enum):
-    """What an offer does that finds no room."""
+    """The choices of an offer that finds no room."""
 
     CODE = "code"
     """Says so."""

@@ -1,4 +1,4 @@
-"""How long an entry may wait for its ack quorum: one timer for all of a writer's entries."""
+"""Limits the time for which entries wait for their ack quorum: one timer for all of a writer's entries."""
 
 from collections.abc import Callable
 

@@ -52,7 +52,7 @@ _NONE: dict[Any, Any] = {}
 
 @attrs.frozen
 class AddRules:
-    """What one writer does about adds that fail, or take long.
+    """The rules of one writer for adds that fail, or take long.
 
     :ivar confirms: whether an entry that completes is confirmed by that (not with deferred sync, not in a recovery).
     :ivar delay_change: replace bookies only where entries cannot reach their ack quorum without.
@@ -340,7 +340,7 @@ class QuorumWriter:
         self._resend(changes)
 
     def _out_of_reach(self) -> Exception | None:
-        """Why some entry can have no ack quorum although the change is over: bookies that failed it are still there."""
+        """Return why an entry can have no ack quorum although the change is over: bookies that failed it stay."""
         for batch in self.batches:
             entry_id = batch.unreachable(self)
             if entry_id is not None:
@@ -367,7 +367,7 @@ class QuorumWriter:
     # ---- the end -------------------------------------------------------------------------------------
 
     def _oldest(self) -> float | None:
-        """When the first entry was sent that has not completed."""
+        """Return when the first entry was sent that has not completed."""
         return next((time for each, time in self._times.items() if each.has_open(self)), None)
 
     def _timed_out(self) -> None:

@@ -9,7 +9,7 @@ import attrs
 
 
 class Signal(Protocol):
-    """What a thread waits for, once."""
+    """An event that one thread waits for, once."""
 
     def set(self) -> None:
         """Lets the thread go on."""
@@ -20,7 +20,7 @@ class Signal(Protocol):
 
 @attrs.frozen
 class Threads:
-    """What a log needs to know and to have of threads.
+    """The operations on threads that a claim log needs.
 
     :ivar on_reactor: whether the caller runs on the reactor's thread, which must never wait.
     :ivar is_alive: makes the question whether the thread that calls this is alive.

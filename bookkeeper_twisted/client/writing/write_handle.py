@@ -31,7 +31,7 @@ class LedgerWriter(InOrderWriter):
     # ---- threads -------------------------------------------------------------------------------------
 
     def appender(self, when_full: WhenFull = WhenFull.BLOCK, patience: float | None = None) -> ThreadAppender:
-        """What any thread may append with, without waiting for the reactor; to be called on the reactor's thread.
+        """Return an appender for any thread, which does not wait for the reactor; to be called on the reactor's thread.
 
         Entries of all threads and of this handle get their ids in one sequence, what was appended here first.
         :meth:`close` waits until all that was offered is acknowledged, and offers that come later fail.

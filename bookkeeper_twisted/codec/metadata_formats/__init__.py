@@ -1,4 +1,4 @@
-"""What BookKeeper stores in a metadata service and in cookie files: bytes to values and back.
+"""The formats that BookKeeper stores in a metadata service and in cookie files: bytes to values and back.
 
 Theory of operation.  One module per kind of record, a pair of functions (or a value that encodes and
 parses itself) each.  Decoding accepts what Java accepts, checks everything a reader may rely on and

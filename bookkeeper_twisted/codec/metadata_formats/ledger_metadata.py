@@ -40,7 +40,7 @@ def encode_ledger_metadata(metadata: LedgerMetadata) -> bytes:
 
 
 def decode_ledger_metadata(data: bytes) -> LedgerMetadata:
-    """What is stored for a ledger.
+    """Decode the stored metadata of a ledger.
 
     :raises CodecError: it is not ledger metadata, or breaks a rule that readers rely on.
     """

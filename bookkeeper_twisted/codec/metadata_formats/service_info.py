@@ -1,4 +1,4 @@
-"""What a bookie publishes with its registration."""
+"""The format of the service info that a bookie publishes with its registration."""
 
 from ...errors import CodecError
 from ...model import BookieServiceInfo, Endpoint

@@ -105,7 +105,7 @@ def encode_check_time(check: AuditorCheck, ms: int) -> bytes:
 
 
 def decode_check_time(check: AuditorCheck, data: bytes) -> int | None:
-    """When the check last ended, None if it does not say.
+    """Decode when the check last ended, None if it does not say.
 
     :raises CodecError: it is not such a record.
     """

@@ -12,7 +12,7 @@ T = TypeVar("T")
 
 
 class IWorker(Interface):
-    """Where the calls of one driver to its store run, one after the other."""
+    """Runs the calls of one driver to its store, one after the other."""
 
     def call(work: Callable[..., T], *args: object) -> "Deferred[T]":
         """Runs ``work(*args)``; the result arrives on the reactor thread.

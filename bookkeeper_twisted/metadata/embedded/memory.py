@@ -36,7 +36,7 @@ class _Registration:
 
 @attrs.define(eq=False)
 class MemoryStore:
-    """What all drivers of one store share.
+    """The contents of a store in memory, which all its drivers share.
 
     :ivar opened: whether a driver has ever been opened.
     :ivar sessions: what to call for each open session when something has changed.

@@ -56,7 +56,7 @@ _OF_USERS = ("cookies", "ledgers", "replication_marks", "autorecovery_settings")
 
 
 class Creation(Enum):
-    """What is done where the store does not exist: it is an error, it is made and removed again by the end of a session
+    """The choices where the store does not exist: it is an error, it is made and removed again by the end of a session
     in which nothing was stored, or it is made."""
 
     NEVER = "never"

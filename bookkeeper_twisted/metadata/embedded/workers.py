@@ -1,4 +1,4 @@
-"""Where calls to an embedded store run: at once, or on one thread of their own."""
+"""Runs calls to an embedded store: at once, or on one thread of their own."""
 
 from collections.abc import Callable
 from typing import Any, TypeVar

@@ -1,4 +1,4 @@
-"""Which bookies there are: the children of ``available`` and of ``available/readonly``."""
+"""The sets of registered bookies: the children of ``available`` and of ``available/readonly``."""
 
 from collections.abc import Awaitable, Callable
 

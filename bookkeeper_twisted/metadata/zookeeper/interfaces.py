@@ -56,7 +56,7 @@ class Connection(Enum):
 
 @attrs.frozen
 class Stat:
-    """What ZooKeeper knows of a node besides its data.
+    """The attributes of a node besides its data.
 
     :ivar czxid: of its creation; never repeats.
     :ivar version: of its data.

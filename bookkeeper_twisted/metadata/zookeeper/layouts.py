@@ -81,7 +81,7 @@ _SHORT_NAMES = {"flat": FLAT, "hierarchical": HIERARCHICAL}
 
 @attrs.frozen
 class LedgerTree:
-    """How the ledgers of one layout are laid out.
+    """The tree of nodes of one layout of ledgers.
 
     :ivar factory: the Java class that lays them out like this.
     :ivar forms: of the paths, by ascending ids.

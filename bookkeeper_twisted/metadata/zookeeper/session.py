@@ -27,7 +27,7 @@ Settle = Callable[[ZooKeeperError], Awaitable[T]]
 
 
 class Session:
-    """What the parts of a driver share.
+    """The session that the parts of a driver share.
 
     :ivar zookeeper: the connection, for calls inside :meth:`run`.
     :ivar uri: for messages.

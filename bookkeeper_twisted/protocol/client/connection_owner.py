@@ -1,4 +1,4 @@
-"""What a connection of a client is given: its limits and its owner."""
+"""The limits and the owner of a connection of a client."""
 
 from collections.abc import Callable
 

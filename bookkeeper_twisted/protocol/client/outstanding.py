@@ -1,4 +1,4 @@
-"""What one connection of a client waits for but adds: reads by key, other calls by number.
+"""The requests in flight on one connection of a client, but adds: reads by key, other calls by number.
 
 Everything sent knows its :class:`SendingFlow` and how many bytes it was.  A V2 reply names ledger and entry only.
 While a request is outstanding, and also after it was given up (timed out, cancelled), its key is *taken*, as the keys
@@ -19,7 +19,7 @@ ReadKey = int | tuple[int, int]
 
 
 class SendingFlow:
-    """What one connection has to do for one flow.
+    """The requests of one flow on one connection.
 
     :ivar waiting: entries and requests that wait for replies.
     :ivar expected_replies: replies to come that carry a request id of this flow, given up or not.
@@ -61,7 +61,7 @@ class SentReads:
 
     @property
     def count(self) -> int:
-        """How many requests it is."""
+        """The number of requests."""
         return len(self.keys)
 
 
@@ -186,7 +186,7 @@ class SentCall:
 
 
 class Ordered(Protocol):
-    """What was sent on a connection.
+    """A request that was sent on a connection.
 
     :ivar order: number of the request.
     """

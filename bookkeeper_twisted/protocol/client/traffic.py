@@ -1,4 +1,4 @@
-"""How much a connection has to do: bytes not acknowledged yet, and bytes written a short time ago."""
+"""Measures the load of a connection: bytes not acknowledged yet, and bytes written a short time ago."""
 
 from collections.abc import Callable
 
@@ -40,5 +40,5 @@ class Traffic:
         return self._recent
 
     def load(self) -> float:
-        """What connections are compared by."""
+        """The load that connections are compared by."""
         return self.unacknowledged + self.recent()

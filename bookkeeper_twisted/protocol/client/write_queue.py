@@ -1,4 +1,4 @@
-"""What waits to be written on one connection: a queue for each flow, served in turn.
+"""The bytes that wait to be written on one connection: a queue for each flow, served in turn.
 
 A write is a *block*: flow by flow, the frames of each in the order they were queued and next to each
 other, so that the bookie finds long runs of one ledger.  No flow may fill a block alone while others
@@ -87,7 +87,7 @@ class WriteQueue:
 
 
 def _turn(queue: list[Any]) -> tuple[int, int]:
-    """Where the turn of a flow ends in its queue, and its bytes; at least one item."""
+    """Return where the turn of a flow ends in its queue, and its bytes; at least one item."""
     size = events = 0
     for at in range(0, len(queue), 2):
         length = len(queue[at])

@@ -44,7 +44,7 @@ class CopyPart:
     addresses: Mapping[str, Address]
 
     def plan(self, first: int, last: int) -> Iterator[CopyRun]:
-        """Which entries of a range each target gets.
+        """Return the runs of a range, each with the targets that get it.
 
         :param first: id of the first entry.
         :param last: id of the last one.
@@ -52,7 +52,7 @@ class CopyPart:
         return copy_plan(attrs.evolve(self.fragment, first=first, last=last), self.losses, self.targets)
 
     def reads(self) -> Iterator[Fragment]:
-        """What has to be read for it."""
+        """The ranges that have to be read for it."""
         fragment = self.fragment
         bookies = tuple(self.addresses[bookie_id] for bookie_id in fragment.ensemble)
         for first, last in _close(self.plan(fragment.first, fragment.last)):
@@ -73,7 +73,7 @@ def _close(plan: Iterable[CopyRun]) -> Iterator[tuple[int, int]]:
 
 @attrs.define
 class Copied:
-    """What was done for one part.
+    """The result of the copies of one part.
 
     :ivar entries_of: sent to a target, by its id.
     :ivar failed: why a target could not take entries, by its id.
@@ -142,7 +142,7 @@ class PartCopy:
                 rest = attrs.evolve(rest, first=at + 1) if at < rest.last else None
 
     def _loads(self, run: EntryRun, done: Copied) -> Iterator[Load]:
-        """What each target gets of some entries; the same bytes where it is all of them."""
+        """Return what each target gets of some entries; the same bytes where it is all of them."""
         key, addresses = self._digester.master_key, self._part.addresses
         ids_of: dict[str, list[int]] = {}
         for one in self._part.plan(run.first, run.last):

@@ -1,4 +1,4 @@
-"""What the driver does for the repair of ledgers: locks, targets, metadata and marks.
+"""The work of the driver in a repair of ledgers: locks, targets, metadata and marks.
 
 Theory of operation.  The driver takes the replication lock of a ledger, so that no replication worker repairs it as
 well, reads its metadata and chooses a target for each position that lacks entries: the bookie itself if it is writable,
@@ -63,7 +63,7 @@ class FragmentRepair:
     problems: dict[int, tuple[str, str]] = attrs.field(factory=dict)
 
     def losses(self) -> list[ReplicaLoss]:
-        """What the targets have to get."""
+        """The losses that the targets have to get."""
         return losses_of_targets(self.fragment, self.lost, self.targets)
 
     def fail(self, state: str, why: str) -> None:
@@ -91,7 +91,7 @@ class FragmentRepair:
 
 @attrs.frozen
 class Check:
-    """What was found out of ledgers before they are repaired.
+    """The result of the check of ledgers before their repair.
 
     :ivar unsure: bookies of which not everything could be checked, by ledger; None: no entries were read, and nothing
         is known of bookies that are registered.

@@ -69,7 +69,7 @@ def check_of_bookies(replicas: DataFrame, marks: Marks) -> Check:
 
 
 def check_of_entries(findings: DataFrame, replicas: DataFrame, marks: Marks) -> Check:
-    """What positions lack: what is missing or damaged, and everything of bookies that are gone.
+    """Return what positions lack: what is missing or damaged, and everything of bookies that are gone.
 
     :param findings: of :func:`~.verify.verify`.
     :param replicas: as of :func:`check_of_bookies`.
@@ -197,7 +197,7 @@ class _Batch:
 
 @attrs.frozen
 class _Copying:
-    """How tasks copy."""
+    """The settings of the copies of tasks."""
 
     spark: SparkSession
     password: bytes = attrs.field(repr=False)
@@ -215,7 +215,7 @@ class _Copying:
         return min(PART_BYTES, int(self.share.bytes)) if self.share.bytes else PART_BYTES
 
     def key_of(self, metadata: LedgerMetadata) -> tuple[Any, Secret]:
-        """What a task verifies and signs with."""
+        """Return the digest type and password that a task verifies and signs with."""
         return metadata.digest_type, Secret(metadata.password if metadata.has_password else self.password)
 
     def run(
@@ -263,7 +263,7 @@ def _parts(repair: LedgerRepair, known: Mapping[str, Address], part_bytes: int) 
 
 
 def _clipped(loss: ReplicaLoss, first: int, last: int) -> ReplicaLoss:
-    """What is lost of a range."""
+    """Return the part of a loss that is in a range."""
     ends = ((max(low, first), min(high, last)) for low, high in loss.ranges if low <= last and high >= first)
     return attrs.evolve(loss, ranges=tuple(ends))
 

@@ -1,4 +1,4 @@
-"""Which ledgers hold which space in the entry logs of bookies, and what a compaction would win.
+"""Computes the space of ledgers in the entry logs of bookies, and what a compaction would win.
 
 A place is a ledger directory on a disk that the tasks see, or ``http://HOST:PORT``, the HTTP server of a bookie.  Of
 files the ledgers map of a sealed log is read, and all records of one that is not; a bookie is asked for the same.
@@ -153,7 +153,7 @@ def by_ledger(used: DataFrame) -> DataFrame:
 
 
 def compaction_plan(used: DataFrame, ledgers: DataFrame, thresholds: Sequence[float] = THRESHOLDS) -> DataFrame:
-    """What a compaction with each threshold would win.
+    """Compute what a compaction with each threshold would win.
 
     :param used: as of :func:`usage`.
     :param ledgers: the ledgers that exist, column ``ledger_id``: the space of others is garbage.

@@ -76,7 +76,7 @@ def verify(
     replicas: DataFrame, password: bytes = b"", limit: Rate = UNLIMITED, parallelism: int = 8,
     passwords: Mapping[int, Secret] | None = None, timeouts: Timeouts = DEFAULT_TIMEOUTS,
 ) -> DataFrame:  # fmt: skip
-    """What is found in replicas, with a row for entries that follow each other and are in the same state.
+    """Verify replicas, and return a row for entries that follow each other and are in the same state.
 
     Columns ``began`` and ``ended`` are seconds since the epoch between which the part with these entries was read.
 

@@ -1,4 +1,4 @@
-"""Where the databases of ``DbLedgerStorage`` lie, and how they are made to be gone.
+"""The paths of the databases of ``DbLedgerStorage``, and their removal.
 
 A database whose file ``CURRENT`` is missing is none.  So that file is the first to go: a removal that is cut off leaves
 nothing that could be opened.

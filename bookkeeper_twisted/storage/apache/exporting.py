@@ -24,7 +24,7 @@ _LOCATION = struct.Struct(">q")
 
 @attrs.define
 class Exported:
-    """What was written for an index directory."""
+    """The result of an export to an index directory."""
 
     directory: str
     entries: int = 0

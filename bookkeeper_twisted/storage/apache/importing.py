@@ -25,7 +25,7 @@ _KEY_SIZE, _LOCATION_SIZE, _LEDGER_KEY_SIZE = 16, 8, 8
 
 @attrs.define
 class Imported:
-    """What was taken over.
+    """The result of an import.
 
     :ivar states: ledgers in the database.
     :ivar dangling: entries that are not where the database says.

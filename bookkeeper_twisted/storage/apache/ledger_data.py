@@ -1,4 +1,4 @@
-"""What ``DbLedgerStorage`` keeps of a ledger beside the places of its entries: one pair of the database ``ledgers``.
+"""The data of a ledger besides its entries in ``DbLedgerStorage``: one pair of the database ``ledgers``.
 
 The key is the ledger id, i64.  The value is a message of Protocol Buffers, fields in the order of their tags::
 

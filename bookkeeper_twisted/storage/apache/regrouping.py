@@ -37,7 +37,7 @@ class Pairs:
 
 @attrs.frozen
 class Homes:
-    """Which directory holds each entry log.
+    """A map from entry logs to the directories that hold them.
 
     :ivar of_logs: log id to the directory.
     """

@@ -155,7 +155,7 @@ class RecentRows:
             self._ledgers.pop(ledger_id, None)
 
     def _newest(self, rows: Sequence[IndexRow]) -> int:
-        """Where the last rows begin, as many as fit at all."""
+        """Return where the last rows begin, as many as fit at all."""
         left, index, ledger_id = self.limit, len(rows), -1
         while index:
             row = rows[index - 1]

@@ -54,7 +54,7 @@ def _narrowed(sizes: bytes) -> bytes:
 
 
 def _parts(sizes: bytes, count: int) -> tuple[int, Sequence[int]]:
-    """What all sizes have, and what each has more.
+    """Return the part that all sizes have, and what each has more.
 
     :raises struct.error: there are not so many.
     """

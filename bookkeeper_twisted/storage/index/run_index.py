@@ -486,7 +486,7 @@ def _set_aside(fs: IFileSystem, path: str) -> None:
 
 @contextmanager
 def _errors(path: str) -> Iterator[None]:
-    """What SQLite raises becomes a storage error, never a missing entry (S5)."""
+    """Turn errors of SQLite into storage errors, never into a missing entry (S5)."""
     try:
         yield
     except sqlite3.Error as e:

@@ -26,7 +26,7 @@ _AT_ONCE = 1 << 20  # zeros written while a writer waits for its file
 
 @attrs.frozen
 class JournalSettings:
-    """How a journal is laid out on disk.
+    """The settings of the files of a journal.
 
     :ivar max_size: bytes after which a file is followed by the next one.
     :ivar alignment: of groups; a multiple of 512.

@@ -62,7 +62,7 @@ assert _HEADER.size == 32 and TRAILER_SIZE == 52
 
 @attrs.frozen
 class FileMark:
-    """What makes a journal file ours."""
+    """The mark in the head of a journal file by which it is known as ours."""
 
     file_id: int
     nonce: bytes
@@ -78,7 +78,7 @@ class FileMark:
 
 @attrs.frozen
 class FileHeader:
-    """How a file is to be read.
+    """The header of a journal file: how the rest is to be read.
 
     :ivar size: where records begin.
     :ivar mark: None in files that others wrote.
@@ -91,7 +91,7 @@ class FileHeader:
 
 @attrs.frozen
 class Trailer:
-    """What the end of a group says of it.
+    """The trailer of a group: its place, its checksum, and what was durable before it.
 
     :ivar start: offset of the group.
     :ivar durable: everything before it was durable when the group was written.

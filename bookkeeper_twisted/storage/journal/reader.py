@@ -46,7 +46,7 @@ class Group:
 
 @attrs.frozen
 class JournalEnd:
-    """What lies where the groups of a file end.
+    """The findings of a reader behind the last group of a file.
 
     :ivar torn: something was written there.
     :ivar durable: the highest position any trailer there proves to have been durable.
@@ -97,7 +97,7 @@ class JournalReader:
         return self._own_records(self.mark, max(offset // SECTOR * SECTOR, self.start))
 
     def first_durable(self) -> JournalPosition | None:
-        """What the first group says was durable before it; None if there is no whole group of ours."""
+        """Return what the first group says was durable before it; None if there is no whole group of ours."""
         group = self._group(self.mark, self.start) if self.mark else None
         return group.trailer.durable if group else None
 

@@ -118,7 +118,7 @@ class JournalReplay:
         self._finish(file, reader)
 
     def _known_durable(self, later: Sequence[int]) -> JournalPosition:
-        """What the first group in later files says was durable; nothing if there is no such group."""
+        """Return what the first group in later files says was durable; nothing if there is no such group."""
         for file_id in later:
             file = self._fs.open(self._path(file_id))
             try:

@@ -76,7 +76,7 @@ class JournalScrub:
             file.close()
 
     def _needed_end(self, file_id: int, later: Sequence[int]) -> int:
-        """Where the durable groups of a file end: the first group of the next file says so."""
+        """Return where the durable groups of a file end: the first group of the next file says so."""
         if file_id == self._durable.file_id:
             return self._durable.offset
         for each in later:

@@ -1,4 +1,4 @@
-"""Which entry logs are worth compacting, by Apache's thresholds, and which of them together."""
+"""Chooses the entry logs that are worth compacting, by Apache's thresholds, and which of them together."""
 
 from collections.abc import Iterable, Sequence
 

@@ -48,7 +48,7 @@ class Piece:
 
     @property
     def offset(self) -> int:
-        """Where it lies in its log."""
+        """The offset in its log."""
         return self.row.offset + self.start
 
 
@@ -63,7 +63,7 @@ class Extent:
 
 @attrs.frozen
 class Step:
-    """What is read at once.
+    """The rows and bytes of one step, which are read at once.
 
     :ivar n_bytes: of the pieces.
     :ivar n_entries: of the rows that end in it.

@@ -42,7 +42,7 @@ class DamagedEntries:
 
 @attrs.frozen
 class ScrubRecord:
-    """What is kept of the passes over a directory.
+    """The record of the passes over a directory, as it is stored.
 
     :ivar findings: ascending; up to the place of a pass at work they are its own, behind it those of the one before.
     :ivar after: ledger and first entry of the last row that a pass at work has verified; None if none is at work.
@@ -77,7 +77,7 @@ class Scrub:
 
     @property
     def record(self) -> ScrubRecord:
-        """What is to be kept while the pass is at work; between two steps."""
+        """Return the record to be kept while the pass is at work; between two steps."""
         place = self.cutter.after
         later = [each for each in self._before.findings if (each.ledger_id, each.first) > place]
         return ScrubRecord((*self.findings, *later), place, self._before.ended_at)
