@@ -174,9 +174,7 @@ def stored_adds(master_key: bytes, run: EntryRun, flags: int = 0, deferred_sync:
     :raises CodecError: the key is not of 20 bytes.
     """
     ids = (run.ledger_id,) * run.count, range(run.first, run.first + run.count)
-    return Adds(
-        *ids, v2.encode_adds(master_key, run, flags), _offsets(list(map(len, run.entries()))), deferred_sync
-    )  # fmt: skip
+    return Adds(*ids, v2.encode_adds(master_key, run, flags), _offsets_of(run), deferred_sync)
 
 
 def scattered_adds(
@@ -190,8 +188,7 @@ def scattered_adds(
     """
     # entries carry their ids; the ids of the run are not sent
     run = EntryRun.of_entries(ledger_id, entry_ids[0], entries)
-    frames = v2.encode_adds(master_key, run, flags)
-    return Adds((ledger_id,) * len(entries), entry_ids, frames, _offsets(list(map(len, entries))))
+    return Adds((ledger_id,) * run.count, entry_ids, v2.encode_adds(master_key, run, flags), _offsets_of(run))
 
 
 def mix_headers(*fields: Sequence[int]) -> bytes:
@@ -203,6 +200,14 @@ def mix_headers(*fields: Sequence[int]) -> bytes:
     for number, field in enumerate(fields):
         words[number::_WORDS] = field
     return struct.pack(f">{len(words)}q", *words)
+
+
+def _offsets_of(run: EntryRun) -> Sequence[int]:
+    """Where the frames of stored entries begin, and the end of the last one."""
+    if run.offsets is None:
+        stride = run.stride + v2.ADD_OVERHEAD  # a record has a length word, too
+        return range(0, run.count * stride + 1, stride)
+    return [offset + v2.ADD_OVERHEAD * number for number, offset in enumerate(run.offsets)]
 
 
 def _offsets(sizes: Sequence[int]) -> Sequence[int]:

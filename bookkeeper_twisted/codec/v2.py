@@ -46,9 +46,9 @@ def encode_adds(master_key: bytes, entries: EntryRun, flags: int = 0, version: i
     :param version: of the header word, which the replies repeat.
     :raises CodecError: the key is not of 20 bytes.
     """
-    bodies = entries.entries()
+    bodies = entries.pieces()
     fronts = add_fronts(master_key, list(map(len, bodies)), flags, version)
-    parts: list[bytes] = [b""] * (2 * entries.count)
+    parts: list[bytes | memoryview] = [b""] * (2 * entries.count)
     parts[::2] = fronts
     parts[1::2] = bodies
     return b"".join(parts)

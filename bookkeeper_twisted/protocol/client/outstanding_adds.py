@@ -12,7 +12,7 @@ meet adds that are not.
 """
 
 from collections import deque
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
 from ...codec.adds import Adds
@@ -77,9 +77,12 @@ class SentAdds:
         """Test whether one of these ``keys`` is of an add that is not answered."""
         return not keys.isdisjoint(self.keys() if self._places is None else self._places)
 
-    def keys_at(self, places: Sequence[int]) -> list[Key]:
-        """Return ledger and entry id of the adds at some ``places``, indexes from 0."""
-        return [(self._ledger_ids[place], self._entry_ids[place]) for place in places]
+    def ids_at(self, places: Sequence[int]) -> tuple[Sequence[int], Sequence[int]]:
+        """Return ledger ids and entry ids of the adds at some ``places``, indexes from 0."""
+        if isinstance(places, range):
+            part = slice(places.start, places.stop)
+            return self._ledger_ids[part], self._entry_ids[part]
+        return [self._ledger_ids[place] for place in places], [self._entry_ids[place] for place in places]
 
     def confirmed(self, data: bytes, at: int) -> range:
         """Take out the places that foretold replies confirm, if these answer what is next.
@@ -161,6 +164,50 @@ Answered = SentAdds | AddsPart
 """What was answered at once, or a part of it."""
 
 
+class _TakenEntries:
+    """Ids of entries, by their ledgers, so that those of a run are put in, found and taken out by one call."""
+
+    __slots__ = ("_by_ledger",)
+
+    def __init__(self) -> None:
+        self._by_ledger: dict[int, set[int]] = {}
+
+    def __bool__(self) -> bool:
+        return bool(self._by_ledger)
+
+    def put(self, ledger_ids: Sequence[int], entry_ids: Sequence[int]) -> None:
+        for ledger_id, ids in _by_ledger(ledger_ids, entry_ids):
+            self._by_ledger.setdefault(ledger_id, set()).update(ids)
+
+    def have_any(self, ledger_ids: Sequence[int], entry_ids: Sequence[int]) -> bool:
+        by_ledger = self._by_ledger
+        return any(
+            ledger_id in by_ledger and not by_ledger[ledger_id].isdisjoint(ids)
+            for ledger_id, ids in _by_ledger(ledger_ids, entry_ids)
+        )
+
+    def take(self, ledger_ids: Sequence[int], entry_ids: Sequence[int]) -> None:
+        for ledger_id, ids in _by_ledger(ledger_ids, entry_ids):
+            left = self._by_ledger[ledger_id]
+            left.difference_update(ids)
+            if not left:
+                del self._by_ledger[ledger_id]
+
+    def clear(self) -> None:
+        self._by_ledger.clear()
+
+
+def _by_ledger(ledger_ids: Sequence[int], entry_ids: Sequence[int]) -> Iterable[tuple[int, Sequence[int]]]:
+    """The entry ids of each ledger."""
+    first = ledger_ids[0]
+    if ledger_ids[-1] == first and ledger_ids.count(first) == len(ledger_ids):
+        return ((first, entry_ids),)
+    found: dict[int, list[int]] = {}
+    for ledger_id, entry_id in zip(ledger_ids, entry_ids, strict=True):
+        found.setdefault(ledger_id, []).append(entry_id)
+    return found.items()
+
+
 class OutstandingAdds:
     """Sent adds, oldest first.
 
@@ -171,7 +218,7 @@ class OutstandingAdds:
     :ivar emptied: called when adds were taken out, if given.
     """
 
-    __slots__ = ("abandoned", "n_confirmed", "emptied", "_sent", "_keys", "_n_again", "_by_key", "_traffic")
+    __slots__ = ("abandoned", "n_confirmed", "emptied", "_sent", "_taken", "_n_again", "_by_key", "_traffic")
 
     def __init__(self, by_key: bool, traffic: Traffic) -> None:
         """:param by_key: whether adds are known by ledger and entry, which stay taken once they are given up; else by
@@ -180,7 +227,7 @@ class OutstandingAdds:
         self.n_confirmed = 0
         self.emptied: Callable[[], object] | None = None
         self._sent: deque[SentAdds] = deque()
-        self._keys: set[Key] = set()  # of entries that were perhaps sent before, and have no numbers
+        self._taken = _TakenEntries()  # those that were perhaps sent before, and have no numbers
         self._n_again = 0  # requests that have such entries
         self._by_key = by_key
         self._traffic = traffic
@@ -193,16 +240,13 @@ class OutstandingAdds:
 
         :param fresh: whether the entries are sent for the first time.
         """
-        if not self._sent or (fresh and not self._keys) or not self._by_key:
+        if not self._sent or (fresh and not self._taken) or not self._by_key:
             return False
-        if len(adds.entry_ids) == 1:
-            keys = {(adds.ledger_ids[0], adds.entry_ids[0])}
-        else:
-            keys = set(zip(adds.ledger_ids, adds.entry_ids, strict=True))
-        if not keys.isdisjoint(self._keys):
+        if self._taken.have_any(adds.ledger_ids, adds.entry_ids):
             return True
         if fresh or self._n_again == len(self._sent):
             return False
+        keys = set(zip(adds.ledger_ids, adds.entry_ids, strict=True))
         return any(sent.holds(keys) for sent in self._sent if not sent.again)
 
     def is_pending(self, first: int, count: int) -> bool:
@@ -224,7 +268,7 @@ class OutstandingAdds:
         elif not fresh:
             sent.again = True
             self._n_again += 1
-            self._keys.update(sent.keys())
+            self._taken.put(*sent.ids_at(sent.places))
 
     def confirmed(self, data: bytes) -> Iterator[Answered]:
         """Take out what received bytes confirm, one request after the other, as long as replies are as foretold.
@@ -240,7 +284,7 @@ class OutstandingAdds:
                 at += len(head.replies)
                 if head.again:
                     self._n_again -= 1
-                    self._keys.difference_update(head.keys())
+                    self._taken.take(*head.ids_at(head.places))
             else:
                 part, size = self._confirmed_in_part(data, at)
                 if not size:
@@ -285,7 +329,7 @@ class OutstandingAdds:
             self._sent.remove(sent)
             self._n_again -= sent.again
         if sent.again:
-            self._keys.difference_update(sent.keys_at(places))
+            self._taken.take(*sent.ids_at(places))
         if sent.done is None:
             self.abandoned -= len(places)
             return None
@@ -324,7 +368,7 @@ class OutstandingAdds:
         """Takes out everything that is waited for."""
         parts = self._give_up(lambda sent: True)
         self._sent.clear()
-        self._keys.clear()
+        self._taken.clear()
         self._n_again = 0
         self.abandoned = 0
         return parts
