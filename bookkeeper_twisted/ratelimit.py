@@ -63,23 +63,23 @@ class TokenBucket:
     It starts empty: the first second grants the amount of one second, not of two.
 
     :param now: the present, in seconds of any clock that goes forward.
+    :ivar rate: the limit now.
     """
 
-    __slots__ = ("_entries", "_bytes")
+    __slots__ = ("rate", "_entries", "_bytes")
 
     def __init__(self, rate: Rate, now: float) -> None:
+        self.rate = rate
         self._entries = _Bucket(rate.entries, now)
         self._bytes = _Bucket(rate.bytes, now)
-
-    @property
-    def rate(self) -> Rate:
-        return Rate(self._entries.rate, self._bytes.rate)
 
     def delay(self, now: float) -> float:
         """Seconds until the next request may pass; it doesn't depend on the size of that request.
 
         :param now: seconds of the clock that the bucket was made with, never less than before.
         """
+        if not self.rate:
+            return 0.0
         self._fill(now)
         delay = max(self._entries.delay(), self._bytes.delay())
         return delay if delay > _TICK else 0.0
@@ -106,6 +106,7 @@ class TokenBucket:
         :param now: as of :meth:`delay`.
         """
         self._fill(now)
+        self.rate = rate
         self._entries.change(rate.entries)
         self._bytes.change(rate.bytes)
 

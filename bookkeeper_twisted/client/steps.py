@@ -3,7 +3,7 @@
 from collections.abc import AsyncIterator, Callable, Coroutine, Iterable
 from typing import Any, TypeVar
 
-from twisted.internet.defer import Deferred, DeferredList, DeferredSemaphore
+from twisted.internet.defer import Deferred
 from twisted.python.failure import Failure
 
 T = TypeVar("T")
@@ -34,31 +34,55 @@ async def for_each(
     :param work: called with each item, in order; its result is dropped.
     :param at_once: items in work at most, at least one.
     """
-    free, running, errors = DeferredSemaphore(at_once), dict[Deferred[Any], None](), list[Failure]()
-
-    def ended(failure: Failure | None, deferred: Deferred[Any]) -> None:
-        running.pop(deferred, None)
-        if isinstance(failure, Failure):
-            errors.append(failure)
-        free.release()
-
+    crew = _Crew()
     try:
-        async for item in items if isinstance(items, AsyncIterator) else _stepwise(items):
-            await free.acquire()
-            if errors:
-                break
-            deferred: Deferred[Any] = Deferred.fromCoroutine(work(item))
-            running[deferred] = None
-            deferred.addBoth(ended, deferred)
-        while running and not errors:
-            await DeferredList(list(running), fireOnOneCallback=True)
+        if isinstance(items, AsyncIterator):
+            async for item in items:
+                await crew.down_to(at_once - 1)
+                crew.begin(work(item))
+        else:
+            for item in items:
+                await crew.down_to(at_once - 1)
+                crew.begin(work(item))
+        await crew.down_to(0)
     finally:
-        for deferred in list(running):
-            deferred.cancel()
-    if errors:
-        errors[0].raiseException()
+        crew.cancel()
 
 
-async def _stepwise(items: Iterable[T]) -> AsyncIterator[T]:
-    for item in items:
-        yield item
+class _Crew:
+    """The works of one iteration that are under way."""
+
+    def __init__(self) -> None:
+        self._running: dict[Deferred[object], None] = {}
+        self._failure: Failure | None = None
+        self._one_ended: Deferred[None] | None = None
+
+    async def down_to(self, count: int) -> None:
+        """Wait until no more than ``count`` are under way.
+
+        :raises Exception: the first error of one.
+        """
+        while len(self._running) > count and self._failure is None:
+            self._one_ended = Deferred()
+            await self._one_ended
+        if self._failure is not None:
+            self._failure.raiseException()
+
+    def begin(self, work: Coroutine[Deferred[Any], Any, object]) -> None:
+        """Start one."""
+        running = Deferred.fromCoroutine(work)
+        self._running[running] = None
+        running.addBoth(self._ended, running)
+
+    def _ended(self, result: object, running: "Deferred[object]") -> None:
+        del self._running[running]
+        if isinstance(result, Failure) and self._failure is None:
+            self._failure = result
+        one_ended, self._one_ended = self._one_ended, None
+        if one_ended is not None:
+            one_ended.callback(None)
+
+    def cancel(self) -> None:
+        """Cancel all that are under way."""
+        for running in list(self._running):
+            running.cancel()

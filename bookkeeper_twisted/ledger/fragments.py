@@ -79,7 +79,7 @@ class LedgerFragment:
             bucket = span // wanted
             drawn = [start + int(draw.random() * bucket) for start in range(first, last + 1, bucket)]
             chosen.update(i for i in drawn if i <= last and self.schedule.keeps(position, i))
-        return sorted(chosen)
+        return None if len(chosen) == span else sorted(chosen)
 
 
 @attrs.frozen

@@ -90,10 +90,10 @@ class SampleTests(SynchronousTestCase):
         self.assertEqual(sorted({n // 10 for n in some}), list(range(100)))
 
     def test_one_entry(self) -> None:
-        """Of one entry every sample is that entry."""
-        one = LedgerFragment(7, 5, 5, OLD, schedule_of(3, 3, 2), True)
-        self.assertEqual(one.sample(0, 0, Random(1)), [5])
-        self.assertIsNone(one.sample(0, 100, Random(1)))
+        """Of one entry, or two, every sample is all of them."""
+        for last in (5, 6):
+            few = LedgerFragment(7, 5, last, OLD, schedule_of(3, 3, 2), True)
+            self.assertEqual([few.sample(0, percentage, Random(1)) for percentage in (0, 100)], [None, None])
 
 
 class MovesTests(SynchronousTestCase):

@@ -39,12 +39,13 @@ PLANTS = (
         "            return None  # type: ignore\n", _AUDITOR,
     ),
     Plant(
-        "the first visit that fails does not end a walk", "autorecovery/auditing/ledger_scan.py",
-        "        if self._failure is not None:\n            self._failure.raiseException()\n", "", [*_AUDITOR, *_CHECKS],
+        "the first visit that fails does not end a walk", "client/steps.py",
+        "        if self._failure is not None:\n            self._failure.raiseException()\n", "",
+        [*_AUDITOR, *_CHECKS, "tests.client.test_steps"],
     ),
     Plant(
-        "a walk goes on after its auditor was stopped", "autorecovery/auditing/ledger_scan.py",
-        "                running.cancel()\n        if", "                pass\n        if", _AUDITOR,
+        "a walk goes on after its auditor was stopped", "client/steps.py",
+        "            running.cancel()\n", "            pass\n", [*_AUDITOR, "tests.client.test_steps"],
     ),
     Plant(
         "an auditor out of office goes on", "autorecovery/auditing/election.py",

@@ -3,10 +3,10 @@
 from collections.abc import Awaitable, Callable
 
 import attrs
-from twisted.internet.defer import Deferred, DeferredSemaphore, TimeoutError
+from twisted.internet.defer import Deferred, TimeoutError
 from twisted.internet.interfaces import IReactorTime
-from twisted.python.failure import Failure
 
+from ...client.steps import for_each
 from ...errors import MetadataError, NoSuchLedgerMetadataError
 from ...metadata.interfaces import ILedgerManager
 from ...model import LedgerMetadata
@@ -41,7 +41,17 @@ class LedgerScan:
         :returns: how many ledgers were visited.
         :raises bookkeeper_twisted.errors.MetadataError: the listing, or one read, failed or took too long.
         """
-        return await _Walk(self, visit).run()
+        count = 0
+
+        async def one(ledger_id: int) -> None:
+            nonlocal count
+            metadata = await self.read(ledger_id)
+            if metadata is not None:
+                await visit(ledger_id, metadata)
+                count += 1
+
+        await for_each(self.ledgers.ledger_ids(), one, self.parallel)
+        return count
 
     async def read(self, ledger_id: int) -> LedgerMetadata | None:
         """Return the metadata of the ledger ``ledger_id``, None if it does not exist.
@@ -63,54 +73,3 @@ class LedgerScan:
             return (await self.ledgers.read(ledger_id)).value
         except NoSuchLedgerMetadataError:
             return None
-
-
-class _Walk:
-    """One walk."""
-
-    def __init__(self, scan: LedgerScan, visit: Visit) -> None:
-        self._scan = scan
-        self._visit = visit
-        self._room = DeferredSemaphore(scan.parallel)
-        self._running: dict[Deferred[None], None] = {}
-        self._failure: Failure | None = None
-        self._count = 0
-
-    async def run(self) -> int:
-        try:
-            async for ledger_id in self._scan.ledgers.ledger_ids():
-                await self._room.acquire()
-                if self._failure is not None:
-                    self._room.release()
-                    break
-                self._start(ledger_id)
-            for _ in range(self._scan.parallel):  # all room is free: all visits have ended
-                await self._room.acquire()
-        finally:
-            for running in list(self._running):
-                running.cancel()
-        if self._failure is not None:
-            self._failure.raiseException()
-        return self._count
-
-    def _start(self, ledger_id: int) -> None:
-        running = Deferred.fromCoroutine(self._one(ledger_id))
-        self._running[running] = None
-        running.addErrback(self._failed)
-        running.addBoth(lambda _: self._ended(running))
-
-    def _failed(self, failure: Failure) -> None:
-        if self._failure is None:
-            self._failure = failure
-            for other in list(self._running):
-                other.cancel()
-
-    def _ended(self, running: "Deferred[None]") -> None:
-        self._running.pop(running, None)
-        self._room.release()
-
-    async def _one(self, ledger_id: int) -> None:
-        metadata = await self._scan.read(ledger_id)
-        if metadata is not None:
-            await self._visit(ledger_id, metadata)
-            self._count += 1

@@ -1,9 +1,8 @@
 """The checker of ledgers: which replicas lack entries, found by reading and verifying them.
 
-Each position of each fragment is asked by itself: for every entry, for a sample, or, where one batch holds all that the
-position keeps, for that.  A sample that finds something bad is followed by a read of every entry of the position, so
-that a report names exactly what is lost.  What a bookie could not answer in spite of several attempts is inconclusive,
-and never a loss.
+Each position of each fragment is asked by itself, for every entry or for a sample.  A sample that finds something bad
+is followed by a read of every entry of the position, so that a report names exactly what is lost.  What a bookie could
+not answer in spite of several attempts is inconclusive, and never a loss.
 """
 
 from collections.abc import Collection, Iterator
@@ -28,7 +27,6 @@ from ..presence import Presence
 from ..retries import Retries
 from .bookie_reads import BookieReads
 
-_SMALL_BYTES = 64 << 10
 _ENTRY_OVERHEAD = 64
 _FIRST_GUESS = 1 << 10
 
@@ -74,16 +72,13 @@ class LedgerChecker:
         """See :meth:`~.interfaces.ILedgerChecker.check`."""
         bookies = {bookie_id for segment in metadata.segments for bookie_id in segment.bookies}
         gone = await self._presence.gone(bookies, suspects)
-        context, settings = self._context.with_flow(), self._settings
+        context, settings = self._context, self._settings
         reads = BookieReads(
             context, ledger_id, self._reads, self._in_flight, settings.retries, settings.batch_bytes,
             _usual_size(metadata), self._metrics,
         )  # fmt: skip
         check = _Check(context, ledger_id, metadata, reads, frozenset(suspects), gone, settings.percentage)
-        try:
-            report = await check.run(settings.parallel)
-        finally:
-            context.bookies.retire()
+        report = await check.run(settings.parallel)
         self._metrics.checked(report)
         return report
 
@@ -164,7 +159,7 @@ class _Check:
         )
         percentage = EVERY_ENTRY if bookie_id in self._suspects else self._percentage
         sample = fragment.sample(position, percentage, self._context.chance)
-        if sample is None or (scan.batching and self._is_small(fragment)):
+        if sample is None:
             await self._reads.scan(bookie_id, scan.whole(*ends))
         else:
             await self._reads.scan(bookie_id, scan.some(sample))
@@ -172,11 +167,6 @@ class _Check:
                 scan.findings.clear()
                 await self._reads.scan(bookie_id, scan.whole(*ends))
         self._note(number, position, bookie_id, scan)
-
-    def _is_small(self, fragment: LedgerFragment) -> bool:
-        """Whether one batch holds the fragment, by the average size of entries: it is one request instead of two."""
-        metadata = self._metadata
-        return metadata.closed and bool(metadata.length) and fragment.count * _usual_size(metadata) <= _SMALL_BYTES
 
     def _note(self, number: int, position: int, bookie_id: str, scan: ReplicaScan) -> None:
         losses = []
