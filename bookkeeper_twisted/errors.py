@@ -13,7 +13,7 @@ from typing import ClassVar
 import attrs
 
 MASK = "******"
-"""What is shown instead of a secret: a password, a key that is made of one, a credential."""
+"""The text that is shown instead of a secret: a password, a key that is made of one, a credential."""
 
 
 def masked(secret: object) -> str:

@@ -42,7 +42,7 @@ def process_registry() -> CollectorRegistry:
 
 
 _NO_NAME = re.compile("[^A-Za-z0-9_]")
-"""What the name of a metric has no place for."""
+"""Characters that the name of a metric cannot have."""
 
 
 def directory_labels(ledger_dirs: Sequence[str], index_dirs: Sequence[str]) -> Mapping[str, str]:

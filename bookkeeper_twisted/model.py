@@ -466,4 +466,4 @@ class MixedRun:
 
 
 Entries = EntryRun | MixedRun
-"""What an add may bring."""
+"""The entries of one request to add."""

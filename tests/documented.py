@@ -131,3 +131,20 @@ def without_sentence(modules: Mapping[str, ast.Module]) -> Iterator[str]:
         for node in kinds:
             if not node.name.startswith("_") and (ast.get_docstring(node) or "").startswith(":"):
                 yield f"{path}:{node.lineno}: the docstring of {node.name} does not begin with a sentence"
+
+
+_VAGUE = frozenset({"What", "How", "Where", "Which", "When", "Why", "Who", "Whose", "Those"})
+"""First words of a docstring that does not say what a thing is or does."""
+
+
+def vague(modules: Mapping[str, ast.Module]) -> Iterator[str]:
+    """A sentence for each module, class and function whose docstring names no thing in the beginning.
+
+    :param modules: syntax trees by path.
+    """
+    for path, module in modules.items():
+        kinds = (node for node in ast.walk(module) if isinstance(node, Function | ast.ClassDef | ast.Module))
+        for node in kinds:
+            word = (ast.get_docstring(node) or "-").split()[0]
+            if word in _VAGUE:
+                yield f"{path}:{getattr(node, 'lineno', 1)}: {word}: begin the docstring with what this is or does"

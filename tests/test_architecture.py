@@ -69,10 +69,11 @@ class RepositoryTests(SynchronousTestCase):
         self._keeps(architecture.public_names_are_documented)
 
     def test_arguments_are_documented(self) -> None:
-        """Public functions that have arguments document them, and docstrings begin with a sentence."""
+        """Public functions that have arguments document them, and docstrings begin with what a thing is or does."""
         package = {path: text for path, text in self.tree.items() if path.startswith("bookkeeper_twisted/")}
         modules = {path: ast.parse(text) for path, text in package.items() if "/testing/" not in path}
-        broken = [*documented.undocumented(modules), *documented.without_sentence(modules)]
+        rules = (documented.undocumented, documented.without_sentence, documented.vague)
+        broken = [sentence for rule in rules for sentence in rule(modules)]
         self.assertFalse(broken, "\n".join(["", *broken]))
 
     def test_package_roots(self) -> None:
@@ -295,6 +296,14 @@ class RuleTests(SynchronousTestCase):
         begins = "does not begin with a sentence"
         named = [f"a.py:1: the docstring of A {begins}", f"a.py:5: the docstring of f {begins}"]
         self.assertEqual(found, named)
+
+    def test_vague_docstring(self) -> None:
+        """Modules, classes and functions whose docstring begins with a question are named."""
+        text = "'What is here.'\nclass A:\n  'What it is.'\n  def _f(self): 'How so'\n  def g(self): 'Return it.'\n"
+        found = list(documented.vague({"a.py": ast.parse(text)}))
+        self.assertEqual([sentence.split(": ")[:2] for sentence in found], [
+            ["a.py:1", "What"], ["a.py:2", "What"], ["a.py:4", "How"],
+        ])  # fmt: skip
 
     def test_documented_by_another_class_of_the_name(self) -> None:
         """A class is looked up in its own module first."""

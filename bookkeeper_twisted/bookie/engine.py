@@ -33,7 +33,7 @@ T = TypeVar("T")
 
 NO_SPACE = "a checkpoint found no space"
 FAILED = "a checkpoint failed"
-"""Why the entries in memory are not in the entry logs."""
+"""The reason why the entries in memory are not in the entry logs."""
 
 
 @attrs.frozen

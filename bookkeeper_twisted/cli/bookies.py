@@ -12,7 +12,7 @@ from twisted.python.failure import Failure
 from ..errors import BookKeeperError
 
 _REASONS = (BookKeeperError, CannotListenError, OSError)
-"""What an operator can do something about: said in one line."""
+"""Errors that an operator can do something about: printed in one line."""
 
 
 class Startable(Protocol):

@@ -121,7 +121,7 @@ def real_world(reactor: Any) -> ShellWorld:
 
 
 def interrupt(running: "Deferred[None]") -> "Deferred[None] | None":
-    """Cancel a command as its process is told to end, by SIGINT or SIGTERM; a further SIGINT ends the process at once.
+    """Cancel a command as its process is to end, by SIGINT or SIGTERM; a further SIGINT ends the process at once.
 
     :param running: fires when the command has ended.
     :returns: fires after that: threads and connections are there until then, so that locks can be released; None if

@@ -24,7 +24,7 @@ from .digest import Digester
 from .operations import MASTER_KEY_SIZE, V2Op
 
 ENTRY_AT = 4 + v2.ADD_OVERHEAD
-"""Where a frame has its entry."""
+"""Offset of the entry in a frame."""
 
 FRAME_OVERHEAD = ENTRY_AT + ENTRY_HEADER_SIZE
 """Bytes of a frame beside digest and payload."""
@@ -203,7 +203,7 @@ def mix_headers(*fields: Sequence[int]) -> bytes:
 
 
 def _offsets_of(run: EntryRun) -> Sequence[int]:
-    """Where the frames of stored entries begin, and the end of the last one."""
+    """Return where the frames of stored entries begin, and the end of the last one."""
     if run.offsets is None:
         stride = run.stride + v2.ADD_OVERHEAD  # a record has a length word, too
         return range(0, run.count * stride + 1, stride)

@@ -12,7 +12,7 @@ HIGH_PRIORITY = 0x0004
 """Any: to be preferred to background work."""
 
 V3_HIGH_PRIORITY = 100
-"""What stands for :data:`HIGH_PRIORITY` in a V3 header (anything above 0 means it)."""
+"""The value for :data:`HIGH_PRIORITY` in a V3 header (anything above 0 means it)."""
 
 DEFAULT_MAX_FRAME_SIZE = 5 * 1024 * 1024
 """Greatest frame, its four length bytes included (``nettyMaxFrameSizeBytes``)."""

@@ -21,7 +21,7 @@ _ROW = 4
 """Fewer replies are made sooner one by one."""
 
 TXN_AT = 11
-"""Where a canonical frame has its txnId: behind length word, header key and length, version, operation, txnId key."""
+"""Offset of txnId in a canonical frame: behind length word, header key and length, version, operation, txnId key."""
 
 
 def frame(message: bytes) -> bytes:

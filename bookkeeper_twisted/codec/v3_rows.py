@@ -25,7 +25,7 @@ SINGLES = 32
 """Frames to be read one by one after a row that was too short to be worth it, as where two ledgers alternate."""
 
 OPERATION_AT = 9
-"""Where a canonical frame has its operation."""
+"""Offset of the operation in a canonical frame."""
 
 _MAX_ID_SIZE = 9
 _ADD_HEADER = b"\x08\x03\x10\x02\x18"

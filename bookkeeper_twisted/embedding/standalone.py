@@ -18,7 +18,7 @@ _SHORT = {
 """Pauses of autorecovery on one machine, where no operator repairs a bookie meanwhile."""
 
 DATA_OPTION = "option --data"
-"""Where values come from that a standalone cluster may replace."""
+"""The origin of values that a standalone cluster may replace."""
 
 
 def standalone_configs(config: BookieConfig, count: int, base: str) -> list[BookieConfig]:

@@ -16,7 +16,7 @@ from ..errors import IncorrectParameterError, MissingLibraryError
 from ..model import Entry, EntryRun
 
 LAC_AT, LENGTH_AT = 4 + 16, 4 + 24
-"""Where a record has the LAC its writer knew, and the length of the ledger up to its entry."""
+"""Offset in a record of the LAC that its writer knew, and of the length of the ledger up to its entry."""
 
 
 class EntryBatch:

@@ -29,7 +29,7 @@ class Tally:
     def add(self, voter: Hashable, places: int) -> int:
         """Count a voter for some places; again for the same place has no effect.
 
-        :param voter: any value that tells it from others.
+        :param voter: any value that distinguishes it from others.
         :param places: a set of bits.
         :returns: the places that have enough voters by this.
         """

@@ -5,7 +5,7 @@ bookies of the ledger, if it names none.  What was looked at is older than the r
 removed at that version: a ledger that was marked again meanwhile stays marked.
 
 Apache's auditor makes no new version of a mark that names its bookies already.  So where such a bookie is in the ledger
-still, its name is taken out of the mark first: from then on whoever finds it lost makes a new version, and a loss from
+still, its name is taken out of the mark first: from then on another mark for it makes a new version, and a loss from
 before is seen by asking the store which bookies are registered.  At no moment is there no mark of a ledger that lacks
 something, and a crash in between leaves a mark without names, which makes a worker look at every bookie.
 """

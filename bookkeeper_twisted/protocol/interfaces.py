@@ -12,7 +12,7 @@ from .connection_state import ConnectionState
 class IServerConnection(Interface):
     """A peer that sends requests, as seen by the code that answers them.  Reactor thread."""
 
-    peer: str = Attribute("Who it is, for logs.")
+    peer: str = Attribute("The other end, for logs.")
     state: ConnectionState = Attribute("Where the connection is in its life.")
     closed: bool = Attribute("Whether it is gone; replies are dropped then.")
     has_room: bool = Attribute("Whether more replies should be made now (S11).")

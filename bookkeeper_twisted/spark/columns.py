@@ -114,4 +114,4 @@ def _one(batches: list[Any]) -> Any:
 
 
 LedgerFacts = Mapping[int, LedgerMetadata]
-"""What the columns say of ledgers, by id."""
+"""The values of the columns of ledgers, by id."""

@@ -76,7 +76,7 @@ _ARGUMENTS: tuple[tuple[str, Collection[str], dict[str, Any]], ...] = (
         "metavar": "N", "type": _rate, "default": 0.0, "help": "of all tasks together; default: no limit",
     }),
 )  # fmt: skip
-"""Arguments, the commands that take them, and what argparse is told of them."""
+"""Arguments, the commands that take them, and the options of argparse for them."""
 
 
 def parser() -> argparse.ArgumentParser:
@@ -309,7 +309,7 @@ _AS_ARGUMENTS = {
     "option ledgers": "--ledgers",
     "; with failOnDataLoss = false it is passed over": "",
 }
-"""What errors say of options of the source, and of what argument it comes here."""
+"""The names of options of the source in errors, and of the arguments that they come from here."""
 
 
 def _sentence(text: str) -> str:

@@ -15,7 +15,7 @@ from ..model import LedgerMetadata
 from ..wire import Address, Fragment
 
 PIECE_COST = 32 << 10
-"""What a piece costs beside its bytes, in bytes: a round trip to its bookie."""
+"""The cost of a piece beside its bytes, in bytes: a round trip to its bookie."""
 
 MAX_PIECES = 2000
 """Pieces of a partition: what is sent to a task stays small."""
@@ -23,7 +23,7 @@ MAX_PIECES = 2000
 ENTRY_OVERHEAD = 40
 
 USUAL_PARTITIONS, WORTH_A_TASK = 16, 8 << 20
-"""Where a number of partitions is not asked for: so many, unless they would be smaller than this, in bytes."""
+"""Partitions where their number is not asked for, unless they would be smaller than this, in bytes."""
 
 
 @attrs.frozen

@@ -13,10 +13,10 @@ from .mixed_entries import LedgerView, MixedEntries, SortedEntries
 from .run_list import RunList
 
 RUN_OVERHEAD = 256
-"""What a run costs beside its bytes; counted, so that a flood of tiny runs meets the limit too (S11)."""
+"""The cost of a run beside its bytes; counted, so that a flood of tiny runs meets the limit too (S11)."""
 
 LEDGER_OVERHEAD = 640
-"""What a ledger costs that has runs here: its place, its lists."""
+"""The cost of a ledger that has runs here: its place, its lists."""
 
 SINGLE_BYTES = 4096
 """A run of one entry is kept by columns up to so many bytes: it is copied for that."""

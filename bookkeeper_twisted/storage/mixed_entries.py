@@ -15,14 +15,14 @@ from ..model import INVALID_ENTRY_ID, EntryRun
 from .run_list import RunList
 
 ENTRY_OVERHEAD = 80
-"""What an entry costs beside its bytes: its object, and a place in each column."""
+"""The cost of an entry beside its bytes: its object, and a place in each column."""
 
 LEDGER_OVERHEAD = 192
-"""What a ledger costs: its place in the dictionary."""
+"""The cost of a ledger: its place in the dictionary."""
 
 VIEW_OVERHEAD = 640
 PLACE_OVERHEAD = 10
-"""What a ledger costs that is read, and each of its entries, beside the above."""
+"""The cost of a ledger that is read, and of each of its entries, beside the above."""
 
 MOST_TOGETHER = 64
 MOST_BYTES_TOGETHER = 64 * 1024

@@ -34,7 +34,7 @@ _MAX_SINGLE_READS = 1024
 _FIRST_GUESS = 16 << 10
 
 _Answers = dict[int, bytes | Exception] | BookKeeperError
-"""What one bookie gave for each entry, or why nothing came."""
+"""The answers of one bookie for some entries, or why nothing came."""
 
 _Answer = tuple[int, Address, bytes | Exception]
 """An entry id, a bookie, and what it gave: bytes that are not verified yet, or an error."""

@@ -23,9 +23,9 @@ from .marking import Marker
 from .repeating import FIRST_PAUSE
 
 LATER_ROUNDS = 3
-"""How often ledgers with bookies that could not answer are checked again at the end of a check."""
+"""Rounds at the end of a check for ledgers with bookies that could not answer."""
 MOST_LATER = 100_000
-"""How many of them are remembered for that."""
+"""Ledgers that are remembered for that, at most."""
 
 
 @attrs.frozen

@@ -15,7 +15,7 @@ from .detection import LostBookieDetector
 from .repeating import until_done
 
 LOOK_AGAIN_SECONDS = 60.0
-"""How often the stored time of the last run is read again: an operator may have set it back."""
+"""Pause before the stored time of the last run is read again: an operator may have set it back."""
 
 
 @attrs.frozen

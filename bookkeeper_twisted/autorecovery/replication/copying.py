@@ -61,7 +61,7 @@ class CopyLimits:
 class LatencyProbe:
     """Says when a window is to be one entry, whose latency is what a client waits at the same bookies.
 
-    That of a larger window tells mostly how large it is.
+    That of a larger window depends mostly on its size.
 
     :param is_wanted: whether anything watches that latency.
     """

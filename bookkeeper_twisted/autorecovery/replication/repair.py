@@ -45,7 +45,7 @@ class RepairState(Enum):
     DELETED = "deleted"
     """The ledger does not exist."""
     GRACE = "grace"
-    """What is lost belongs to a writer that may be alive, and may replace the bookie itself."""
+    """The loss is of a writer that may be alive, and may replace the bookie itself."""
     WAITING = "waiting"
     """Bookies or the metadata store could not be asked; a later attempt may succeed as things are."""
     IMPOSSIBLE = "impossible"

@@ -28,7 +28,7 @@ LIVE = frozenset(
     scrub_interval scrub_rate_by_entries scrub_rate_by_bytes background_latency_bound_ms
     """.split()  # noqa: SIM905
 )
-"""What of a configuration can be changed while the bookie serves: all that :func:`maintenance_options` reads."""
+"""Settings that can be changed while the bookie serves: all that :func:`maintenance_options` reads."""
 
 
 def store_paths(config: BookieConfig) -> StorePaths:

@@ -17,7 +17,7 @@ Piece = tuple[int, int]
 
 _REPLY_BYTES = 256 * 1024
 _ROW_BYTES = 64 * 1024
-"""What is gathered of scattered reads; many fit, and a peer that does not take them costs little."""
+"""Bytes that are gathered of scattered reads; many fit, and a peer that does not take them costs little."""
 
 _MOST_LOADS = 32
 _MOST_SINGLES = 128

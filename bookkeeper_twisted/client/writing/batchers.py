@@ -23,10 +23,10 @@ from .quorum_writer import QuorumWriter
 
 MAX_ENTRIES = 1000
 MAX_BYTES = 256 << 10
-"""What a batch has at most, but for one entry that is larger: nothing is gained beyond."""
+"""Bytes of a batch at most, but for one entry that is larger: nothing is gained beyond."""
 
 FULL = COLUMNS * MAX_ENTRIES
-"""What has joined a batch that takes no more."""
+"""Length of the list of appends of a batch that takes no more."""
 
 
 class Batcher:

@@ -33,7 +33,7 @@ Store = Callable[[bytearray, int, bytes, Any], None]
 """``store(buffer, at, length_word, payload)``: lays out a frame in one step."""
 
 Row = tuple[Store, int, bytes]
-"""What all frames of one payload size share: how to store them, their size, their length word."""
+"""The layout of all frames of one payload size: how to store them, their size, their length word."""
 
 
 class FrameLayout:

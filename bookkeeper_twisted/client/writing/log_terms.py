@@ -36,7 +36,7 @@ class Term:
 
 
 NO_TERM = Term(0, bytearray())
-"""What logs without memory have for a term: nothing fits."""
+"""The term of logs without memory: nothing fits."""
 
 
 class TermPool:

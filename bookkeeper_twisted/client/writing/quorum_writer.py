@@ -47,7 +47,7 @@ RETRY_SECONDS = 0.5
 """Between two tries of bookies that none can take the place of."""
 
 _NONE: dict[Any, Any] = {}
-"""What has not failed; never changed."""
+"""No bookies, or no batches: shared by all writers without any, and never changed."""
 
 
 @attrs.frozen

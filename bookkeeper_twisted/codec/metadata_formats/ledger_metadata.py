@@ -18,7 +18,7 @@ from .forms import binary_of, codec_errors, decimal, parse_binary, parse_text, t
 _HEADER = re.compile(rb"BookieMetadataFormatVersion\t([0-9]{1,9})\n")
 _CLOSED = "CLOSED"
 _IN_RECOVERY = -102
-"""What version 1 writes in place of the last entry of a ledger in recovery."""
+"""The last entry of a ledger in recovery, as version 1 writes it."""
 
 
 def encode_ledger_metadata(metadata: LedgerMetadata) -> bytes:

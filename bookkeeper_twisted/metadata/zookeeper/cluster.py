@@ -20,7 +20,7 @@ UNDERREPLICATION = "underreplication"
 _ID_NODES = ("idgen", "idgen-long")
 _ID_PREFIX = "ID-"
 _OWN = frozenset({AVAILABLE, COOKIES, LAYOUT, INSTANCE_ID, UNDERREPLICATION, *_ID_NODES})
-"""What may lie below the root besides ledgers."""
+"""The nodes that may lie below the root besides ledgers."""
 
 
 async def read_instance_id(znodes: Znodes) -> str:

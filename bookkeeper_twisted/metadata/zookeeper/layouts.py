@@ -76,7 +76,7 @@ MAX_SHORT_ID = (1 << 31) - 2
 
 _FACTORY_VERSION = 1
 _SHORT_NAMES = {"flat": FLAT, "hierarchical": HIERARCHICAL}
-"""What layouts of format 1 call their factories."""
+"""The names of factories in layouts of format 1."""
 
 
 @attrs.frozen

@@ -21,7 +21,7 @@ GROUP = re.compile(r"[0-9a-f]{4}")
 
 REMINDER_SECONDS = 60.0
 GATHERING_SECONDS = 0.1
-"""How long further changes are waited for before the listener is called."""
+"""Seconds in which further changes are gathered before the listener is called."""
 
 
 class TreeWatch:

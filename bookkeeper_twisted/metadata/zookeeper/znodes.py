@@ -10,7 +10,7 @@ from .session import Session
 
 ANY = -1
 _RACES = 16
-"""How often parents may be pruned by others while a node is being created below them."""
+"""Times that others may prune the parents of a node while it is being created."""
 
 IsMine = Callable[[bytes, Stat], bool]
 

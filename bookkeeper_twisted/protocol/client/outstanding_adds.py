@@ -161,7 +161,7 @@ class AddsPart:
 
 
 Answered = SentAdds | AddsPart
-"""What was answered at once, or a part of it."""
+"""The adds that were answered at once, or a part of them."""
 
 
 class _TakenEntries:

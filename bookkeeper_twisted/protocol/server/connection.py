@@ -21,10 +21,10 @@ from ..interfaces import IGatheringTransport, IRequestSession, IServerConnection
 from .outbox import Outbox
 
 SECONDS_TO_CLOSE = 5.0
-"""How long a peer that broke the protocol may take to read the replies it has earned."""
+"""Seconds in which a peer that broke the protocol may read the replies to its earlier requests."""
 
 SECONDS_IN_USE = 1.0
-"""How long a peer is safe after it was last heard: from newcomers, where there are too many connections."""
+"""Seconds for which a peer keeps its connection after its last bytes, where there are too many connections."""
 
 _SWEEPS = 4
 """Looks for late frames in the time that one may take."""

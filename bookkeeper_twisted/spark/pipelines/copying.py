@@ -23,7 +23,7 @@ MAX_UNREADABLE = 100
 """Entries of a part after which it is given up."""
 
 READ_ALONG = 16
-"""So many entries that nobody lacks are read with those before and after them: less than another read costs."""
+"""So many entries that no bookie lacks are read with the ones around them: less than another read costs."""
 
 
 @attrs.frozen

@@ -34,7 +34,7 @@ from ...model import LedgerMetadata, UnderreplicatedLedger
 REPAIRED, FAILED, LOST, LOCKED, OPEN, NO_TARGET = "repaired", "failed", "lost", "locked", "open", "no target"
 
 Losses = Mapping[int, Mapping[int, Sequence[ReplicaLoss]]]
-"""What positions lack, by the ledger and the number of the fragment in it."""
+"""The losses of positions, by the ledger and the number of the fragment in it."""
 
 Marks = Mapping[int, Versioned[UnderreplicatedLedger]]
 """Marks by ledger."""

@@ -25,7 +25,7 @@ from ..scattered import Records
 _HEAD = struct.Struct(">iqq")  # size word, ledgerId, entryId
 
 WARMED = 256 * 1024
-"""What is brought into memory around a small read, aligned: others are likely to want it."""
+"""The bytes that are brought into memory around a small read, aligned: others are likely to want it."""
 
 MOST_HINTS = 4096
 """Surroundings that may be warmed before any of it was of use."""

@@ -13,10 +13,10 @@ from itertools import chain, groupby, pairwise
 from ..interfaces import IndexRow
 
 ROW_OVERHEAD = 340
-"""What a row costs beside its sizes and checksums."""
+"""The cost of a row beside its sizes and checksums."""
 
 COMMIT_OVERHEAD = 420
-"""What the rows of a ledger in one commit cost beside each row: their place, their chunk."""
+"""The cost of the rows of a ledger in one commit beside each row: their place, their chunk."""
 
 MOST_TOGETHER = 256
 """Rows of a chunk: a change copies the chunks that it touches, however many rows the ledger has."""

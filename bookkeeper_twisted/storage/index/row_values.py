@@ -5,7 +5,7 @@ Record sizes that differ are stored as::
     0   u32         the least of them
     4   u8 or u16   what each has more
 
-and as a ``u32`` each where that is not shorter, so that the length tells which of them it is.
+and as a ``u32`` each where that is not shorter, so that the length shows which of them it is.
 """
 
 import struct

@@ -57,7 +57,7 @@ _SCHEMA = (
     f"PRAGMA user_version = {SCHEMA_VERSION}",
 )
 _TABLES = [("table", name, name, 2 + i, _SCHEMA[i]) for i, name in enumerate(("runs", "ledgers", "state"))]
-"""What SQLite keeps of the schema, with the first page of each table: nothing else protects it from flipped bits."""
+"""The schema as SQLite keeps it, with the first page of each table: nothing else protects it from flipped bits."""
 
 _COLUMNS = "ledger, first, last, log, offset, sizes, checksums, crc"
 _UP_TO = f"SELECT {_COLUMNS} FROM runs WHERE (ledger, first) <= (?, ?) ORDER BY ledger DESC, first DESC LIMIT 1"

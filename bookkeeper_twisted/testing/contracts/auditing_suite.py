@@ -117,18 +117,18 @@ class AuditingSuite(MetadataSuite):
     async def test_watch_of_the_delay(self) -> None:
         """A watcher is called with the delay, and after each write, also of the value that it had."""
         one, two = await self.driver(), await self.driver()
-        told: list[Any] = []
-        end = one.auditing.watch_lost_bookie_delay(told.append)
-        self.assertIsNone(await self.news(told))
+        received: list[Any] = []
+        end = one.auditing.watch_lost_bookie_delay(received.append)
+        self.assertIsNone(await self.news(received))
         for driver, seconds in ((two, 30), (two, 30), (one, 0), (one, 0)):
             await driver.auditing.set_lost_bookie_delay(seconds)
-            self.assertEqual(await self.news(told), seconds)
+            self.assertEqual(await self.news(received), seconds)
         await two.ledgers.generate_id()
         await self.settle()
         end()
         await two.auditing.set_lost_bookie_delay(1)
         await self.settle()
-        self.assertEqual(told, [])
+        self.assertEqual(received, [])
 
     async def test_check_times(self) -> None:
         """The time of each check is stored on its own, and can be removed."""

@@ -17,66 +17,66 @@ class WatchSuite(MetadataSuite):
     async def test_bookies(self) -> None:
         """A watcher is called with the bookies at once and after each change, by another driver or its own."""
         one, two = await self.driver(), await self.driver()
-        told: list[Any] = []
-        one.registration.watch_bookies(lambda writable, read_only: told.append((writable, read_only)))
-        self.assertEqual(await self.news(told), (set(), set()))
+        received: list[Any] = []
+        one.registration.watch_bookies(lambda writable, read_only: received.append((writable, read_only)))
+        self.assertEqual(await self.news(received), (set(), set()))
         await two.registration.register_bookie("a:1", False, INFO)
-        self.assertEqual(await self.news(told), ({"a:1"}, set()))
+        self.assertEqual(await self.news(received), ({"a:1"}, set()))
         await one.registration.register_bookie("b:1", True, INFO)
-        self.assertEqual(await self.news(told), ({"a:1"}, {"b:1"}))
+        self.assertEqual(await self.news(received), ({"a:1"}, {"b:1"}))
         await two.close()
-        self.assertEqual(await self.news(told), (set(), {"b:1"}))
+        self.assertEqual(await self.news(received), (set(), {"b:1"}))
 
     async def test_ledger(self) -> None:
         """A watcher is called with the value, each change, and None once it is deleted."""
         one, two = await self.driver(), await self.driver()
         created = await two.ledgers.create(1, OPEN)
-        told: list[Any] = []
-        one.ledgers.watch(1, told.append)
-        self.assertEqual(await self.news(told), created)
+        received: list[Any] = []
+        one.ledgers.watch(1, received.append)
+        self.assertEqual(await self.news(received), created)
         written = await two.ledgers.write(1, CLOSED, created.version)
-        self.assertEqual(await self.news(told), written)
+        self.assertEqual(await self.news(received), written)
         await one.ledgers.write(1, CLOSED, written.version)
-        self.assertEqual((await self.news(told)).version, written.version + 1)
+        self.assertEqual((await self.news(received)).version, written.version + 1)
         await two.ledgers.remove(1)
-        self.assertIsNone(await self.news(told))
+        self.assertIsNone(await self.news(received))
 
     async def test_watch_of_missing_ledger(self) -> None:
         """A ledger that does not exist is reported as deleted."""
-        told: list[Any] = []
-        (await self.driver()).ledgers.watch(1, told.append)
-        self.assertIsNone(await self.news(told))
+        received: list[Any] = []
+        (await self.driver()).ledgers.watch(1, received.append)
+        self.assertIsNone(await self.news(received))
 
     async def test_ended_watch(self) -> None:
         """A watch that has ended is not called any more; the others are."""
         one, two = await self.driver(), await self.driver()
         ended: list[Any] = []
-        told: list[Any] = []
+        received: list[Any] = []
         end = one.registration.watch_bookies(lambda *news: ended.append(news))
-        one.registration.watch_bookies(lambda *news: told.append(news))
-        await self.news(told)
+        one.registration.watch_bookies(lambda *news: received.append(news))
+        await self.news(received)
         end()
         end()
         before = len(ended)
         await two.registration.register_bookie("a:1", False, INFO)
-        self.assertEqual(await self.news(told), ({"a:1"}, set()))
+        self.assertEqual(await self.news(received), ({"a:1"}, set()))
         self.assertEqual(len(ended), before)
 
     async def test_failing_listener(self) -> None:
         """A listener that raises is logged and does not keep the news from others."""
         driver = await self.driver()
-        told: list[Any] = []
+        received: list[Any] = []
         driver.registration.watch_bookies(lambda *news: 1 // 0)
-        driver.registration.watch_bookies(lambda *news: told.append(news))
-        await self.news(told)
+        driver.registration.watch_bookies(lambda *news: received.append(news))
+        await self.news(received)
         self.assertEqual(len(self.flushLoggedErrors(ZeroDivisionError)), 1)
 
     async def test_nobody_watches(self) -> None:
         """Without a watcher nothing is polled."""
         driver = await self.driver()
-        told: list[Any] = []
-        end = driver.registration.watch_bookies(lambda *news: told.append(news))
-        await self.news(told)
+        received: list[Any] = []
+        end = driver.registration.watch_bookies(lambda *news: received.append(news))
+        await self.news(received)
         end()
         await driver.registration.instance_id()  # whatever was under way has ended
         self.assertEqual(self.clock.getDelayedCalls(), [])

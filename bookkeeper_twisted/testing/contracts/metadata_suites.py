@@ -68,11 +68,11 @@ class MetadataSuite(TestCase):
             return error
         raise AssertionError(f"{expected.__name__} was not raised, the result is {result!r}")
 
-    async def news(self, told: list[Any]) -> Any:
+    async def news(self, received: list[Any]) -> Any:
         """The next value of a watch."""
         for _ in range(100):
-            if told:
-                return told.pop(0)
+            if received:
+                return received.pop(0)
             self.clock.advance(POLL)
             for driver in self._drivers:
                 with suppress(MetadataError):  # some may be closed
@@ -87,10 +87,10 @@ class MetadataSuite(TestCase):
                 with suppress(MetadataError):
                     await driver.registration.instance_id()
 
-    async def quiet(self, told: list[Any]) -> None:
+    async def quiet(self, received: list[Any]) -> None:
         """Forget the values that a watch has given, once there are no more."""
         await self.settle()
-        told.clear()
+        received.clear()
 
 
 class LedgerSuite(MetadataSuite):

@@ -63,7 +63,7 @@ class UnderreplicationSuite(MetadataSuite):
         self.assertEqual((await one.underreplication.read_mark(5)).value.replicas, ("c:1",))
 
     async def test_replace_mark(self) -> None:
-        """A mark is replaced at its version only; who marks the ledger then adds to what is there."""
+        """A mark is replaced at its version only; another mark of the ledger adds to what is there."""
         one, two = await self.driver(), await self.driver()
         nameless = UnderreplicatedLedger((), 1)
         await self.raises(NotUnderreplicatedError, one.underreplication.replace_mark(5, nameless, 0))
@@ -230,10 +230,10 @@ class UnderreplicationSuite(MetadataSuite):
     async def test_watch_of_the_switch(self) -> None:
         """A watcher is called with the state of the switch, and after each change."""
         one, two = await self.driver(), await self.driver()
-        told: list[Any] = []
-        one.underreplication.watch_enabled(told.append)
-        self.assertIs(await self.news(told), True)
+        received: list[Any] = []
+        one.underreplication.watch_enabled(received.append)
+        self.assertIs(await self.news(received), True)
         await two.underreplication.set_enabled(False)
-        self.assertIs(await self.news(told), False)
+        self.assertIs(await self.news(received), False)
         await one.underreplication.set_enabled(True)
-        self.assertIs(await self.news(told), True)
+        self.assertIs(await self.news(received), True)
