@@ -12,7 +12,9 @@ from ..model import LedgerMetadata
 class ILedgerChecker(Interface):
     """Finds out which replicas of a ledger lack entries."""
 
-    async def check(ledger_id: int, metadata: LedgerMetadata, suspects: Collection[str] = ()) -> CheckReport:
+    async def check(
+        ledger_id: int, metadata: LedgerMetadata, suspects: Collection[str] = (), before: CheckReport | None = None
+    ) -> CheckReport:
         """Ask the bookies of each fragment for entries and verify them.
 
         Cancelling it ends the reads under way.
@@ -20,6 +22,7 @@ class ILedgerChecker(Interface):
         :param metadata: as it was read just now.
         :param suspects: bookies of which every entry is read, whatever the percentage of other checks, and for which
             the store is asked whether they are there.
+        :param before: an earlier check of the same repair: what it found whole on other bookies is not read again.
         :raises bookkeeper_twisted.errors.ClientClosedError: the client was closed meanwhile.
         """
 

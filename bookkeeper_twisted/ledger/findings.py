@@ -97,6 +97,15 @@ class CheckReport:
         """Ids of the bookies to name in a mark of the ledger, in ascending order."""
         return tuple(sorted({loss.bookie_id for loss in self.losses()}))
 
+    def whole(self) -> Iterator[tuple[int, int, int, str]]:
+        """Of each position that lacks nothing, in final fragments: first and last entry, the position, its bookie."""
+        for report in self.fragments:
+            fragment = report.fragment
+            bad = {loss.position for loss in report.losses} | {one.position for one in report.inconclusive}
+            for position, bookie_id in enumerate(fragment.ensemble if fragment.closed else ()):
+                if position not in bad:
+                    yield fragment.first, fragment.last, position, bookie_id
+
     def losses(self) -> Iterator[ReplicaLoss]:
         """The losses of all fragments."""
         for report in self.fragments:

@@ -21,4 +21,5 @@ class LimitTests(SynchronousTestCase):
 
     def test_checker(self) -> None:
         """A checker may be asked without suspects."""
-        self.assertEqual(ILedgerChecker["check"].getSignatureString(), "(ledger_id, metadata, suspects=())")
+        signature = ILedgerChecker["check"].getSignatureString()
+        self.assertEqual(signature, "(ledger_id, metadata, suspects=(), before=None)")

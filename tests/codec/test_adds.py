@@ -21,7 +21,7 @@ LARGEST = (1 << 63) - 1
 FLAGS = RECOVERY_ADD | HIGH_PRIORITY
 LEDGER = 7
 DIGESTER = Digester(DigestType.CRC32C, b"password")
-SIZES = ([10] * 300, [0, 1, 300, 5], [20])
+SIZES = ([10] * 300, [0, 1, 300, 5], [20], [700] * 5, [700, 600, 900])
 Item = tuple[int, int, int, int, bytes]
 """Ledger, entry, LAC, length with the payload, payload."""
 

@@ -100,6 +100,14 @@ PLANTS = (
         "        percentage = self._percentage\n", [*_CHECKS, *_WORKER],
     ),
     Plant(
+        "what was copied is not read at the end of a repair", "ledger/findings.py",
+        "                if position not in bad:\n", "                if bad or not bad:\n", [*_CHECKS, *_WORKER],
+    ),
+    Plant(
+        "suspects that were whole once are not read again", "autorecovery/replication/checker.py",
+        "                elif bookie_id in suspects or (", "                elif (", [*_CHECKS, *_WORKER],
+    ),
+    Plant(
         "marks of the placement check are removed, and nothing moves", "autorecovery/replication/repair.py",
         "                await self._place(stored, report, progress)\n", "",
         ["tests.autorecovery.replication.test_placement"],

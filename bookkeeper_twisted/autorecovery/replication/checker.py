@@ -68,7 +68,10 @@ class LedgerChecker:
         self._settings = settings or CheckerSettings()
         self._in_flight = ConcurrencyLimit(self._settings.max_in_flight)
 
-    async def check(self, ledger_id: int, metadata: LedgerMetadata, suspects: Collection[str] = ()) -> CheckReport:
+    async def check(
+        self, ledger_id: int, metadata: LedgerMetadata, suspects: Collection[str] = (),
+        before: CheckReport | None = None,
+    ) -> CheckReport:  # fmt: skip
         """See :meth:`~.interfaces.ILedgerChecker.check`."""
         bookies = {bookie_id for segment in metadata.segments for bookie_id in segment.bookies}
         gone = await self._presence.gone(bookies, suspects)
@@ -77,7 +80,8 @@ class LedgerChecker:
             context, ledger_id, self._reads, self._in_flight, settings.retries, settings.batch_bytes,
             _usual_size(metadata), self._metrics,
         )  # fmt: skip
-        check = _Check(context, ledger_id, metadata, reads, frozenset(suspects), gone, settings.percentage)
+        whole = frozenset(() if before is None else before.whole())
+        check = _Check(context, ledger_id, metadata, reads, frozenset(suspects), gone, whole, settings.percentage)
         report = await check.run(settings.parallel)
         self._metrics.checked(report)
         return report
@@ -94,7 +98,7 @@ class _Check:
 
     def __init__(
         self, context: ReadingContext, ledger_id: int, metadata: LedgerMetadata, reads: BookieReads,
-        suspects: frozenset[str], gone: frozenset[str], percentage: int,
+        suspects: frozenset[str], gone: frozenset[str], whole: frozenset[tuple[int, int, int, str]], percentage: int,
     ) -> None:  # fmt: skip
         self._context = context
         self._ledger_id = ledger_id
@@ -103,6 +107,7 @@ class _Check:
         self._reads = reads
         self._suspects = suspects
         self._gone = gone
+        self._whole = whole
         self._percentage = percentage
         self._lost: dict[tuple[int, int], list[ReplicaLoss]] = {}
         self._unsure: dict[tuple[int, int], Inconclusive] = {}
@@ -141,13 +146,16 @@ class _Check:
         self, fragments: list[LedgerFragment]
     ) -> Iterator[tuple[int, LedgerFragment, int, tuple[int, int]]]:
         """The positions to be read, as :meth:`_check_position` takes them; where a bookie is gone all is lost."""
+        whole, suspects = self._whole, self._suspects
         for number, fragment in enumerate(fragments):
             for position, bookie_id in enumerate(fragment.ensemble):
                 ends = fragment.ends(position)
                 if bookie_id in self._gone:
                     ranges = () if ends is None else (ends,)
                     self._lost[number, position] = [ReplicaLoss(position, bookie_id, LossKind.GONE, ranges)]
-                elif ends is not None:
+                elif ends is None:
+                    continue  # it keeps nothing
+                elif bookie_id in suspects or (fragment.first, fragment.last, position, bookie_id) not in whole:
                     yield number, fragment, position, ends
 
     async def _check_position(

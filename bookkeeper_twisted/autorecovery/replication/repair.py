@@ -113,10 +113,10 @@ class LedgerRepair:
                     stored = await self._repair(stored, report, progress)
                 if progress.repaired == before:
                     break
-                # what was given back is read again, of the rest a sample
+                # what was given back is read again, of bookies that are new a sample
                 in_place = {loss.bookie_id for loss in report.losses() if loss.kind is not LossKind.GONE}
                 stored = await self._read(ledger_id)
-                report = await self._checker.check(ledger_id, stored.value, in_place)
+                report = await self._checker.check(ledger_id, stored.value, in_place, report)
             if report.is_whole:
                 progress.problems.clear()
                 await self._place(stored, report, progress)

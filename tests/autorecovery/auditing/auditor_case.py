@@ -44,7 +44,10 @@ class FakeChecker:
         self.hold: Deferred[None] | None = None
         self.cancelled = 0
 
-    async def check(self, ledger_id: int, metadata: LedgerMetadata, suspects: Collection[str] = ()) -> CheckReport:
+    async def check(
+        self, ledger_id: int, metadata: LedgerMetadata, suspects: Collection[str] = (),
+        before: CheckReport | None = None,
+    ) -> CheckReport:  # fmt: skip
         self.checked.append(ledger_id)
         if self.hold is not None:
             waiter: Deferred[None] = Deferred(self._cancel)

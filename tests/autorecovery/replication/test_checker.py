@@ -1,5 +1,6 @@
 """The checker of ledgers, over bookies in memory."""
 
+import attrs
 from zope.interface.verify import verifyObject
 
 from bookkeeper_twisted.autorecovery.interfaces import ILedgerChecker
@@ -149,6 +150,24 @@ class CheckTests(RecoveryCase):
         self.assertEqual((report.requests, report.entries), (6, 6))
         report = self.check(self.write(self.payloads(2)))
         self.assertEqual((report.requests, report.entries), (3, 6))
+
+    def test_after_a_repair(self) -> None:
+        """What an earlier check found whole is not read again, but of suspects and of what it found bad."""
+        ledger_id = self.write([b"x" * 2000] * 100)
+        metadata, first, second = self.metadata(ledger_id), self.bookie(ledger_id, 0), self.bookie(ledger_id, 1)
+        lost = dict(second.entries[ledger_id])
+        del second.entries[ledger_id][0]
+        before = self.check(ledger_id)
+        second.entries[ledger_id].update(lost)
+        checker = self.checker()
+        again = self.finish(checker.check(ledger_id, metadata, (), before))
+        self.assertEqual((again.requests, again.is_whole), (2, True))
+        (segment,) = metadata.segments
+        suspect = checker.check(ledger_id, metadata, segment.bookies[:1], again)
+        self.assertEqual(self.finish(suspect).entries, 100)
+        del first.entries[ledger_id][0]
+        moved = attrs.evolve(metadata, segments=(attrs.evolve(segment, bookies=segment.bookies[::-1]),))
+        self.assertFalse(self.finish(checker.check(ledger_id, moved, (), again)).is_whole)
 
     def test_bookies_without_batch_reads(self) -> None:
         """A bookie that refuses batch reads, or closes the connection on one, is asked for single entries."""
