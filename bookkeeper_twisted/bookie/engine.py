@@ -107,7 +107,7 @@ class Engine:
         """
         self.checkpointer.start(flush_interval)
         for commit in self.commits:
-            commit.tend(commit.mark)
+            commit.make_ready()  # files are released by checkpoints: this start's may have found a disk full
 
     def _flushed(self, ask: "Callable[[], Deferred[T]]") -> "Deferred[T]":
         """Asks, and flushes the outbox after the result was used: no journal group will do it."""

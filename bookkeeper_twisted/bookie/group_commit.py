@@ -228,8 +228,15 @@ class GroupCommit:
         """
         Deferred.fromCoroutine(self._tend(mark)).addErrback(self._broken)
 
+    def make_ready(self) -> None:
+        """Have the next journal file made ready, beside the groups."""
+        Deferred.fromCoroutine(self._make_ready()).addErrback(self._broken)
+
     async def _tend(self, mark: JournalPosition) -> None:
         await self._executor.submit("flush", self.journal.release, mark)
+        await self._make_ready()
+
+    async def _make_ready(self) -> None:
         while not self._stopped and not await self._executor.submit("flush", self.journal.prepare):
             pass
 

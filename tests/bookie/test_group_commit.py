@@ -118,6 +118,13 @@ class GroupTests(GroupCommitTestCase):
         self.assertEqual(self.journal.released, [JournalPosition(1, 5)])
         self.assertEqual(self.journal.unprepared, 0)
 
+    def test_make_ready(self) -> None:
+        """The next file alone is made ready: what is in the others may not be anywhere else."""
+        self.journal.unprepared = 3
+        self.commit.make_ready()
+        self.executor.drain()
+        self.assertEqual((self.journal.released, self.journal.unprepared), ([], 0))
+
     def test_finish(self) -> None:
         """A finish waits until all that is queued is durable."""
         self.append(b"a", sync=False)

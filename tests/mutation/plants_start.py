@@ -34,6 +34,11 @@ PLANTS = (
         "        self.disk_full = not checkpoint_now(self.storage, ends)\n", _STORE,
     ),
     Plant(
+        "a start releases the journals that a full disk needs", "bookie/engine.py",
+        "            commit.make_ready()  # files", "            commit.tend(commit.mark)  # files",
+        ["tests.bookie.lifecycle.test_service"],
+    ),
+    Plant(
         "a start does not flush", "bookie/lifecycle/store.py",
         "self.disk_full = not checkpoint_now(self.storage, ends)", "pass", _STORE,
     ),

@@ -224,9 +224,7 @@ class StartTests(StepTestCase):
         peer.send(adds(run(1, 0, 5, b"payload")))
         executor.drain()
         self.assertEqual(peer.replies(), add_replies(run(1, 0, 5, b"payload"), Status.EOK))
-        self.world.disk.kill()
-        self.world.reactor = MemoryReactorClock()
-        self.world.store.bookies.clear()
+        self.kill()
         self.world.disk.fail(errno.ENOSPC, when=lambda op: op.name == "pwrite" and op.path.startswith("/l/"))
         _, executor = self.start(flush_interval=1000)
         self.assertEqual(self.registered(), (frozenset(), frozenset({"me:3181"})))
@@ -238,6 +236,30 @@ class StartTests(StepTestCase):
             self.world.reactor.advance(1)
             self.settle(executor)
         self.assertEqual(self.registered(), (frozenset({"me:3181"}), frozenset()))
+
+    def kill(self) -> None:
+        """The process is gone, and the metadata store has noticed."""
+        self.world.disk.kill()
+        self.world.reactor = MemoryReactorClock()
+        self.world.store.bookies.clear()
+
+    def test_journals_of_a_full_disk(self) -> None:
+        """S7: a start on a full ledger disk keeps the journals, which alone have what it replayed."""
+        for first in (0, 5):  # each life has a journal file of its own
+            _, executor = self.start(journal_max_backups=0)
+            peer = self.connect()
+            peer.send(adds(run(1, first, 5, b"payload")))
+            executor.drain()
+            self.assertEqual(peer.replies(), add_replies(run(1, first, 5, b"payload"), Status.EOK))
+            self.kill()
+        self.world.disk.fail(errno.ENOSPC, when=lambda op: op.name == "pwrite" and op.path.startswith("/l/"))
+        self.start(journal_max_backups=0)
+        self.kill()
+        _, executor = self.start(journal_max_backups=0)
+        peer = self.connect()
+        peer.send(reads(1, range(10)))
+        executor.drain()
+        self.assertEqual(peer.replies().count(b"payload"), 10)
 
     def test_closed_gate(self) -> None:
         """A port bound early, to know its number, closes connections until the bookie serves."""
