@@ -55,7 +55,7 @@ def directory_labels(ledger_dirs: Sequence[str], index_dirs: Sequence[str]) -> M
 
 
 class JournalMetrics:
-    """One journal.  Latencies in milliseconds."""
+    """The metrics of one journal.  Latencies in milliseconds."""
 
     def __init__(self, instruments: Instruments, index: int) -> None:
         label = str(index)
@@ -158,7 +158,7 @@ class BookieMetrics:
 
 
 class DiskMetrics:
-    """Ledger directories.
+    """The metrics of the disks of ledger directories.
 
     :param used: the share of the disk that is in use, by directory, as last checked.
     :param writable: how many of the directories take data.
@@ -235,7 +235,7 @@ class RequestMetrics:
 
 
 class ConnectionMetrics:
-    """Sockets.
+    """The metrics of a bookie's connections.
 
     :ivar replies_per_write: how well replies are grouped; a reply to a run of adds counts for each of them.
     """

@@ -58,7 +58,7 @@ class _Waiter:
 
 
 class Throttle:
-    """One speed limit.
+    """A named limit of entries and bytes a second.
 
     :ivar name: under which metrics, HTTP and the shell show it.
     :ivar limit: set by the operator.

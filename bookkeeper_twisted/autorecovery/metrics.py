@@ -66,7 +66,7 @@ _APACHE_NAMES = {
 
 
 class WorkerMetrics:
-    """One replication worker.
+    """The metrics of one replication worker.
 
     :ivar rereplicate: milliseconds of attempts to repair a ledger.
     :ivar repaired: attempts that made a fragment complete; ``moved``: that moved replicas of a ledger that lacked

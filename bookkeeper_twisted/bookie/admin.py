@@ -190,7 +190,7 @@ class DirectoryWork:
 
 @attrs.frozen
 class CollectionStatus:
-    """The garbage collection.
+    """The status of the garbage collection.
 
     :ivar phase: ``idle``, ``ledgers``, ``logs``, ``major compaction`` or ``minor compaction``.
     :ivar forced: whether the run at work was forced.
@@ -213,7 +213,7 @@ class CollectionStatus:
 
 @attrs.frozen
 class EntryLogFile:
-    """An entry log.
+    """An entry log as an administrator sees it.
 
     :ivar directory: its ledger directory, ``current`` included.
     :ivar n_bytes: of the file.
@@ -226,7 +226,7 @@ class EntryLogFile:
 
 @attrs.frozen
 class ScrubStatus:
-    """The scrub.
+    """The status of the scrub.
 
     :ivar progress: of the directory at work, None where none is.
     :ivar passes, failures: since the start.

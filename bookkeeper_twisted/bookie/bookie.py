@@ -69,7 +69,7 @@ class WriteMode:
 
 @implementer(IBookie)
 class Bookie:
-    """One bookie.
+    """The operations of one bookie on its storage and journals.
 
     :param commits: one per journal; a ledger belongs to ``ledger_id mod n``.
     :param flush: ends a batch of replies (:meth:`~bookkeeper_twisted.protocol.server.outbox.Outbox.flush`).

@@ -40,7 +40,7 @@ class _Parser(argparse.ArgumentParser):
 
 @attrs.frozen
 class _Invocation:
-    """Arguments, taken apart."""
+    """The arguments of the shell, taken apart."""
 
     options: Mapping[str, str]
     command: str

@@ -163,7 +163,7 @@ class Argument:
 
 @attrs.frozen
 class Command:
-    """A command.
+    """A command of the shell.
 
     :ivar run: does it: called with what the shell has and with the parsed arguments.  These have an attribute for each
         argument, named as the last of its names, without dashes in front and with underscores for others.  It prints

@@ -114,7 +114,7 @@ class IBookieClient(Interface):
 
 
 class IPlacementPolicy(Interface):
-    """Chooses bookies.  What it knows of them is given to it; the choice itself does no I/O."""
+    """Chooses the bookies of ensembles.  What it knows of them is given to it; the choice itself does no I/O."""
 
     async def prepare(bookies: Collection[str]) -> None:
         """Look up what the policy must know of ``bookies``, racks for example, before it may choose them."""

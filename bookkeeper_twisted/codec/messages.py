@@ -139,7 +139,7 @@ class ReadResponse:
 
 @attrs.frozen
 class AuthResponse:
-    """V2 has no status on the wire, and answers as version 2 for ``AUTH_DISABLED_PLUGIN``.
+    """A reply to tokens; V2 has no status on the wire, and answers as version 2 for ``AUTH_DISABLED_PLUGIN``.
 
     :ivar status: other than EOK (V3) the sub-message is left out.
     """

@@ -34,7 +34,7 @@ class V2Op(IntEnum):
 
 
 class Operation(IntEnum):
-    """``OperationType`` of V3."""
+    """The numbers of ``OperationType`` in V3."""
 
     READ = 1
     ADD = 2

@@ -23,10 +23,10 @@ class Chance(Protocol):
         """Draw ``k`` different items of a ``population``."""
 
     def getrandbits(self, k: int, /) -> int:
-        """``k`` random bits."""
+        """Return ``k`` random bits."""
 
     def random(self) -> float:
-        """From 0 (included) to 1 (excluded)."""
+        """Return a number from 0 (included) to 1 (excluded)."""
 
 
 class Adherence(Enum):

@@ -35,7 +35,7 @@ class MemoryDriverFactory:
 
 @implementer(IPlugin, IMetadataDriverFactory)
 class SqliteDriverFactory:
-    """``sqlite:///relative/path`` and ``sqlite:////absolute/path``."""
+    """Makes drivers for ``sqlite:///relative/path`` and ``sqlite:////absolute/path``."""
 
     schemes = frozenset({"sqlite"})
 

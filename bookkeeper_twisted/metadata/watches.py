@@ -31,7 +31,7 @@ RETRY_SECONDS = 1.0
 
 @attrs.define(eq=False)
 class _Watch:
-    """One listener.
+    """A watch of one listener.
 
     :ivar key: of the value; listeners with one key share its reading.
     :ivar of_sessions: the value can change without a write, as it depends on which sessions live.

@@ -103,7 +103,7 @@ def _entries(options: SourceOptions, partition: InputPartition) -> Iterator[Any]
 
 
 class BatchReader(DataSourceReader):
-    """Reads entries once."""
+    """Reads the entries of a batch query."""
 
     def __init__(self, options: SourceOptions) -> None:
         self._options = options
@@ -160,7 +160,7 @@ _ROWS_AT_ONCE = 20_000
 
 
 class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
-    """Follows ledgers.
+    """Reads the entries of a streaming query as ledgers grow.
 
     Options are parsed by the first call that needs them: Spark hides an error that is raised before it has a reader.
     """

@@ -53,7 +53,7 @@ def _made_direct(fd: int) -> bool:
 
 @implementer(IFile)
 class RealFile:
-    """A file descriptor."""
+    """An open file of the operating system."""
 
     __slots__ = ("path", "_fd")
 

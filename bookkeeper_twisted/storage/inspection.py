@@ -43,7 +43,7 @@ OpenIndex = Callable[[IFileSystem, str], IRunIndex | None]
 
 @attrs.frozen
 class StoredDirectory:
-    """One ledger directory.
+    """The index and entry logs of one ledger directory, for reading.
 
     :ivar path: ``current`` included.
     :ivar index: None if there is none, or one that does not speak for every entry log.

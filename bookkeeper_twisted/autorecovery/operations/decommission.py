@@ -57,7 +57,7 @@ def needs(ledger_id: int, metadata: LedgerMetadata, bookie_id: str) -> bool:
 
 
 class Decommission:
-    """One decommission.
+    """The decommission of one bookie.
 
     :ivar bookie_id: of the bookie that has left.
     :param patience: seconds after which it ends if no ledger has become free of the bookie meanwhile.

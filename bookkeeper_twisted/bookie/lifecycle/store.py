@@ -54,7 +54,7 @@ class StorePaths:
 
 @attrs.define(eq=False)
 class Store:
-    """Open files.
+    """The open files of a bookie.
 
     :ivar n_replayed: entries that the last start found in the journals.
     :ivar disk_full: whether they are in memory only, because a ledger disk had no space for them.

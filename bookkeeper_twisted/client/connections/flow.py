@@ -70,7 +70,7 @@ def _made(request: "Callable[[ClientConnection], Deferred[T]]", connection: Clie
 
 @implementer(IBookieClient)
 class Flow:
-    """One flow."""
+    """The requests of one handle to all bookies."""
 
     _log = Logger()
 

@@ -46,7 +46,7 @@ def create_placement(chance: Chance, config: ClientConfig, racks: BookieRacks) -
 
 @implementer(IPlugin, IPlacementPolicyFactory)
 class RandomPlacementFactory:
-    """Any bookies."""
+    """Makes the policy that takes any bookies."""
 
     names = frozenset({"random", _JAVA + "DefaultEnsemblePlacementPolicy"})
 

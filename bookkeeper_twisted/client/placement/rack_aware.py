@@ -19,7 +19,7 @@ from .racks import DEFAULT_RACK, BookieRacks
 
 @implementer(IPlacementPolicy)
 class RackAwarePlacement:
-    """See the module.
+    """Chooses bookies in different racks, as the module describes.
 
     :param min_racks: ``minNumRacksPerWriteQuorum``.
     :param enforce: rather no ensemble than one that breaks the rule; bookies of the default rack are

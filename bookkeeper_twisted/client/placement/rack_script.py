@@ -15,7 +15,7 @@ PATIENCE = 10.0
 
 
 class RackScript:
-    """One program.
+    """Runs the program that names the racks of hosts.
 
     :param reactor: starts processes and keeps time.
     :param path: of the program.

@@ -132,7 +132,7 @@ class BatchRequest:
 
 
 class Batch:
-    """One batch.
+    """The appends of one turn, on their way to bookies.
 
     :ivar joined: what has joined, see :data:`COLUMNS`; empty once it is sent.
     :ivar size: bytes of the frames.

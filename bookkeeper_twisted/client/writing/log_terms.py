@@ -30,7 +30,7 @@ class Term:
         self.tainted = False
 
     def sort_holes(self) -> None:
-        """Takes in what was reported."""
+        """Move the holes of aborted claims to their places among the others."""
         while self.aborted:
             insort(self.holes, self.aborted.pop())
 

@@ -13,7 +13,7 @@ from .quorum_writer import QuorumWriter
 
 @attrs.frozen(kw_only=True)
 class OpenLedger:
-    """One open ledger.
+    """The state of one ledger that is open for writing.
 
     :ivar context: of the client that created it.
     :ivar bookies: the flow it is written over.

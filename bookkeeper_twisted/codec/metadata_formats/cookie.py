@@ -16,7 +16,7 @@ _LINES_VERSION = 3
 
 @attrs.frozen
 class Cookie:
-    """One cookie.
+    """The cookie of one bookie.
 
     :ivar journal_dirs: the configured journal directories joined with commas, as configured.
     :ivar index_dirs: None where none are configured; they are the ledger directories then.

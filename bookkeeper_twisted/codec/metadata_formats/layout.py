@@ -14,7 +14,7 @@ HIERARCHICAL = "org.apache.bookkeeper.meta.HierarchicalLedgerManagerFactory"
 
 @attrs.frozen
 class Layout:
-    """One layout.
+    """The layout of ledgers in a metadata store.
 
     :ivar factory: Java class of the ledger manager factory; in format 1 ``flat`` or ``hierarchical``.
     """

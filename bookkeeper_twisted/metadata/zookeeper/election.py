@@ -29,7 +29,7 @@ def lowest_first(names: Iterable[str]) -> list[str]:
 
 
 class ZooKeeperCandidacy:
-    """One candidate.
+    """The candidacy of one process.
 
     :ivar name: of the candidate.
     :param path: of the election's node.

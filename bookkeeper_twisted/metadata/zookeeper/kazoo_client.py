@@ -56,7 +56,7 @@ _WORDS = {
 
 @implementer(IZooKeeper)
 class KazooZooKeeper:
-    """One kazoo client.
+    """A connection to ZooKeeper by one kazoo client.
 
     :param reactor: where all news arrive; its thread pool waits for the end of kazoo's threads.
     :param hosts: ``host:port``, separated by commas.

@@ -21,7 +21,7 @@ _ROOT = re.compile(r"(?:/[^/\s]+)+")
 
 @attrs.frozen
 class ZooKeeperUri:
-    """One URI.
+    """The parts of a metadata service URI of ZooKeeper.
 
     :ivar hosts: ``host:port`` of the servers, separated by commas.
     :ivar root: path of the cluster's root.

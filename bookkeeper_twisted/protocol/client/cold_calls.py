@@ -27,7 +27,7 @@ _CAPACITY_AND_FREE_SPACE = 3
 
 @attrs.frozen
 class ColdCall(Generic[T]):
-    """One rare request.
+    """A request that is neither add, read nor batch read.
 
     :ivar request: makes the message for a header.
     :ivar expected: the class of the reply.

@@ -14,7 +14,7 @@ class DirectClient(DirectConnection, Client):
 
 
 class DirectConnector(Connector):
-    """Makes one connection."""
+    """Makes one connection over a transport of ours."""
 
     def _makeTransport(self) -> Client:
         return DirectClient(self.host, self.port, self.bindAddress, self, self.reactor)

@@ -5,7 +5,7 @@ from .request_ids import CONNECTION_FLOW, FLOW_SHIFT, FlowIds, RequestIds
 
 
 class FlowTable:
-    """Flows by id.
+    """The flows on one connection, by id.
 
     :ivar own: the connection's own flow.
     """

@@ -19,7 +19,7 @@ MAX_TURN_BYTES = 64 << 10
 
 
 class WriteQueue:
-    """Frames by flow."""
+    """The frames that wait to be written, by flow."""
 
     __slots__ = ("_put", "_queues")
 

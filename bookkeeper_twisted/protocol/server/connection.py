@@ -57,7 +57,7 @@ class ServerLimits:
 
 @implementer(IServerConnection, IPushProducer)
 class ServerConnection(Protocol):
-    """One peer.  The transport sees it as the producer of replies, and pauses it when it is full.
+    """The connection of one peer.  The transport sees it as the producer of replies, and pauses it when it is full.
 
     :ivar heard_at: when something was received last.
     :ivar expecting_since: since when its first frame, or the rest of one, is expected; None between frames.

@@ -86,7 +86,7 @@ class Copied:
 
 
 class PartCopy:
-    """Copies one part.
+    """Copies the entries of one part.
 
     :param spend: takes entries and bytes that were read or are to be written; returns when more may be.
     """

@@ -105,7 +105,7 @@ class Check:
 
 @attrs.define
 class LedgerRepair:
-    """A locked ledger."""
+    """A ledger under repair, with its lock."""
 
     ledger_id: int
     lock: LedgerLock

@@ -28,7 +28,7 @@ _VARINT, _FIXED64, _BYTES, _FIXED32 = 0, 1, 2, 5
 
 @attrs.frozen
 class LedgerData:
-    """One value.
+    """The value of one ledger in the database ``ledgers``.
 
     :ivar limbo: the bookie does not know whether entries that it lacks were acknowledged.
     """

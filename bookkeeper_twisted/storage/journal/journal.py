@@ -13,7 +13,9 @@ from .replay import Cut, JournalReplay
 
 @implementer(IJournal)
 class Journal:
-    """See the interface.  :meth:`prepare` and :meth:`release` may run on one other lane than the rest.
+    """The journal of one directory; see the interface.
+
+    :meth:`prepare` and :meth:`release` may run on one other lane than the rest.
 
     A journal that exists has to be replayed before it is written: only then is it known where it ends.
     The first group goes to a new file, so that a start writes nothing into files of earlier runs but

@@ -57,7 +57,7 @@ class JournalEnd:
 
 
 class JournalReader:
-    """One file.
+    """Reads the groups of one journal file.
 
     :ivar mark: None if others wrote it.
     :ivar version: of the file format.

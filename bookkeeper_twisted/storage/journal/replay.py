@@ -35,7 +35,7 @@ class Cut:
 
 
 class JournalReplay:
-    """One replay.
+    """Replays the records of one journal directory.
 
     :ivar end: where the journal ends; valid once :meth:`records` is exhausted.
     :ivar cuts: torn tails that were cut off.

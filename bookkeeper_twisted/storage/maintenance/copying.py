@@ -23,7 +23,7 @@ MOST_ROWS = 50_000
 
 
 class LogCopy:
-    """One new log.  Maintenance lane; to be ended by :meth:`finish` or :meth:`abandon`.
+    """Writes one new entry log of live entries.  Maintenance lane; to be ended by :meth:`finish` or :meth:`abandon`.
 
     :ivar log_id: of the new log.
     :ivar cutter: gives the steps to read; None from it ends this log, and the next copy goes on behind its last row.
