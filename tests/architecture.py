@@ -92,6 +92,7 @@ WORLD = frozenset(
 DOORS: dict[str, frozenset[str]] = {
     "reactor_thread.py": frozenset({"threading"}),
     "storage/filesystem.py": frozenset({"os", "fcntl", "mmap"}),
+    "storage/index/index_file.py": frozenset({"sqlite3"}),
     "storage/index/run_index.py": frozenset({"sqlite3"}),
     "bookie/executor.py": frozenset({"threading", "queue"}),
     "client/production.py": frozenset({"pathlib", "random", "socket"}),

@@ -18,6 +18,7 @@ from ..errors import DamageError, StorageError
 from .entry_log.format import HEADER_SIZE
 from .entry_log.scan import LogScan, Record
 from .entry_log.writer import MAX_ROW_BYTES, MAX_ROW_ENTRIES
+from .index.index_file import IndexDamageError
 from .index.rows import pack_sizes
 from .interfaces import IFileSystem, IndexBatch, IndexFactory, IndexRow, IRunIndex, LedgerRow
 from .ledger_dirs import entry_log_ids, entry_log_name
@@ -101,11 +102,13 @@ def rebuild_index(
 def _without_runs(fs: IFileSystem, index_directory: str, make_index: IndexFactory) -> IRunIndex:
     """Empty the old index but for its ledger states, which a rebuild that is cut off leaves there (S3).
 
-    :returns: one without states, in its place, if it is damaged, which is why it is being replaced.
+    :returns: one with the states that can be read, in its place, if it is damaged, which is why it is being replaced.
     """
     states: list[LedgerRow] = []
     try:
         index = make_index(fs, index_directory, False)
+    except IndexDamageError as error:
+        return _anew(fs, index_directory, make_index, error.states)
     except StorageError:
         return _anew(fs, index_directory, make_index, states)
     try:

@@ -244,11 +244,11 @@ PLANTS = (
         "                    self._insert(rows[begin:index])\n                    known.clear()\n", "                    known.clear()\n", _INDEX,
     ),
     Plant(
-        "a full disk is any failure of the index", "storage/index/run_index.py",
+        "a full disk is any failure of the index", "storage/index/index_file.py",
         "        if code in _FULL:\n", "        if False:\n", [*_INDEX, *_STORAGE],
     ),
     Plant(
-        "an index of a later release is opened", "storage/index/run_index.py",
+        "an index of a later release is opened", "storage/index/index_file.py",
         "    if version != SCHEMA_VERSION:\n", "    if version < SCHEMA_VERSION:\n", _INDEX,
     ),
     Plant(

@@ -190,4 +190,9 @@ PLANTS = (
         "            self.minor or other.minor, self.results + other.results,", "            False, self.results + other.results,",
         ["tests.bookie.maintenance.test_garbage_collector"],
     ),
+    Plant(
+        "a rebuild fences all ledgers of a damaged index", "storage/rebuild.py",
+        "        return _anew(fs, index_directory, make_index, error.states)\n",
+        "        return _anew(fs, index_directory, make_index, states)\n", ["tests.storage.test_rebuild"],
+    ),
 )  # fmt: skip

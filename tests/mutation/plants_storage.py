@@ -12,7 +12,7 @@ _EXCHANGE = ["tests.bookie.test_hand_back_crash"]
 
 PLANTS = (
     Plant(
-        "an index whose tables were changed is opened", "storage/index/run_index.py",
+        "an index whose tables were changed is opened", "storage/index/index_file.py",
         "    if found != _TABLES:", "    if False:", ["tests.storage.index.test_run_index"],
     ),
     Plant(
@@ -45,7 +45,7 @@ PLANTS = (
         "        _check_place(self._writer, row.ledger_id, found[-1].first if found else row.first)\n", "", _INDEX,
     ),
     Plant(
-        "the rows of an index may be in any order", "storage/index/run_index.py",
+        "the rows of an index may be in any order", "storage/index/index_file.py",
         "PRAGMA integrity_check({table})", "PRAGMA quick_check({table})", _INDEX,
     ),
     Plant(
@@ -222,11 +222,11 @@ PLANTS = (
     ),
     # -- the index --
     Plant(
-        "commits of the index are not synced", "storage/index/run_index.py",
+        "commits of the index are not synced", "storage/index/index_file.py",
         '"synchronous = FULL"', '"synchronous = OFF"', _INDEX,
     ),
     Plant(
-        "commits of the index are synced when they are moved", "storage/index/run_index.py",
+        "commits of the index are synced when they are moved", "storage/index/index_file.py",
         '"synchronous = FULL"', '"synchronous = NORMAL"', _INDEX,
     ),
     Plant(
@@ -236,11 +236,11 @@ PLANTS = (
     ),
     Plant(
         "an index is checked as commits have left it", "storage/index/run_index.py",
-        "            _check_structure(unchecked, self.path)\n", "            _check_structure(self._writer, self.path)\n", _INDEX,
+        "            check_structure(unchecked, self.path)\n", "            check_structure(self._writer, self.path)\n", _INDEX,
     ),
     Plant(
-        "the states of ledgers are read before they are checked", "storage/index/run_index.py",
-        '_READ_AT_START = ("ledgers", "state")', '_READ_AT_START = ("state",)', _INDEX,
+        "the states of ledgers are read before they are checked", "storage/index/index_file.py",
+        'READ_AT_START = ("ledgers", "state")', 'READ_AT_START = ("state",)', _INDEX,
     ),
     Plant(
         "sizes are stored in fewer bytes than they need", "storage/index/row_values.py",

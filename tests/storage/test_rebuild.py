@@ -12,8 +12,9 @@ from bookkeeper_twisted.model import EntryRun
 from bookkeeper_twisted.storage.entry_log.scan import Record
 from bookkeeper_twisted.storage.entry_log.writer import EntryLogWriter
 from bookkeeper_twisted.storage.filesystem import RealFileSystem
+from bookkeeper_twisted.storage.index.index_file import IndexDamageError
 from bookkeeper_twisted.storage.index.run_index import SqliteRunIndex
-from bookkeeper_twisted.storage.interfaces import IndexBatch, IndexRow, LedgerRow
+from bookkeeper_twisted.storage.interfaces import IFileSystem, IndexBatch, IndexRow, LedgerRow
 from bookkeeper_twisted.storage.ledger_storage import LedgerStorage, StorageSettings
 from bookkeeper_twisted.storage.rebuild import Rebuilt, logs_with_data, rebuild_index, rows_of
 from bookkeeper_twisted.testing.disk.sim_disk import SimDisk
@@ -142,6 +143,19 @@ class RebuildTests(SynchronousTestCase):
         write_log(disk, [run(1, 0, 5)])
         disk.fail(errno.EIO, when=lambda op: op.name == "committed")
         self.assertEqual(rebuild(disk).index.last_entry(1), 4)
+
+    def test_damaged_structure(self) -> None:
+        """The states that a damaged index still gives are kept: writers are not fenced for nothing."""
+        disk, known = SimDisk(), [LedgerRow(1, b"key"), LedgerRow(7, b"other", True)]
+        write_log(disk, [run(1, 0, 5), run(2, 0, 5)])
+
+        def damaged(fs: IFileSystem, directory: str, fresh: bool) -> SimIndex:
+            if not fresh:
+                raise IndexDamageError("hidden rows", known)
+            return SimIndex.open(fs, directory, fresh)
+
+        rebuilt = rebuild_index(disk, "/", "/", damaged)
+        self.assertEqual([*rebuilt.index.ledgers()], [known[0], LedgerRow(2, b"", True), known[1]])
 
     def test_index_that_is_not_checked(self) -> None:
         """One that was opened before it was checked is checked; where it is damaged only the states are kept."""

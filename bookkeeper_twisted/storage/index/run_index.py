@@ -27,37 +27,35 @@ import sqlite3
 from collections.abc import Collection, Iterator, Sequence
 from contextlib import contextmanager
 from itertools import chain, islice
-from urllib.parse import quote
 
 from zope.interface import implementer
 
-from ...errors import DamageError, NoWritableDirectoryError, StorageError
+from ...errors import StorageError
 from ..interfaces import IFileSystem, IndexBatch, IndexRow, IRunIndex, LedgerRow
+from .index_file import (
+    EVERY_TABLE,
+    LEDGER_COLUMNS,
+    READ_AT_START,
+    check_structure,
+    check_to_open,
+    check_version,
+    connect,
+    file_size,
+    is_complete,
+    prepare,
+    set_aside,
+    snapshot_of,
+    storage_errors,
+)
 from .row_values import Values, ledger_from, ledger_values, row_from, stored_bytes, values_of
 from .rows import still_at, without
 
 FILE_NAME = "index.sqlite"
-SCHEMA_VERSION = 2
-APPLICATION_ID = 0x424B5458  # "BKTX"
 CHECKED_WHOLE = 128 * 1024 * 1024
 """An index up to so many bytes is checked whole when a bookie starts, 130 MB in a second; more would delay it.
 
 The check includes the order of the rows, which SQLite's quick check omits.
 """
-
-_SCHEMA = (
-    "CREATE TABLE runs(ledger INTEGER NOT NULL, first INTEGER NOT NULL, last INTEGER NOT NULL, log INTEGER NOT NULL,"
-    " offset INTEGER NOT NULL, sizes NOT NULL, checksums BLOB NOT NULL, crc INTEGER NOT NULL,"
-    " PRIMARY KEY(ledger, first)) WITHOUT ROWID",
-    "CREATE TABLE ledgers(ledger INTEGER PRIMARY KEY, master_key BLOB NOT NULL, fenced INTEGER NOT NULL,"
-    " explicit_lac BLOB NOT NULL, forgotten_at INTEGER NOT NULL, crc INTEGER NOT NULL)",
-    "CREATE TABLE state(complete INTEGER NOT NULL)",
-    "INSERT INTO state VALUES (0)",
-    f"PRAGMA application_id = {APPLICATION_ID}",
-    f"PRAGMA user_version = {SCHEMA_VERSION}",
-)
-_TABLES = [("table", name, name, 2 + i, _SCHEMA[i]) for i, name in enumerate(("runs", "ledgers", "state"))]
-"""The schema as SQLite keeps it, with the first page of each table: nothing else protects it from flipped bits."""
 
 _COLUMNS = "ledger, first, last, log, offset, sizes, checksums, crc"
 _UP_TO = f"SELECT {_COLUMNS} FROM runs WHERE (ledger, first) <= (?, ?) ORDER BY ledger DESC, first DESC LIMIT 1"
@@ -70,23 +68,16 @@ _TOGETHER = 50  # rows of one statement: each costs 0.5 us, and two changes of t
 _ROW = "(?, ?, ?, ?, ?, ?, ?, ?)"
 _INSERT = f"INSERT INTO runs({_COLUMNS}) VALUES {_ROW}"
 _INSERT_MANY = f"INSERT INTO runs({_COLUMNS}) VALUES {', '.join([_ROW] * _TOGETHER)}"
-_LEDGER_COLUMNS = "ledger, master_key, fenced, explicit_lac, forgotten_at, crc"
-_LEDGERS = f"SELECT {_LEDGER_COLUMNS} FROM ledgers WHERE ledger > ? ORDER BY ledger LIMIT ?"
-_PUT_LEDGER = f"INSERT OR REPLACE INTO ledgers({_LEDGER_COLUMNS}) VALUES (?, ?, ?, ?, ?, ?)"
+_LEDGERS = f"SELECT {LEDGER_COLUMNS} FROM ledgers WHERE ledger > ? ORDER BY ledger LIMIT ?"
+_PUT_LEDGER = f"INSERT OR REPLACE INTO ledgers({LEDGER_COLUMNS}) VALUES (?, ?, ?, ?, ?, ?)"
 _LIVE = (
     "SELECT log, sum(CASE typeof(sizes) WHEN 'integer' THEN sizes * (last - first + 1)"
     " ELSE stored_bytes(sizes, last - first + 1) END) FROM runs GROUP BY log"
 )
 
-_EVERY_TABLE = ("1",)
-"""Argument of the check of the structure: all tables, one problem is enough."""
-_READ_AT_START = ("ledgers", "state")
-
 _MAX_ID = 2**63 - 1
 _PAGE = 500
 _KNOWN_LEDGERS = 1 << 18  # whose last entries a writer keeps in mind; they take up to 28 MiB
-_FULL = (sqlite3.SQLITE_FULL, sqlite3.SQLITE_READONLY)
-_DAMAGED = (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB)
 
 
 @implementer(IRunIndex)
@@ -125,14 +116,14 @@ class SqliteRunIndex:
         """
         path = posixpath.join(directory, FILE_NAME)
         if fresh:
-            _set_aside(fs, path)
-        with _errors(path):
-            writer = _connect(path)
+            set_aside(fs, path)
+        with storage_errors(path):
+            writer = connect(path)
             try:
-                _prepare(writer, path)
-                later = check_later and _size(writer) > CHECKED_WHOLE
-                _check_structure(writer, path, _READ_AT_START if later else _EVERY_TABLE)
-                return cls(path, writer, _is_complete(writer), unchecked=_snapshot_of(path) if later else None)
+                prepare(writer, path)
+                later = check_later and file_size(writer) > CHECKED_WHOLE
+                check_to_open(writer, path, READ_AT_START if later else EVERY_TABLE)
+                return cls(path, writer, is_complete(writer), unchecked=snapshot_of(path) if later else None)
             except BaseException:
                 writer.close()
                 raise
@@ -157,11 +148,11 @@ class SqliteRunIndex:
         path = posixpath.join(directory, FILE_NAME)
         if not fs.exists(path):
             return None
-        with _errors(path):
-            connection = _connect(path, read_only=True)
+        with storage_errors(path):
+            connection = connect(path, read_only=True)
             try:
-                _check_version(connection, path)
-                return cls(path, connection, _is_complete(connection), read_only=True)
+                check_version(connection, path)
+                return cls(path, connection, is_complete(connection), read_only=True)
             except BaseException:
                 connection.close()
                 raise
@@ -170,7 +161,7 @@ class SqliteRunIndex:
 
     def commit(self, batch: IndexBatch) -> None:
         try:
-            with _errors(self.path):
+            with storage_errors(self.path):
                 self._commit(batch)
         except StorageError:
             self._last.clear()
@@ -264,11 +255,11 @@ class SqliteRunIndex:
         unchecked = self._unchecked
         if unchecked is None:
             with self._snapshot() as connection:
-                _check_structure(connection, self.path)
-                return _size(connection)
-        with _errors(self.path):
-            _check_structure(unchecked, self.path)
-            n_bytes = _size(unchecked)
+                check_structure(connection, self.path)
+                return file_size(connection)
+        with storage_errors(self.path):
+            check_structure(unchecked, self.path)
+            n_bytes = file_size(unchecked)
             self._unchecked = None
             unchecked.close()
             return n_bytes
@@ -341,13 +332,13 @@ class SqliteRunIndex:
         return dict(self._query(_LIVE, ()))
 
     def _query(self, text: str, values: Values) -> list[Values]:
-        with _errors(self.path), self._reader() as connection:
+        with storage_errors(self.path), self._reader() as connection:
             return connection.execute(text, values).fetchall()
 
     @contextmanager
     def _snapshot(self) -> Iterator[sqlite3.Connection]:
         """A connection that sees one state of the index."""
-        with _errors(self.path), self._reader() as connection:
+        with storage_errors(self.path), self._reader() as connection:
             connection.execute("BEGIN")
             try:
                 yield connection
@@ -360,7 +351,7 @@ class SqliteRunIndex:
         try:
             connection = self._readers.pop()
         except IndexError:
-            connection = _connect(self.path, self._read_only)
+            connection = connect(self.path, self._read_only)
             connection.execute("PRAGMA query_only = ON")
             connection.create_function("stored_bytes", 2, stored_bytes, deterministic=True)
         try:
@@ -369,7 +360,7 @@ class SqliteRunIndex:
             self._readers.append(connection)
 
     def close(self) -> None:
-        with _errors(self.path):
+        with storage_errors(self.path):
             while self._readers:
                 self._readers.pop().close()
             if self._unchecked is not None:
@@ -416,85 +407,3 @@ def _last_entry(connection: sqlite3.Connection, ledger_id: int) -> int:
     row = _floor(connection, ledger_id, _MAX_ID)
     _check_next(connection, ledger_id, _MAX_ID)
     return row.last if row is not None else -1
-
-
-# ---- connections -------------------------------------------------------------------------------------
-
-
-def _connect(path: str, read_only: bool = False) -> sqlite3.Connection:
-    uri = f"file:{quote(path)}?mode={'ro' if read_only else 'rwc'}"
-    connection = sqlite3.connect(uri, uri=True, check_same_thread=False, isolation_level=None, timeout=60)
-    for pragma in ("synchronous = FULL", "cell_size_check = ON", "wal_autocheckpoint = 0"):
-        connection.execute(f"PRAGMA {pragma}")
-    return connection
-
-
-def _snapshot_of(path: str) -> sqlite3.Connection:
-    """A connection that goes on seeing what is committed now."""
-    connection = _connect(path)
-    connection.execute("BEGIN")
-    _is_complete(connection)
-    return connection
-
-
-def _prepare(writer: sqlite3.Connection, path: str) -> None:
-    """Creates or checks the schema."""
-    (mode,) = writer.execute("PRAGMA journal_mode = WAL").fetchone()
-    if mode != "wal":
-        raise StorageError(f"{path}: its file system does not allow a write-ahead log")
-    if not writer.execute("SELECT count(*) FROM sqlite_master").fetchone()[0]:
-        for statement in ("BEGIN IMMEDIATE", *_SCHEMA, "COMMIT"):
-            writer.execute(statement)
-    _check_version(writer, path)
-
-
-def _check_version(connection: sqlite3.Connection, path: str) -> None:
-    (version,) = connection.execute("PRAGMA user_version").fetchone()
-    if version != SCHEMA_VERSION:
-        raise StorageError(f"{path}: index schema version {version}, this release knows {SCHEMA_VERSION}")
-    found = connection.execute("SELECT type, name, tbl_name, rootpage, sql FROM sqlite_master").fetchall()
-    if found != _TABLES:
-        raise DamageError(f"{path} is damaged: it has other tables than were made")
-
-
-def _is_complete(connection: sqlite3.Connection) -> bool:
-    (complete,) = connection.execute("SELECT complete FROM state").fetchone()
-    return bool(complete)
-
-
-def _size(connection: sqlite3.Connection) -> int:
-    (pages,) = connection.execute("PRAGMA page_count").fetchone()
-    (page_size,) = connection.execute("PRAGMA page_size").fetchone()
-    return int(pages * page_size)
-
-
-def _check_structure(connection: sqlite3.Connection, path: str, tables: Sequence[str] = _EVERY_TABLE) -> None:
-    """:raises DamageError: pages or the order of rows are not as they should be."""
-    for table in tables:
-        problems: Sequence[tuple[str]] = connection.execute(f"PRAGMA integrity_check({table})").fetchmany(1)
-        if problems != [("ok",)]:
-            raise DamageError(f"{path} is damaged: {problems[0][0]}")
-
-
-def _set_aside(fs: IFileSystem, path: str) -> None:
-    """The file first: SQLite ignores a write-ahead log without one, never the other way round."""
-    for suffix in ("", "-wal", "-shm"):
-        if fs.exists(path + suffix):
-            fs.rename(path + suffix, f"{path}.replaced{suffix}")
-            fs.sync_directory(posixpath.dirname(path))
-
-
-@contextmanager
-def _errors(path: str) -> Iterator[None]:
-    """Turn errors of SQLite into storage errors, never into a missing entry (S5)."""
-    try:
-        yield
-    except sqlite3.Error as e:
-        code = getattr(e, "sqlite_errorcode", 0) & 0xFF
-        if code in _DAMAGED:
-            raise DamageError(f"{path} is damaged: {e}") from e
-        if code in _FULL:
-            raise NoWritableDirectoryError(f"{path}: {e}") from e
-        raise StorageError(f"{path}: {e}") from e
-    except UnicodeDecodeError as e:  # of a text in the file, or of a message that quotes one
-        raise DamageError(f"{path} is damaged: a text of it cannot be decoded") from e

@@ -57,7 +57,8 @@ class NoticedTests(SynchronousTestCase):
 
     def test_unchecked_structure(self) -> None:
         """Rows that a damaged page of the index hides are denied."""
-        self.patch(run_index, "_check_structure", lambda *_: None)
+        for check in ("check_to_open", "check_structure"):
+            self.patch(run_index, check, lambda *_: None)
         self.assertIn("is denied", "".join(sweep_collected(60, 2, self.mktemp()).violations))
 
     def test_blind_scrub(self) -> None:

@@ -11,6 +11,7 @@ from twisted.trial.unittest import SynchronousTestCase
 from bookkeeper_twisted.errors import DamageError, NoWritableDirectoryError, StorageError
 from bookkeeper_twisted.storage.filesystem import RealFileSystem
 from bookkeeper_twisted.storage.index import run_index
+from bookkeeper_twisted.storage.index.index_file import IndexDamageError
 from bookkeeper_twisted.storage.index.run_index import FILE_NAME, SqliteRunIndex
 from bookkeeper_twisted.storage.interfaces import IndexBatch, IndexRow, IRunIndex, LedgerRow
 from bookkeeper_twisted.testing.contracts import index_contract
@@ -295,7 +296,7 @@ class SqliteRunIndexTests(_InADirectory):
 
     def test_order_in_a_large_index(self) -> None:
         """A key that got out of order after the check hides no row and ends no listing (S5)."""
-        self.patch(run_index, "_check_structure", lambda *_: None)
+        self.patch(run_index, "check_to_open", lambda *_: None)
         rows = [
             IndexRow(ledger_id, first, first + 9, 2, 4096, 100, b"%02d%02d" % (ledger_id, first))
             for ledger_id in range(2, 80, 2) for first in range(10, 80, 10)
@@ -365,6 +366,20 @@ class SqliteRunIndexTests(_InADirectory):
         """A row that its page doesn't count is found at the start, by the check of the structure (S5)."""
         self._with_hidden_row()
         self.assertRaises(DamageError, self.open)
+
+    def test_states_in_a_damaged_index(self) -> None:
+        """What is damaged in its structure still gives the states of ledgers that are as they were written (S3)."""
+        index = self.new()
+        states = [LedgerRow(ledger_id, b"secret", ledger_id == 3) for ledger_id in range(1, 20)]
+        index.commit(IndexBatch(runs=[row(ledger_id, 0, 9) for ledger_id in range(1, 20)], ledgers=states))
+        index.close()
+        self._hide_last_row()
+        self.assertEqual(self.assertRaises(IndexDamageError, self.open).states, states)
+        with open(self.path, "r+b") as file:
+            at = file.read().index(b"secret")
+            file.seek(at)
+            file.write(b"SECRET")
+        self.assertEqual(len(self.assertRaises(IndexDamageError, self.open).states), len(states) - 1)
 
     def test_hidden_row_in_a_large_index(self) -> None:
         """Before the check of a large index ends, and if it fails, nothing is denied, whatever is committed (S5)."""

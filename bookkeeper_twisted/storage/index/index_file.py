@@ -1,0 +1,184 @@
+"""The SQLite file of a run index: its schema, its connections, the check of its structure, its errors."""
+
+import posixpath
+import sqlite3
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from urllib.parse import quote
+
+from ...errors import DamageError, NoWritableDirectoryError, StorageError
+from ..interfaces import IFileSystem, LedgerRow
+from .row_values import ledger_from
+
+SCHEMA_VERSION = 2
+APPLICATION_ID = 0x424B5458  # "BKTX"
+
+_SCHEMA = (
+    "CREATE TABLE runs(ledger INTEGER NOT NULL, first INTEGER NOT NULL, last INTEGER NOT NULL, log INTEGER NOT NULL,"
+    " offset INTEGER NOT NULL, sizes NOT NULL, checksums BLOB NOT NULL, crc INTEGER NOT NULL,"
+    " PRIMARY KEY(ledger, first)) WITHOUT ROWID",
+    "CREATE TABLE ledgers(ledger INTEGER PRIMARY KEY, master_key BLOB NOT NULL, fenced INTEGER NOT NULL,"
+    " explicit_lac BLOB NOT NULL, forgotten_at INTEGER NOT NULL, crc INTEGER NOT NULL)",
+    "CREATE TABLE state(complete INTEGER NOT NULL)",
+    "INSERT INTO state VALUES (0)",
+    f"PRAGMA application_id = {APPLICATION_ID}",
+    f"PRAGMA user_version = {SCHEMA_VERSION}",
+)
+_TABLES = [("table", name, name, 2 + i, _SCHEMA[i]) for i, name in enumerate(("runs", "ledgers", "state"))]
+"""The schema as SQLite keeps it, with the first page of each table: nothing else protects it from flipped bits."""
+
+EVERY_TABLE = ("1",)
+"""Argument of the check of the structure: all tables, one problem is enough."""
+READ_AT_START = ("ledgers", "state")
+
+LEDGER_COLUMNS = "ledger, master_key, fenced, explicit_lac, forgotten_at, crc"
+
+_FULL = (sqlite3.SQLITE_FULL, sqlite3.SQLITE_READONLY)
+_DAMAGED = (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB)
+
+
+class IndexDamageError(DamageError):
+    """An index is damaged in its structure.
+
+    :ivar states: of ledgers, as far as they can be read: each was written so, there may be others.
+    """
+
+    def __init__(self, text: str, states: Sequence[LedgerRow] = ()) -> None:
+        super().__init__(text)
+        self.states = states
+
+
+def connect(path: str, read_only: bool = False) -> sqlite3.Connection:
+    """Open the file of an index, made if there is none.
+
+    :param path: of the file.
+    """
+    uri = f"file:{quote(path)}?mode={'ro' if read_only else 'rwc'}"
+    connection = sqlite3.connect(uri, uri=True, check_same_thread=False, isolation_level=None, timeout=60)
+    for pragma in ("synchronous = FULL", "cell_size_check = ON", "wal_autocheckpoint = 0"):
+        connection.execute(f"PRAGMA {pragma}")
+    return connection
+
+
+def snapshot_of(path: str) -> sqlite3.Connection:
+    """Return a connection to the file ``path`` that goes on seeing what is committed now."""
+    connection = connect(path)
+    connection.execute("BEGIN")
+    is_complete(connection)
+    return connection
+
+
+def prepare(writer: sqlite3.Connection, path: str) -> None:
+    """Make or check the schema.
+
+    :param writer: a connection.
+    :param path: of the file, for errors.
+    :raises StorageError: it has another schema.
+    """
+    (mode,) = writer.execute("PRAGMA journal_mode = WAL").fetchone()
+    if mode != "wal":
+        raise StorageError(f"{path}: its file system does not allow a write-ahead log")
+    if not writer.execute("SELECT count(*) FROM sqlite_master").fetchone()[0]:
+        for statement in ("BEGIN IMMEDIATE", *_SCHEMA, "COMMIT"):
+            writer.execute(statement)
+    check_version(writer, path)
+
+
+def check_version(connection: sqlite3.Connection, path: str) -> None:
+    """Check the schema of the file ``path``, which a ``connection`` has open.
+
+    :raises StorageError: another release made it.
+    :raises DamageError: it is not what was made.
+    """
+    (version,) = connection.execute("PRAGMA user_version").fetchone()
+    if version != SCHEMA_VERSION:
+        raise StorageError(f"{path}: index schema version {version}, this release knows {SCHEMA_VERSION}")
+    found = connection.execute("SELECT type, name, tbl_name, rootpage, sql FROM sqlite_master").fetchall()
+    if found != _TABLES:
+        raise DamageError(f"{path} is damaged: it has other tables than were made")
+
+
+def is_complete(connection: sqlite3.Connection) -> bool:
+    """Test whether a batch said that the index of a ``connection`` is complete."""
+    (complete,) = connection.execute("SELECT complete FROM state").fetchone()
+    return bool(complete)
+
+
+def file_size(connection: sqlite3.Connection) -> int:
+    """Return the bytes of the index of a ``connection``."""
+    (pages,) = connection.execute("PRAGMA page_count").fetchone()
+    (page_size,) = connection.execute("PRAGMA page_size").fetchone()
+    return int(pages * page_size)
+
+
+def check_structure(connection: sqlite3.Connection, path: str, tables: Sequence[str] = EVERY_TABLE) -> None:
+    """Check pages and the order of rows.
+
+    :param path: of the file, for errors.
+    :param tables: to be checked.
+    :raises DamageError: they are not as they should be.
+    """
+    for table in tables:
+        problems: Sequence[tuple[str]] = connection.execute(f"PRAGMA integrity_check({table})").fetchmany(1)
+        if problems != [("ok",)]:
+            raise DamageError(f"{path} is damaged: {problems[0][0]}")
+
+
+def check_to_open(writer: sqlite3.Connection, path: str, tables: Sequence[str]) -> None:
+    """Check the structure of an index that is being opened.
+
+    :param writer: a connection.
+    :param path: of the file, for errors.
+    :param tables: to be checked.
+    :raises IndexDamageError: it is damaged.
+    """
+    try:
+        check_structure(writer, path, tables)
+    except DamageError as error:
+        raise IndexDamageError(str(error), _readable_ledgers(writer)) from error
+
+
+def _readable_ledgers(connection: sqlite3.Connection) -> list[LedgerRow]:
+    """The states of ledgers that a damaged index still gives, from both ends."""
+    found: dict[int, LedgerRow] = {}
+    for order in ("", " DESC"):
+        try:
+            for values in connection.execute(f"SELECT {LEDGER_COLUMNS} FROM ledgers ORDER BY ledger{order}"):
+                try:
+                    row = ledger_from(values)
+                except DamageError:
+                    continue
+                found[row.ledger_id] = row
+        except (sqlite3.Error, UnicodeDecodeError):
+            continue  # the rows behind this place cannot be reached from this end
+    return [row for _, row in sorted(found.items())]
+
+
+def set_aside(fs: IFileSystem, path: str) -> None:
+    """Rename the file ``path`` of ``fs``, and what belongs to it.
+
+    The file first: SQLite ignores a write-ahead log without one, never the other way round.
+    """
+    for suffix in ("", "-wal", "-shm"):
+        if fs.exists(path + suffix):
+            fs.rename(path + suffix, f"{path}.replaced{suffix}")
+            fs.sync_directory(posixpath.dirname(path))
+
+
+@contextmanager
+def storage_errors(path: str) -> Iterator[None]:
+    """Turn errors of SQLite in a context into storage errors, never into a missing entry (S5).
+
+    :param path: of the file, for errors.
+    """
+    try:
+        yield
+    except sqlite3.Error as e:
+        code = getattr(e, "sqlite_errorcode", 0) & 0xFF
+        if code in _DAMAGED:
+            raise DamageError(f"{path} is damaged: {e}") from e
+        if code in _FULL:
+            raise NoWritableDirectoryError(f"{path}: {e}") from e
+        raise StorageError(f"{path}: {e}") from e
+    except UnicodeDecodeError as e:  # of a text in the file, or of a message that quotes one
+        raise DamageError(f"{path} is damaged: a text of it cannot be decoded") from e
