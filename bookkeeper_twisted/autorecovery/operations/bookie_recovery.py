@@ -200,7 +200,11 @@ class BookieRecovery:
         return RecoveredLedger(ledger_id, RecoveryResult.RECOVERED)
 
     async def _repair(self, ledger_id: int) -> None:
-        """:raises BookKeeperError: the first of the problems of its fragments, all of which were tried."""
+        """Repair all fragments.
+
+        :raises MetadataError: the store failed, or the ledger was deleted.
+        :raises BookKeeperError: the first of the problems of its fragments, all of which were tried.
+        """
         stored = await self._admin.client.ledger_metadata(ledger_id)
         if self._is_written(stored.value):
             await self._admin.recover_ledger(ledger_id)
@@ -217,7 +221,7 @@ class BookieRecovery:
     ) -> Versioned[LedgerMetadata]:
         try:
             return await self._copier.repair(stored, report)
-        except (ClientClosedError, NoSuchLedgerMetadataError):
+        except (ClientClosedError, MetadataError):
             raise
         except BookKeeperError as error:
             problems.append(error)
