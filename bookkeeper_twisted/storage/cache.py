@@ -126,7 +126,7 @@ class WriteCache:
         return bool(ledgers) or self._mixed.has_memory
 
     def discard_ledger(self, ledger_id: int) -> None:
-        """Remove the entries of ``ledger_id``; another thread may be going through :meth:`joined`."""
+        """Remove the entries of ``ledger_id``; another thread may be going through :meth:`parts`."""
         held = self._ledgers.pop(ledger_id, None)
         for run in held.runs if held is not None else ():
             self._count(run, -1)
@@ -182,34 +182,41 @@ class WriteCache:
         single, runs = self._mixed.ranges(ledger_id), self._ledgers.get(ledger_id)
         return [(run.first, run.last) for run in list(runs.runs)] + single if runs is not None else single
 
-    def joined(self, max_bytes: int = JOIN_BYTES, max_entries: int = JOIN_ENTRIES) -> Iterator[EntryRun]:
-        """The ledgers that have runs here, ordered by ledger and entry; those that follow each other become one.
+    def parts(
+        self, max_bytes: int = JOIN_BYTES, max_entries: int = JOIN_ENTRIES
+    ) -> Iterator[EntryRun | SortedEntries]:
+        """Everything as it is to be written: runs ordered by ledger and entry, then the entries of all other ledgers.
+
+        Runs that follow each other become one.
 
         :param max_bytes: bound of what is joined; a run that is bigger already stays as it is.
         :param max_entries: bound of what is joined.
         """
-        for ledger_id in sorted(self._ledgers):
-            group: list[EntryRun] = []
-            size = count = 0
-            for run in self._all_runs(ledger_id):
-                size += len(run.data)
-                count += run.count
-                if group and (run.first != group[-1].last + 1 or size > max_bytes or count > max_entries):
-                    yield EntryRun.join(group)
-                    group, size, count = [], len(run.data), run.count
-                group.append(run)
-            if group:
+        dense = self._mixed.is_dense  # the answer may change meanwhile, as ledgers are discarded
+        for ledger_id in sorted({*self._ledgers, *self._mixed.ledger_ids()} if dense else self._ledgers):
+            yield from self._joined(ledger_id, max_bytes, max_entries)
+        single = None if dense else self._mixed.sorted(self._ledgers.keys())
+        if single is not None:
+            yield single
+
+    def _joined(self, ledger_id: int, max_bytes: int, max_entries: int) -> Iterator[EntryRun]:
+        group: list[EntryRun] = []
+        size = count = 0
+        for run in self._all_runs(ledger_id):
+            size += len(run.data)
+            count += run.count
+            if group and (run.first != group[-1].last + 1 or size > max_bytes or count > max_entries):
                 yield EntryRun.join(group)
+                group, size, count = [], len(run.data), run.count
+            group.append(run)
+        if group:
+            yield EntryRun.join(group)
 
     def _all_runs(self, ledger_id: int) -> Sequence[EntryRun]:
         """Return the runs of a ledger, ascending; nothing if it was discarded meanwhile."""
         held, single = self._ledgers.get(ledger_id), self._mixed.runs(ledger_id)
         runs = held.runs if held is not None else []
         return sorted([*runs, *single], key=lambda run: run.first) if single else runs
-
-    def single(self) -> SortedEntries | None:
-        """Return the entries of the ledgers that have no runs here, None if there are none."""
-        return self._mixed.sorted(self._ledgers.keys())
 
 
 class ReadCache:

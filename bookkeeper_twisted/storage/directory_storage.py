@@ -173,11 +173,8 @@ class DirectoryStorage:
         """
         rows: list[IndexRow] = []
         try:
-            for run in self.flushing.joined():
-                rows += self.log.append(run)
-            single = self.flushing.single()
-            if single is not None:
-                rows += self.log.append_sorted(single)
+            for part in self.flushing.parts():
+                rows += self.log.append(part) if isinstance(part, EntryRun) else self.log.append_sorted(part)
             self.log.sync()
         except OSError as e:
             raise storage_error(e, self.path) from e

@@ -149,11 +149,23 @@ PLANTS = (
     ),
     Plant(
         "an entry passes one of its ledger that was left", "storage/mixed_entries.py",
-        "                or ledger_id in refused\n", "", _COLUMNS,
+        "ledger_id in refused or ", "", _COLUMNS,
     ),
     Plant(
         "a flush takes single entries that are among the runs as well", "storage/mixed_entries.py",
         "        self._all = self._all and not left\n", "", _COLUMNS,
+    ),
+    Plant(
+        "the first refusal of a chunk is not looked at for what follows", "storage/mixed_entries.py",
+        "                checked = True\n", "", _COLUMNS,
+    ),
+    Plant(
+        "single entries with a gap become one run", "storage/mixed_entries.py",
+        "!= len(places) - 1:", "< 0:", _COLUMNS,
+    ),
+    Plant(
+        "a flush that begins with runs leaves single entries out when ledgers go", "storage/cache.py",
+        "        single = None if dense else", "        single = None if self._mixed.is_dense else", _CACHE,
     ),
     Plant(
         "a reader behind a writer goes over all its entries each time", "storage/mixed_entries.py",

@@ -33,10 +33,14 @@ def _copy(chunk: MixedRun) -> MixedRun:
     return MixedRun(chunk.ledger_ids, chunk.entry_ids, chunk.lacs, [bytes(bytearray(e)) for e in chunk.entries])
 
 
+def _joined(cache: WriteCache, max_bytes: int = 1 << 20, max_entries: int = 1 << 16) -> list[EntryRun]:
+    """What is flushed by runs."""
+    return [part for part in cache.parts(max_bytes, max_entries) if isinstance(part, EntryRun)]
+
+
 def _single(cache: WriteCache) -> list[EntryRun]:
     """What is flushed by columns."""
-    single = cache.single()
-    return [] if single is None else [*single.runs()]
+    return [run for part in cache.parts() if not isinstance(part, EntryRun) for run in part.runs()]
 
 
 def _left(cache: WriteCache) -> int:
@@ -95,14 +99,14 @@ class WriteCacheTests(SynchronousTestCase):
         self.assertEqual(found, model)
         self.assertEqual(cache.count, len(model))
         self.assertEqual(cache.bytes, sum(4 + len(e) for e in model.values()))
-        joined, single = _model([*cache.joined()]), _model(_single(cache))
+        joined, single = _model(_joined(cache)), _model(_single(cache))
         self.assertEqual(joined | single, model)
         self.assertEqual(len(joined) + len(single), len(model))
         self.assertEqual([[*joined], [*single]], [sorted(joined), sorted(single)])
         for ledger in (1, 2):
             ids = [e for owner, e in model if owner == ledger]
             self.assertEqual(cache.last_entry(ledger), max(ids, default=-1))
-            self.assertEqual([e for a, b in cache.ranges(ledger) for e in range(a, b + 1)], sorted(ids))
+            self.assertEqual(sorted(e for a, b in cache.ranges(ledger) for e in range(a, b + 1)), sorted(ids))
             for entry_id in range(50):
                 self.assertEqual(cache.overlaps(ledger, entry_id, entry_id), entry_id in ids)
 
@@ -119,23 +123,39 @@ class WriteCacheTests(SynchronousTestCase):
             else:
                 half.add(each)
         halves[0].absorb(halves[1])
-        self.assertEqual(_model([*halves[0].joined(), *_single(halves[0])]), _model(runs))
+        self.assertEqual(_model(_joined(halves[0]) + _single(halves[0])), _model(runs))
         self.assertEqual(halves[0].count, len(_model(runs)))
 
     def test_join_interleaved(self) -> None:
-        """Single entries of many ledgers in turns become one run a ledger."""
+        """Single entries of many ledgers in turns become one run a ledger, as runs if each has many."""
+        for count, found, nothing in ((15, _single, _joined), (50, _joined, _single)):
+            cache = WriteCache()
+            for entry_id in range(count):
+                cache.add_mixed(mixed(*[run(ledger, entry_id, 1) for ledger in (3, 1, 2)]))
+            cache.add_mixed(mixed(run(2, count + 1)))
+            runs = [(1, 0, count), (2, 0, count), (2, count + 1, 1), (3, 0, count)]
+            self.assertEqual([(r.ledger_id, r.first, r.count) for r in found(cache)], runs)
+            self.assertEqual(nothing(cache), [])
+
+    def test_discarded_meanwhile(self) -> None:
+        """Ledgers that go while the others are written take nothing else with them."""
         cache = WriteCache()
-        for entry_id in range(50):
-            cache.add_mixed(mixed(*[run(ledger, entry_id, 1) for ledger in (3, 1, 2)]))
-        self.assertEqual([(r.ledger_id, r.first, r.count) for r in _single(cache)], [(i, 0, 50) for i in (1, 2, 3)])
-        self.assertEqual([*cache.joined()], [])
+        cache.add(run(9, 0, 2))
+        cache.add_mixed(mixed(*[run(ledger, 0) for ledger in range(1, 8)], run(8, 0, 100)))
+        parts = cache.parts()
+        written = [next(parts)]
+        for ledger in range(1, 8):
+            cache.discard_ledger(ledger)
+        written += parts
+        found = [each for part in written for each in ([part] if isinstance(part, EntryRun) else part.runs())]
+        self.assertEqual(_model(found), _model([run(9, 0, 2), run(8, 0, 100)]))
 
     def test_gap(self) -> None:
         """Runs with a gap of one entry between them, or of the same entries of two ledgers, stay apart."""
         cache = WriteCache()
         for ledger_id, first, count in ((1, 0, 3), (1, 4, 2), (1, 6, 1), (2, 7, 1), (2, 9, 2)):
             cache.add(run(ledger_id, first, count))
-        found = [(r.ledger_id, r.first, r.last) for r in cache.joined()]
+        found = [(r.ledger_id, r.first, r.last) for r in _joined(cache)]
         self.assertEqual(found, [(1, 0, 2), (1, 4, 6), (2, 7, 7), (2, 9, 10)])
         cache.add_mixed(mixed(run(3, 1), run(4, 2), run(4, 4)))
         self.assertEqual([(r.ledger_id, r.first, r.last) for r in _single(cache)], [(3, 1, 1), (4, 2, 2), (4, 4, 4)])
@@ -157,15 +177,15 @@ class WriteCacheTests(SynchronousTestCase):
         held.runs = Watched(held.runs)
         cache.add(run(1, 4, 2, salt=1))
         self.assertEqual([set(ranges) for ranges in seen[:2]], [{(0, 1), (3, 4)}] * 2)
-        self.assertEqual(_model([*cache.joined()]), _model([run(1, 0, 2), run(1, 3), run(1, 4, 2, salt=1)]))
+        self.assertEqual(_model(_joined(cache)), _model([run(1, 0, 2), run(1, 3), run(1, 4, 2, salt=1)]))
 
     def test_join_limits(self) -> None:
         """Runs are joined up to the limits, not over gaps; a big one stays as it is."""
         cache = WriteCache()
         for first, count in ((0, 3), (3, 3), (6, 3), (10, 1), (11, 20)):
             cache.add(run(1, first, count))
-        self.assertEqual([(r.first, r.count) for r in cache.joined(56 * 6)], [(0, 6), (6, 3), (10, 1), (11, 20)])
-        self.assertEqual([r.count for r in cache.joined(1 << 20, 7)], [6, 3, 1, 20])
+        self.assertEqual([(r.first, r.count) for r in _joined(cache, 56 * 6)], [(0, 6), (6, 3), (10, 1), (11, 20)])
+        self.assertEqual([r.count for r in _joined(cache, 1 << 20, 7)], [6, 3, 1, 20])
 
     def test_cost(self) -> None:
         """A run costs more than its bytes, so that many tiny ones meet the limit (S11)."""
@@ -196,7 +216,7 @@ class WriteCacheTests(SynchronousTestCase):
         cache, long = WriteCache(), run(1, 0, 1, SINGLE_BYTES)
         cache.add(long)
         self.assertIs(cache.find(1, 0), long)
-        self.assertIsNone(cache.single())
+        self.assertEqual(_single(cache), [])
 
     def test_discard(self) -> None:
         """A ledger that is discarded leaves nothing behind, and comes back with what is added later alone."""
