@@ -122,25 +122,41 @@ def _adds(
 
 
 def _row(data: bytes, at: int, stride: int) -> EntryRun | None:
-    """The run of consecutive entries of one size, if all complete frames from ``at`` on are adds of it.
+    """The run of consecutive entries of one size, if all complete frames from ``at`` on are adds of it, or many are.
 
     That is what a writer's chunk usually is: it is compared a column at a time, and each entry copied once.
 
     :param stride: bytes of the first frame, which is complete.
     """
-    count = (len(data) - at) // stride
     ledger_id, first = _IDS.unpack_from(data, at + _ADD_PREFIX)
-    if count < _FEWEST or ledger_id < 0 or first < 0:
+    if ledger_id < 0 or first < 0:
         return None
-    last = at + (count - 1) * stride + _ADD_PREFIX
-    if _IDS.unpack_from(data, last) != (ledger_id, first + count - 1):
-        return None
-    if not counts_up(data[at:], stride, count, 0, data[at : at + _ADD_PREFIX + 8], first):
+    count = _following(data, at, stride, ledger_id, first)
+    frames = data[at : at + count * stride]
+    if count < _FEWEST or not counts_up(frames, stride, count, 0, data[at : at + _ADD_PREFIX + 8], first):
         return None
     size = stride - _ADD_PREFIX
     part: bytes | memoryview = data if size < _VIEWED else memoryview(data)
     entries = [part[i : i + size] for i in range(at + _ADD_PREFIX, at + count * stride, stride)]
     return EntryRun(ledger_id, first, count, _WORD.pack(size).join([b"", *entries]), size + 4)
+
+
+def _following(data: bytes, at: int, stride: int, ledger_id: int, first: int) -> int:
+    """Guess by some ids how many frames are of one run: all, or so many that a run pays, or none."""
+
+    def follows(number: int) -> bool:
+        return _IDS.unpack_from(data, at + number * stride + _ADD_PREFIX) == (ledger_id, first + number)
+
+    count = (len(data) - at) // stride
+    if follows(count - 1):
+        return count
+    low, high = FEW_A_RUN, count - 1
+    if low >= high or not follows(low):
+        return 0
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (middle, high) if follows(middle) else (low, middle)
+    return high
 
 
 def _entries(data: bytes, at: int, length: int, limit: int) -> tuple[list[bytes], int]:

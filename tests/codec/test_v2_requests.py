@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from twisted.trial.unittest import SynchronousTestCase
 
-from bookkeeper_twisted.codec import v2
+from bookkeeper_twisted.codec import v2, v2_requests
 from bookkeeper_twisted.codec.connection import ServerDecoder
 from bookkeeper_twisted.codec.messages import ReadRequest, RejectedRequest
 from bookkeeper_twisted.codec.runs import AddRun, BatchRead, ReadRun
@@ -35,6 +35,18 @@ def decode(data: bytes) -> tuple[list[object], CodecError | None]:
     return decoder.receive(data), decoder.error
 
 
+class _Counting:
+    """The numbers of an entry, and a list that grows with each that are unpacked."""
+
+    def __init__(self, taken: list[int]) -> None:
+        self._taken = taken
+
+    def unpack_from(self, data: bytes) -> tuple[int, int, int]:
+        self._taken.append(1)
+        ledger_id, entry_id, lac = struct.unpack_from(">qqq", data)
+        return ledger_id, entry_id, lac
+
+
 class BadInputTests(SynchronousTestCase):
     """Each row of bad input."""
 
@@ -60,6 +72,28 @@ class BadInputTests(SynchronousTestCase):
             self.assertIsNone(error)
         (item,), _ = decode(frame(2, 1, 0, KEY + ids(7, 9) + bytes(8)))
         self.assertIsInstance(item, AddRun)
+
+    def test_runs_in_turn(self) -> None:
+        """Runs of several ledgers in one chunk are taken one after the other, whatever is among them."""
+        counts = (40, FEW_A_RUN + 1, 100, 1, 2, FEW_A_RUN, 64)
+        runs = [run(7 + number, 5, [20] * count) for number, count in enumerate(counts)]
+        chunks = [v2.encode_adds(KEY, each) for each in runs]
+        taken: list[int] = []
+        unpack = v2_requests._NUMBERS
+        self.patch(v2_requests, "_NUMBERS", _Counting(taken))
+        items, error = decode(b"".join(chunks))
+        self.patch(v2_requests, "_NUMBERS", unpack)
+        self.assertIsNone(error)
+        self.assertEqual(flat(items), [each for chunk in chunks for each in flat(decode(chunk)[0])])
+        self.assertLess(len(taken), sum(counts) - 40 - 100)  # the longest are not looked at entry by entry
+        stride = len(chunks[2]) // 100
+        odd = bytearray(chunks[2])
+        odd[30 * stride + 8] ^= 1  # the key of an entry in the middle
+        odd[70 * stride + 43] ^= 1  # the id of another
+        items, error = decode(bytes(odd))
+        self.assertIsNone(error)
+        single = [each for at in range(0, len(odd), stride) for each in flat(decode(bytes(odd[at : at + stride]))[0])]
+        self.assertEqual(flat(items), single)
 
     def test_reserved_ids(self) -> None:
         """Entry ids below 0 are the journal's own, ledger ids below 0 invalid: EBADREQ, nothing is journaled."""

@@ -99,13 +99,17 @@ PLANTS = (
     ),
     Plant(
         "a row of adds is taken from its ends", "codec/v2_requests.py",
-        "    if not counts_up(data[at:], stride, count, 0, data[at : at + _ADD_PREFIX + 8], first):\n        return None\n", "",
+        " or not counts_up(frames, stride, count, 0, data[at : at + _ADD_PREFIX + 8], first)", "",
         ["tests.codec.test_v2_requests.BadInputTests"],
     ),
     Plant(
         "a row of adds is compared by ids alone", "codec/v2_requests.py",
         "count, 0, data[at : at + _ADD_PREFIX + 8], first)", "count, _ADD_PREFIX, data[at + _ADD_PREFIX :][:8], first)",
         ["tests.codec.test_v2_requests.BadInputTests"],
+    ),
+    Plant(
+        "of several runs in a chunk none is taken as a row", "codec/v2_requests.py",
+        "    if low >= high or not follows(low):\n        return 0\n", "    return 0\n", ["tests.codec.test_v2_requests.BadInputTests"],
     ),
     Plant(
         "adds of reserved ids are taken", "codec/v2_requests.py",
