@@ -453,7 +453,9 @@ class MixedRun:
         if n == 1:
             yield 0, self
             return
-        numbers = [elsewhere.get(ledger_id, ledger_id % n) for ledger_id in self.ledger_ids]
+        numbers = [ledger_id % n for ledger_id in self.ledger_ids]
+        if elsewhere:
+            numbers = list(map(elsewhere.get, self.ledger_ids, numbers))
         for number in sorted(set(numbers)):
             chosen = [other == number for other in numbers]
             ledger_ids, entry_ids, lacs = [

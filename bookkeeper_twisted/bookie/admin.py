@@ -231,7 +231,7 @@ class ScrubStatus:
     :ivar progress: of the directory at work, None where none is.
     :ivar passes, failures: since the start.
     :ivar last_pass: when the last one ended, in seconds since the epoch; None without one.
-    :ivar findings: of the last pass over each directory.
+    :ivar findings: what is known to be damaged: of the pass at work as far as it has come, else of the last one.
     """
 
     suspended: bool

@@ -191,7 +191,9 @@ class ScrubberTests(SynchronousTestCase):
 
     def _cut_off(self) -> ScrubRecord:
         """Ends the process in the middle of the pass at work, as soon as it has saved something; gives that."""
-        while not load_record(self.disk, CURRENT).after:
+        for _ in range(100):
+            if load_record(self.disk, CURRENT).after:
+                break
             self.life.executor.step()
         self.disk = self.disk.crash(())
         return load_record(self.disk, CURRENT)
