@@ -92,6 +92,7 @@ WORLD = frozenset(
 DOORS: dict[str, frozenset[str]] = {
     "reactor_thread.py": frozenset({"threading"}),
     "storage/filesystem.py": frozenset({"os", "fcntl", "mmap"}),
+    "storage/disk_queue.py": frozenset({"mmap"}),
     "storage/index/index_file.py": frozenset({"sqlite3"}),
     "storage/index/run_index.py": frozenset({"sqlite3"}),
     "bookie/executor.py": frozenset({"threading", "queue"}),

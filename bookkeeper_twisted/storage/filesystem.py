@@ -1,4 +1,4 @@
-"""Real files: the only module of the engine that calls the operating system."""
+"""Real files: beside :mod:`.disk_queue` the only module of the engine that calls the operating system."""
 
 import ctypes
 import errno
@@ -60,6 +60,10 @@ class RealFile:
     def __init__(self, path: str, fd: int) -> None:
         self.path = path
         self._fd = fd
+
+    @property
+    def direct_descriptor(self) -> int | None:
+        return None
 
     def pread(self, size: int, offset: int) -> bytes:
         data = os.pread(self._fd, size, offset)
@@ -174,6 +178,10 @@ class DirectFile(RealFile):
         super().__init__(path, fd)
         self._rooms = rooms
         self._direct = True
+
+    @property
+    def direct_descriptor(self) -> int | None:
+        return self._fd if self._direct and self._fd >= 0 else None
 
     def pread(self, size: int, offset: int) -> bytes:
         parts, end = [], offset + size

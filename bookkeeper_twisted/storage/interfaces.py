@@ -36,6 +36,7 @@ class IFile(Interface):
     """
 
     path: str = Attribute("The path it was opened with.")
+    direct_descriptor: int | None = Attribute("The number by which the kernel reads it directly; None if it cannot.")
 
     def pread(size: int, offset: int) -> bytes:
         """Up to ``size`` bytes at ``offset``; fewer only at the end of the file."""

@@ -43,11 +43,11 @@ PLANTS = (
     ),
     Plant(
         "log ids may be given twice", "storage/entry_log/writer.py",
-        '        replace_file(self._fs, posixpath.join(self._directory, _LAST_ID), f"{log_id:x}\\n".encode())\n', "", _WRITER,
+        '        replace_file(self._fs, posixpath.join(self._directory, _LAST_ID), f"{log_ids[-1]:x}\\n".encode())\n', "", _WRITER,
     ),
     Plant(
         "a new log's name is not durable", "storage/entry_log/writer.py",
-        "        fs.sync_directory(posixpath.dirname(path))\n    except OSError:", "    except OSError:", _WRITER,
+        "            fs.sync_directory(posixpath.dirname(path))\n", "", _WRITER,
     ),
     Plant(
         "a log that could not be made is left behind", "storage/entry_log/writer.py",
@@ -59,7 +59,7 @@ PLANTS = (
     ),
     Plant(
         "the next log id wraps to one in use", "storage/entry_log/writer.py",
-        "        while self._fs.exists(self._path(self._next_id)):\n            self._next_id = _following(self._next_id)\n", "", _WRITER,
+        "            if not self._fs.exists(self._path(self._next_id)):\n", "            if True:\n", _WRITER,
     ),
     Plant(
         "the end of a log's last block is not filled", "storage/entry_log/writer.py",

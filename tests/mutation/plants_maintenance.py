@@ -4,6 +4,7 @@ from .plant import Plant
 
 _CRASH = ["tests.bookie.maintenance.test_maintenance_crash.MaintenanceCrashTests.test_delete_and_collect"]
 _COPYING = ["tests.storage.maintenance.test_copying"]
+_QUEUE = ["tests.storage.test_disk_queue"]
 _COLLECTION = ["tests.bookie.maintenance.test_collection"]
 
 PLANTS = (
@@ -22,19 +23,17 @@ PLANTS = (
     ),
     Plant(
         "the index refers to a copy that is not synced", "storage/maintenance/copying.py",
-        "self._log.seal(self._fs)", "self._log._write_out()", _CRASH,
+        "self._log.seal_unnamed(self._fs)", "self._log._write_rest()", _CRASH,
     ),
     Plant(
         "the index refers to a copy whose name is not durable", "storage/maintenance/copying.py",
-        "        self._fs.rename(self._path + UNFINISHED_SUFFIX, self._path)\n"
-        "        self._fs.sync_directory(self._directory.path)\n",
-        "        self._fs.rename(self._path + UNFINISHED_SUFFIX, self._path)\n", _CRASH,
+        "    fs.sync_directory(directory)\n", "", _CRASH,
     ),
     Plant(
         "old logs are removed before the index has the copies", "bookie/maintenance/compactor.py",
-        "            for begin in range(0, len(copy.rows), _COMMIT_ROWS):\n",
-        "            [await directory.on_lane(directory.space.remove, log_id) for log_id in sources]\n"
-        "            for begin in range(0, len(copy.rows), _COMMIT_ROWS):\n", _CRASH,
+        "        rows = [row for copy in copied for row in copy.rows]\n",
+        "        rows = [row for copy in copied for row in copy.rows]\n"
+        "        [await directory.on_lane(directory.space.remove, log_id) for log_id in sources]\n", _CRASH,
     ),
     Plant(
         "a listing that ends early deletes what it lacks", "bookie/maintenance/ledger_collector.py",
@@ -139,7 +138,27 @@ PLANTS = (
     ),
     Plant(
         "a log goes although a row refers to it", "storage/maintenance/log_space.py",
-        "if row.log_id == self._log_id:", "if False:", ["tests.storage.maintenance.test_log_space"],
+        "if row.log_id in self._log_ids:", "if False:", ["tests.storage.maintenance.test_log_space"],
+    ),
+    Plant(
+        "a log that must stay keeps the others", "bookie/maintenance/log_collector.py",
+        "            if len(log_ids) > 1:\n", "            if False:\n", _COLLECTION,
+    ),
+    Plant(
+        "a write that the kernel refused is forgotten", "storage/disk_queue.py",
+        "        if found != size:\n", "        if False:\n", _QUEUE,
+    ),
+    Plant(
+        "a log is sealed while it is being written", "storage/disk_queue.py",
+        "        while self._n_writes:\n", "        while False:\n", _QUEUE,
+    ),
+    Plant(
+        "what is being written is written over", "storage/disk_queue.py",
+        "            self._rooms.remove(room)\n", "            pass\n", _QUEUE,
+    ),
+    Plant(
+        "a short read counts as a whole one", "storage/disk_queue.py",
+        "if found == place.size else", "if found >= 0 else", _QUEUE,
     ),
     Plant(
         "the log that is written to counts as sealed", "storage/maintenance/log_space.py",

@@ -8,8 +8,9 @@ from twisted.logger import Logger
 
 from ...errors import LogDamageError
 from ...metrics import MaintenanceMetrics
-from ...storage.maintenance.copying import LogCopy
+from ...storage.maintenance.copying import LogCopy, finish
 from ...storage.maintenance.plan import LogUsage, candidates, group_bytes, next_group
+from ...storage.maintenance.row_reader import RowReader, Step
 from ...throttle import Throttle
 from .lanes import MaintainedDirectory, step_limits
 from .progress import Progress, Suspension
@@ -66,7 +67,7 @@ class Compactor:
                 if order.max_time is not None and self._clock.seconds() - progress.began >= order.max_time:
                     break
                 group = next_group(chosen, await self._group_bytes())
-                await self._compact_whole([log.log_id for log in group])
+                await self._compact_whole(group)
                 chosen = chosen[len(group) :]
         finally:
             self.progress = None
@@ -83,12 +84,13 @@ class Compactor:
         _, free = await directory.on_lane(directory.fs.usage, directory.storage.path)
         return group_bytes(directory.storage.log.size_limit, free)
 
-    async def _compact_whole(self, sources: Sequence[int]) -> None:
+    async def _compact_whole(self, group: Sequence[LogUsage]) -> None:
         """Compacts a group of logs; without the damaged ones, if there are some among them."""
-        left = list(sources)
+        left = [log.log_id for log in group]
+        n_targets = 1 + sum(log.live for log in group) // self._directory.storage.log.size_limit
         while left:
             try:
-                return await self._compact(left)
+                return await self._compact(left, n_targets)
             except LogDamageError as damage:
                 self._directory.damaged[damage.log_id] = str(damage)
                 self._log.critical(
@@ -96,40 +98,66 @@ class Compactor:
                 )
                 left.remove(damage.log_id)
 
-    async def _compact(self, sources: Sequence[int]) -> None:
+    async def _compact(self, sources: Sequence[int], n_targets: int) -> None:
+        """Copies some logs into new ones.
+
+        :param n_targets: new logs that are expected: it may be more.
+        """
         directory = self._directory
+        log_ids: list[int] = []
+        copied: list[LogCopy] = []  # neither durable nor in the index
+        reader = RowReader(directory.fs, directory.storage)
         after, is_last = (-1, -1), False
-        while not is_last:
-            log_id = await directory.on_flush_lane(directory.storage.log.reserve)
-            copy = await directory.on_lane(LogCopy, directory.fs, directory.storage, sources, log_id, after)
-            try:
+        try:
+            while not is_last:
+                log_ids = log_ids or await directory.on_flush_lane(directory.storage.log.reserve, n_targets)
+                copy = await directory.on_lane(
+                    LogCopy, directory.fs, directory.storage, sources, reader, log_ids.pop(0), after
+                )
+                copied.append(copy)
                 await self._copy(copy)
-                if copy.rows:
-                    await directory.on_lane(copy.finish)
-            finally:
+                after, is_last = copy.cutter.after, copy.cutter.is_last
+                if is_last or sum(len(each.rows) for each in copied) >= _COMMIT_ROWS:
+                    await self._finish(copied, sources)
+        finally:
+            for copy in copied:
                 await directory.on_lane(copy.abandon)
-            for begin in range(0, len(copy.rows), _COMMIT_ROWS):
-                rows = copy.rows[begin : begin + _COMMIT_ROWS]
-                await directory.on_flush_lane(directory.storage.commit_moved, rows, frozenset(sources))
-            directory.storage.moved()
-            after, is_last = copy.cutter.after, copy.cutter.is_last
+            await directory.on_lane(reader.close)
+
+    async def _finish(self, copied: list[LogCopy], sources: Sequence[int]) -> None:
+        """Makes new logs durable, then has the index refer to them; ``copied`` is empty when it does."""
+        directory = self._directory
+        await directory.on_lane(finish, directory.fs, directory.storage.path, copied)
+        rows = [row for copy in copied for row in copy.rows]
+        for begin in range(0, len(rows), _COMMIT_ROWS):
+            batch = rows[begin : begin + _COMMIT_ROWS]
+            await directory.on_flush_lane(directory.storage.commit_moved, batch, frozenset(sources))
+        copied.clear()
+        directory.storage.moved()
 
     async def _copy(self, copy: LogCopy) -> None:
-        on_lane = self._directory.on_lane
-        while (step := await on_lane(copy.cutter.next_step, *step_limits(self._reads, self._writes))) is not None:
-            await self._reads.acquire(step.n_disk_bytes, step.n_entries)
-            await self.suspension.passed()
-            await on_lane(copy.read, step)
-            if copy.waiting_bytes:
-                await self._write(copy)
+        following = await self._begin(copy)
+        while (step := following) is not None:
+            following = await self._begin(copy)  # the disk reads it while this one is verified and written
+            await self._directory.on_lane(copy.read, step)
+            await self._write(copy)
             if self.progress is not None:
                 self.progress.advance(step.n_bytes, self._clock.seconds())
             self._metrics.compacted_bytes.value += step.n_bytes
         copy.end_reading()
-        if copy.waiting_bytes:
-            await self._write(copy)
+        await self._write(copy)
+
+    async def _begin(self, copy: LogCopy) -> Step | None:
+        """The next step, which is being read; None at the end of a log."""
+        on_lane = self._directory.on_lane
+        step = await on_lane(copy.cutter.next_step, *step_limits(self._reads, self._writes))
+        if step is not None:
+            await self._reads.acquire(step.n_disk_bytes, step.n_entries)
+            await self.suspension.passed()
+            await on_lane(copy.begin, step)
+        return step
 
     async def _write(self, copy: LogCopy) -> None:
-        await self._writes.acquire(copy.waiting_bytes, copy.waiting_entries)
-        await self._directory.on_lane(copy.write)
-
+        if copy.waiting_bytes:
+            await self._writes.acquire(copy.waiting_bytes, copy.waiting_entries)
+            await self._directory.on_lane(copy.write)

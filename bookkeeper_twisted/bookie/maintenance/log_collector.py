@@ -1,9 +1,12 @@
 """Removes the entry logs of one ledger directory that no index row refers to."""
 
+from collections.abc import Sequence
+
 from twisted.logger import Logger
 
 from ...errors import StorageError
 from ...metrics import MaintenanceMetrics
+from ...storage.maintenance.plan import MOST_LOGS
 from ...throttle import Throttle
 from .lanes import MaintainedDirectory
 
@@ -44,8 +47,8 @@ class LogCollector:
         unneeded = [log for log in usage if not log.live and log.log_id not in self._kept]
         if unneeded:
             await self._scan.acquire(await self._directory.on_lane(self._directory.storage.index.check), 0)
-        for log in unneeded:
-            freed += await self._remove(log.log_id)
+        for begin in range(0, len(unneeded), MOST_LOGS):
+            freed += await self._remove([log.log_id for log in unneeded[begin : begin + MOST_LOGS]])
         if freed:
             self._log.info("entry logs that nothing refers to were removed: {freed:,} bytes", freed=freed)
         active = [log for log in usage if log.live]
@@ -53,18 +56,30 @@ class LogCollector:
         self._metrics.measured(self._directory.number, len(active), live, max(used, 0))
         return freed
 
-    async def _remove(self, log_id: int) -> int:
-        on_lane = self._directory.on_lane
-        checks = self._directory.space.checks(log_id)
+    async def _remove(self, log_ids: Sequence[int]) -> int:
+        """Removes some logs; one by one where the checks of all of them find anything."""
+        on_lane, space = self._directory.on_lane, self._directory.space
+        checks = space.checks(log_ids)
         try:
             while (read := await on_lane(checks.step)) is not None:
                 await self._scan.acquire(*read)
-            freed = await on_lane(self._directory.space.remove, log_id)
-            self._directory.damaged.pop(log_id, None)
-            return freed
         except (StorageError, OSError) as error:
-            self._directory.damaged[log_id] = str(error)
-            self._kept.add(log_id)
-            self._metrics.not_removed.value += 1
-            self._log.critical("DAMAGE: an entry log is kept: {error}", error=error, log_id=log_id)
+            if len(log_ids) > 1:
+                return sum([await self._remove([log_id]) for log_id in log_ids])
+            self._keep(log_ids[0], error)
             return 0
+        freed = 0
+        for log_id in log_ids:
+            try:
+                freed += await on_lane(space.remove, log_id)
+                self._directory.damaged.pop(log_id, None)
+            except OSError as error:
+                self._keep(log_id, error)
+        await on_lane(space.sync)
+        return freed
+
+    def _keep(self, log_id: int, error: Exception) -> None:
+        self._directory.damaged[log_id] = str(error)
+        self._kept.add(log_id)
+        self._metrics.not_removed.value += 1
+        self._log.critical("DAMAGE: an entry log is kept: {error}", error=error, log_id=log_id)

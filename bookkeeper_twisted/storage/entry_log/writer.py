@@ -19,6 +19,7 @@ from collections.abc import Sequence
 from operator import sub
 
 from ...model import EntryRun, lay_out
+from ..disk_queue import DiskQueue
 from ..index.rows import row_of, rows_of
 from ..interfaces import IFile, IFileSystem, IndexRow
 from ..ledger_dirs import entry_log_name
@@ -39,21 +40,23 @@ _FULL = (errno.ENOSPC, errno.EDQUOT)
 class OpenLog:
     """The log being written.
 
+    :param queue: by which it is written, where that need not wait for the disk before :meth:`seal_unnamed`.
     :ivar position: end of what was appended; ``written`` of that which reached the file, ``synced`` of
         that which is durable.
     """
 
     __slots__ = (
-        "log_id", "file", "position", "written", "synced", "_pieces", "_ledgers", "_unsynced",
+        "log_id", "file", "position", "written", "synced", "_pieces", "_ledgers", "_unsynced", "_queue",
     )  # fmt: skip
 
-    def __init__(self, log_id: int, file: IFile) -> None:
+    def __init__(self, log_id: int, file: IFile, queue: DiskQueue | None = None) -> None:
         self.log_id = log_id
         self.file = file
         self.position = self.written = self.synced = layout.HEADER_SIZE
         self._pieces: list[bytes] = []
         self._ledgers: dict[int, int] = {}
         self._unsynced: list[tuple[Sequence[int], Sequence[int]]] = []  # ledgers, and bytes of them
+        self._queue = queue
 
     @property
     def has_records(self) -> bool:
@@ -100,20 +103,30 @@ class OpenLog:
                 parts.append(last[:-left])
             rest.appendleft(last[-left:])
             left -= len(rest[0])
-        self.file.pwritev(parts, self.written)
-        self.file.start_writeback(self.written, end - self.written)
+        if self._queue is not None:
+            self._queue.write(self.file, parts, self.written)
+        else:
+            self.file.pwritev(parts, self.written)
+            self.file.start_writeback(self.written, end - self.written)
         self.written = end
         self._pieces = list(rest)
 
-    def sync(self) -> None:
-        """Everything appended is durable when this returns."""
+    def _write_rest(self) -> None:
+        """Writes what waits, and filler up to the next block."""
         if self.written != self.position:
             self._pieces.append(layout.FILLER * (-self.position % BLOCK))
             self.position += len(self._pieces[-1])
             self._write_out()
+
+    def sync(self) -> None:
+        """Everything appended is durable when this returns."""
+        self._write_rest()
         if self.synced != self.position:
             self.file.sync()
         self.synced = self.position
+        self._count_ledgers()
+
+    def _count_ledgers(self) -> None:
         ledgers = self._ledgers
         for ledger_ids, sizes in self._unsynced:
             for ledger_id, size in zip(ledger_ids, sizes, strict=True):
@@ -134,6 +147,23 @@ class OpenLog:
         self.file = fs.open(self.file.path)  # these are no whole blocks
         self.file.pwrite(layout.encode_map(self._ledgers), self.position)
         self.file.sync()
+        self.file.pwrite(*layout.seal(self.position, len(self._ledgers)))
+        self.file.sync()
+
+    def seal_unnamed(self, fs: IFileSystem) -> None:
+        """Seal a log that has not got its name yet: nobody reads it before all of it is durable, by one sync.
+
+        :param fs: as of :meth:`seal`.
+        """
+        self._write_rest()
+        if self._queue is not None:
+            self._queue.settle()
+        self.file.close()
+        self.file = fs.open(self.file.path)
+        self._count_ledgers()
+        ledgers = layout.encode_map(self._ledgers)
+        self.file.truncate(self.position + len(ledgers))
+        self.file.pwrite(ledgers, self.position)
         self.file.pwrite(*layout.seal(self.position, len(self._ledgers)))
         self.file.sync()
 
@@ -253,24 +283,28 @@ class EntryLogWriter:
     def _is_full(self, log: OpenLog, size: int) -> bool:
         return log.has_records and log.position + size > self.size_limit
 
-    def reserve(self) -> int:
-        """Take an id for a log of copies.  What is appended from now on goes to logs with higher ids.
+    def reserve(self, count: int = 1) -> list[int]:
+        """Take ids for logs of copies.  What is appended from now on goes to logs with higher ids.
 
         So the newest copy of an entry is always in the log with the highest id: a rebuild of the index takes it.
+
+        :returns: ``count`` ids, ascending.
         """
         self._overtaken = True
-        return self._take_id()
+        return self._take_ids(count)
 
-    def _take_id(self) -> int:
-        """Take the next log id, for good: it is durable before it is used, so no later log gets it."""
-        while self._fs.exists(self._path(self._next_id)):
+    def _take_ids(self, count: int) -> list[int]:
+        """Take the next log ids, for good: they are durable before they are used, so no later log gets them."""
+        log_ids: list[int] = []
+        while len(log_ids) < count:
+            if not self._fs.exists(self._path(self._next_id)):
+                log_ids.append(self._next_id)
             self._next_id = _following(self._next_id)
-        log_id, self._next_id = self._next_id, _following(self._next_id)
-        replace_file(self._fs, posixpath.join(self._directory, _LAST_ID), f"{log_id:x}\n".encode())
-        return log_id
+        replace_file(self._fs, posixpath.join(self._directory, _LAST_ID), f"{log_ids[-1]:x}\n".encode())
+        return log_ids
 
     def _create(self) -> OpenLog:
-        log_id, self._overtaken = self._take_id(), False
+        (log_id,), self._overtaken = self._take_ids(1), False
         return create_log(self._fs, log_id, self._path(log_id), self.direct)
 
     def _failed(self, error: OSError) -> None:
@@ -300,24 +334,32 @@ class EntryLogWriter:
         return posixpath.join(self._directory, entry_log_name(log_id))
 
 
-def create_log(fs: IFileSystem, log_id: int, path: str, direct: bool) -> OpenLog:
+def create_log(
+    fs: IFileSystem, log_id: int, path: str, direct: bool, queue: DiskQueue | None = None, size: int = 0
+) -> OpenLog:
     """Create a log: header, file and name are durable before the first record (safety 3.2).
 
     :param log_id: of the log.
     :param path: of its file, which must not exist.
     :param direct: whether to write past the page cache.
+    :param queue: by which a log is written that gets its name when it is complete: nothing of it is durable before
+        :meth:`OpenLog.seal_unnamed`.
+    :param size: of its file until then: a write that makes no file longer need not be waited for.
     :raises OSError: there is no log then.
     """
     file = fs.open(path, create=True, direct=direct)
     try:
+        if size:
+            file.truncate(size)
         file.pwrite(layout.new_header(), 0)
-        file.sync(metadata=True)
-        fs.sync_directory(posixpath.dirname(path))
+        if queue is None:
+            file.sync(metadata=True)
+            fs.sync_directory(posixpath.dirname(path))
     except OSError:
         _close_quietly(file)
         _remove_quietly(fs, path)
         raise
-    return OpenLog(log_id, file)
+    return OpenLog(log_id, file, queue)
 
 
 def _remove_quietly(fs: IFileSystem, path: str) -> None:

@@ -207,7 +207,7 @@ class SqliteRunIndex:
                 before = _last_entry(self._writer, ledger_id)
             if first <= before:
                 self._insert(rows[begin:index])
-                self._make_room(row)
+                self._make_room(row, self._overlapped(row))
                 begin = index
             known[ledger_id] = last if last > before else before
         self._insert(rows[begin:])
@@ -218,9 +218,12 @@ class SqliteRunIndex:
         self._writer.executemany(_INSERT_MANY, zip(*[by_many] * (8 * _TOGETHER), strict=True))
         self._writer.executemany(_INSERT, values)
 
-    def _make_room(self, row: IndexRow) -> None:
-        """Trims, splits or removes the rows that hold entries of a new one."""
-        for old in self._overlapped(row):
+    def _make_room(self, row: IndexRow, stored: Sequence[IndexRow]) -> None:
+        """Trims, splits or removes the rows that hold entries of a new one.
+
+        :param stored: these rows.
+        """
+        for old in stored:
             self._writer.execute("DELETE FROM runs WHERE ledger = ? AND first = ?", (old.ledger_id, old.first))
             self._insert(without(old, row.first, row.last))
 
@@ -234,8 +237,9 @@ class SqliteRunIndex:
 
     def _move(self, row: IndexRow, moved_from: frozenset[int]) -> None:
         """Replaces what still lies in the logs it was copied from."""
-        for part in still_at(row, self._overlapped(row), moved_from):
-            self._make_room(part)
+        stored = self._overlapped(row)
+        for part in still_at(row, stored, moved_from):
+            self._make_room(part, stored if part is row else self._overlapped(part))
             self._insert([part])
 
     def _settle(self) -> None:

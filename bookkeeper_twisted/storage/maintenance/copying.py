@@ -3,6 +3,8 @@
 Rows are taken in the order of ledger and entry, and a row is copied whole: one read of a contiguous piece, however
 many entries it has.  Rows that follow each other in their ledger become one.  Every byte is verified before it is
 written, by the row's checksums or, where it has none, by the head of each record, so damage is never copied.
+
+The disk reads a step, and writes the ones before, while one is verified.
 """
 
 import posixpath
@@ -23,17 +25,18 @@ MOST_ROWS = 50_000
 
 
 class LogCopy:
-    """Writes one new entry log of live entries.  Maintenance lane; to be ended by :meth:`finish` or :meth:`abandon`.
+    """Writes one new entry log of live entries.  Maintenance lane; to be ended by :func:`finish` or :meth:`abandon`.
 
     :ivar log_id: of the new log.
     :ivar cutter: gives the steps to read; None from it ends this log, and the next copy goes on behind its last row.
-    :ivar rows: of the new log, for the index once :meth:`finish` has returned.
+    :ivar rows: of the new log, for the index once :func:`finish` has returned.
     :ivar waiting_bytes: verified, to be written by the next :meth:`write`; ``waiting_entries`` of them.
     :param sources: the logs that are copied.
+    :param reader: of them, in which no step is begun.
     """
 
     def __init__(
-        self, fs: IFileSystem, directory: DirectoryStorage, sources: Sequence[int], log_id: int,
+        self, fs: IFileSystem, directory: DirectoryStorage, sources: Sequence[int], reader: RowReader, log_id: int,
         after: tuple[int, int] = (-1, -1), most_rows: int = MOST_ROWS,
     ) -> None:  # fmt: skip
         self.log_id = log_id
@@ -42,8 +45,10 @@ class LogCopy:
         self._fs = fs
         self._directory = directory
         self._path = posixpath.join(directory.path, entry_log_name(log_id))
-        self._log: OpenLog | None = create_log(fs, log_id, self._path + UNFINISHED_SUFFIX, directory.log.direct)
-        self._reader = RowReader(fs, directory)
+        self._log: OpenLog | None = create_log(
+            fs, log_id, self._path + UNFINISHED_SUFFIX, directory.log.direct, reader.queue, directory.log.size_limit
+        )
+        self._reader = reader
         self.cutter = RowCutter(directory.index, after, tuple(sources), self._admits)
         self._group: list[EntryRun] = []
         self._group_bytes = self._group_entries = 0
@@ -63,8 +68,15 @@ class LogCopy:
 
     # -- read and write --
 
+    def begin(self, step: Step) -> None:
+        """Begin to read a step, which :meth:`read` waits for.
+
+        :raises OSError: a log cannot be opened.
+        """
+        self._reader.begin(step)
+
     def read(self, step: Step) -> None:
-        """Read the pieces of a step and verify the rows that are whole by now.
+        """Take the pieces of the step that was begun first, and verify the rows that are whole by now.
 
         :raises LogDamageError: a log doesn't hold what its index says.
         :raises OSError: it cannot be read.
@@ -107,18 +119,16 @@ class LogCopy:
 
     # -- the end --
 
-    def finish(self) -> None:
-        """Make the new log durable under its name, before anything refers to it (S8)."""
+    def name(self) -> None:
+        """Make the new log durable, then give it its name; see :func:`finish`."""
         assert self._log is not None
-        self._log.seal(self._fs)
+        self._log.seal_unnamed(self._fs)
         self._log.file.close()
         self._fs.rename(self._path + UNFINISHED_SUFFIX, self._path)
-        self._fs.sync_directory(self._directory.path)
         self._log = None
 
     def abandon(self) -> None:
-        """Close all files, and remove the new log unless it is finished."""
-        self._reader.close()
+        """Remove the new log unless it is finished."""
         log, self._log = self._log, None
         if log is None:
             return
@@ -126,3 +136,17 @@ class LogCopy:
         if self._fs.exists(self._path + UNFINISHED_SUFFIX):
             self._fs.unlink(self._path + UNFINISHED_SUFFIX)
             self._fs.sync_directory(self._directory.path)
+
+
+def finish(fs: IFileSystem, directory: str, copies: Sequence[LogCopy]) -> None:
+    """Make new logs durable under their names, before anything refers to them (S8).  Maintenance lane.
+
+    :param directory: the ledger directory, ``current`` included.
+    :param copies: in which everything is written.
+    """
+    for copy in copies:
+        if copy.rows:
+            copy.name()
+        else:
+            copy.abandon()
+    fs.sync_directory(directory)

@@ -1,6 +1,7 @@
 """The entry logs of one ledger directory as space: listed, measured, removed."""
 
 import posixpath
+from bisect import bisect_left
 from collections.abc import Iterator, Sequence
 
 from ...errors import DamageError
@@ -16,7 +17,8 @@ UNFINISHED_SUFFIX = ".compacting"
 
 _LEFT_OVER = (UNFINISHED_SUFFIX, ".compacted")
 _STEP_BYTES = 1024 * 1024
-_STEP_LEDGERS = 500
+_STEP_ROWS = 64  # of neighbouring ledgers: it may be that one of them alone is wanted
+_MAX_ID = 2**63 - 1
 
 
 class LogSpace:
@@ -105,7 +107,7 @@ class LogSpace:
         return len(names)
 
     def remove(self, log_id: int) -> int:
-        """Remove a log for which :meth:`checks` has ended.  Maintenance lane.
+        """Remove a log for which :meth:`checks` has ended; durable after :meth:`sync`.  Maintenance lane.
 
         :param log_id: of the log.
         :returns: bytes of the file.
@@ -117,13 +119,16 @@ class LogSpace:
         finally:
             file.close()
         self._fs.unlink(path)
-        self._fs.sync_directory(self.directory.path)
         self.directory.reader.remove(log_id)
         return size
 
-    def checks(self, log_id: int) -> "RemovalChecks":
-        """Make the checks before the log ``log_id`` is removed."""
-        return RemovalChecks(self._fs, self.directory, log_id)
+    def sync(self) -> None:
+        """Make removals durable.  Maintenance lane."""
+        self._fs.sync_directory(self.directory.path)
+
+    def checks(self, log_ids: Sequence[int]) -> "RemovalChecks":
+        """Make the checks before the logs ``log_ids`` are removed."""
+        return RemovalChecks(self._fs, self.directory, log_ids)
 
     def path(self, log_id: int) -> str:
         """Return the path of the file of ``log_id``."""
@@ -131,46 +136,51 @@ class LogSpace:
 
 
 class RemovalChecks:
-    """Compares every ledger of a log with the index, step by step, before the log may be removed (S8).
+    """Compares every ledger of some logs with the index, step by step, before the logs may be removed (S8).
 
-    A damaged row says nothing of the log it referred to; then the log stays.
+    A damaged row says nothing of the log it referred to; then the logs stay.
     """
 
-    def __init__(self, fs: IFileSystem, directory: DirectoryStorage, log_id: int) -> None:
+    def __init__(self, fs: IFileSystem, directory: DirectoryStorage, log_ids: Sequence[int]) -> None:
         self._directory = directory
-        self._log_id = log_id
+        self._log_ids = log_ids
         self._fs = fs
         self._steps = self._run()
 
     def step(self) -> tuple[int, int] | None:
         """One bounded piece of the work.  Maintenance lane.
 
-        :returns: bytes of the log and rows of the index that were read; None at the end.
-        :raises DamageError: the log may still be needed, or cannot be understood.
+        :returns: bytes of a log and rows of the index that were read; None at the end.
+        :raises DamageError: one of the logs may still be needed, or cannot be understood.
         """
         return next(self._steps, None)
 
     def _run(self) -> Iterator[tuple[int, int]]:
-        scan = LogScan(self._fs, self._directory.path, self._log_id)
-        sizes = scan.ledgers_map()
-        ledger_ids = set(sizes or ())
-        if sizes is not None:
-            yield 16 * len(sizes), 0
-        else:
-            yield from self._scanned(scan, ledger_ids)
-        read = 0
-        for number, ledger_id in enumerate(sorted(ledger_ids), 1):
-            for row in self._directory.index.rows(ledger_id):
-                read += 1
-                if row.log_id == self._log_id:
-                    raise DamageError(f"{scan.path}: entry {row.first} of ledger {ledger_id} still lies there")
-            if number % _STEP_LEDGERS == 0:
-                yield 0, read
-                read = 0
-        yield 0, read
+        ledger_ids: set[int] = set()
+        for log_id in self._log_ids:
+            yield from self._named(LogScan(self._fs, self._directory.path, log_id), ledger_ids)
+        named, at, after = sorted(ledger_ids), 0, (-1, -1)
+        while at < len(named):
+            if named[at] != after[0]:
+                after = named[at] - 1, _MAX_ID
+            rows = self._directory.index.page(after, _STEP_ROWS)
+            for row in rows:
+                if row.log_id in self._log_ids:
+                    path = self._directory.reader.path(row.log_id)
+                    raise DamageError(f"{path}: entry {row.first} of ledger {row.ledger_id} still lies there")
+            yield 0, len(rows)
+            if len(rows) < _STEP_ROWS:
+                return
+            after = rows[-1].ledger_id, rows[-1].first
+            at = bisect_left(named, after[0], at)
 
-    def _scanned(self, scan: LogScan, ledger_ids: set[int]) -> Iterator[tuple[int, int]]:
-        """The ledgers of a log without a map, by its records."""
+    def _named(self, scan: LogScan, ledger_ids: set[int]) -> Iterator[tuple[int, int]]:
+        """Adds the ledgers of a log: by its map, by its records if it has none."""
+        sizes = scan.ledgers_map()
+        if sizes is not None:
+            ledger_ids.update(sizes)
+            yield 16 * len(sizes), 0
+            return
         begin = 0
         for record in scan:
             ledger_ids.add(record.ledger_id)

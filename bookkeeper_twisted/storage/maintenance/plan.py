@@ -5,7 +5,7 @@ from collections.abc import Iterable, Sequence
 import attrs
 
 MOST_LOGS = 16
-"""Logs that are compacted together: the more there are, the longer the runs they become."""
+"""Logs that are compacted together, and removed: the more there are, the longer the runs they become."""
 
 MOST_TARGETS = 8
 """New logs that a group may fill: its old logs go when the last of them is finished, so they take space for so long."""

@@ -1,9 +1,8 @@
 """Reads the bytes of index rows and verifies each row that is whole.
 
-A step has pieces of rows in the order of ledger and entry.  They are read in the order in which they lie in their logs,
-neighbours by one call, past the page cache: what is verified is what the disk holds, the pages of clients' readers
-stay in memory, and a limiter that is charged the pages of a step is charged what the disk reads.  The kernel's
-read-ahead would fetch several times that.
+A step has pieces of rows in the order of ledger and entry.  They are read at once, neighbours together, and past the
+page cache: what is verified is what the disk holds, the pages of clients' readers stay in memory, and a limiter that is
+charged the pages of a step is charged what the disk reads.  The kernel's read-ahead would fetch several times that.
 """
 
 import errno
@@ -17,6 +16,7 @@ import attrs
 from ...errors import LogDamageError
 from ...model import EntryRun
 from ..directory_storage import DirectoryStorage
+from ..disk_queue import DiskQueue, Place
 from ..index.rows import first_bad_block, record_offsets, row_bytes
 from ..interfaces import IFile, IFileSystem, IndexRow, IRunIndex
 
@@ -190,34 +190,46 @@ class RowCutter:
 
 
 class RowReader:
-    """Reads steps, one after the other; keeps the logs open that it meets.  Maintenance lane."""
+    """Reads steps, one after the other; keeps the logs open that it meets.  Maintenance lane; to be closed.
+
+    :ivar queue: by which it reads.
+    """
 
     def __init__(self, fs: IFileSystem, directory: DirectoryStorage) -> None:
         self._fs = fs
         self._directory = directory
         self._files: dict[int, IFile] = {}
         self._parts: list[bytes] = []
-        self._loaded: dict[int, tuple[list[int], list[bytes | None]]] = {}
+        self.queue = DiskQueue()
+        self._loaded: dict[int, tuple[list[int], list[memoryview | None]]] = {}
+
+    def begin(self, step: Step) -> None:
+        """Begin to read the pages of a step, which is loaded later.
+
+        :raises OSError: a log cannot be opened.
+        """
+        opened = [extent for extent in step.extents if self._exists(extent.log_id)]
+        self.queue.begin([
+            Place(self._file(extent.log_id), extent.start, extent.end - extent.start) for extent in opened
+        ])  # fmt: skip
+
+    def _exists(self, log_id: int) -> bool:
+        return log_id in self._files or self._fs.exists(self._directory.reader.path(log_id))
 
     def load(self, step: Step) -> None:
-        """Read the pages of a step; its pieces are then taken in their order.
+        """Wait for the pages of the step that was begun first; its pieces are then taken in their order.
 
         :raises OSError: the disk failed in another way than that it cannot read these places.
         """
         self._loaded = {}
+        found = iter(self.queue.take())
         for extent in step.extents:
+            data = next(found) if extent.log_id in self._files else None
+            if isinstance(data, OSError) and data.errno not in _UNREADABLE:
+                raise data
             starts, datas = self._loaded.setdefault(extent.log_id, ([], []))
             starts.append(extent.start)
-            datas.append(self._read(extent))
-
-    def _read(self, extent: Extent) -> bytes | None:
-        """The bytes of an extent; None if its pieces have to be tried one by one."""
-        try:
-            return self._file(extent.log_id).pread(extent.end - extent.start, extent.start)
-        except OSError as error:
-            if error.errno not in _UNREADABLE:
-                raise
-            return None
+            datas.append(None if isinstance(data, OSError) else data)
 
     def take(self, piece: Piece) -> EntryRun | None:
         """Return the whole row, verified, if ``piece`` was its last one, else None.
@@ -236,7 +248,7 @@ class RowReader:
         starts, datas = self._loaded[piece.row.log_id]
         index = bisect_right(starts, piece.offset) - 1
         data, start = datas[index], piece.offset - starts[index]
-        found = self._read_alone(piece) if data is None else data[start : start + piece.size]
+        found = self._read_alone(piece) if data is None else bytes(data[start : start + piece.size])
         if len(found) != piece.size:
             raise self._damage(piece.row, f"the file ends after {len(found)} of {piece.size} bytes")
         return found
@@ -281,6 +293,7 @@ class RowReader:
 
     def close(self) -> None:
         """Close all files."""
+        self.queue.close()
         files, self._files = self._files, {}
         for file in files.values():
             file.close()

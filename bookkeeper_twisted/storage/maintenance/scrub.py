@@ -88,6 +88,7 @@ class Scrub:
         :raises OSError: the disk failed in another way than that it cannot read some places.
         """
         failed: IndexRow | None = None
+        self._reader.begin(step)
         self._reader.load(step)
         for piece in step.pieces:
             if piece.row is failed:

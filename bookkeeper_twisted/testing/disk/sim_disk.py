@@ -320,6 +320,7 @@ class SimFile:
         self._inode = inode
         self._generation = disk._generation
         self._closed = False
+        self.direct_descriptor = None
 
     def pread(self, size: int, offset: int) -> bytes:
         self._check()

@@ -1,6 +1,7 @@
 """Deletion of ledgers and removal of logs by a bookie."""
 
 import errno
+from collections.abc import Collection
 from typing import Any
 
 from twisted.trial.unittest import SynchronousTestCase
@@ -16,6 +17,7 @@ from bookkeeper_twisted.errors import (
 )
 from bookkeeper_twisted.metadata.interfaces import Versioned
 from bookkeeper_twisted.model import LedgerMetadata, LedgerState, Segment
+from bookkeeper_twisted.storage.interfaces import IndexRow
 from bookkeeper_twisted.testing.disk.crash import Facts
 from bookkeeper_twisted.testing.disk.sim_disk import SimDisk
 from bookkeeper_twisted.testing.disk.sim_index import SimIndex
@@ -311,14 +313,15 @@ class RemovalTests(CollectionCase):
         """A log stays if an index row of one of its ledgers is damaged: it may still be needed."""
         self.life.delete(1)
         index = self.storage.directories[0].index
-        rows = index.rows
+        page = index.page
 
-        def damaged(ledger_id: int, first: int = 0) -> object:
-            if ledger_id == 3:
+        def damaged(after: tuple[int, int], limit: int, log_ids: Collection[int] | None = None) -> list[IndexRow]:
+            rows: list[IndexRow] = page(after, limit, log_ids)
+            if log_ids is None and 3 in [row.ledger_id for row in rows]:
                 raise StorageError("a row is damaged")
-            return rows(ledger_id, first)
+            return rows
 
-        index.rows = damaged  # type: ignore[method-assign,assignment]
+        index.page = damaged  # type: ignore[method-assign]
         before = self.life.logs()
         self.life.collect()
         self.assertEqual([log for log in before[0] if log not in self.life.logs()[0]], [])
@@ -341,6 +344,15 @@ class RemovalTests(CollectionCase):
         maps = limits.find(SCAN).status.granted_bytes - 1_000_000
         self.assertGreater(maps, 0)
         self.assertEqual(maps % 16, 0)
+
+    def test_one_must_stay(self) -> None:
+        """A log that fails the check before its removal is kept alone."""
+        self.life.delete(1, 2, 3, 4)
+        self.disk.open("/ledgers0/current/1.log").pwrite(b"X", 0)
+        self.life.collect()
+        self.assertIn(1, self.life.logs()[0])
+        self.assertNotIn(0, self.life.logs()[0])
+        self.assertEqual(list(self.life.maintenance.directories[0].damaged), [1])
 
     def test_left_over(self) -> None:
         """The file of a compaction that was cut off goes with the next collection."""

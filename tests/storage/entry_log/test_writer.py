@@ -221,11 +221,11 @@ class EntryLogTests(SynchronousTestCase):
         rows = log.append(runs[0])
         reserved = log.reserve()
         rows += log.append(runs[1]) + log.append(runs[2])
-        again = [log.reserve(), log.reserve()]
+        again = log.reserve(2)
         rows += log.append(runs[3])
         log.sync()
         self.check(runs, rows)
-        self.assertEqual((reserved, again, [each.log_id for each in rows]), (1, [3, 4], [0, 2, 2, 5]))
+        self.assertEqual((reserved, again, [each.log_id for each in rows]), ([1], [3, 4], [0, 2, 2, 5]))
         self.assertEqual(parse_header(content(self.disk, "/0.log")[:1024], "0").map_ledgers, 1)
 
     def test_ids_wrap(self) -> None:

@@ -2,6 +2,7 @@
 
 import errno
 from collections.abc import Sequence
+from typing import Any
 
 from twisted.trial.unittest import SynchronousTestCase
 
@@ -11,8 +12,8 @@ from bookkeeper_twisted.storage.directory_storage import DirectoryStorage
 from bookkeeper_twisted.storage.entry_log.scan import LogScan
 from bookkeeper_twisted.storage.interfaces import LedgerRow
 from bookkeeper_twisted.storage.ledger_storage import StorageSettings
-from bookkeeper_twisted.storage.maintenance.copying import LogCopy
-from bookkeeper_twisted.storage.maintenance.row_reader import EXTENT_BYTES, PAGE, Piece, extents_of
+from bookkeeper_twisted.storage.maintenance.copying import LogCopy, finish
+from bookkeeper_twisted.storage.maintenance.row_reader import EXTENT_BYTES, PAGE, Piece, RowReader, Step, extents_of
 from bookkeeper_twisted.storage.rebuild import rebuild_index
 from bookkeeper_twisted.testing.disk.sim_disk import SimDisk
 from bookkeeper_twisted.testing.disk.sim_index import SimIndex
@@ -48,15 +49,32 @@ class CopyCase(SynchronousTestCase):
 
     def copy(self, sources: Sequence[int], most_rows: int = 1000, step: int = 300) -> LogCopy:
         """Copies into one new log, which is finished."""
-        copy = LogCopy(self.disk, self.directory, sources, self.directory.log.reserve(), most_rows=most_rows)
-        while (reading := copy.cutter.next_step(step)) is not None:
+        (log_id,) = self.directory.log.reserve()
+        copy = self.new_copy(sources, log_id, most_rows=most_rows)
+        reading = self.begun(copy, step)
+        while reading is not None:
+            following = self.begun(copy, step)
             copy.read(reading)
             copy.write()
+            reading = following
         copy.end_reading()
         copy.write()
-        copy.finish()
+        finish(self.disk, self.directory.path, [copy])
         copy.abandon()
         return copy
+
+    def new_copy(self, sources: Sequence[int], log_id: int = 9, **options: Any) -> LogCopy:
+        """A copy that has not begun."""
+        reader = RowReader(self.disk, self.directory)
+        self.addCleanup(reader.close)
+        return LogCopy(self.disk, self.directory, sources, reader, log_id, **options)
+
+    def begun(self, copy: LogCopy, max_bytes: int) -> Step | None:
+        """The next step, which is being read."""
+        step = copy.cutter.next_step(max_bytes)
+        if step is not None:
+            copy.begin(step)
+        return step
 
     def compact(self, sources: Sequence[int]) -> LogCopy:
         """Copies, and commits the rows."""
@@ -130,7 +148,7 @@ class LogCopyTests(CopyCase):
         copy = self.copy([0], most_rows=2)
         self.assertEqual([row.ledger_id for row in copy.rows], [0, 1])
         self.assertFalse(copy.cutter.is_last)
-        after = LogCopy(self.disk, self.directory, [0], self.directory.log.reserve(), copy.cutter.after)
+        after = self.new_copy([0], self.directory.log.reserve()[0], after=copy.cutter.after)
         step = after.cutter.next_step()
         assert step is not None
         self.assertEqual([piece.row.ledger_id for piece in step.pieces], [2, 3, 4])
@@ -147,9 +165,9 @@ class LogCopyTests(CopyCase):
     def test_steps_are_bounded(self) -> None:
         """A long row is read in pieces, and written when all of it was verified."""
         self.log_of(run(1, 0, 100, size=100))
-        copy = LogCopy(self.disk, self.directory, [0], 9)
+        copy = self.new_copy([0])
         sizes = []
-        while (step := copy.cutter.next_step(1000)) is not None:
+        while (step := self.begun(copy, 1000)) is not None:
             sizes.append(step.n_bytes)
             copy.read(step)
         self.assertEqual((max(sizes), sum(sizes)), (1000, 13_600))
@@ -160,7 +178,7 @@ class LogCopyTests(CopyCase):
     def test_disk_bytes(self) -> None:
         """A disk reads whole pages, so a step ends with one: the next one does not read it again."""
         self.log_of(run(1, 0, 100, size=100))
-        copy = LogCopy(self.disk, self.directory, [0], 9)
+        copy = self.new_copy([0])
         found = []
         while (step := copy.cutter.next_step(8000)) is not None:
             found.append((step.n_bytes, step.n_disk_bytes))
@@ -170,7 +188,7 @@ class LogCopyTests(CopyCase):
     def test_abandoned(self) -> None:
         """An abandoned copy leaves no file."""
         self.log_of(run(1, 0, 5))
-        copy = LogCopy(self.disk, self.directory, [0], 9)
+        copy = self.new_copy([0])
         self.assertTrue(self.disk.exists("/l0/9.log.compacting"))
         copy.abandon()
         self.assertEqual([name for name in self.disk.list("/l0") if name.startswith("9")], [])

@@ -1,5 +1,7 @@
 """Entry logs as space."""
 
+from collections.abc import Sequence
+
 from bookkeeper_twisted.errors import DamageError
 from bookkeeper_twisted.storage.interfaces import IndexBatch
 from bookkeeper_twisted.storage.maintenance.log_space import LogSpace
@@ -48,25 +50,40 @@ class LogSpaceTests(CopyCase):
         """A log is gone with its open files, and so durably."""
         self.storage.forget([1], 1)
         checkpoint(self.storage)
-        checks = self.space.checks(1)
+        checks = self.space.checks([1])
         while checks.step() is not None:
             pass
         self.assertGreater(self.space.remove(1), 1024)
+        self.space.sync()
         self.assertFalse(self.disk.crash(()).exists("/l0/1.log"))
 
     def test_still_needed(self) -> None:
         """A log to which a row refers is not removed (S8)."""
-        self._fails_check(0, "still lies there")
+        self._fails_check([1, 0], "still lies there")
 
     def test_scanned(self) -> None:
         """A log without a ledgers map is scanned for its ledgers."""
         self.disk.open("/l0/0.log").pwrite(bytes(12), 8)
-        self._fails_check(0, "entry")
+        self._fails_check([0], "entry")
 
-    def _fails_check(self, log_id: int, text: str) -> None:
-        checks = self.space.checks(log_id)
-        error = self.assertRaises(DamageError, lambda: [checks.step() for _ in range(9)])
+    def _fails_check(self, log_ids: Sequence[int], text: str, steps: int = 9) -> None:
+        checks = self.space.checks(log_ids)
+        error = self.assertRaises(DamageError, lambda: [checks.step() for _ in range(steps)])
         self.assertIn(text, str(error))
+
+    def test_many_ledgers(self) -> None:
+        """Every ledger of a log is looked up, wherever its rows lie among those of others."""
+        ledgers = range(10, 150)
+        self.log_of(*[run(ledger_id, 0, 2) for ledger_id in ledgers])
+        self.log_of(*[run(ledger_id, 0, 2, salt=1) for ledger_id in ledgers])
+        self.log_of(*[run(ledger_id, 2, 2) for ledger_id in ledgers])
+        checks = self.space.checks([2])
+        steps = list(iter(checks.step, None))
+        self.assertEqual(sum(rows for _, rows in steps), 2 * len(ledgers))
+        for missing in (ledgers[0], ledgers[70], ledgers[-1]):
+            self.directory.index.commit(IndexBatch(runs=[row(missing, 9, 9, log_id=2)]))
+            self._fails_check([2], f"entry 9 of ledger {missing} still lies there", steps=99)
+            self.directory.index.commit(IndexBatch(runs=[row(missing, 9, 9, log_id=4)]))
 
     def test_left_over(self) -> None:
         """Files of compactions that were cut off go, ours and Apache's; others stay."""

@@ -1,0 +1,289 @@
+"""Reads and writes past the page cache that are begun now and waited for later: the kernel's asynchronous I/O.
+
+A disk, and more so a virtual one, does many small reads at once in a fraction of the time that it takes one by one, and
+goes on while the thread that began them verifies what was read before.  No other thread is needed.  Linux alone has
+these calls, and the C library has no functions for them.  Where there are none, on files that are not direct, and for
+what the kernel refuses, ordinary calls are made: reads when they are wanted, writes at once.
+"""
+
+import ctypes
+import mmap
+import platform
+import struct
+import sys
+from collections import deque
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
+from itertools import islice
+
+import attrs
+
+from .interfaces import IFile
+
+DEPTH = 256
+"""Reads and writes that the kernel has at once."""
+
+MOST_WRITES = 4
+"""Writes that are begun at once: what a journal writes meanwhile waits for no more."""
+
+KEPT_ROOM = 16 * 1024 * 1024
+"""Memory is kept for the next use, unless it is more than so many bytes."""
+
+_NUMBERS = {"x86_64": (206, 207, 208, 209), "aarch64": (0, 1, 4, 2)}
+"""Of the system calls io_setup, io_destroy, io_getevents and io_submit, by machine."""
+
+_READ, _WRITE = 0, 1
+_CONTROL = struct.Struct("=QIIHhIQQqQII")  # number, 0, 0, operation, 0, descriptor, memory, size, offset, 0, 0, 0
+_EVENT = struct.Struct("=QQqq")  # number, 0, bytes or a negative error, 0
+assert (_CONTROL.size, _EVENT.size) == (64, 32)
+
+
+@attrs.frozen
+class Place:
+    """A place to be read.
+
+    :ivar offset, size: multiples of 4096.
+    """
+
+    file: IFile
+    offset: int
+    size: int
+
+
+Transfer = tuple[int, int, int, int, int, int]
+"""Number, operation, descriptor, address of the memory, size and offset."""
+
+
+class _Kernel:
+    """A queue of the kernel."""
+
+    def __init__(self) -> None:
+        """:raises OSError: there is none to be had."""
+        numbers = _NUMBERS.get(platform.machine()) if sys.platform == "linux" and sys.byteorder == "little" else None
+        if numbers is None:
+            raise OSError("this system has no asynchronous I/O")
+        self._system_call: Callable[..., int] = ctypes.CDLL(None, use_errno=True).syscall
+        setup, self._destroy, self._get_events, self._submit = numbers
+        self._context = ctypes.c_ulong(0)
+        self._call(setup, DEPTH, ctypes.byref(self._context))
+        self._events = ctypes.create_string_buffer(_EVENT.size * DEPTH)
+
+    def _call(self, number: int, *arguments: object) -> int:
+        words = [ctypes.c_long(each) if isinstance(each, int) else each for each in (number, *arguments)]
+        result = self._system_call(*words)
+        if result < 0:
+            raise OSError(ctypes.get_errno(), "asynchronous I/O")
+        return result
+
+    def begin(self, transfers: Sequence[Transfer]) -> int:
+        """Begin to read or write.
+
+        :returns: how many were begun, the first ones.
+        :raises OSError: none was.
+        """
+        blocks = b"".join([
+            _CONTROL.pack(number, 0, 0, operation, 0, descriptor, address, size, offset, 0, 0, 0)
+            for number, operation, descriptor, address, size, offset in transfers
+        ])  # fmt: skip
+        memory = ctypes.create_string_buffer(blocks, len(blocks))
+        first = ctypes.addressof(memory)
+        pointers = (ctypes.c_void_p * len(transfers))(*range(first, first + len(blocks), _CONTROL.size))
+        return self._call(self._submit, self._context, len(transfers), pointers)
+
+    def ended(self) -> list[tuple[int, int]]:
+        """Wait until something has ended.
+
+        :returns: number of each that has, and its bytes or a negative error.
+        """
+        count = 0
+        while not count:
+            try:
+                count = self._call(self._get_events, self._context, 1, DEPTH, self._events, None)
+            except InterruptedError:
+                continue
+        events = self._events.raw[: count * _EVENT.size]
+        return [(number, result) for number, _, result, _ in _EVENT.iter_unpack(events)]
+
+    def close(self) -> None:
+        """End; returns when the kernel uses no memory of ours any more."""
+        self._call(self._destroy, self._context)
+
+
+class _Batch:
+    """Places that are read together.
+
+    :ivar left: reads that have not ended.
+    :ivar found: bytes that were read of each place; less than nothing if they were not.
+    """
+
+    def __init__(self, places: Sequence[Place], room: mmap.mmap) -> None:
+        self.places = places
+        self.room = room
+        self.left = 0
+        self.found = [-1] * len(places)
+
+    def ended(self, index: int, found: int) -> None:
+        """Take note of the end of a read."""
+        self.found[index] = found
+        self.left -= 1
+
+    def datas(self) -> Iterator[memoryview | OSError]:
+        """Yield the bytes of each place; what could not be read with the others is read now."""
+        at, view = 0, memoryview(self.room)
+        for place, found in zip(self.places, self.found, strict=True):
+            yield view[at : at + place.size] if found == place.size else _read_now(place)
+            at += place.size
+
+
+def _read_now(place: Place) -> memoryview | OSError:
+    try:
+        return memoryview(place.file.pread(place.size, place.offset))
+    except OSError as error:
+        return error
+
+
+class DiskQueue:
+    """See the module docstring.  One thread at a time; to be closed before its files are."""
+
+    def __init__(self) -> None:
+        self._kernel: _Kernel | None = None
+        self._batches: deque[_Batch] = deque()
+        self._taken: _Batch | None = None
+        self._waiting: deque[Transfer] = deque()
+        self._begun: dict[int, Callable[[int], None]] = {}  # by number, those that wait included
+        self._last_number = 0
+        self._rooms: list[mmap.mmap] = []
+        self._n_writes = 0
+        self._unwritten: list[tuple[IFile, bytes, int]] = []
+
+    # -- reads --
+
+    def begin(self, places: Sequence[Place]) -> None:
+        """Begin to read a batch, without waiting for the disk.
+
+        :param places: in any order.
+        """
+        descriptors = [place.file.direct_descriptor for place in places]
+        queued = bool(places) and None not in descriptors and self._has_kernel()
+        batch = _Batch(places, self._room(sum([place.size for place in places]) if queued else 1))
+        self._batches.append(batch)
+        address = _address(batch.room)
+        for index, (place, descriptor) in enumerate(zip(places, descriptors, strict=True)):
+            if queued and descriptor is not None:
+                batch.left += 1
+                self._add(partial(batch.ended, index), _READ, descriptor, address, place.size, place.offset)
+                address += place.size
+        self._submit()
+
+    def take(self) -> list[memoryview | OSError]:
+        """Wait for the batch that was begun first.
+
+        :returns: the bytes of each place, valid until the next call; fewer only at the end of a file.  The error of one
+            that could not be read.
+        """
+        if self._taken is not None:
+            self._keep(self._taken.room)
+        batch = self._taken = self._batches.popleft()
+        while batch.left:
+            self._wait()
+        return list(batch.datas())
+
+    # -- writes --
+
+    def write(self, file: IFile, parts: Sequence[bytes], offset: int) -> None:
+        """Begin to write, as :meth:`~.interfaces.IFile.pwritev` does; :meth:`settle` raises the errors.
+
+        :param file: which should be that long already: the kernel waits for what makes a file longer.
+        :param parts: of a multiple of 4096 bytes, as is ``offset``.
+        """
+        descriptor = file.direct_descriptor
+        if descriptor is None or not self._has_kernel():
+            file.pwritev(parts, offset)
+            return
+        while self._n_writes >= MOST_WRITES:
+            self._wait()
+        size = sum(map(len, parts))
+        room = self._room(size)
+        room.seek(0)
+        for part in parts:
+            room.write(part)
+        self._n_writes += 1
+        self._add(partial(self._written, file, room, size, offset), _WRITE, descriptor, _address(room), size, offset)
+        self._submit()
+
+    def _written(self, file: IFile, room: mmap.mmap, size: int, offset: int, found: int) -> None:
+        self._n_writes -= 1
+        if found != size:
+            self._unwritten.append((file, room[:size], offset))
+        self._keep(room)
+
+    def settle(self) -> None:
+        """Wait for all writes; what is written is durable after :meth:`~.interfaces.IFile.sync`.
+
+        :raises OSError: one failed.
+        """
+        while self._n_writes:
+            self._wait()
+        while self._unwritten:
+            file, data, offset = self._unwritten.pop()
+            file.pwrite(data, offset)
+
+    # -- both --
+
+    def _has_kernel(self) -> bool:
+        if self._kernel is None:
+            try:
+                self._kernel = _Kernel()
+            except OSError:
+                return False
+        return True
+
+    def _room(self, size: int) -> mmap.mmap:
+        """Memory of at least some bytes: the smallest that is kept, or new in the place of one that is too small."""
+        fitting = [room for room in self._rooms if len(room) >= size]
+        room = min(fitting or self._rooms, key=len, default=None)
+        if room is not None:
+            self._rooms.remove(room)
+        return room if fitting and room is not None else mmap.mmap(-1, size)
+
+    def _keep(self, room: mmap.mmap) -> None:
+        if len(room) <= KEPT_ROOM:
+            self._rooms.append(room)
+
+    def _add(
+        self, ended: Callable[[int], None], operation: int, descriptor: int, address: int, size: int, offset: int
+    ) -> None:
+        self._last_number += 1
+        self._begun[self._last_number] = ended
+        self._waiting.append((self._last_number, operation, descriptor, address, size, offset))
+
+    def _submit(self) -> None:
+        """Has the kernel begin as much as it takes."""
+        transfers = list(islice(self._waiting, DEPTH - len(self._begun) + len(self._waiting)))
+        if not transfers or self._kernel is None:
+            return
+        try:
+            count = self._kernel.begin(transfers)
+        except OSError:
+            count = len(transfers)
+            for number, *_ in transfers:
+                self._begun.pop(number)(-1)
+        for _ in range(count):
+            self._waiting.popleft()
+
+    def _wait(self) -> None:
+        """Until something has ended."""
+        if self._kernel is not None and len(self._begun) > len(self._waiting):
+            for number, found in self._kernel.ended():
+                self._begun.pop(number)(found)
+        self._submit()
+
+    def close(self) -> None:
+        """End, and wait for what is being read and written."""
+        kernel, self._kernel = self._kernel, None
+        if kernel is not None:
+            kernel.close()
+
+
+def _address(room: mmap.mmap) -> int:
+    return ctypes.addressof(ctypes.c_char.from_buffer(room))

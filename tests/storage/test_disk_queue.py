@@ -1,0 +1,183 @@
+"""Reads and writes that are begun now and waited for later, on real files and on simulated ones."""
+
+import ctypes
+import errno
+import os
+from collections.abc import Sequence
+from random import Random
+
+from twisted.trial.unittest import SynchronousTestCase
+
+from bookkeeper_twisted.storage import disk_queue
+from bookkeeper_twisted.storage.disk_queue import DEPTH, MOST_WRITES, DiskQueue, Place, Transfer
+from bookkeeper_twisted.storage.filesystem import RealFileSystem
+from bookkeeper_twisted.storage.interfaces import IFile
+from bookkeeper_twisted.testing.disk.sim_disk import SimDisk
+
+_PAGE = 4096
+_MIB = 1 << 20
+
+
+class LateKernel:
+    """A kernel that does nothing before it is waited for, one transfer at a time.
+
+    :cvar result: of every transfer, in the place of doing it; None: it is done.
+    """
+
+    result: int | None = None
+
+    def __init__(self) -> None:
+        self.begun: list[Transfer] = []
+
+    def begin(self, transfers: Sequence[Transfer]) -> int:
+        """Takes a few."""
+        self.begun += transfers[:3]
+        return len(transfers[:3])
+
+    def ended(self) -> list[tuple[int, int]]:
+        """Does the first one."""
+        number, operation, descriptor, address, size, offset = self.begun.pop(0)
+        if self.result is not None:
+            return [(number, self.result)]
+        memory = (ctypes.c_char * size).from_address(address)
+        done = os.pwritev(descriptor, [memory], offset) if operation else os.preadv(descriptor, [memory], offset)
+        return [(number, done)]
+
+    def close(self) -> None:
+        """Nothing is done any more."""
+
+
+class DiskQueueTests(SynchronousTestCase):
+    """Direct files on this machine's disk."""
+
+    def setUp(self) -> None:
+        self.fs = RealFileSystem()
+        self.queue = DiskQueue()
+        self.addCleanup(self.queue.close)
+
+    def file(self, n_bytes: int, tail: bytes = b"") -> tuple[IFile, bytes]:
+        """A direct file with random bytes."""
+        data = Random(n_bytes).randbytes(n_bytes) + tail
+        path = os.path.abspath(self.mktemp())
+        other = self.fs.open(path, create=True)
+        other.pwrite(data, 0)
+        other.sync()
+        other.close()
+        file = self.fs.open(path, direct=True)
+        self.addCleanup(file.close)
+        return file, data
+
+    def test_batches(self) -> None:
+        """Batches are taken in the order in which they were begun, their places in any order of the file."""
+        file, data = self.file(64 * _PAGE)
+        batches = [[(8, 4), (0, 1), (60, 4)], [(1, 7)], [], [(20, 30), (20, 30)]]
+        for batch in batches:
+            self.queue.begin([Place(file, first * _PAGE, count * _PAGE) for first, count in batch])
+        for batch in batches:
+            found = [bytes(each) for each in self.queue.take() if not isinstance(each, OSError)]
+            self.assertEqual(found, [data[first * _PAGE : (first + count) * _PAGE] for first, count in batch])
+
+    def test_more_than_the_kernel_takes(self) -> None:
+        """More places than are read at once."""
+        file, data = self.file((3 * DEPTH + 7) * _PAGE)
+        numbers = Random(1).sample(range(3 * DEPTH + 7), 3 * DEPTH + 7)
+        for half in (numbers[::2], numbers[1::2]):
+            self.queue.begin([Place(file, number * _PAGE, _PAGE) for number in half])
+        for half in (numbers[::2], numbers[1::2]):
+            found = [bytes(each) for each in self.queue.take() if not isinstance(each, OSError)]
+            self.assertEqual(found, [data[number * _PAGE : (number + 1) * _PAGE] for number in half])
+
+    def test_end_of_file(self) -> None:
+        """Fewer bytes are found where the file ends."""
+        file, data = self.file(3 * _PAGE, b"tail")
+        self.queue.begin([Place(file, 2 * _PAGE, 2 * _PAGE), Place(file, 8 * _PAGE, _PAGE)])
+        found = [bytes(each) for each in self.queue.take() if not isinstance(each, OSError)]
+        self.assertEqual(found, [data[2 * _PAGE :], b""])
+
+    def test_writes(self) -> None:
+        """Everything is in the file once the writes are settled, more than are begun at once, of many sizes."""
+        file, _ = self.file(_PAGE)
+        random, expected, at = Random(2), bytearray(), 0
+        file.truncate(32 * _MIB)
+        for number in range(4 * MOST_WRITES):
+            piece = random.randbytes((number * 37 % 300 + 1) * _PAGE)
+            self.queue.write(file, [piece[:100], b"", piece[100:]], at)
+            expected += piece
+            at += len(piece)
+        self.queue.settle()
+        self.assertEqual(file.pread(at, 0), bytes(expected))
+
+    def test_reads_beside_writes(self) -> None:
+        """What is read and what is written does not touch."""
+        source, data = self.file(16 * _MIB)
+        target, _ = self.file(0)
+        target.truncate(len(data))
+        places = [Place(source, at, _MIB) for at in range(0, len(data), _MIB)]
+        self.queue.begin(places[:4])
+        for begin in range(0, len(places), 4):
+            self.queue.begin(places[begin + 4 : begin + 8])
+            pieces = [bytes(each) for each in self.queue.take() if not isinstance(each, OSError)]
+            for place, piece in zip(places[begin : begin + 4], pieces, strict=True):
+                self.queue.write(target, [piece], place.offset)
+        self.queue.take()
+        self.queue.settle()
+        self.assertEqual(target.pread(len(data), 0), data)
+
+    def test_refused_write(self) -> None:
+        """A write that fails is an error when the writes are settled."""
+        file, _ = self.file(_PAGE)
+        reading = RealFileSystem(read_only=True).open(file.path, direct=True)
+        self.addCleanup(reading.close)
+
+        def write() -> None:
+            self.queue.write(reading, [bytes(_PAGE)], 0)
+            self.queue.settle()
+
+        self.assertEqual(self.assertRaises(OSError, write).errno, errno.EBADF)
+
+    def test_late(self) -> None:
+        """Reads and writes are waited for."""
+        self.patch(disk_queue, "_Kernel", LateKernel)
+        self.test_more_than_the_kernel_takes()
+        self.test_writes()
+        self.test_reads_beside_writes()
+
+    def test_refused(self) -> None:
+        """What the kernel fails at, or does in part, is done by ordinary calls."""
+        self.patch(disk_queue, "_Kernel", LateKernel)
+        for result in (-errno.EINVAL, 512):
+            self.patch(LateKernel, "result", result)
+            self.test_batches()
+            self.test_writes()
+
+    def test_without_the_kernel(self) -> None:
+        """Where the system has no such calls, ordinary ones do the same."""
+        self.patch(disk_queue, "_NUMBERS", {})
+        self.test_batches()
+        self.test_reads_beside_writes()
+
+    def test_closed(self) -> None:
+        """A queue may be closed with everything begun."""
+        file, data = self.file(64 * _PAGE)
+        self.queue.begin([Place(file, 0, 64 * _PAGE)])
+        self.queue.write(file, [data[:_PAGE]], 0)
+        self.queue.close()
+        self.queue.close()
+
+
+class SimulatedTests(SynchronousTestCase):
+    """Files that are not direct are read when they are wanted, and written at once."""
+
+    def test_failing_place(self) -> None:
+        """A place that cannot be read is an error; the others of its batch are read."""
+        disk = SimDisk()
+        file = disk.open("/a", create=True)
+        queue = DiskQueue()
+        queue.write(file, [b"a" * _PAGE, b"b" * _PAGE], 0)
+        queue.settle()
+        disk.fail(errno.EIO, when=lambda op: op.name == "pread" and op.detail == 0)
+        queue.begin([Place(file, 0, _PAGE), Place(file, _PAGE, _PAGE)])
+        failed, found = queue.take()
+        assert isinstance(failed, OSError) and not isinstance(found, OSError)
+        self.assertEqual((failed.errno, bytes(found)), (errno.EIO, b"b" * _PAGE))
+        queue.close()
