@@ -213,4 +213,28 @@ PLANTS = (
         "                pause = min(2 * pause, _LONGEST_PAUSE)\n                continue\n",
         "                pause = min(2 * pause, _LONGEST_PAUSE)\n", ["tests.bookie.maintenance.test_scrubber"],
     ),
+    Plant(
+        "a recovery forgets that its bookie runs", "cli/commands/recovery.py",
+        "            await self._recovery.check_gone()\n", "            pass\n", ["tests.cli.commands.test_recovery"],
+    ),
+    Plant(
+        "a recovery goes on without a metadata store", "autorecovery/operations/bookie_recovery.py",
+        "                await self._admin.instance_id()  # fails where all other ledgers would, each after minutes\n",
+        "                pass\n", ["tests.autorecovery.operations.test_bookie_recovery"],
+    ),
+    Plant(
+        "ledgers are renamed before all were looked at", "client/renaming.py",
+        "        await for_each(self._ledgers.ledger_ids(), self._check, self._at_once)\n", "",
+        ["tests.client.test_renaming"],
+    ),
+    Plant(
+        "a shell does not wait for a command that is interrupted", "cli/main.py",
+        "    running.cancel()\n    return ended\n", "    running.cancel()\n    return None\n",
+        ["tests.cli.test_main"],
+    ),
+    Plant(
+        "inconclusive ledgers are asked again one by one", "autorecovery/auditing/ledger_checks.py",
+        "            await for_each(unsure, again, self.context.scan.parallel)\n",
+        "            await for_each(unsure, again, 1)\n", ["tests.autorecovery.auditing.test_ledger_checks"],
+    ),
 )  # fmt: skip
