@@ -60,6 +60,9 @@ class LedgerView:
 
     def _index(self, entry_id: int) -> int:
         """Return the index of the first entry from ``entry_id`` on."""
+        newest = self._entry_ids[self.places[-1]]
+        if newest <= entry_id:  # readers that follow a ledger ask for this one
+            return len(self.places) - (newest == entry_id)
         return bisect_left(self.places, entry_id, key=self._entry_ids.__getitem__)
 
     def entry(self, entry_id: int) -> bytes | None:

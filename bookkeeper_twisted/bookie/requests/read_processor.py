@@ -141,6 +141,8 @@ class ReadProcessor:
 
     def _find(self, ledger_id: int, entry_id: int, max_count: int) -> EntryRun | None:
         """Entries that need not be waited for."""
+        if entry_id == INVALID_ENTRY_ID:
+            return None  # the last entry, whichever it is
         held = self._bookie.cached(ledger_id, entry_id)
         if held is None:
             held = self._bookie.resident(ledger_id, entry_id, max_count, _REPLY_BYTES)
