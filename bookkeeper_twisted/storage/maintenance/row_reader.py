@@ -20,7 +20,7 @@ from ..disk_queue import DiskQueue, Place
 from ..index.rows import first_bad_block, record_offsets, row_bytes
 from ..interfaces import IFile, IFileSystem, IndexRow, IRunIndex
 
-STEP_BYTES = 8 * 1024 * 1024
+STEP_BYTES = 4 * 1024 * 1024
 """Bytes of the pieces of one step, at most."""
 
 EXTENT_BYTES = 1024 * 1024
