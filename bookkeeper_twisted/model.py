@@ -361,7 +361,8 @@ class EntryRun:
             return self.entries()
         data = memoryview(self.data)
         if self.offsets is None:
-            return [data[at : at + self.stride - 4] for at in range(4, len(data), self.stride)]
+            stride = self.stride
+            return [data[at + 4 : at + stride] for at in range(0, len(data), stride)]
         return [data[a + 4 : b] for a, b in pairwise(self.offsets)]
 
     def last_add_confirmed(self) -> int:
