@@ -1,8 +1,9 @@
 """The checker of ledgers: which replicas lack entries, found by reading and verifying them.
 
-Each position of each fragment is asked by itself, for every entry or for a sample.  A sample that finds something bad
-is followed by a read of every entry of the position, so that a report names exactly what is lost.  What a bookie could
-not answer in spite of several attempts is inconclusive, and never a loss.
+Each position of each fragment is asked by itself: for every entry, for a sample, or, where the fragment is so small
+that a disk reads it in the time of one entry, for all of it by one request instead of the sample's two.  A sample that
+finds something bad is followed by a read of every entry of the position, so that a report names exactly what is lost.
+What a bookie could not answer in spite of several attempts is inconclusive, and never a loss.
 """
 
 from collections.abc import Collection, Iterator
@@ -26,6 +27,9 @@ from ..metrics import CheckerMetrics
 from ..presence import Presence
 from ..retries import Retries
 from .bookie_reads import BookieReads
+
+_SMALL_BYTES = 16 << 10
+"""A fragment of at most so many bytes, by the average size of its ledger's entries, is read whole."""
 
 _ENTRY_OVERHEAD = 64
 _FIRST_GUESS = 1 << 10
@@ -167,7 +171,7 @@ class _Check:
         )
         percentage = EVERY_ENTRY if bookie_id in self._suspects else self._percentage
         sample = fragment.sample(position, percentage, self._context.chance)
-        if sample is None:
+        if sample is None or (scan.batching and self._is_small(fragment)):
             await self._reads.scan(bookie_id, scan.whole(*ends))
         else:
             await self._reads.scan(bookie_id, scan.some(sample))
@@ -175,6 +179,9 @@ class _Check:
                 scan.findings.clear()
                 await self._reads.scan(bookie_id, scan.whole(*ends))
         self._note(number, position, bookie_id, scan)
+
+    def _is_small(self, fragment: LedgerFragment) -> bool:
+        return self._metadata.closed and fragment.count * _usual_size(self._metadata) <= _SMALL_BYTES
 
     def _note(self, number: int, position: int, bookie_id: str, scan: ReplicaScan) -> None:
         losses = []

@@ -141,15 +141,15 @@ class CheckTests(RecoveryCase):
         self.assertEqual(self.losses(self.check(ledger_id, percentage=100)), [(1, "missing", ((5, 5),))])
 
     def test_requests(self) -> None:
-        """All entries cost a request for each replica, first and last two, where they are not all that there is."""
+        """All entries cost a request for each replica, first and last of many two; of few all are read by one."""
         large = self.write([b"x" * 2000] * 100)
         self.asked("")
         self.check(large, percentage=100)
         self.assertEqual((self.asked("read_batch"), self.asked("read_many")), (3, 0))
         report = self.check(large)
         self.assertEqual((report.requests, report.entries), (6, 6))
-        report = self.check(self.write(self.payloads(2)))
-        self.assertEqual((report.requests, report.entries), (3, 6))
+        report = self.check(self.write(self.payloads(50)))
+        self.assertEqual((report.requests, report.entries), (3, 150))
 
     def test_after_a_repair(self) -> None:
         """What an earlier check found whole is not read again, but of suspects and of what it found bad."""
