@@ -132,7 +132,7 @@ def _row(data: bytes, at: int, stride: int) -> EntryRun | None:
     if ledger_id < 0 or first < 0:
         return None
     count = _following(data, at, stride, ledger_id, first)
-    frames = data[at : at + count * stride]
+    frames = data[at : at + count * stride] if at else data  # what begins at 0 is not copied for a cut last frame
     if count < _FEWEST or not counts_up(frames, stride, count, 0, data[at : at + _ADD_PREFIX + 8], first):
         return None
     size = stride - _ADD_PREFIX
