@@ -304,8 +304,8 @@ class Bookie:
         """Return the number of reads that wait for the disk."""
         return self._reads.waiting
 
-    def cached(self, ledger_id: int, entry_id: int) -> EntryRun | None:
-        return self._storage.cached(ledger_id, entry_id)
+    def cached(self, ledger_id: int, entry_id: int, max_count: int = 1) -> EntryRun | None:
+        return self._storage.cached(ledger_id, entry_id, max_count)
 
     def resident(self, ledger_id: int, entry_id: int, max_count: int, max_bytes: int) -> EntryRun | None:
         run = self._storage.resident(ledger_id, entry_id, max_count, max_bytes)

@@ -67,8 +67,11 @@ class IBookie(Interface):
             BookieIOError.
         """
 
-    def cached(ledger_id: int, entry_id: int) -> EntryRun | None:
-        """Return a run in the caches that holds ``entry_id`` of ``ledger_id``, at any place; None if none does."""
+    def cached(ledger_id: int, entry_id: int, max_count: int = 1) -> EntryRun | None:
+        """Return a run in the caches that holds ``entry_id`` of ``ledger_id``, at any place; None if none does.
+
+        :param max_count: how many of the entries from there on are of use: there may be more, and fewer.
+        """
 
     def resident(ledger_id: int, entry_id: int, max_count: int, max_bytes: int) -> EntryRun | None:
         """Return entries on disk that need not be waited for, because the system has them in memory.

@@ -150,13 +150,16 @@ class WriteCache:
         if single is not None:
             self._add_single(single.ledger_ids, single.entry_ids, single.entries, single.total)
 
-    def find(self, ledger_id: int, entry_id: int) -> EntryRun | None:
-        """Return a run that holds ``entry_id`` of ``ledger_id``, None if none does."""
+    def find(self, ledger_id: int, entry_id: int, max_count: int = 1) -> EntryRun | None:
+        """Return a run that holds ``entry_id`` of ``ledger_id``, None if none does.
+
+        :param max_count: how many of the entries from there on are of use: single ones are copied together for that.
+        """
         runs = self._ledgers.get(ledger_id)
         found = runs.find(entry_id) if runs is not None else None
         if found is None and ledger_id in self._mixed:
             view = self._mixed.view(ledger_id)
-            found = view.find(entry_id) if view is not None else None
+            found = view.find(entry_id, max_count) if view is not None else None
         return found
 
     def held(self, ledger_id: int) -> "list[RunList | LedgerView]":

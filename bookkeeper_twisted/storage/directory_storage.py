@@ -81,12 +81,15 @@ class DirectoryStorage:
         self.active.add(run)
         self.looked_up.discard(run.ledger_id, run.first, run.last)
 
-    def cached(self, ledger_id: int, entry_id: int) -> EntryRun | None:
+    def cached(self, ledger_id: int, entry_id: int, max_count: int = 1) -> EntryRun | None:
         """Return a run of the write caches that holds ``entry_id`` of ``ledger_id``, None if none does.
 
         If two do, it is the newer copy.
+
+        :param max_count: how many of the entries from there on are of use.
         """
-        return self.active.find(ledger_id, entry_id) or self.flushing.find(ledger_id, entry_id)
+        held = self.active.find(ledger_id, entry_id, max_count)
+        return held or self.flushing.find(ledger_id, entry_id, max_count)
 
     def add_mixed(self, run: MixedRun) -> None:
         """Add the entries of a mixed ``run`` as :meth:`add` does."""

@@ -402,10 +402,10 @@ class ILedgerStorage(Interface):
     def add_mixed(run: MixedRun) -> None:
         """Insert the entries of a mixed ``run`` as :meth:`add` does."""
 
-    def cached(ledger_id: int, entry_id: int) -> EntryRun | None:
-        """Return a run in memory that holds ``entry_id`` of ``ledger_id``, None if none does.
+    def cached(ledger_id: int, entry_id: int, max_count: int = 1) -> EntryRun | None:
+        """Return a run in memory that holds ``entry_id`` of ``ledger_id``, None if none does; write caches come first.
 
-        Write caches come first, then the read cache.
+        :param max_count: how many of the entries from there on are of use: there may be more, and fewer.
         """
 
     def resident(ledger_id: int, entry_id: int, max_count: int, max_bytes: int) -> EntryRun | None:

@@ -170,8 +170,8 @@ class LedgerStorage:
         self._read_cache.discard_mixed(run)
         self._windows.discard_mixed(run)
 
-    def cached(self, ledger_id: int, entry_id: int) -> EntryRun | None:
-        run = self._directory(ledger_id).cached(ledger_id, entry_id)
+    def cached(self, ledger_id: int, entry_id: int, max_count: int = 1) -> EntryRun | None:
+        run = self._directory(ledger_id).cached(ledger_id, entry_id, max_count)
         if run is not None:
             self.write_cache_hits += 1
             return run

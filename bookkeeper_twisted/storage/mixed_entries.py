@@ -71,10 +71,13 @@ class LedgerView:
         found = index < len(self.places) and self._entry_ids[self.places[index]] == entry_id
         return self._entries[self.places[index]] if found else None
 
-    def find(self, entry_id: int) -> EntryRun | None:
-        """Return the entry ``entry_id`` with some that follow it, None if it is not here."""
+    def find(self, entry_id: int, max_count: int = 1) -> EntryRun | None:
+        """Return the entry ``entry_id``, None if it is not here.
+
+        :param max_count: with so many that follow it at most, itself included; some fewer, perhaps.
+        """
         index, ids, found, size = self._index(entry_id), self._entry_ids, list[bytes](), 0
-        for place in self.places[index : index + MOST_TOGETHER]:
+        for place in self.places[index : index + min(max_count, MOST_TOGETHER)]:
             size += len(self._entries[place])
             if ids[place] != entry_id + len(found) or (found and size > MOST_BYTES_TOGETHER):
                 break

@@ -106,7 +106,7 @@ class MemoryLedgerStorage:
         for part in run.runs():
             self.add(part)
 
-    def cached(self, ledger_id: int, entry_id: int) -> EntryRun | None:
+    def cached(self, ledger_id: int, entry_id: int, max_count: int = 1) -> EntryRun | None:
         in_memory = {**self._flushing.get(ledger_id, {}), **self._active.get(ledger_id, {})}
         found = _run(in_memory, ledger_id, entry_id)
         self.write_cache_hits += found is not None

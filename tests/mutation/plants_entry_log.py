@@ -274,8 +274,10 @@ PLANTS = (
     ),
     Plant(
         "the flushing half hides the active one", "storage/directory_storage.py",
-        "return self.active.find(ledger_id, entry_id) or self.flushing.find(ledger_id, entry_id)",
-        "return self.flushing.find(ledger_id, entry_id) or self.active.find(ledger_id, entry_id)", _STORAGE,
+        "        held = self.active.find(ledger_id, entry_id, max_count)\n"
+        "        return held or self.flushing.find(ledger_id, entry_id, max_count)\n",
+        "        held = self.flushing.find(ledger_id, entry_id, max_count)\n"
+        "        return held or self.active.find(ledger_id, entry_id, max_count)\n", _STORAGE,
     ),
     Plant(
         "a row looked up before a newer copy was written is kept", "storage/directory_storage.py",

@@ -38,7 +38,7 @@ class LedgerViewTests(SynchronousTestCase):
         view = columns.view(1)
         assert view is not None
         self.assertEqual((view.first, view.last), (3, 6))
-        found = {e: (hit.first, hit.last) for e in range(9) if (hit := view.find(e)) is not None}
+        found = {e: (hit.first, hit.last) for e in range(9) if (hit := view.find(e, 9)) is not None}
         self.assertEqual(found, {3: (3, 4), 4: (4, 4), 6: (6, 6)})
         self.assertEqual([view.entry(e) for e in (2, 4, 5, 7)], [None, entry(1, 4), None, None])
         overlaps = [view.overlaps(first, last) for first, last in ((0, 2), (0, 3), (5, 5), (5, 6), (7, 9))]
@@ -46,15 +46,16 @@ class LedgerViewTests(SynchronousTestCase):
         _add(columns, run(1, 7, 2))
         view = columns.view(1)
         assert view is not None
-        hit = view.find(6)
-        assert hit is not None
-        self.assertEqual(list(hit.entries()), [entry(1, e) for e in (6, 7, 8)])
+        for max_count, found_ids in ((9, (6, 7, 8)), (2, (6, 7)), (1, (6,))):
+            hit = view.find(6, max_count)
+            assert hit is not None
+            self.assertEqual(list(hit.entries()), [entry(1, e) for e in found_ids])
         self.assertIsNone(columns.view(3))
 
     def test_bounded(self) -> None:
         """So many entries or bytes are found together, at least one."""
         columns = _added(run(1, 0, 200), uneven(2, 0, [40_000, 20_000, 10_000]), run(3, 0, 1, 100_000))
-        sizes = [hit.count for ledger in (1, 2, 3) if (view := columns.view(ledger)) and (hit := view.find(0))]
+        sizes = [hit.count for ledger in (1, 2, 3) if (view := columns.view(ledger)) and (hit := view.find(0, 200))]
         self.assertEqual(sizes, [MOST_TOGETHER, 2, 1])
 
     def test_reader_behind_a_writer(self) -> None:

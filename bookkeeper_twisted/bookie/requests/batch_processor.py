@@ -106,7 +106,7 @@ class BatchProcessor:
         ledger_id, bookie = gathering.request.ledger_id, self._context.bookie
         while gathering.next >= 0:
             first = gathering.next
-            run = bookie.cached(ledger_id, first)
+            run = bookie.cached(ledger_id, first, gathering.left)
             if run is None:
                 run = bookie.resident(ledger_id, first, gathering.left, gathering.room)
                 if run is None:

@@ -143,7 +143,7 @@ class ReadProcessor:
         """Entries that need not be waited for."""
         if entry_id == INVALID_ENTRY_ID:
             return None  # the last entry, whichever it is
-        held = self._bookie.cached(ledger_id, entry_id)
+        held = self._bookie.cached(ledger_id, entry_id, max_count)
         if held is None:
             held = self._bookie.resident(ledger_id, entry_id, max_count, _REPLY_BYTES)
             if held is not None:

@@ -74,8 +74,8 @@ class WitnessedBookie:
 
         return self._inner.fence(ledger_id, master_key).addCallback(fenced)
 
-    def cached(self, ledger_id: int, entry_id: int) -> EntryRun | None:
-        run = self._inner.cached(ledger_id, entry_id)
+    def cached(self, ledger_id: int, entry_id: int, max_count: int = 1) -> EntryRun | None:
+        run = self._inner.cached(ledger_id, entry_id, max_count)
         return _damaged(run, entry_id) if run is not None and self._damages() else run
 
     def resident(self, ledger_id: int, entry_id: int, max_count: int, max_bytes: int) -> EntryRun | None:
