@@ -1,11 +1,20 @@
 """Which appends are sent together, and which are not."""
 
+import gc
+from typing import Any, cast
+from weakref import ref
+
 from twisted.internet.defer import Deferred
+from twisted.internet.task import Clock
+from twisted.trial.unittest import SynchronousTestCase
 
 from bookkeeper_twisted.client.writing.adv_write_handle import AdvLedgerWriter
-from bookkeeper_twisted.client.writing.batchers import MAX_BYTES, MAX_ENTRIES
+from bookkeeper_twisted.client.writing.batchers import MAX_BYTES, MAX_ENTRIES, Batchers
+from bookkeeper_twisted.client.writing.budget import ByteBudget
 from bookkeeper_twisted.codec.digest import Digester
+from bookkeeper_twisted.config.client import ClientConfig
 from bookkeeper_twisted.errors import IncorrectParameterError
+from bookkeeper_twisted.ledger.schedule import Schedule
 from bookkeeper_twisted.model import DigestType, WriteFlag
 
 from .batch_case import BatchCase, RealBatchCase
@@ -227,6 +236,59 @@ class ApartTests(BatchCase):
         other = [self.open(n, context=self.client()) for n in (11, 12)]
         mixed = self._together([*self.append(), *(writer.append(b"x") for writer in other)])
         self.assertEqual(mixed, [[1, 2, 3], [11], [12]])
+
+
+class _Flow:
+    """A flow whose connections refer to what waits for them.
+
+    :ivar waiting: anything.
+    """
+
+    def __init__(self) -> None:
+        self.opened: list[_Flow] = []
+        self.retired = 0
+        self.waiting: list[object] = []
+
+    def open_flow(self) -> "_Flow":
+        self.opened.append(_Flow())
+        return self.opened[-1]
+
+    def retire(self) -> None:
+        self.retired += 1
+
+
+class UnusedTests(SynchronousTestCase):
+    """Batchers that no writer refers to any more."""
+
+    def setUp(self) -> None:
+        self.flow = cast(Any, _Flow())
+        self.batchers = Batchers(Clock(), self.flow, ByteBudget(1 << 20), ClientConfig(max_connections_per_bookie=1))
+        self.digester = Digester(DigestType.CRC32C, b"")
+        self.schedule = Schedule(1, 1, 1)
+
+    def _batcher(self) -> Any:
+        return self.batchers.batcher(self.flow, self.digester, self.schedule)
+
+    def test_retired(self) -> None:
+        """The flow of one retires with it, and the next writer of its kind gets another."""
+        first, again = self._batcher(), self._batcher()
+        self.assertIs(first, again)
+        del first
+        self.assertEqual([flow.retired for flow in self.flow.opened], [0])
+        del again
+        self.assertEqual([flow.retired for flow in self.flow.opened], [1])
+        held = self._batcher()
+        self.assertEqual([flow.retired for flow in self.flow.opened], [1, 0])
+        self.assertIs(self._batcher(), held)
+
+    def test_collected(self) -> None:
+        """A client that nothing else refers to goes, although its batcher and its flow refer to each other."""
+        batcher = self._batcher()
+        self.flow.opened[0].waiting.append(batcher)
+        gone = ref(batcher)
+        del batcher, self.flow, self.batchers
+        gc.collect()
+        self.assertIsNone(gone())
 
 
 class WireTests(RealBatchCase):
