@@ -6,7 +6,7 @@ The only command is ``shell``; everything after it is for :mod:`.shell`.
 import os
 import signal
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Coroutine, Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
@@ -141,6 +141,13 @@ def interrupt(running: "Deferred[None]") -> "Deferred[None] | None":
     return ended
 
 
+def begin(reactor: Any, work: "Coroutine[Deferred[Any], Any, None]") -> "Deferred[None]":
+    """Begin the ``work`` of a process, which :func:`interrupt` cancels as the ``reactor`` stops."""
+    running = Deferred.fromCoroutine(work)
+    reactor.addSystemEventTrigger("before", "shutdown", interrupt, running)
+    return running
+
+
 def main(arguments: Sequence[str] | None = None) -> None:
     """Run a command, and end the process with its status.
 
@@ -162,9 +169,4 @@ def main(arguments: Sequence[str] | None = None) -> None:
         status = await run_shell(given[1:], real_world(reactor))
         raise SystemExit(status)
 
-    def begin(_: Any) -> Deferred[None]:
-        running = Deferred.fromCoroutine(run())
-        reactor.addSystemEventTrigger("before", "shutdown", interrupt, running)
-        return running
-
-    react(begin)
+    react(lambda _: begin(reactor, run()))

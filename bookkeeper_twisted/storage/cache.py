@@ -97,9 +97,7 @@ class WriteCache:
 
     def _make_runs(self, ledger_id: int) -> None:
         """Make runs of the columns' entries; they are there before those go, since other threads look for either."""
-        runs = self._ledgers.get(ledger_id)
-        if runs is None:
-            runs = self._ledgers[ledger_id] = RunList()
+        runs = self._ledgers.setdefault(ledger_id, RunList())
         for run in self._mixed.runs(ledger_id):
             runs.insert(run)
             self._runs += 1

@@ -10,10 +10,9 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
-from twisted.internet.defer import Deferred
 from twisted.internet.task import react
 
-from bookkeeper_twisted.cli.main import interrupt
+from bookkeeper_twisted.cli.main import begin
 
 from .recovery import MIN_BOOKIES, RecoveryRun
 from .run import Outcome, run
@@ -38,13 +37,8 @@ def main(arguments: list[str]) -> int:
         else:
             outcome = await run(reactor, folder, options.bookies, options.seconds, options.seed)
 
-    def begin(reactor: Any) -> Deferred[None]:
-        running = Deferred.fromCoroutine(once(reactor))
-        reactor.addSystemEventTrigger("before", "shutdown", interrupt, running)  # no process outlives Ctrl-C
-        return running
-
     try:
-        react(begin)
+        react(lambda reactor: begin(reactor, once(reactor)))  # no process outlives Ctrl-C
     except SystemExit as end:
         if outcome is None:
             return int(end.code or 1)

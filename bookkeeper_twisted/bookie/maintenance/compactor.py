@@ -120,9 +120,9 @@ class Compactor:
                 if is_last or sum(len(each.rows) for each in copied) >= _COMMIT_ROWS:
                     await self._finish(copied, sources)
         finally:
+            await directory.on_lane(reader.close)  # first: it waits for what is being written to the copies
             for copy in copied:
                 await directory.on_lane(copy.abandon)
-            await directory.on_lane(reader.close)
 
     async def _finish(self, copied: list[LogCopy], sources: Sequence[int]) -> None:
         """Makes new logs durable, then has the index refer to them; ``copied`` is empty when it does."""
