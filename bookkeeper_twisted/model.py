@@ -157,6 +157,11 @@ class LedgerMetadata:
     def closed(self) -> bool:
         return self.state is LedgerState.CLOSED
 
+    @property
+    def bookies(self) -> frozenset[str]:
+        """The ids of all bookies of all ensembles."""
+        return frozenset(bookie_id for segment in self.segments for bookie_id in segment.bookies)
+
     def ensemble_at(self, entry_id: int) -> tuple[str, ...]:
         """The ensemble of an entry: that of the segment with the greatest start not above it.
 

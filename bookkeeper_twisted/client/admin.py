@@ -120,8 +120,7 @@ class BookKeeperAdmin:
         :raises bookkeeper_twisted.errors.NoSuchLedgerMetadataError: it does not exist.
         """
         metadata = (await self.client.ledger_metadata(ledger_id)).value
-        bookies = frozenset(bookie_id for segment in metadata.segments for bookie_id in segment.bookies)
-        return LedgerReport(ledger_id, metadata, bookies, bookies - await self.registered_bookies())
+        return LedgerReport(ledger_id, metadata, metadata.bookies, metadata.bookies - await self.registered_bookies())
 
     async def open_ledger(self, ledger_id: int, recover: bool = False) -> LedgerReader:
         """A reader of a ledger, with the password that is stored; see :meth:`~.bookkeeper.BookKeeper.open_ledger`.

@@ -168,3 +168,8 @@ def connected(uri: str, config: ClientConfig) -> Iterator[ClusterView]:
         yield cluster
     finally:
         cluster.close()
+
+
+def bookies_of(ledgers: Iterable[LedgerMetadata]) -> set[str]:
+    """Return the id of every bookie that keeps a part of ``ledgers``."""
+    return set().union(*(metadata.bookies for metadata in ledgers))

@@ -18,7 +18,7 @@ from ..errors import LedgerExistsError, NoSuchLedgerMetadataError, UnexpectedCon
 from ..metadata.interfaces import ILedgerManager
 from ..model import DigestType, LedgerMetadata, LedgerState, Segment
 from ..wire import FragmentReader, ReadLimits, SocketPool, Timeouts
-from .cluster import ClusterView
+from .cluster import ClusterView, bookies_of
 from .planning import EntryRange, pieces
 from .publication_ids import id_of, range_of
 from .tasks import connections
@@ -238,8 +238,7 @@ def _rows(
     cluster: ClusterView, found: Collection[Publication]
 ) -> Iterator[tuple[Publication, Iterator[PublishedLedger]]]:
     stored = cluster.metadata([publication.rows_ledger for publication in found])
-    bookies = {bookie for metadata in stored.values() for segment in metadata.segments for bookie in segment.bookies}
-    addresses = cluster.addresses(bookies)
+    addresses = cluster.addresses(bookies_of(stored.values()))
     limits = ReadLimits()
     pool = connections(Timeouts(), limits.max_frame_size)
     for publication in found:

@@ -9,12 +9,12 @@ import attrs
 from ..errors import BookKeeperError, ConfigError
 from ..model import LedgerMetadata
 from ..wire import Address
-from .cluster import ClusterView, connected
+from .cluster import ClusterView, bookies_of, connected
 from .filters import IdFilter
 from .manifest import publications, published_rows
 from .options import EARLIEST, SourceOptions
 from .planning import EntryRange, partitions
-from .selection import ReadableExtent, Selection, bookies_of, extents, offset_of
+from .selection import ReadableExtent, Selection, extents, offset_of
 from .tasks import Partition, connections, settings_of
 
 Row = tuple[object, ...]
@@ -147,7 +147,7 @@ def _ledger_row(ledger_id: int, metadata: LedgerMetadata) -> Row:
     return (
         ledger_id, metadata.state.name, metadata.last_entry_id, metadata.length, metadata.ensemble_size,
         metadata.write_quorum_size, metadata.ack_quorum_size, metadata.digest_type.name, _timestamp(metadata.ctime),
-        len(metadata.segments), sorted(bookies_of([metadata])), dict(metadata.custom_metadata),
+        len(metadata.segments), sorted(metadata.bookies), dict(metadata.custom_metadata),
     )  # fmt: skip
 
 

@@ -138,11 +138,6 @@ def extents(
     return found
 
 
-def bookies_of(ledgers: Iterable[LedgerMetadata]) -> set[str]:
-    """Return the id of every bookie that keeps a part of ``ledgers``."""
-    return {bookie_id for metadata in ledgers for segment in metadata.segments for bookie_id in segment.bookies}
-
-
 def offset_of(name: str, offsets: object, ledger_id: int, earliest: int, latest: int) -> int:
     """Return the entry of a ledger that an option of offsets names.
 

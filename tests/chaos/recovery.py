@@ -185,8 +185,7 @@ class RecoveryRun:
         checker = self._checker(client)
         for ledger_id, payloads in self._ledgers.items():
             stored = await client.ledger_metadata(ledger_id)
-            bookies = {bookie_id for segment in stored.value.segments for bookie_id in segment.bookies}
-            report = await checker.check(ledger_id, stored.value, bookies)
+            report = await checker.check(ledger_id, stored.value, stored.value.bookies)
             if not report.is_whole:
                 problems.append(f"ledger {ledger_id} lacks replicas: {report.damaged}")
             problems += await self._compare(client, ledger_id, payloads)

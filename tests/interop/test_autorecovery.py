@@ -99,7 +99,7 @@ class RepairCase(TestCase):
         def watch(look: Callable[[], None]) -> Callable[[], None]:
             def changed(stored: Any) -> None:
                 named.clear()
-                named.update(b for segment in stored.value.segments for b in segment.bookies)
+                named.update(stored.value.bookies)
                 look()
 
             stop: Callable[[], None] = self.driver.ledgers.watch(ledger_id, changed)

@@ -119,8 +119,8 @@ PLANTS = (
     ),
     Plant(
         "the watch is believed of bookies that a mark names", "autorecovery/replication/checker.py",
-        "        gone = await self._presence.gone(bookies, suspects)\n",
-        "        gone = await self._presence.gone(bookies)\n", _WORKER,
+        "        gone = await self._presence.gone(metadata.bookies, suspects)\n",
+        "        gone = await self._presence.gone(metadata.bookies)\n", _WORKER,
     ),
     Plant(
         "an earlier answer of the store is believed of bookies that a mark names", "autorecovery/presence.py",

@@ -35,8 +35,7 @@ class BookieAudit:
         started, marker = self.clock.seconds(), self.make_marker()
 
         async def visit(ledger_id: int, metadata: LedgerMetadata) -> None:
-            bookies = {bookie_id for segment in metadata.segments for bookie_id in segment.bookies}
-            lost = {bookie_id for bookie_id in bookies - there if not is_expected(bookie_id)}
+            lost = {bookie_id for bookie_id in metadata.bookies - there if not is_expected(bookie_id)}
             if lost:
                 await marker.mark(ledger_id, metadata.length, lost)
 

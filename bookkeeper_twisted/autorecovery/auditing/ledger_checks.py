@@ -117,7 +117,7 @@ class AllLedgersCheck:
         report = await self.checker.check(ledger_id, metadata)
         metrics.checked.value += 1
         metrics.fragments_per_ledger.success.record(len(metadata.segments))
-        metrics.bookies_per_ledger.success.record(len({b for segment in metadata.segments for b in segment.bookies}))
+        metrics.bookies_per_ledger.success.record(len(metadata.bookies))
         bad = {loss.bookie_id for loss in report.losses() if not self._is_waited_for(loss)}
         if bad:
             await marker.mark(ledger_id, metadata.length, bad)
@@ -226,7 +226,7 @@ class ReplicasCheck:
         """Return the smallest number of replicas of an entry, None if a bookie cannot say what it has."""
         listed: dict[str, Ranges] = {}
         try:
-            for bookie_id in sorted({b for segment in metadata.segments for b in segment.bookies}):
+            for bookie_id in sorted(metadata.bookies):
                 listed[bookie_id] = await self._list(bookie_id, ledger_id)
         except BookKeeperError:
             return None

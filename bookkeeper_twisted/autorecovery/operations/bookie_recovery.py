@@ -126,7 +126,7 @@ class BookieRecovery:
 
         :param ledger_id: of the metadata.
         """
-        named = self._bookies.intersection(b for segment in metadata.segments for b in segment.bookies)
+        named = self._bookies & metadata.bookies
         if not named:
             return None
         return PlannedLedger(ledger_id, named, self._is_written(metadata), self._estimate(ledger_id, metadata))

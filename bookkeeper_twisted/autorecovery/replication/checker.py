@@ -77,8 +77,7 @@ class LedgerChecker:
         before: CheckReport | None = None,
     ) -> CheckReport:  # fmt: skip
         """See :meth:`~.interfaces.ILedgerChecker.check`."""
-        bookies = {bookie_id for segment in metadata.segments for bookie_id in segment.bookies}
-        gone = await self._presence.gone(bookies, suspects)
+        gone = await self._presence.gone(metadata.bookies, suspects)
         context, settings = self._context, self._settings
         reads = BookieReads(
             context, ledger_id, self._reads, self._in_flight, settings.retries, settings.batch_bytes,

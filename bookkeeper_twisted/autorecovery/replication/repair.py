@@ -198,7 +198,7 @@ class LedgerRepair:
 
 def _suspects(metadata: LedgerMetadata, replicas: Collection[str]) -> frozenset[str]:
     """The bookies of which every entry is read."""
-    return frozenset(replicas) or frozenset(bookie for segment in metadata.segments for bookie in segment.bookies)
+    return frozenset(replicas) or metadata.bookies
 
 
 def _verdict(report: CheckReport, progress: _Progress) -> Attempt:

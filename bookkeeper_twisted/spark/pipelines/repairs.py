@@ -112,18 +112,13 @@ class LedgerRepair:
     stored: Versioned[LedgerMetadata]
     fragments: dict[int, FragmentRepair] = attrs.field(factory=dict)
 
-    @property
-    def bookies(self) -> frozenset[str]:
-        """Ids of all bookies of the ledger."""
-        return frozenset(bookie_id for segment in self.stored.value.segments for bookie_id in segment.bookies)
-
     def settles(self, replicas: Collection[str], check: Check) -> bool:
         """Whether nothing is left to do for a mark.
 
         :param replicas: the bookies that it names; a mark that names none asks for more than was done.
         :param check: of the time before the repair.
         """
-        unsure = self.bookies.intersection(replicas)  # the others have left the ledger
+        unsure = self.stored.value.bookies.intersection(replicas)  # the others have left the ledger
         if check.unsure is not None:
             unsure = unsure.intersection(check.unsure.get(self.ledger_id, ()))
         return bool(replicas) and not unsure and not any(one.problems for one in self.fragments.values())
@@ -220,7 +215,7 @@ class Repairs:
         await self._name_targets(repair)
         mark = self._check.marks.get(repair.ledger_id)
         if mark is not None and repair.settles(mark.value.replicas, self._check):
-            await remove_mark(self._marks, self._registration, repair.ledger_id, mark, repair.bookies)
+            await remove_mark(self._marks, self._registration, repair.ledger_id, mark, repair.stored.value.bookies)
 
     async def _name_targets(self, repair: LedgerRepair) -> None:
         """One write for all fragments that have everything at other bookies now."""
