@@ -7,13 +7,14 @@ What rebuilds holds the locks of all directories, so it refuses where the bookie
 
 import posixpath
 from argparse import Namespace
-from collections.abc import Collection
+from collections.abc import Callable, Collection
 from contextlib import closing
 
 from ...bookie.lifecycle.ledger_rebuild import journal_states, places_in_logs, rebuild_ledgers
 from ...bookie.lifecycle.settings import store_paths
 from ...errors import BookKeeperError
 from ...storage.cookies import APACHE_COOKIE_NAME, DirectoryLocks
+from ...storage.index.rows import row_bytes
 from ...storage.inspection import PAGE, StoredDirectory
 from ...storage.interfaces import IRunIndex
 from ...storage.ledger_dirs import current, log_bytes
@@ -101,13 +102,18 @@ async def check_ledgers(shell: ShellContext, options: Namespace) -> int:
             if directory.index is None:
                 shell.out(f"{directory.path} has no complete index")
                 return FAILED
-            _scan(shell, directory, options.verbose)
+            with shell.world.progress(directory.path, directory.bytes_to_read()) as advance:
+                _scan(shell, directory, options.verbose, advance)
     shell.out("-- Done checking DBStorage ledgers index --")
     return OK
 
 
-def _scan(shell: ShellContext, directory: StoredDirectory, verbose: bool) -> None:
-    """:raises DamageError: a row is damaged."""
+def _scan(
+    shell: ShellContext, directory: StoredDirectory, verbose: bool, advance: Callable[[int], object]
+) -> None:  # fmt: skip
+    """:param advance: called with the bytes of the entries whose rows were read.
+    :raises DamageError: a row is damaged.
+    """
     assert directory.index is not None
     for state in directory.index.ledgers():
         if verbose:
@@ -115,6 +121,7 @@ def _scan(shell: ShellContext, directory: StoredDirectory, verbose: bool) -> Non
             shell.out(line("Scanned ledger", directory=directory.path, **fields))
     after = (-1, -1)
     while page := directory.index.page(after, PAGE):
+        advance(sum(map(row_bytes, page)))
         after = page[-1].ledger_id, page[-1].first
 
 

@@ -161,6 +161,14 @@ class CheckTests(StoredCase):
                    for ledger_id, fenced in ((1, "false"), (2, "true"))]  # fmt: skip
         self.assertEqual(self.printed, [expected.printed[0], *ledgers, expected.printed[1]])
 
+    def test_progress(self) -> None:
+        """Each directory has a bar, which ends full."""
+        self.stored([run(ledger_id, 0, 3) for ledger_id in range(4)], count=2)
+        self.assertEqual(self.shell(CHECK), 0)
+        self.assertEqual([title for title, _, _ in self.progress], ["/ledgers0/current", "/ledgers1/current"])
+        self.assertEqual([total for _, total, _ in self.progress], [done for _, _, done in self.progress])
+        self.assertTrue(all(total for _, total, _ in self.progress))
+
     def test_running(self) -> None:
         """It does not matter that a bookie runs."""
         self.stored([run(1, 0, 3)])
