@@ -1,6 +1,6 @@
 """``python -m bookkeeper_twisted``."""
 
-from .cli.main import main
+from .cli.entry import main
 
 if __name__ == "__main__":
     main()

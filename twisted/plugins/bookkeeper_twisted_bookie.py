@@ -1,9 +1,23 @@
 """``twistd bookie`` and ``twistd autorecovery``."""
 
+from typing import Any
+
 from twisted.application.service import ServiceMaker
 
-bookie = ServiceMaker("bookie", "bookkeeper_twisted.cli.tap", "A BookKeeper bookie.", "bookie")
-autorecovery = ServiceMaker(
+from bookkeeper_twisted.cli.entry import ended_by_interrupt
+
+
+class _LateServiceMaker(ServiceMaker):
+    """Imports what it names when that is wanted, and Ctrl-C ends ``twistd`` meanwhile."""
+
+    @property
+    def options(self) -> Any:
+        with ended_by_interrupt():
+            return super().options
+
+
+bookie = _LateServiceMaker("bookie", "bookkeeper_twisted.cli.tap", "A BookKeeper bookie.", "bookie")
+autorecovery = _LateServiceMaker(
     "autorecovery",
     "bookkeeper_twisted.cli.autorecovery_tap",
     "An auditor and a replication worker of BookKeeper.",
