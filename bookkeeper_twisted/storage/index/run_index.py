@@ -311,8 +311,10 @@ class SqliteRunIndex:
 
     def ledgers(self) -> Iterator[LedgerRow]:
         after = -1
+        keys: dict[bytes, bytes] = {}  # equal ones are one object from the start: most ledgers of a user share theirs
         while page := self._query(_LEDGERS, (after, _PAGE)):
-            yield from map(ledger_from, page)
+            for ledger_id, key, *rest in page:
+                yield ledger_from((ledger_id, keys.setdefault(key, key), *rest))
             after = page[-1][0]
 
     def page(self, after: tuple[int, int], limit: int, log_ids: Collection[int] | None = None) -> list[IndexRow]:
