@@ -11,9 +11,9 @@ from collections.abc import Callable, Sequence
 
 from twisted.internet.defer import Deferred
 
+from bookkeeper_twisted.client.writing.claim_log import ClaimLog
 from bookkeeper_twisted.client.writing.log_frames import FrameLayout
 from bookkeeper_twisted.client.writing.log_terms import TermPool
-from bookkeeper_twisted.client.writing.shared_log import SharedLog
 from bookkeeper_twisted.client.writing.threads import system_threads
 from bookkeeper_twisted.codec import v2
 from bookkeeper_twisted.codec.operations import V2Op
@@ -90,17 +90,17 @@ def objects_and_deferreds() -> Path:
 
 
 def shared() -> Path:
-    """A shared log, filled by one thread."""
+    """A claim log, filled by one thread."""
     log = new_shared()
     return log.producer().offer, lambda: drain_log(log)
 
 
-def new_shared(wake: Callable[[], None] = lambda: None) -> SharedLog:
-    """A shared log with terms that exist."""
-    return SharedLog(FrameLayout(_DIGEST), TermPool(TERM, prepared=3), system_threads(None), wake)
+def new_shared(wake: Callable[[], None] = lambda: None) -> ClaimLog:
+    """A claim log with terms that exist."""
+    return ClaimLog(FrameLayout(_DIGEST), TermPool(TERM, prepared=3), system_threads(None), wake)
 
 
-def drain_log(log: SharedLog) -> list[bytes]:
+def drain_log(log: ClaimLog) -> list[bytes]:
     """All that is committed, a term at once, acknowledged at once."""
     parts: list[bytes] = []
     log.disarm()

@@ -5,12 +5,12 @@ from .plant import Plant
 _COVERAGE = ["tests.client.reading.test_lac_coverage"]
 _VOTES = ["tests.client.recovery.test_recovery_reads"]
 _STEPPED = ["tests.client.writing.test_interleavings"]
-_ORDER = ["tests.client.writing.test_shared_log.OrderTests"]
+_ORDER = ["tests.client.writing.test_claim_log_threads.OrderTests"]
 _AGAIN = ["tests.client.test_bookkeeper_writers.SentAgainTests"]
 
 PLANTS = (
     Plant(
-        "open claims are read before the tail", "client/writing/shared_log.py",
+        "open claims are read before the tail", "client/writing/claim_log.py",
         "        committed = self.tail\n        for producer in self._producers:\n"
         "            start = producer.start\n",
         "        starts = [each.start for each in self._producers]\n        committed = self.tail\n"
@@ -32,7 +32,7 @@ PLANTS = (
         "        self._flushes.answer()\n        log.disarm()\n", _STEPPED,
     ),
     Plant(
-        "the sender is called before the log is armed", "client/writing/shared_log.py",
+        "the sender is called before the log is armed", "client/writing/claim_log.py",
         "            self.armed = True\n            self._wake()",
         "            self._wake()\n            self.armed = True", _STEPPED,
     ),
@@ -84,7 +84,7 @@ PLANTS = (
         "        while self._asked:", "        if self._asked:", _STEPPED,
     ),
     Plant(
-        "a thread begins to wait when the gate is open", "client/writing/shared_log.py",
+        "a thread begins to wait when the gate is open", "client/writing/claim_log.py",
         "                blocked = _Blocked(producer, self._threads.signal())\n"
         "                self._blocked.append(blocked)\n            finally:\n"
         "                self._open_gate()\n",
@@ -93,39 +93,40 @@ PLANTS = (
         _STEPPED,
     ),
     Plant(
-        "acknowledgements do not take the lock", "client/writing/shared_log.py",
-        "        with self._lock:\n            self.limit = 0\n            super()._settle(position)\n",
-        "        self.limit = 0\n        super()._settle(position)\n", _STEPPED,
+        "acknowledgements do not take the lock", "client/writing/claim_log.py",
+        "        with self._lock:\n            self.limit = 0\n            skipped, terms = ",
+        "        if self._lock:\n            self.limit = 0\n            skipped, terms = ", _STEPPED,
     ),
     Plant(
-        "a log is shut without the lock", "client/writing/shared_log.py",
-        "        with self._lock:\n            super().shut(why)\n", "        super().shut(why)\n", _STEPPED,
+        "a log is shut without the lock", "client/writing/claim_log.py",
+        "        with self._lock:\n            if self.failure is None:\n",
+        "        if self._lock:\n            if self.failure is None:\n", _STEPPED,
     ),
     Plant(
-        "a log is trimmed with the gate open", "client/writing/shared_log.py",
-        "            self.limit = 0\n            if self._committed() == self.tail:\n",
-        "            if self._committed() == self.tail:\n", _STEPPED,
+        "a log is trimmed with the gate open", "client/writing/claim_log.py",
+        "            self.limit = 0\n            if self._terms and self.tail == self.acknowledged and ",
+        "            if self._terms and self.tail == self.acknowledged and ", _STEPPED,
     ),
     Plant(
-        "a claim moves the tail before it is published", "client/writing/shared_log.py",
+        "a claim moves the tail before it is published", "client/writing/claim_log.py",
         "        producer.start = self.tail\n        self.tail += producer.size\n",
         "        self.tail += producer.size\n        producer.start = self.tail - producer.size\n", _STEPPED,
     ),
     Plant(
-        "an offer overtakes those that wait for room", "client/writing/shared_log.py",
+        "an offer overtakes those that wait for room", "client/writing/claim_log.py",
         "ClaimResult.BACK_PRESSURED if self._blocked else self._claim(producer)", "self._claim(producer)", _ORDER,
     ),
     Plant(
-        "the gate opens while threads wait for room", "client/writing/shared_log.py",
-        "if not self._blocked and not self._locked:", "if not self._locked:", _ORDER,
+        "the gate opens while threads wait for room", "client/writing/claim_log.py",
+        "and not self._blocked and not self._locked:", "and not self._locked:", _ORDER,
     ),
     Plant(
-        "the thread that came last gets room first", "client/writing/shared_log.py",
+        "the thread that came last gets room first", "client/writing/claim_log.py",
         "            self._blocked.popleft()\n",
         "            blocked = self._blocked.pop()\n            blocked.producer = blocked.producer\n", _ORDER,
     ),
     Plant(
-        "a thread that waits no more leaves room unused", "client/writing/shared_log.py",
+        "a thread that waits no more leaves room unused", "client/writing/claim_log.py",
         "                self._blocked.remove(blocked)\n                self._serve()\n",
         "                self._blocked.remove(blocked)\n", _ORDER,
     ),

@@ -3,5 +3,5 @@
 :mod:`.write_handle` and :mod:`.adv_write_handle` are the public writers, :mod:`.thread_appender` serves other threads.
 :mod:`.batchers` gathers what they append, a :mod:`.batch` is sealed, sent and counted as a whole, :mod:`.quorum_writer`
 decides for one ledger what completes and what is done about bookies that fail, :mod:`.ensemble_change` replaces these
-(S15, S16).  :mod:`.shared_log` is where threads lay out what they offer.
+(S15, S16).  :mod:`.claim_log` is where threads lay out what they offer.
 """

@@ -1,4 +1,4 @@
-"""The handle by which one thread claims places in a shared log.
+"""The handle by which one thread claims places in a claim log.
 
 Theory of operation.  CPython lets another thread run only at a call, a return or a backward jump.  So a straight
 run of loads, additions, comparisons, forward branches and stores cannot be split, and *is* the atomic
@@ -12,7 +12,7 @@ A commit is one store; the sender's frontier is the least place that is still op
 # ruff: noqa: E701, E702
 
 from collections.abc import Callable
-from enum import Enum
+from enum import Enum, IntEnum
 from typing import Protocol
 
 from ...errors import IllegalOperationError
@@ -23,6 +23,14 @@ IDLE = -1
 REVOKED = -2
 
 _NO_ROWS: dict[int, Row] = {}
+
+
+class ClaimResult(IntEnum):
+    """The results of ``offer`` and ``claim`` that are no position: the reasons why nothing was claimed."""
+
+    BACK_PRESSURED = -2
+    CLOSED = -4
+    MAX_POSITION_EXCEEDED = -5
 
 
 class WhenFull(Enum):
@@ -39,7 +47,7 @@ class WhenFull(Enum):
 
 
 class ProducersLog(Protocol):
-    """The log of a producer (:class:`~.shared_log.SharedLog`), as the producer needs it.
+    """The log of a producer (:class:`~.claim_log.ClaimLog`), as the producer needs it.
 
     :ivar tail: the position behind the last claim.
     :ivar limit: up to where claims need no lock.
@@ -58,7 +66,7 @@ class ProducersLog(Protocol):
         """Claim behind the gate, where another term is needed, or there is no room.
 
         :param producer: its frame is claimed.
-        :returns: the position behind the frame, or a :class:`~.claim_buffer.ClaimResult`, which is negative.
+        :returns: the position behind the frame, or a :class:`ClaimResult`, which is negative.
         :raises bookkeeper_twisted.errors.IllegalOperationError: the reactor's thread would have to wait.
         """
 
@@ -99,7 +107,7 @@ class Producer:
         """Claim, store and commit a frame.
 
         :param payload: copied before this returns.
-        :returns: the position behind it, or a :class:`~.claim_buffer.ClaimResult`.
+        :returns: the position behind it, or a :class:`ClaimResult`.
         :raises IllegalOperationError: another claim of the handle is open, or the log gave this one up; the frame is
             not sent then.
         """
@@ -135,7 +143,7 @@ class Producer:
     def claim(self, size: int) -> int:
         """Takes a place for a payload of ``size`` bytes, to be filled in (:attr:`payload`), then committed or aborted.
 
-        :returns: the position behind it, or a :class:`~.claim_buffer.ClaimResult`.
+        :returns: the position behind it, or a :class:`ClaimResult`.
         """
         store, frame_size, head = self._row(size)
         self.size = frame_size

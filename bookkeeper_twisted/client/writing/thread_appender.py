@@ -1,6 +1,6 @@
 """Appending from any thread: a log that threads fill, futures for the outcome, and the drain of both.
 
-Theory of operation.  A thread lays out its entry in the ledger's shared log (:mod:`.shared_log`) and, if
+Theory of operation.  A thread lays out its entry in the ledger's claim log (:mod:`.claim_log`) and, if
 no other thread has yet, wakes the reactor: one call from a thread for all that is offered until the reactor looks.  The
 drain turns the log into runs, gives their entries the next ids, and takes up the futures.  While a
 claim that is neither committed nor given up holds up others, the look is repeated.
@@ -16,9 +16,8 @@ from twisted.python.failure import Failure
 
 from ...errors import IncorrectParameterError
 from .base_writer import as_bytes
-from .claim_buffer import ClaimResult
-from .producer import Producer, WhenFull
-from .shared_log import SharedLog
+from .claim_log import ClaimLog
+from .producer import ClaimResult, Producer, WhenFull
 from .threads import Threads
 
 _LOOK_AGAIN_SECONDS = 1.0
@@ -27,7 +26,7 @@ _LOOK_AGAIN_SECONDS = 1.0
 class Flushes:
     """Futures that threads wait for, on their way to the reactor's thread."""
 
-    def __init__(self, log: SharedLog) -> None:
+    def __init__(self, log: ClaimLog) -> None:
         self._log = log
         self._asked: deque[tuple[int, Future[int]]] = deque()
 
@@ -63,7 +62,7 @@ class ThreadAppender:
     __slots__ = ("_log", "_flushes", "_local", "_largest", "_when_full", "_patience")
 
     def __init__(
-        self, log: SharedLog, flushes: Flushes, threads: Threads, largest: int, when_full: WhenFull,
+        self, log: ClaimLog, flushes: Flushes, threads: Threads, largest: int, when_full: WhenFull,
         patience: float | None = None,
     ) -> None:  # fmt: skip
         """:param largest: bytes of a payload at most."""
@@ -111,7 +110,7 @@ class ThreadAppends:
     """
 
     def __init__(
-        self, clock: IReactorTime, threads: Threads, new_log: Callable[[Callable[[], None]], SharedLog],
+        self, clock: IReactorTime, threads: Threads, new_log: Callable[[Callable[[], None]], ClaimLog],
         drain: Callable[[], None],
     ) -> None:  # fmt: skip
         """

@@ -6,11 +6,10 @@ from twisted.internet.defer import Deferred
 
 from ...errors import LedgerClosedError
 from .base_writer import InOrderWriter
-from .claim_buffer import MAX_TERMS
+from .claim_log import MAX_TERMS, ClaimLog
 from .log_frames import layout_of
 from .open_ledger import OpenLedger
 from .producer import WhenFull
-from .shared_log import SharedLog
 from .thread_appender import ThreadAppender, ThreadAppends
 
 
@@ -46,14 +45,14 @@ class LedgerWriter(InOrderWriter):
             raise LedgerClosedError(f"ledger {self.ledger_id} is closed")
         if self._appends is None:
             context = self._ledger.context
-            self._appends = ThreadAppends(context.clock, context.threads, self._shared_log, self._drain_appends)
+            self._appends = ThreadAppends(context.clock, context.threads, self._claim_log, self._drain_appends)
             self._quorum.alert = True
         return self._appends.appender(self._largest, when_full, patience)
 
-    def _shared_log(self, wake: Callable[[], None]) -> SharedLog:
+    def _claim_log(self, wake: Callable[[], None]) -> ClaimLog:
         context, window = self._ledger.context, self._max_in_flight
         max_terms, layout = window // context.terms.size + MAX_TERMS, layout_of(self._ledger.digester.size)
-        return SharedLog(layout, context.terms, context.threads, wake, max(window, 2 * self._largest), 0, max_terms)
+        return ClaimLog(layout, context.terms, context.threads, wake, max(window, 2 * self._largest), 0, max_terms)
 
     def _drain_appends(self) -> None:
         """Sends what threads have committed, behind what was appended here."""

@@ -6,11 +6,10 @@ from functools import partial
 
 from twisted.trial.unittest import SynchronousTestCase
 
-from bookkeeper_twisted.client.writing.claim_buffer import ClaimLog
+from bookkeeper_twisted.client.writing.claim_log import ClaimLog
 from bookkeeper_twisted.client.writing.log_frames import FrameLayout
 from bookkeeper_twisted.client.writing.log_terms import TermPool
 from bookkeeper_twisted.client.writing.producer import WhenFull
-from bookkeeper_twisted.client.writing.shared_log import SharedLog
 from bookkeeper_twisted.client.writing.threads import Threads
 from bookkeeper_twisted.codec.connection import ServerDecoder
 from bookkeeper_twisted.codec.digest import Digester
@@ -43,22 +42,22 @@ def threads(alive: bool = True, on_reactor: bool = False) -> Threads:
 
 
 class Shared:
-    """A shared log, and how often its sender was woken."""
+    """A claim log, and how often its sender was woken."""
 
     def __init__(
         self, term: int = 1024, when_full: WhenFull = WhenFull.CODE, window: int | None = None,
         seen: Threads | None = None, patience: float | None = None, start: int = 0,
     ) -> None:  # fmt: skip
         self.wakes = 0
-        self.log = SharedLog(layout(), TermPool(term), seen or threads(), self._wake, window, start)
+        self.log = ClaimLog(layout(), TermPool(term), seen or threads(), self._wake, window, start)
         self.producer = partial(self.log.producer, when_full, patience)
 
     def _wake(self) -> None:
         self.wakes += 1
 
 
-class OneThread(SharedLog):
-    """A shared log that is filled by one thread."""
+class OneThread(ClaimLog):
+    """A claim log that is filled by one thread."""
 
     def __init__(self, term: int = 1024, window: int | None = None, start: int = 0) -> None:
         super().__init__(layout(), TermPool(term), threads(), lambda: None, window, start)

@@ -12,9 +12,9 @@ from collections.abc import Callable, Iterable
 from functools import partial
 from typing import cast
 
+from bookkeeper_twisted.client.writing.claim_log import ClaimLog
 from bookkeeper_twisted.client.writing.log_terms import TermPool
 from bookkeeper_twisted.client.writing.producer import Producer, WhenFull
-from bookkeeper_twisted.client.writing.shared_log import SharedLog
 from bookkeeper_twisted.client.writing.threads import system_threads
 
 from ...bounds import in_thread, join, until
@@ -46,7 +46,7 @@ class Producers:
             for i, (choice, size) in enumerate(zip(choices, fill, strict=True))
         ]
 
-    def start(self, log: SharedLog, ended: Callable[[], object] = lambda: None) -> None:
+    def start(self, log: ClaimLog, ended: Callable[[], object] = lambda: None) -> None:
         """Starts the threads; each calls ``ended`` at its end."""
         self._workers = [in_thread(partial(self._produce, log, i, ended)) for i in range(len(self._plans))]
 
@@ -55,7 +55,7 @@ class Producers:
         """Whether any is at work."""
         return any(worker.is_alive() for worker in self._workers)
 
-    def _produce(self, log: SharedLog, index: int, ended: Callable[[], object]) -> None:
+    def _produce(self, log: ClaimLog, index: int, ended: Callable[[], object]) -> None:
         try:
             producer = log.producer(WhenFull.BLOCK)
             for i, (choice, payload) in enumerate(self._plans[index]):
@@ -111,7 +111,7 @@ class Stress:
         self._chance = chance
         self._producers = Producers(chance, threads, offers)
         self._looks = threading.Semaphore(0)
-        self.log = SharedLog(layout(), TermPool(4096), system_threads(None), self._looks.release)
+        self.log = ClaimLog(layout(), TermPool(4096), system_threads(None), self._looks.release)
         if locked:
             self.log.use_lock()
 

@@ -1,4 +1,4 @@
-"""Threads and the reactor meet at a shared log in every order of two hand-overs: no wake-up is lost, no frame torn."""
+"""Threads and the reactor meet at a claim log in every order of two hand-overs: no wake-up is lost, no frame torn."""
 
 from collections import deque
 from collections.abc import Callable
@@ -10,11 +10,10 @@ import attrs
 from twisted.internet.task import Clock
 from twisted.trial.unittest import SynchronousTestCase
 
-from bookkeeper_twisted.client.writing import claim_buffer, producer, shared_log, thread_appender
-from bookkeeper_twisted.client.writing.claim_buffer import ClaimResult
+from bookkeeper_twisted.client.writing import claim_log, producer, thread_appender
+from bookkeeper_twisted.client.writing.claim_log import ClaimLog
 from bookkeeper_twisted.client.writing.log_terms import TermPool
-from bookkeeper_twisted.client.writing.producer import Producer, WhenFull
-from bookkeeper_twisted.client.writing.shared_log import SharedLog
+from bookkeeper_twisted.client.writing.producer import ClaimResult, Producer, WhenFull
 from bookkeeper_twisted.client.writing.thread_appender import ThreadAppends
 from bookkeeper_twisted.errors import LedgerFencedError
 
@@ -47,7 +46,7 @@ class Meeting:
             threads(), call=self._calls.append, lock=self.turns.lock, signal=self.turns.signal, local=lambda: local
         )
         self.appends = ThreadAppends(
-            Clock(), seen, lambda wake: SharedLog(layout(), TermPool(256), seen, wake, _WINDOW), self._drain
+            Clock(), seen, lambda wake: ClaimLog(layout(), TermPool(256), seen, wake, _WINDOW), self._drain
         )
         self.log = self.appends.log
         self.appender = self.appends.appender(_WINDOW - OVERHEAD, when_full, None)
@@ -93,7 +92,7 @@ class _Interleavings(SynchronousTestCase):
     """Explores work beside looks."""
 
     locked = False
-    watched: tuple[ModuleType, ...] = (shared_log, producer, thread_appender)
+    watched: tuple[ModuleType, ...] = (claim_log, producer, thread_appender)
 
     def meet(self, schedule: tuple[int, ...], first: int, when_full: WhenFull) -> Meeting:
         """A new log and the threads that will work on it."""
@@ -129,7 +128,7 @@ class OfferTests(_Interleavings):
 
     def test_memory_is_given_back(self) -> None:
         """So is what is offered while the sender gives back the memory of a log that seems idle."""
-        self.watched = (shared_log, claim_buffer)
+        self.watched = (claim_log,)
         self.explore(lambda m: m.producer.offer(b"2"), [b"1", b"2"], prepare=lambda m: m.second.offer(b"1"))
 
     def test_two_threads(self) -> None:
@@ -209,7 +208,7 @@ class SlowWayTests(_Interleavings):
 
     def test_room(self) -> None:
         """A thread that waits for room gets it by the acknowledgement of what is in front."""
-        self.watched = (shared_log,)  # ten thousand schedules otherwise, and nothing else decides
+        self.watched = (claim_log,)  # ten thousand schedules otherwise, and nothing else decides
         self.explore(lambda meeting: meeting.producer.offer(b"late"), [_FILLING, b"late"], prepare=self._fill)
 
     def test_closed(self) -> None:

@@ -9,9 +9,8 @@ from typing import Any, cast
 
 from twisted.trial.unittest import SynchronousTestCase
 
-from bookkeeper_twisted.client.writing.claim_buffer import ClaimResult
-from bookkeeper_twisted.client.writing.producer import IDLE, Producer
-from bookkeeper_twisted.client.writing.shared_log import STUCK_SECONDS
+from bookkeeper_twisted.client.writing.claim_log import STUCK_SECONDS
+from bookkeeper_twisted.client.writing.producer import IDLE, ClaimResult, Producer
 from bookkeeper_twisted.errors import IllegalOperationError
 
 from .log_case import OVERHEAD, Sender, Shared, threads

@@ -8,10 +8,9 @@ import attrs
 from twisted.internet.task import Clock
 from twisted.trial.unittest import SynchronousTestCase
 
-from bookkeeper_twisted.client.writing.claim_buffer import ClaimResult
+from bookkeeper_twisted.client.writing.claim_log import STUCK_SECONDS, ClaimLog
 from bookkeeper_twisted.client.writing.log_terms import TermPool
-from bookkeeper_twisted.client.writing.producer import WhenFull
-from bookkeeper_twisted.client.writing.shared_log import STUCK_SECONDS, SharedLog
+from bookkeeper_twisted.client.writing.producer import ClaimResult, WhenFull
 from bookkeeper_twisted.client.writing.thread_appender import Flushes, ThreadAppender, ThreadAppends
 from bookkeeper_twisted.errors import IncorrectParameterError, LedgerFencedError
 
@@ -115,8 +114,8 @@ class ThreadAppendsTests(SynchronousTestCase):
         self.calls: deque[Callable[[], None]] = deque()
         seen = attrs.evolve(threads(), call=self.calls.append)
 
-        def new_log(wake: Callable[[], None]) -> SharedLog:
-            return SharedLog(layout(), TermPool(1024), seen, wake)
+        def new_log(wake: Callable[[], None]) -> ClaimLog:
+            return ClaimLog(layout(), TermPool(1024), seen, wake)
 
         self.appends = ThreadAppends(self.clock, seen, new_log, self._drain)
         self.sender = Sender(self.appends.log)

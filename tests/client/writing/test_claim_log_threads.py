@@ -7,9 +7,8 @@ from collections.abc import Callable
 import attrs
 from twisted.trial.unittest import SynchronousTestCase
 
-from bookkeeper_twisted.client.writing.claim_buffer import ClaimResult
-from bookkeeper_twisted.client.writing.producer import Producer, WhenFull
-from bookkeeper_twisted.client.writing.shared_log import STUCK_SECONDS, SharedLog
+from bookkeeper_twisted.client.writing.claim_log import STUCK_SECONDS, ClaimLog
+from bookkeeper_twisted.client.writing.producer import ClaimResult, Producer, WhenFull
 from bookkeeper_twisted.client.writing.threads import Signal
 from bookkeeper_twisted.errors import IllegalOperationError
 
@@ -277,7 +276,7 @@ class UnblockTests(SynchronousTestCase):
 class _Slow:
     """What a thread waits for that goes on only when the place it was given was taken from it again."""
 
-    log: SharedLog
+    log: ClaimLog
     sender: Sender
 
     def set(self) -> None:

@@ -4,9 +4,9 @@ import sys
 
 from twisted.trial.unittest import SynchronousTestCase
 
-from bookkeeper_twisted.client.writing.claim_buffer import MAX_POSITION, MAX_TERMS, ClaimResult
+from bookkeeper_twisted.client.writing.claim_log import MAX_POSITION, MAX_TERMS, ClaimLog
 from bookkeeper_twisted.client.writing.log_terms import TermPool
-from bookkeeper_twisted.client.writing.shared_log import SharedLog
+from bookkeeper_twisted.client.writing.producer import ClaimResult
 from bookkeeper_twisted.errors import IncorrectParameterError, LedgerFencedError
 
 from .log_case import OVERHEAD, OneThread, Sender, Shared, layout, threads
@@ -101,7 +101,7 @@ class RoomTests(SynchronousTestCase):
     def test_small_first(self) -> None:
         """A log begins with little memory, and goes on with more."""
         pool = TermPool()
-        log = SharedLog(layout(), pool, threads(), lambda: None)
+        log = ClaimLog(layout(), pool, threads(), lambda: None)
         producer = log.producer()
         sender = Sender(log)
         for _ in range(2):
@@ -202,7 +202,7 @@ class HoleTests(SynchronousTestCase):
 
     def test_memory_of_an_idle_log(self) -> None:
         """A log that is idle keeps no memory that its pool does not."""
-        log = SharedLog(layout(), TermPool(1024, kept=0), threads(), lambda: None)
+        log = ClaimLog(layout(), TermPool(1024, kept=0), threads(), lambda: None)
         log.producer().offer(b"x")
         buffer = log.term.buffer
         Sender(log).acknowledge()
