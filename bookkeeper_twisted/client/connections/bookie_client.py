@@ -14,7 +14,7 @@ from ...protocol.authentication import AuthenticationDisabled, IAuthenticationPr
 from ...protocol.client.connection_owner import ConnectionLimits
 from ...protocol.client.request_ids import FlowIds
 from .bookie_socket import Resolve, SocketSettings
-from .flow import Answered, Flow, FlowWorld
+from .flow import Answered, Flow
 from .metrics import ClientMetrics
 from .pool import ConnectionPool
 
@@ -55,7 +55,6 @@ class NetworkBookieClient(Flow):
     :param answered: called with the outcome of every request, if given.
     :param metrics: where it counts; by default what is counted is not exported.
     :param authentication: authenticates this client to bookies; none has to be by default.
-    :ivar pool: all connections.
     """
 
     def __init__(
@@ -71,8 +70,7 @@ class NetworkBookieClient(Flow):
             authentication=authentication or AuthenticationDisabled(),
             connect_timeout=config.client_connect_timeout_millis / 1000, wrote=metrics.wrote,
         )  # fmt: skip
-        self.pool = ConnectionPool(settings, config, metrics.watch)
-        super().__init__(FlowWorld(self.pool, answered))
+        super().__init__(ConnectionPool(settings, config, metrics.watch), answered)
 
     def close(self) -> "Deferred[None]":
         """See :meth:`~bookkeeper_twisted.client.interfaces.IBookieClient.close`: ends all flows."""

@@ -37,24 +37,6 @@ Answered = Callable[[str, Exception | None], None]
 """Takes a bookie id, and why it did not do what it was asked, None if it did."""
 
 
-class FlowWorld:
-    """The collaborators that all flows of a client share.
-
-    :ivar answered: called with the outcome of every request, if given.
-    :ivar main: of adds, reads and batch reads.
-    :ivar complete: of everything else.
-    :ivar strict: whether adds that the main protocol cannot say are refused.
-    """
-
-    __slots__ = ("pool", "answered", "main", "complete", "strict")
-
-    def __init__(self, pool: ConnectionPool, answered: Answered | None) -> None:
-        self.pool = pool
-        self.answered = answered
-        wires = pool.wires
-        self.main, self.complete, self.strict = wires.main, wires.complete, wires.strict
-
-
 def _told(answered: Answered, done: Callable[..., None], bookie_id: str, *outcome: Any) -> None:
     """:param outcome: ends with the error."""
     answered(bookie_id, outcome[-1])
@@ -70,15 +52,20 @@ def _made(request: "Callable[[ClientConnection], Deferred[T]]", connection: Clie
 
 @implementer(IBookieClient)
 class Flow:
-    """The requests of one handle to all bookies."""
+    """The requests of one handle to all bookies.
+
+    :ivar pool: all connections of the client.
+    """
 
     _log = Logger()
 
-    __slots__ = ("_world", "_ids", "_sockets", "_pending", "_end", "_left", "__weakref__")
+    __slots__ = ("pool", "_answered", "_ids", "_sockets", "_pending", "_end", "_left", "__weakref__")
 
-    def __init__(self, world: FlowWorld) -> None:
-        self._world = world
-        self._ids = world.pool.new_flow()
+    def __init__(self, pool: ConnectionPool, answered: Answered | None) -> None:
+        """:param answered: called with the outcome of every request, if given."""
+        self.pool = pool
+        self._answered = answered
+        self._ids = pool.new_flow()
         self._sockets: dict[tuple[str, IWireProtocol], BookieSocket] = {}
         self._pending = 0
         self._end: Exception | None = None
@@ -88,28 +75,28 @@ class Flow:
 
     def add(self, bookie_id: str, adds: Adds, done: AddsDone, fresh: bool = False) -> None:
         """See :meth:`~bookkeeper_twisted.client.interfaces.IBookieClient.add`."""
-        world = self._world
-        if world.answered is not None:
-            done = partial(_told, world.answered, done)
-        wire = world.main
+        if self._answered is not None:
+            done = partial(_told, self._answered, done)
+        wires = self.pool.wires
+        wire = wires.main
         if adds.deferred_sync:
-            wire = world.complete
-            if world.strict:
-                done(bookie_id, range(len(adds)), IllegalOperationError(f"{world.main} has no deferred sync"))
+            wire = wires.complete
+            if wires.strict:
+                done(bookie_id, range(len(adds)), IllegalOperationError(f"{wires.main} has no deferred sync"))
                 return
         socket = self._sockets.get((bookie_id, wire))
         ready = None if socket is None or self._end is not None else socket.ready
         if ready is None:
             self._add_later(wire, bookie_id, adds, done, fresh)
         elif not ready.add(self._ids, adds, done, fresh):
-            self._add_later(world.complete, bookie_id, adds, done, fresh)
+            self._add_later(wires.complete, bookie_id, adds, done, fresh)
 
     def _add_later(self, wire: IWireProtocol, bookie_id: str, adds: Adds, done: AddsDone, fresh: bool) -> None:
         """Adds once there is a connection."""
 
         def send(connection: ClientConnection) -> None:
             if not connection.add(self._ids, adds, done, fresh):
-                self._add_later(self._world.complete, bookie_id, adds, done, fresh)
+                self._add_later(self.pool.wires.complete, bookie_id, adds, done, fresh)
 
         def refused(failure: Failure) -> None:
             done(bookie_id, range(len(adds)), cast(Exception, failure.value))
@@ -134,7 +121,7 @@ class Flow:
 
         if flags == 0 and master_key is None:
             return self.read_many(bookie_id, ledger_id, (entry_id,)).addCallback(only)
-        complete = self._world.complete
+        complete = self.pool.wires.complete
         return self._with(
             bookie_id, complete, lambda c: c.special_read(self._ids, ledger_id, entry_id, flags, master_key)
         ).addCallback(only)
@@ -145,10 +132,10 @@ class Flow:
         def send(connection: ClientConnection) -> Deferred[list[ReadReply]]:
             if connection.can_read(ledger_id, entry_ids):
                 return connection.read(self._ids, ledger_id, entry_ids)
-            return self._with(bookie_id, self._world.complete, send)
+            return self._with(bookie_id, self.pool.wires.complete, send)
 
-        replies = self._with(bookie_id, self._world.main, send)
-        return replies if self._world.answered is None else replies.addCallback(self._count_items, bookie_id)
+        replies = self._with(bookie_id, self.pool.wires.main, send)
+        return replies if self._answered is None else replies.addCallback(self._count_items, bookie_id)
 
     def read_batch(
         self, bookie_id: str, ledger_id: int, first: int, max_count: int, max_size: int, flags: int = 0,
@@ -159,13 +146,13 @@ class Flow:
         def send(connection: ClientConnection) -> Deferred[BatchReply]:
             return connection.read_batch(self._ids, ledger_id, first, max_count, max_size, flags, master_key, patience)
 
-        return self._with(bookie_id, self._world.main if patience is None else self._world.complete, send)
+        return self._with(bookie_id, self.pool.wires.main if patience is None else self.pool.wires.complete, send)
 
     def long_poll(
         self, bookie_id: str, ledger_id: int, previous_lac: int, patience: float
     ) -> "Deferred[ReadReply]":  # fmt: skip
         """See :meth:`~bookkeeper_twisted.client.interfaces.IBookieClient.long_poll`."""
-        wire = self._world.complete
+        wire = self.pool.wires.complete
         return self._with(bookie_id, wire, lambda c: c.long_poll(self._ids, ledger_id, previous_lac, patience))
 
     def read_lac(self, bookie_id: str, ledger_id: int) -> "Deferred[tuple[bytes | None, bytes | None]]":
@@ -190,7 +177,7 @@ class Flow:
 
     def open_flow(self) -> IBookieClient:
         """See :meth:`~bookkeeper_twisted.client.interfaces.IBookieClient.open_flow`."""
-        return cast(IBookieClient, Flow(self._world))
+        return cast(IBookieClient, Flow(self.pool, self._answered))
 
     def retire(self) -> None:
         """See :meth:`~bookkeeper_twisted.client.interfaces.IBookieClient.retire`."""
@@ -214,7 +201,7 @@ class Flow:
         if self._left:
             return
         self._left = True
-        pool = self._world.pool
+        pool = self.pool
         for (bookie_id, wire), socket in self._sockets.items():
             if socket.usable:
                 pool.leave(bookie_id, wire, socket, self._ids, error)
@@ -229,7 +216,7 @@ class Flow:
             self._leave_if_quiet()
 
     def _ask(self, bookie_id: str, call: ColdCall[T]) -> "Deferred[T]":
-        return self._with(bookie_id, self._world.complete, lambda connection: connection.ask(self._ids, call))
+        return self._with(bookie_id, self.pool.wires.complete, lambda connection: connection.ask(self._ids, call))
 
     def _with(
         self, bookie_id: str, wire: IWireProtocol, request: "Callable[[ClientConnection], Deferred[T]]"
@@ -242,20 +229,20 @@ class Flow:
 
     def _did(self, result: T, bookie_id: str) -> T:
         self._ended()
-        if self._world.answered is not None:
-            self._world.answered(bookie_id, None)
+        if self._answered is not None:
+            self._answered(bookie_id, None)
         return result
 
     def _did_not(self, failure: Failure, bookie_id: str) -> Failure:
         self._ended()
-        if self._world.answered is not None:
-            self._world.answered(bookie_id, cast(Exception, failure.value))
+        if self._answered is not None:
+            self._answered(bookie_id, cast(Exception, failure.value))
         return failure
 
     def _count_items(self, replies: list[ReadReply], bookie_id: str) -> list[ReadReply]:
         for reply in replies:
             if reply.status is not Status.EOK:
-                cast(Answered, self._world.answered)(bookie_id, error_of(reply.status, reply.ledger_id, reply.entry_id))
+                cast(Answered, self._answered)(bookie_id, error_of(reply.status, reply.ledger_id, reply.entry_id))
         return replies
 
     def _broken(self, failure: Failure) -> None:
@@ -272,7 +259,7 @@ class Flow:
         socket = self._sockets.get((bookie_id, wire))
         if socket is None or not socket.usable:
             try:
-                socket = self._world.pool.socket(bookie_id, wire, self._ids)
+                socket = self.pool.socket(bookie_id, wire, self._ids)
             except BookKeeperError as error:
                 return fail(error)
             self._sockets[socket.key] = socket

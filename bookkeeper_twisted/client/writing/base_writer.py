@@ -28,10 +28,9 @@ from ...model import INVALID_ENTRY_ID, LedgerMetadata, LedgerState
 from ..shared_result import SharedResult
 from .batch import Waiter
 from .batchers import FULL, MAX_BYTES
-from .closing import close_ledger
+from .closing import close_ledger, force_ensemble
 from .ensemble_change import NoEnsembleChange, StoredEnsembleChange
 from .explicit_lac import ExplicitLac
-from .forced_sync import force_ensemble
 from .open_ledger import OpenLedger
 from .quorum_writer import AddRules, Listener, QuorumWriter
 
@@ -74,7 +73,7 @@ class BaseWriter:
 
     __slots__ = (
         "_quorum", "_batcher", "last_add_pushed", "length", "_largest", "_held_size", "_held", "_max_in_flight",
-        "_overhead", "_budget", "_most_held", "ledger_id", "_ledger", "_stored", "_share", "_synced_length",
+        "_overhead", "_budget", "_most_held", "ledger_id", "_ledger", "_stored", "_synced_length",
         "_explicit_lac", "_seen_lac", "_drained", "_failure", "_closing", "__weakref__",
     )  # fmt: skip
     # thousands of open ledgers: what each append of theirs needs lies together
@@ -100,7 +99,6 @@ class BaseWriter:
         self._held: list[_HeldBack] = []
         self._held_size = 0  # bytes of the frames that are held back
         self._budget = context.budget
-        self._share = context.budget.share(self._resume)
         self._synced_length = 0
         self._seen_lac = INVALID_ENTRY_ID
         self._explicit_lac: ExplicitLac | None = None
@@ -218,7 +216,7 @@ class BaseWriter:
 
     def _room(self) -> int | None:
         """Bytes that may be sent, at least one entry; None while neither this writer nor its client has room."""
-        room = min(self._max_in_flight - self._quorum.in_flight, self._share.room())
+        room = min(self._max_in_flight - self._quorum.in_flight, self._budget.room(self._resume))
         return room if room > 0 or self._quorum.idle else None
 
     @property

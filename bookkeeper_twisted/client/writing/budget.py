@@ -15,23 +15,16 @@ class ByteBudget:
 
     limit: int
     used: int = 0
-    _waiting: "dict[BudgetShare, None]" = attrs.field(factory=dict)
+    _waiting: dict[Callable[[], None], None] = attrs.field(factory=dict)
 
-    def share(self, resume: Callable[[], None]) -> "BudgetShare":
-        """The part of one writer.
-
-        :param resume: called when there is room again, if the writer found none.
-        """
-        return BudgetShare(self, resume)
-
-    def room(self, share: "BudgetShare") -> int:
+    def room(self, resume: Callable[[], None]) -> int:
         """Return the bytes that are left, 0 or less if there is no room.
 
-        :param share: its ``resume`` is called once, when there is room again, if there is none now.
+        :param resume: called once, when there is room again, if there is none now; equal ones are one.
         """
         left = self.limit - self.used
         if left <= 0:
-            self._waiting[share] = None
+            self._waiting[resume] = None
         return left
 
     def changed(self, difference: int) -> None:
@@ -42,17 +35,5 @@ class ByteBudget:
         self.used += difference
         if difference < 0 and self.used < self.limit:
             waiting, self._waiting = self._waiting, {}
-            for share in waiting:  # in the order in which they found no room
-                share.resume()
-
-
-@attrs.define(eq=False)
-class BudgetShare:
-    """The part of one writer in a budget."""
-
-    _budget: ByteBudget
-    resume: Callable[[], None]
-
-    def room(self) -> int:
-        """See :meth:`ByteBudget.room`."""
-        return self._budget.room(self)
+            for resume in waiting:  # in the order in which they found no room
+                resume()

@@ -1,11 +1,29 @@
-"""The last word on a ledger: CLOSED with its last entry and length, by compare-and-set (S14, S15)."""
+"""The end of a ledger: all it has synced, then CLOSED with its last entry and length by compare-and-set (S14, S15)."""
+
+from collections.abc import Sequence
+from typing import cast
 
 import attrs
+from twisted.internet.defer import FirstError, gatherResults
 
 from ...errors import MetadataVersionError
 from ...metadata.interfaces import ILedgerManager, Versioned
 from ...metadata.update_loop import update
 from ...model import LedgerMetadata, LedgerState
+from ..interfaces import IBookieClient
+
+
+async def force_ensemble(bookies: IBookieClient, ledger_id: int, ensemble: Sequence[str]) -> None:
+    """Ask all bookies of an ensemble to sync: the copy of any of them may be needed.
+
+    :param ensemble: ids of the bookies.
+    :raises bookkeeper_twisted.errors.BookKeeperError: of the first that did not.
+    """
+    synced = [bookies.force(bookie_id, ledger_id) for bookie_id in ensemble]
+    try:
+        await gatherResults(synced, consumeErrors=True)
+    except FirstError as error:
+        raise cast(Exception, error.subFailure.value) from None
 
 
 async def close_ledger(

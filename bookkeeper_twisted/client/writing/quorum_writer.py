@@ -15,11 +15,12 @@ from typing import Any
 
 import attrs
 from twisted.internet.defer import CancelledError, Deferred
-from twisted.internet.interfaces import IReactorTime
+from twisted.internet.interfaces import IDelayedCall, IReactorTime
 from twisted.internet.task import deferLater
 from twisted.logger import Logger, LogLevel
 from twisted.python.failure import Failure
 
+from ...attended_time import AttendedTime
 from ...errors import (
     AddEntryQuorumTimeoutError,
     BookieHandleNotAvailableError,
@@ -36,7 +37,6 @@ from ...errors import (
 from ...ledger.schedule import Schedule
 from ..interfaces import IEnsembleChange
 from .batch import Batch, Waiter, call_back
-from .quorum_timeout import QuorumTimeout
 
 _FATAL = (LedgerFencedError, UnauthorizedAccessError, IllegalOperationError, ClientClosedError)
 """Answers that end a writer: another bookie would say the same, or ought to."""
@@ -45,6 +45,9 @@ _OF_CONNECTIONS = (BookieHandleNotAvailableError, RequestTimeoutError)
 
 RETRY_SECONDS = 0.5
 """Between two tries of bookies that none can take the place of."""
+
+_MOST_LOOKS = 4
+"""At one entry that waits for its ack quorum: each notices whether the process was held up since the one before."""
 
 _NONE: dict[Any, Any] = {}
 """No bookies, or no batches: shared by all writers without any, and never changed."""
@@ -82,6 +85,57 @@ class Listener:
 def _shared(ensemble: tuple[str, ...]) -> tuple[str, ...]:
     """Return one object for equal ensembles, so that comparing them is quick."""
     return ensemble
+
+
+class QuorumTimeout:
+    """Watches the oldest entry that waits.
+
+    The clock must be monotonic: no wall clock, which may jump.
+
+    :param oldest: what :meth:`start` returned for it, None if nothing waits.
+    :param expired: called when it waited ``seconds``, without the time in which the process was held up.
+    """
+
+    def __init__(
+        self, clock: IReactorTime, seconds: float, oldest: Callable[[], float | None], expired: Callable[[], None]
+    ) -> None:
+        self._clock = clock
+        self._seconds = seconds
+        self._oldest = oldest
+        self._expired = expired
+        self._call: IDelayedCall | None = None
+        self._time = AttendedTime(clock.seconds)
+
+    def start(self) -> float:
+        """Begins to watch, if it does not.
+
+        :returns: the time at which an entry begins to wait now.
+        """
+        if self._call is None:
+            self._look_after(self._seconds / _MOST_LOOKS)
+        return self._time.seconds()
+
+    def _look_after(self, delay: float) -> None:
+        self._time.scheduled(delay)
+        self._call = self._clock.callLater(delay, self._look)
+
+    def _look(self) -> None:
+        self._call = None
+        self._time.arrived()
+        sent_at = self._oldest()
+        if sent_at is None:
+            return
+        left = sent_at + self._seconds - self._time.seconds()
+        if left <= 0:
+            self._expired()
+        else:
+            self._look_after(min(left, self._seconds / _MOST_LOOKS))
+
+    def stop(self) -> None:
+        """Watches no more."""
+        if self._call is not None:
+            self._call.cancel()
+            self._call = None
 
 
 class QuorumWriter:

@@ -30,7 +30,7 @@ class FlowTests(RealBookieCase):
 
     def setUp(self) -> None:
         super().setUp()
-        self.one, self.two = Flow(self.client._world), Flow(self.client._world)
+        self.one, self.two = self.client.open_flow(), self.client.open_flow()
         self.answers: list[Any] = []
 
     def _add(self, flow: Flow, ledger_id: int, first: int = 0) -> None:
@@ -100,7 +100,7 @@ class FlowTests(RealBookieCase):
         """A flow that retires while its first add waits for a connection sends it, and ends with the answer."""
         address: Deferred[IStreamClientEndpoint] = Deferred()
         self.client = NetworkBookieClient(self.rig.clock, lambda _: address, ClientConfig())
-        flow = Flow(self.client._world)
+        flow = self.client.open_flow()
         self._add(flow, 1)
         flow.retire()
         self.assertEqual((self.answers, self._flows()), ([], [1]))
@@ -173,7 +173,7 @@ class FlowTests(RealBookieCase):
     def test_ids(self) -> None:
         """The id of a flow is free once it ended and no reply is to come."""
         before = len(self.client.pool.settings.flow_ids)
-        flow = Flow(self.client._world)
+        flow = self.client.open_flow()
         info = flow.bookie_info(BOOKIE)
         self.rig.clock.advance(0)
         flow.close()
@@ -204,7 +204,7 @@ class ManyLedgersTests(RealBookieCase):
 
     def setUp(self) -> None:
         super().setUp()
-        self.one, self.two = Flow(self.client._world), Flow(self.client._world)
+        self.one, self.two = self.client.open_flow(), self.client.open_flow()
         self.answers: list[Any] = []
 
     def _note(self, bookie_id: str, places: Sequence[int], error: Exception | None) -> None:
@@ -226,7 +226,7 @@ class ManyLedgersTests(RealBookieCase):
         """Without a connection they wait for one, which is the only one that is made."""
         address: Deferred[IStreamClientEndpoint] = Deferred()
         self.client = NetworkBookieClient(self.rig.clock, lambda _: address, ClientConfig())
-        flow = Flow(self.client._world)
+        flow = self.client.open_flow()
         flow.add(BOOKIE, _mixed((1, 0), (2, 0)), self._note, True)
         flow.add(BOOKIE, _mixed((1, 1), (2, 1)), self._note, True)
         address.callback(self.network.endpoint(HOST, PORT))
@@ -275,7 +275,7 @@ class ManyLedgersTests(RealBookieCase):
             self.rig.clock, self.client.pool.settings.resolve, ClientConfig(),
             lambda bookie_id, error: told.append((bookie_id, error and type(error))),
         )  # fmt: skip
-        flow = Flow(self.client._world)
+        flow = self.client.open_flow()
         self._connect(flow)
         told.clear()
         attempts = len(self.network.attempts)
@@ -323,7 +323,7 @@ class ManyLedgersV3Tests(RealBookieCase):
     def test_sent(self) -> None:
         """They are sent together, too, over the one connection."""
         answers: list[Any] = []
-        flow = Flow(self.client._world)
+        flow = self.client.open_flow()
         flow.add(BOOKIE, _mixed((1, 0), (2, 0)), lambda _, places, error: answers.extend([(p, error) for p in places]))
         self.settle()
         self.assertEqual((sorted(answers), len(self.network.attempts)), ([(0, None), (1, None)], 1))

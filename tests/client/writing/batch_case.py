@@ -284,7 +284,7 @@ class _RecordingFlow(Flow):
     __slots__ = ("_sent",)
 
     def __init__(self, client: "RecordingClient") -> None:
-        super().__init__(client._world)
+        super().__init__(client.pool, None)
         self._sent = client.sent
 
     def add(self, bookie_id: str, adds: Adds, done: AddsDone, fresh: bool = False) -> None:

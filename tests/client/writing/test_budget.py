@@ -1,5 +1,7 @@
 """The limit that the writers of a client share."""
 
+from functools import partial
+
 from bookkeeper_twisted.client.writing.budget import ByteBudget
 from bookkeeper_twisted.client.writing.write_handle import LedgerWriter
 from bookkeeper_twisted.testing.bookies import MemoryBookies
@@ -14,11 +16,11 @@ class BudgetTests(ClusterCase):
         """What one writer holds is gone for the others; who found no room is told in turn when there is some."""
         told: list[str] = []
         budget = ByteBudget(100)
-        one, two = budget.share(lambda: told.append("one")), budget.share(lambda: told.append("two"))
+        one, two = partial(told.append, "one"), partial(told.append, "two")
         budget.changed(60)
-        self.assertEqual(two.room(), 40)
+        self.assertEqual(budget.room(two), 40)
         budget.changed(70)
-        self.assertEqual((two.room(), one.room()), (-30, -30))
+        self.assertEqual((budget.room(two), budget.room(one)), (-30, -30))
         budget.changed(-10)
         self.assertEqual(told, [])
         budget.changed(-50)

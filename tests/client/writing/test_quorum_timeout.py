@@ -3,7 +3,7 @@
 from twisted.internet.task import Clock
 from twisted.trial.unittest import SynchronousTestCase
 
-from bookkeeper_twisted.client.writing.quorum_timeout import QuorumTimeout
+from bookkeeper_twisted.client.writing.quorum_writer import QuorumTimeout
 
 
 class QuorumTimeoutTests(SynchronousTestCase):
