@@ -91,17 +91,11 @@ class BookKeeper:
     async def open_ledger(
         self, ledger_id: int, password: bytes | None = b"", recover: bool = True
     ) -> "LedgerReader":  # fmt: skip
-        """Open a ledger for reading; see :meth:`bookkeeper_twisted.client.BookKeeper.open_ledger`.
-
-        See :meth:`bookkeeper_twisted.client.BookKeeper.open_ledger`.
-        """
+        """Open a ledger for reading.  See :meth:`bookkeeper_twisted.client.BookKeeper.open_ledger`."""
         return LedgerReader(await result_of(self._inner.open_ledger(ledger_id, password, recover)))
 
     async def delete_ledger(self, ledger_id: int) -> None:
-        """Remove a ledger; see :meth:`bookkeeper_twisted.client.BookKeeper.delete_ledger`.
-
-        See :meth:`bookkeeper_twisted.client.BookKeeper.delete_ledger`.
-        """
+        """Remove a ledger.  See :meth:`bookkeeper_twisted.client.BookKeeper.delete_ledger`."""
         await result_of(self._inner.delete_ledger(ledger_id))
 
     async def list_ledgers(self) -> AsyncIterator[int]:
@@ -112,10 +106,7 @@ class BookKeeper:
                 yield ledger_id
 
     async def ledger_metadata(self, ledger_id: int) -> LedgerMetadata:
-        """Read what is stored of a ledger; see :meth:`bookkeeper_twisted.client.BookKeeper.ledger_metadata`.
-
-        See :meth:`bookkeeper_twisted.client.BookKeeper.ledger_metadata`.
-        """
+        """Read what is stored of a ledger.  See :meth:`bookkeeper_twisted.client.BookKeeper.ledger_metadata`."""
         return (await result_of(self._inner.ledger_metadata(ledger_id))).value
 
     async def close(self) -> None:
@@ -254,17 +245,11 @@ class LedgerReader:
         return self._inner.is_closed
 
     async def read(self, first: int, last: int) -> list[Entry]:
-        """Read the entries ``first .. last``.
-
-        See :meth:`bookkeeper_twisted.client.LedgerReader.read`.
-        """
+        """Read the entries ``first .. last``.  See :meth:`bookkeeper_twisted.client.LedgerReader.read`."""
         return await result_of(self._inner.read(first, last))
 
     async def read_entry(self, entry_id: int) -> Entry:
-        """Read one entry.
-
-        See :meth:`bookkeeper_twisted.client.LedgerReader.read_entry`.
-        """
+        """Read one entry.  See :meth:`bookkeeper_twisted.client.LedgerReader.read_entry`."""
         return await result_of(self._inner.read_entry(entry_id))
 
     async def read_unconfirmed(self, first: int, last: int) -> list[Entry]:

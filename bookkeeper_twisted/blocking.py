@@ -86,18 +86,12 @@ class BookKeeper:
     def open_ledger(
         self, ledger_id: int, password: bytes | None = b"", recover: bool = True, *, timeout: float | None = None
     ) -> "LedgerReader":
-        """Open a ledger for reading; see :meth:`bookkeeper_twisted.client.BookKeeper.open_ledger`.
-
-        See :meth:`bookkeeper_twisted.client.BookKeeper.open_ledger`.
-        """
+        """Open a ledger for reading.  See :meth:`bookkeeper_twisted.client.BookKeeper.open_ledger`."""
         opened = self._wait(lambda: self._inner.open_ledger(ledger_id, password, recover), timeout)
         return LedgerReader(opened, self._thread)
 
     def delete_ledger(self, ledger_id: int, *, timeout: float | None = None) -> None:
-        """Remove a ledger; see :meth:`bookkeeper_twisted.client.BookKeeper.delete_ledger`.
-
-        See :meth:`bookkeeper_twisted.client.BookKeeper.delete_ledger`.
-        """
+        """Remove a ledger.  See :meth:`bookkeeper_twisted.client.BookKeeper.delete_ledger`."""
         self._wait(lambda: self._inner.delete_ledger(ledger_id), timeout)
 
     def list_ledgers(self, *, timeout: float | None = None) -> Iterator[int]:
@@ -110,10 +104,7 @@ class BookKeeper:
             yield from part
 
     def ledger_metadata(self, ledger_id: int, *, timeout: float | None = None) -> LedgerMetadata:
-        """Read what is stored of a ledger; see :meth:`bookkeeper_twisted.client.BookKeeper.ledger_metadata`.
-
-        See :meth:`bookkeeper_twisted.client.BookKeeper.ledger_metadata`.
-        """
+        """Read what is stored of a ledger.  See :meth:`bookkeeper_twisted.client.BookKeeper.ledger_metadata`."""
         return self._wait(lambda: self._inner.ledger_metadata(ledger_id), timeout).value
 
     def close(self, *, timeout: float | None = None) -> None:
@@ -260,17 +251,11 @@ class LedgerReader:
         return self._inner.is_closed
 
     def read(self, first: int, last: int, *, timeout: float | None = None) -> list[Entry]:
-        """Read the entries ``first .. last``.
-
-        See :meth:`bookkeeper_twisted.client.LedgerReader.read`.
-        """
+        """Read the entries ``first .. last``.  See :meth:`bookkeeper_twisted.client.LedgerReader.read`."""
         return self._wait(lambda: self._inner.read(first, last), timeout)
 
     def read_entry(self, entry_id: int, *, timeout: float | None = None) -> Entry:
-        """Read one entry.
-
-        See :meth:`bookkeeper_twisted.client.LedgerReader.read_entry`.
-        """
+        """Read one entry.  See :meth:`bookkeeper_twisted.client.LedgerReader.read_entry`."""
         return self._wait(lambda: self._inner.read_entry(entry_id), timeout)
 
     def read_unconfirmed(self, first: int, last: int, *, timeout: float | None = None) -> list[Entry]:
@@ -353,10 +338,7 @@ class LedgerReader:
         return self._wait(lambda: self._inner.read_last_add_confirmed_and_entry(entry_id, timeout))
 
     def close(self, *, timeout: float | None = None) -> None:
-        """End the handle; the ledger is not touched.
-
-        See :meth:`bookkeeper_twisted.client.LedgerReader.close`.
-        """
+        """End the handle; the ledger is not touched.  See :meth:`bookkeeper_twisted.client.LedgerReader.close`."""
         self._wait(self._inner.close, timeout)
 
     def __enter__(self) -> Self:

@@ -1,7 +1,6 @@
 """The way in: connect to a cluster; create, open, list and delete ledgers."""
 
-from collections.abc import AsyncIterator, Callable, Coroutine, Mapping
-from functools import partial
+from collections.abc import AsyncIterator, Coroutine, Mapping
 from typing import Any, TypeVar, cast
 
 from twisted.internet.defer import Deferred, fail
@@ -9,10 +8,7 @@ from twisted.internet.interfaces import IReactorTime
 
 from ..codec.digest import Digester
 from ..config.bookie import ClientConfig
-from ..errors import (
-    ClientClosedError,
-    IncorrectParameterError,
-)
+from ..errors import ClientClosedError, IncorrectParameterError
 from ..ledger.placement import Chance
 from ..ledger.recovery_rules import RecoveryRules
 from ..metadata.drivers import create_driver, options_of
@@ -36,7 +32,6 @@ from .shared_result import SharedResult
 from .writing.adv_write_handle import AdvLedgerWriter
 from .writing.ledger_creation import NewLedger, choose_ensemble, store_ledger
 from .writing.open_ledger import OpenLedger
-from .writing.quorum_writer import QuorumWriter
 from .writing.threads import Threads, system_threads
 from .writing.write_handle import LedgerWriter
 
@@ -56,7 +51,6 @@ class BookKeeper:
     """
 
     _recovery_rules = RecoveryRules
-    _quorum_writer = QuorumWriter
 
     def __init__(
         self, clock: IReactorTime, driver: IMetadataDriver, bookie_client: IBookieClient, chance: Chance,
@@ -153,12 +147,10 @@ class BookKeeper:
         :raises bookkeeper_twisted.errors.IncorrectParameterError: not E >= Wq >= Aq >= 1.
         :raises bookkeeper_twisted.errors.NotEnoughBookiesError: fewer bookies are writable.
         """
-        wanted = partial(
-            _new_ledger, ensemble_size=ensemble_size, write_quorum=write_quorum, ack_quorum=ack_quorum,
-            password=password, digest_type=digest_type, custom_metadata=custom_metadata or {},
-            write_flags=write_flags,
-        )  # fmt: skip
-        return self._run(self._create(wanted)).addCallback(LedgerWriter)
+        created = self._create(
+            None, ensemble_size, write_quorum, ack_quorum, password, digest_type, custom_metadata or {}, write_flags
+        )
+        return self._run(created).addCallback(LedgerWriter)
 
     def create_ledger_adv(
         self, ledger_id: int | None = None, ensemble_size: int = 3, write_quorum: int = 2, ack_quorum: int = 2,
@@ -172,21 +164,29 @@ class BookKeeper:
         :param ledger_id: None for one that was never given out.
         :raises bookkeeper_twisted.errors.LedgerExistsError: the id is taken.
         """
-        wanted = partial(
-            _new_ledger, ensemble_size=ensemble_size, write_quorum=write_quorum, ack_quorum=ack_quorum,
-            password=password, digest_type=digest_type, custom_metadata=custom_metadata or {},
-            write_flags=write_flags, ledger_id=ledger_id,
+        created = self._create(
+            ledger_id, ensemble_size, write_quorum, ack_quorum, password, digest_type, custom_metadata or {},
+            write_flags,
         )  # fmt: skip
-        return self._run(self._create(wanted)).addCallback(AdvLedgerWriter)
+        return self._run(created).addCallback(AdvLedgerWriter)
 
-    async def _create(self, make: Callable[[], NewLedger]) -> OpenLedger:
-        wanted = make()
+    async def _create(
+        self, ledger_id: int | None, ensemble_size: int, write_quorum: int, ack_quorum: int, password: bytes,
+        digest_type: DigestType | str, custom_metadata: Mapping[str, bytes], write_flags: WriteFlag,
+    ) -> OpenLedger:  # fmt: skip
+        check_password(password)
+        _check_custom_metadata(custom_metadata)
+        wanted = NewLedger(
+            ledger_id=ledger_id, ensemble_size=ensemble_size, write_quorum=write_quorum, ack_quorum=ack_quorum,
+            password=password, digest_type=digest_type_of(digest_type), custom_metadata=dict(custom_metadata),
+            write_flags=write_flags,
+        )  # fmt: skip
         ensemble = await choose_ensemble(wanted, self._watcher, self._config.opportunistic_striping)
         metadata = wanted.metadata(ensemble, self._chance.getrandbits(_TOKEN_BITS))
         ledger_id, stored = await store_ledger(wanted, self._ledgers, metadata)
         return OpenLedger(
             context=self._context, digester=Digester(wanted.digest_type, wanted.password), ledger_id=ledger_id,
-            metadata=stored, write_flags=wanted.write_flags, quorum_writer=self._quorum_writer,
+            metadata=stored, write_flags=write_flags,
         )  # fmt: skip
 
     def open_ledger(
@@ -272,17 +272,10 @@ class BookKeeper:
         return f"<BookKeeper {state}, {len(self._watcher.writable)} writable bookies>"
 
 
-def _new_ledger(
-    *, password: bytes, digest_type: DigestType | str, custom_metadata: Mapping[str, bytes], **wanted: Any
-) -> NewLedger:
-    """:raises IncorrectParameterError: the password is no bytes, there is no such digest type, or custom metadata do
-    not map text to bytes.
-    """
-    check_password(password)
+def _check_custom_metadata(custom_metadata: object) -> None:
+    """:raises IncorrectParameterError: it does not map text to bytes."""
     if not isinstance(custom_metadata, Mapping):
         raise IncorrectParameterError(f"custom metadata map text to bytes, not a {type(custom_metadata).__name__}")
     for key, value in custom_metadata.items():
         if not (isinstance(key, str) and isinstance(value, bytes)):
             raise IncorrectParameterError(f"custom metadata map text to bytes: {key!r} has {type(value).__name__}")
-    kind = digest_type_of(digest_type)
-    return NewLedger(password=password, digest_type=kind, custom_metadata=dict(custom_metadata), **wanted)

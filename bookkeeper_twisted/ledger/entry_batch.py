@@ -12,7 +12,7 @@ from itertools import pairwise, repeat
 from typing import Any
 
 from ..codec.digest import Digester
-from ..errors import IncorrectParameterError, MissingLibraryError
+from ..errors import DigestMatchError, IncorrectParameterError, MissingLibraryError
 from ..model import Entry, EntryRun
 
 LAC_AT, LENGTH_AT = 4 + 16, 4 + 24
@@ -116,6 +116,20 @@ class EntryBatch:
 
     def __repr__(self) -> str:
         return f"<EntryBatch ledger {self.ledger_id} entries {self.first}..{self.last}>"
+
+
+def verified_prefix(run: EntryRun, digester: Digester) -> EntryRun:
+    """Return the entries of a ``run`` before the first whose ids or digest are not right; at least one (S18).
+
+    :raises bookkeeper_twisted.errors.DigestMatchError: there is none.
+    """
+    try:
+        digester.verify(run)
+    except DigestMatchError as error:
+        if error.entry_id <= run.first:
+            raise
+        return run.slice(run.first, error.entry_id - run.first)
+    return run
 
 
 def record_batch(run: EntryRun, payload_at: int) -> Any:

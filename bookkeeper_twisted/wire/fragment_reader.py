@@ -23,6 +23,7 @@ from ..errors import (
     ReadError,
     RequestTimeoutError,
 )
+from ..ledger.entry_batch import verified_prefix
 from ..ledger.schedule import Schedule
 from ..model import EntryRun
 from . import requests
@@ -71,20 +72,6 @@ class ReadLimits:
     wire: int = 2
     batch_bytes: int = 2 << 20
     max_frame_size: int = DEFAULT_MAX_FRAME_SIZE
-
-
-def verified_prefix(digester: Digester, run: EntryRun) -> EntryRun:
-    """The entries before the first one whose ids or digest are not right; at least one (S18).
-
-    :raises DigestMatchError: there is none.
-    """
-    try:
-        digester.verify(run)
-    except DigestMatchError as error:
-        if error.entry_id <= run.first:
-            raise
-        return run.slice(run.first, error.entry_id - run.first)
-    return run
 
 
 def read_failure(ledger_id: int, entry_id: int, errors: Mapping[Address, Exception]) -> BookKeeperError:
@@ -142,7 +129,7 @@ class FragmentReader:
     def _from_current(self, at: int) -> EntryRun | None:
         """The next entries from the bookie in use, None if it does not give them."""
         try:
-            return self._verified(self._ahead(at))
+            return verified_prefix(self._ahead(at), self._digester)
         except BookieError:
             self._asked = None  # an answer: the connection is in order
         except BookKeeperError:
@@ -178,7 +165,7 @@ class FragmentReader:
         errors: dict[Address, Exception] = {}
         for address in list(self._order):
             try:
-                run = self._verified(self._batch_from(address, at))
+                run = verified_prefix(self._batch_from(address, at), self._digester)
             except BookKeeperError as error:
                 errors[address] = error
                 self._note(address, error)
@@ -217,9 +204,6 @@ class FragmentReader:
     def _received(self, connection: IBookieConnection, at: int) -> EntryRun:
         run = requests.receive_batch(connection, self._fragment.ledger_id, at, self._limits.max_frame_size)
         return run.slice(at, min(run.count, self._fragment.last - at + 1))
-
-    def _verified(self, run: EntryRun) -> EntryRun:
-        return verified_prefix(self._digester, run)
 
     # ---- single reads --------------------------------------------------------------------------------
 

@@ -13,8 +13,7 @@ from bookkeeper_twisted.codec.adds import Adds, stored_adds
 from bookkeeper_twisted.codec.connection import ServerDecoder
 from bookkeeper_twisted.codec.digest import Digester
 from bookkeeper_twisted.model import DigestType, EntryRun
-from bookkeeper_twisted.protocol.client.connection import ClientConnection
-from bookkeeper_twisted.protocol.client.connection_owner import ConnectionLimits, ConnectionOwner
+from bookkeeper_twisted.protocol.client.connection import ClientConnection, ConnectionLimits, ConnectionOwner
 from bookkeeper_twisted.protocol.client.request_ids import FlowIds, RequestIds
 from bookkeeper_twisted.protocol.client.traffic import Traffic
 from tests.wires import WIRES

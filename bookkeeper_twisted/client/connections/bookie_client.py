@@ -11,7 +11,7 @@ from ...instruments import Instruments
 from ...metadata.bookie_addresses import bookie_address
 from ...metadata.interfaces import IRegistration
 from ...protocol.authentication import AuthenticationDisabled, IAuthenticationProvider
-from ...protocol.client.connection_owner import ConnectionLimits
+from ...protocol.client.connection import ConnectionLimits
 from ...protocol.client.request_ids import FlowIds
 from .bookie_socket import Resolve, SocketSettings
 from .flow import Answered, Flow

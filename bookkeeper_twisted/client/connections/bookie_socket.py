@@ -17,8 +17,7 @@ from ...codec.wire_protocol import IWireProtocol
 from ...errors import BookieHandleNotAvailableError, UnauthorizedAccessError
 from ...protocol.authentication import AuthenticationDisabled, IAuthenticationProvider
 from ...protocol.client.authentication import AuthenticatedConnection
-from ...protocol.client.connection import ClientConnection
-from ...protocol.client.connection_owner import ConnectionLimits, ConnectionOwner
+from ...protocol.client.connection import ClientConnection, ConnectionLimits, ConnectionOwner
 from ...protocol.client.request_ids import FlowIds, RequestIds
 from ...protocol.client.traffic import Traffic
 from ...protocol.connection_state import ConnectionState, following

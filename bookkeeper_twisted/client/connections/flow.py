@@ -21,12 +21,11 @@ from zope.interface import implementer
 from ...codec.adds import Adds
 from ...codec.runs import BatchReply, ReadReply
 from ...codec.wire_protocol import IWireProtocol
-from ...errors import BookKeeperError, ClientClosedError, IllegalOperationError, Status
+from ...errors import ERROR_OF_STATUS, BookKeeperError, ClientClosedError, IllegalOperationError, Status
 from ...protocol.client import cold_calls
 from ...protocol.client.cold_calls import ColdCall
 from ...protocol.client.connection import ClientConnection
 from ...protocol.client.outstanding_adds import AddsDone
-from ...protocol.client.reply_errors import error_of
 from ..interfaces import IBookieClient
 from .bookie_socket import BookieSocket
 from .pool import ConnectionPool
@@ -116,7 +115,7 @@ class Flow:
         def only(replies: list[ReadReply]) -> ReadReply:
             (reply,) = replies
             if reply.status is not Status.EOK:
-                raise error_of(reply.status, ledger_id, entry_id)
+                raise ERROR_OF_STATUS[reply.status](ledger_id, entry_id)
             return reply
 
         if flags == 0 and master_key is None:
@@ -242,7 +241,8 @@ class Flow:
     def _count_items(self, replies: list[ReadReply], bookie_id: str) -> list[ReadReply]:
         for reply in replies:
             if reply.status is not Status.EOK:
-                cast(Answered, self._answered)(bookie_id, error_of(reply.status, reply.ledger_id, reply.entry_id))
+                error = ERROR_OF_STATUS[reply.status](reply.ledger_id, reply.entry_id)
+                cast(Answered, self._answered)(bookie_id, error)
         return replies
 
     def _broken(self, failure: Failure) -> None:

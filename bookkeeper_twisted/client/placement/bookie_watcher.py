@@ -18,6 +18,7 @@ class BookieWatcher:
 
     :ivar writable: bookies that take new ledgers.
     :ivar read_only: bookies that only give entries.
+    :ivar placement: the policy that ensembles are chosen by.
     """
 
     def __init__(
@@ -28,17 +29,12 @@ class BookieWatcher:
         self.writable: frozenset[str] = frozenset()
         self.read_only: frozenset[str] = frozenset()
         self._registration = registration
-        self._placement = placement
+        self.placement = placement
         self._quarantine = quarantine
         self._free_space = free_space
         if quarantine is not None:
             quarantine.start()
         self._stop_watching = registration.watch_bookies(self._changed)
-
-    @property
-    def placement(self) -> IPlacementPolicy:
-        """The policy that ensembles are chosen by."""
-        return self._placement
 
     async def new_ensemble(
         self, size: int, write_quorum: int, custom_metadata: Mapping[str, bytes] | None = None
@@ -51,7 +47,7 @@ class BookieWatcher:
         """
 
         def choose(candidates: Candidates) -> tuple[str, ...]:
-            return tuple(self._placement.new_ensemble(size, write_quorum, candidates, custom_metadata))
+            return tuple(self.placement.new_ensemble(size, write_quorum, candidates, custom_metadata))
 
         return await self._choose(choose, ())
 
@@ -68,7 +64,7 @@ class BookieWatcher:
         """
 
         def choose(candidates: Candidates) -> str:
-            return self._placement.replace_bookie(position, ensemble, write_quorum, candidates, custom_metadata)
+            return self.placement.replace_bookie(position, ensemble, write_quorum, candidates, custom_metadata)
 
         return await self._choose(choose, excluded)
 
@@ -82,7 +78,7 @@ class BookieWatcher:
 
     async def _choose_now(self, choose: Callable[[Candidates], T], excluded: Collection[str]) -> T:
         """Bookies in quarantine are the last resort."""
-        await self._placement.prepare(self.writable)
+        await self.placement.prepare(self.writable)
         free_bytes = {} if self._free_space is None else self._free_space.free_bytes
         avoided = frozenset() if self._quarantine is None else self._quarantine.bookies
         if avoided:

@@ -22,7 +22,7 @@ from .context import ReadingContext
 from .lac_coverage import LacCoverage
 from .ledger_view import LedgerView
 from .read_order import ReadOrder
-from .replica_reads import most_telling, verified_prefix
+from .replica_reads import most_telling, verified_entries
 from .speculation import Speculation
 
 _MAX_COUNT = (1 << 31) - 1
@@ -230,7 +230,7 @@ class LacReads:
             return await self._entry_from(bookie_id, poll)
         except NoSuchEntryError:
             return None, None  # time is up, or it has later ones only
-        return verified_prefix(self._digester, ledger_id, reply, poll.first, _MAX_COUNT), reply.max_lac
+        return verified_entries(self._digester, ledger_id, reply, poll.first, _MAX_COUNT), reply.max_lac
 
     def _enough(self, poll: _Poll) -> _News | None:
         """Whether more answers without news are not worth waiting for."""

@@ -1,25 +1,13 @@
 """In which order the bookies that keep an entry are asked for it."""
 
-from collections.abc import Collection, Sequence
-from typing import Protocol
+from collections.abc import Sequence
 
 from ...errors import NoSuchEntryError
 from ...ledger.schedule import Schedule
+from ..placement.bookie_watcher import BookieWatcher
 from .bookie_health import BookieHealth
 
 _HEALTHY, _FAILED, _READ_ONLY, _SLOW, _UNKNOWN = range(5)
-
-
-class KnownBookies(Protocol):
-    """The bookies that are alive; provided by ``BookieWatcher``."""
-
-    @property
-    def writable(self) -> Collection[str]:
-        """Bookies that take new ledgers."""
-
-    @property
-    def read_only(self) -> Collection[str]:
-        """Bookies that only serve reads."""
 
 
 class ReadOrder:
@@ -35,7 +23,7 @@ class ReadOrder:
     """
 
     def __init__(
-        self, schedule: Schedule, known: KnownBookies, health: BookieHealth, reorder: bool, sticky: int | None
+        self, schedule: Schedule, known: BookieWatcher, health: BookieHealth, reorder: bool, sticky: int | None
     ) -> None:  # fmt: skip
         self.schedule = schedule
         self._known = known

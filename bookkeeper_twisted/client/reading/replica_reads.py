@@ -17,6 +17,7 @@ from twisted.internet.defer import Deferred
 from ...codec.digest import Digester
 from ...codec.runs import BatchReply, ReadReply
 from ...errors import (
+    ERROR_OF_STATUS,
     BadRequestError,
     BookieHandleNotAvailableError,
     BookKeeperError,
@@ -26,9 +27,9 @@ from ...errors import (
     Status,
     UnexpectedConditionError,
 )
+from ...ledger.entry_batch import verified_prefix
 from ...ledger.schedule import Schedule
 from ...model import EntryRun, LedgerMetadata
-from ...protocol.client.reply_errors import error_of
 from .context import ReadingContext
 from .speculation import Speculation
 
@@ -57,7 +58,7 @@ def most_telling(errors: Sequence[Exception]) -> Exception:
     return errors[-1]
 
 
-def verified_prefix(digester: Digester, ledger_id: int, reply: BatchReply, first: int, count: int) -> EntryRun:
+def verified_entries(digester: Digester, ledger_id: int, reply: BatchReply, first: int, count: int) -> EntryRun:
     """The entries of a batch reply before the first that is not what was asked for; at least one (S18).
 
     :param count: at most so many.
@@ -67,14 +68,7 @@ def verified_prefix(digester: Digester, ledger_id: int, reply: BatchReply, first
     run = reply.entries
     if run is None or run.first != first or run.ledger_id != ledger_id:
         raise UnexpectedConditionError(f"a batch read of ledger {ledger_id} entry {first} gave no such entry")
-    run = run.slice(first, min(run.count, count))
-    try:
-        digester.verify(run)
-    except DigestMatchError as error:
-        if error.entry_id <= first:
-            raise
-        return run.slice(first, error.entry_id - first)
-    return run
+    return verified_prefix(run.slice(first, min(run.count, count)), digester)
 
 
 async def _all_of(works: Sequence[Coroutine[Deferred[Any], Any, None]]) -> None:
@@ -200,7 +194,8 @@ class ReplicaReader:
         try:
             reply = await self._bookies.read_batch(bookie_id, self._ledger_id, first, count, size)
             self._support.gave_one(bookie_id)
-            run = self._verified_prefix(reply, first, count)
+            run = verified_entries(self._digester, self._ledger_id, reply, first, count)
+            self._usual_size = run.size // run.count
         except BadRequestError:
             self._support.refused(bookie_id)
             attempt.incomplete = True
@@ -230,11 +225,6 @@ class ReplicaReader:
 
     def _replicas(self, entry_id: int) -> list[str]:
         return self.order.of(self.metadata.ensemble_at(entry_id), entry_id)
-
-    def _verified_prefix(self, reply: BatchReply, first: int, count: int) -> EntryRun:
-        run = verified_prefix(self._digester, self._ledger_id, reply, first, count)
-        self._usual_size = run.size // run.count
-        return run
 
     # ---- entry by entry ------------------------------------------------------------------------------
 
@@ -302,7 +292,7 @@ class ReplicaReader:
 
     def _problem(self, entry_id: int, reply: ReadReply) -> Exception | None:
         if reply.status is not Status.EOK:
-            return error_of(reply.status, self._ledger_id, entry_id)
+            return ERROR_OF_STATUS[reply.status](self._ledger_id, entry_id)
         if reply.entry is None:
             return DigestMatchError(self._ledger_id, entry_id, "nothing came with the reply")
         try:

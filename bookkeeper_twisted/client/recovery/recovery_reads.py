@@ -15,7 +15,7 @@ from ...ledger.recovery_rules import EntryVote, RecoveryRules, Verdict
 from ...model import EntryRun
 from ..interfaces import IBookieClient
 from ..reading.bookie_health import BatchSupport
-from ..reading.replica_reads import most_telling, verified_prefix
+from ..reading.replica_reads import most_telling, verified_entries
 
 _MAX_COUNT = (1 << 31) - 1
 
@@ -64,7 +64,7 @@ class RecoveryReads:
         try:
             reply = await self._read_batch(source, first)
             self._support.gave_one(source)
-            return verified_prefix(self._digester, self._ledger_id, reply, first, _MAX_COUNT)
+            return verified_entries(self._digester, self._ledger_id, reply, first, _MAX_COUNT)
         except BadRequestError:
             self._support.refused(source)
         except BookKeeperError:

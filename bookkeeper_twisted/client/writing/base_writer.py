@@ -70,6 +70,7 @@ class BaseWriter:
     """
 
     _log = Logger()
+    _core = QuorumWriter  # what decides about answers and failures
 
     __slots__ = (
         "_quorum", "_batcher", "last_add_pushed", "length", "_largest", "_held_size", "_held", "_max_in_flight",
@@ -116,7 +117,7 @@ class BaseWriter:
             quorum_timeout=config.add_entry_quorum_timeout_sec if config.add_entry_quorum_timeout_sec >= 0 else None,
             patience=config.wait_for_bookies_sec,
         )  # fmt: skip
-        return ledger.quorum_writer(
+        return self._core(
             context.clock, self.ledger_id, ledger.schedule, ledger.metadata.value.segments[-1].bookies,
             NoEnsembleChange() if ledger.deferred_sync else self._stored, rules, Listener(self._advanced, self._ended),
         )  # fmt: skip

@@ -8,7 +8,6 @@ from ...metadata.interfaces import Versioned
 from ...model import LedgerMetadata, WriteFlag
 from ..interfaces import IBookieClient
 from .context import WritingContext
-from .quorum_writer import QuorumWriter
 
 
 @attrs.frozen(kw_only=True)
@@ -19,7 +18,6 @@ class OpenLedger:
     :ivar bookies: the flow it is written over.
     :ivar metadata: as it was created.
     :ivar write_flags: how it is written; they are not stored.
-    :ivar quorum_writer: what decides about answers and failures.
     """
 
     context: WritingContext
@@ -27,7 +25,6 @@ class OpenLedger:
     ledger_id: int
     metadata: Versioned[LedgerMetadata]
     write_flags: WriteFlag = WriteFlag.NONE
-    quorum_writer: type[QuorumWriter] = QuorumWriter
     bookies: IBookieClient = attrs.field(init=False)
     schedule: Schedule = attrs.field(init=False)
 

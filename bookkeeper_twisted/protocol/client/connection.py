@@ -11,6 +11,7 @@ connection.  A flow that leaves fails its own requests only, and its late replie
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any, TypeVar, cast
 
+import attrs
 from twisted.internet.defer import Deferred, fail
 from twisted.internet.interfaces import IReactorTime, ITCPTransport, ITransport
 from twisted.internet.protocol import Protocol, connectionDone
@@ -25,16 +26,21 @@ from ...codec.operations import FENCE, HIGH_PRIORITY, V3_HIGH_PRIORITY, Operatio
 from ...codec.runs import AddReplies, BatchReply, ReadReply
 from ...codec.strides import stretches
 from ...codec.wire_protocol import IWireProtocol
-from ...errors import BookieHandleNotAvailableError, RequestTimeoutError, Status, UnexpectedConditionError
+from ...errors import (
+    ERROR_OF_STATUS,
+    BookieHandleNotAvailableError,
+    RequestTimeoutError,
+    Status,
+    UnexpectedConditionError,
+)
 from ...model import INVALID_ENTRY_ID
 from .block_writer import BlockWriter
 from .cold_calls import ColdCall
-from .connection_owner import ConnectionLimits, ConnectionOwner
 from .in_flight import InFlight, SentRequest
 from .outstanding import SentCall, SentReads
 from .outstanding_adds import AddsDone, AddsPart, Answered, SentAdds
-from .reply_errors import bare_error, error_of
-from .request_ids import RequestIds
+from .request_ids import FlowIds, RequestIds
+from .traffic import Traffic
 
 T = TypeVar("T")
 
@@ -43,6 +49,33 @@ _NO_LEDGER = (1 << 63) - 1
 
 _MAX_ABANDONED = 10_000
 """Keys that may stay taken by replies to requests that were given up; beyond it the bookie is not well."""
+
+
+@attrs.frozen
+class ConnectionLimits:
+    """Times in seconds a bookie may take, and the longest frame either way."""
+
+    add_timeout: float = 5.0
+    read_timeout: float = 5.0
+    max_frame_size: int = 5 << 20
+
+
+@attrs.frozen
+class ConnectionOwner:
+    """The owner of a connection, as the connection needs it.
+
+    :ivar bookie_id: the bookie at the other end.
+    :ivar flow_ids: of the client.
+    :ivar traffic: counts what is written and acknowledged.
+    :ivar lost: called once, as soon as the connection is of no more use.
+    :ivar wrote: called with the number of requests and bytes of each write.
+    """
+
+    bookie_id: str
+    flow_ids: FlowIds
+    traffic: Traffic
+    lost: Callable[[], None]
+    wrote: Callable[[int, int], None] = lambda events, size: None
 
 
 class ClientConnection(Protocol):
@@ -222,7 +255,11 @@ class ClientConnection(Protocol):
     ) -> "Deferred[T]":  # fmt: skip
         if self._end is not None:
             return fail(self._end)
-        deferred: Deferred[T] = Deferred(lambda _: self.in_flight.give_up_call(number))
+
+        def given_up(_: object) -> None:
+            self.in_flight.take_call(number)
+
+        deferred: Deferred[T] = Deferred(given_up)
         deadline = self._time.seconds() + self._limits.read_timeout + patience
         flow, order = self.in_flight.flows.of(ids), self._put(ids, frame, 1)
         sent = SentCall(flow, order, deadline, ledger_id, entry_id, len(frame), expected, result, deferred)
@@ -275,7 +312,7 @@ class ClientConnection(Protocol):
             self._finish_adds(self._adds.answered(keys), None)
         else:
             for start, end in stretches(entry_ids, ledger_ids):
-                error = error_of(replies.status, ledger_ids[start], entry_ids[start])
+                error = ERROR_OF_STATUS[replies.status](ledger_ids[start], entry_ids[start])
                 self._finish_adds(self._adds.answered(keys[start:end]), error)
         for start, end in stretches(numbers) if numbers else ():
             self.in_flight.flows.replied(numbers[start], end - start)
@@ -315,7 +352,9 @@ class ClientConnection(Protocol):
     def _error_response(self, reply: ErrorResponse) -> None:
         number = reply.header.txn_id
         self._finish_call(number, reply.status, reply)
-        self._finish_adds(self._adds.answered((number,)), bare_error(reply.status))
+        # a success without content is none: a request asks for content
+        kind = UnexpectedConditionError if reply.status is Status.EOK else ERROR_OF_STATUS[reply.status]
+        self._finish_adds(self._adds.answered((number,)), kind())
         self._finish_reads(self.in_flight.answered_read(number, ReadReply(reply.status, -1, -1, number, None)))
         self.in_flight.flows.replied(number)
 
@@ -324,7 +363,7 @@ class ClientConnection(Protocol):
         if call is None:
             return False
         if status is not Status.EOK:
-            call.deferred.errback(error_of(status, call.ledger_id, call.entry_id))
+            call.deferred.errback(ERROR_OF_STATUS[status](call.ledger_id, call.entry_id))
         elif type(reply) is not call.expected:
             call.deferred.errback(UnexpectedConditionError(f"{type(reply).__name__} for {call.expected.__name__}"))
         else:

@@ -1,10 +1,11 @@
 """Everything outstanding on one connection, with its bytes and its flows in account."""
 
 from collections.abc import Callable, Sequence
+from operator import attrgetter
 
 from ...codec.runs import ReadReply
 from .flow_table import FlowTable
-from .outstanding import OutstandingReads, SentCall, SentReads, in_order
+from .outstanding import OutstandingReads, SentCall, SentReads
 from .outstanding_adds import Answered, OutstandingAdds
 from .request_ids import FlowIds, RequestIds
 from .traffic import Traffic
@@ -101,7 +102,10 @@ class InFlight:
         return reads
 
     def take_call(self, number: int) -> SentCall | None:
-        """Take out the request with this ``number`` that is neither add nor read; None if there is none."""
+        """Take out the request with this ``number`` that is neither add nor read; None if there is none.
+
+        If it was not answered yet, its late reply is dropped.
+        """
         call = self._calls.pop(number, None)
         if call is not None:
             self._settle(call)
@@ -111,10 +115,6 @@ class InFlight:
         """Take out ``reads`` that are not complete; without numbers the keys of the replies to come stay taken."""
         if self._reads.give_up(reads, self._by_key):
             self._settle(reads)
-
-    def give_up_call(self, number: int) -> None:
-        """Take out the request with this ``number`` that is neither add nor read; its late reply is dropped."""
-        self.take_call(number)
 
     def expire(self, now: float) -> Sequence[SentRequest]:
         """Take out the requests whose deadlines have passed.
@@ -156,7 +156,7 @@ class InFlight:
             del self._calls[number]
         self._settle(*reads, *calls.values())
         everything: list[SentRequest] = [*adds, *reads, *calls.values()]
-        return in_order(everything)
+        return sorted(everything, key=attrgetter("order"))
 
     def waits(self, ids: RequestIds, quiet: Callable[[], None]) -> bool:
         """Test whether requests of a flow are outstanding; if so, remember what to call when there are none any more.

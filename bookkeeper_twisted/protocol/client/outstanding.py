@@ -6,8 +6,7 @@ of adds are (:mod:`.outstanding_adds`).
 """
 
 from collections.abc import Callable, Sequence
-from operator import attrgetter
-from typing import Any, Protocol, TypeVar
+from typing import Any
 
 from twisted.internet.defer import Deferred
 
@@ -183,20 +182,3 @@ class SentCall:
         self.expected = expected
         self.result = result
         self.deferred = deferred
-
-
-class Ordered(Protocol):
-    """A request that was sent on a connection.
-
-    :ivar order: number of the request.
-    """
-
-    order: int
-
-
-AnyOrdered = TypeVar("AnyOrdered", bound=Ordered)
-
-
-def in_order(sent: Sequence[AnyOrdered]) -> list[AnyOrdered]:
-    """Sort requests that were ``sent`` into the order in which they were made."""
-    return sorted(sent, key=attrgetter("order"))

@@ -9,7 +9,7 @@ from twisted.internet.task import Clock
 from twisted.trial.unittest import SynchronousTestCase
 
 from bookkeeper_twisted.client.connections.bookie_socket import SocketSettings
-from bookkeeper_twisted.protocol.client.connection_owner import ConnectionLimits
+from bookkeeper_twisted.protocol.client.connection import ConnectionLimits
 from bookkeeper_twisted.protocol.client.request_ids import FlowIds, RequestIds
 from bookkeeper_twisted.testing.memory_network import MemoryNetwork
 

@@ -16,8 +16,7 @@ from bookkeeper_twisted.codec import v2_replies
 from bookkeeper_twisted.codec.runs import ReadReply
 from bookkeeper_twisted.codec.wires import V2
 from bookkeeper_twisted.errors import BookieHandleNotAvailableError, ClientClosedError, Status
-from bookkeeper_twisted.protocol.client.connection import ClientConnection
-from bookkeeper_twisted.protocol.client.connection_owner import ConnectionLimits
+from bookkeeper_twisted.protocol.client.connection import ClientConnection, ConnectionLimits
 from bookkeeper_twisted.protocol.connection_state import ConnectionState
 
 from .socket_case import ADDRESS, BOOKIE, SocketCase

@@ -1,5 +1,7 @@
 """The order in which bookies are asked."""
 
+from typing import Any
+
 from twisted.internet.task import Clock
 from twisted.trial.unittest import SynchronousTestCase
 
@@ -20,7 +22,7 @@ class ReadOrderTests(SynchronousTestCase):
         """All are there and well."""
         self.clock = Clock()
         self.health = BookieHealth(self.clock, 60.0)
-        self.known = Known(frozenset(ENSEMBLE))
+        self.known: Any = Known(frozenset(ENSEMBLE))
 
     def order(
         self, quorums: tuple[int, int, int] = (5, 5, 2), reorder: bool = True, sticky: int | None = None

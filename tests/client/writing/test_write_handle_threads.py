@@ -3,7 +3,6 @@
 from collections.abc import Callable
 from typing import Any
 
-import attrs
 from twisted.trial.unittest import SynchronousTestCase
 
 from bookkeeper_twisted.client.writing.batch import Batch
@@ -40,6 +39,10 @@ class SendsThen(QuorumWriter):
             then()
 
 
+class _Writer(LedgerWriter):
+    _core = SendsThen
+
+
 class AppenderTests(WriterTestCase):
     """One ledger."""
 
@@ -65,7 +68,7 @@ class AppenderTests(WriterTestCase):
 
     def test_append_meanwhile(self) -> None:
         """An append that is made between two runs of what threads offered has the id it was told."""
-        self.writer = LedgerWriter(attrs.evolve(self.open(self.config, LEDGER + 1), quorum_writer=SendsThen))
+        self.writer = _Writer(self.open(self.config, LEDGER + 1))
         appender = self.writer.appender()
         ids: list[int] = []
         SendsThen.once = lambda: self.writer.append(b"r").addCallback(ids.append)

@@ -9,7 +9,7 @@ from bookkeeper_twisted.codec.messages import ErrorResponse, Header, ReadRequest
 from bookkeeper_twisted.codec.operations import FENCE, HIGH_PRIORITY
 from bookkeeper_twisted.codec.v3 import encode_response
 from bookkeeper_twisted.codec.wires import V3
-from bookkeeper_twisted.errors import BadRequestError, RequestTimeoutError, Status
+from bookkeeper_twisted.errors import BadRequestError, RequestTimeoutError, Status, UnexpectedConditionError
 
 from ..connected import DIGESTER, LEDGER, Answers, ConnectedTestCase, run_of
 
@@ -141,6 +141,14 @@ class V3Tests(ConnectedTestCase):
         self.assertTrue(self.connection.idle)
         self.connection.dataReceived(encode_response(ReadResponse(request.header, Status.EOK, LEDGER, -1, None, 7)))
         self.assertTrue(self.connection.idle)
+
+    def test_bare_success(self) -> None:
+        """A success that has no content is an error: a request asks for content."""
+        answers = self.add(run_of(0, 1))
+        self.asked()
+        header = Header(V3, 3, 2, self.ids.flow_id << 32)
+        self.connection.dataReceived(encode_response(ErrorResponse(header, Status.EOK)))
+        self.assertEqual([(f, n, type(e)) for f, n, e in answers], [(0, 1, UnexpectedConditionError)])
 
     def test_bare_errors(self) -> None:
         """An error without a sub-message finds add, read and batch read by the number."""

@@ -58,7 +58,7 @@ class InFlightTests(SynchronousTestCase):
         """Giving up settles once, however often it is said."""
         for _ in range(2):
             self.flight.give_up(self.reads)
-            self.flight.give_up_call(self.base + 12)
+            self.flight.take_call(self.base + 12)
         self.assertEqual(self._account(), (1000, 10))
 
     def test_when_empty(self) -> None:
@@ -66,11 +66,11 @@ class InFlightTests(SynchronousTestCase):
         told: list[bool] = []
         self.flight.when_empty(lambda: told.append(bool(self.flight)))
         self.flight.give_up(self.reads)
-        self.flight.give_up_call(self.base + 12)
+        self.flight.take_call(self.base + 12)
         self.assertEqual(told, [])
         self.flight.expire(5.0)
         self.flight.call(self.base + 13, self.call)
-        self.flight.give_up_call(self.base + 13)
+        self.flight.take_call(self.base + 13)
         self.assertEqual(told, [False])
 
     def test_expire(self) -> None:

@@ -8,9 +8,7 @@ from bookkeeper_twisted.errors import Status
 from bookkeeper_twisted.protocol.client.outstanding import (
     OutstandingReads,
     SendingFlow,
-    SentCall,
     SentReads,
-    in_order,
 )
 from bookkeeper_twisted.protocol.client.request_ids import RequestIds
 
@@ -65,8 +63,3 @@ class OutstandingReadsTests(SynchronousTestCase):
         self.reads.insert(latest)
         self.assertEqual(self.reads.expire(6.0, keep_taken=False), [self.group, later])
         self.assertEqual(self.reads.clear(), [latest])
-
-    def test_in_order(self) -> None:
-        """Requests of different kinds are put in the order in which they were made."""
-        call = SentCall(FLOW, 0, 5.0, 7, 0, 40, int, int, Deferred())
-        self.assertEqual(in_order([self.group, call]), [call, self.group])
