@@ -16,7 +16,7 @@ from typing import Any
 
 import attrs
 from twisted.internet import reactor as _reactor
-from twisted.internet.defer import Deferred
+from twisted.internet.defer import Deferred, fail
 from twisted.internet.task import react
 
 from bookkeeper_twisted.bookie.engine import Engine
@@ -87,7 +87,7 @@ class Bench:
         self.directory = MaintainedDirectory(self.fs, self.store.storage.directories[0], 0, self.executor)
         self.metrics = MaintenanceMetrics(Instruments())
         self.reads, self.writes = Throttle(reactor, "reads"), Throttle(reactor, "writes")
-        self.compactor = Compactor(self.directory, reactor, self.reads, self.writes, self.metrics)
+        self.compactor = Compactor(self.directory, reactor, self.reads, self.writes, self.metrics, fail)
 
     def fill(self, ledgers: int, turns: int, count: int, size: int) -> None:
         """Ledgers in turns, one checkpoint a turn."""

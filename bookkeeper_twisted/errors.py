@@ -415,11 +415,15 @@ class LogDamageError(DamageError):
     """An entry log does not hold what its index says.
 
     :ivar log_id: of the log.
+    :ivar ledger_id: of the entries ``first .. last``, which are a row of the index.
     """
 
-    def __init__(self, text: str, log_id: int) -> None:
+    def __init__(self, text: str, log_id: int, ledger_id: int, first: int, last: int) -> None:
         super().__init__(text)
         self.log_id = log_id
+        self.ledger_id = ledger_id
+        self.first = first
+        self.last = last
 
 
 class JournalDamageError(DamageError):

@@ -366,7 +366,7 @@ class MaintenanceMetrics:
 
 
 class ScrubMetrics:
-    """The pass that verifies what is stored.
+    """Metrics of what was verified of what is stored, and found damaged.
 
     :param labels: see :func:`directory_labels`.
     :ivar damages: found so far in this process.

@@ -231,7 +231,8 @@ class ScrubStatus:
     :ivar progress: of the directory at work, None where none is.
     :ivar passes, failures: since the start.
     :ivar last_pass: when the last one ended, in seconds since the epoch; None without one.
-    :ivar findings: what is known to be damaged: of the pass at work as far as it has come, else of the last one.
+    :ivar findings: what is known to be damaged: by the pass at work as far as it has come, else by the last one, and by
+        compactions since.
     """
 
     suspended: bool

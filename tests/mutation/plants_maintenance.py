@@ -106,7 +106,7 @@ PLANTS = (
     ),
     Plant(
         "a restarted pass forgets what it had found", "storage/maintenance/scrub.py",
-        "[each for each in record.findings if (each.ledger_id, each.first) <= place]", "[]",
+        "self.record = attrs.evolve(record, after=place)", "self.record = attrs.evolve(record, after=place, findings=())",
         ["tests.bookie.maintenance.test_scrubber"],
     ),
     Plant(
@@ -114,12 +114,26 @@ PLANTS = (
         "if found or now - saved_at >= _SAVED_EVERY:", "if False:", ["tests.bookie.maintenance.test_scrubber"],
     ),
     Plant(
+        "damage that a compaction has found is marked before it is durable", "bookie/maintenance/known_damage.py",
+        "        try:\n            await self.keep(directory, record)\n        finally:\n            self.marks.found([found])\n",
+        "        self.marks.found([found])\n        await self.keep(directory, record)\n",
+        ["tests.bookie.maintenance.test_maintenance_crash.MaintenanceCrashTests.test_unreadable"],
+    ),
+    Plant(
+        "damage that a compaction has found is known to its process only", "bookie/maintenance/compactor.py",
+        "                await self._damage_found(damage)\n", "", ["tests.bookie.maintenance.test_scrubber"],
+    ),
+    Plant(
+        "a pass at work forgets what a compaction has found", "bookie/maintenance/known_damage.py",
+        "            scrub.record = record\n", "            pass\n", ["tests.bookie.maintenance.test_scrubber"],
+    ),
+    Plant(
         "a scrub reads on in a row that failed", "storage/maintenance/scrub.py",
         "self.cutter.skip(piece.row)", "pass", ["tests.storage.maintenance.test_scrub"],
     ),
     Plant(
         "a scrub takes a deleted ledger for damage", "storage/maintenance/scrub.py",
-        "if self._directory.index.find(row.ledger_id, row.first) == row and len", "if len",
+        "if row is None or (row.first, row.last, row.log_id) != (damage.first, damage.last, damage.log_id):", "if False:",
         ["tests.bookie.maintenance.test_scrubber"],
     ),
     Plant(
@@ -192,7 +206,7 @@ PLANTS = (
     ),
     Plant(
         "a suspended scrub reads on", "bookie/maintenance/scrubber.py",
-        "            await self.suspension.passed()\n            n_findings", "            n_findings",
+        "            await self.suspension.passed()\n            found", "            found",
         ["tests.bookie.maintenance.test_scrubber"],
     ),
     Plant(

@@ -1,6 +1,6 @@
 """Compacts the entry logs of one ledger directory, step by step, behind speed limits."""
 
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Sequence
 
 import attrs
 from twisted.internet.interfaces import IReactorTime
@@ -37,13 +37,14 @@ class Compactor:
 
     :ivar progress: of the run, None while there is none.
     :ivar suspension: of the run at work and of later ones.
+    :param damage_found: keeps it durably, and has it repaired.
     """
 
     _log = Logger()
 
     def __init__(
         self, directory: MaintainedDirectory, clock: IReactorTime, reads: Throttle, writes: Throttle,
-        metrics: MaintenanceMetrics,
+        metrics: MaintenanceMetrics, damage_found: Callable[[LogDamageError], Awaitable[None]],
     ) -> None:  # fmt: skip
         self.progress: Progress | None = None
         self.suspension = Suspension()
@@ -52,6 +53,7 @@ class Compactor:
         self._reads = reads
         self._writes = writes
         self._metrics = metrics
+        self._damage_found = damage_found
 
     async def run(self, order: CompactionOrder) -> None:
         """Compact what the order names.  Cancelled, it leaves everything as it was before the group at work.
@@ -93,10 +95,11 @@ class Compactor:
                 return await self._compact(left, n_targets)
             except LogDamageError as damage:
                 self._directory.damaged[damage.log_id] = str(damage)
-                self._log.critical(
-                    "DAMAGE: {damage}; the log is kept as it is and not compacted", damage=damage, log_id=damage.log_id
+                self._log.error(
+                    "{damage}; the log is kept as it is and not compacted", damage=damage, log_id=damage.log_id
                 )
                 left.remove(damage.log_id)
+                await self._damage_found(damage)
 
     async def _compact(self, sources: Sequence[int], n_targets: int) -> None:
         """Copies some logs into new ones.

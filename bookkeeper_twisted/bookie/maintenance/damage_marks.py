@@ -1,4 +1,4 @@
-"""Marks the ledgers in which a scrub found damage, so that autorecovery gives this bookie its entries back.
+"""Marks the ledgers in which damage was found, so that autorecovery gives this bookie its entries back.
 
 A mark names this bookie, and of a bookie that a mark names every entry is checked, and what is damaged is written
 again, on this bookie where it is writable.  A finding that is loaded after a restart is marked, too: the process may

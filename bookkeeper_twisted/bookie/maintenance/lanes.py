@@ -68,6 +68,7 @@ class MaintainedDirectory:
     """One ledger directory and its lanes.
 
     :ivar number: of the directory.
+    :ivar path: ``current`` included.
     :ivar space: its entry logs as space.
     :ivar damaged: logs that failed a check, with what was found.  They are not tried again until a scrub has verified
         the directory, but for a log that a compaction left and that nothing refers to any more: it goes.
@@ -79,6 +80,7 @@ class MaintainedDirectory:
         self.fs = fs
         self.storage = storage
         self.number = number
+        self.path = storage.path
         self.space = LogSpace(fs, storage)
         self.damaged: dict[int, str] = {}
         self._executor = executor

@@ -20,6 +20,7 @@ from ..interfaces import IStorageExecutor
 from .compactor import Compactor
 from .damage_marks import DamageMarks
 from .garbage_collector import CollectorOptions, GarbageCollector
+from .known_damage import KnownDamage
 from .lanes import MaintainedDirectory, MaintainedJournal
 from .ledger_collector import Cluster, LedgerCollector
 from .log_collector import LogCollector
@@ -80,16 +81,20 @@ class Maintenance:
         )  # fmt: skip
         logs = [LogCollector(directory, throttles.get(SCAN), metrics) for directory in self.directories]
         reads, writes = throttles.get(COMPACTION_READ), throttles.get(COMPACTION_WRITE)
-        compactors = [Compactor(directory, clock, reads, writes, metrics) for directory in self.directories]
+        scrub_metrics = ScrubMetrics(instruments, labels)
+        marks = DamageMarks(cluster, clock, throttles.get(GC_METADATA), scrub_metrics)
+        known = KnownDamage(clock, marks, scrub_metrics)
+        compactors = [
+            Compactor(directory, clock, reads, writes, metrics, partial(known.join, directory))
+            for directory in self.directories
+        ]
         self.collector = GarbageCollector(clock, self._ledgers, logs, compactors, metrics, options.collector)
 
         metrics.watch_damage(lambda: sum(len(directory.damaged) for directory in self.directories))
 
-        scrub_metrics = ScrubMetrics(instruments, labels)
-        marks = DamageMarks(cluster, clock, throttles.get(GC_METADATA), scrub_metrics)
         self.scrubber = Scrubber(
             self.directories, self._journals(fs, engine, executor), engine.checkpointer.checkpoint, clock,
-            throttles.get(SCRUB), scrub_metrics, options.scrub_interval, marks,
+            throttles.get(SCRUB), scrub_metrics, options.scrub_interval, known,
         )  # fmt: skip
 
     def _journals(self, fs: IFileSystem, engine: Engine, executor: IStorageExecutor) -> list[MaintainedJournal]:

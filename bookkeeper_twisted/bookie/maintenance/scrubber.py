@@ -11,9 +11,9 @@ from twisted.python.failure import Failure
 
 from ...errors import StorageError
 from ...metrics import ScrubMetrics
-from ...storage.maintenance.scrub import NO_LEDGER, DamagedEntries, Scrub, ScrubRecord, load_record, save_record
+from ...storage.maintenance.scrub import NO_LEDGER, DamagedEntries, Scrub, ScrubRecord
 from ...throttle import Throttle
-from .damage_marks import DamageMarks
+from .known_damage import KnownDamage
 from .lanes import MaintainedDirectory, MaintainedJournal, step_limits
 from .progress import Progress, Suspension
 
@@ -47,8 +47,7 @@ class Scrubber:
 
     :param checkpoint: writes what is in memory to the entry logs, where a journal is damaged.
     :param interval: seconds from the end of a pass over a directory to the next one; 0: only when forced.
-    :param marks: gets what was found.
-    :ivar findings: of each directory and journal, by its number: what is known to be damaged.
+    :param known: gets what was found.
     :ivar suspension: of the pass at work and of later ones.
     """
 
@@ -57,11 +56,9 @@ class Scrubber:
     def __init__(
         self, directories: Sequence[MaintainedDirectory], journals: Sequence[MaintainedJournal],
         checkpoint: "Callable[[], Deferred[bool]]", clock: IReactorTime, reads: Throttle, metrics: ScrubMetrics,
-        interval: float, marks: DamageMarks,
+        interval: float, known: KnownDamage,
     ) -> None:  # fmt: skip
         self.state = ScrubState()
-        self.findings: dict[int, list[DamagedEntries]] = {}
-        self._records: dict[int, ScrubRecord] = {}
         self.suspension = Suspension()
         self._directories = directories
         self._journals = journals
@@ -70,12 +67,16 @@ class Scrubber:
         self._reads = reads
         self._metrics = metrics
         self._interval = interval
-        self._marks = marks
+        self._known = known
         self._timer: IDelayedCall | None = None
         self._running: Deferred[bool] | None = None
         self._loading: Deferred[None] | None = None
         self._stopped = True
-        metrics.watch(lambda: sum(map(len, self.findings.values())))
+
+    @property
+    def findings(self) -> dict[int, tuple[DamagedEntries, ...]]:
+        """Return what is known to be damaged of each directory and journal, by its number."""
+        return {number: record.findings for number, record in self._known.records.items()}
 
     def start(self) -> None:
         """Load what is known of earlier passes, and begin the next one when it is due."""
@@ -85,23 +86,14 @@ class Scrubber:
     async def _load_all(self) -> None:
         try:
             for directory in self._directories:
-                await self._load(directory, directory.storage.path)
+                await self._known.load(directory)
             for journal in self._journals:
-                await self._load(journal, journal.path)
+                await self._known.load(journal)
         except CancelledError:
             return
-        ends = [record.ended_at for record in self._records.values() if record.ended_at]
+        ends = [record.ended_at for record in self._known.records.values() if record.ended_at]
         self.state.last_pass = max(ends, default=self.state.last_pass)
         self._wait(self._until_due())
-
-    async def _load(self, directory: MaintainedDirectory | MaintainedJournal, path: str) -> None:
-        try:
-            record = await directory.on_lane(load_record, directory.fs, path)
-        except (OSError, StorageError) as error:
-            self._log.warn("what is known of damage cannot be read: {error}", error=error)
-            return
-        record = self._records.setdefault(directory.number, record)
-        self._marks.found(self.findings.setdefault(directory.number, list(record.findings)))
 
     def change(self, interval: float) -> None:
         """Set another interval; it counts from now on.
@@ -127,7 +119,7 @@ class Scrubber:
         return max(due - self._clock.seconds(), min(self._interval, _FIRST_PAUSE))
 
     def _due_at(self, directory: MaintainedDirectory) -> float:
-        record = self._records.get(directory.number, ScrubRecord())
+        record = self._known.records.get(directory.number, ScrubRecord())
         return record.ended_at + self._interval if record.after is None and record.ended_at else 0.0
 
     def _timed(self) -> None:
@@ -143,7 +135,8 @@ class Scrubber:
     def force(self) -> "Deferred[None]":
         """Begin a pass over everything now, or join the one at work; fires at its end."""
         if self._running is None:
-            self._records = {number: attrs.evolve(each, after=None) for number, each in self._records.items()}
+            records = self._known.records
+            records.update({number: attrs.evolve(each, after=None) for number, each in records.items()})
         self._begin(self._directories)
         result: Deferred[None] = Deferred()
         if self._running is None:
@@ -168,7 +161,7 @@ class Scrubber:
     async def stop(self) -> None:
         """Cancel the pass at work and wait for its end."""
         self._stopped = True
-        self._marks.stop()
+        self._known.marks.stop()
         if self._timer is not None:
             self._timer.cancel()
             self._timer = None
@@ -213,17 +206,19 @@ class Scrubber:
         return True
 
     async def _scrub(self, directory: MaintainedDirectory) -> None:
-        now = int(self._clock.seconds())
-        scrub = Scrub(directory.fs, directory.storage, now, self._records.get(directory.number))
+        known, number, now = self._known, directory.number, int(self._clock.seconds())
+        scrub = Scrub(directory.fs, directory.storage, now, known.records.get(number, ScrubRecord()))
+        known.passes[number] = scrub
         try:
             await self._verify(directory, scrub)
         except (StorageError, OSError):
-            self._records[directory.number] = attrs.evolve(scrub.record, after=None)  # the next one begins anew
+            known.records[number] = attrs.evolve(scrub.record, after=None)  # the next one begins anew
             raise
         finally:
             await directory.on_lane(scrub.close)
+            del known.passes[number]
         directory.damaged.clear()
-        await self._keep(directory, ScrubRecord(tuple(scrub.findings), None, int(self._clock.seconds())))
+        await known.keep(directory, scrub.ended(int(self._clock.seconds())))
 
     async def _verify(self, directory: MaintainedDirectory, scrub: Scrub) -> None:
         on_lane, saved_at = directory.on_lane, self._clock.seconds()
@@ -232,21 +227,14 @@ class Scrubber:
         while (step := await on_lane(scrub.cutter.next_step, *step_limits(self._reads))) is not None:
             await self._reads.acquire(step.n_disk_bytes, step.n_entries)
             await self.suspension.passed()
-            n_findings = len(scrub.findings)
-            await on_lane(scrub.read, step)
-            found, now = scrub.findings[n_findings:], self._clock.seconds()
-            self._report(found)
+            found, now = scrub.take(await on_lane(scrub.read, step)), self._clock.seconds()
+            self._known.report(found)
             if found or now - saved_at >= _SAVED_EVERY:
-                await self._keep(directory, scrub.record)
+                await self._known.keep(directory, scrub.record)
                 saved_at = now
-            self._marks.found(found)
+            self._known.marks.found(found)
             progress.advance(step.n_bytes, now)
             self._metrics.bytes.value += step.n_bytes
-
-    async def _keep(self, directory: MaintainedDirectory, record: ScrubRecord) -> None:
-        self._records[directory.number] = record
-        self.findings[directory.number] = list(record.findings)
-        await directory.on_lane(save_record, directory.fs, directory.storage.path, record)
 
     async def _scrub_journal(self, journal: MaintainedJournal) -> None:
         now = int(self._clock.seconds())
@@ -259,14 +247,9 @@ class Scrubber:
                 await self.suspension.passed()
         finally:
             await journal.on_lane(scrub.close)
-        found = [DamagedEntries(NO_LEDGER, -1, -1, now, text) for text in scrub.damages]
-        self.findings[journal.number] = found
-        self._report(found)
-        if found:  # all that a replay would need is in memory, too
+        found = ScrubRecord(tuple(DamagedEntries(NO_LEDGER, -1, -1, now, text) for text in scrub.damages))
+        self._known.records[journal.number] = found
+        self._known.report(found.findings)
+        if found.findings:  # all that a replay would need is in memory, too
             await self._checkpoint()
-        await journal.on_lane(save_record, journal.fs, journal.path, ScrubRecord(tuple(found)))
-
-    def _report(self, findings: Sequence[DamagedEntries]) -> None:
-        for finding in findings:
-            self._metrics.damages.value += 1
-            self._log.critical("DAMAGE: {text}", text=finding.text, ledger_id=finding.ledger_id, entry_id=finding.first)
+        await self._known.keep(journal, found)

@@ -289,7 +289,7 @@ class RowReader:
     def _damage(self, row: IndexRow, what: str) -> LogDamageError:
         path = self._directory.reader.path(row.log_id)
         where = f"{path} offset {row.offset}: ledger {row.ledger_id} entries {row.first}..{row.last}"
-        return LogDamageError(f"{where}: {what}", row.log_id)
+        return LogDamageError(f"{where}: {what}", row.log_id, row.ledger_id, row.first, row.last)
 
     def close(self) -> None:
         """Close all files."""

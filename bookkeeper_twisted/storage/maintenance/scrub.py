@@ -2,17 +2,19 @@
 
 Rows are read in the order of ledger and entry, piece by piece.  A row that fails is looked up again: if it lies
 elsewhere by now, or its ledger was deleted, nothing is damaged.  A pass may take days: what it has found, and how far
-it has come, outlives the process, and the next process goes on there.
+it has come, outlives the process, and the next process goes on there.  What a compaction finds joins the same list.
 """
 
 import json
 import posixpath
+from bisect import bisect_left
+from collections.abc import Iterable, Sequence
 
 import attrs
 
-from ...errors import DamageError
+from ...errors import LogDamageError
 from ..directory_storage import DirectoryStorage
-from ..interfaces import IFileSystem, IndexRow
+from ..interfaces import IFileSystem, IndexRow, IRunIndex
 from ..replace import replace_file
 from .row_reader import RowCutter, RowReader, Step
 
@@ -39,6 +41,11 @@ class DamagedEntries:
     found_at: int
     text: str
 
+    @property
+    def place(self) -> tuple[int, int]:
+        """Return ledger and first entry, by which lists are ordered."""
+        return self.ledger_id, self.first
+
 
 @attrs.frozen
 class ScrubRecord:
@@ -53,40 +60,58 @@ class ScrubRecord:
     after: tuple[int, int] | None = None
     ended_at: int = 0
 
+    def joined(self, found: Iterable[DamagedEntries]) -> "ScrubRecord":
+        """Return the record with what else was ``found``: what is not in it yet, as far as there is room."""
+        findings = list(self.findings)
+        for each in found:
+            at = bisect_left(findings, each.place, key=_place)
+            if len(findings) < MOST_FINDINGS and (at == len(findings) or findings[at].place != each.place):
+                findings.insert(at, each)
+        return attrs.evolve(self, findings=tuple(findings))
+
+
+def _place(found: DamagedEntries) -> tuple[int, int]:
+    return found.place
+
+
+def damage_now(index: IRunIndex, damage: LogDamageError, now: int) -> DamagedEntries | None:
+    """Return what is to be known of a row that failed; None if it lies elsewhere by now, or its ledger was deleted.
+
+    :param damage: of the row.
+    :param now: seconds since the epoch.
+    """
+    row = index.find(damage.ledger_id, damage.first)
+    if row is None or (row.first, row.last, row.log_id) != (damage.first, damage.last, damage.log_id):
+        return None
+    return DamagedEntries(damage.ledger_id, damage.first, damage.last, now, str(damage))
+
+
+_NOTHING = ScrubRecord()
+
 
 class Scrub:
-    """One pass over a ledger directory.  Maintenance lane.
+    """One pass over a ledger directory: steps are cut and read on the maintenance lane, and taken where it is run.
 
     :ivar cutter: gives the steps to read.
-    :ivar findings: so far.
+    :ivar record: to be kept while the pass is at work.
     :param now: seconds since the epoch, for what is found.
-    :param record: of the passes before; one that has a place is continued.  None: there was none.
+    :param record: of the passes before; one that has a place is continued.
     """
 
-    def __init__(
-        self, fs: IFileSystem, directory: DirectoryStorage, now: int, record: ScrubRecord | None = None
-    ) -> None:
-        record = record or ScrubRecord()
+    def __init__(self, fs: IFileSystem, directory: DirectoryStorage, now: int, record: ScrubRecord = _NOTHING) -> None:
         place = record.after or (-1, -1)
-        self.findings = [each for each in record.findings if (each.ledger_id, each.first) <= place]
-        self._before = record
+        self.record = attrs.evolve(record, after=place)
         self._directory = directory
         self._reader = RowReader(fs, directory)
         self._now = now
         self.cutter = RowCutter(directory.index, place)
 
-    @property
-    def record(self) -> ScrubRecord:
-        """Return the record to be kept while the pass is at work; between two steps."""
-        place = self.cutter.after
-        later = [each for each in self._before.findings if (each.ledger_id, each.first) > place]
-        return ScrubRecord((*self.findings, *later), place, self._before.ended_at)
-
-    def read(self, step: Step) -> None:
-        """Verify the pieces of a step; damage is added to the findings.
+    def read(self, step: Step) -> list[DamagedEntries]:
+        """Verify the pieces of a step; :meth:`take` is to be called with the damage that is returned.
 
         :raises OSError: the disk failed in another way than that it cannot read some places.
         """
+        found: list[DamagedEntries] = []
         failed: IndexRow | None = None
         self._reader.begin(step)
         self._reader.load(step)
@@ -95,14 +120,32 @@ class Scrub:
                 continue
             try:
                 self._reader.take(piece)
-            except DamageError as error:
+            except LogDamageError as damage:
                 failed = piece.row
-                self._found(piece.row, str(error))
+                damaged = damage_now(self._directory.index, damage, self._now)
+                found += [damaged] if damaged is not None else []
                 self.cutter.skip(piece.row)
+        return found
 
-    def _found(self, row: IndexRow, text: str) -> None:
-        if self._directory.index.find(row.ledger_id, row.first) == row and len(self.findings) < MOST_FINDINGS:
-            self.findings.append(DamagedEntries(row.ledger_id, row.first, row.last, self._now, text))
+    def take(self, found: Sequence[DamagedEntries]) -> Sequence[DamagedEntries]:
+        """Take what was ``found`` in the step that was read: up to its end the pass before counts no more.
+
+        :returns: what there was room for.
+        """
+        before, place = self.record, self.cutter.after
+        passed = before.after or (-1, -1)
+        kept = [each for each in before.findings if not passed < each.place <= place]
+        found = found[: MOST_FINDINGS - len(kept)]
+        self.record = attrs.evolve(before, findings=tuple(kept), after=place).joined(found)
+        return found
+
+    def ended(self, now: int) -> ScrubRecord:
+        """Return the record of the pass, which has come to its end.
+
+        :param now: seconds since the epoch.
+        """
+        passed = self.record.after or (-1, -1)
+        return ScrubRecord(tuple(each for each in self.record.findings if each.place <= passed), None, now)
 
     def close(self) -> None:
         """Close the logs that were read."""

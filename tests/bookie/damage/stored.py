@@ -144,9 +144,9 @@ class Bookie:
         for directory in self.store.storage.directories:
             scrub = Scrub(self.fs, directory, 1)
             while (step := scrub.cutter.next_step()) is not None:
-                scrub.read(step)
+                scrub.take(scrub.read(step))
             scrub.close()
-            found += scrub.findings
+            found += scrub.record.findings
         return found
 
 

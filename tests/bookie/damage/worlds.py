@@ -140,7 +140,7 @@ def _large_indexes() -> Iterator[None]:
 def _collect(bookie: Bookie, promises: Promises, check: Callable[[], None]) -> None:
     """Check the index, forget ledgers, remove and compact logs."""
     deleted = promises.deleted | {LARGE}
-    cluster = Cluster("b:1", Ledgers(lambda: deleted), Locks(), _instance_id, "instance")  # type: ignore[arg-type]
+    cluster = Cluster("b:1", Ledgers(lambda: deleted), Locks([]), _instance_id, "instance")  # type: ignore[arg-type]
     maintenance = Maintenance(
         bookie.fs, bookie.store.storage, bookie.engine, bookie.executor, Clock(), cluster, OPTIONS
     )

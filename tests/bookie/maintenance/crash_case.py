@@ -1,7 +1,8 @@
 """A bookie with its background work on a simulated disk, and the check of what is left after a crash.
 
 Beside the facts of :mod:`tests.bookie.crash_life`: ``("deleted", ledger)``, metadata does not know it any more;
-``("elsewhere", ledger)``, other bookies are to keep what was acknowledged of it until then.
+``("elsewhere", ledger)``, other bookies are to keep what was acknowledged of it until then; ``("marked", ledger)``, as
+damage was found in it.
 """
 
 from collections.abc import AsyncIterator, Callable, Collection, Sequence
@@ -64,7 +65,8 @@ class Ledgers:
 class Locks:
     """Replication locks; those of ``held`` are held by others."""
 
-    def __init__(self) -> None:
+    def __init__(self, facts: Facts) -> None:
+        self._facts = facts
         self.held: set[int] = set()
         self.taken: list[int] = []
         self.marks: list[tuple[int, tuple[str, ...], int | None]] = []
@@ -76,6 +78,7 @@ class Locks:
             self.failures -= 1
             raise MetadataError("away")
         self.marks.append((ledger_id, tuple(replicas), ctime))
+        self._facts.append(("marked", ledger_id))
 
     async def lock(self, ledger_id: int, holder: str) -> None:
         """Take a lock."""
@@ -112,7 +115,7 @@ class MaintainedLife(Life):
         self.disk = disk
         self.ledgers = ledgers or Ledgers(lambda: deleted_in(self.facts))
         self.cluster_id = "instance"
-        self.locks = Locks()
+        self.locks = Locks(self.facts)
         cluster = Cluster("b:1", self.ledgers, self.locks, self._instance_id, "instance")  # type: ignore[arg-type]
         self.clock = Clock()
         self.clock.advance(now)
@@ -141,6 +144,11 @@ class MaintainedLife(Life):
         """Delete a ledger that other bookies keep, as far as metadata says."""
         self.facts.append(("elsewhere", ledger_id))
         assert self.bookie.forget([ledger_id], 1, True) == [ledger_id]
+
+    def wait(self, seconds: float) -> None:
+        """Let time pass, and do what is then due."""
+        self.clock.advance(seconds)
+        self.drain()
 
     def collect(self) -> None:
         """One forced run of the garbage collection, major compaction included."""
@@ -185,6 +193,7 @@ def maintained_verifier(parts: Parts) -> Callable[[SimDisk, Facts], None]:
     def recover(disk: SimDisk, facts: Facts) -> None:
         life = MaintainedLife(disk, list(facts), parts)
         check_live(life, facts)
+        check_damage(life, facts)
         life.collect()
         life.collect()  # the first run moves the last rows, so the second finds all logs sealed
         check_live(life, facts)
@@ -226,6 +235,15 @@ def _check_refused(life: MaintainedLife, ledger_id: int) -> None:
     life.drain()
     if not isinstance(outcome[0], LedgerFencedError):
         raise AssertionError(f"an add to the deleted, fenced ledger {ledger_id} ended with {outcome}")
+
+
+def check_damage(life: MaintainedLife, facts: Facts) -> None:
+    """:raises AssertionError: damage is not known any more, of which the mark may be lost with the metadata."""
+    life.drain()
+    known = {found.ledger_id for findings in life.maintenance.scrubber.findings.values() for found in findings}
+    unknown = {fact[1] for fact in facts if fact[0] == "marked"} - known
+    if unknown:
+        raise AssertionError(f"nothing is known of the damage of {unknown}")
 
 
 def check_files(life: MaintainedLife) -> None:

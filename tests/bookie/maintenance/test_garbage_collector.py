@@ -42,8 +42,7 @@ class CollectorCase(SynchronousTestCase):
 
     def wait(self, seconds: float) -> None:
         """Lets time pass, and what it brings happen."""
-        self.life.clock.advance(seconds)
-        self.life.drain()
+        self.life.wait(seconds)
 
     @property
     def counts(self) -> tuple[int, int, int]:

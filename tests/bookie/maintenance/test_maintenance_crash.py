@@ -1,8 +1,11 @@
 """The power is cut at every file operation of deletion, collection and compaction; planted bugs are noticed."""
 
+import errno
+
 from twisted.trial.unittest import SynchronousTestCase
 
 from bookkeeper_twisted.testing.disk.crash import CrashReport, enumerate_crashes
+from bookkeeper_twisted.testing.disk.sim_disk import Operation
 
 from ..crash_life import Parts, run
 from .crash_case import MaintainedLife, maintained, maintained_verifier, steps
@@ -80,6 +83,19 @@ def second_life(life: MaintainedLife) -> None:
     life.drain()
 
 
+def unreadable(life: MaintainedLife) -> None:
+    """A compaction meets a place that the disk cannot read: what is known of it is durable before it is marked."""
+    steps(life, range(3))
+    life.delete(1, 2)
+
+    def is_copied(operation: Operation) -> bool:
+        return operation.name == "pread" and operation.path.endswith("/0.log") and life.is_copying()
+
+    life.disk.fail(errno.EIO, when=is_copied, times=2)
+    life.collect()
+    assert life.locks.marks
+
+
 def joined(life: MaintainedLife) -> None:
     """Old ledgers, in a directory of the time before another one joined, and new ones go on and are deleted."""
     steps(life, range(4, 6), (4, 5, 6, 7))
@@ -99,6 +115,7 @@ SCRIPTS = {
     "two directories": ((delete_and_collect,), Parts(n_journals=2, n_ledger_dirs=2)),
     "overwritten": ((overwritten,), Parts()),
     "several targets": ((several_targets,), Parts()),
+    "unreadable": ((unreadable,), Parts()),
     "taken again": ((taken_again, second_life), Parts()),
     "a directory joins": ((delete_and_collect, joined, second_life), JOINED),
 }
@@ -137,6 +154,10 @@ class MaintenanceCrashTests(SynchronousTestCase):
     def test_overwritten(self) -> None:
         """A compaction never puts an older copy in the place of a newer one (S9)."""
         self._check("overwritten")
+
+    def test_unreadable(self) -> None:
+        """What a compaction has found damaged is known in the next process."""
+        self._check("unreadable")
 
     def test_taken_again(self) -> None:
         """A ledger that is kept elsewhere stays fenced, and keeps what it was given after its deletion (S1, S3)."""

@@ -7,6 +7,7 @@ from twisted.trial.unittest import SynchronousTestCase
 
 from bookkeeper_twisted.bookie.maintenance.garbage_collector import CollectorOptions
 from bookkeeper_twisted.bookie.maintenance.maintenance import SCRUB, MaintenanceOptions
+from bookkeeper_twisted.errors import LogDamageError
 from bookkeeper_twisted.storage.journal.log_mark import read_mark
 from bookkeeper_twisted.storage.maintenance.scrub import (
     FINDINGS,
@@ -26,7 +27,7 @@ from .crash_case import MaintainedLife, steps
 CURRENT = "/ledgers0/current"
 
 
-class ScrubberTests(SynchronousTestCase):
+class ScrubberCase(SynchronousTestCase):
     """A bookie with four ledgers in three checkpoints."""
 
     def setUp(self) -> None:
@@ -50,12 +51,26 @@ class ScrubberTests(SynchronousTestCase):
         file.pwrite(bytes([file.pread(1, offset)[0] ^ 1]), offset)
         file.sync()
 
-    def scrub(self) -> list[tuple[int, int, int]]:
-        """Ledgers and entries that a forced pass finds damaged."""
+    def begin(self) -> "Deferred[None]":
+        """Forces a pass, which comes as far as it can without waiting."""
         forced = self.scrubber.force()
         self.life.drain()
-        self.successResultOf(forced)
+        return forced
+
+    def stop(self) -> None:
+        """Stops all background work."""
+        stopped = Deferred.fromCoroutine(self.life.maintenance.stop())
+        self.life.drain()
+        self.successResultOf(stopped)
+
+    def scrub(self) -> list[tuple[int, int, int]]:
+        """Ledgers and entries that a forced pass finds damaged."""
+        self.successResultOf(self.begin())
         return [(found.ledger_id, found.first, found.last) for found in self.scrubber.findings[0]]
+
+
+class ScrubberTests(ScrubberCase):
+    """Passes and what they find."""
 
     def test_good(self) -> None:
         """A pass over good data finds nothing; when it ended is known after a restart."""
@@ -96,9 +111,7 @@ class ScrubberTests(SynchronousTestCase):
         self.life.locks.failures = 1
         self.flip()
         self.scrub()
-        stopped = Deferred.fromCoroutine(self.life.maintenance.stop())
-        self.life.drain()
-        self.successResultOf(stopped)
+        self.stop()
         self.life.clock.advance(1000)
         self.assertEqual((self.life.locks.marks, self.life.locks.failures), ([], 0))
 
@@ -123,7 +136,7 @@ class ScrubberTests(SynchronousTestCase):
         """Damage of a journal is found, and what lies there is written to the entry logs before it can be lost."""
         path, offset = self._journal()
         self.assertEqual(self.scrub(), [])
-        self.assertEqual(self.scrubber.findings[1], [])
+        self.assertEqual(self.scrubber.findings[1], ())
         self.flip(path, offset)
         self.scrub()
         ((found,),) = [self.scrubber.findings[1]]
@@ -135,7 +148,7 @@ class ScrubberTests(SynchronousTestCase):
         self.assertIsNotNone(found_entry(self.life, 1, 50))
         self.assertIsNotNone(found_entry(self.life, 2, 52))
         self.scrub()
-        self.assertEqual(self.scrubber.findings[1], [])
+        self.assertEqual(self.scrubber.findings[1], ())
 
     def test_unreadable_journal(self) -> None:
         """A place that cannot be read is damage of a journal, too; another failure of the disk ends the pass."""
@@ -158,35 +171,30 @@ class ScrubberTests(SynchronousTestCase):
         limit = self.life.maintenance.throttles.find(SCRUB)
         limit.change(Rate(bytes=1))
         limit.acquire(1000)
-        self.scrubber.force()
-        self.life.drain()
+        self.begin()
         self.assertEqual(limit.waiting, 1)
         self.life.delete(1, 2, 3, 4)
         self.life.collect()
         limit.change(Rate())
         self.life.drain()
-        self.assertEqual((self.scrubber.state.passes, self.scrubber.findings[0]), (1, []))
+        self.assertEqual((self.scrubber.state.passes, self.scrubber.findings[0]), (1, ()))
 
     def test_interval(self) -> None:
         """The first pass begins ten minutes after the start, the others an interval after the end of the one before."""
         for passes, seconds in enumerate((599, 1, 999, 1, 999)):
-            self.life.clock.advance(seconds)
-            self.life.drain()
+            self.life.wait(seconds)
             self.assertEqual(self.scrubber.state.passes, (passes + 1) // 2)
 
     def test_interval_over_restarts(self) -> None:
         """A pass is due an interval after the one of another process, and ten minutes after the start at the least."""
-        self.life.clock.advance(600)
-        self.life.drain()
+        self.life.wait(600)
         for begin, due in ((700, 1600), (1500, 2100)):
             self.start(now=begin)
             save_record(self.disk, CURRENT, ScrubRecord(ended_at=600))
             self.start(now=begin)
-            self.life.clock.advance(due - begin - 1)
-            self.life.drain()
+            self.life.wait(due - begin - 1)
             self.assertEqual(self.scrubber.state.passes, 0)
-            self.life.clock.advance(1)
-            self.life.drain()
+            self.life.wait(1)
             self.assertEqual(self.scrubber.state.passes, 1)
 
     def _cut_off(self) -> ScrubRecord:
@@ -214,8 +222,7 @@ class ScrubberTests(SynchronousTestCase):
         self.start(rate=1000)
         self.life.maintenance.throttles.find(SCRUB).acquire(100_000)
         self.flip()
-        self.scrubber.force()
-        self.life.drain()
+        self.begin()
         self.life.clock.advance(100)
         record = self._cut_off()
         self.assertEqual((record.findings, record.after), ((), (4, 7)))
@@ -227,8 +234,7 @@ class ScrubberTests(SynchronousTestCase):
         for after, findings in (((3, 0), [1]), ((2, 6), [1, 3])):
             save_record(self.disk, CURRENT, ScrubRecord((found,), after, 1))
             self.start(now=1500)
-            self.life.clock.advance(600)
-            self.life.drain()
+            self.life.wait(600)
             self.assertEqual([each.ledger_id for each in self.scrubber.findings[0]], findings)
             self.assertEqual(load_record(self.disk, CURRENT).ended_at, 2100)
         save_record(self.disk, CURRENT, ScrubRecord((found,), (3, 0), 1))
@@ -240,14 +246,11 @@ class ScrubberTests(SynchronousTestCase):
         path, offset = self._journal()
         self.flip(path, offset)
         self.disk.fail(errno.ENXIO, when=lambda op: op.name == "pread" and op.path.endswith(".log"), times=100)
-        self.life.clock.advance(600)
-        self.life.drain()
+        self.life.wait(600)
         self.assertEqual((self.scrubber.state.failures, len(self.scrubber.findings[1])), (1, 1))
-        self.life.clock.advance(999)
-        self.life.drain()
+        self.life.wait(999)
         self.assertEqual(self.scrubber.state.failures, 1)
-        self.life.clock.advance(1)
-        self.life.drain()
+        self.life.wait(1)
         self.assertEqual(self.scrubber.state.failures, 2)
 
     def test_damaged_logs(self) -> None:
@@ -261,11 +264,9 @@ class ScrubberTests(SynchronousTestCase):
         """A pass takes the time that its limit gives it."""
         self.start(rate=1000)
         self.scrub()  # one step, which may be larger than the limit, and delays the next one
-        forced = self.scrubber.force()
-        self.life.drain()
+        forced = self.begin()
         self.assertNoResult(forced)
-        self.life.clock.advance(100)
-        self.life.drain()
+        self.life.wait(100)
         self.successResultOf(forced)
 
     def test_suspend(self) -> None:
@@ -273,15 +274,13 @@ class ScrubberTests(SynchronousTestCase):
         self.flip()
         self.scrubber.suspension.suspend()
         for _ in range(2):
-            forced = self.scrubber.force()
-            self.life.drain()
+            forced = self.begin()
             self.assertNoResult(forced)
-            self.assertEqual(self.scrubber.findings.get(0), [])
+            self.assertEqual(self.scrubber.findings.get(0), ())
             self.scrubber.cancel()
             self.life.drain()
             self.successResultOf(forced)
-        forced = self.scrubber.force()
-        self.life.drain()
+        forced = self.begin()
         self.scrubber.suspension.resume()
         self.life.drain()
         self.successResultOf(forced)
@@ -291,15 +290,12 @@ class ScrubberTests(SynchronousTestCase):
         """Another interval counts from its change; 0 ends the passes."""
         self.life.clock.advance(500)
         self.scrubber.change(50)
-        self.life.clock.advance(49)
-        self.life.drain()
+        self.life.wait(49)
         self.assertEqual(self.scrubber.state.passes, 0)
-        self.life.clock.advance(1)
-        self.life.drain()
+        self.life.wait(1)
         self.assertEqual(self.scrubber.state.passes, 1)
         self.scrubber.change(0)
-        self.life.clock.advance(1e6)
-        self.life.drain()
+        self.life.wait(1e6)
         self.assertEqual(self.scrubber.state.passes, 1)
 
     def test_disk_error(self) -> None:
@@ -327,7 +323,7 @@ class ScrubberTests(SynchronousTestCase):
         """A list that cannot be understood is no list."""
         self.disk.open(f"{CURRENT}/{FINDINGS}", create=True).pwrite(b"{", 0)
         self.start()
-        self.assertEqual(self.scrubber.findings, {0: [], 1: []})
+        self.assertEqual(self.scrubber.findings, {0: (), 1: ()})
 
     def test_cancel_and_stop(self) -> None:
         """A pass can be cancelled; a stop leaves no timer."""
@@ -338,8 +334,96 @@ class ScrubberTests(SynchronousTestCase):
         self.successResultOf(forced)
         self.assertEqual(self.scrubber.state.passes, 0)
         self.scrubber.force()
-        stopped = Deferred.fromCoroutine(self.life.maintenance.stop())
-        self.life.drain()
-        self.successResultOf(stopped)
+        self.stop()
         self.assertEqual(self.life.clock.getDelayedCalls(), [])
         self.successResultOf(self.scrubber.force())
+
+
+class CompactionTests(ScrubberCase):
+    """Damage that a compaction meets."""
+
+    def setUp(self) -> None:
+        super().setUp()
+        self.life.delete(1, 2)
+        self.flip()
+
+    @property
+    def found(self) -> list[int]:
+        """The ledgers that are known to be damaged."""
+        return [found.ledger_id for found in self.scrubber.findings[0]]
+
+    def test_kept_at_once(self) -> None:
+        """It is known, durable and marked at once, as if a scrub had found it, and counted once."""
+        self.life.collect()
+        self.assertEqual((self.found, [mark[:2] for mark in self.life.locks.marks]), ([3], [(3, ("b:1",))]))
+        for _ in range(2):
+            self.disk = self.disk.crash(())
+            self.start()
+            self.life.collect()
+            self.assertEqual((self.found, [mark[0] for mark in self.life.locks.marks]), ([3], [3]))
+            self.assertEqual(load_record(self.disk, CURRENT).findings, self.scrubber.findings[0])
+
+    def test_before_it_is_loaded(self) -> None:
+        """What earlier processes knew stays known where a collection is faster than the start of the scrubber."""
+        old = DamagedEntries(4, 0, 2, 5, "found")
+        save_record(self.disk, CURRENT, ScrubRecord((old,), None, 7))
+        self.disk.kill()
+        self.life = MaintainedLife(self.disk, self.facts, Parts())
+        self.scrubber = self.life.maintenance.scrubber
+        self.life.collect()
+        self.assertEqual(self.found, [3, 4])
+        record = load_record(self.disk, CURRENT)
+        self.assertEqual((record.findings[1], record.ended_at), (old, 7))
+
+    def test_repaired(self) -> None:
+        """It leaves the list with the next pass, and the compaction tries the log again."""
+        self.life.collect()
+        self.flip()
+        self.assertEqual(self.scrub(), [])
+        self.life.collect()
+        self.assertNotIn(0, self.life.logs()[0])
+
+    def test_written_again(self) -> None:
+        """Entries that lie elsewhere by now are not damaged."""
+        self.life.collect()
+        damage = LogDamageError("damaged", 9, 4, 0, 2)
+        joined = Deferred.fromCoroutine(self.scrubber._known.join(self.life.maintenance.directories[0], damage))
+        self.life.drain()
+        self.successResultOf(joined)
+        self.assertEqual(self.found, [3])
+
+    def _pass_at_work(self, after: tuple[int, int]) -> None:
+        """Begins a pass that has come to a place, and waits for its limit."""
+        self.flip()
+        save_record(self.disk, CURRENT, ScrubRecord((), after, 1))
+        self.start(rate=1, now=1500)
+        self.life.maintenance.throttles.find(SCRUB).acquire(100_000)
+        self.life.wait(600)
+        self.flip()
+        self.life.collect()
+        self.assertEqual(self.found, [3])
+        self.assertEqual(load_record(self.disk, CURRENT).after, after)
+        self.life.maintenance.throttles.find(SCRUB).change(Rate())
+
+    def test_behind_a_pass(self) -> None:
+        """It joins what a pass at work has found, and stays known at its end."""
+        self._pass_at_work((3, 6))
+        self.flip()
+        self.life.drain()
+        self.assertEqual((self.scrubber.state.passes, self.found), (1, [3]))
+
+    def test_before_a_pass(self) -> None:
+        """A pass that comes there later finds it itself, or finds that it was repaired."""
+        for repaired in (False, True):
+            self._pass_at_work((2, 6))
+            if repaired:
+                self.flip()
+            self.life.drain()
+            self.assertEqual((self.scrubber.state.passes, self.found), (1, [] if repaired else [3]))
+
+    def test_full_disk(self) -> None:
+        """Where there is no space to keep it, it is marked all the same."""
+        self.disk.fail(errno.ENOSPC, when=lambda op: FINDINGS in op.path and op.name == "pwrite", times=5)
+        self.life.collect()
+        self.assertEqual((self.found, [mark[0] for mark in self.life.locks.marks]), ([3], [3]))
+        self.assertEqual(self.life.maintenance.collector.state.failures, 1)

@@ -16,9 +16,9 @@ class ScrubTests(CopyCase):
         """Ledgers and entries that a pass finds damaged."""
         scrub = Scrub(self.disk, self.directory, 0)
         while (reading := scrub.cutter.next_step(step)) is not None:
-            scrub.read(reading)
+            scrub.take(scrub.read(reading))
         scrub.close()
-        return [(found.ledger_id, found.first, found.last) for found in scrub.findings]
+        return [(found.ledger_id, found.first, found.last) for found in scrub.record.findings]
 
     def test_steps(self) -> None:
         """A damaged byte is found in whichever step of its row it lies; the rows behind it are verified."""

@@ -1,0 +1,82 @@
+"""Keeps what is known to be damaged: durably, in the log and the metrics, and marked for autorecovery.
+
+Scrubs and compactions find damage.  A pass of a scrub replaces what was known as far as it has come, see
+:class:`~bookkeeper_twisted.storage.maintenance.scrub.ScrubRecord`; what a compaction finds joins that.
+"""
+
+from collections.abc import Sequence
+
+from twisted.internet.interfaces import IReactorTime
+from twisted.logger import Logger
+
+from ...errors import LogDamageError, StorageError
+from ...metrics import ScrubMetrics
+from ...storage.maintenance.scrub import DamagedEntries, Scrub, ScrubRecord, damage_now, load_record, save_record
+from .damage_marks import DamageMarks
+from .lanes import MaintainedDirectory, MaintainedJournal
+
+
+class KnownDamage:
+    """The records of all directories and journals of a bookie.
+
+    :param marks: gets what was found.
+    :ivar records: of each directory and journal, by its number.
+    :ivar passes: the passes at work, by the number of the directory.
+    """
+
+    _log = Logger()
+
+    def __init__(self, clock: IReactorTime, marks: DamageMarks, metrics: ScrubMetrics) -> None:
+        self.records: dict[int, ScrubRecord] = {}
+        self.passes: dict[int, Scrub] = {}
+        self.marks = marks
+        self._clock = clock
+        self._metrics = metrics
+        metrics.watch(lambda: sum(len(record.findings) for record in self.records.values()))
+
+    async def load(self, place: MaintainedDirectory | MaintainedJournal) -> None:
+        """Load what earlier processes knew of a ``place``, directory or journal, and mark it, unless that was done."""
+        if place.number in self.records:
+            return
+        try:
+            record = await place.on_lane(load_record, place.fs, place.path)
+        except (OSError, StorageError) as error:
+            self._log.warn("what is known of damage cannot be read: {error}", error=error)
+            return
+        self.marks.found(self.records.setdefault(place.number, record).findings)
+
+    async def keep(self, place: MaintainedDirectory | MaintainedJournal, record: ScrubRecord) -> None:
+        """Replace the ``record`` of a directory or journal, durably.
+
+        :raises OSError: the disk failed, or is full.
+        """
+        self.records[place.number] = record
+        await place.on_lane(save_record, place.fs, place.path, record)
+
+    def report(self, found: Sequence[DamagedEntries]) -> None:
+        """Log and count what was ``found``."""
+        for each in found:
+            self._metrics.damages.value += 1
+            self._log.critical("DAMAGE: {text}", text=each.text, ledger_id=each.ledger_id, entry_id=each.first)
+
+    async def join(self, directory: MaintainedDirectory, damage: LogDamageError) -> None:
+        """Take the ``damage`` that a compaction has found in a directory, unless it is known.
+
+        :raises StorageError: the index cannot be read.
+        :raises OSError: the disk failed, or is full: it is known to this process only, and marked.
+        """
+        await self.load(directory)
+        now = int(self._clock.seconds())
+        found = await directory.on_lane(damage_now, directory.storage.index, damage, now)
+        scrub = self.passes.get(directory.number)
+        before = self.records.get(directory.number, ScrubRecord()) if scrub is None else scrub.record
+        record = before if found is None else before.joined([found])
+        if found is None or record == before:
+            return
+        if scrub is not None:
+            scrub.record = record
+        self.report([found])
+        try:
+            await self.keep(directory, record)
+        finally:
+            self.marks.found([found])
