@@ -1,6 +1,6 @@
 """The way in: connect to a cluster; create, open, list and delete ledgers."""
 
-from collections.abc import AsyncIterator, Coroutine, Mapping
+from collections.abc import AsyncIterator, Callable, Coroutine, Mapping
 from typing import Any, TypeVar, cast
 
 from twisted.internet.defer import Deferred, fail
@@ -8,7 +8,12 @@ from twisted.internet.interfaces import IReactorTime
 
 from ..codec.digest import Digester
 from ..config.bookie import ClientConfig
-from ..errors import ClientClosedError, IncorrectParameterError
+from ..errors import (
+    ClientClosedError,
+    IncorrectParameterError,
+    NoSuchLedgerMetadataError,
+    UnauthorizedAccessError,
+)
 from ..ledger.placement import Chance
 from ..ledger.recovery_rules import RecoveryRules
 from ..metadata.drivers import create_driver, options_of
@@ -19,7 +24,6 @@ from .connections.bookie_client import BookieAddresses, NetworkBookieClient
 from .connections.metrics import ClientMetrics
 from .context import ClientContext
 from .interfaces import IBookieClient, IPlacementPolicy
-from .opening import check_password, open_reader
 from .placement.bookie_watcher import BookieWatcher
 from .placement.free_space import FreeSpace
 from .placement.placement_factories import create_placement
@@ -28,10 +32,11 @@ from .placement.racks import BookieRacks
 from .placement.random_placement import RandomPlacement
 from .production import local_host_name, rack_resolver, system_chance, tcp_endpoints
 from .reading.read_handle import LedgerReader
+from .recovery.ledger_recovery import LedgerRecovery
 from .shared_result import SharedResult
 from .writing.adv_write_handle import AdvLedgerWriter
+from .writing.context import OpenLedger
 from .writing.ledger_creation import NewLedger, choose_ensemble, store_ledger
-from .writing.open_ledger import OpenLedger
 from .writing.threads import Threads, system_threads
 from .writing.write_handle import LedgerWriter
 
@@ -174,7 +179,7 @@ class BookKeeper:
         self, ledger_id: int | None, ensemble_size: int, write_quorum: int, ack_quorum: int, password: bytes,
         digest_type: DigestType | str, custom_metadata: Mapping[str, bytes], write_flags: WriteFlag,
     ) -> OpenLedger:  # fmt: skip
-        check_password(password)
+        _check_password(password)
         _check_custom_metadata(custom_metadata)
         wanted = NewLedger(
             ledger_id=ledger_id, ensemble_size=ensemble_size, write_quorum=write_quorum, ack_quorum=ack_quorum,
@@ -279,3 +284,48 @@ def _check_custom_metadata(custom_metadata: object) -> None:
     for key, value in custom_metadata.items():
         if not (isinstance(key, str) and isinstance(value, bytes)):
             raise IncorrectParameterError(f"custom metadata map text to bytes: {key!r} has {type(value).__name__}")
+
+
+async def open_reader(
+    context: ClientContext, ledger_id: int, password: bytes | None, recover: bool,
+    rules: Callable[[LedgerMetadata], RecoveryRules] = RecoveryRules,
+) -> LedgerReader:  # fmt: skip
+    """Open a stored ledger as a reader; the arguments are as of :meth:`BookKeeper.open_ledger`.
+
+    :param rules: makes the rules of a recovery.
+    """
+    check_whole_number(ledger_id, "a ledger id")
+    if ledger_id < 0:
+        raise NoSuchLedgerMetadataError(f"ledger ids begin at 0, not {ledger_id}")
+    stored = await context.ledgers.read(ledger_id)
+    digester = _digester(ledger_id, stored.value, password)
+    if recover and not stored.value.closed:
+        stored = await LedgerRecovery(context, ledger_id, digester, rules).run(stored)
+    reader = LedgerReader(context, ledger_id, stored, digester)
+    if not reader.is_closed:
+        try:
+            await reader.read_last_add_confirmed()
+        except Exception:
+            await reader.close()
+            raise
+        reader._follow()
+    return reader
+
+
+def _check_password(password: bytes) -> None:
+    """Check that a password is bytes.
+
+    :raises bookkeeper_twisted.errors.IncorrectParameterError: it is text, or something else that is no bytes.
+    """
+    if not isinstance(password, bytes):
+        raise IncorrectParameterError(f"a password is bytes, not {type(password).__name__}")
+
+
+def _digester(ledger_id: int, metadata: LedgerMetadata, password: bytes | None) -> Digester:
+    if password is not None:
+        _check_password(password)
+    if password is None:
+        password = metadata.password
+    elif metadata.has_password and metadata.password != password:
+        raise UnauthorizedAccessError(ledger_id, detail="wrong password")
+    return Digester(metadata.digest_type, password)

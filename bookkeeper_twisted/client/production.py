@@ -11,7 +11,7 @@ from twisted.internet.interfaces import IReactorCore, IStreamClientEndpoint
 
 from ..config.bookie import ClientConfig
 from ..ledger.placement import Chance
-from ..protocol.client.direct_client import dialling_directly
+from ..protocol.direct_transport import direct_reactor
 from .connections.bookie_client import EndpointOf
 from .interfaces import IRackResolver
 from .placement.rack_script import RackScript
@@ -26,7 +26,7 @@ def tcp_endpoints(reactor: IReactorCore, config: ClientConfig) -> EndpointOf:
     :param config: ``clientConnectTimeoutMillis`` is used.
     """
     timeout = config.client_connect_timeout_millis / 1000
-    dialling = dialling_directly(reactor)
+    dialling = direct_reactor(reactor)
 
     def endpoint_of(host: str, port: int) -> IStreamClientEndpoint:
         if isIPAddress(host):

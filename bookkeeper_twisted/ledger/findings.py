@@ -92,11 +92,6 @@ class CheckReport:
         """Whether every position was checked."""
         return not any(report.inconclusive for report in self.fragments)
 
-    @property
-    def bad_bookies(self) -> tuple[str, ...]:
-        """Ids of the bookies to name in a mark of the ledger, in ascending order."""
-        return tuple(sorted({loss.bookie_id for loss in self.losses()}))
-
     def whole(self) -> Iterator[tuple[int, int, int, str]]:
         """Of each position that lacks nothing, in final fragments: first and last entry, the position, its bookie."""
         for report in self.fragments:

@@ -1,5 +1,6 @@
-"""The bookies that are registered, as writable or as read-only."""
+"""The bookies that are registered, as writable or as read-only, and their addresses."""
 
+from ..errors import BookieHandleNotAvailableError, MetadataError
 from .interfaces import IRegistration
 
 
@@ -23,3 +24,25 @@ async def bookies_there(registration: IRegistration) -> frozenset[str]:
     """
     writable, read_only = await registered_bookies(registration)
     return writable | read_only
+
+
+async def bookie_address(registration: IRegistration, bookie_id: str) -> tuple[str, int]:
+    """Find host and port of a bookie: by what it registered, else by an id that reads ``host:port``.
+
+    :raises BookieHandleNotAvailableError: there is no address.
+    """
+    try:
+        info = await registration.service_info(bookie_id)
+    except MetadataError:
+        return _host_and_port(bookie_id)
+    for endpoint in info.endpoints:
+        if endpoint.protocol == "bookie-rpc":
+            return endpoint.host, endpoint.port
+    return _host_and_port(bookie_id)
+
+
+def _host_and_port(bookie_id: str) -> tuple[str, int]:
+    host, _, port = bookie_id.rpartition(":")
+    if not host or not (port.isascii() and port.isdigit()) or not 0 < int(port) < 65536:
+        raise BookieHandleNotAvailableError(f"no address is known for bookie {bookie_id}")
+    return host.strip("[]"), int(port)

@@ -1,8 +1,10 @@
-"""Ledger metadata as every driver stores it."""
+"""Values as every driver stores them."""
 
 from ..codec.metadata_formats import encode_ledger_metadata
 from ..errors import CodecError, MetadataSerializationError
 from ..model import LedgerMetadata
+
+_LONGEST = 500
 
 
 def stored_form(ledger_id: int, metadata: LedgerMetadata) -> bytes:
@@ -15,3 +17,12 @@ def stored_form(ledger_id: int, metadata: LedgerMetadata) -> bytes:
         return encode_ledger_metadata(metadata)
     except CodecError as error:
         raise MetadataSerializationError(f"ledger {ledger_id}: {error}") from error
+
+
+def stored_text(text: str) -> str:
+    """The text of a replication lock: one line of at most 500 characters; a longer text is cut.
+
+    :param text: line breaks and other white space in it become one space.
+    """
+    line = " ".join(text.split())
+    return line if len(line) <= _LONGEST else line[: _LONGEST - 3] + "..."

@@ -13,8 +13,7 @@ class's, whose own ``doWrite`` runs whenever this queue is empty; an error of a 
 event that follows: a connection is never lost from inside a write.
 
 What is used of Twisted beyond its documented interfaces is in :data:`BORROWED` and checked at import.  Where a name is
-missing, :data:`DIRECT` is false, the log has one line, and both ends use Twisted's own transport:
-:mod:`.server.direct_server`, :mod:`.client.direct_client`.
+missing, :data:`DIRECT` is false, the log has one line, and both ends use Twisted's own transport.
 """
 
 from collections import deque
@@ -24,8 +23,10 @@ from itertools import islice
 from typing import Any
 
 from twisted.internet.abstract import FileDescriptor
+from twisted.internet.interfaces import IConnector, IListeningPort, IProtocolFactory
 from twisted.internet.main import CONNECTION_LOST
-from twisted.internet.tcp import Connection, Connector, Port
+from twisted.internet.posixbase import PosixReactorBase
+from twisted.internet.tcp import Client, Connection, Connector, Port, Server
 from twisted.logger import Logger
 from twisted.python.failure import Failure
 from zope.interface import implementer
@@ -52,7 +53,7 @@ BORROWED: Mapping[type, Sequence[str]] = {
     Port: ("transport",),
     Connector: ("_makeTransport",),
 }
-"""Attributes of Twisted's classes that are used here, in ``direct_server`` or in ``direct_client``."""
+"""Attributes of Twisted's classes that are used here."""
 
 _FULL = frozenset({EAGAIN, EWOULDBLOCK, ENOBUFS})
 _log = Logger()
@@ -195,3 +196,62 @@ def _behind(piece: Piece, sent: int) -> Piece:
     if not isinstance(piece, bytes):
         raise TypeError(f"data must be bytes, not {type(piece).__name__}")
     return memoryview(piece)[sent:] if sent else piece
+
+
+# ---- the two ends ------------------------------------------------------------------------------------
+
+
+class DirectServer(DirectConnection, Server):
+    """A connection that was accepted."""
+
+
+class DirectPort(Port):
+    """A listening port whose connections send inside the write."""
+
+    transport = DirectServer  # type: ignore[assignment]
+
+
+class DirectClient(DirectConnection, Client):
+    """A connection that is made, and what it is before it is made."""
+
+
+class DirectConnector(Connector):
+    """Makes one connection that sends inside the write."""
+
+    def _makeTransport(self) -> Client:
+        return DirectClient(self.host, self.port, self.bindAddress, self, self.reactor)
+
+
+class _DirectReactor:
+    """Forwards everything to a reactor but plain TCP: sockets of files, of TLS and of systemd are Twisted's own, and
+    its endpoints do the rest: names, time-outs, cancellation."""
+
+    def __init__(self, reactor: PosixReactorBase) -> None:
+        self._reactor = reactor
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._reactor, name)  # the interfaces it provides included
+
+    def listenTCP(self, port: int, factory: IProtocolFactory, backlog: int = 50, interface: str = "") -> IListeningPort:
+        found = DirectPort(port, factory, backlog, interface, self._reactor)
+        found.startListening()
+        return found
+
+    def connectTCP(
+        self, host: str, port: int, factory: Any, timeout: float = 30, bindAddress: Any = None
+    ) -> IConnector:
+        connector = DirectConnector(host, port, factory, timeout, bindAddress, self._reactor)
+        connector.connect()
+        return connector
+
+
+def direct_reactor(reactor: Any, direct: bool = DIRECT) -> Any:
+    """Return what endpoints need in the place of a reactor, so that their plain TCP connections send inside the write.
+
+    The reactor itself is never changed.
+
+    :param reactor: one that does not make its connections from sockets itself (in memory, completion ports) is returned
+        as it is.
+    :param direct: False to return any reactor as it is; by default whether this version of Twisted has what it takes.
+    """
+    return _DirectReactor(reactor) if direct and isinstance(reactor, PosixReactorBase) else reactor

@@ -13,10 +13,9 @@ from twisted.internet.defer import Deferred, DeferredSemaphore, FirstError, gath
 
 from ..config.client import ClientConfig
 from ..errors import BookieHandleNotAvailableError, NoSuchLedgerMetadataError, NotUnderreplicatedError
-from ..metadata.bookie_addresses import bookie_address
 from ..metadata.drivers import create_driver, options_of
 from ..metadata.interfaces import ILedgerManager, IMetadataDriver, IRegistration, IUnderreplication, Versioned
-from ..metadata.registered import bookies_there
+from ..metadata.registered import bookie_address, bookies_there
 from ..model import LedgerMetadata, UnderreplicatedLedger
 from ..reactor_thread import ReactorThread
 from ..wire import Address

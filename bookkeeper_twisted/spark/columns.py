@@ -5,7 +5,7 @@ joined, because a batch costs Spark about as much as a thousand rows.
 """
 
 from array import array
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 import attrs
@@ -111,7 +111,3 @@ def joined(batches: Iterable[Any]) -> Iterator[Any]:
 
 def _one(batches: list[Any]) -> Any:
     return batches[0] if len(batches) == 1 else pyarrow.concat_batches(batches)
-
-
-LedgerFacts = Mapping[int, LedgerMetadata]
-"""The values of the columns of ledgers, by id."""

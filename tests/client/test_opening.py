@@ -5,7 +5,7 @@ from typing import Any
 import attrs
 from twisted.internet.defer import Deferred
 
-from bookkeeper_twisted.client.opening import open_reader
+from bookkeeper_twisted.client.bookkeeper import open_reader
 from bookkeeper_twisted.errors import (
     LedgerRecoveryError,
     NoSuchLedgerMetadataError,

@@ -15,7 +15,7 @@ from twisted.trial.unittest import SynchronousTestCase
 from bookkeeper_twisted.client.placement.racks import MappingResolver, NoRacks, ScriptResolver
 from bookkeeper_twisted.client.production import local_host_name, rack_resolver, system_chance, tcp_endpoints
 from bookkeeper_twisted.config.bookie import ClientConfig
-from bookkeeper_twisted.protocol.client.direct_client import DirectClient
+from bookkeeper_twisted.protocol.direct_transport import DirectClient
 
 from ..bounds import until
 from ..protocol.loopback import new_reactor

@@ -4,8 +4,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from twisted.trial.unittest import SynchronousTestCase
 
-from bookkeeper_twisted.ledger.replica_counts import fewest_replicas
-from bookkeeper_twisted.ledger.schedule import Schedule
+from bookkeeper_twisted.ledger.schedule import Schedule, fewest_replicas
 
 _masks = st.integers(0, (1 << 31) - 1)
 

@@ -6,8 +6,8 @@ from twisted.internet.defer import Deferred
 from twisted.trial.unittest import SynchronousTestCase
 
 from bookkeeper_twisted.errors import BookieHandleNotAvailableError, MetadataError
-from bookkeeper_twisted.metadata.bookie_addresses import bookie_address
 from bookkeeper_twisted.metadata.interfaces import IRegistration
+from bookkeeper_twisted.metadata.registered import bookie_address
 from bookkeeper_twisted.model import BookieServiceInfo, Endpoint
 
 

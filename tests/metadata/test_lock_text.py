@@ -2,7 +2,7 @@
 
 from twisted.trial.unittest import SynchronousTestCase
 
-from bookkeeper_twisted.metadata.lock_text import stored_text
+from bookkeeper_twisted.metadata.stored_form import stored_text
 
 
 class StoredTextTests(SynchronousTestCase):

@@ -11,17 +11,17 @@ from twisted.logger import ILogObserver, formatEvent, globalLogPublisher
 from twisted.trial.unittest import SynchronousTestCase
 from zope.interface.verify import verifyObject
 
-from bookkeeper_twisted.protocol.client.direct_client import DirectConnector
 from bookkeeper_twisted.protocol.direct_transport import (
     DIRECT,
     GATHER_SIZE,
     MAX_BURST,
     MAX_GATHERED,
     DirectConnection,
+    DirectConnector,
+    DirectPort,
     missing,
 )
 from bookkeeper_twisted.protocol.interfaces import IGatheringTransport
-from bookkeeper_twisted.protocol.server.direct_server import DirectPort
 
 from ..bounds import until
 from .loopback import AcceptedTestCase, DialledTestCase, LoopbackTestCase, RecordingProducer

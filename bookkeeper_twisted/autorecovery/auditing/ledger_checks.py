@@ -12,8 +12,7 @@ from ...client.steps import for_each
 from ...errors import BookKeeperError, NoSuchLedgerError, NotUnderreplicatedError
 from ...ledger.findings import LossKind, ReplicaLoss
 from ...ledger.placement import Adherence
-from ...ledger.replica_counts import Ranges, fewest_replicas
-from ...ledger.schedule import schedule_of
+from ...ledger.schedule import Ranges, fewest_replicas, schedule_of
 from ...metadata.interfaces import IUnderreplication
 from ...model import AuditorCheck, LedgerMetadata
 from ..interfaces import ILedgerChecker

@@ -8,7 +8,7 @@ from twisted.internet.interfaces import IListeningPort, IProtocolFactory, IStrea
 from ...config.bookie import BookieConfig
 from ...config.fields import fields_of
 from ...errors import ConfigError
-from ...protocol.server.direct_server import listening_reactor
+from ...protocol.direct_transport import direct_reactor
 from .identity import listening_address
 
 _BACKLOG = 1024
@@ -24,7 +24,7 @@ def bookie_endpoint(reactor: Any, config: BookieConfig) -> IStreamServerEndpoint
 
     :raises ConfigError: the endpoint string cannot be used, or the interface is given by its name.
     """
-    reactor = listening_reactor(reactor)
+    reactor = direct_reactor(reactor)
     if config.listen_endpoint:
         return _parsed(reactor, config, "listen_endpoint")
     return TCP4ServerEndpoint(reactor, config.bookie_port, _BACKLOG, listening_address(config))

@@ -8,8 +8,8 @@ from twisted.internet.interfaces import IReactorTime, IStreamClientEndpoint
 from ...config.bookie import ClientConfig
 from ...errors import ClientClosedError
 from ...instruments import Instruments
-from ...metadata.bookie_addresses import bookie_address
 from ...metadata.interfaces import IRegistration
+from ...metadata.registered import bookie_address
 from ...protocol.authentication import AuthenticationDisabled, IAuthenticationProvider
 from ...protocol.client.connection import ConnectionLimits
 from ...protocol.client.request_ids import FlowIds

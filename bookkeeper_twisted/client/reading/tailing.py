@@ -1,8 +1,7 @@
 """Following a ledger while it is written: every entry as soon as it is confirmed, until the ledger is closed."""
 
-from collections.abc import AsyncGenerator, AsyncIterator, Callable, Coroutine
+from collections.abc import AsyncGenerator, AsyncIterator
 from contextlib import aclosing
-from typing import Any
 
 from twisted.internet.defer import Deferred
 from twisted.internet.interfaces import IReactorTime
@@ -12,6 +11,7 @@ from ...ledger.entry_batch import EntryBatch
 from ...model import Entry
 from .lac_reads import LacReads
 from .ledger_view import LedgerView
+from .read_ahead import Fetch
 
 POLL_TIME = 5.0
 """Seconds a bookie is asked to wait for a higher LAC; the end of the ledger is learnt from the metadata."""
@@ -22,9 +22,6 @@ POLL_BYTES = 64 << 10
 FIRST_PAUSE = 0.1
 LONGEST_PAUSE = 2.0
 """Seconds between polls that end at once without a higher LAC, as polls of a fenced or an empty ledger do."""
-
-Fetch = Callable[[int, int, int], Coroutine[Deferred[Any], Any, EntryBatch]]
-"""``fetch(first, max_count, max_size)``."""
 
 
 class Tail:

@@ -5,7 +5,7 @@ from twisted.internet.defer import Deferred, fail
 
 from ...errors import DuplicateEntryIdError, IncorrectParameterError, TooManyRequestsError
 from .base_writer import BaseWriter, as_bytes
-from .open_ledger import OpenLedger
+from .context import OpenLedger
 
 
 @attrs.frozen

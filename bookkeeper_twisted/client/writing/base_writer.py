@@ -29,9 +29,9 @@ from ..shared_result import SharedResult
 from .batch import Waiter
 from .batchers import FULL, MAX_BYTES
 from .closing import close_ledger, force_ensemble
+from .context import OpenLedger
 from .ensemble_change import NoEnsembleChange, StoredEnsembleChange
 from .explicit_lac import ExplicitLac
-from .open_ledger import OpenLedger
 from .quorum_writer import AddRules, Listener, QuorumWriter
 
 _rules = lru_cache(maxsize=64)(AddRules)

@@ -20,7 +20,7 @@ import attrs
 from twisted.internet.defer import Deferred, fail, succeed
 
 from ...errors import IllegalOperationError, IncorrectParameterError
-from .log_frames import FrameLayout, Frames, Row, cut_frames
+from .log_frames import FrameLayout, Frames, FrameShape, cut_frames
 from .log_terms import NO_TERM, Term, TermPool
 from .producer import IDLE, ClaimResult, Producer, WhenFull
 from .threads import Signal, Threads
@@ -50,13 +50,13 @@ class ClaimLog:
     :ivar acknowledged: position up to which everything is acknowledged.
     :ivar failure: why it takes nothing more, None while it does.
     :ivar lost_from: position from which on nothing will be acknowledged; None while all may be.
-    :ivar rows: see :class:`~.log_frames.FrameLayout`; where there is none, :meth:`row` is asked.
+    :ivar shapes: see :class:`~.log_frames.FrameLayout`; where there is none, :meth:`shape` is asked.
     :ivar armed: whether the sender has been woken and has not looked yet.
     :ivar dropped: offers that found no room and were dropped.
     """
 
     __slots__ = (
-        "tail", "limit", "term", "taken", "acknowledged", "failure", "lost_from", "rows", "armed", "dropped",
+        "tail", "limit", "term", "taken", "acknowledged", "failure", "lost_from", "shapes", "armed", "dropped",
         "_layout", "_pool", "_threads", "_wake", "_window", "_max_terms", "_terms", "_skipped", "_waiters", "_asked",
         "_lock", "_blocked", "_producers", "_locked", "_stuck",
     )  # fmt: skip
@@ -76,7 +76,7 @@ class ClaimLog:
         self.term = NO_TERM
         self.failure: Exception | None = None
         self.lost_from: int | None = None
-        self.rows = layout.rows
+        self.shapes = layout.shapes
         self.armed = False
         self.dropped = 0
         self._layout = layout
@@ -124,9 +124,9 @@ class ClaimLog:
             self.armed = True
             self._wake()
 
-    def row(self, size: int) -> Row:
-        """Return the layout that frames with payloads of ``size`` bytes share."""
-        return self.rows.get(size) or self._layout.row(size)
+    def shape(self, size: int) -> FrameShape:
+        """Return the shape that frames with payloads of ``size`` bytes share."""
+        return self.shapes.get(size) or self._layout.shape(size)
 
     def claim_slowly(self, producer: Producer) -> int:
         """A claim behind the gate, of the handle's size.

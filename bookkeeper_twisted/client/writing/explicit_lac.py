@@ -9,7 +9,7 @@ from twisted.python.failure import Failure
 
 from ...errors import ClientClosedError
 from ...model import INVALID_ENTRY_ID
-from .open_ledger import OpenLedger
+from .context import OpenLedger
 
 
 class ExplicitLac:

@@ -29,10 +29,10 @@ STORED_BY_SLICE = 4096
 
 _LENGTH = struct.Struct(">i")
 
-Store = Callable[[bytearray, int, bytes, Any], None]
+StoreFrame = Callable[[bytearray, int, bytes, Any], None]
 """``store(buffer, at, length_word, payload)``: lays out a frame in one step."""
 
-Row = tuple[Store, int, bytes]
+FrameShape = tuple[StoreFrame, int, bytes]
 """The layout of all frames of one payload size: how to store them, their size, their length word."""
 
 
@@ -40,23 +40,23 @@ class FrameLayout:
     """Frames of ledgers with digests of one size.
 
     :ivar payload_at: where the payload begins.
-    :ivar rows: rows that are kept, by payload size; any thread may look there first.
+    :ivar shapes: those that are kept, by payload size; any thread may look there first.
     """
 
-    __slots__ = ("payload_at", "rows")
+    __slots__ = ("payload_at", "shapes")
 
     def __init__(self, digest_size: int) -> None:
         self.payload_at = FRAME_OVERHEAD + digest_size
-        self.rows: dict[int, Row] = {}
+        self.shapes: dict[int, FrameShape] = {}
 
-    def row(self, size: int) -> Row:
-        """Makes the row of payloads of ``size`` bytes, and keeps it if that pays."""
+    def shape(self, size: int) -> FrameShape:
+        """Makes the shape of frames with payloads of ``size`` bytes, and keeps it if that pays."""
         payload_at = self.payload_at
         word = _LENGTH.pack(payload_at - 4 + size)
         if size >= STORED_BY_SLICE:
             return _stored_by_slice(payload_at), payload_at + size, word
-        row = self.rows[size] = _layout(payload_at, size).pack_into, payload_at + size, word
-        return row
+        shape = self.shapes[size] = _layout(payload_at, size).pack_into, payload_at + size, word
+        return shape
 
 
 @lru_cache(maxsize=8)
@@ -70,7 +70,7 @@ def _layout(payload_at: int, size: int) -> struct.Struct:
     return struct.Struct(f"4s{payload_at - 4}x{size}s")
 
 
-def _stored_by_slice(payload_at: int) -> Store:
+def _stored_by_slice(payload_at: int) -> StoreFrame:
     def store(buffer: bytearray, at: int, word: bytes, payload: Any) -> None:
         with memoryview(buffer) as view:
             view[at : at + 4] = word

@@ -16,13 +16,13 @@ from enum import Enum, IntEnum
 from typing import Protocol
 
 from ...errors import IllegalOperationError
-from .log_frames import Row
+from .log_frames import FrameShape
 from .log_terms import Term
 
 IDLE = -1
 REVOKED = -2
 
-_NO_ROWS: dict[int, Row] = {}
+_NO_SHAPES: dict[int, FrameShape] = {}
 
 
 class ClaimResult(IntEnum):
@@ -52,14 +52,14 @@ class ProducersLog(Protocol):
     :ivar tail: the position behind the last claim.
     :ivar limit: up to where claims need no lock.
     :ivar term: the memory that claims below the limit lie in.
-    :ivar rows: layouts by payload size.
+    :ivar shapes: of frames, by payload size.
     :ivar armed: whether the sender has been woken and has not looked yet.
     """
 
     tail: int
     limit: int
     term: Term
-    rows: dict[int, Row]
+    shapes: dict[int, FrameShape]
     armed: bool
 
     def claim_slowly(self, producer: "Producer") -> int:
@@ -70,7 +70,7 @@ class ProducersLog(Protocol):
         :raises bookkeeper_twisted.errors.IllegalOperationError: the reactor's thread would have to wait.
         """
 
-    def row(self, size: int) -> Row:
+    def shape(self, size: int) -> FrameShape:
         """Return what frames with payloads of ``size`` bytes share."""
 
     def wake(self) -> None:
@@ -88,7 +88,7 @@ class Producer:
     :ivar patience: seconds they wait for it at most.
     """
 
-    __slots__ = ("start", "size", "term", "alive", "when_full", "patience", "_log", "_rows", "_payload")
+    __slots__ = ("start", "size", "term", "alive", "when_full", "patience", "_log", "_shapes", "_payload")
 
     def __init__(
         self, log: ProducersLog, alive: Callable[[], bool], when_full: WhenFull, patience: float | None
@@ -100,7 +100,7 @@ class Producer:
         self.when_full = when_full
         self.patience = patience
         self._log = log
-        self._rows = log.rows
+        self._shapes = log.shapes
         self._payload: memoryview | None = None
 
     def offer(self, payload: bytes) -> int:
@@ -113,9 +113,9 @@ class Producer:
         """
         log = self._log
         try:
-            store, size, head = self._rows[len(payload)]
+            store, size, head = self._shapes[len(payload)]
         except KeyError:
-            store, size, head = self._row(len(payload))
+            store, size, head = self._shape(len(payload))
         self.size = size
         # fmt: off
         if (end := (start := log.tail) + size) <= log.limit: self.start = start; log.tail = end; term = log.term
@@ -145,14 +145,14 @@ class Producer:
 
         :returns: the position behind it, or a :class:`ClaimResult`.
         """
-        store, frame_size, head = self._row(size)
+        store, frame_size, head = self._shape(size)
         self.size = frame_size
         end = self._log.claim_slowly(self)
         if end > 0:
             at = end - frame_size - self.term.base
             store(self.term.buffer, at, head, bytes(size))
             self._payload = self.term.view[at + frame_size - size : at + frame_size]
-            self._rows = _NO_ROWS  # so that offers need not ask whether a claim is open
+            self._shapes = _NO_SHAPES  # so that offers need not ask whether a claim is open
         return end
 
     @property
@@ -203,12 +203,12 @@ class Producer:
         if self._payload is not None:
             self._payload.release()
             self._payload = None
-            self._rows = self._log.rows
+            self._shapes = self._log.shapes
 
-    def _row(self, size: int) -> Row:
+    def _shape(self, size: int) -> FrameShape:
         if self.start != IDLE:
             raise IllegalOperationError("a claim of this handle is open, or was given up")
-        return self._log.row(size)
+        return self._log.shape(size)
 
     def give_up(self, term: Term) -> None:
         """Makes a claim a hole instead of a frame, which is reported before the place counts as free.

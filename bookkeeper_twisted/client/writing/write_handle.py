@@ -7,8 +7,8 @@ from twisted.internet.defer import Deferred
 from ...errors import LedgerClosedError
 from .base_writer import InOrderWriter
 from .claim_log import MAX_TERMS, ClaimLog
+from .context import OpenLedger
 from .log_frames import layout_of
-from .open_ledger import OpenLedger
 from .producer import WhenFull
 from .thread_appender import ThreadAppender, ThreadAppends
 

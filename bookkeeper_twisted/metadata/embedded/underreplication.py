@@ -14,7 +14,7 @@ from ...errors import (
 )
 from ...model import MAX_LEDGER_ID, UnderreplicatedLedger, check_ledger_id
 from ..interfaces import IUnderreplication, Shuffle, Versioned
-from ..lock_text import stored_text
+from ..stored_form import stored_text
 from .session import EmbeddedSession
 
 _PAGE = 1000

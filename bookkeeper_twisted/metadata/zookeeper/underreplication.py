@@ -34,7 +34,7 @@ from ...errors import (
 )
 from ...model import UnderreplicatedLedger, check_ledger_id
 from ..interfaces import IUnderreplication, Shuffle, Versioned
-from ..lock_text import stored_text
+from ..stored_form import stored_text
 from .cluster import LAYOUT, UNDERREPLICATION
 from .interfaces import NewNode, NodeExistsError, NodeMissingError, NodeNotEmptyError, NodeVersionError, Stat
 from .mark_watch import GROUP, GROUPS, TreeWatch

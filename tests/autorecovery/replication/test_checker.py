@@ -47,7 +47,7 @@ class CheckTests(RecoveryCase):
         self.bookies[ensemble[1]].requests.clear()
         report = self.check(ledger_id)
         self.assertEqual(self.losses(report), [(1, "gone", ((0, 9),))])
-        self.assertEqual(report.bad_bookies, (ensemble[1],))
+        self.assertEqual([loss.bookie_id for loss in report.losses()], [ensemble[1]])
         self.assertEqual(self.bookies[ensemble[1]].requests, [])
         self.do(self.cluster.registration.register_bookie(ensemble[1], True, self.service_info()))
         self.clock.advance(1)

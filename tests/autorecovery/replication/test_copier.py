@@ -93,7 +93,7 @@ class LostBookieTests(RecoveryCase):
         stored = self.do(self.bk.ledger_metadata(ledger_id))
         with self.assertRaises(NotEnoughBookiesError) as raised:
             self.finish(self.copier().repair(stored, report.damaged[0]))
-        (left,) = self.check(ledger_id).bad_bookies
+        (left,) = {loss.bookie_id for loss in self.check(ledger_id).losses()}
         self.assertIn(f"no bookie can take the place of {left}: ", str(raised.exception))
         self.do(self.cluster.registration.register_bookie("b4:1", False, self.service_info()))
         self.repair(ledger_id)
@@ -246,7 +246,8 @@ class LostEntryTests(RecoveryCase):
             self.assertEqual(caught.exception.entry_ids, (1,))
             self.assertEqual((self.metadata(ledger_id), len(held)), (before, 29 if sizes[1] == 3 else len(held)))
             lacking = sorted(before.segments[0].bookies[n] for n in Schedule(*sizes).write_set(1))
-            self.assertEqual(self.check(ledger_id, before.segments[0].bookies).bad_bookies, tuple(lacking))
+            found = {loss.bookie_id for loss in self.check(ledger_id, before.segments[0].bookies).losses()}
+            self.assertEqual(sorted(found), lacking)
 
     def test_not_seen_by_the_check(self) -> None:
         """An entry in the middle that a sample passed over, and no bookie has, ends the move of its fragment."""

@@ -16,7 +16,7 @@ from bookkeeper_twisted.client.connections.flow import Flow
 from bookkeeper_twisted.client.context import ClientContext
 from bookkeeper_twisted.client.placement.bookie_watcher import BookieWatcher
 from bookkeeper_twisted.client.placement.random_placement import RandomPlacement
-from bookkeeper_twisted.client.writing.open_ledger import OpenLedger
+from bookkeeper_twisted.client.writing.context import OpenLedger
 from bookkeeper_twisted.client.writing.threads import system_threads
 from bookkeeper_twisted.client.writing.write_handle import LedgerWriter
 from bookkeeper_twisted.codec.adds import Adds

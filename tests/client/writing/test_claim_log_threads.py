@@ -237,7 +237,7 @@ class UnblockTests(SynchronousTestCase):
             log.unblock(STUCK_SECONDS)
 
         other.offer(b"in front")
-        log.rows[3] = (store, 3 + OVERHEAD, b"")
+        log.shapes[3] = (store, 3 + OVERHEAD, b"")
         first = log.term
         with self.assertRaises(IllegalOperationError):
             stuck.offer(b"abc")

@@ -167,7 +167,7 @@ class ProducerTests(SynchronousTestCase):
         def slow(buffer: bytearray, at: int, head: bytes, payload: bytes) -> None:
             producer.revoke(0, self.log.term)
 
-        self.log.rows[3] = (slow, 3 + OVERHEAD, b"")
+        self.log.shapes[3] = (slow, 3 + OVERHEAD, b"")
         with self.assertRaises(IllegalOperationError):
             producer.offer(b"abc")
         producer.offer(b"x")

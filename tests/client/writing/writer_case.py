@@ -13,7 +13,7 @@ from twisted.trial.unittest import SynchronousTestCase
 from bookkeeper_twisted.client.context import ClientContext
 from bookkeeper_twisted.client.placement.bookie_watcher import BookieWatcher
 from bookkeeper_twisted.client.placement.random_placement import RandomPlacement
-from bookkeeper_twisted.client.writing.open_ledger import OpenLedger
+from bookkeeper_twisted.client.writing.context import OpenLedger
 from bookkeeper_twisted.client.writing.threads import system_threads
 from bookkeeper_twisted.client.writing.write_handle import LedgerWriter
 from bookkeeper_twisted.codec.digest import Digester

@@ -21,7 +21,7 @@ from twisted.python.failure import Failure
 from twisted.trial.unittest import SynchronousTestCase
 from zope.interface import implementer
 
-from bookkeeper_twisted.protocol.client.direct_client import DirectClient, dialling_directly
+from bookkeeper_twisted.protocol.direct_transport import DirectClient, direct_reactor
 
 from ..loopback import new_reactor
 
@@ -167,7 +167,7 @@ class DirectDiallingTests(_Contract.Tests):
     transport_class = DirectClient
 
     def dialling(self) -> Any:
-        return dialling_directly(self.reactor)
+        return direct_reactor(self.reactor)
 
     def test_interfaces(self) -> None:
         """It says of itself what the reactor says."""
@@ -181,9 +181,9 @@ class OtherReactorTests(SynchronousTestCase):
     def test_as_it_is(self) -> None:
         """They connect in their own way."""
         reactor = MemoryReactorClock()
-        self.assertIs(dialling_directly(reactor), reactor)
+        self.assertIs(direct_reactor(reactor), reactor)
 
     def test_not_supported(self) -> None:
         """With a version of Twisted that lacks what is borrowed, every reactor connects in its own way."""
         reactor = new_reactor(self)
-        self.assertIs(dialling_directly(reactor, direct=False), reactor)
+        self.assertIs(direct_reactor(reactor, direct=False), reactor)

@@ -13,7 +13,7 @@ from twisted.internet.testing import MemoryReactorClock
 from twisted.python.failure import Failure
 from twisted.trial.unittest import SynchronousTestCase
 
-from bookkeeper_twisted.protocol.server.direct_server import DirectPort, DirectServer, listening_reactor
+from bookkeeper_twisted.protocol.direct_transport import DirectPort, DirectServer, direct_reactor
 
 from ..loopback import AcceptedTestCase, new_reactor
 
@@ -32,7 +32,7 @@ class ListeningReactorTests(SynchronousTestCase):
     """The reactor that endpoints listen with."""
 
     def listen(self, reactor: Any, port: int = 0, interface: str = "127.0.0.1", **more: bool) -> "Deferred[Any]":
-        endpoint = TCP4ServerEndpoint(listening_reactor(reactor, **more), port, 7, interface)
+        endpoint = TCP4ServerEndpoint(direct_reactor(reactor, **more), port, 7, interface)
         listening: Deferred[Any] = endpoint.listen(ServerFactory())
         return listening
 
@@ -47,7 +47,7 @@ class ListeningReactorTests(SynchronousTestCase):
 
     def test_endpoint_strings(self) -> None:
         """Likewise where an endpoint string names the address; a socket in the file system stays Twisted's own."""
-        reactor = listening_reactor(new_reactor(self))
+        reactor = direct_reactor(new_reactor(self))
         path = self.mktemp()
         for text, kind in (("tcp:0:interface=127.0.0.1", DirectPort), (f"unix:{path}:lockfile=0", unix.Port)):
             port = self.successResultOf(serverFromString(reactor, text).listen(ServerFactory()))
@@ -69,7 +69,7 @@ class ListeningReactorTests(SynchronousTestCase):
     def test_other_reactors(self) -> None:
         """A reactor that is none of sockets listens in its own way."""
         reactor = MemoryReactorClock()
-        self.assertIs(listening_reactor(reactor), reactor)
+        self.assertIs(direct_reactor(reactor), reactor)
         self.successResultOf(self.listen(reactor, 3181, "::1"))
         [(port, _, backlog, interface)] = reactor.tcpServers
         self.assertEqual((port, backlog, interface), (3181, 7, "::1"))
