@@ -12,9 +12,13 @@ from functools import lru_cache
 from itertools import accumulate, chain, pairwise
 from operator import eq, sub
 
+from ..model import column
+
 _FIRST_TRY = 16
 _GROWTH = 8
 _FEW = 24
+_CUT_PER_BYTE = 5
+"""Records for each byte of a key up to which cutting the keys out costs less than going over the bytes."""
 _LOW = bytes(range(256)) * 256
 _HIGH = b"".join([bytes((byte,)) * 256 for byte in range(256)])
 """Low and high byte of the numbers below 2**16."""
@@ -47,8 +51,8 @@ def same_columns(data: bytes, at: int, sizes: tuple[int, ...], fixed: tuple[int,
         flat = list(chain.from_iterable(split.iter_unpack(view[at:end])))
         parts = [flat[i :: len(sizes)] for i in range(len(sizes))]
         good = min([_equal_until(parts[part], value) for part, value in expected])
-        for column, part in zip(columns, parts, strict=True):
-            column += part[:good]
+        for whole, part in zip(columns, parts, strict=True):
+            whole += part[:good]
         if good < count:
             break
         at, left = end, left - count
@@ -126,6 +130,7 @@ def counts_up(data: bytes, stride: int, count: int, at: int, key: bytes, first: 
     """Test whether each of some records has the same key at an offset, followed by i64 ids that go up by one.
 
     It compares byte by byte of a record, over all records: only the two low bytes of the ids vary, the rest is key.
+    The keys of few records are cut out instead.
 
     :param data: the records, of ``stride`` bytes each; the first one begins at 0.
     :param count: of records, at least one.
@@ -137,9 +142,9 @@ def counts_up(data: bytes, stride: int, count: int, at: int, key: bytes, first: 
     if count < _FEW:
         wanted = [key + i.to_bytes(8, "big", signed=True) for i in range(first, first + count)]
         return [data[i : i + len(key) + 8] for i in range(at, at + count * stride, stride)] == wanted
-    low = first & 0xFFFF
-    if low + count > 1 << 16:
-        fitting = (1 << 16) - low
+    low = low_bytes(range(first, first + count))
+    if low is None:
+        fitting = (1 << 16) - (first & 0xFFFF)
         rest = data[fitting * stride :]
         return counts_up(data[: fitting * stride], stride, fitting, at, key, first) and counts_up(
             rest, stride, count - fitting, at, key, first + fitting
@@ -147,11 +152,21 @@ def counts_up(data: bytes, stride: int, count: int, at: int, key: bytes, first: 
     end = count * stride
     key += (first >> 16).to_bytes(6, "big", signed=True)
     at += len(key)
-    return (
-        data[at + 1 : end : stride] == _LOW[low : low + count]
-        and data[at:end:stride] == _HIGH[low : low + count]
-        and all(data[i:end:stride] == bytes((byte,)) * count for i, byte in enumerate(key, at - len(key)))
-    )
+    if (data[at:end:stride], data[at + 1 : end : stride]) != low:
+        return False
+    if count <= _CUT_PER_BYTE * len(key):
+        return column(data, stride, count, at - len(key), at).count(key) == count
+    return all(data[i:end:stride] == bytes((byte,)) * count for i, byte in enumerate(key, at - len(key)))
+
+
+def low_bytes(ids: range) -> tuple[bytes, bytes] | None:
+    """Return the second lowest and the lowest byte of each of some ids, None if other bytes of them differ, too.
+
+    :param ids: they go up by one.
+    """
+    low = ids.start & 0xFFFF
+    end = low + len(ids)
+    return (_HIGH[low:end], _LOW[low:end]) if end <= 1 << 16 else None
 
 
 def consecutive(ids: Sequence[int]) -> bool:

@@ -15,7 +15,7 @@ from itertools import repeat
 
 from ..errors import Status
 from ..model import EntryRun
-from .strides import big_endian
+from .strides import big_endian, low_bytes
 
 IDS_REPLY = struct.Struct(">IIiqq")
 """Length word, header, error code, ledgerId, entryId."""
@@ -66,13 +66,18 @@ def ids_replies(version: int, opcode: int, status: Status, ledger_id: int, first
     return counting(frame, range(first, first + count))
 
 
-def counting(frame: bytes, entry_ids: Sequence[int]) -> bytes:
+def counting(frame: bytes, entry_ids: range) -> bytes:
     """Add replies that differ from one another in their entry ids only.
 
     :param frame: the first one.
+    :param entry_ids: of all, at least one; they go up by one.
     """
     frames = bytearray(frame * len(entry_ids))
-    _fill_in(frames, 20, entry_ids)
+    low = low_bytes(entry_ids)
+    if low is None:
+        _fill_in(frames, 20, entry_ids)
+    else:
+        frames[26 :: IDS_REPLY.size], frames[27 :: IDS_REPLY.size] = low
     return bytes(frames)
 
 

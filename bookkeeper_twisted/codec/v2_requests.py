@@ -5,7 +5,7 @@ from collections.abc import Iterator, Sequence
 from operator import ne
 
 from ..errors import CodecError, Status
-from ..model import EntryRun, MixedRun
+from ..model import EntryRun, MixedRun, column
 from . import v2_replies
 from .framing import LENGTH_SIZE, frame_length
 from .messages import AuthRequest, Header, ReadRequest, RejectedRequest
@@ -136,8 +136,12 @@ def _row(data: bytes, at: int, stride: int) -> EntryRun | None:
     if count < _FEWEST or not counts_up(frames, stride, count, 0, data[at : at + _ADD_PREFIX + 8], first):
         return None
     size = stride - _ADD_PREFIX
-    part: bytes | memoryview = data if size < _VIEWED else memoryview(data)
-    entries = [part[i : i + size] for i in range(at + _ADD_PREFIX, at + count * stride, stride)]
+    entries: Sequence[bytes | memoryview]
+    if size < _VIEWED:
+        entries = column(frames, stride, count, _ADD_PREFIX, stride)
+    else:
+        view = memoryview(data)
+        entries = [view[i : i + size] for i in range(at + _ADD_PREFIX, at + count * stride, stride)]
     return EntryRun(ledger_id, first, count, _WORD.pack(size).join([b"", *entries]), size + 4)
 
 

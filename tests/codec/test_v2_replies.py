@@ -20,6 +20,11 @@ class ReplyTests(SynchronousTestCase):
         singles = [v2_replies.ids_reply(version, 1, status, ledger_id, first + i) for i in range(count)]
         self.assertEqual(v2_replies.ids_replies(version, 1, status, ledger_id, first, count), b"".join(singles))
 
+    def test_past_a_low_word(self) -> None:
+        """Entry ids count up beyond 2**16."""
+        singles = [v2_replies.ids_reply(2, 1, Status.EOK, 7, 65_500 + i) for i in range(100)]
+        self.assertEqual(v2_replies.ids_replies(2, 1, Status.EOK, 7, 65_500, 100), b"".join(singles))
+
     @quick
     @given(st.integers(0, 255), st.sampled_from(list(Status)), st.lists(st.tuples(id64, signed64), max_size=20))
     def test_mixed_replies(self, version: int, status: Status, ids: list[tuple[int, int]]) -> None:

@@ -10,6 +10,20 @@ _METADATA = ["tests.codec.metadata_formats"]
 
 PLANTS = (
     Plant(
+        "replies to ids across 2**16 repeat the upper bytes of the first", "codec/strides.py",
+        " if end <= 1 << 16 else None", "", _V2_REPLIES,
+    ),
+    Plant(
+        "keys of few records are not compared", "codec/strides.py",
+        "        return column(data, stride, count, at - len(key), at).count(key) == count\n", "        return True\n",
+        ["tests.codec.test_strides"],
+    ),
+    Plant(
+        "keys of many records are not compared", "codec/strides.py",
+        "    return all(data[i:end:stride] == bytes((byte,)) * count for i, byte in enumerate(key, at - len(key)))\n",
+        "    return True\n", ["tests.codec.test_strides"],
+    ),
+    Plant(
         "digests of an even batch are not compared", "codec/digest.py",
         "data[_HEAD_END + i :: stride] == expected[i::size] for i in range(size)", "True for i in range(size)", _DIGEST,
     ),
