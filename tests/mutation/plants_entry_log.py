@@ -232,6 +232,18 @@ PLANTS = (
         "                held = held.replaced(rows)\n", "                pass\n", _ROWS,
     ),
     Plant(
+        "recent rows are taken for older ones that lie above", "storage/index/recent_rows.py",
+        "        if held[-1].last < rows[0].first and len(held)", "        if len(held)", _ROWS,
+    ),
+    Plant(
+        "recent rows of a ledger that is written on and on are one piece", "storage/index/recent_rows.py",
+        " and len(held) + len(rows) <= MOST_TOGETHER:", ":", _ROWS,
+    ),
+    Plant(
+        "a commit that goes takes newer rows along", "storage/index/recent_rows.py",
+        "        if all(map(is_, rows, chain(held, (None,)))):", "        if True:", _ROWS,
+    ),
+    Plant(
         "a change of recent rows copies all rows of its ledger", "storage/index/recent_rows.py",
         "    if len(rows) <= MOST_TOGETHER:\n", "    if True:\n", _ROWS,
     ),

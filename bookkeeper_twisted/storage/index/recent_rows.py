@@ -9,6 +9,7 @@ from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
 from itertools import chain, groupby, pairwise
+from operator import is_
 
 from ..interfaces import IndexRow
 
@@ -55,12 +56,17 @@ class LedgerRows:
 
     def joined(self, rows: _Rows) -> "LedgerRows":
         """Return these rows and ``rows``, which are ascending and share no entry with them."""
+        firsts, held = self._chunks[-1]
+        if held[-1].last < rows[0].first and len(held) + len(rows) <= MOST_TOGETHER:
+            return LedgerRows((*self._chunks[:-1], ((*firsts, *map(_first, rows)), held + rows)))
         return self._each(rows, lambda part, held: sorted(held + part, key=_first))
 
     def without(self, rows: _Rows) -> "LedgerRows":
         """Return these rows without those objects of ``rows`` that are among them."""
-        if len(self._chunks) == 1 and self._chunks[0][1] is rows:  # all of them were committed together
-            return LedgerRows()
+        firsts, held = self._chunks[0]
+        if all(map(is_, rows, chain(held, (None,)))):  # the oldest commit usually has the lowest entries
+            rest = self._chunks[1:]
+            return LedgerRows(((firsts[len(rows) :], held[len(rows) :]), *rest) if len(held) > len(rows) else rest)
         gone = set(map(id, rows))
         return self._each(rows, lambda _, held: (row for row in held if id(row) not in gone))
 

@@ -54,6 +54,9 @@ class RecentRowsTests(SynchronousTestCase):
         recent = RecentRows(5000 * ALONE)
         for number in range(7500):
             recent.add([row(1, number * 10, number * 10 + 8)])
+        held = recent.rows_of(1)
+        assert held is not None
+        self.assertLessEqual(max(len(rows) for _, rows in held._chunks), MOST_TOGETHER)
         for number in range(2500, 5000):
             recent.add([row(1, number * 10 + 9, number * 10 + 9)])
         for number in range(5000, 7500):
