@@ -17,6 +17,9 @@ V3_HIGH_PRIORITY = 100
 DEFAULT_MAX_FRAME_SIZE = 5 * 1024 * 1024
 """Greatest frame, its four length bytes included (``nettyMaxFrameSizeBytes``)."""
 
+MAX_COUNT = (1 << 31) - 1
+"""Most entries that a batch read can ask for."""
+
 MASTER_KEY_SIZE = 20
 """Bytes of the key in V2; V3 carries any length."""
 

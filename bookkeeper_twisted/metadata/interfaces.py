@@ -256,7 +256,7 @@ class IUnderreplication(Interface):
     async def describe_lock(ledger_id: int, text: str) -> None:
         """Replace the text of a lock of this driver; harmless if there is none.
 
-        :param text: holder, and why it has not done its work yet; see :func:`~.lock_text.stored_text`.
+        :param text: holder, and why it has not done its work yet; see :func:`~.stored_form.stored_text`.
         """
 
     def watch_lost_locks(listener: Callable[[], None]) -> Callable[[], None]:

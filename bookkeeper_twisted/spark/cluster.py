@@ -85,7 +85,7 @@ class ClusterView:
             except none:
                 return None
 
-        found = self.wait(partial(for_each, ledger_ids, found_or_none))
+        found = self.wait(partial(results_of, ledger_ids, found_or_none))
         return {ledger_id: one for ledger_id, one in found.items() if one is not None}
 
     def addresses(self, bookie_ids: Collection[str]) -> dict[str, Address]:
@@ -101,7 +101,7 @@ class ClusterView:
             except BookieHandleNotAvailableError:
                 return Address(bookie_id, "", 0)
 
-        return self.wait(partial(for_each, bookie_ids, look_up))
+        return self.wait(partial(results_of, bookie_ids, look_up))
 
     def available_bookies(self) -> frozenset[str]:
         """Bookies that are registered, writable or read-only."""
@@ -116,7 +116,7 @@ async def _listed(ids: AsyncIterator[int]) -> list[int]:
     return [ledger_id async for ledger_id in ids]
 
 
-async def for_each(keys: Iterable[K], work: Callable[[K], Awaitable[V]]) -> dict[K, V]:
+async def results_of(keys: Iterable[K], work: Callable[[K], Awaitable[V]]) -> dict[K, V]:
     """Run a coroutine function for many arguments, a bounded number at a time.
 
     :param keys: the arguments.

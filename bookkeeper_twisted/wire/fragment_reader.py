@@ -11,7 +11,7 @@ from contextlib import suppress
 import attrs
 
 from ..codec.digest import Digester
-from ..codec.operations import DEFAULT_MAX_FRAME_SIZE
+from ..codec.operations import DEFAULT_MAX_FRAME_SIZE, MAX_COUNT
 from ..errors import (
     BadRequestError,
     BookieError,
@@ -30,7 +30,6 @@ from . import requests
 from .connection import Address, IBookieConnection
 from .pool import SocketPool
 
-_MAX_COUNT = (1 << 31) - 1
 _MAX_SINGLE_READS = 1024
 _FIRST_GUESS = 16 << 10
 
@@ -198,7 +197,7 @@ class FragmentReader:
             remember(address)
 
     def _send_batch_read(self, connection: IBookieConnection, at: int) -> None:
-        count = min(self._fragment.last - at + 1, _MAX_COUNT)
+        count = min(self._fragment.last - at + 1, MAX_COUNT)
         requests.send_batch_read(connection, self._fragment.ledger_id, at, count, self._limits.batch_bytes)
 
     def _received(self, connection: IBookieConnection, at: int) -> EntryRun:

@@ -19,17 +19,17 @@ PLANTS = (
     Plant(
         "a log is disarmed behind the look", "client/writing/thread_appender.py",
         "        log.disarm()  # first: what is committed from now on leads to another look\n"
-        "        self._flushes.answer()\n        if log.lost_from is not None and log.failure is not None:\n"
+        "        self._take_up_flushes()\n        if log.lost_from is not None and log.failure is not None:\n"
         "            log.abandon(log.failure)\n            return\n        self._drain()\n",
-        "        self._flushes.answer()\n        if log.lost_from is not None and log.failure is not None:\n"
+        "        self._take_up_flushes()\n        if log.lost_from is not None and log.failure is not None:\n"
         "            log.abandon(log.failure)\n            return\n        self._drain()\n"
         "        log.disarm()\n", _STEPPED,
     ),
     Plant(
         "a log is disarmed behind the futures", "client/writing/thread_appender.py",
         "        log.disarm()  # first: what is committed from now on leads to another look\n"
-        "        self._flushes.answer()\n",
-        "        self._flushes.answer()\n        log.disarm()\n", _STEPPED,
+        "        self._take_up_flushes()\n",
+        "        self._take_up_flushes()\n        log.disarm()\n", _STEPPED,
     ),
     Plant(
         "the sender is called before the log is armed", "client/writing/claim_log.py",
@@ -76,8 +76,8 @@ PLANTS = (
     ),
     Plant(
         "a flush wakes first", "client/writing/thread_appender.py",
-        "        self._asked.append((position, future))\n        self._log.wake()\n",
-        "        self._log.wake()\n        self._asked.append((position, future))\n", _STEPPED,
+        "        self._asked.append((position, future))\n        self.log.wake()\n",
+        "        self.log.wake()\n        self._asked.append((position, future))\n", _STEPPED,
     ),
     Plant(
         "a look takes up one future", "client/writing/thread_appender.py",

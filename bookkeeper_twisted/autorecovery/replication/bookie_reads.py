@@ -13,6 +13,7 @@ from twisted.internet.defer import Deferred
 from twisted.internet.task import deferLater
 
 from ...client.reading.context import ReadingContext
+from ...codec.operations import MAX_COUNT
 from ...codec.runs import BatchReply, ReadReply
 from ...errors import (
     ERROR_OF_STATUS,
@@ -26,14 +27,12 @@ from ...errors import (
 from ...ledger.replica_scan import Answer, BatchQuestion, Question, Scanning
 from ...model import EntryRun
 from ...throttle import Throttle
-from ..concurrency import ConcurrencyLimit
-from ..limits import piece
+from ..limits import ConcurrencyLimit, piece
 from ..metrics import CheckerMetrics
 from ..retries import Retries, is_transient
 
 T = TypeVar("T")
 
-_MAX_COUNT = (1 << 31) - 1
 
 
 @attrs.define
@@ -114,7 +113,7 @@ class BookieReads:
 
     async def _ask_batch(self, bookie_id: str, question: BatchQuestion) -> EntryRun | BookKeeperError:
         context, ledger_id, first = self._context, self._ledger_id, question.first
-        count, size = piece(min(question.count, _MAX_COUNT), self._batch_bytes, self._throttle)
+        count, size = piece(min(question.count, MAX_COUNT), self._batch_bytes, self._throttle)
         expected = min(count, max(size // self._usual_size, 1))
         try:
             reply = await self._request(

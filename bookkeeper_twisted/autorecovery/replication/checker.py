@@ -21,8 +21,8 @@ from ...ledger.fragments import EVERY_ENTRY, LedgerFragment, fragments_of
 from ...ledger.replica_scan import DAMAGED, MISSING, UNREACHABLE, ReplicaScan, lost_ranges
 from ...model import INVALID_ENTRY_ID, LedgerMetadata
 from ...throttle import Throttle
-from ..concurrency import ConcurrencyLimit
 from ..interfaces import ILedgerChecker
+from ..limits import ConcurrencyLimit
 from ..metrics import CheckerMetrics
 from ..presence import Presence
 from ..retries import Retries

@@ -36,8 +36,8 @@ from ...metadata.interfaces import IMetadataDriver, IRegistration, IUnderreplica
 from ...metadata.mark_removal import remove_mark
 from ...model import UnderreplicatedLedger
 from ...throttle import Throttle
-from ..concurrency import ConcurrencyLimit
 from ..interfaces import LedgerStatus
+from ..limits import ConcurrencyLimit
 from ..metrics import WorkerMetrics
 from ..switch import Switch
 from .lock_reasons import text_of

@@ -14,7 +14,7 @@ from ...protocol.authentication import AuthenticationDisabled, IAuthenticationPr
 from ...protocol.client.connection import ConnectionLimits
 from ...protocol.client.request_ids import FlowIds
 from .bookie_socket import Resolve, SocketSettings
-from .flow import Answered, Flow
+from .flow import CountAnswer, Flow
 from .metrics import ClientMetrics
 from .pool import ConnectionPool
 
@@ -58,7 +58,7 @@ class NetworkBookieClient(Flow):
     """
 
     def __init__(
-        self, clock: IReactorTime, resolve: Resolve, config: ClientConfig, answered: Answered | None = None,
+        self, clock: IReactorTime, resolve: Resolve, config: ClientConfig, answered: CountAnswer | None = None,
         metrics: ClientMetrics | None = None, authentication: IAuthenticationProvider | None = None,
     ) -> None:  # fmt: skip
         metrics = metrics or ClientMetrics(Instruments())

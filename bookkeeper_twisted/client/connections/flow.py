@@ -32,11 +32,11 @@ from .pool import ConnectionPool
 
 T = TypeVar("T")
 
-Answered = Callable[[str, Exception | None], None]
+CountAnswer = Callable[[str, Exception | None], None]
 """Takes a bookie id, and why it did not do what it was asked, None if it did."""
 
 
-def _told(answered: Answered, done: Callable[..., None], bookie_id: str, *outcome: Any) -> None:
+def _told(answered: CountAnswer, done: Callable[..., None], bookie_id: str, *outcome: Any) -> None:
     """:param outcome: ends with the error."""
     answered(bookie_id, outcome[-1])
     done(bookie_id, *outcome)
@@ -60,7 +60,7 @@ class Flow:
 
     __slots__ = ("pool", "_answered", "_ids", "_sockets", "_pending", "_end", "_left", "__weakref__")
 
-    def __init__(self, pool: ConnectionPool, answered: Answered | None) -> None:
+    def __init__(self, pool: ConnectionPool, answered: CountAnswer | None) -> None:
         """:param answered: called with the outcome of every request, if given."""
         self.pool = pool
         self._answered = answered
@@ -242,7 +242,7 @@ class Flow:
         for reply in replies:
             if reply.status is not Status.EOK:
                 error = ERROR_OF_STATUS[reply.status](reply.ledger_id, reply.entry_id)
-                cast(Answered, self._answered)(bookie_id, error)
+                cast(CountAnswer, self._answered)(bookie_id, error)
         return replies
 
     def _broken(self, failure: Failure) -> None:

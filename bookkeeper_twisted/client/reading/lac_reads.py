@@ -8,6 +8,7 @@ import attrs
 from twisted.internet.defer import CancelledError, Deferred
 
 from ...codec.digest import Digester
+from ...codec.operations import MAX_COUNT
 from ...errors import (
     BadRequestError,
     BookKeeperError,
@@ -24,8 +25,6 @@ from .ledger_view import LedgerView
 from .read_order import ReadOrder
 from .replica_reads import most_telling, verified_entries
 from .speculation import Speculation
-
-_MAX_COUNT = (1 << 31) - 1
 
 
 @attrs.frozen
@@ -223,14 +222,14 @@ class LacReads:
             return await self._entry_from(bookie_id, poll)
         try:
             reply = await self._bookies.read_batch(
-                bookie_id, ledger_id, poll.first, _MAX_COUNT, poll.max_size, patience=self._time_left(poll)
+                bookie_id, ledger_id, poll.first, MAX_COUNT, poll.max_size, patience=self._time_left(poll)
             )
         except BadRequestError:
             self._support.refused(bookie_id)
             return await self._entry_from(bookie_id, poll)
         except NoSuchEntryError:
             return None, None  # time is up, or it has later ones only
-        return verified_entries(self._digester, ledger_id, reply, poll.first, _MAX_COUNT), reply.max_lac
+        return verified_entries(self._digester, ledger_id, reply, poll.first, MAX_COUNT), reply.max_lac
 
     def _enough(self, poll: _Poll) -> _News | None:
         """Whether more answers without news are not worth waiting for."""

@@ -15,6 +15,7 @@ import attrs
 from twisted.internet.defer import Deferred
 
 from ...codec.digest import Digester
+from ...codec.operations import MAX_COUNT
 from ...codec.runs import BatchReply, ReadReply
 from ...errors import (
     ERROR_OF_STATUS,
@@ -37,7 +38,6 @@ MAX_SINGLE_READS = 256
 """Entries asked for one by one at a time."""
 
 _FIRST_GUESS = 16 << 10
-_MAX_COUNT = (1 << 31) - 1
 
 
 def most_telling(errors: Sequence[Exception]) -> Exception:
@@ -163,7 +163,7 @@ class ReplicaReader:
         :param max_count: > 0.
         :param max_size: bytes; <= 0, or more than a frame holds: what a frame holds.
         """
-        count = min(max_count, self._entries_of_segment(first), _MAX_COUNT)
+        count = min(max_count, self._entries_of_segment(first), MAX_COUNT)
         size = min(max_size, self._max_frame_size) if max_size > 0 else self._max_frame_size
         if not self._batching:
             return await self._one_by_one(first, count, size)
@@ -221,7 +221,7 @@ class ReplicaReader:
     def _entries_of_segment(self, first: int) -> int:
         """Return the number of entries from ``first`` on that the same bookies keep."""
         starts = [s.first_entry_id for s in self.metadata.segments if s.first_entry_id > first]
-        return min(starts) - first if starts else _MAX_COUNT
+        return min(starts) - first if starts else MAX_COUNT
 
     def _replicas(self, entry_id: int) -> list[str]:
         return self.order.of(self.metadata.ensemble_at(entry_id), entry_id)

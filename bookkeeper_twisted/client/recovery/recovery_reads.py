@@ -9,6 +9,7 @@ from twisted.internet.defer import Deferred
 from twisted.python.failure import Failure
 
 from ...codec.digest import Digester
+from ...codec.operations import MAX_COUNT
 from ...codec.runs import BatchReply
 from ...errors import BadRequestError, BookKeeperError, DigestMatchError
 from ...ledger.recovery_rules import EntryVote, RecoveryRules, Verdict
@@ -16,8 +17,6 @@ from ...model import EntryRun
 from ..interfaces import IBookieClient
 from ..reading.bookie_health import BatchSupport
 from ..reading.replica_reads import most_telling, verified_entries
-
-_MAX_COUNT = (1 << 31) - 1
 
 
 class RecoveryReads:
@@ -64,7 +63,7 @@ class RecoveryReads:
         try:
             reply = await self._read_batch(source, first)
             self._support.gave_one(source)
-            return verified_entries(self._digester, self._ledger_id, reply, first, _MAX_COUNT)
+            return verified_entries(self._digester, self._ledger_id, reply, first, MAX_COUNT)
         except BadRequestError:
             self._support.refused(source)
         except BookKeeperError:
@@ -73,7 +72,7 @@ class RecoveryReads:
 
     def _read_batch(self, bookie_id: str, first: int) -> "Deferred[BatchReply]":
         return self._bookies.read_batch(
-            bookie_id, self._ledger_id, first, _MAX_COUNT, self._batch_size, self._rules.read_flags(),
+            bookie_id, self._ledger_id, first, MAX_COUNT, self._batch_size, self._rules.read_flags(),
             self._digester.master_key,
         )  # fmt: skip
 

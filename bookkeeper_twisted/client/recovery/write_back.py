@@ -15,7 +15,7 @@ from ..interfaces import IBookieClient
 from ..writing.batch import Waiter
 from ..writing.batchers import Batchers
 from ..writing.ensemble_change import RememberedEnsembleChange
-from ..writing.quorum_writer import AddRules, Listener, QuorumWriter
+from ..writing.quorum_writer import AddRules, QuorumWriter
 
 _LENGTH = struct.Struct(">q")
 _LENGTH_AT = 24
@@ -43,7 +43,7 @@ class WriteBack:
         self._sent = last_add_confirmed
         self._writer = QuorumWriter(
             clock, ledger_id, rules.schedule, rules.metadata.segments[-1].bookies, changes, AddRules(confirms=False),
-            Listener(self._wake, self._ended), last_add_confirmed,
+            self._wake, self._ended, last_add_confirmed,
         )  # fmt: skip
         self._writer.alert = True
 

@@ -32,7 +32,7 @@ from .closing import close_ledger, force_ensemble
 from .context import OpenLedger
 from .ensemble_change import NoEnsembleChange, StoredEnsembleChange
 from .explicit_lac import ExplicitLac
-from .quorum_writer import AddRules, Listener, QuorumWriter
+from .quorum_writer import AddRules, QuorumWriter
 
 _rules = lru_cache(maxsize=64)(AddRules)
 """Writers of one client share theirs."""
@@ -119,7 +119,7 @@ class BaseWriter:
         )  # fmt: skip
         return self._core(
             context.clock, self.ledger_id, ledger.schedule, ledger.metadata.value.segments[-1].bookies,
-            NoEnsembleChange() if ledger.deferred_sync else self._stored, rules, Listener(self._advanced, self._ended),
+            NoEnsembleChange() if ledger.deferred_sync else self._stored, rules, self._advanced, self._ended,
         )  # fmt: skip
 
     @property

@@ -69,18 +69,6 @@ class AddRules:
     patience: float = 0.0
 
 
-@attrs.frozen
-class Listener:
-    """The owner of a writer.
-
-    :ivar advanced: called when entries have completed while the writer is alert; returns whether it stays so.
-    :ivar ended: called once, with why and the waiters of all entries that will not complete, in order.
-    """
-
-    advanced: Callable[[], bool]
-    ended: Callable[[Exception, Sequence[Waiter]], None]
-
-
 @lru_cache(maxsize=1024)
 def _shared(ensemble: tuple[str, ...]) -> tuple[str, ...]:
     """Return one object for equal ensembles, so that comparing them is quick."""
@@ -148,16 +136,20 @@ class QuorumWriter:
 
     __slots__ = (
         "ledger_id", "schedule", "striped", "completed", "length", "confirmed", "confirms", "in_flight", "batches",
-        "ensemble", "held", "ahead", "alert", "failed_late", "failure", "_clock", "_changes", "_rules", "_listener",
-        "_deaf", "_changing", "_failed", "_useless", "_warned", "_timeout", "_times",
-        "_deadline", "_pause",
+        "ensemble", "held", "ahead", "alert", "failed_late", "failure", "_clock", "_changes", "_rules", "_advanced",
+        "_ended", "_deaf", "_changing", "_failed", "_useless", "_warned", "_timeout", "_times", "_deadline", "_pause",
     )  # fmt: skip
 
     def __init__(
         self, clock: IReactorTime, ledger_id: int, schedule: Schedule, ensemble: Iterable[str],
-        changes: IEnsembleChange, rules: AddRules, listener: Listener, completed: int = -1,
+        changes: IEnsembleChange, rules: AddRules, advanced: Callable[[], bool],
+        ended: Callable[[Exception, Sequence[Waiter]], None], completed: int = -1,
     ) -> None:  # fmt: skip
-        """:param completed: the entry before the first that will be sent."""
+        """
+        :param advanced: called when entries have completed while the writer is alert; returns whether it stays so.
+        :param ended: called once, with why and the waiters of all entries that will not complete, in order.
+        :param completed: the entry before the first that will be sent.
+        """
         self.ledger_id = ledger_id
         self.schedule = schedule
         self.striped = schedule.striped
@@ -173,7 +165,8 @@ class QuorumWriter:
         self._clock = clock
         self._changes = changes
         self._rules = rules
-        self._listener = listener
+        self._advanced = advanced
+        self._ended = ended
         self._deaf = False
         self._changing = False
         self._failed: dict[str, None] = _NONE
@@ -291,7 +284,7 @@ class QuorumWriter:
             self.advance()
             self.ahead = bool(self.in_flight)
         self._useless, self._deadline = _NONE, None
-        self.alert = self._listener.advanced() or self.ahead
+        self.alert = self._advanced() or self.ahead
 
     # ---- ensemble changes ----------------------------------------------------------------------------
 
@@ -437,7 +430,7 @@ class QuorumWriter:
         batches, self.batches = self.batches, []
         waiters = [waiter for batch in batches for waiter in batch.abandon(self)]
         self.in_flight = 0
-        self._listener.ended(error, waiters)
+        self._ended(error, waiters)
 
     def close(self) -> None:
         """Ignores answers from now on; nothing more will be sent."""

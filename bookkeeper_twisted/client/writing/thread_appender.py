@@ -23,32 +23,6 @@ from .threads import Threads
 _LOOK_AGAIN_SECONDS = 1.0
 
 
-class Flushes:
-    """Futures that threads wait for, on their way to the reactor's thread."""
-
-    def __init__(self, log: ClaimLog) -> None:
-        self._log = log
-        self._asked: deque[tuple[int, Future[int]]] = deque()
-
-    def ask(self, position: int) -> "Future[int]":
-        """Return a future that completes with ``position`` once everything below it is acknowledged; any thread.
-
-        :returns: it fails with the error that ended the log, if that comes first.
-        """
-        future: Future[int] = Future()
-        self._asked.append((position, future))
-        self._log.wake()
-        return future
-
-    def answer(self) -> None:
-        """Takes up what was asked for; to be called where the sender looks, after it was disarmed."""
-        while self._asked:
-            position, future = self._asked.popleft()
-            if future.set_running_or_notify_cancel():
-                done: Deferred[int] = self._log.when_acknowledged(position)
-                done.addCallbacks(future.set_result, _failed, errbackArgs=(future,))
-
-
 def _failed(failure: Failure, future: "Future[int]") -> None:
     future.set_exception(failure.value)
 
@@ -59,15 +33,18 @@ class ThreadAppender:
     What one thread offers keeps its order; what several offer is in the order of their calls.
     """
 
-    __slots__ = ("_log", "_flushes", "_local", "_largest", "_when_full", "_patience")
+    __slots__ = ("_log", "_flush", "_local", "_largest", "_when_full", "_patience")
 
     def __init__(
-        self, log: ClaimLog, flushes: Flushes, threads: Threads, largest: int, when_full: WhenFull,
+        self, log: ClaimLog, flush: "Callable[[], Future[int]]", threads: Threads, largest: int, when_full: WhenFull,
         patience: float | None = None,
     ) -> None:  # fmt: skip
-        """:param largest: bytes of a payload at most."""
+        """
+        :param flush: see :meth:`ThreadAppends.flush`.
+        :param largest: bytes of a payload at most.
+        """
         self._log = log
-        self._flushes = flushes
+        self._flush = flush
         self._local = threads.local()
         self._largest = largest
         self._when_full = when_full
@@ -100,7 +77,7 @@ class ThreadAppender:
 
         Not to be waited for on the reactor's thread, which has to see to it.
         """
-        return self._flushes.ask(self._log.tail)
+        return self._flush()
 
 
 class ThreadAppends:
@@ -122,7 +99,7 @@ class ThreadAppends:
         self._drain = drain
         self._repeated = False
         self.log = new_log(lambda: threads.call(self.look))
-        self._flushes = Flushes(self.log)
+        self._asked: deque[tuple[int, Future[int]]] = deque()  # of flushes
 
     def appender(self, largest: int, when_full: WhenFull, patience: float | None) -> ThreadAppender:
         """Make a handle by which threads append to the ledger; see :class:`ThreadAppender`.
@@ -131,13 +108,30 @@ class ThreadAppends:
         :param when_full: what an offer does that finds no room.
         :param patience: seconds that an offer waits with ``WhenFull.BLOCK``, None for any time.
         """
-        return ThreadAppender(self.log, self._flushes, self._threads, largest, when_full, patience)
+        return ThreadAppender(self.log, self.flush, self._threads, largest, when_full, patience)
+
+    def flush(self) -> "Future[int]":
+        """Return a future that completes once all that was offered up to now is acknowledged; any thread.
+
+        :returns: it fails with the error that ended the log, if that comes first.
+        """
+        position, future = self.log.tail, Future[int]()
+        self._asked.append((position, future))
+        self.log.wake()
+        return future
+
+    def _take_up_flushes(self) -> None:
+        while self._asked:
+            position, future = self._asked.popleft()
+            if future.set_running_or_notify_cancel():
+                done: Deferred[int] = self.log.when_acknowledged(position)
+                done.addCallbacks(future.set_result, _failed, errbackArgs=(future,))
 
     def look(self) -> None:
         """Sends what was committed and takes up the futures."""
         log = self.log
         log.disarm()  # first: what is committed from now on leads to another look
-        self._flushes.answer()
+        self._take_up_flushes()
         if log.lost_from is not None and log.failure is not None:
             log.abandon(log.failure)
             return

@@ -23,7 +23,7 @@ from ...ledger.replica_scan import DAMAGED, MISSING, UNREACHABLE
 from ...model import LedgerMetadata
 from ...ratelimit import UNLIMITED, Rate
 from ...wire import Address, ReadLimits, Timeouts
-from ..cluster import THREAD, ClusterView, connected, for_each
+from ..cluster import THREAD, ClusterView, connected, results_of
 from ..options import Secret
 from ..pacing import pace_of, tenth_of_a_second
 from ..planning import ENTRY_OVERHEAD
@@ -148,7 +148,7 @@ class _Batch:
     def begin(self) -> None:
         """Begin to lock and plan."""
         if self._begun is None:
-            self._begun, _ = THREAD.begin(partial(for_each, self._losses, self._repairs.begin))
+            self._begun, _ = THREAD.begin(partial(results_of, self._losses, self._repairs.begin))
 
     def copy(self, copying: "_Copying", cluster: ClusterView) -> None:
         """Copy what the ledgers lack."""
@@ -170,7 +170,7 @@ class _Batch:
             for work in works.values():
                 for one in work.fragments.values():
                     one.fail(FAILED, "the copy did not end")
-        self._ended, _ = THREAD.begin(partial(for_each, works, lambda n: self._repairs.end(works[n])))
+        self._ended, _ = THREAD.begin(partial(results_of, works, lambda n: self._repairs.end(works[n])))
 
     def wait(self) -> None:
         """Wait for the end."""

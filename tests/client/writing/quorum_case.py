@@ -14,7 +14,7 @@ from bookkeeper_twisted.client.placement.random_placement import RandomPlacement
 from bookkeeper_twisted.client.writing.batchers import Batchers
 from bookkeeper_twisted.client.writing.budget import ByteBudget
 from bookkeeper_twisted.client.writing.ensemble_change import StoredEnsembleChange
-from bookkeeper_twisted.client.writing.quorum_writer import AddRules, Listener, QuorumWriter
+from bookkeeper_twisted.client.writing.quorum_writer import AddRules, QuorumWriter
 from bookkeeper_twisted.codec.adds import Adds
 from bookkeeper_twisted.codec.digest import Digester
 from bookkeeper_twisted.config.client import ClientConfig
@@ -159,7 +159,7 @@ class QuorumTestCase(SynchronousTestCase):
         self.make_batcher()
         writer = kind(
             self.clock, LEDGER, self.schedule, self.names, self.changes, self.rules,
-            Listener(self.advanced, lambda error, waiters: self.ends.append(error)),
+            self.advanced, lambda error, waiters: self.ends.append(error),
         )  # fmt: skip
         writer.alert = True
         return writer

@@ -5,7 +5,7 @@ from functools import partial
 from twisted.internet.defer import Deferred
 from twisted.python.failure import Failure
 
-from bookkeeper_twisted.client.writing.quorum_writer import AddRules, Listener, QuorumWriter
+from bookkeeper_twisted.client.writing.quorum_writer import AddRules, QuorumWriter
 from bookkeeper_twisted.codec.operations import HIGH_PRIORITY, RECOVERY_ADD
 from bookkeeper_twisted.config.bookie import ClientConfig
 from bookkeeper_twisted.errors import (
@@ -270,7 +270,7 @@ class FlagsTests(HeldCase):
         self.assertIsNot(ordinary, recovering)
         writer = QuorumWriter(
             self.clock, 10, ledger.schedule, self.names, self.writers[0]._stored, AddRules(confirms=False),
-            Listener(lambda: True, lambda error, waiters: None),
+            lambda: True, lambda error, waiters: None,
         )  # fmt: skip
         recovering.join_many(writer, 0, 0, [b"x", b"y"], None)
         self.turn()

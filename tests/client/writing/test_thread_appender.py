@@ -11,7 +11,7 @@ from twisted.trial.unittest import SynchronousTestCase
 from bookkeeper_twisted.client.writing.claim_log import STUCK_SECONDS, ClaimLog
 from bookkeeper_twisted.client.writing.log_terms import TermPool
 from bookkeeper_twisted.client.writing.producer import ClaimResult, WhenFull
-from bookkeeper_twisted.client.writing.thread_appender import Flushes, ThreadAppender, ThreadAppends
+from bookkeeper_twisted.client.writing.thread_appender import ThreadAppends
 from bookkeeper_twisted.errors import IncorrectParameterError, LedgerFencedError
 
 from ...bounds import in_thread, join
@@ -24,16 +24,15 @@ class ThreadAppenderTests(SynchronousTestCase):
     def setUp(self) -> None:
         self.shared = Shared()
         self.log = self.shared.log
-        self.flushes = Flushes(self.log)
-        self.appender = ThreadAppender(self.log, self.flushes, threads(), 300, WhenFull.CODE)
+        self.appends = ThreadAppends(Clock(), threads(), lambda wake: self.log, lambda: None)
+        self.appender = self.appends.appender(300, WhenFull.CODE, None)
 
     def test_flush(self) -> None:
         """A flush completes when what was offered before it is acknowledged."""
         position = self.appender.offer(b"x")
         future = self.appender.flush()
         self.assertEqual(self.shared.wakes, 1)
-        self.log.disarm()
-        self.flushes.answer()
+        self.appends.look()
         sender = Sender(self.log)
         sender.send()
         self.assertFalse(future.done())
@@ -43,18 +42,18 @@ class ThreadAppenderTests(SynchronousTestCase):
     def test_nothing(self) -> None:
         """Nothing was offered, so there is nothing to wait for."""
         future = self.appender.flush()
-        self.flushes.answer()
+        self.appends.look()
         self.assertTrue(future.done())
 
     def test_failure(self) -> None:
         """Flush and later offers fail with why the ledger takes no more."""
         self.appender.offer(b"x")
         asked = [self.appender.flush(), self.appender.flush()]
-        self.flushes.answer()
+        self.appends.look()
         why = LedgerFencedError(7)
         self.log.abandon(why)
         asked.append(self.appender.flush())
-        self.flushes.answer()
+        self.appends.look()
         self.assertEqual([future.exception(0) for future in asked], [why] * 3)
         with self.assertRaises(LedgerFencedError):
             self.appender.offer(b"y")
@@ -63,7 +62,7 @@ class ThreadAppenderTests(SynchronousTestCase):
         """A cancelled future is left alone."""
         self.appender.offer(b"x")
         self.appender.flush().cancel()
-        self.flushes.answer()
+        self.appends.look()
         Sender(self.log).acknowledge()
 
     def test_full(self) -> None:
@@ -100,7 +99,7 @@ class ThreadAppenderTests(SynchronousTestCase):
         """A flush waits for what other threads have offered, too."""
         join(in_thread(lambda: self.appender.offer(b"x")))
         future = self.appender.flush()
-        self.flushes.answer()
+        self.appends.look()
         self.assertFalse(future.done())
         Sender(self.log).acknowledge()
         self.assertEqual(future.result(0), 1 + OVERHEAD)
