@@ -25,6 +25,7 @@ from bookkeeper_twisted.bookie.lifecycle.replay import checkpoint_now
 from bookkeeper_twisted.bookie.lifecycle.store import Store, StorePaths
 from bookkeeper_twisted.bookie.maintenance.compactor import CompactionOrder, Compactor
 from bookkeeper_twisted.bookie.maintenance.lanes import MaintainedDirectory
+from bookkeeper_twisted.bookie.maintenance.log_collector import LogCollector
 from bookkeeper_twisted.instruments import Instruments
 from bookkeeper_twisted.metrics import MaintenanceMetrics
 from bookkeeper_twisted.model import EntryRun
@@ -87,7 +88,8 @@ class Bench:
         self.directory = MaintainedDirectory(self.fs, self.store.storage.directories[0], 0, self.executor)
         self.metrics = MaintenanceMetrics(Instruments())
         self.reads, self.writes = Throttle(reactor, "reads"), Throttle(reactor, "writes")
-        self.compactor = Compactor(self.directory, reactor, self.reads, self.writes, self.metrics, fail)
+        logs = LogCollector(self.directory, Throttle(reactor, "scan"), self.metrics)
+        self.compactor = Compactor(self.directory, logs, reactor, self.reads, self.writes, self.metrics, fail)
 
     def fill(self, ledgers: int, turns: int, count: int, size: int) -> None:
         """Ledgers in turns, one checkpoint a turn."""

@@ -128,6 +128,11 @@ PLANTS = (
         "            scrub.record = record\n", "            pass\n", ["tests.bookie.maintenance.test_scrubber"],
     ),
     Plant(
+        "a compaction keeps the old logs of all groups although space is scarce", "bookie/maintenance/compactor.py",
+        "if not is_first and is_scarce(chosen, size_limit, free):", "if False:",
+        ["tests.bookie.maintenance.test_garbage_collector"],
+    ),
+    Plant(
         "a scrub reads on in a row that failed", "storage/maintenance/scrub.py",
         "self.cutter.skip(piece.row)", "pass", ["tests.storage.maintenance.test_scrub"],
     ),

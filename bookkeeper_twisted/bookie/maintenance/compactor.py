@@ -1,5 +1,10 @@
-"""Compacts the entry logs of one ledger directory, step by step, behind speed limits."""
+"""Compacts the entry logs of one ledger directory, step by step, behind speed limits.
 
+Logs are compacted in groups.  The old logs of all groups are removed together, by the run of the garbage collector that
+wanted the compaction; where the space of the disk is scarce those of a group are removed before the next one is begun.
+"""
+
+import errno
 from collections.abc import Awaitable, Callable, Sequence
 
 import attrs
@@ -9,10 +14,11 @@ from twisted.logger import Logger
 from ...errors import LogDamageError
 from ...metrics import MaintenanceMetrics
 from ...storage.maintenance.copying import LogCopy, finish
-from ...storage.maintenance.plan import LogUsage, candidates, group_bytes, next_group
+from ...storage.maintenance.plan import LogUsage, candidates, is_scarce, next_group
 from ...storage.maintenance.row_reader import RowReader, Step
 from ...throttle import Throttle
 from .lanes import MaintainedDirectory, step_limits
+from .log_collector import LogCollector
 from .progress import Progress, Suspension
 
 _COMMIT_ROWS = 500
@@ -37,18 +43,22 @@ class Compactor:
 
     :ivar progress: of the run, None while there is none.
     :ivar suspension: of the run at work and of later ones.
+    :ivar freed: bytes of the logs that the last run removed.
+    :param logs: removes the logs in which nothing is live any more.
     :param damage_found: keeps it durably, and has it repaired.
     """
 
     _log = Logger()
 
     def __init__(
-        self, directory: MaintainedDirectory, clock: IReactorTime, reads: Throttle, writes: Throttle,
-        metrics: MaintenanceMetrics, damage_found: Callable[[LogDamageError], Awaitable[None]],
+        self, directory: MaintainedDirectory, logs: LogCollector, clock: IReactorTime, reads: Throttle,
+        writes: Throttle, metrics: MaintenanceMetrics, damage_found: Callable[[LogDamageError], Awaitable[None]],
     ) -> None:  # fmt: skip
         self.progress: Progress | None = None
         self.suspension = Suspension()
+        self.freed = 0
         self._directory = directory
+        self._logs = logs
         self._clock = clock
         self._reads = reads
         self._writes = writes
@@ -59,18 +69,19 @@ class Compactor:
         """Compact what the order names.  Cancelled, it leaves everything as it was before the group at work.
 
         :raises bookkeeper_twisted.errors.StorageError: index or disk failed.
-        :raises OSError: the disk failed, or is full.
+        :raises OSError: the disk failed, or has no space for the copy of a log.
         """
         progress = self.progress = Progress(self._clock.seconds())
+        self.freed, is_first = 0, True
         try:
             chosen = await self._candidates(order)
             progress.left = sum(log.live for log in chosen)
             while chosen:
                 if order.max_time is not None and self._clock.seconds() - progress.began >= order.max_time:
                     break
-                group = next_group(chosen, await self._group_bytes())
+                group = await self._next_group(chosen, is_first)
                 await self._compact_whole(group)
-                chosen = chosen[len(group) :]
+                chosen, is_first = [log for log in chosen if log not in group], False
         finally:
             self.progress = None
 
@@ -81,10 +92,22 @@ class Compactor:
         whole = [log for log in usage if log.log_id not in self._directory.damaged]
         return candidates(whole, order.threshold, order.target_size)
 
-    async def _group_bytes(self) -> int:
-        directory = self._directory
-        _, free = await directory.on_lane(directory.fs.usage, directory.storage.path)
-        return group_bytes(directory.storage.log.size_limit, free)
+    async def _next_group(self, chosen: Sequence[LogUsage], is_first: bool) -> list[LogUsage]:
+        """:raises OSError: no log fits."""
+        size_limit, free = self._directory.storage.log.size_limit, await self._free()
+        if not is_first and is_scarce(chosen, size_limit, free):
+            self.freed += await self._logs.run()
+            free = await self._free()
+        group = next_group(chosen, size_limit, free)
+        if not group:
+            least = min(log.live for log in chosen)
+            reason = f"{free:,} bytes free are too few for the copy of {least:,} of a log"
+            raise OSError(errno.ENOSPC, reason, self._directory.path)
+        return group
+
+    async def _free(self) -> int:
+        _, free = await self._directory.on_lane(self._directory.fs.usage, self._directory.path)
+        return free
 
     async def _compact_whole(self, group: Sequence[LogUsage]) -> None:
         """Compacts a group of logs; without the damaged ones, if there are some among them."""

@@ -353,7 +353,8 @@ class GarbageCollector:
         copied = self._metrics.compacted_bytes.value - copied
         if copied:
             self._log.info("{phase}: {copied:,} bytes were copied", phase=phase, copied=copied)
-        self._metrics.reclaimed_by_compaction.value += max(await self._collect_logs() - copied, 0)
+        freed = sum(compactor.freed for compactor in self._compactors) + await self._collect_logs()
+        self._metrics.reclaimed_by_compaction.value += max(freed - copied, 0)
 
     def _apply_suspension(self) -> None:
         phase, state = self.state.phase, self.state

@@ -85,8 +85,8 @@ class Maintenance:
         marks = DamageMarks(cluster, clock, throttles.get(GC_METADATA), scrub_metrics)
         known = KnownDamage(clock, marks, scrub_metrics)
         compactors = [
-            Compactor(directory, clock, reads, writes, metrics, partial(known.join, directory))
-            for directory in self.directories
+            Compactor(directory, collector, clock, reads, writes, metrics, partial(known.join, directory))
+            for directory, collector in zip(self.directories, logs, strict=True)
         ]
         self.collector = GarbageCollector(clock, self._ledgers, logs, compactors, metrics, options.collector)
 

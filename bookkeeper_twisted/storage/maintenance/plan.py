@@ -44,24 +44,31 @@ def candidates(logs: Iterable[LogUsage], threshold: float, target_size: int = 0)
     return sorted(found, key=lambda log: (log.share(target_size), log.log_id))
 
 
-def group_bytes(size_limit: int, free: int) -> int:
-    """Live bytes that are compacted together.
+def is_scarce(logs: Sequence[LogUsage], size_limit: int, free: int) -> bool:
+    """Return whether the free space keeps a group of ``logs`` smaller than it could be.
 
     :param size_limit: of a log.
-    :param free: bytes of the disk, half of which the copies may take while the old logs are still there.
+    :param free: bytes of the disk.
     """
-    return max(size_limit, min(MOST_TARGETS * size_limit, free // 2))
+    return free // 2 < min(MOST_TARGETS * size_limit, sum(log.live for log in logs))
 
 
-def next_group(logs: Sequence[LogUsage], most_bytes: int) -> list[LogUsage]:
-    """Return the first logs, as long as their live bytes together are not more than ``most_bytes``; one at least.
+def next_group(logs: Sequence[LogUsage], size_limit: int, free: int) -> list[LogUsage]:
+    """Return the first logs whose copies take up to half of the free space while the old logs are still there.
 
-    :param logs: at least one, in the order of :func:`candidates`.
+    One log may take seven eighths of it: less than a log gives nothing back.  A log that takes more is passed over.
+
+    :param logs: in the order of :func:`candidates`.
+    :param size_limit: of a log.
+    :param free: bytes of the disk.
+    :returns: none where no log fits.
     """
     group: list[LogUsage] = []
-    room = most_bytes
-    for log in logs[:MOST_LOGS]:
-        if group and log.live > room:
+    room = min(MOST_TARGETS * size_limit, free // 2)
+    for log in logs:
+        if not group and log.live > free * 7 // 8:
+            continue
+        if len(group) == MOST_LOGS or (group and log.live > room):
             break
         group.append(log)
         room -= log.live

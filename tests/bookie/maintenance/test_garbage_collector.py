@@ -325,6 +325,36 @@ class CompactionTests(CollectorCase):
         names = self.disk.list("/ledgers0/current")
         self.assertEqual([name for name in names if name.endswith(".compacting")], [])
 
+    def _most_files(self, free: int) -> int:
+        """Compacts eleven logs, half of them garbage, on a disk with little space.
+
+        :returns: the number of files by which there were more than before, at most.
+        """
+        steps(self.life, range(3, 12), (3, 4, 5, 6))
+        self.life.delete(3, 5)
+        self.disk.capacity = (1 << 20, free)
+        most = before = len(self.disk.list("/ledgers0/current"))
+        self.collector.force()
+        while self.life.executor.step():
+            most = max(most, len(self.disk.list("/ledgers0/current")))
+        return most - before
+
+    def test_little_space(self) -> None:
+        """Where space is scarce the old logs of each group go before the next one is begun."""
+        self.assertEqual(self._most_files(3000), 1)
+        self.assertEqual((self.state.failures, self.counts), (0, (1, 1, 0)))
+        self.assertEqual(set(range(11)) & set(self.life.logs()[0]), set())
+        self.assertGreater(self.collector._metrics.reclaimed_by_compaction.value, 11 * 4096 // 2)
+
+    def test_much_space(self) -> None:
+        """Where it is not, they go together at the end."""
+        self.assertGreater(self._most_files(1 << 20), 1)
+
+    def test_no_space_for_a_log(self) -> None:
+        """Where the copy of no log would fit, none is begun."""
+        self.assertEqual(self._most_files(500), 0)
+        self.assertIn("500 bytes free are too few", self.state.last_failure)
+
     def test_time_limit(self) -> None:
         """No group of logs is begun after the time limit."""
         self.start(CollectorOptions(100, MINOR, CompactionKind(0.9, 1000, max_time=0.0)))

@@ -83,6 +83,14 @@ def second_life(life: MaintainedLife) -> None:
     life.drain()
 
 
+def little_space(life: MaintainedLife) -> None:
+    """The old logs of a group are removed before the next group is begun."""
+    steps(life, range(8))
+    life.delete(1, 3)
+    life.disk.capacity = 1 << 20, 3000
+    life.collect()
+
+
 def unreadable(life: MaintainedLife) -> None:
     """A compaction meets a place that the disk cannot read: what is known of it is durable before it is marked."""
     steps(life, range(3))
@@ -115,6 +123,7 @@ SCRIPTS = {
     "two directories": ((delete_and_collect,), Parts(n_journals=2, n_ledger_dirs=2)),
     "overwritten": ((overwritten,), Parts()),
     "several targets": ((several_targets,), Parts()),
+    "little space": ((little_space,), Parts()),
     "unreadable": ((unreadable,), Parts()),
     "taken again": ((taken_again, second_life), Parts()),
     "a directory joins": ((delete_and_collect, joined, second_life), JOINED),
@@ -154,6 +163,10 @@ class MaintenanceCrashTests(SynchronousTestCase):
     def test_overwritten(self) -> None:
         """A compaction never puts an older copy in the place of a newer one (S9)."""
         self._check("overwritten")
+
+    def test_little_space(self) -> None:
+        """Groups of a compaction that make room for each other."""
+        self._check("little space")
 
     def test_unreadable(self) -> None:
         """What a compaction has found damaged is known in the next process."""

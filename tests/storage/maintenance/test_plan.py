@@ -1,5 +1,7 @@
 """Which logs are compacted."""
 
+from collections.abc import Sequence
+
 from twisted.trial.unittest import SynchronousTestCase
 
 from bookkeeper_twisted.storage.maintenance.plan import (
@@ -7,7 +9,7 @@ from bookkeeper_twisted.storage.maintenance.plan import (
     MOST_TARGETS,
     LogUsage,
     candidates,
-    group_bytes,
+    is_scarce,
     next_group,
 )
 
@@ -34,20 +36,31 @@ class CandidateTests(SynchronousTestCase):
 class GroupTests(SynchronousTestCase):
     """Logs that are compacted together."""
 
+    def _groups(self, lives: Sequence[int], size_limit: int, free: int) -> list[list[int]]:
+        """The groups that would follow each other if each gave its space back at once."""
+        logs, found = [LogUsage(i, 100, live) for i, live in enumerate(lives)], []
+        while group := next_group(logs, size_limit, free):
+            found.append([log.log_id for log in group])
+            logs = [log for log in logs if log not in group]
+        return found
+
     def test_room(self) -> None:
-        """A group has a limit of live bytes; what does not fit alone is alone."""
-        logs = [LogUsage(i, 100, live) for i, live in enumerate((40, 60, 1, 200, 10))]
-        found = [[log.log_id for log in next_group(logs[first:], 100)] for first in range(5)]
-        self.assertEqual(found, [[0, 1], [1, 2], [2], [3], [4]])
-        self.assertEqual(next_group([], 100), [])
+        """A group takes half of the free space, a log alone up to seven eighths; one that takes more is left out."""
+        self.assertEqual(self._groups((40, 60, 1, 176, 175, 10), 100, 200), [[0, 1], [2], [4], [5]])
+        self.assertEqual(self._groups((1, 2), 100, 0), [])
+        self.assertEqual(next_group([], 100, 200), [])
+
+    def test_targets(self) -> None:
+        """A group fills some new logs, however much is free."""
+        self.assertEqual(len(self._groups([100] * MOST_TARGETS * 2, 100, 10**9)), 2)
 
     def test_number(self) -> None:
         """A group has a limit of logs."""
         logs = [LogUsage(i, 100, 1) for i in range(MOST_LOGS + 1)]
-        self.assertEqual(next_group(logs, 10**9), logs[:MOST_LOGS])
+        self.assertEqual(next_group(logs, 100, 10**9), logs[:MOST_LOGS])
 
-    def test_bytes(self) -> None:
-        """A group fills some new logs, fewer where the disk has no space for both the copies and the old logs."""
-        self.assertEqual(group_bytes(100, 10**9), 100 * MOST_TARGETS)
-        self.assertEqual(group_bytes(100, 500), 250)
-        self.assertEqual(group_bytes(100, 0), 100)
+    def test_scarce(self) -> None:
+        """Space is scarce where the next group could be larger."""
+        logs = [LogUsage(0, 100, 60), LogUsage(1, 100, 60)]
+        self.assertEqual([is_scarce(logs, 100, free) for free in (239, 240)], [True, False])
+        self.assertEqual([is_scarce(logs * 20, 100, 200 * MOST_TARGETS - less) for less in (1, 0)], [True, False])
