@@ -18,7 +18,7 @@ from ..errors import (
     WriteOnReadOnlyBookieError,
 )
 from ..metrics import BookieMetrics
-from ..model import Entries, EntryRun, MixedRun
+from ..model import INVALID_ENTRY_ID, Entries, EntryRun, MixedRun
 from ..storage.interfaces import ILedgerStorage, JournalPosition
 from .disk_reads import DiskReads
 from .group_commit import GroupCommit
@@ -119,8 +119,9 @@ class Bookie:
                 return False
         elif self._commits[entries.ledger_id % len(self._commits)].is_full:
             return False
-        if self._storage.is_full():
-            self._on_full()  # a checkpoint that begins now makes room at once: it swaps the caches
+        if not self._storage.is_full():
+            return True
+        self._on_full()  # a checkpoint that begins now makes room at once: it swaps the caches
         return not self._storage.is_full()
 
     def resume_adds(self) -> None:
@@ -346,6 +347,10 @@ class Bookie:
         # What is in the caches now may be neither there nor seen by the lane when it answers.
         handle.last_entry = max(handle.last_entry, self._storage.last_cached(ledger_id))
         return self._reads.last_entry(ledger_id).addCallback(self._found_last, handle)
+
+    def known_last(self, ledger_id: int) -> int:
+        handle = self._handles.peek(ledger_id)
+        return handle.last_entry if handle is not None and handle.last_complete else INVALID_ENTRY_ID
 
     def _found_last(self, on_disk: int, handle: LedgerHandle) -> "Deferred[int]":
         handle.last_entry = max(handle.last_entry, on_disk)

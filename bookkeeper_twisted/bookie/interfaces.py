@@ -104,6 +104,9 @@ class IBookie(Interface):
     def last_entry(ledger_id: int) -> "Deferred[int]":
         """Return the id of the last entry stored of ``ledger_id``; fails with NoSuchLedgerError, NoSuchEntryError."""
 
+    def known_last(ledger_id: int) -> int:
+        """Return the id of the last entry stored of ``ledger_id`` if memory alone knows it, else -1."""
+
     def last_add_confirmed(ledger_id: int) -> int:
         """Return the highest LAC of ``ledger_id`` that this bookie has received in this process, -1 if none."""
 

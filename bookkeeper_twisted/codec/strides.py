@@ -198,6 +198,8 @@ def stretches(ids: Sequence[int], keys: Sequence[object] | None = None) -> list[
     :returns: (start, end) indexes, end exclusive.
     """
     count = len(ids)
+    if count == 1:
+        return [(0, 1)]
     if keys is None or keys.count(keys[0]) == count:
         keys = None
         if consecutive(ids):

@@ -48,14 +48,20 @@ def bare_reply(header: bytes, status: Status) -> bytes:
     return frame(header + b"\x10" + varint(status))
 
 
+def _head(operation: int, txn_id: int, status: Status) -> bytes:
+    """Header and status of a reply, which has version 3 and no priority."""
+    txn = varint(txn_id)
+    return b"\x0a%c\x08\x03\x10%c\x18%b\x10%b" % (5 + len(txn), operation, txn, varint(status))
+
+
 def _ids(status: Status, ledger_id: int, entry_id: int) -> bytes:
     return b"\x08%b\x10%b\x18%b" % (varint(status), varint(ledger_id), varint(entry_id))
 
 
 def add_reply(txn_id: int, status: Status, ledger_id: int, entry_id: int) -> bytes:
     """Encode the reply to one add: ``txn_id``, ``status``, and the ids of its entry, ``ledger_id`` and ``entry_id``."""
-    body = bytes_field(_ADD_KEY, _ids(status, ledger_id, entry_id))
-    return frame(header_field(Operation.ADD, txn_id) + b"\x10" + varint(status) + body)
+    ids = _ids(status, ledger_id, entry_id)
+    return frame(b"%b%b%c%b" % (_head(Operation.ADD, txn_id, status), _ADD_KEY, len(ids), ids))
 
 
 def add_replies(txn_ids: Sequence[int], status: Status, ledger_id: int, first: int) -> bytes:
@@ -97,8 +103,8 @@ def read_reply(
     :param lac_update_timestamp: when the LAC changed, ms since the epoch; None is not written.
     """
     rest = number_field(b"\x28", max_lac) + number_field(b"\x30", lac_update_timestamp)
-    body = _ids(status, ledger_id, entry_id) + bytes_field(b"\x22", entry) + rest
-    return frame(header_field(operation, txn_id) + b"\x10" + varint(status) + bytes_field(_READ_KEY, body))
+    body = b"%b%b%b" % (_ids(status, ledger_id, entry_id), bytes_field(b"\x22", entry), rest)
+    return frame(b"%b%b%b%b" % (_head(operation, txn_id, status), _READ_KEY, varint(len(body)), body))
 
 
 def read_replies(
@@ -125,7 +131,7 @@ def read_replies(
 def _read_head(txn_id: int, ledger_id: int, entry_id: int, size: int, rest: int) -> bytes:
     """A successful reply up to its entry of ``size`` bytes, which ``rest`` bytes of the message follow."""
     ids = _ids(Status.EOK, ledger_id, entry_id) + b"\x22" + varint(size)
-    head = header_field(Operation.READ, txn_id) + b"\x10\x00" + _READ_KEY + varint(len(ids) + size + rest) + ids
+    head = _head(Operation.READ, txn_id, Status.EOK) + _READ_KEY + varint(len(ids) + size + rest) + ids
     return _LENGTH.pack(len(head) + size + rest) + head
 
 
@@ -161,7 +167,7 @@ def batch_reply(
     bodies = [_body_fields(run) for run in runs]
     last = number_field(b"\x28", max_lac)
     size = len(ids) + sum(map(len, bodies)) + len(last)
-    head = header_field(Operation.BATCH_READ, txn_id) + b"\x10" + varint(status) + _BATCH_KEY + varint(size) + ids
+    head = _head(Operation.BATCH_READ, txn_id, status) + _BATCH_KEY + varint(size) + ids
     pieces = [_LENGTH.pack(len(head) + size - len(ids)) + head, *bodies]
     return [*pieces, last] if last else pieces
 

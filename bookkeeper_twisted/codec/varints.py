@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 from itertools import groupby
 
 _ONE_BYTE = tuple(bytes([i]) for i in range(128))
+_MINUS_ONE = b"\xff" * 9 + b"\x01"
 _MASK = (1 << 64) - 1
 _MAX_SIZE = 10
 _BLOCK = 1 << 14
@@ -22,6 +23,10 @@ def varint(value: int) -> bytes:
     """Encode one varint; a negative ``value`` as its 64-bit two's complement, of ten bytes."""
     if 0 <= value < 128:
         return _ONE_BYTE[value]
+    if value == -1:  # a read of the last entry, and the LAC of a ledger without one
+        return _MINUS_ONE
+    if 0 <= value < _BLOCK:
+        return bytes((value & 127 | 128, value >> 7))
     value &= _MASK
     out = bytearray()
     while value > 127:

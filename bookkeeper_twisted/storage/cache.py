@@ -155,10 +155,7 @@ class WriteCache:
         """
         runs = self._ledgers.get(ledger_id)
         found = runs.find(entry_id) if runs is not None else None
-        if found is None and ledger_id in self._mixed:
-            view = self._mixed.view(ledger_id)
-            found = view.find(entry_id, max_count) if view is not None else None
-        return found
+        return found if found is not None else self._mixed.find(ledger_id, entry_id, max_count)
 
     def held(self, ledger_id: int) -> "list[RunList | LedgerView]":
         """Return what is held of ``ledger_id``; nothing is in two of them, and none is empty."""

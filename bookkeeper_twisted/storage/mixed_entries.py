@@ -60,9 +60,6 @@ class LedgerView:
 
     def _index(self, entry_id: int) -> int:
         """Return the index of the first entry from ``entry_id`` on."""
-        newest = self._entry_ids[self.places[-1]]
-        if newest <= entry_id:  # readers that follow a ledger ask for this one
-            return len(self.places) - (newest == entry_id)
         return bisect_left(self.places, entry_id, key=self._entry_ids.__getitem__)
 
     def entry(self, entry_id: int) -> bytes | None:
@@ -226,6 +223,19 @@ class MixedEntries:
         """Return the highest entry of ``ledger_id`` here, -1 if there is none."""
         place = self._newest.get(ledger_id, _NOWHERE)
         return self._entry_ids[place] if place >= 0 else INVALID_ENTRY_ID
+
+    def find(self, ledger_id: int, entry_id: int, max_count: int = 1) -> EntryRun | None:
+        """Return the entry ``entry_id`` of ``ledger_id``, None if it is not here.
+
+        :param max_count: as of :meth:`LedgerView.find`.
+        """
+        newest = self._newest.get(ledger_id, _NOWHERE)
+        if newest < 0 or self._entry_ids[newest] < entry_id:
+            return None
+        if self._entry_ids[newest] == entry_id:  # readers that follow a ledger ask for this one: it needs no view
+            return EntryRun.of_entries(ledger_id, entry_id, (self._entries[newest],))
+        view = self.view(ledger_id)
+        return view.find(entry_id, max_count) if view is not None else None
 
     def view(self, ledger_id: int) -> LedgerView | None:
         """Return the entries of ``ledger_id``, None if there are none."""

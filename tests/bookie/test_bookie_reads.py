@@ -87,6 +87,16 @@ class ReadTests(BookieTestCase):
         rig.drain()
         self.assertEqual(self.successResultOf(asking), 5)
 
+    def test_known_last(self) -> None:
+        """S5: memory alone knows the last entry only once the index was asked, or has nothing of the ledger."""
+        self.assertEqual([self.bookie.known_last(ledger_id) for ledger_id in (1, 2)], [4, -1])
+        self.on_disk()
+        self.assertEqual(self.bookie.known_last(1), -1)
+        self.stored(run(1, 2))
+        self.assertEqual(self.bookie.known_last(1), -1)
+        self.result(self.bookie.last_entry(1))
+        self.assertEqual(self.bookie.known_last(1), 4)
+
     def test_no_last_entry(self) -> None:
         """A ledger that was only fenced has no last entry; an unknown one is unknown."""
         self.result(self.bookie.fence(2, KEY))

@@ -91,6 +91,11 @@ PLANTS = (
         "except BaseException:", "except Exception:", _LANES,
     ),
     Plant(
+        "the last entry that memory has seen is taken for the last one", "bookie/bookie.py",
+        "        return handle.last_entry if handle is not None and handle.last_complete else INVALID_ENTRY_ID\n",
+        "        return handle.last_entry if handle is not None else INVALID_ENTRY_ID\n", _READS,
+    ),
+    Plant(
         "an odd error of the read lane is not answered", "bookie/requests/read_processor.py",
         "        except Exception as error:\n            loaded =",
         "        except OSError as error:\n            loaded =", _ERRORS,

@@ -172,6 +172,12 @@ PLANTS = (
         "            fresh = self._places(newest, known)\n", "            fresh = self._places(newest)\n            del view.places[:]\n", _COLUMNS,
     ),
     Plant(
+        "the newest single entry is given for any later one", "storage/mixed_entries.py",
+        "        if newest < 0 or self._entry_ids[newest] < entry_id:\n            return None\n"
+        "        if self._entry_ids[newest] == entry_id:",
+        "        if newest < 0:\n            return None\n        if self._entry_ids[newest] <= entry_id:", _COLUMNS,
+    ),
+    Plant(
         "runs of two ledgers become one row", "storage/mixed_entries.py",
         "map(or_, map(ne, ledger_ids[1:], ledger_ids), map(ne, entry_ids[1:], expected))", "map(ne, entry_ids[1:], expected)", _COLUMNS,
     ),

@@ -264,7 +264,7 @@ class WriteCacheTests(SynchronousTestCase):
             self.assertLessEqual(held, cache.cost, f"{n_entries} entries")
             unread = cache.cost
             for ledger_id in range(1000):
-                cache.find(ledger_id, 0)
+                cache.held(ledger_id)
             more = tracemalloc.get_traced_memory()[0] - held
             tracemalloc.stop()
             self.assertLessEqual(more, cache.cost - unread, f"{n_entries} entries of ledgers that are read")

@@ -52,6 +52,17 @@ class LedgerViewTests(SynchronousTestCase):
             self.assertEqual(list(hit.entries()), [entry(1, e) for e in found_ids])
         self.assertIsNone(columns.view(3))
 
+    def test_find_newest(self) -> None:
+        """The newest entry of a ledger is found without a view of the others, which earlier ones need."""
+        columns = _added(run(1, 3, 2), run(2, 9))
+        hits = [columns.find(*ids) for ids in ((1, 4), (2, 9), (1, 5), (3, 0))]
+        self.assertEqual([hit and list(hit.entries()) for hit in hits], [[entry(1, 4)], [entry(2, 9)], None, None])
+        self.assertEqual(columns._views, {})
+        earlier = columns.find(1, 3, 9)
+        assert earlier is not None
+        self.assertEqual((earlier.first, earlier.last, list(columns._views)), (3, 4, [1]))
+        self.assertIsNone(columns.find(1, 2, 9))
+
     def test_bounded(self) -> None:
         """So many entries or bytes are found together, at least one."""
         columns = _added(run(1, 0, 200), uneven(2, 0, [40_000, 20_000, 10_000]), run(3, 0, 1, 100_000))

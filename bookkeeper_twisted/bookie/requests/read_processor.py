@@ -94,10 +94,13 @@ class ReadProcessor:
             start, end = pieces[0]
             if start != after or (run.ledger_ids[start] != ledger_id and self._max_lac(run, start) != lac):
                 break
-            held = self._find(run.ledger_ids[start], run.entry_ids[start], end - start)
+            first, count = run.entry_ids[start], end - start
+            if first == INVALID_ENTRY_ID:
+                first, count = self._bookie.known_last(run.ledger_ids[start]), 1
+            held = self._find(run.ledger_ids[start], first, count)
             if held is None:
                 break
-            found = _entries(held, run.entry_ids[start], end - start)
+            found = _entries(held, first, count)
             entries += found
             after += len(found)
             size += sum(map(len, found))
@@ -142,7 +145,7 @@ class ReadProcessor:
     def _find(self, ledger_id: int, entry_id: int, max_count: int) -> EntryRun | None:
         """Entries that need not be waited for."""
         if entry_id == INVALID_ENTRY_ID:
-            return None  # the last entry, whichever it is
+            return None  # the last entry, whichever it is: the index has to be asked
         held = self._bookie.cached(ledger_id, entry_id, max_count)
         if held is None:
             held = self._bookie.resident(ledger_id, entry_id, max_count, _REPLY_BYTES)

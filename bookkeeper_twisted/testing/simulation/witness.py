@@ -96,6 +96,9 @@ class WitnessedBookie:
     def last_entry(self, ledger_id: int) -> "Deferred[int]":
         return self._inner.last_entry(ledger_id)
 
+    def known_last(self, ledger_id: int) -> int:
+        return self._inner.known_last(ledger_id)
+
     def last_add_confirmed(self, ledger_id: int) -> int:
         return self._inner.last_add_confirmed(ledger_id)
 

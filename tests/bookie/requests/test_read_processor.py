@@ -83,6 +83,14 @@ class MemoryTests(ReadTestCase):
         """Entry -1 in a row of reads takes nothing from the others."""
         replies = self.ask(1, [-1, 0, 1])
         self.assertEqual({i: r.status for i, r in replies.items()}, dict.fromkeys((-1, 0, 1), Status.EOK))
+        self.assertEqual([replies[i].entry for i in (-1, 0)], [entry(1, 99, lac=79), entry(1, 0, lac=-1)])
+
+    def test_v3_last(self) -> None:
+        """A V3 reply to entry -1 has the id that was asked for, too, and the LAC."""
+        self.peer.send(v3.encode_reads(1, [-1], 0, 10))
+        (found,) = decoded(self.peer.replies(), 3)
+        expected = (10, -1, 79, entry(1, 99, lac=79))
+        self.assertEqual((found.txn_id, found.entry_id, found.max_lac, found.entry), expected)
 
     def test_v3(self) -> None:
         """A V3 reply carries the LAC of the bookie, an error does not."""
@@ -138,8 +146,9 @@ class DiskTests(ReadTestCase):
         self.assertEqual((statuses.count(Status.EIO), statuses.count(Status.EOK)), (1, 99))
 
     def test_last(self) -> None:
-        """The last entry is looked up on disk."""
-        self.assertEqual(self.ask(1, [-1])[-1].entry, entry(1, 99, lac=79))
+        """The last entry is looked up on disk; once its id is known, the entry alone."""
+        for _ in range(2):
+            self.assertEqual(self.ask(1, [-1])[-1].entry, entry(1, 99, lac=79))
 
     def test_too_many(self) -> None:
         """S11: beyond the limit of waiting reads the answer is "too many"."""
