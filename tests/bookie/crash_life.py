@@ -32,7 +32,7 @@ from bookkeeper_twisted.storage.cookies import DirectoryLocks, must_stamp, read_
 from bookkeeper_twisted.storage.journal.files import JournalSettings
 from bookkeeper_twisted.storage.ledger_storage import StorageSettings
 from bookkeeper_twisted.testing.disk.crash import Facts
-from bookkeeper_twisted.testing.disk.sim_disk import SimDisk
+from bookkeeper_twisted.testing.disk.sim_disk import Operation, SimDisk
 from bookkeeper_twisted.testing.disk.sim_index import SimIndex
 from bookkeeper_twisted.testing.executor import StepExecutor
 
@@ -282,5 +282,32 @@ def after_failure(script: Script, number: int, second: Script) -> Callable[[SimD
             script(Life(disk, facts, Parts()))
         disk.kill()
         second(Life(disk, facts, Parts()))
+
+    return work
+
+
+class Killed(BaseException):
+    """Ends the process that is at work."""
+
+
+def after_kill(scripts: Sequence[Script], number: int, last: Script) -> Callable[[SimDisk, Facts], None]:
+    """Scripts in a process each, one of which is killed just before an operation, and one in the process after that.
+
+    The last one finds what was written before, synced or not.
+    """
+
+    def work(disk: SimDisk, facts: Facts) -> None:
+        observer = disk.observer
+
+        def stop(operation: Operation) -> None:
+            if operation.number >= number:
+                raise Killed
+
+        disk.observer = stop
+        with contextlib.suppress(Killed, *EXPECTED_FAILURES):
+            workload(scripts[0], Parts(), scripts[1:])(disk, facts)
+        disk.kill()
+        disk.observer = observer
+        last(Life(disk, facts, Parts()))
 
     return work

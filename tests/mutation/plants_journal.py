@@ -11,6 +11,11 @@ _COOKIES = ["tests.storage.test_cookies"]
 
 PLANTS = (
     Plant(
+        "a mark counts as durable because it was read", "storage/journal/log_mark.py",
+        "        self._durable = JournalPosition()\n", "        self._durable = self.position\n",
+        ["tests.storage.journal.test_log_mark"],
+    ),
+    Plant(
         "a file is recycled under its old name once more", "storage/journal/files.py",
         "return mark is None or mark.file_id == file_id", "return True", ["tests.storage.journal.test_files"],
     ),

@@ -63,6 +63,9 @@ def _checked(numbers: bytes) -> bytes:
 class LogMark:
     """The mark of one journal while the bookie runs.
 
+    What was read may be in the page cache only, if the process before ended in the middle of a write.  So this process
+    writes it once, even where it is the same, before anything is removed that depends on it.
+
     :ivar position: what every directory holds.
     """
 
@@ -75,6 +78,7 @@ class LogMark:
         self._directories = tuple(directories)
         self._name = name
         self.position = read_mark(fs, directories, name)
+        self._durable = JournalPosition()
 
     def advance(self, position: JournalPosition) -> None:
         """Write the mark to all directories; durable when it returns.  A mark never moves back (S7).
@@ -82,9 +86,9 @@ class LogMark:
         :param position: of the new mark; a lower one than the present one has no effect.
         :raises OSError: a directory could not be written; :attr:`position` has not moved.
         """
-        if position <= self.position:
+        if position < self.position or position <= self._durable:
             return
         data = _checked(_MARK.pack(position.file_id, position.offset))
         for directory in self._directories:
             replace_file(self._fs, posixpath.join(directory, self._name), data)
-        self.position = position
+        self.position = self._durable = position

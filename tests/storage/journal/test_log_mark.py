@@ -86,6 +86,16 @@ class LogMarkTests(SynchronousTestCase):
         mark.advance(JournalPosition(8, 0))
         self.assertEqual(LogMark(self.disk, DIRECTORIES, "lastMark").position, JournalPosition(8, 0))
 
+    def test_not_synced(self) -> None:
+        """A mark that the process before had not synced is durable before anything depends on it (S7)."""
+        LogMark(self.disk, DIRECTORIES, "lastMark").advance(JournalPosition(7, 100))
+        self.disk.fail(errno.EIO, when=lambda op: op.name == "sync_directory" and op.path == DIRECTORIES[-1])
+        self.assertRaises(OSError, LogMark(self.disk, DIRECTORIES, "lastMark").advance, JournalPosition(8, 0))
+        self.disk.kill()
+        LogMark(self.disk, DIRECTORIES, "lastMark").advance(JournalPosition(8, 0))
+        self.disk = self.disk.crash(())
+        self.assertEqual(self.read(), JournalPosition(8, 0))
+
     def test_crashes(self) -> None:
         """A crash anywhere leaves the mark before or the one being written, and never less than was promised."""
         steps = [JournalPosition(5, 512), JournalPosition(5, 1024), JournalPosition(9, 512)]
