@@ -1,4 +1,4 @@
-"""Counts the syncs that SQLite asks of the operating system, beneath its page cache.
+"""Counts the syncs that SQLite asks of the operating system, beneath its page cache, and has some of them fail.
 
 ``PRAGMA synchronous`` tells what was asked for, not what happens.  The methods that SQLite calls on its files are a
 table of C functions, which belongs to its public interface: the default file system's ``xOpen`` is replaced for
@@ -8,7 +8,7 @@ the length of a test by one that puts a table of its own in front of every file.
 import _sqlite3
 import ctypes
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
@@ -21,6 +21,8 @@ _Open = ctypes.CFUNCTYPE(ctypes.c_int, _Pointer, _Pointer, _Pointer, ctypes.c_in
 _XSYNC = 5
 """Place of ``xSync`` in the table: version, close, read, write, truncate, sync."""
 
+_FAILED = 1034
+"""``SQLITE_IOERR_FSYNC``"""
 
 _KEPT: list[object] = []
 """What C refers to until the last file is closed."""
@@ -43,8 +45,11 @@ def _default_vfs() -> Any:
 
 
 @contextmanager
-def recorded_syncs() -> Iterator[list[str]]:
-    """The names of the files that are synced, in order; files that were opened before are not seen."""
+def recorded_syncs(fails: Callable[[str], bool] = lambda name: False) -> Iterator[list[str]]:
+    """The names of the files that are synced, in order; files that were opened before are not seen.
+
+    :param fails: given the name of a file, whether the sync fails, after everything was written.
+    """
     synced: list[str] = []
     vfs = _default_vfs()
     real_open = vfs.open
@@ -54,7 +59,8 @@ def recorded_syncs() -> Iterator[list[str]]:
         status = call_real_open(vfs_at, path_at, file_at, flags, out_flags)  # keeps the path: no copy will do
         methods_at = ctypes.cast(file_at, ctypes.POINTER(_Pointer))
         if status == 0 and path_at and methods_at[0]:
-            methods_at[0] = _recording(methods_at[0], os.path.basename(ctypes.string_at(path_at)).decode(), synced)
+            name = os.path.basename(ctypes.string_at(path_at)).decode()
+            methods_at[0] = _recording(methods_at[0], name, synced, fails)
         return int(status)
 
     replacement = _Open(opened)
@@ -65,13 +71,15 @@ def recorded_syncs() -> Iterator[list[str]]:
         vfs.open = real_open
 
 
-def _recording(methods_at: int, name: str, synced: list[str]) -> int:
-    """A copy of a table of methods whose sync leaves a note."""
+def _recording(methods_at: int, name: str, synced: list[str], fails: Callable[[str], bool]) -> int:
+    """A copy of a table of methods whose sync leaves a note, or fails."""
     table = (_Pointer * _FILE_METHODS)()
     ctypes.memmove(table, methods_at, ctypes.sizeof(table))
     real = _Sync(table[_XSYNC] or 0)
 
     def sync(file_at: int, flags: int) -> int:
+        if fails(name):
+            return _FAILED
         synced.append(name)
         return int(real(file_at, flags))
 

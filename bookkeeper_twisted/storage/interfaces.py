@@ -227,10 +227,11 @@ class IRunIndex(Interface):
     )
 
     def check() -> int:
-        """Verify the structure; takes long for a large index.  Maintenance lane.
+        """Verify that rows which are not found are not there; takes long for a large index.  Maintenance lane.
 
         :returns: bytes that were read.
         :raises bookkeeper_twisted.errors.DamageError: it is damaged: rows may be hidden.
+        :raises bookkeeper_twisted.errors.StorageError: a commit failed, and a restart may find its rows.
         """
 
     def commit(batch: IndexBatch) -> None:
@@ -239,7 +240,8 @@ class IRunIndex(Interface):
         A new row replaces the entries it covers; older rows that overlap it are trimmed or split (their checksums are
         dropped with the part that is cut off).
 
-        :raises bookkeeper_twisted.errors.StorageError: it failed; nothing was applied.
+        :raises bookkeeper_twisted.errors.StorageError: it failed; nothing was applied, and nothing of it is found
+            after a restart, unless :meth:`check` says otherwise.
         """
 
     def find(ledger_id: int, entry_id: int) -> IndexRow | None:

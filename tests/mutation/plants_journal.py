@@ -159,7 +159,7 @@ PLANTS = (
     ),
     Plant(
         "a mark may move back", "storage/journal/log_mark.py",
-        "        if position <= self.position:\n            return\n", "", _MARK,
+        "        if position < self.position or position <= self._durable:\n            return\n", "", _MARK,
     ),
     Plant(
         "a mark moves before every directory has it", "storage/journal/log_mark.py",

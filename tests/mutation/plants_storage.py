@@ -12,6 +12,19 @@ _EXCHANGE = ["tests.bookie.test_hand_back_crash"]
 
 PLANTS = (
     Plant(
+        "a restart finds a commit that failed", "storage/index/run_index.py",
+        "                self._overwrite()\n", "                pass\n", ["tests.storage.index.test_failed_commits"],
+    ),
+    Plant(
+        "a commit that failed is written over by nothing", "storage/index/run_index.py",
+        "[(1,), (-1,)]", "[(0,), (0,)]", ["tests.storage.index.test_failed_commits"],
+    ),
+    Plant(
+        "a log is removed although a restart may find that it is needed", "storage/index/run_index.py",
+        "        if self._in_doubt:\n            raise StorageError", "        if False:\n            raise StorageError",
+        ["tests.storage.index.test_failed_commits"],
+    ),
+    Plant(
         "an index whose tables were changed is opened", "storage/index/index_file.py",
         "    if found != _TABLES:", "    if False:", ["tests.storage.index.test_run_index"],
     ),

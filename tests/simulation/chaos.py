@@ -106,7 +106,8 @@ class Chaos:
 
     def _disk_error(self) -> None:
         bookie = self._bookie()
-        names = self._chance.choice((("pwrite",), ("sync",), ("pread", "committed"), ("rename", "create", "unlink")))
+        kinds = ("pwrite",), ("sync", "commit"), ("pread", "committed"), ("rename", "create", "unlink")
+        names = self._chance.choice(kinds)
         where = self._chance.choice(("/journal", "/ledgers"))
         times = self._chance.randint(1, 3)
         self._note("disk of {} fails {} in {}, {} times", bookie.name, names, where, times)

@@ -18,7 +18,8 @@ structure finds it.  It reads the whole file, so a bookie that starts has a larg
 the first commit, which could make the damage look right.  Until then nothing is denied.
 
 The write-ahead log is synced at every commit and moved into the file right after, so that a commit is
-only for a moment in a place where SQLite would take damage for the end of the log.  One connection
+only for a moment in a place where SQLite would take damage for the end of the log.  A commit of which that sync
+failed may lie there whole, and a restart would take it for committed: an empty one is written over it.  One connection
 commits; look-ups borrow a connection of their own, one for each thread that is looking.
 """
 
@@ -30,7 +31,7 @@ from itertools import chain, islice
 
 from zope.interface import implementer
 
-from ...errors import StorageError
+from ...errors import NoWritableDirectoryError, StorageError
 from ..interfaces import IFileSystem, IndexBatch, IndexRow, IRunIndex, LedgerRow
 from .index_file import (
     EVERY_TABLE,
@@ -99,6 +100,7 @@ class SqliteRunIndex:
         self.complete = complete
         self.lookups = 0
         self.unsettled = 0
+        self._in_doubt = False  # whether a restart may find a commit that failed
         self._writer = writer
         self._readers: list[sqlite3.Connection] = []
         self._last: dict[int, int] = {}
@@ -163,11 +165,28 @@ class SqliteRunIndex:
         try:
             with storage_errors(self.path):
                 self._commit(batch)
-        except StorageError:
+        except StorageError as error:
             self._last.clear()
+            if not isinstance(error, NoWritableDirectoryError):  # without space it is not whole
+                self._overwrite()
             raise
+        self._in_doubt = False
         self.complete = batch.complete or (self.complete and not batch.without_runs)
         self._settle()
+
+    def _overwrite(self) -> None:
+        """Commit nothing, in the place of a commit that failed."""
+        self._in_doubt = True
+        change = "UPDATE state SET complete = complete + ?"  # there and back: SQLite writes no page that is the same
+        try:
+            self._writer.execute("BEGIN IMMEDIATE")
+            self._writer.executemany(change, [(1,), (-1,)])
+            self._writer.execute("COMMIT")
+        except sqlite3.Error:
+            if self._writer.in_transaction:
+                self._writer.execute("ROLLBACK")
+            return
+        self._in_doubt = False
 
     def _commit(self, batch: IndexBatch) -> None:
         execute = self._writer.execute
@@ -256,6 +275,8 @@ class SqliteRunIndex:
         return self._unchecked is None
 
     def check(self) -> int:
+        if self._in_doubt:
+            raise StorageError(f"{self.path}: a commit failed, and whether a restart finds it is not known")
         unchecked = self._unchecked
         if unchecked is None:
             with self._snapshot() as connection:

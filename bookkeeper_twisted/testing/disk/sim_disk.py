@@ -21,8 +21,9 @@ ends the process only: the page cache lives on.
 
 ``state`` must never change once it is given (share what did not change between two states); ``digest``
 are bytes that are equal for equal states, so that equal disks are recognised, for instance a hash over
-the digest before and what the commit adds.  Power lost at the operation: it did not happen; a failed
-commit did not happen either.  The object has a name in its directory, like a file.
+the digest before and what the commit adds.  Power lost at the operation: it did not happen.  A failed commit did not
+happen for this process; after ``EIO`` the next process finds it, and a power cut may leave it, until another commit
+succeeds.  The object has a name in its directory, like a file.
 """
 
 import errno
@@ -38,8 +39,18 @@ from ...errors import DirectoryLockedError
 from ...storage.interfaces import IFile, IFileSystem, ILock
 from .state import SECTOR, Content, Directory, Inode, Renaming, Resize, Write, changed, rename
 
-_Change = Write | Resize | Renaming
-_Pending = tuple[Directory | Inode, _Change]
+
+class _Commit(NamedTuple):
+    """A commit that failed, and that a restart may find."""
+
+    step: int
+    path: str
+    state: Any
+    digest: bytes
+
+
+_Change = Write | Resize | Renaming | _Commit
+_Pending = tuple[Directory | Inode | None, _Change]
 _Kept = list[_Change]
 _Changes = list[_Pending]  # the class below has a method of the name ``list``
 
@@ -87,6 +98,7 @@ class SimDisk:
         self.capacity = (1 << 40, 1 << 39)
         self._directories: dict[str, Directory] = {"/": Directory()}
         self._objects: dict[str, tuple[Any, bytes]] = {}
+        self._in_doubt: list[_Commit] = []
         self._locks: dict[str, SimLock] = {}
         self._faults: list[_Fault] = []
         self._generation = 0
@@ -142,6 +154,7 @@ class SimDisk:
         if path in self._objects:
             self._step("unlink", path)
             del self._objects[path]
+            self._settle(path)
             return
         directory, name = self._place(path)
         if name not in directory.names:
@@ -171,8 +184,19 @@ class SimDisk:
     def commit(self, path: str, state: Any, digest: bytes) -> None:
         """Replaces the object at ``path`` atomically and durably."""
         self._directory(posixpath.dirname(path))
-        self._step("commit", path)
+        step = len(self.operations) + 1
+        try:
+            self._step("commit", path)
+        except OSError as error:
+            if error.errno == errno.EIO:
+                self._in_doubt.append(_Commit(step, path, state, digest))
+            raise
+        self._settle(path)
         self._objects[path] = (state, digest)
+
+    def _settle(self, path: str) -> None:
+        """No commit of before that failed is ever found."""
+        self._in_doubt = [failed for failed in self._in_doubt if failed.path != path]
 
     def committed(self, path: str) -> Any:
         """The object at ``path``, or None."""
@@ -207,12 +231,14 @@ class SimDisk:
         pending = self._pending()
         chosen = set(range(len(pending)) if kept is None else kept)
         changes: dict[int, _Kept] = {}
-        for index, (owner, change) in enumerate(pending):
-            if index in chosen:
-                changes.setdefault(id(owner), []).append(change)
         after = SimDisk()
         after.capacity, after.resident = self.capacity, self.resident
         after._objects = dict(self._objects)
+        for index, (owner, change) in enumerate(pending):
+            if index in chosen and isinstance(change, _Commit):
+                after._objects[change.path] = change.state, change.digest
+            elif index in chosen:
+                changes.setdefault(id(owner), []).append(change)
         inodes: dict[int, Inode] = {}
         for path, directory in self._directories.items():
             names = dict(directory.durable)
@@ -229,6 +255,8 @@ class SimDisk:
         """Ends the process: its files and locks are gone, what it wrote is not."""
         self._generation += 1
         self._locks.clear()
+        self._objects.update((failed.path, (failed.state, failed.digest)) for failed in self._in_doubt)
+        self._in_doubt = []
         self.heal()
 
     def steps_of_pending(self) -> Sequence[int]:
@@ -253,7 +281,7 @@ class SimDisk:
             inodes = [*directory.durable.values(), *[c.inode for c in directory.changes()]]
             for inode in {id(i): i for i in inodes}.values():
                 found += [(inode, change) for change in inode.changes()]
-        return found
+        return [*found, *[(None, failed) for failed in self._in_doubt]]
 
     # -- used by files and locks --
 

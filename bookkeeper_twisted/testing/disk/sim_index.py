@@ -11,6 +11,7 @@ from hashlib import blake2b
 import attrs
 from zope.interface import implementer
 
+from ...errors import NoWritableDirectoryError, StorageError
 from ...storage.directory_storage import storage_error
 from ...storage.index.rows import row_bytes, still_at, without
 from ...storage.interfaces import IFileSystem, IndexBatch, IndexRow, IRunIndex, LedgerRow
@@ -37,6 +38,7 @@ class SimIndex:
         self._disk = disk
         self._path = path
         self._state = state
+        self._in_doubt = False
 
     @classmethod
     def open(cls, fs: IFileSystem, directory: str, fresh: bool = False) -> "SimIndex":
@@ -58,6 +60,8 @@ class SimIndex:
 
     def check(self) -> int:
         """Reads it."""
+        if self._in_doubt:
+            raise StorageError(f"{self._path}: a commit failed, and whether a restart finds it is not known")
         self._read()
         return sum(map(len, self._state.rows.values()))
 
@@ -85,8 +89,21 @@ class SimIndex:
         try:
             self._disk.commit(self._path, state, digest)
         except OSError as e:
-            raise storage_error(e, self._path) from e
+            error = storage_error(e, self._path)
+            if not isinstance(error, NoWritableDirectoryError):
+                self._overwrite()
+            raise error from e
+        self._in_doubt = False
         self._state = state
+
+    def _overwrite(self) -> None:
+        """Commit the present state, in the place of a commit that failed."""
+        self._in_doubt = True
+        try:
+            self._disk.commit(self._path, self._state, self._state.digest)
+        except OSError:
+            return
+        self._in_doubt = False
 
     def find(self, ledger_id: int, entry_id: int) -> IndexRow | None:
         rows = self._rows(ledger_id)

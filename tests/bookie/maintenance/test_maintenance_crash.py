@@ -4,8 +4,8 @@ import errno
 
 from twisted.trial.unittest import SynchronousTestCase
 
-from bookkeeper_twisted.testing.disk.crash import CrashReport, enumerate_crashes
-from bookkeeper_twisted.testing.disk.sim_disk import Operation
+from bookkeeper_twisted.testing.disk.crash import CrashReport, Facts, Workload, enumerate_crashes
+from bookkeeper_twisted.testing.disk.sim_disk import Operation, SimDisk
 
 from ..crash_life import Parts, run
 from .crash_case import MaintainedLife, maintained, maintained_verifier, steps
@@ -183,3 +183,43 @@ class MaintenanceCrashTests(SynchronousTestCase):
     def test_several_targets(self) -> None:
         """A compaction into several logs, compacted again."""
         self._check("several targets")
+
+
+def with_failed_commit(number: int, times: int) -> Workload:
+    """A deletion, collection and compaction in which a commit of the index fails, and the process goes on.
+
+    :param number: of the first operation that fails.
+    :param times: how many fail; the index answers the first failure by another commit.
+    """
+
+    def work(disk: SimDisk, facts: Facts) -> None:
+        life = MaintainedLife(disk, facts, Parts())
+        disk.fail(errno.EIO, when=lambda op: op.name == "commit" and op.number >= number, times=times)
+        delete_and_collect(life)
+
+    return work
+
+
+class FailedCommitTests(SynchronousTestCase):
+    """A commit that failed may be found by the next process all the same."""
+
+    def _survives(self, times: int) -> None:
+        intact = SimDisk()
+        maintained(delete_and_collect)(intact, [])
+        commits = [op.number for op in intact.operations if op.name == "commit" and op.path.startswith("/ledgers")]
+        self.assertGreater(len(commits), 8)
+        for number in commits[1:]:  # the first one is of the start
+            report = enumerate_crashes(
+                with_failed_commit(number, times), maintained_verifier(Parts()), seed=1, subsets=1, second_every=0,
+                points=lambda op, number=number: op.number > number and op.path.startswith("/ledgers"),  # type: ignore[misc]
+            )  # fmt: skip
+            self.assertEqual([str(violation) for violation in report.violations[:1]], [], f"commit {number}")
+            self.flushLoggedErrors()
+
+    def test_overwritten(self) -> None:
+        """Logs are removed by what a restart finds, too (S8)."""
+        self._survives(1)
+
+    def test_in_doubt(self) -> None:
+        """No log is removed as long as that is not known (S8)."""
+        self._survives(2)

@@ -20,7 +20,7 @@ from ...sqlite_syncs import recorded_syncs
 from ..entries import row
 
 
-class _InADirectory(SynchronousTestCase):
+class InADirectory(SynchronousTestCase):
     """Indexes in temporary directories that are closed in the end."""
 
     def new(self) -> SqliteRunIndex:
@@ -38,7 +38,7 @@ class _InADirectory(SynchronousTestCase):
         return os.path.join(self.directory, FILE_NAME)
 
 
-class SqliteContractTests(_InADirectory, index_contract.RunIndexContract):
+class SqliteContractTests(InADirectory, index_contract.RunIndexContract):
     """The contract."""
 
     def make(self) -> IRunIndex:
@@ -51,7 +51,7 @@ class SqliteContractTests(_InADirectory, index_contract.RunIndexContract):
         return self.open()
 
 
-class SqliteRunIndexTests(_InADirectory):
+class SqliteRunIndexTests(InADirectory):
     """What a file and a database add."""
 
     def test_known_ledgers(self) -> None:

@@ -34,6 +34,20 @@ class SimIndexTests(index_contract.RunIndexContract):
             self.assertRaises(error, index.commit, IndexBatch(runs=[row(1, 5, 14)], deleted_ledgers=[1]))
             self.assertEqual([*index.rows(1)], [row(1, 0, 9)])
 
+    def test_failed_commits(self) -> None:
+        """What a restart finds of a commit is not known if the one after it fails, too; the next one settles it."""
+        index = self.make()
+        index.commit(IndexBatch(runs=[row(1, 0, 9)]))
+        self.disk.fail(errno.EIO, times=2)
+        self.assertRaises(StorageError, index.commit, IndexBatch(deleted_ledgers=[1]))
+        self.assertRaises(StorageError, index.check)
+        for kept, rows in (((), [row(1, 0, 9)]), ((0,), []), (None, [row(1, 0, 9)])):
+            self.assertEqual([*SimIndex.open(self.disk.crash(kept), "/").rows(1)], rows)
+        index.commit(IndexBatch(runs=[row(2, 0, 9)]))
+        index.check()
+        self.assertEqual(self.disk.pending_count(), 0)
+        self.assertEqual([*self.reopen(index).rows(1)], [row(1, 0, 9)])
+
     def test_failed_look_up(self) -> None:
         """A read that fails is an error, not an absence (S5)."""
         index = self.make()
