@@ -5,6 +5,7 @@ Both append 100 bytes at a time, a thousand on their way, to one bookie that con
 """
 
 import gc
+import struct
 import sys
 import time
 from collections import deque
@@ -21,11 +22,12 @@ from bookkeeper_twisted.client import LedgerWriter
 from bookkeeper_twisted.codec import v2
 from bookkeeper_twisted.codec.digest import Digester
 from bookkeeper_twisted.codec.v2_replies import IDS_REPLY
-from bookkeeper_twisted.model import DigestType
+from bookkeeper_twisted.model import DigestType, EntryRun
 
 from .pool_loads import answering, client_of
 
 GROUP = 1000
+_HEADER = struct.Struct(">qqqq")
 _PAYLOAD = bytes(100)
 _GROUPS = 20
 _STEADY = 200_000
@@ -51,8 +53,9 @@ class PlainClient(Protocol):
         self._entries += 1
         waiter: Deferred[int] = Deferred()
         self._waiting.append((entry_id, waiter))
-        sealed = digester.seal(1, entry_id, -1, entry_id * len(data), (data,))
-        self.transport.write(v2.encode_adds(digester.master_key, sealed))
+        header = _HEADER.pack(1, entry_id, -1, (entry_id + 1) * len(data))
+        entry = EntryRun.of_entries(1, entry_id, (header + digester.digest(header + data) + data,))
+        self.transport.write(v2.encode_adds(digester.master_key, entry))
         return waiter
 
     def dataReceived(self, data: bytes) -> None:

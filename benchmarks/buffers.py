@@ -19,7 +19,6 @@ import attrs
 
 from . import buffer_paths as paths
 from .allocations import allocation_rows
-from .buffer_sealing import sealing_rows
 from .buffer_sockets import socket_rows
 from .buffer_threads import thread_rows
 from .buffer_writer import writer_rows
@@ -146,7 +145,7 @@ def main(arguments: Sequence[str]) -> int:
     for part in (
         memory_rows(), encode_rows(options.rounds),
         (Row(*row) for row in socket_rows(options.rounds, best)), (Row(*row) for row in thread_rows(options.rounds)),
-        (Row(*row) for row in sealing_rows(options.rounds, best)), (Row(*row) for row in writer_rows(options.rounds)),
+        (Row(*row) for row in writer_rows(options.rounds)),
         (Row(*row) for row in allocation_rows({kind: _payloads(kind) for kind in ("25 B", "variable")})),
     ):  # fmt: skip
         for row in part:

@@ -26,6 +26,7 @@ from bookkeeper_twisted.codec.adds import stored_adds
 from bookkeeper_twisted.codec.digest import Digester
 from bookkeeper_twisted.codec.wires import V2, V3
 from bookkeeper_twisted.model import DigestType
+from bookkeeper_twisted.testing.sealing import sealed
 
 FIRST_ID = 1 << 21
 """Where entry and request ids begin: up to 2^28 their varints have four bytes, so that V3 frames have one length."""
@@ -43,7 +44,7 @@ def add_frames(wire: int, ledger_id: int, first: int, count: int, size: int) -> 
     parts = []
     for at in range(first, first + count, CHUNK):
         n = min(CHUNK, first + count - at)
-        run = digester.seal(ledger_id, at, at - 1, at * size, [payload] * n)
+        run = sealed(digester, ledger_id, at, at - 1, at * size, [payload] * n)
         parts.append(protocol.encode_adds(stored_adds(digester.master_key, run), at)[0])
     return b"".join(parts)
 

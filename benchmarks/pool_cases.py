@@ -11,6 +11,7 @@ from bookkeeper_twisted.codec.wires import V2
 from bookkeeper_twisted.errors import BookieHandleNotAvailableError
 from bookkeeper_twisted.model import DigestType
 from bookkeeper_twisted.protocol.client.request_ids import RequestIds
+from bookkeeper_twisted.testing.sealing import sealed
 from tests.client.connections.socket_case import BOOKIE, SilentBookie
 
 MAX_SOCKETS = 2
@@ -60,7 +61,7 @@ def wrong_failures() -> int:
             ) -> None:  # fmt: skip
                 failed.append(key)
 
-            run = digester.seal(ids.flow_id, entry, -1, 0, [b""])
+            run = sealed(digester, ids.flow_id, entry, -1, 0, [b""])
             connection.add(ids, stored_adds(digester.master_key, run), done)
             if socket is lost:
                 expected.append((ids.flow_id, entry))

@@ -23,6 +23,7 @@ from bookkeeper_twisted.codec.digest import Digester
 from bookkeeper_twisted.config.bookie import ClientConfig
 from bookkeeper_twisted.metadata.embedded.memory import MemoryStore
 from bookkeeper_twisted.model import BookieServiceInfo, DigestType
+from bookkeeper_twisted.testing.sealing import sealed
 
 from .processes import ROOT
 
@@ -98,7 +99,7 @@ class Lockstep:
 def entry_of(client: BookKeeper, ledger_id: int) -> Adds:
     """The add of one entry of a ledger."""
     digester = Digester(DigestType.CRC32C, b"")
-    return stored_adds(digester.master_key, digester.seal(ledger_id, 0, -1, 0, [bytes(SIZE)]))
+    return stored_adds(digester.master_key, sealed(digester, ledger_id, 0, -1, 0, [bytes(SIZE)]))
 
 
 @attrs.frozen

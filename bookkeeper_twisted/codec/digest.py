@@ -1,4 +1,4 @@
-"""Sealing and verifying entries: header, digest, payload.
+"""Headers and digests of entries, made and verified: header, digest, payload.
 
     ====  ====  =============================================================
     0     8     ledgerId
@@ -114,7 +114,7 @@ def _progression(first: int, step: int, count: int) -> bytes:
 
 
 class Digester:
-    """Seals and verifies the entries of ledgers with one digest type and password.
+    """Makes and verifies the digests of ledgers with one digest type and password.
 
     :ivar size: bytes of a digest.
     :ivar digest: from what a digest covers, header and payload of one entry side by side, to it.
@@ -136,29 +136,6 @@ class Digester:
         }
         self.size, self.digest, self._digests = algorithms[digest_type]
         self.payload_at = _HEAD_END + self.size
-
-    def seal(
-        self, ledger_id: int, first: int, last_add_confirmed: int, length: int, payloads: Sequence[bytes]
-    ) -> EntryRun:
-        """Entries of consecutive ids, ready to be sent.
-
-        :param first: id of the first one.
-        :param length: bytes of all payloads of the ledger before the first one.
-        :param payloads: at least one.
-        """
-        count = len(payloads)
-        if count == 1:  # a quarter of what setting up the columns costs
-            payload = payloads[0]
-            header = _HEADER.pack(ledger_id, first, last_add_confirmed, length + len(payload))
-            sealed = header + self.digest(header + payload) + payload
-            return EntryRun.of_entries(ledger_id, first, (sealed,))
-        sizes = list(map(len, payloads))
-        packed = pack_headers(ledger_id, first, last_add_confirmed, length, sizes)
-        headers = column(packed, ENTRY_HEADER_SIZE, count, 0, ENTRY_HEADER_SIZE)
-        if not self.size:
-            return EntryRun.of_entries(ledger_id, first, list(map(add, headers, payloads)))
-        digests = column(self.digests(headers, payloads), self.size, count, 0, self.size)
-        return _run(ledger_id, first, sizes, headers, digests, payloads)
 
     def digests(self, headers: Iterable[bytes], payloads: Iterable[bytes]) -> bytes:
         """Return the digests of entries, side by side, each of :attr:`size` bytes.
@@ -282,23 +259,3 @@ def _covered(data: bytes, stride: int, count: int, payload_at: int) -> Iterable[
     rounded = 1 << (count - 1).bit_length()
     heads = islice(_slices(stride, _HEAD_AT, _HEAD_END, rounded), count)
     return map(add, map(data.__getitem__, heads), map(data.__getitem__, _slices(stride, payload_at, stride, rounded)))
-
-
-def _run(
-    ledger_id: int, first: int, sizes: Sequence[int], headers: Sequence[bytes], digests: Sequence[bytes],
-    payloads: Sequence[bytes],
-) -> EntryRun:  # fmt: skip
-    """Lays entries out as a run, by one join."""
-    count, fixed = len(sizes), ENTRY_HEADER_SIZE + len(digests[0])
-    parts: list[bytes] = [b""] * (4 * count)
-    uniform = sizes.count(sizes[0]) == count
-    size_word = struct.Struct(">i")
-    parts[::4] = [size_word.pack(fixed + sizes[0])] * count if uniform else [size_word.pack(fixed + n) for n in sizes]
-    parts[1::4] = headers
-    parts[2::4] = digests
-    parts[3::4] = payloads
-    data = b"".join(parts)
-    if uniform:
-        return EntryRun(ledger_id, first, count, data, fixed + sizes[0] + 4)
-    offsets = list(accumulate([fixed + 4 + n for n in sizes], initial=0))
-    return EntryRun(ledger_id, first, count, data, 0, offsets)

@@ -11,6 +11,7 @@ from bookkeeper_twisted.codec.runs import AddReplies, ReadReply
 from bookkeeper_twisted.codec.wires import V2
 from bookkeeper_twisted.errors import Status
 from bookkeeper_twisted.model import DigestType
+from bookkeeper_twisted.testing.sealing import sealed
 
 _LIMIT = 1 << 20
 
@@ -21,7 +22,7 @@ class ConfirmingTests(SynchronousTestCase):
     def test_adds(self) -> None:
         """Every add is confirmed once it is there whole, however it arrives."""
         digester = Digester(DigestType.CRC32C, b"")
-        frames = v2.encode_adds(digester.master_key, digester.seal(7, 3, -1, 0, [b"a", b"b"]))
+        frames = v2.encode_adds(digester.master_key, sealed(digester, 7, 3, -1, 0, [b"a", b"b"]))
         transport, bookie = StringTransport(), Confirming()
         bookie.makeConnection(transport)
         for at in range(len(frames)):
@@ -34,7 +35,7 @@ class ConfirmingTests(SynchronousTestCase):
         """Rows of equal frames and frames of other sizes in one chunk are confirmed in their order."""
         digester, frames, wanted = Digester(DigestType.CRC32C, b""), b"", list[tuple[int, int]]()
         for ledger_id, sizes in ((7, [5] * 40), (8, [5, 900, 5]), (9, [6] * 3)):
-            run = digester.seal(ledger_id, 0, -1, 0, [bytes(size) for size in sizes])
+            run = sealed(digester, ledger_id, 0, -1, 0, [bytes(size) for size in sizes])
             frames += v2.encode_adds(digester.master_key, run)
             wanted += [(ledger_id, entry_id) for entry_id in range(len(sizes))]
         transport, bookie = StringTransport(), Confirming()
@@ -50,7 +51,7 @@ class ConfirmingTests(SynchronousTestCase):
     def test_sign_of_life(self) -> None:
         """A plain read between adds is answered as a read, and what follows it is still understood."""
         digester = Digester(DigestType.CRC32C, b"")
-        adds = v2.encode_adds(digester.master_key, digester.seal(7, 3, -1, 0, [b"a"]))
+        adds = v2.encode_adds(digester.master_key, sealed(digester, 7, 3, -1, 0, [b"a"]))
         transport, bookie = StringTransport(), Confirming()
         bookie.makeConnection(transport)
         bookie.dataReceived(v2.encode_reads(9, [0]) + adds)

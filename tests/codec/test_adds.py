@@ -1,6 +1,8 @@
 """Adds by columns: the bytes that each entry alone would have been sent as, in either wire version."""
 
+import struct
 from collections.abc import Sequence
+from itertools import accumulate, repeat
 
 from hypothesis import given
 from hypothesis import strategies as st
@@ -15,8 +17,10 @@ from bookkeeper_twisted.codec.runs import AddRun
 from bookkeeper_twisted.codec.wires import V2, V3
 from bookkeeper_twisted.errors import CodecError, Status
 from bookkeeper_twisted.model import DigestType, EntryRun, MixedRun
+from bookkeeper_twisted.testing.sealing import sealed
 from bookkeeper_twisted.testing.ungrouped import split_frames
 
+_HEADER = struct.Struct(">qqqq")
 LARGEST = (1 << 63) - 1
 FLAGS = RECOVERY_ADD | HIGH_PRIORITY
 LEDGER = 7
@@ -27,13 +31,14 @@ Item = tuple[int, int, int, int, bytes]
 
 
 def alone(digester: Digester, item: Item, flags: int = 0) -> bytes:
-    """What is sent of an entry alone: sealed as an entry, then encoded."""
-    ledger_id, entry_id, confirmed, length, payload = item
-    run = digester.seal(ledger_id, entry_id, confirmed, length - len(payload), (payload,))
+    """What is sent of an entry alone: header, digest and payload, encoded."""
+    *fields, payload = item
+    header = _HEADER.pack(*fields)
+    run = EntryRun.of_entries(item[0], item[1], [header + digester.digest(header + payload) + payload])
     return v2.encode_adds(digester.master_key, run, flags)
 
 
-def sealed(digester: Digester, items: Sequence[Item], flags: int = 0) -> Adds:
+def together(digester: Digester, items: Sequence[Item], flags: int = 0) -> Adds:
     """Entries of many ledgers, sealed together."""
     ledger_ids, entry_ids, confirmed, lengths, payloads = zip(*items, strict=True)
     headers = mix_headers(ledger_ids, entry_ids, confirmed, lengths)
@@ -52,7 +57,7 @@ class SealTests(SynchronousTestCase):
         """Frames and offsets are those of single entries."""
         for digest_type in DigestType:
             digester = Digester(digest_type, password)
-            adds, expected = sealed(digester, items, FLAGS), [alone(digester, item, FLAGS) for item in items]
+            adds, expected = together(digester, items, FLAGS), [alone(digester, item, FLAGS) for item in items]
             self.assertEqual(split_frames(adds.frames), expected)
             bounds = zip(adds.offsets, adds.offsets[1:], strict=False)
             self.assertEqual([adds.frames[start:end] for start, end in bounds], expected)
@@ -79,11 +84,11 @@ class SealTests(SynchronousTestCase):
     def test_passwords(self) -> None:
         """The key of the ledgers is in each frame."""
         self.check(items_of(b"a", b"b"), b"")
-        one, two = (sealed(Digester(DigestType.DUMMY, password), items_of(b"a", b"b")) for password in (b"1", b"2"))
+        one, two = (together(Digester(DigestType.DUMMY, password), items_of(b"a", b"b")) for password in (b"1", b"2"))
         self.assertNotEqual(one.frames, two.frames)
 
     def test_one_ledger(self) -> None:
-        """One ledger is a constant column: the same bytes as those of a run that is sealed and encoded."""
+        """One ledger is a constant column: the same bytes as those of each entry alone."""
         for digest_type in DigestType:
             digester = Digester(digest_type, b"pw")
             for sizes in SIZES:
@@ -91,8 +96,8 @@ class SealTests(SynchronousTestCase):
                 headers = pack_headers(LEDGER, 90, 3, 1000, sizes)
                 ids = (LEDGER,) * len(sizes), range(90, 90 + len(sizes))
                 adds = seal_adds(digester, *ids, headers, payloads, FLAGS)
-                run = digester.seal(LEDGER, 90, 3, 1000, payloads)
-                self.assertEqual(adds.frames, v2.encode_adds(digester.master_key, run, FLAGS))
+                items = zip(repeat(LEDGER), ids[1], repeat(3), accumulate([1000 + sizes[0], *sizes[1:]]), payloads)
+                self.assertEqual(split_frames(adds.frames), [alone(digester, item, FLAGS) for item in items])
 
     @given(
         st.sampled_from(DigestType),
@@ -102,7 +107,7 @@ class SealTests(SynchronousTestCase):
         """Whatever the ids and sizes."""
         items = [(ledger_id, entry_id, entry_id - 1, entry_id // 2 + 9, data) for ledger_id, entry_id, data in drawn]
         digester = Digester(digest_type, b"pw")
-        self.assertEqual(split_frames(sealed(digester, items).frames), [alone(digester, item) for item in items])
+        self.assertEqual(split_frames(together(digester, items).frames), [alone(digester, item) for item in items])
 
 
 class SomeTests(SynchronousTestCase):
@@ -110,7 +115,7 @@ class SomeTests(SynchronousTestCase):
 
     def check(self, items: list[Item]) -> None:
         """Ids, bytes and bounds are those of the places that are asked for, in order."""
-        adds = sealed(DIGESTER, items)
+        adds = together(DIGESTER, items)
         for places in ([0], [1, 3], [0, 1, 2], [2], range(1, 4), range(2, 3)):
             some, chosen = adds.some(places), [items[place] for place in places]
             self.assertEqual(list(some.ledger_ids), [item[0] for item in chosen])
@@ -131,14 +136,14 @@ class SomeTests(SynchronousTestCase):
     def test_deferred_sync(self) -> None:
         """Bookies acknowledge some as they acknowledge all."""
         for deferred_sync in (False, True):
-            run = DIGESTER.seal(1, 0, -1, 0, [b"a", b"b", b"c", b"d"])
+            run = sealed(DIGESTER, 1, 0, -1, 0, [b"a", b"b", b"c", b"d"])
             adds = stored_adds(DIGESTER.master_key, run, 0, deferred_sync)
             for places in ([0], [1, 2], [0, 2], [0, 1, 2, 3]):
                 self.assertIs(adds.some(places).deferred_sync, deferred_sync)
 
     def test_all(self) -> None:
         """All of them are what was sealed, and nothing is joined again."""
-        adds = sealed(DIGESTER, items_of(b"a", b"b"))
+        adds = together(DIGESTER, items_of(b"a", b"b"))
         self.assertIs(adds.some([0, 1]), adds)
 
 
@@ -160,7 +165,7 @@ class RequestTests(SynchronousTestCase):
 
     def run_of(self, sizes: list[int]) -> EntryRun:
         """Stored entries."""
-        return DIGESTER.seal(LEDGER, 90, 3, 1000, [bytes([i & 255]) * n for i, n in enumerate(sizes)])
+        return sealed(DIGESTER, LEDGER, 90, 3, 1000, [bytes([i & 255]) * n for i, n in enumerate(sizes)])
 
     def test_v2(self) -> None:
         """V2 frames go out as they are."""
@@ -189,7 +194,7 @@ class RequestTests(SynchronousTestCase):
     def test_v3_of_many_ledgers(self) -> None:
         """Over V3, too, adds of many ledgers arrive with their ids and bytes, numbered in their order."""
         items = items_of(*[b"x" * (n % 3) for n in range(20)])
-        adds, read = sealed(DIGESTER, items), list[tuple[int, int, bytes]]()
+        adds, read = together(DIGESTER, items), list[tuple[int, int, bytes]]()
         txn_ids = list[int]()
         for item in ServerDecoder().receive(V3.encode_adds(adds, 1000)[0]):
             assert isinstance(item, AddRun)
@@ -217,7 +222,7 @@ class ReplyTests(SynchronousTestCase):
         for count in (1, 2, 30):
             items = items_of(*[b"x"] * count)
             expected = [v2_replies.ids_reply(2, V2Op.ADD, Status.EOK, item[0], item[1]) for item in items]
-            adds = sealed(DIGESTER, items)
+            adds = together(DIGESTER, items)
             self.assertEqual(adds.replies, b"".join(expected))
             self.assertIs(adds.replies, adds.replies)
 
@@ -225,6 +230,6 @@ class ReplyTests(SynchronousTestCase):
         """The largest payload makes a frame of less than the limit in either version, whatever the ids."""
         digester = Digester(DigestType.HMAC, b"")
         payload = bytes(largest_payload(4096, digester.size))
-        adds = sealed(digester, [(LARGEST, LARGEST, LARGEST - 1, LARGEST, payload)], FLAGS)
+        adds = together(digester, [(LARGEST, LARGEST, LARGEST - 1, LARGEST, payload)], FLAGS)
         self.assertLess(len(adds.frames), 4096)
         self.assertLess(len(V3.encode_adds(adds, LARGEST)[0]), 4096)

@@ -11,6 +11,7 @@ from twisted.trial.unittest import SynchronousTestCase
 from bookkeeper_twisted.codec.digest import Digester
 from bookkeeper_twisted.errors import DigestMatchError
 from bookkeeper_twisted.model import DigestType, Entry, EntryRun
+from bookkeeper_twisted.testing.sealing import sealed
 from tests.vectors.wire import REQUEST, Scenario, scenarios
 
 _PROFILE = settings(max_examples=60, deadline=None, derandomize=True)
@@ -65,12 +66,12 @@ class ExampleTests(SynchronousTestCase):
             (DigestType.HMAC, "b1f0ff29955d068a7855eecd5d4cb81fee2bf8df"),
             (DigestType.DUMMY, ""),
         ):
-            run = Digester(digest_type, b"pw").seal(1, 0, -1, 0, [b"hello"])
+            run = sealed(Digester(digest_type, b"pw"), 1, 0, -1, 0, [b"hello"])
             self.assertEqual(run.entry(0), bytes.fromhex(_HEAD + digest) + b"hello", digest_type)
 
     def test_second_entry_of_a_run(self) -> None:
         """The lengths add up over a run, the LAC is the same."""
-        run = Digester(DigestType.CRC32C, b"").seal(1, 0, -1, 0, [b"hello", b"world"])
+        run = sealed(Digester(DigestType.CRC32C, b""), 1, 0, -1, 0, [b"hello", b"world"])
         head = "0000000000000001 0000000000000001 ffffffffffffffff 000000000000000a"
         self.assertEqual(run.entry(1)[:32], bytes.fromhex(head))
 
@@ -90,7 +91,7 @@ class ExampleTests(SynchronousTestCase):
                 ids = struct.pack(">qq", *(scenario.raw["ledger"]["ledgerId"], self._entry_id(frame.meaning)))
                 packet = frame.data[frame.data.index(ids) :]
                 entry = digester.entry(scenario.raw["ledger"]["ledgerId"], None, packet)
-                run = digester.seal(
+                run = sealed(digester,
                     entry.ledger_id,
                     entry.entry_id,
                     entry.last_add_confirmed,
@@ -130,11 +131,11 @@ class RunTests(SynchronousTestCase):
     ) -> None:
         """A sealed run verifies, gives its payloads back, and each entry of it is the entry sealed alone."""
         digester = Digester(digest_type, b"pw")
-        run = digester.seal(9, first, lac, length, payloads)
+        run = sealed(digester, 9, first, lac, length, payloads)
         digester.verify(run)
         self.assertEqual(list(digester.payloads(run)), payloads)
         for i, payload in enumerate(payloads):
-            alone = digester.seal(9, first + i, lac, length, [payload])
+            alone = sealed(digester, 9, first + i, lac, length, [payload])
             self.assertEqual(run.entry(first + i), alone.entry(first + i))
             length += len(payload)
             entry = Entry(9, first + i, payload, length, lac)
@@ -146,7 +147,7 @@ class RunTests(SynchronousTestCase):
     def test_any_damage_is_found(self, digest_type: DigestType, payloads: list[bytes], data: st.DataObject) -> None:
         """One changed bit anywhere is found, and the entry it is in is named; those before it are good (S18)."""
         digester = Digester(digest_type, b"")
-        run = digester.seal(1, 10, 9, 0, payloads)
+        run = sealed(digester, 1, 10, 9, 0, payloads)
         index = data.draw(st.integers(0, len(payloads) - 1))
         entries = list(run.entries())
         bad = bytearray(entries[index])
@@ -162,7 +163,7 @@ class RunTests(SynchronousTestCase):
         """Thousands of entries, uniform or not, verify, and a bad one among them is named."""
         digester = Digester(DigestType.CRC32C, b"")
         for payloads in ([b"x" * 10] * 3000, [b"x" * (i % 7) for i in range(3000)]):
-            run = digester.seal(1, 0, -1, 0, payloads)
+            run = sealed(digester, 1, 0, -1, 0, payloads)
             digester.verify(run)
             self.assertEqual(list(digester.payloads(run)), payloads)
             start, _ = run.bounds(2999, 1)
@@ -175,7 +176,7 @@ class RunTests(SynchronousTestCase):
         for digest_type in DigestType:
             digester = Digester(digest_type, b"")
             for count in (1, 3):
-                run = digester.seal(1, 5, -1, 0, [b"x"] * count)
+                run = sealed(digester, 1, 5, -1, 0, [b"x"] * count)
                 moved = EntryRun(1, 6, count, run.data, run.stride)
                 other = EntryRun(2, 5, count, run.data, run.stride)
                 self.assertEqual(self.assertRaises(DigestMatchError, digester.verify, moved).entry_id, 6)
@@ -187,11 +188,11 @@ class RunTests(SynchronousTestCase):
             digester = Digester(digest_type, b"pw")
             for count, uneven in product((3, 40), (False, True)):
                 sizes = [5 + uneven * (i % 3) for i in range(count)]
-                good = list(digester.seal(7, 100, 99, 0, [bytes(size) for size in sizes]).entries())
+                good = list(sealed(digester, 7, 100, 99, 0, [bytes(size) for size in sizes]).entries())
                 for place, (ledger_id, shift) in product(
                     {0, 1, count // 2, count - 1}, ((8, 0), (7, 1), (7, -1), (7, 1 << 16), (7 + (1 << 56), 0))
                 ):
-                    stranger = digester.seal(ledger_id, 100 + place + shift, 99, 0, [bytes(sizes[place])])
+                    stranger = sealed(digester, ledger_id, 100 + place + shift, 99, 0, [bytes(sizes[place])])
                     entries = [*good[:place], stranger.data[4:], *good[place + 1 :]]
                     run = EntryRun.of_entries(7, 100, entries)
                     error = self.assertRaises(DigestMatchError, digester.verify, run)
@@ -201,7 +202,7 @@ class RunTests(SynchronousTestCase):
         """Entries of one batch in another order are refused, even and uneven."""
         digester = Digester(DigestType.CRC32C, b"")
         for payloads in ([b"x"] * 40, [b"x" * (1 + i % 2) for i in range(40)]):
-            entries = list(digester.seal(1, 0, -1, 0, payloads).entries())
+            entries = list(sealed(digester, 1, 0, -1, 0, payloads).entries())
             entries[20], entries[22] = entries[22], entries[20]
             run = EntryRun.of_entries(1, 0, entries)
             self.assertEqual(self.assertRaises(DigestMatchError, digester.verify, run).entry_id, 20)
@@ -209,7 +210,7 @@ class RunTests(SynchronousTestCase):
     def test_short_entries(self) -> None:
         """An entry with no room for header and digest is refused, wherever it is in the run."""
         digester = Digester(DigestType.HMAC, b"")
-        good = digester.seal(1, 0, -1, 0, [b""]).entry(0)
+        good = sealed(digester, 1, 0, -1, 0, [b""]).entry(0)
         for entries, bad in (([good[:-1]], 0), ([good, b""], 1), ([good[:31]] * 2, 0)):
             run = EntryRun.of_entries(1, 0, entries)
             error = self.assertRaises(DigestMatchError, digester.verify, run)
@@ -219,7 +220,7 @@ class RunTests(SynchronousTestCase):
     def test_wrong_password(self) -> None:
         """Under HMAC another password's entries are refused; the other digests know no password."""
         for digest_type in DigestType:
-            run = Digester(digest_type, b"one").seal(1, 0, -1, 0, [b"x", b"y"])
+            run = sealed(Digester(digest_type, b"one"), 1, 0, -1, 0, [b"x", b"y"])
             other = Digester(digest_type, b"two")
             if digest_type is DigestType.HMAC:
                 self.assertRaises(DigestMatchError, other.verify, run)

@@ -8,6 +8,7 @@ from bookkeeper_twisted.codec.digest import Digester
 from bookkeeper_twisted.errors import IncorrectParameterError
 from bookkeeper_twisted.ledger.entry_batch import EntryBatch
 from bookkeeper_twisted.model import DigestType, Entry, EntryRun
+from bookkeeper_twisted.testing.sealing import sealed
 
 
 class _CountingDigester(Digester):
@@ -26,7 +27,7 @@ class EntryBatchTests(SynchronousTestCase):
     digester = _CountingDigester(DigestType.CRC32C, b"")
 
     def _batch(self, payloads: Sequence[bytes]) -> EntryBatch:
-        return EntryBatch(self.digester.seal(9, 100, 50, 1000, payloads), self.digester)
+        return EntryBatch(sealed(self.digester, 9, 100, 50, 1000, payloads), self.digester)
 
     def test_content(self) -> None:
         """Ids, payloads and entries agree."""

@@ -11,13 +11,14 @@ from bookkeeper_twisted.codec.digest import Digester
 from bookkeeper_twisted.errors import MissingLibraryError
 from bookkeeper_twisted.ledger.entry_batch import LAC_AT, LENGTH_AT, EntryBatch, integers
 from bookkeeper_twisted.model import DigestType, EntryRun
+from bookkeeper_twisted.testing.sealing import sealed
 
 _DIGESTER = Digester(DigestType.CRC32C, b"")
 
 
 def _batch(payloads: Sequence[bytes], digest_type: DigestType = DigestType.CRC32C) -> EntryBatch:
     digester = Digester(digest_type, b"")
-    return EntryBatch(digester.seal(9, 1 << 40, 50, 1 << 33, payloads), digester)
+    return EntryBatch(sealed(digester, 9, 1 << 40, 50, 1 << 33, payloads), digester)
 
 
 class _NoObjects(EntryRun):
@@ -43,7 +44,7 @@ class RecordBatchTests(SynchronousTestCase):
     def test_integers(self) -> None:
         """The numbers of the headers, of any size and sign, in uniform and mixed runs."""
         for payloads in ([b"ab"] * 3, [b"x" * n for n in range(3)]):
-            run = Digester(DigestType.CRC32C, b"").seal(9, 5, -2, 1 << 40, payloads)
+            run = sealed(Digester(DigestType.CRC32C, b""), 9, 5, -2, 1 << 40, payloads)
             self.assertEqual(list(integers(run, LAC_AT)), [-2] * 3)
             self.assertEqual(list(integers(run, LENGTH_AT)), [e.length for e in EntryBatch(run, _DIGESTER)])
             self.assertEqual(integers(run, LENGTH_AT)[2], (1 << 40) + sum(map(len, payloads)))
@@ -52,7 +53,7 @@ class RecordBatchTests(SynchronousTestCase):
         """A batch that was cut out of a reply has its own entries only."""
         digester = Digester(DigestType.CRC32C, b"")
         for payloads in ([b"ab"] * 5, [b"x" * n for n in range(5)]):
-            run = digester.seal(1, 0, -1, 0, payloads).slice(2, 2)
+            run = sealed(digester, 1, 0, -1, 0, payloads).slice(2, 2)
             arrow = EntryBatch(run, digester).to_arrow()
             self.assertEqual(arrow.column("payload").to_pylist(), payloads[2:4])
             self.assertEqual(arrow.column("entry_id").to_pylist(), [2, 3])

@@ -31,9 +31,10 @@ from bookkeeper_twisted.ledger.replica_scan import (
 )
 from bookkeeper_twisted.ledger.schedule import Schedule
 from bookkeeper_twisted.model import DigestType, EntryRun
+from bookkeeper_twisted.testing.sealing import sealed
 
 DIGESTER = Digester(DigestType.CRC32C, b"")
-RUN = DIGESTER.seal(7, 0, -1, 0, [b"payload"] * 20)
+RUN = sealed(DIGESTER, 7, 0, -1, 0, [b"payload"] * 20)
 
 
 class ScanTests(SynchronousTestCase):

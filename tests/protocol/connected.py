@@ -16,6 +16,7 @@ from bookkeeper_twisted.model import DigestType, EntryRun
 from bookkeeper_twisted.protocol.client.connection import ClientConnection, ConnectionLimits, ConnectionOwner
 from bookkeeper_twisted.protocol.client.request_ids import FlowIds, RequestIds
 from bookkeeper_twisted.protocol.client.traffic import Traffic
+from bookkeeper_twisted.testing.sealing import sealed
 from tests.wires import WIRES
 
 LEDGER = 3
@@ -24,7 +25,7 @@ Answers = list[tuple[int, int, Exception | None]]
 
 
 def run_of(first: int, count: int) -> EntryRun:
-    return DIGESTER.seal(LEDGER, first, -1, 0, [b"data"] * count)
+    return sealed(DIGESTER, LEDGER, first, -1, 0, [b"data"] * count)
 
 
 class ClosingTransport(StringTransport):

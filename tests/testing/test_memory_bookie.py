@@ -7,6 +7,7 @@ from bookkeeper_twisted.codec.digest import Digester
 from bookkeeper_twisted.errors import BookieIOError, LedgerFencedError, UnauthorizedAccessError
 from bookkeeper_twisted.model import DigestType
 from bookkeeper_twisted.testing.memory_bookie import MemoryBookie
+from bookkeeper_twisted.testing.sealing import sealed
 
 DIGESTER = Digester(DigestType.CRC32C, b"")
 KEY = b"k"
@@ -17,7 +18,7 @@ class MemoryBookieTests(SynchronousTestCase):
 
     def setUp(self) -> None:
         self.bookie = MemoryBookie()
-        self.bookie.add(7, 0, DIGESTER.seal(7, 0, -1, 0, [b"a"]).entry(0), KEY, 0)
+        self.bookie.add(7, 0, sealed(DIGESTER, 7, 0, -1, 0, [b"a"]).entry(0), KEY, 0)
 
     def test_fence(self) -> None:
         """A fenced ledger takes no adds; another key was never good."""

@@ -11,6 +11,7 @@ from bookkeeper_twisted.codec.operations import RECOVERY_ADD
 from bookkeeper_twisted.codec.runs import AddRun, BatchRead, ReadRun
 from bookkeeper_twisted.errors import BookieHandleNotAvailableError, RequestTimeoutError, Status
 from bookkeeper_twisted.model import DigestType, EntryRun, MixedRun
+from bookkeeper_twisted.testing.sealing import sealed
 from bookkeeper_twisted.wire import Address, SocketPool
 
 LEDGER = 7
@@ -21,7 +22,7 @@ def stored_entries(
     payloads: Sequence[bytes], digester: Digester = DIGESTER, ledger_id: int = LEDGER
 ) -> dict[int, bytes]:
     """Entries as a bookie keeps them, by id."""
-    run = digester.seal(ledger_id, 0, -1, 0, payloads)
+    run = sealed(digester, ledger_id, 0, -1, 0, payloads)
     return dict(enumerate(run.entries()))
 
 

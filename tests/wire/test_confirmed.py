@@ -5,6 +5,7 @@ from twisted.trial.unittest import SynchronousTestCase
 from bookkeeper_twisted.codec.digest import Digester
 from bookkeeper_twisted.errors import ReadError
 from bookkeeper_twisted.model import DigestType
+from bookkeeper_twisted.testing.sealing import sealed
 from bookkeeper_twisted.wire import LastConfirmed, UnclosedLedger, read_last_add_confirmed
 
 from .made_up import DIGESTER, LEDGER, Cluster
@@ -18,7 +19,7 @@ class ConfirmedTests(SynchronousTestCase):
 
     def entry(self, entry_id: int, lac: int, digester: Digester = DIGESTER) -> dict[int, bytes]:
         """One entry of ten bytes, with the LAC that its writer knew."""
-        return {entry_id: digester.seal(LEDGER, entry_id, lac, 10 * entry_id, [b"0123456789"]).entry(entry_id)}
+        return {entry_id: sealed(digester, LEDGER, entry_id, lac, 10 * entry_id, [b"0123456789"]).entry(entry_id)}
 
     def ask(self) -> object:
         """The outcome."""

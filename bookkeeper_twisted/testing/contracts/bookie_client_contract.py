@@ -24,6 +24,7 @@ from ...errors import (
     UnauthorizedAccessError,
 )
 from ...model import INVALID_ENTRY_ID, DigestType, EntryRun
+from ..sealing import sealed
 
 T = TypeVar("T")
 Answers = list[tuple[int, int, Exception | None]]
@@ -54,7 +55,7 @@ class BookieClientContract(SynchronousTestCase):
 
     def run_of(self, first: int, payloads: Sequence[bytes], lac: int = -1) -> EntryRun:
         """Sealed entries."""
-        return self.digester.seal(LEDGER, first, lac, 0, payloads)
+        return sealed(self.digester, LEDGER, first, lac, 0, payloads)
 
     def adds(self, run: EntryRun, flags: int = 0, key: bytes | None = None, deferred_sync: bool = False) -> Adds:
         """A run as the provider sends it."""

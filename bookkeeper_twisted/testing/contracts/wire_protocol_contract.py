@@ -17,6 +17,7 @@ from ...codec.runs import AddReplies, AddRun, BatchRead, BatchReply, ReadReply, 
 from ...codec.wire_protocol import IWireProtocol
 from ...errors import CodecError, Status
 from ...model import DigestType, EntryRun
+from ..sealing import sealed
 
 LEDGER = 7
 LIMIT = 1 << 20
@@ -33,7 +34,7 @@ def run_of(sizes: Sequence[int], first: int = 3) -> EntryRun:
 
     :param sizes: bytes of the payload of each.
     """
-    return _DIGESTER.seal(LEDGER, first, first - 1, 0, [bytes([n % 251]) * size for n, size in enumerate(sizes)])
+    return sealed(_DIGESTER, LEDGER, first, first - 1, 0, [bytes([n % 251]) * size for n, size in enumerate(sizes)])
 
 
 UNEVEN, EVEN = (10, 0, 300, 17), (40,) * 9

@@ -14,6 +14,7 @@ from bookkeeper_twisted.codec.digest import Digester
 from bookkeeper_twisted.config.bookie import ClientConfig
 from bookkeeper_twisted.errors import BookieHandleNotAvailableError, ClientClosedError, RequestTimeoutError
 from bookkeeper_twisted.model import DigestType
+from bookkeeper_twisted.testing.sealing import sealed
 
 from .test_bookie_client import HOST, PORT, RealBookieCase
 
@@ -22,7 +23,7 @@ DIGESTER = Digester(DigestType.CRC32C, b"secret")
 
 
 def _adds(ledger_id: int, first: int) -> Adds:
-    return stored_adds(DIGESTER.master_key, DIGESTER.seal(ledger_id, first, -1, 0, [b"%d" % ledger_id]))
+    return stored_adds(DIGESTER.master_key, sealed(DIGESTER, ledger_id, first, -1, 0, [b"%d" % ledger_id]))
 
 
 class FlowTests(RealBookieCase):
@@ -55,7 +56,7 @@ class FlowTests(RealBookieCase):
 
     def test_connection_is_late(self) -> None:
         """What waits for a connection is sent once it is there."""
-        adds = stored_adds(DIGESTER.master_key, DIGESTER.seal(1, 0, -1, 0, [b"first"] * 3))
+        adds = stored_adds(DIGESTER.master_key, sealed(DIGESTER, 1, 0, -1, 0, [b"first"] * 3))
         self.one.add(BOOKIE, adds, lambda *answer: self.answers.append(answer))
         self.assertEqual(self.answers, [])
         self.settle()

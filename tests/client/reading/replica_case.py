@@ -9,6 +9,7 @@ from bookkeeper_twisted.codec.digest import Digester
 from bookkeeper_twisted.ledger.schedule import Schedule
 from bookkeeper_twisted.model import DigestType, EntryRun, LedgerMetadata, Segment
 from bookkeeper_twisted.testing.bookies import MemoryBookies
+from bookkeeper_twisted.testing.sealing import sealed
 
 from .reading_case import Known, make_context
 
@@ -31,7 +32,7 @@ class ReplicaCase(SynchronousTestCase):
         self.bookies = MemoryBookies(self.clock)
         self.digester = Digester(DigestType.CRC32C, b"")
         self.metadata = LedgerMetadata(*self.quorums, self.segments)
-        self.run_stored = self.digester.seal(LEDGER, 0, -1, 0, [b"payload %03d" % n for n in range(self.count)])
+        self.run_stored = sealed(self.digester, LEDGER, 0, -1, 0, [b"payload %03d" % n for n in range(self.count)])
         schedule = Schedule(*self.quorums)
         for entry_id in range(self.count):
             ensemble = self.metadata.ensemble_at(entry_id)

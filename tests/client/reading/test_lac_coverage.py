@@ -17,6 +17,7 @@ from bookkeeper_twisted.errors import (
 )
 from bookkeeper_twisted.model import DigestType, LedgerMetadata, Segment
 from bookkeeper_twisted.testing.bookies import MemoryBookies
+from bookkeeper_twisted.testing.sealing import sealed
 
 LEDGER = 2
 
@@ -32,7 +33,7 @@ class LacCoverageTests(SynchronousTestCase):
         self.names = ("b0", "b1", "b2")
 
     def _put(self, name: str, entry_id: int, lac: int, length: int) -> None:
-        run = self.digester.seal(LEDGER, entry_id, lac, length - 1, [b"x"])
+        run = sealed(self.digester, LEDGER, entry_id, lac, length - 1, [b"x"])
         self.bookies[name].entries.setdefault(LEDGER, {})[entry_id] = run.entry(entry_id)
 
     def _read(self, quorums: tuple[int, int, int] = (3, 3, 2), wait: float = 0.0) -> "Deferred[KnownLac]":

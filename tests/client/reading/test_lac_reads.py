@@ -26,6 +26,7 @@ from bookkeeper_twisted.ledger.schedule import Schedule
 from bookkeeper_twisted.metadata.interfaces import Versioned
 from bookkeeper_twisted.model import DigestType, LedgerMetadata, LedgerState, Segment
 from bookkeeper_twisted.testing.bookies import MemoryBookies
+from bookkeeper_twisted.testing.sealing import sealed
 
 from .reading_case import make_context
 
@@ -56,7 +57,7 @@ class LacCase(SynchronousTestCase):
     def put(self, name: str, lac: int) -> None:
         """Give a bookie a LAC."""
         for entry_id in range(lac + 2):
-            entry = self.digester.seal(LEDGER, entry_id, entry_id - 1, entry_id, [b"x"]).entry(entry_id)
+            entry = sealed(self.digester, LEDGER, entry_id, entry_id - 1, entry_id, [b"x"]).entry(entry_id)
             self.bookies[name].entries.setdefault(LEDGER, {})[entry_id] = entry
         self.bookies[name].wake()
 
@@ -165,7 +166,7 @@ class WaitTests(LacCase):
             self.bookies[name].entries[LEDGER].pop(6, None)
             self.bookies[name].up = name == "b1"
         waiting = self.wait(6)
-        entry = self.digester.seal(LEDGER, 7, 6, 7, [b"x"]).entry(7)
+        entry = sealed(self.digester, LEDGER, 7, 6, 7, [b"x"]).entry(7)
         self.bookies["b1"].entries[LEDGER][7] = entry
         self.bookies["b1"].wake()
         self.settled(self.reads.read_any())

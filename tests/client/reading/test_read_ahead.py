@@ -10,6 +10,7 @@ from bookkeeper_twisted.codec.digest import Digester
 from bookkeeper_twisted.errors import ReadError
 from bookkeeper_twisted.ledger.entry_batch import EntryBatch
 from bookkeeper_twisted.model import DigestType
+from bookkeeper_twisted.testing.sealing import sealed
 
 from ...bounds import until
 
@@ -18,7 +19,7 @@ DIGESTER = Digester(DigestType.DUMMY, b"")
 
 def _batch(first: int, count: int, size: int = 64) -> EntryBatch:
     """Records of 100 bytes."""
-    return EntryBatch(DIGESTER.seal(1, first, -1, 0, [b"x" * size] * count), DIGESTER)
+    return EntryBatch(sealed(DIGESTER, 1, first, -1, 0, [b"x" * size] * count), DIGESTER)
 
 
 class AheadCase(SynchronousTestCase):

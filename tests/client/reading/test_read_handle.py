@@ -22,6 +22,7 @@ from bookkeeper_twisted.metadata.embedded.memory import MemoryStore
 from bookkeeper_twisted.metadata.interfaces import Versioned
 from bookkeeper_twisted.model import DigestType, Entry, LedgerMetadata, LedgerState, Segment
 from bookkeeper_twisted.testing.bookies import MemoryBookies
+from bookkeeper_twisted.testing.sealing import sealed
 
 from .reading_case import make_context
 
@@ -41,7 +42,7 @@ class LedgerReaderTests(SynchronousTestCase):
         self.ledgers = self.driver.ledgers
         self.digester = Digester(DigestType.CRC32C, b"")
         self.payloads = [b"%d" % n * 10 for n in range(COUNT)]
-        run = self.digester.seal(LEDGER, 0, -1, 0, [*self.payloads, b"never confirmed"])
+        run = sealed(self.digester, LEDGER, 0, -1, 0, [*self.payloads, b"never confirmed"])
         self.bookies["b0"].entries[LEDGER] = dict(enumerate(run.entries()))
         self.reader = self.make(COUNT - 1)
 
@@ -242,7 +243,7 @@ class LedgerReaderTests(SynchronousTestCase):
         waiting = reader.read_last_add_confirmed_and_entry(21, 60.0)
         self.settled(waiting)
         self.assertNoResult(waiting)
-        run = self.digester.seal(LEDGER, 23, 22, 0, [b"news"])
+        run = sealed(self.digester, LEDGER, 23, 22, 0, [b"news"])
         self.bookies["b0"].entries[LEDGER] = {21: self.stored(21), 23: run.entry(23)}
         self.bookies["b0"].wake()
         found = self.result(waiting)
@@ -257,11 +258,11 @@ class LedgerReaderTests(SynchronousTestCase):
 
     def stored(self, entry_id: int) -> bytes:
         """An entry as its bookie has it."""
-        return self.digester.seal(LEDGER, entry_id, -1, 0, [self.payloads[entry_id]]).entry(entry_id)
+        return sealed(self.digester, LEDGER, entry_id, -1, 0, [self.payloads[entry_id]]).entry(entry_id)
 
     def make_open(self) -> LedgerReader:
         """A reader of an open ledger whose LAC is 20."""
-        self.bookies["b0"].entries[LEDGER] = {21: self.digester.seal(LEDGER, 21, 20, 0, [b"x"]).entry(21)}
+        self.bookies["b0"].entries[LEDGER] = {21: sealed(self.digester, LEDGER, 21, 20, 0, [b"x"]).entry(21)}
         metadata = LedgerMetadata(1, 1, 1, (Segment(0, ("b0",)),))
         context = make_context(self.clock, self.bookies, self.ledgers)
         return LedgerReader(context, LEDGER, Versioned(metadata, 0), self.digester)

@@ -20,6 +20,7 @@ from bookkeeper_twisted.errors import (
     UnexpectedConditionError,
 )
 from bookkeeper_twisted.model import EntryRun, Segment
+from bookkeeper_twisted.testing.sealing import sealed
 
 from .replica_case import LEDGER, ReplicaCase
 
@@ -84,7 +85,7 @@ class BatchTests(ReplicaCase):
     def test_other_entries(self) -> None:
         """Entries of another id or ledger do not pass, however well sealed."""
         for ledger_id, entry_id in ((LEDGER, 1), (LEDGER + 1, 0)):
-            other = self.digester.seal(ledger_id, entry_id, -1, 0, [b"x"])
+            other = sealed(self.digester, ledger_id, entry_id, -1, 0, [b"x"])
             self.bookies["b0"].forged = partial(_same, other)
             self.assertEqual(self.good(0), range(20))
             claimed = EntryRun(LEDGER, 0, 1, other.data, other.stride)

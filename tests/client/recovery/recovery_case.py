@@ -20,6 +20,7 @@ from bookkeeper_twisted.metadata.embedded.memory import MemoryStore
 from bookkeeper_twisted.metadata.interfaces import Versioned
 from bookkeeper_twisted.model import BookieServiceInfo, DigestType, LedgerMetadata, Segment
 from bookkeeper_twisted.testing.bookies import MemoryBookies
+from bookkeeper_twisted.testing.sealing import sealed
 
 LEDGER = 5
 SIZE = 10
@@ -63,11 +64,11 @@ class RecoveryTestCase(SynchronousTestCase):
         """An entry at positions of the last ensemble, by default at all that are to keep it."""
         schedule = Schedule(*self.quorums)
         ensemble = self.stored().segments[-1].bookies
-        sealed = self.digester.seal(LEDGER, entry_id, lac, entry_id * SIZE, [payload(entry_id)])
+        stored = sealed(self.digester, LEDGER, entry_id, lac, entry_id * SIZE, [payload(entry_id)])
         for position in schedule.write_set(entry_id) if positions is None else positions:
             bookie = self.bookies[ensemble[position]]
             bookie.keys[LEDGER] = self.digester.master_key
-            bookie.entries.setdefault(LEDGER, {})[entry_id] = sealed.entry(entry_id)
+            bookie.entries.setdefault(LEDGER, {})[entry_id] = stored.entry(entry_id)
 
     def leave_range(self, first: int, last: int) -> None:
         """Entries at all their bookies, each written when the one before was acknowledged."""

@@ -7,6 +7,7 @@ from bookkeeper_twisted.client.writing.ensemble_change import RememberedEnsemble
 from bookkeeper_twisted.errors import LedgerRecoveryError, NotEnoughBookiesError, WriteOnReadOnlyBookieError
 from bookkeeper_twisted.ledger.recovery_rules import RecoveryRules
 from bookkeeper_twisted.model import EntryRun
+from bookkeeper_twisted.testing.sealing import sealed
 
 from .recovery_case import LEDGER, SIZE, RecoveryTestCase, payload
 
@@ -33,7 +34,7 @@ class WriteBackTests(RecoveryTestCase):
     def found(self, first: int, last: int, shift: int = 0) -> EntryRun:
         """Entries as the writer made them, long ago."""
         payloads = [payload(n) for n in range(first, last + 1)]
-        return self.digester.seal(LEDGER, first, 2, first * SIZE + shift, payloads)
+        return sealed(self.digester, LEDGER, first, 2, first * SIZE + shift, payloads)
 
     def add(self, run: EntryRun) -> "Deferred[None]":
         """Adds entries."""

@@ -15,6 +15,7 @@ from bookkeeper_twisted.errors import (
     Status,
 )
 from bookkeeper_twisted.protocol.client.request_ids import RequestIds
+from bookkeeper_twisted.testing.sealing import sealed
 
 from ..connected import DIGESTER, LEDGER, Answers, ConnectedTestCase, run_of
 
@@ -27,7 +28,7 @@ Key = tuple[int, int]
 
 
 def _adds(keys: Sequence[Key]) -> Adds:
-    runs = [DIGESTER.seal(ledger_id, entry_id, entry_id - 1, 0, [b"data"]) for ledger_id, entry_id in keys]
+    runs = [sealed(DIGESTER, ledger_id, entry_id, entry_id - 1, 0, [b"data"]) for ledger_id, entry_id in keys]
     frames = [v2.encode_adds(DIGESTER.master_key, run) for run in runs]
     bounds = range(0, len(frames) * len(frames[0]) + 1, len(frames[0]))
     return Adds(tuple([key[0] for key in keys]), tuple([key[1] for key in keys]), b"".join(frames), bounds)

@@ -5,6 +5,7 @@ from twisted.trial.unittest import SynchronousTestCase
 from bookkeeper_twisted.ledger.replica_scan import Finding
 from bookkeeper_twisted.ledger.schedule import Schedule
 from bookkeeper_twisted.spark.pipelines.checking import ReplicaCheck
+from bookkeeper_twisted.testing.sealing import sealed
 
 from ...wire.made_up import DIGESTER, LEDGER, Cluster, stored_entries
 
@@ -57,7 +58,7 @@ class CheckTests(SynchronousTestCase):
     def test_length(self) -> None:
         """A whole entry whose length contradicts the one before it is found, and the ones after it are fine."""
         self.cluster.store(ENTRIES, 3)
-        forged = DIGESTER.seal(LEDGER, 40, -1, 5, [b"40" * 2]).entry(40)
+        forged = sealed(DIGESTER, LEDGER, 40, -1, 5, [b"40" * 2]).entry(40)
         self.cluster.bookies[0].entries[40] = forged
         self.assertEqual(next(one for one in self.check() if one[2] != "ok"), (40, 40, "length"))
 
