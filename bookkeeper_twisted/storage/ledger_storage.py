@@ -1,6 +1,7 @@
 """Entries and ledger states of a bookie over one or more ledger directories."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from itertools import repeat
 
 import attrs
 from zope.interface import implementer
@@ -26,7 +27,7 @@ from .interfaces import (
 )  # fmt: skip
 from .ledger_dirs import LedgerPlaces, directory_index
 from .ledger_states import LedgerStates
-from .rebuild import logs_with_data, rebuild_index
+from .rebuild import known_elsewhere, logs_with_data, rebuild_index
 
 _MIB = 1024 * 1024
 
@@ -119,9 +120,12 @@ class LedgerStorage:
         if not ledger_dirs or len(ledger_dirs) != len(index_dirs):
             raise StorageError(f"{len(ledger_dirs)} ledger directories need as many index directories")
         directories: list[DirectoryStorage] = []
+        elsewhere: Iterable[Collection[int]] = repeat(())
         try:
-            for path, index_path in zip(ledger_dirs, index_dirs, strict=True):
-                directories.append(_open_directory(fs, path, index_path, settings, make_index))
+            if settings.rebuild_index:
+                elsewhere = known_elsewhere(fs, index_dirs, make_index)
+            for path, index_path, others in zip(ledger_dirs, index_dirs, elsewhere, strict=False):
+                directories.append(_open_directory(fs, path, index_path, settings, make_index, others))
             stored = _stored_ledgers(directories)
         except OSError as e:
             _close_all(directories)
@@ -301,11 +305,12 @@ def _close_all(directories: Sequence[DirectoryStorage]) -> list[StorageError]:
 
 
 def _open_directory(
-    fs: IFileSystem, path: str, index_path: str, settings: StorageSettings, make_index: IndexFactory
-) -> DirectoryStorage:
+    fs: IFileSystem, path: str, index_path: str, settings: StorageSettings, make_index: IndexFactory,
+    elsewhere: Collection[int],
+) -> DirectoryStorage:  # fmt: skip
     rebuilt = None
     if settings.rebuild_index:
-        rebuilt = rebuild_index(fs, path, index_path, make_index, settings.unfenced_because)
+        rebuilt = rebuild_index(fs, path, index_path, make_index, settings.unfenced_because, elsewhere=elsewhere)
     index = rebuilt.index if rebuilt is not None else _open_index(fs, path, index_path, make_index)
     try:
         log = EntryLogWriter.open(fs, path, settings.log_size_limit, settings.log_direct)

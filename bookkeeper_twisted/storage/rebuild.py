@@ -3,6 +3,10 @@
 Logs are read in the order of their ids, and the later copy of an entry wins.  A new index is not
 *complete* before the last log is in it, so a rebuild that was cut off is begun anew.
 
+A ledger lies in one directory.  One that was given away and taken again may lie in another one than before, as
+directories have joined; the logs of the old one still hold what it had.  The indexes know which of them counts, so what
+one has of a ledger that only another one knows is left out.
+
 Entry logs know no fences and no master keys.  What the old index still has of them stays in it, or what the caller
 knows is taken over; any other ledger gets an empty key, which the next one sent replaces, and is fenced, because a
 writer that was refused once must not succeed now (S3).  Fences of ledgers without any entry are lost with an old
@@ -10,7 +14,8 @@ index that cannot be read.
 """
 
 import posixpath
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
+from contextlib import closing
 
 import attrs
 
@@ -58,6 +63,31 @@ def logs_with_data(fs: IFileSystem, directory: str) -> list[int]:
     return found
 
 
+def known_elsewhere(
+    fs: IFileSystem, index_directories: Sequence[str], make_index: IndexFactory
+) -> list[frozenset[int]]:
+    """Return the ledgers of each directory that only the indexes of others know.
+
+    :param index_directories: of all indexes of a bookie, ``current`` included; one that cannot be read knows nothing.
+    :param make_index: opens an index.
+    """
+    if len(index_directories) == 1:
+        return [frozenset()]
+    known = [_known_to(fs, path, make_index) for path in index_directories]
+    every = frozenset().union(*known)
+    return [every - mine for mine in known]
+
+
+def _known_to(fs: IFileSystem, index_directory: str, make_index: IndexFactory) -> frozenset[int]:
+    try:
+        with closing(make_index(fs, index_directory, False)) as index:
+            return frozenset(row.ledger_id for row in index.ledgers())
+    except IndexDamageError as error:
+        return frozenset(row.ledger_id for row in error.states)
+    except StorageError:
+        return frozenset()
+
+
 def rebuild_index(
     fs: IFileSystem,
     directory: str,
@@ -66,6 +96,7 @@ def rebuild_index(
     unfenced_because: str = "",
     advance: Callable[[int], object] = int,
     states: Sequence[LedgerRow] | None = None,
+    elsewhere: Collection[int] = (),
 ) -> Rebuilt:
     """Replace the index of a directory by what its entry logs hold.
 
@@ -76,6 +107,7 @@ def rebuild_index(
         their fences are imported next; empty: they are fenced.
     :param advance: called with the size of each entry log that was read.
     :param states: what is known of ledgers; if not given, what the old index still has of them.
+    :param elsewhere: ledgers that lie in other directories, see :func:`known_elsewhere`.
     :raises DamageError: a sealed log does not hold what its ledgers map says.
     """
     if states is None:
@@ -87,10 +119,10 @@ def rebuild_index(
         kept = list(index.ledgers())
         rebuilt.kept_states = len(kept)
         known = {row.ledger_id for row in kept}
-        deleted = {row.ledger_id for row in kept if row.forgotten_at}
+        dead = {row.ledger_id for row in kept if row.forgotten_at}.union(elsewhere)
         for log_id in entry_log_ids(fs, directory):
             scan = LogScan(fs, directory, log_id)
-            _take_log(rebuilt, scan, log_id, known, deleted, not unfenced_because)
+            _take_log(rebuilt, scan, log_id, known, dead, not unfenced_because)
             advance(scan.file_size)
         rebuilt.index.commit(IndexBatch(complete=True))
     except BaseException:
@@ -139,11 +171,11 @@ def _anew(
     return index
 
 
-def _take_log(rebuilt: Rebuilt, scan: LogScan, log_id: int, known: set[int], deleted: set[int], fenced: bool) -> None:
+def _take_log(rebuilt: Rebuilt, scan: LogScan, log_id: int, known: set[int], dead: set[int], fenced: bool) -> None:
     sizes: dict[int, int] = {}
     batch = IndexBatch()
     for row in rows_of(counted(scan, sizes), log_id):
-        if row.ledger_id in deleted:
+        if row.ledger_id in dead:
             continue
         batch.runs.append(row)
         rebuilt.entries += row.last - row.first + 1

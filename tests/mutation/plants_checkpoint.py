@@ -8,6 +8,16 @@ _INDEX_FILES = ["tests.storage.test_index_files"]
 
 PLANTS = (
     Plant(
+        "a ledger is found in a directory that it has left", "storage/rebuild.py",
+        "if row.forgotten_at}.union(elsewhere)\n", "if row.forgotten_at}\n",
+        ["tests.bookie.maintenance.test_rebuild_crash.RebuildCrashTests.test_another_place"],
+    ),
+    Plant(
+        "a start that rebuilds finds a ledger in a directory that it has left", "storage/ledger_storage.py",
+        "                elsewhere = known_elsewhere(fs, index_dirs, make_index)\n", "                pass\n",
+        ["tests.bookie.maintenance.test_rebuild_crash.RebuildCrashTests.test_another_place"],
+    ),
+    Plant(
         "marks move before every directory is written", "storage/checkpoint.py",
         "        if len(self._written) < self.n_directories:\n", "        if not self._written:\n", _CHECKPOINT,
     ),
@@ -90,7 +100,7 @@ PLANTS = (
     ),
     Plant(
         "a rebuild brings deleted ledgers back", "storage/rebuild.py",
-        "        if row.ledger_id in deleted:\n            continue\n", "", _REBUILD,
+        "        if row.ledger_id in dead:\n            continue\n", "", _REBUILD,
     ),
     Plant(
         "a ledger with a damaged index file is open", "storage/index_files.py",

@@ -18,7 +18,7 @@ from ...storage.index.rows import row_bytes
 from ...storage.inspection import PAGE, StoredDirectory
 from ...storage.interfaces import IRunIndex
 from ...storage.ledger_dirs import current, log_bytes
-from ...storage.rebuild import Rebuilt, rebuild_index
+from ...storage.rebuild import Rebuilt, known_elsewhere, rebuild_index
 from ..shell_command import FAILED, OK, REFUSED, Argument, Command, ShellContext
 from ..shell_text import line
 from .stored_files import check_there
@@ -35,10 +35,12 @@ async def rebuild_locations(shell: ShellContext, options: Namespace) -> int:
     locks = DirectoryLocks(disk, store_paths(config).all())
     try:
         shell.out("=== Rebuilding DBStorage locations index ===")
-        for pair in zip(config.ledger_directories, config.index_directories, strict=True):
-            path, index_path = map(current, pair)
+        paths = list(map(current, config.ledger_directories))
+        index_paths = list(map(current, config.index_directories))
+        elsewhere = known_elsewhere(disk, index_paths, store.make_index)
+        for path, index_path, others in zip(paths, index_paths, elsewhere, strict=True):
             with shell.world.progress(path, log_bytes(disk, path)) as advance:
-                rebuilt = rebuild_index(disk, path, index_path, store.make_index, advance=advance)
+                rebuilt = rebuild_index(disk, path, index_path, store.make_index, advance=advance, elsewhere=others)
             rebuilt.index.close()
             _report(shell, path, rebuilt)
         shell.out("-- Done rebuilding DBStorage locations index --")

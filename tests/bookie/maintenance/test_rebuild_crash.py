@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 
+import attrs
 from twisted.trial.unittest import SynchronousTestCase
 
 from bookkeeper_twisted.bookie.lifecycle.ledger_rebuild import journal_states, places_in_logs, rebuild_ledgers
@@ -10,12 +11,13 @@ from bookkeeper_twisted.storage import rebuild
 from bookkeeper_twisted.storage.cookies import DirectoryLocks
 from bookkeeper_twisted.storage.interfaces import IFileSystem, IndexFactory, IRunIndex
 from bookkeeper_twisted.storage.ledger_dirs import current
+from bookkeeper_twisted.storage.ledger_storage import LedgerStorage
 from bookkeeper_twisted.storage.rebuild import rebuild_index
 from bookkeeper_twisted.testing.disk.crash import CrashReport, Facts, enumerate_crashes
 from bookkeeper_twisted.testing.disk.sim_disk import SimDisk
 from bookkeeper_twisted.testing.disk.sim_index import SimIndex
 
-from ..crash_life import Life, Parts, run
+from ..crash_life import STORAGE, Life, Parts, run
 from .crash_case import MaintainedLife, maintained, maintained_verifier, steps
 
 Rebuild = Callable[[SimDisk, Parts], None]
@@ -24,9 +26,19 @@ Rebuild = Callable[[SimDisk, Parts], None]
 def rebuild_locations(disk: SimDisk, parts: Parts) -> None:
     """``rebuild-db-ledger-locations-index``."""
     locks = DirectoryLocks(disk, parts.paths.all())
-    for pair in zip(parts.paths.ledgers, parts.paths.indexes, strict=True):
-        path, index_path = map(current, pair)
-        rebuild_index(disk, path, index_path, SimIndex.open).index.close()
+    index_paths = list(map(current, parts.paths.indexes))
+    elsewhere = rebuild.known_elsewhere(disk, index_paths, SimIndex.open)
+    for path, index_path, others in zip(map(current, parts.paths.ledgers), index_paths, elsewhere, strict=True):
+        rebuild_index(disk, path, index_path, SimIndex.open, elsewhere=others).index.close()
+    locks.release()
+
+
+def rebuild_at_start(disk: SimDisk, parts: Parts) -> None:
+    """A start with ``rebuildIndex=true``."""
+    locks = DirectoryLocks(disk, parts.paths.all())
+    directories = list(map(current, parts.paths.ledgers)), list(map(current, parts.paths.indexes))
+    settings = attrs.evolve(STORAGE, rebuild_index=True)
+    LedgerStorage.open(disk, *directories, settings, SimIndex.open, lambda marks: None).close()
     locks.release()
 
 
@@ -81,9 +93,38 @@ def known_later(life: MaintainedLife) -> None:
     life.checkpoint()
 
 
+def before_another_joined(life: MaintainedLife) -> None:
+    """Ledgers of the time of one directory."""
+    steps(life, range(2), (2, 3, 5))
+
+
+def given_away(life: MaintainedLife) -> None:
+    """A directory has joined; old ledgers go to other bookies."""
+    steps(life, range(2, 3), (2, 3, 5))
+    life.fence(5)
+    life.drain()
+    life.replace(3)
+    life.replace(5)
+    life.checkpoint()
+
+
+def taken_back(life: MaintainedLife) -> None:
+    """Replicas of them are lost there, and come back; one that was not fenced lies in the new directory now."""
+    for ledger_id in (3, 5):
+        life.add(run(ledger_id, 1, 4, size=160), recovery=True)
+    life.drain()
+    life.checkpoint()
+
+
 SCRIPTS: dict[str, tuple[tuple[Callable[[MaintainedLife], None], ...], Rebuild, Parts]] = {
     "locations": ((lived, in_the_journal), rebuild_locations, Parts()),
     "locations of two directories": ((lived, in_the_journal), rebuild_locations, Parts(n_journals=2, n_ledger_dirs=2)),
+    "locations after a directory joined": (
+        (before_another_joined, given_away, taken_back), rebuild_locations, Parts(n_ledger_dirs=2, expands=True),
+    ),
+    "at a start after a directory joined": (
+        (before_another_joined, given_away, taken_back), rebuild_at_start, Parts(n_ledger_dirs=2, expands=True),
+    ),
     "locations of copies": ((stored_twice,), rebuild_locations, Parts()),
     "states": ((known_later, in_the_journal), rebuild_states, Parts()),
     "states of two directories": ((known_later, in_the_journal), rebuild_states, Parts(n_ledger_dirs=2)),
@@ -136,6 +177,7 @@ def enumerate_rebuild(name: str, whole: bool) -> CrashReport:
     :param whole: everywhere, and more often inside of recoveries; else at operations in ledger directories.
     """
     scripts, again, parts = SCRIPTS[name]
+    first = Parts() if parts.expands else None
     begun: list[bool] = []
 
     def noted(disk: SimDisk, parts: Parts) -> None:
@@ -143,7 +185,7 @@ def enumerate_rebuild(name: str, whole: bool) -> CrashReport:
         again(disk, parts)
 
     return enumerate_crashes(
-        rebuilt(maintained(*scripts, parts=parts), noted, parts), recovery(again, parts), seed=1,
+        rebuilt(maintained(*scripts, parts=parts, first=first), noted, parts), recovery(again, parts), seed=1,
         subsets=8 if whole else 1, second_every=10 if whole else 100,
         points=lambda operation: bool(begun) and (whole or operation.path.startswith("/ledgers")),
     )  # fmt: skip
@@ -164,6 +206,11 @@ class RebuildCrashTests(SynchronousTestCase):
     def test_two_directories(self) -> None:
         """The same with two journals and two ledger directories."""
         self._check("locations of two directories")
+
+    def test_another_place(self) -> None:
+        """A ledger is found in the directory where its index has it, not where it was before it was given away."""
+        self._check("locations after a directory joined")
+        self._check("at a start after a directory joined")
 
     def test_copies(self) -> None:
         """Entries that are in several logs."""
