@@ -256,8 +256,7 @@ def lay_out(entries: Sequence[bytes]) -> tuple[bytes, int, Sequence[int] | None]
     sizes = list(map(len, entries))
     size = sizes[0]
     if sizes.count(size) == len(sizes):
-        prefix = _SIZE.pack(size)
-        return prefix + prefix.join(entries), size + 4, None
+        return _SIZE.pack(size).join((b"", *entries)), size + 4, None
     parts: list[bytes] = [b""] * (2 * len(sizes))
     parts[::2] = map(_SIZE.pack, sizes)
     parts[1::2] = entries
