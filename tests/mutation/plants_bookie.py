@@ -111,6 +111,15 @@ PLANTS = (
         "        except OSError:\n            raise\n        self._under_way.end(load, entry_size)\n", _ERRORS,
     ),
     Plant(
+        "small runs pass a large one that waits for permits", "bookie/requests/context.py",
+        "or (self._waiting and not is_turn)", "", ["tests.bookie.requests.test_permits"],
+    ),
+    Plant(
+        "a run takes more permits than are left", "bookie/requests/context.py",
+        "self.in_progress + count <= self._limit", "self.in_progress < self._limit",
+        ["tests.bookie.requests.test_permits"],
+    ),
+    Plant(
         "a request that waits goes behind later ones", "bookie/requests/session.py",
         "                    self._backlog.appendleft(item)\n",
         "                    self._backlog.append(item)\n", _SESSION,

@@ -39,20 +39,22 @@ class RequestLimits:
 
 
 class Permits:
-    """A number of requests may be in progress; a caller that finds no permit left waits for one.
+    """A number of requests may be in progress; a caller that finds too few permits left waits in turn.
 
-    A run takes as many permits as it has requests, and may overshoot the limit by all but one of them.
+    A run takes as many permits as it has requests, all at once.  One that has more than the limit goes alone: it waits
+    until nothing is in progress.
 
     :param limit: 0 is no limit.
     """
 
-    __slots__ = ("in_progress", "_limit", "_waiting", "_waking")
+    __slots__ = ("in_progress", "_limit", "_waiting", "_waking", "_is_turn")
 
     def __init__(self, limit: int = 0) -> None:
         self.in_progress = 0
         self._limit = limit
-        self._waiting: deque[Callable[[], None]] = deque()
+        self._waiting: deque[tuple[int, Callable[[], None]]] = deque()
         self._waking = False
+        self._is_turn = False
 
     @property
     def waiting(self) -> int:
@@ -60,18 +62,23 @@ class Permits:
         return len(self._waiting)
 
     def take(self, count: int) -> bool:
-        """Take ``count`` permits if any is left, even if they are fewer.
+        """Take ``count`` permits if so many are left and no caller waits for its turn.
 
         :returns: whether they were given.
         """
-        if self._limit and self.in_progress >= self._limit:
-            return False
+        if self._limit:
+            is_turn, self._is_turn = self._is_turn, False
+            if not self._fits(count) or (self._waiting and not is_turn):
+                return False
         self.in_progress += count
         return True
 
-    def wait(self, resume: Callable[[], None]) -> None:
-        """Call ``resume`` once there may be a permit."""
-        self._waiting.append(resume)
+    def _fits(self, count: int) -> bool:
+        return not self.in_progress or self.in_progress + count <= self._limit
+
+    def wait(self, count: int, resume: Callable[[], None]) -> None:
+        """Call ``resume`` once there are ``count`` permits, after the callers that wait already."""
+        self._waiting.append((count, resume))
 
     def give(self, count: int) -> None:
         """Return ``count`` permits and call the waiters in turn."""
@@ -80,10 +87,12 @@ class Permits:
             return  # a waiter may return permits at once: the loop below goes on
         self._waking = True
         try:
-            while self._waiting and self.in_progress < self._limit:
-                self._waiting.popleft()()
+            while self._waiting and self._fits(self._waiting[0][0]):
+                _, resume = self._waiting.popleft()
+                self._is_turn = True
+                resume()
         finally:
-            self._waking = False
+            self._waking = self._is_turn = False
 
 
 @attrs.define(eq=False)

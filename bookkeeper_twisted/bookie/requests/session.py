@@ -12,7 +12,7 @@ from ...codec.runs import HIGH_PRIORITY, RECOVERY_ADD, AddRun
 from ...errors import Status
 from ...model import Entries
 from ...protocol.interfaces import IRequestSession, IServerConnection
-from .context import RequestContext, status_of
+from .context import Permits, RequestContext, status_of
 
 Start = Callable[["RequestSession", Any], bool]
 """Begins a request; False if it may not begin now."""
@@ -110,7 +110,7 @@ class RequestSession:
         """
         context, entries = self.context, run.entries
         if not context.adds.take(entries.count):
-            self._wait(context.adds.wait)
+            self._wait(context.adds, entries.count)
             return False
         self._adds += entries.count
         self._add_bytes += entries.size
@@ -140,7 +140,7 @@ class RequestSession:
         :returns: False if they have to wait: none was taken, and the session is called when there are some.
         """
         if not self.context.reads.take(count):
-            self._wait(self.context.reads.wait)
+            self._wait(self.context.reads, count)
             return False
         self._reads += count
         return True
@@ -172,9 +172,9 @@ class RequestSession:
             self._polls.pop(waiting, None)
         return None if updated is None else int(updated)
 
-    def _wait(self, wait: Callable[[Callable[[], None]], None]) -> None:
+    def _wait(self, permits: Permits, count: int) -> None:
         self._needs_permit = True
-        wait(self._permitted)
+        permits.wait(count, self._permitted)
 
     def _permitted(self) -> None:
         self._needs_permit = False

@@ -20,7 +20,7 @@ class ContextTests(SynchronousTestCase):
         limits = RequestLimits(max_adds_in_progress=1, max_reads_in_progress=2)
         context = RequestContext(Rig().bookie, Clock(), RequestMetrics(instruments), lambda: succeed((0, 0)), limits)
         self.assertTrue(context.adds.take(3) and context.reads.take(1))
-        context.adds.wait(lambda: None)
+        context.adds.wait(1, lambda: None)
         registry = new_registry(instruments)
         for name, value in (
             ("ADD_ENTRY_IN_PROGRESS", 3), ("ADD_ENTRY_BLOCKED", 1), ("READ_ENTRY_IN_PROGRESS", 1),

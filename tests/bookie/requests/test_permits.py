@@ -14,14 +14,54 @@ class PermitTests(SynchronousTestCase):
         self.assertTrue(permits.take(1000) and permits.take(1000))
         self.assertEqual(permits.in_progress, 2000)
 
-    def test_overshoot(self) -> None:
-        """A run may take more than are left, and no other gets any until they are back."""
+    def test_limit(self) -> None:
+        """A run takes all its permits at once or none."""
         permits = Permits(10)
         self.assertTrue(permits.take(9))
-        self.assertTrue(permits.take(5))
-        self.assertFalse(permits.take(1))
-        permits.give(5)
+        self.assertFalse(permits.take(2))
         self.assertTrue(permits.take(1))
+        permits.give(9)
+        self.assertTrue(permits.take(9))
+
+    def test_larger_than_the_limit(self) -> None:
+        """A run of more requests than the limit goes alone."""
+        permits = Permits(10)
+        permits.take(1)
+        self.assertFalse(permits.take(11))
+        permits.give(1)
+        self.assertTrue(permits.take(11))
+        self.assertFalse(permits.take(1))
+
+    def test_large_one_waits_in_turn(self) -> None:
+        """A large run is not passed by small ones that come later, however many there are."""
+        permits = Permits(10)
+        served: list[int] = []
+
+        def waiter(count: int) -> None:
+            if permits.take(count):
+                served.append(count)
+
+        permits.take(6)
+        permits.wait(8, lambda: waiter(8))
+        self.assertFalse(permits.take(1))
+        permits.wait(2, lambda: waiter(2))
+        permits.wait(3, lambda: waiter(3))
+        permits.give(3)
+        self.assertEqual(served, [])
+        permits.give(3)
+        self.assertEqual((served, permits.waiting, permits.in_progress), ([8, 2], 1, 10))
+        permits.give(8)
+        self.assertEqual((served, permits.in_progress), ([8, 2, 3], 5))
+
+    def test_turn_that_is_not_taken(self) -> None:
+        """A caller that needs no permits any more, as its connection is lost, leaves its turn to the next one."""
+        permits = Permits(2)
+        served: list[bool] = []
+        permits.take(2)
+        permits.wait(2, lambda: None)
+        permits.wait(2, lambda: served.append(permits.take(2)))
+        permits.give(2)
+        self.assertEqual((served, permits.in_progress), ([True], 2))
 
     def test_turns(self) -> None:
         """Who waits is called in turn, as long as there are permits."""
@@ -33,8 +73,8 @@ class PermitTests(SynchronousTestCase):
             if permits.take(1):
                 served.append(name)
 
-        permits.wait(lambda: waiter("a"))
-        permits.wait(lambda: waiter("b"))
+        permits.wait(1, lambda: waiter("a"))
+        permits.wait(1, lambda: waiter("b"))
         permits.give(1)
         self.assertEqual((served, permits.waiting), (["a"], 1))
         permits.give(1)
@@ -52,6 +92,6 @@ class PermitTests(SynchronousTestCase):
             permits.give(1)
 
         for number in range(5000):
-            permits.wait(lambda number=number: waiter(number))  # type: ignore[misc]
+            permits.wait(1, lambda number=number: waiter(number))  # type: ignore[misc]
         permits.give(1)
         self.assertEqual((served, permits.in_progress), (list(range(5000)), 0))
