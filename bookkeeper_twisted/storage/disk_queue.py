@@ -18,6 +18,7 @@ from itertools import islice
 
 import attrs
 
+from ..crc32c import Buffer
 from .interfaces import IFile
 
 DEPTH = 256
@@ -190,7 +191,7 @@ class DiskQueue:
 
     # -- writes --
 
-    def write(self, file: IFile, parts: Sequence[bytes], offset: int) -> None:
+    def write(self, file: IFile, parts: Sequence[Buffer], offset: int) -> None:
         """Begin to write, as :meth:`~.interfaces.IFile.pwritev` does; :meth:`settle` raises the errors.
 
         :param file: which should be that long already: the kernel waits for what makes a file longer.

@@ -11,6 +11,7 @@ from contextlib import contextmanager
 
 from zope.interface import implementer
 
+from ..crc32c import Buffer
 from ..errors import DirectoryLockedError
 from .interfaces import IFile, IFileSystem, ILock
 
@@ -105,8 +106,8 @@ class RealFile:
         while written < len(data):
             written += os.pwrite(self._fd, rest[written:], offset + written)
 
-    def pwritev(self, parts: Sequence[bytes], offset: int, durable: bool = False) -> None:
-        self.pwrite(parts[0] if len(parts) == 1 else b"".join(parts), offset)
+    def pwritev(self, parts: Sequence[Buffer], offset: int, durable: bool = False) -> None:
+        self.pwrite(b"".join(parts), offset)
         if durable:
             self.sync()
 
@@ -210,7 +211,7 @@ class DirectFile(RealFile):
     def pwrite(self, data: bytes, offset: int) -> None:
         self.pwritev((data,), offset)
 
-    def pwritev(self, parts: Sequence[bytes], offset: int, durable: bool = False) -> None:
+    def pwritev(self, parts: Sequence[Buffer], offset: int, durable: bool = False) -> None:
         at_once = _DURABLE if durable and sum(map(len, parts)) <= ROOM else 0
         with self._rooms.lent() as view:
             for piece in _gathered(parts, view):
@@ -240,7 +241,7 @@ class DirectFile(RealFile):
             super().start_writeback(offset, size)
 
 
-def _gathered(parts: Sequence[bytes], room: memoryview) -> Iterator[memoryview]:
+def _gathered(parts: Sequence[Buffer], room: memoryview) -> Iterator[memoryview]:
     """The parts one after the other, a full room at a time."""
     if len(parts) > _MANY_PARTS:
         parts = (b"".join(parts),)

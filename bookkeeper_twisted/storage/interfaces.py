@@ -6,6 +6,7 @@ from typing import Any, NamedTuple
 import attrs
 from zope.interface import Attribute, Interface
 
+from ..crc32c import Buffer
 from ..errors import masked
 from ..model import EntryRun, MixedRun
 
@@ -58,7 +59,7 @@ class IFile(Interface):
     def pwrite(data: bytes, offset: int) -> None:
         """Write all of ``data`` at ``offset``, extending the file if need be.  A short write is completed or raises."""
 
-    def pwritev(parts: Sequence[bytes], offset: int, durable: bool = False) -> None:
+    def pwritev(parts: Sequence[Buffer], offset: int, durable: bool = False) -> None:
         """Write the parts one after the other, like :meth:`pwrite`.
 
         :param parts: any number.

@@ -27,12 +27,13 @@ PLANTS = (
     ),
     Plant(
         "the index refers to a copy whose name is not durable", "storage/maintenance/copying.py",
-        "    fs.sync_directory(directory)\n", "", _CRASH,
+        "        self._log = None\n        self._fs.sync_directory(self._directory.path)\n", "        self._log = None\n",
+        _CRASH,
     ),
     Plant(
         "old logs are removed before the index has the copies", "bookie/maintenance/compactor.py",
-        "        rows = [row for copy in copied for row in copy.rows]\n",
-        "        rows = [row for copy in copied for row in copy.rows]\n"
+        "        rows = await directory.on_lane(copy.finish)\n",
+        "        rows = await directory.on_lane(copy.finish)\n"
         "        [await directory.on_lane(directory.space.remove, log_id) for log_id in sources]\n", _CRASH,
     ),
     Plant(
@@ -68,8 +69,27 @@ PLANTS = (
     ),
     Plant(
         "damage is copied", "storage/maintenance/row_reader.py",
-        "if first_bad_block(row, len(data), 0, data) is not None or not run.ids_match():", "if not run.ids_match():",
-        _COPYING,
+        "if first_bad_block(row, len(data), 0, data) is not None:", "if False:", _COPYING,
+    ),
+    Plant(
+        "records without checksums are copied unseen", "storage/maintenance/row_reader.py",
+        "if row.checksums else range(count):", "if True else range(count):", _COPYING,
+    ),
+    Plant(
+        "memory is read into that is still to be written from", "storage/entry_log/writer.py",
+        "        self._pieces = [b\"\".join(self._pieces)]\n", "", _COPYING,
+    ),
+    Plant(
+        "a row of a copy has the checksums of other blocks", "storage/maintenance/copying.py",
+        "CHECKSUM_BLOCK - self._n_bytes % CHECKSUM_BLOCK]", "CHECKSUM_BLOCK]", _COPYING,
+    ),
+    Plant(
+        "a step is read when the one in front of it is written", "bookie/maintenance/compactor.py",
+        "                following = await self._begin(cutter, reader)  # the disk reads it meanwhile\n"
+        "                rows = deque(await directory.on_lane(reader.verified, step))\n",
+        "                rows = deque(await directory.on_lane(reader.verified, step))\n"
+        "                following = await self._begin(cutter, reader)\n",
+        ["tests.bookie.maintenance.test_garbage_collector.CompactionTests.test_reads_ahead"],
     ),
     Plant(
         "a step of a copy ends within a page", "storage/maintenance/row_reader.py",

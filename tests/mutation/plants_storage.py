@@ -111,7 +111,8 @@ PLANTS = (
     ),
     Plant(
         "an ordinary durable write is not synced", "storage/filesystem.py",
-        "else b\"\".join(parts), offset)\n        if durable:", "else b\"\".join(parts), offset)\n        if False:", _FILES,
+        "self.pwrite(b\"\".join(parts), offset)\n        if durable:",
+        "self.pwrite(b\"\".join(parts), offset)\n        if False:", _FILES,
     ),
     Plant(
         "a durable direct write carries no flag", "storage/filesystem.py",

@@ -5,7 +5,8 @@ wanted the compaction; where the space of the disk is scarce those of a group ar
 """
 
 import errno
-from collections.abc import Awaitable, Callable, Sequence
+from collections import deque
+from collections.abc import Awaitable, Callable, Iterable, Sequence
 
 import attrs
 from twisted.internet.interfaces import IReactorTime
@@ -13,9 +14,9 @@ from twisted.logger import Logger
 
 from ...errors import LogDamageError
 from ...metrics import MaintenanceMetrics
-from ...storage.maintenance.copying import LogCopy, finish
+from ...storage.maintenance.copying import LogCopy
 from ...storage.maintenance.plan import LogUsage, candidates, is_scarce, next_group
-from ...storage.maintenance.row_reader import RowReader, Step
+from ...storage.maintenance.row_reader import RowCutter, RowReader, Step, VerifiedRow
 from ...throttle import Throttle
 from .lanes import MaintainedDirectory, step_limits
 from .log_collector import LogCollector
@@ -130,60 +131,57 @@ class Compactor:
         :param n_targets: new logs that are expected: it may be more.
         """
         directory = self._directory
-        log_ids: list[int] = []
-        copied: list[LogCopy] = []  # neither durable nor in the index
         reader = RowReader(directory.fs, directory.storage)
-        after, is_last = (-1, -1), False
+        cutter = RowCutter(directory.storage.index, sources=tuple(sources))
+        log_ids: list[int] = []
+        copy: LogCopy | None = None  # neither durable nor in the index
         try:
-            while not is_last:
-                log_ids = log_ids or await directory.on_flush_lane(directory.storage.log.reserve, n_targets)
-                copy = await directory.on_lane(
-                    LogCopy, directory.fs, directory.storage, sources, reader, log_ids.pop(0), after
-                )
-                copied.append(copy)
-                await self._copy(copy)
-                after, is_last = copy.cutter.after, copy.cutter.is_last
-                if is_last or sum(len(each.rows) for each in copied) >= _COMMIT_ROWS:
-                    await self._finish(copied, sources)
+            following = await self._begin(cutter, reader)
+            while (step := following) is not None:
+                following = await self._begin(cutter, reader)  # the disk reads it meanwhile
+                rows = deque(await directory.on_lane(reader.verified, step))
+                if rows:
+                    await self._writes.acquire(*_size(rows))
+                while rows:
+                    if copy is None:
+                        log_ids = log_ids or await directory.on_flush_lane(directory.storage.log.reserve, n_targets)
+                        copy = await directory.on_lane(
+                            LogCopy, directory.fs, directory.storage, log_ids.pop(0), reader.queue
+                        )
+                    await directory.on_lane(copy.write, rows)
+                    if rows:
+                        await self._finish(copy, sources)
+                        copy = None
+                if self.progress is not None:
+                    self.progress.advance(step.n_bytes, self._clock.seconds())
+                self._metrics.compacted_bytes.value += step.n_bytes
+            if copy is not None:
+                await self._finish(copy, sources)
         finally:
-            await directory.on_lane(reader.close)  # first: it waits for what is being written to the copies
-            for copy in copied:
+            await directory.on_lane(reader.close)  # first: it waits for what is being written to the copy
+            if copy is not None:
                 await directory.on_lane(copy.abandon)
 
-    async def _finish(self, copied: list[LogCopy], sources: Sequence[int]) -> None:
-        """Makes new logs durable, then has the index refer to them; ``copied`` is empty when it does."""
-        directory = self._directory
-        await directory.on_lane(finish, directory.fs, directory.storage.path, copied)
-        rows = [row for copy in copied for row in copy.rows]
-        for begin in range(0, len(rows), _COMMIT_ROWS):
-            batch = rows[begin : begin + _COMMIT_ROWS]
-            await directory.on_flush_lane(directory.storage.commit_moved, batch, frozenset(sources))
-        copied.clear()
-        directory.storage.moved()
-
-    async def _copy(self, copy: LogCopy) -> None:
-        following = await self._begin(copy)
-        while (step := following) is not None:
-            following = await self._begin(copy)  # the disk reads it while this one is verified and written
-            await self._directory.on_lane(copy.read, step)
-            await self._write(copy)
-            if self.progress is not None:
-                self.progress.advance(step.n_bytes, self._clock.seconds())
-            self._metrics.compacted_bytes.value += step.n_bytes
-        copy.end_reading()
-        await self._write(copy)
-
-    async def _begin(self, copy: LogCopy) -> Step | None:
-        """The next step, which is being read; None at the end of a log."""
+    async def _begin(self, cutter: RowCutter, reader: RowReader) -> Step | None:
+        """The next step, which is being read; None at the end."""
         on_lane = self._directory.on_lane
-        step = await on_lane(copy.cutter.next_step, *step_limits(self._reads, self._writes))
+        step = await on_lane(cutter.next_step, *step_limits(self._reads, self._writes))
         if step is not None:
             await self._reads.acquire(step.n_disk_bytes, step.n_entries)
             await self.suspension.passed()
-            await on_lane(copy.begin, step)
+            await on_lane(reader.begin, step)
         return step
 
-    async def _write(self, copy: LogCopy) -> None:
-        if copy.waiting_bytes:
-            await self._writes.acquire(copy.waiting_bytes, copy.waiting_entries)
-            await self._directory.on_lane(copy.write)
+    async def _finish(self, copy: LogCopy, sources: Sequence[int]) -> None:
+        """Makes a new log durable, then has the index refer to it."""
+        directory = self._directory
+        rows = await directory.on_lane(copy.finish)
+        for begin in range(0, len(rows), _COMMIT_ROWS):
+            batch = rows[begin : begin + _COMMIT_ROWS]
+            await directory.on_flush_lane(directory.storage.commit_moved, batch, frozenset(sources))
+        directory.storage.moved()
+
+
+def _size(rows: Iterable[VerifiedRow]) -> tuple[int, int]:
+    """Return the bytes and the entries of some rows."""
+    return sum([len(data) for _, data in rows]), sum([row.last - row.first + 1 for row, _ in rows])

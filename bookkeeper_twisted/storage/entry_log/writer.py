@@ -18,6 +18,7 @@ from collections import deque
 from collections.abc import Sequence
 from operator import sub
 
+from ...crc32c import Buffer
 from ...model import EntryRun, lay_out
 from ..disk_queue import DiskQueue
 from ..index.rows import row_of, rows_of
@@ -53,7 +54,7 @@ class OpenLog:
         self.log_id = log_id
         self.file = file
         self.position = self.written = self.synced = layout.HEADER_SIZE
-        self._pieces: list[bytes] = []
+        self._pieces: list[Buffer] = []
         self._ledgers: dict[int, int] = {}
         self._unsynced: list[tuple[Sequence[int], Sequence[int]]] = []  # ledgers, and bytes of them
         self._queue = queue
@@ -87,7 +88,15 @@ class OpenLog:
         self._append(data)
         return rows
 
-    def _append(self, data: bytes) -> None:
+    def append_records(self, ledger_id: int, data: Buffer) -> None:
+        """Append records of a ledger, which are written at the latest by :meth:`write_blocks`.
+
+        :param data: not to be changed before that.
+        """
+        self._unsynced.append(((ledger_id,), (len(data),)))
+        self._append(data)
+
+    def _append(self, data: Buffer) -> None:
         self._pieces.append(data)
         self.position += len(data)
         if self.position - self.written >= SLICE:
@@ -96,7 +105,7 @@ class OpenLog:
     def _write_out(self) -> None:
         """Writes whole blocks; what is left of the last one waits."""
         end = self.position // BLOCK * BLOCK
-        parts, rest, left = self._pieces, deque[bytes](), self.position - end
+        parts, rest, left = self._pieces, deque[Buffer](), self.position - end
         while left:
             last = parts.pop()
             if len(last) > left:
@@ -110,6 +119,12 @@ class OpenLog:
             self.file.start_writeback(self.written, end - self.written)
         self.written = end
         self._pieces = list(rest)
+
+    def write_blocks(self) -> None:
+        """Write what was appended, but for a last part of a block, of which a copy is kept."""
+        if self.position - self.written >= BLOCK:
+            self._write_out()
+        self._pieces = [b"".join(self._pieces)]
 
     def _write_rest(self) -> None:
         """Writes what waits, and filler up to the next block."""

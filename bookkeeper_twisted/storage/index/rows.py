@@ -12,7 +12,7 @@ from itertools import accumulate, pairwise, repeat
 from operator import sub
 from typing import cast
 
-from ...crc32c import crc32c_of_block, crc32c_of_bytes
+from ...crc32c import Buffer, crc32c_of_block, crc32c_of_bytes
 from ...errors import DamageError
 from ...model import EntryRun, column
 from ..interfaces import CHECKSUM_BLOCK, IndexRow
@@ -157,7 +157,7 @@ def row_bytes(row: IndexRow) -> int:
     return sum(struct.unpack(f">{len(row.sizes) // 4}I", row.sizes))
 
 
-def first_bad_block(row: IndexRow, total: int, start: int, data: bytes) -> int | None:
+def first_bad_block(row: IndexRow, total: int, start: int, data: Buffer) -> int | None:
     """Compares the checksums of all blocks that ``data`` covers whole.
 
     :param total: bytes of the row.

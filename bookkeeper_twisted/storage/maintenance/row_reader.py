@@ -13,8 +13,8 @@ from collections.abc import Callable, Sequence
 
 import attrs
 
+from ...crc32c import Buffer
 from ...errors import LogDamageError
-from ...model import EntryRun
 from ..directory_storage import DirectoryStorage
 from ..disk_queue import DiskQueue, Place
 from ..index.rows import first_bad_block, record_offsets, row_bytes
@@ -26,7 +26,7 @@ STEP_BYTES = 4 * 1024 * 1024
 EXTENT_BYTES = 1024 * 1024
 """Bytes of one read, unless a piece is longer."""
 
-PASSED_OVER = 64 * 1024
+PASSED_OVER = 8 * 1024
 """Bytes between two pieces that are not wanted: a disk reads so many in less time than it takes to begin anew."""
 
 PAGE = 4096
@@ -35,6 +35,10 @@ _ROWS = 500  # read from the index at once
 
 _UNREADABLE = (errno.EIO, errno.ENOENT)
 _HEAD = struct.Struct(">iqq")  # size word, ledgerId, entryId
+
+
+VerifiedRow = tuple[IndexRow, Buffer]
+"""A row and its records."""
 
 
 @attrs.frozen
@@ -199,7 +203,7 @@ class RowReader:
         self._fs = fs
         self._directory = directory
         self._files: dict[int, IFile] = {}
-        self._parts: list[bytes] = []
+        self._parts: list[Buffer] = []
         self.queue = DiskQueue()
         self._loaded: dict[int, tuple[list[int], list[memoryview | None]]] = {}
 
@@ -231,24 +235,39 @@ class RowReader:
             starts.append(extent.start)
             datas.append(None if isinstance(data, OSError) else data)
 
-    def take(self, piece: Piece) -> EntryRun | None:
-        """Return the whole row, verified, if ``piece`` was its last one, else None.
+    def verified(self, step: Step) -> list[VerifiedRow]:
+        """Return the rows that end in the step that was begun first.
+
+        :raises LogDamageError: a log doesn't hold what its index says.
+        :raises OSError: it cannot be read.
+        """
+        self.load(step)
+        return [(piece.row, data) for piece in step.pieces if (data := self.take(piece)) is not None]
+
+    def take(self, piece: Piece) -> Buffer | None:
+        """Return the records of the whole row, verified, if ``piece`` was its last one, else None.
+
+        They are valid until the next step is loaded.
 
         :raises LogDamageError: the log doesn't hold what its index says, or the disk cannot read it.
         """
         if not piece.start:
             self._parts = []
-        self._parts.append(self._bytes_of(piece))
+        data = self._bytes_of(piece)
         if not piece.ends_row:
+            self._parts.append(bytes(data))
             return None
-        parts, self._parts = self._parts, []
-        return self._verified(piece.row, parts[0] if len(parts) == 1 else b"".join(parts))
+        if self._parts:
+            data = b"".join([*self._parts, data])
+            self._parts = []
+        self._verify(piece.row, data)
+        return data
 
-    def _bytes_of(self, piece: Piece) -> bytes:
+    def _bytes_of(self, piece: Piece) -> Buffer:
         starts, datas = self._loaded[piece.row.log_id]
         index = bisect_right(starts, piece.offset) - 1
         data, start = datas[index], piece.offset - starts[index]
-        found = self._read_alone(piece) if data is None else bytes(data[start : start + piece.size])
+        found = self._read_alone(piece) if data is None else data[start : start + piece.size]
         if len(found) != piece.size:
             raise self._damage(piece.row, f"the file ends after {len(found)} of {piece.size} bytes")
         return found
@@ -263,22 +282,17 @@ class RowReader:
                 raise
             raise self._damage(piece.row, f"the disk cannot read it: {error.strerror}") from error
 
-    def _verified(self, row: IndexRow, data: bytes) -> EntryRun:
+    def _verify(self, row: IndexRow, data: Buffer) -> None:
+        """Compare records with a row: all blocks and the records at both ends, or without checksums every record."""
         offsets = record_offsets(row)
         count = row.last - row.first + 1
-        if isinstance(row.sizes, int):
-            run = EntryRun(row.ledger_id, row.first, count, data, row.sizes)
-        else:
-            run = EntryRun(row.ledger_id, row.first, count, data, 0, offsets)
-        if row.checksums:
-            if first_bad_block(row, len(data), 0, data) is not None or not run.ids_match():
-                raise self._damage(row, "a block does not match its checksum")
-        elif any(
-            _HEAD.unpack_from(data, offsets[i]) != (offsets[i + 1] - offsets[i] - 4, row.ledger_id, row.first + i)
-            for i in range(count)
-        ):
-            raise self._damage(row, "a record is not the entry it should be")
-        return run
+        if first_bad_block(row, len(data), 0, data) is not None:
+            raise self._damage(row, "a block does not match its checksum")
+        for i in (0, count - 1) if row.checksums else range(count):
+            start = offsets[i]
+            head = _HEAD.pack(offsets[i + 1] - start - 4, row.ledger_id, row.first + i)
+            if data[start : start + _HEAD.size] != head:
+                raise self._damage(row, "a record is not the entry it should be")
 
     def _file(self, log_id: int) -> IFile:
         file = self._files.get(log_id)

@@ -35,6 +35,7 @@ from typing import Any, NamedTuple
 import attrs
 from zope.interface import implementer
 
+from ...crc32c import Buffer
 from ...errors import DirectoryLockedError
 from ...storage.interfaces import IFile, IFileSystem, ILock
 from .state import SECTOR, Content, Directory, Inode, Renaming, Resize, Write, changed, rename
@@ -377,7 +378,7 @@ class SimFile:
         self._disk._step("pwrite", self.path, offset, len(data), failed=lambda: self._inode.write(step, half, offset))
         self._inode.write(step, data, offset)
 
-    def pwritev(self, parts: Sequence[bytes], offset: int, durable: bool = False) -> None:
+    def pwritev(self, parts: Sequence[Buffer], offset: int, durable: bool = False) -> None:
         if durable and self._inode.pending:
             raise AssertionError(f"{self.path}: a write is to be durable before others are")
         self.pwrite(b"".join(parts), offset)

@@ -7,8 +7,10 @@ from twisted.internet.defer import CancelledError, Deferred
 from twisted.logger import capturedLogs, formatEvent
 from twisted.trial.unittest import SynchronousTestCase
 
+from bookkeeper_twisted.bookie.maintenance import lanes
 from bookkeeper_twisted.bookie.maintenance.garbage_collector import CollectorOptions, CompactionKind
 from bookkeeper_twisted.bookie.maintenance.maintenance import COMPACTION_READ, COMPACTION_WRITE, MaintenanceOptions
+from bookkeeper_twisted.storage.maintenance.row_reader import RowReader
 from bookkeeper_twisted.testing.disk.crash import Facts
 from bookkeeper_twisted.testing.disk.sim_disk import SimDisk
 from bookkeeper_twisted.throttle import Rate
@@ -188,6 +190,21 @@ class CompactionTests(CollectorCase):
             self.wait(1)
         self.assertEqual((progress.done, progress.left), (total, 0))
         self.assertEqual((self.collector.progress(), self.collector._eta()), ([None], 0))
+
+    def test_reads_ahead(self) -> None:
+        """The reads of a step are begun before the step in front of it is verified."""
+        self.patch(lanes, "STEP_BYTES", 1000)
+        self.collector.force()
+        names = []
+        while self.life.executor.queued:
+            names.append(self.life.executor.queued[0][1].function.__name__)
+            self.life.executor.step()
+        begun = [at for at, name in enumerate(names) if name == RowReader.begin.__name__]
+        verified = [at for at, name in enumerate(names) if name == RowReader.verified.__name__]
+        self.assertGreater(len(begun), 2)
+        self.assertEqual(len(begun), len(verified))
+        for following, taken in zip(begun[1:], verified, strict=False):
+            self.assertLess(following, taken)
 
     def test_reclaimed(self) -> None:
         """What a compaction gave back is the logs that went, less what was copied."""

@@ -1,6 +1,8 @@
 """Copying of live runs into a new log."""
 
 import errno
+import os
+from collections import deque
 from collections.abc import Sequence
 from typing import Any
 
@@ -10,10 +12,22 @@ from bookkeeper_twisted.errors import LogDamageError
 from bookkeeper_twisted.model import EntryRun
 from bookkeeper_twisted.storage.directory_storage import DirectoryStorage
 from bookkeeper_twisted.storage.entry_log.scan import LogScan
-from bookkeeper_twisted.storage.interfaces import LedgerRow
-from bookkeeper_twisted.storage.ledger_storage import StorageSettings
-from bookkeeper_twisted.storage.maintenance.copying import LogCopy, finish
-from bookkeeper_twisted.storage.maintenance.row_reader import EXTENT_BYTES, PAGE, Piece, RowReader, Step, extents_of
+from bookkeeper_twisted.storage.filesystem import RealFileSystem
+from bookkeeper_twisted.storage.index.rows import block_checksums, first_bad_block
+from bookkeeper_twisted.storage.index.run_index import SqliteRunIndex
+from bookkeeper_twisted.storage.interfaces import CHECKSUM_BLOCK, IndexRow, LedgerRow
+from bookkeeper_twisted.storage.ledger_storage import LedgerStorage, StorageSettings
+from bookkeeper_twisted.storage.maintenance import copying
+from bookkeeper_twisted.storage.maintenance.copying import LogCopy
+from bookkeeper_twisted.storage.maintenance.row_reader import (
+    EXTENT_BYTES,
+    PAGE,
+    Piece,
+    RowCutter,
+    RowReader,
+    VerifiedRow,
+    extents_of,
+)
 from bookkeeper_twisted.storage.rebuild import rebuild_index
 from bookkeeper_twisted.testing.disk.sim_disk import SimDisk
 from bookkeeper_twisted.testing.disk.sim_index import SimIndex
@@ -47,41 +61,39 @@ class CopyCase(SynchronousTestCase):
         checkpoint(self.storage)
         self.directory.log.close()
 
-    def copy(self, sources: Sequence[int], most_rows: int = 1000, step: int = 300) -> LogCopy:
-        """Copies into one new log, which is finished."""
-        (log_id,) = self.directory.log.reserve()
-        copy = self.new_copy(sources, log_id, most_rows=most_rows)
-        reading = self.begun(copy, step)
-        while reading is not None:
-            following = self.begun(copy, step)
-            copy.read(reading)
-            copy.write()
-            reading = following
-        copy.end_reading()
-        copy.write()
-        finish(self.disk, self.directory.path, [copy])
-        copy.abandon()
-        return copy
+    def verified(self, sources: Sequence[int], step: int = 300) -> deque[VerifiedRow]:
+        """The rows of some logs."""
+        reader = self.reader()
+        cutter = RowCutter(self.directory.index, sources=tuple(sources))
+        rows: deque[VerifiedRow] = deque()
+        while (reading := cutter.next_step(step)) is not None:
+            reader.begin(reading)
+            rows += [(row, bytes(data)) for row, data in reader.verified(reading)]
+        return rows
 
-    def new_copy(self, sources: Sequence[int], log_id: int = 9, **options: Any) -> LogCopy:
-        """A copy that has not begun."""
+    def reader(self) -> RowReader:
+        """One that is closed at the end."""
         reader = RowReader(self.disk, self.directory)
         self.addCleanup(reader.close)
-        return LogCopy(self.disk, self.directory, sources, reader, log_id, **options)
+        return reader
 
-    def begun(self, copy: LogCopy, max_bytes: int) -> Step | None:
-        """The next step, which is being read."""
-        step = copy.cutter.next_step(max_bytes)
-        if step is not None:
-            copy.begin(step)
-        return step
+    def copy(self, rows: deque[VerifiedRow], most_rows: int = 1000) -> list[IndexRow]:
+        """Copies rows into one new log, which is finished; those that it doesn't take are left."""
+        (log_id,) = self.directory.log.reserve()
+        copy = self.new_copy(log_id, most_rows=most_rows)
+        copy.write(rows)
+        return copy.finish()
 
-    def compact(self, sources: Sequence[int]) -> LogCopy:
+    def new_copy(self, log_id: int = 9, **options: Any) -> LogCopy:
+        """A copy that has not begun."""
+        return LogCopy(self.disk, self.directory, log_id, self.reader().queue, **options)
+
+    def compact(self, sources: Sequence[int]) -> list[IndexRow]:
         """Copies, and commits the rows."""
-        copy = self.copy(sources)
-        self.directory.commit_moved(copy.rows, frozenset(sources))
+        rows = self.copy(self.verified(sources))
+        self.directory.commit_moved(rows, frozenset(sources))
         self.directory.moved()
-        return copy
+        return rows
 
 
 class LogCopyTests(CopyCase):
@@ -119,79 +131,134 @@ class LogCopyTests(CopyCase):
         self.log_of(run(1, 3, 2, salt=1))
         self.storage.forget([2], 1)
         checkpoint(self.storage)
-        copy = self.compact([0])
-        self.assertEqual([(row.ledger_id, row.first, row.last) for row in copy.rows], [(1, 0, 2), (1, 5, 9)])
+        rows = self.compact([0])
+        self.assertEqual([(row.ledger_id, row.first, row.last) for row in rows], [(1, 0, 2), (1, 5, 9)])
         self.assertEqual(read(self.storage, 1, 3), entry(1, 3, salt=1))
 
     def test_newer_copy_stays(self) -> None:
         """An entry that is written again while its older copy is copied is not replaced by that copy."""
         self.log_of(run(1, 0, 10))
-        copy = self.copy([0])
+        rows = self.copy(self.verified([0]))
         self.log_of(run(1, 4, 2, salt=1))
         self.storage.forget([7], 1)
-        self.directory.commit_moved(copy.rows, frozenset([0]))
+        self.directory.commit_moved(rows, frozenset([0]))
         for entry_id in range(10):
             self.assertEqual(read(self.storage, 1, entry_id), entry(1, entry_id, salt=int(entry_id in (4, 5))))
 
     def test_deleted_stays_deleted(self) -> None:
         """A ledger that is deleted while it is copied does not come back."""
         self.log_of(run(1, 0, 10))
-        copy = self.copy([0])
+        rows = self.copy(self.verified([0]))
         self.storage.forget([1], 1)
         checkpoint(self.storage)
-        self.directory.commit_moved(copy.rows, frozenset([0]))
+        self.directory.commit_moved(rows, frozenset([0]))
         self.assertEqual([*self.directory.index.rows(1)], [])
 
     def test_limit_of_rows(self) -> None:
-        """A new log has a limit of rows; the next copy goes on behind the last one."""
+        """A new log has a limit of rows; the others are left for the next one."""
         self.log_of(*[run(ledger_id, 0, 3) for ledger_id in range(5)])
-        copy = self.copy([0], most_rows=2)
-        self.assertEqual([row.ledger_id for row in copy.rows], [0, 1])
-        self.assertFalse(copy.cutter.is_last)
-        after = self.new_copy([0], self.directory.log.reserve()[0], after=copy.cutter.after)
-        step = after.cutter.next_step()
-        assert step is not None
-        self.assertEqual([piece.row.ledger_id for piece in step.pieces], [2, 3, 4])
-        after.abandon()
+        rows = self.verified([0])
+        self.assertEqual([row.ledger_id for row in self.copy(rows, most_rows=2)], [0, 1])
+        self.assertEqual([row.ledger_id for row, _ in rows], [2, 3, 4])
 
     def test_limit_of_size(self) -> None:
         """A new log is not longer than the others."""
         for first in (0, 100, 200):
             self.log_of(run(1, first, 90, size=100))
-        copy = self.copy([0, 1, 2])
-        self.assertEqual([row.first for row in copy.rows], [0])
-        self.assertFalse(copy.cutter.is_last)
+        rows = self.verified([0, 1, 2])
+        self.assertEqual([row.first for row in self.copy(rows)], [0])
+        self.assertEqual([row.first for row, _ in rows], [100, 200])
+
+    def test_limits_of_a_row(self) -> None:
+        """Rows become one up to a limit of bytes and one of entries; one that is longer already stays as it is."""
+        for limit, value in (("JOIN_BYTES", 1000), ("JOIN_ENTRIES", 13)):
+            self.patch(copying, limit, value)
+            self.open()
+            for first, count in ((0, 5), (5, 8), (13, 20), (33, 2)):
+                self.log_of(run(1, first, count))
+            rows = self.copy(self.verified([row.log_id for row in self.directory.index.rows(1)]))
+            self.assertEqual([(row.first, row.last) for row in rows], [(0, 12), (13, 32), (33, 34)])
+            self.disk = make_directories(SimDisk(), ["/l0"])
+
+    def test_checksums(self) -> None:
+        """The checksums of a row are of its own blocks, wherever those of the rows in it began."""
+        settings = StorageSettings(log_size_limit=1 << 20, write_cache_bytes=1 << 20)
+        self.storage = open_storage(self.disk, settings=settings, directories=["/l0"])
+        for first, count, size in ((0, 40, 7), (40, 1, CHECKSUM_BLOCK - 100), (41, 1, 90), (42, 1, 200_000)):
+            self.log_of(run(1, first, count, size=size))
+        verified = self.verified(range(4), step=50_000)
+        data = b"".join([bytes(each) for _, each in verified])
+        (row,) = self.copy(verified)
+        self.assertEqual((row.first, row.last), (0, 42))
+        self.assertEqual(row.checksums, block_checksums(data))
+        self.assertEqual(first_bad_block(row, len(data), 0, data), None)
 
     def test_steps_are_bounded(self) -> None:
-        """A long row is read in pieces, and written when all of it was verified."""
+        """A long row is read in pieces, and given when all of it was verified."""
         self.log_of(run(1, 0, 100, size=100))
-        copy = self.new_copy([0])
-        sizes = []
-        while (step := self.begun(copy, 1000)) is not None:
+        reader, cutter = self.reader(), RowCutter(self.directory.index)
+        sizes, found = [], []
+        while (step := cutter.next_step(1000)) is not None:
             sizes.append(step.n_bytes)
-            copy.read(step)
+            reader.begin(step)
+            found.append([len(data) for _, data in reader.verified(step)])
         self.assertEqual((max(sizes), sum(sizes)), (1000, 13_600))
-        copy.end_reading()
-        self.assertEqual((copy.waiting_bytes, copy.waiting_entries), (13_600, 100))
-        copy.abandon()
+        self.assertEqual(found, [*[[]] * (len(sizes) - 1), [13_600]])
 
     def test_disk_bytes(self) -> None:
         """A disk reads whole pages, so a step ends with one: the next one does not read it again."""
         self.log_of(run(1, 0, 100, size=100))
-        copy = self.new_copy([0])
+        cutter = RowCutter(self.directory.index)
         found = []
-        while (step := copy.cutter.next_step(8000)) is not None:
+        while (step := cutter.next_step(8000)) is not None:
             found.append((step.n_bytes, step.n_disk_bytes))
         self.assertEqual(found, [(7168, 8192), (6432, 8192)])  # from offset 1024 to 14624
-        copy.abandon()
 
     def test_abandoned(self) -> None:
         """An abandoned copy leaves no file."""
         self.log_of(run(1, 0, 5))
-        copy = self.new_copy([0])
+        copy = self.new_copy()
+        copy.write(self.verified([0]))
         self.assertTrue(self.disk.exists("/l0/9.log.compacting"))
         copy.abandon()
         self.assertEqual([name for name in self.disk.list("/l0") if name.startswith("9")], [])
+
+
+class RealDiskTests(SynchronousTestCase):
+    """Copies past the page cache of this machine."""
+
+    def test_many_steps(self) -> None:
+        """Nothing is written over before it is copied, although some steps pass until there is a block of it."""
+        fs, path = RealFileSystem(), os.path.abspath(self.mktemp())
+        fs.make_directories(path)
+        settings = StorageSettings(log_size_limit=1 << 20, write_cache_bytes=1 << 20)
+        storage = LedgerStorage.open(fs, [path], [path], settings, SqliteRunIndex.open, lambda marks: None)
+        (directory,) = storage.directories
+        self.addCleanup(directory.close)
+        for turn in range(36):
+            for ledger_id in range(1, 9):
+                storage.put_ledger(LedgerRow(ledger_id))
+                storage.add(run(ledger_id, turn * 3, 3, size=250, salt=ledger_id))
+            checkpoint(storage)
+        directory.log.close()
+        (log_id,) = directory.log.reserve()
+        reader = RowReader(fs, directory)
+        self.addCleanup(reader.close)
+        copy = LogCopy(fs, directory, log_id, reader.queue)
+        cutter = RowCutter(directory.index)
+        steps = list(iter(lambda: cutter.next_step(2 * 3 * 286), None))
+        reader.begin(steps[0])
+        for number, step in enumerate(steps):
+            if step is not steps[-1]:
+                reader.begin(steps[number + 1])
+            copy.write(deque(reader.verified(step)))
+        directory.commit_moved(copy.finish(), frozenset([0]))
+        self.assertEqual([(row.log_id, row.first, row.last) for row in directory.index.rows(8)], [(log_id, 0, 107)])
+        for ledger_id in range(1, 9):
+            self.assertEqual(
+                [read(storage, ledger_id, entry_id) for entry_id in range(108)],
+                [entry(ledger_id, entry_id, 250, ledger_id) for entry_id in range(108)],
+            )
 
 
 class ExtentTests(SynchronousTestCase):
@@ -236,7 +303,7 @@ class DamageTests(CopyCase):
         file = self.disk.open("/l0/0.log")
         byte = file.pread(1, offset)
         file.pwrite(bytes([byte[0] ^ 4]), offset)
-        error: LogDamageError = self.assertRaises(LogDamageError, self.copy, [0])
+        error: LogDamageError = self.assertRaises(LogDamageError, self.verified, [0])
         self.assertEqual(error.log_id, 0)
         self.assertIn("/l0/0.log offset", str(error))
         return error
@@ -253,24 +320,24 @@ class DamageTests(CopyCase):
         """A log that ends early."""
         self.log_of(run(1, 0, 5))
         self.disk.open("/l0/0.log").truncate(1100)
-        self.assertIn("the file ends", str(self.assertRaises(LogDamageError, self.copy, [0])))
+        self.assertIn("the file ends", str(self.assertRaises(LogDamageError, self.verified, [0])))
 
     def test_unreadable(self) -> None:
         """A place that the disk cannot read is damage of its log; another failure of the disk is none."""
         self.log_of(run(1, 0, 5), run(2, 0, 5))
         self.disk.fail(errno.EIO, when=lambda op: op.name == "pread", times=2)
-        self.assertIn("cannot read", str(self.assertRaises(LogDamageError, self.copy, [0])))
+        self.assertIn("cannot read", str(self.assertRaises(LogDamageError, self.verified, [0])))
         self.disk.fail(errno.ENXIO, when=lambda op: op.name == "pread")
-        self.assertRaises(OSError, self.copy, [0])
+        self.assertRaises(OSError, self.verified, [0])
 
     def test_unreadable_neighbour(self) -> None:
         """What could not be read together is read one by one: what lies between live runs does not matter."""
         self.log_of(run(1, 0, 5), run(2, 0, 5))
         self.disk.fail(errno.EIO, when=lambda op: op.name == "pread" and op.size == 4096)
-        self.assertEqual([row.ledger_id for row in self.copy([0]).rows], [1, 2])
+        self.assertEqual([row.ledger_id for row, _ in self.verified([0])], [1, 2])
 
     def test_missing(self) -> None:
         """A log that is not there."""
         self.log_of(run(1, 0, 5))
         self.disk.unlink("/l0/0.log")
-        self.assertIn("missing", str(self.assertRaises(LogDamageError, self.copy, [0])))
+        self.assertIn("missing", str(self.assertRaises(LogDamageError, self.verified, [0])))
