@@ -37,6 +37,10 @@ class V2Protocol:
     batch_head = 0
     batch_counts_by_first = True
 
+    encode_batch_read = staticmethod(v2.encode_batch_read)
+    encode_request = staticmethod(v2.encode_request)
+    encode_response = staticmethod(v2.encode_response)
+
     def __repr__(self) -> str:
         return "V2"
 
@@ -57,20 +61,12 @@ class V2Protocol:
         """See :meth:`.IWireProtocol.batch_read`."""
         return BatchRead(self, v2.VERSION, flags, ledger_id, first, number, max_count, max_size, master_key)
 
-    def encode_batch_read(self, request: BatchRead) -> bytes:
-        """See :meth:`.IWireProtocol.encode_batch_read`."""
-        return v2.encode_batch_read(request)
-
     def header(self, operation: Operation, number: int = 0, priority: int = 0) -> Header:
         """See :meth:`.IWireProtocol.header`."""
         opcode = _V2_OPERATIONS.get(operation)
         if opcode is None:
             raise CodecError(f"V2 has no {operation.name}")
         return Header(self, v2.VERSION, opcode)
-
-    def encode_request(self, request: object) -> bytes:
-        """See :meth:`.IWireProtocol.encode_request`."""
-        return v2.encode_request(request)
 
     def scan_replies(self, data: bytes, at: int, limit: int, items: list[object]) -> int:
         """See :meth:`.IWireProtocol.scan_replies`."""
@@ -110,10 +106,6 @@ class V2Protocol:
         ids = request.ledger_id, request.first, request.request_id
         return v2_replies.batch_reply(request.version, V2Op.BATCH_READ, status, *ids, runs)
 
-    def encode_response(self, response: object) -> bytes:
-        """See :meth:`.IReplyEncoding.encode_response`."""
-        return v2.encode_response(response)
-
     def refusal(self, request: object, status: Status) -> bytes | None:
         """See :meth:`.IReplyEncoding.refusal`: adds and reads alone have an answer for it."""
         if isinstance(request, AddRun):
@@ -142,6 +134,10 @@ class V3Protocol:
     batch_head = _V3_HEADER_ROOM
     batch_counts_by_first = False
 
+    encode_batch_read = staticmethod(v3.encode_batch_read)
+    encode_request = staticmethod(v3.encode_request)
+    encode_response = staticmethod(v3.encode_response)
+
     def __repr__(self) -> str:
         return "V3"
 
@@ -168,17 +164,9 @@ class V3Protocol:
         """See :meth:`.IWireProtocol.batch_read`."""
         return BatchRead(self, v3.VERSION, flags, ledger_id, first, number, max_count, max_size, master_key)
 
-    def encode_batch_read(self, request: BatchRead) -> bytes:
-        """See :meth:`.IWireProtocol.encode_batch_read`."""
-        return v3.encode_batch_read(request)
-
     def header(self, operation: Operation, number: int = 0, priority: int = 0) -> Header:
         """See :meth:`.IWireProtocol.header`."""
         return Header(self, v3.VERSION, operation, number, priority)
-
-    def encode_request(self, request: object) -> bytes:
-        """See :meth:`.IWireProtocol.encode_request`."""
-        return v3.encode_request(request)
 
     def scan_replies(self, data: bytes, at: int, limit: int, items: list[object]) -> int:
         """See :meth:`.IWireProtocol.scan_replies`."""
@@ -216,10 +204,6 @@ class V3Protocol:
         """See :meth:`.IReplyEncoding.batch_reply`."""
         ids = request.ledger_id, request.first
         return v3_replies.batch_reply(request.request_id, status, *ids, runs, max_lac)
-
-    def encode_response(self, response: object) -> bytes:
-        """See :meth:`.IReplyEncoding.encode_response`."""
-        return v3.encode_response(response)
 
     def refusal(self, request: object, status: Status) -> bytes | None:
         """See :meth:`.IReplyEncoding.refusal`: an error without a sub-message for each."""

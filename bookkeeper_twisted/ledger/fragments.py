@@ -2,22 +2,15 @@
 
 from collections.abc import Iterator, Mapping
 from itertools import pairwise
-from typing import Protocol
 
 import attrs
 
 from ..model import LedgerMetadata, Segment
+from .placement import Chance
 from .schedule import Schedule, schedule_of
 
 EVERY_ENTRY = 100
 """The percentage of a check that reads all entries."""
-
-
-class Draw(Protocol):
-    """The part of ``random.Random`` that a sample is drawn with."""
-
-    def random(self) -> float:
-        """From 0 (included) to 1 (excluded)."""
 
 
 @attrs.frozen
@@ -56,14 +49,14 @@ class LedgerFragment:
         pairs = {position: (self.ensemble[position], new) for position, new in bookies.items()}
         return Moves(self.first, {position: (old, new) for position, (old, new) in pairs.items() if old != new})
 
-    def sample(self, position: int, percentage: int, draw: Draw) -> list[int] | None:
+    def sample(self, position: int, percentage: int, chance: Chance) -> list[int] | None:
         """Ids of the entries that a check reads at a position.
 
         They are the first and the last, and about so many percent of the others, spread evenly.
 
         :param position: index in the ensemble, from 0.
         :param percentage: of the entries.
-        :param draw: chooses the entries between.
+        :param chance: chooses the entries between.
         :returns: ascending ids; None for every entry that the position keeps.
         """
         ends = self.ends(position)
@@ -77,7 +70,7 @@ class LedgerFragment:
         chosen = {first, last}
         if wanted:
             bucket = span // wanted
-            drawn = [start + int(draw.random() * bucket) for start in range(first, last + 1, bucket)]
+            drawn = [start + int(chance.random() * bucket) for start in range(first, last + 1, bucket)]
             chosen.update(i for i in drawn if i <= last and self.schedule.keeps(position, i))
         return None if len(chosen) == span else sorted(chosen)
 

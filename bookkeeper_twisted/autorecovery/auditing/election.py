@@ -1,20 +1,10 @@
 """The election: an auditor is started when its process wins the office, and stopped when it loses it."""
 
 from collections.abc import Callable
-from typing import Protocol
 
 from ...metadata.interfaces import IAuditing
+from .auditor import Auditor
 from .auditor_metrics import AuditorMetrics
-
-
-class OfficeHolder(Protocol):
-    """The part of :class:`~.auditor.Auditor` that an election calls."""
-
-    def start(self) -> None:
-        """Begin to work."""
-
-    def stop(self) -> None:
-        """End all work at once."""
 
 
 class AuditorElection:
@@ -28,13 +18,13 @@ class AuditorElection:
     """
 
     def __init__(
-        self, auditing: IAuditing, candidate: str, make_auditor: Callable[[], OfficeHolder], metrics: AuditorMetrics
+        self, auditing: IAuditing, candidate: str, make_auditor: Callable[[], Auditor], metrics: AuditorMetrics
     ) -> None:
         self._auditing = auditing
         self._candidate = candidate
         self._make_auditor = make_auditor
         self._metrics = metrics
-        self._auditor: OfficeHolder | None = None
+        self._auditor: Auditor | None = None
 
     @property
     def in_office(self) -> bool:
