@@ -290,6 +290,16 @@ class Killed(BaseException):
     """Ends the process that is at work."""
 
 
+def kill_before(disk: SimDisk, number: int) -> None:
+    """Let the process on a disk get no further than to an operation, of which it does nothing."""
+
+    def stop(operation: Operation) -> None:
+        if operation.number >= number:
+            raise Killed
+
+    disk.observer = stop
+
+
 def after_kill(scripts: Sequence[Script], number: int, last: Script) -> Callable[[SimDisk, Facts], None]:
     """Scripts in a process each, one of which is killed just before an operation, and one in the process after that.
 
@@ -298,12 +308,7 @@ def after_kill(scripts: Sequence[Script], number: int, last: Script) -> Callable
 
     def work(disk: SimDisk, facts: Facts) -> None:
         observer = disk.observer
-
-        def stop(operation: Operation) -> None:
-            if operation.number >= number:
-                raise Killed
-
-        disk.observer = stop
+        kill_before(disk, number)
         with contextlib.suppress(Killed, *EXPECTED_FAILURES):
             workload(scripts[0], Parts(), scripts[1:])(disk, facts)
         disk.kill()

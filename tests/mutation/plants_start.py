@@ -7,6 +7,10 @@ _GROUPS = ["tests.bookie.test_group_commit"]
 
 PLANTS = (
     Plant(
+        "a start on a full disk releases what it has replayed", "bookie/lifecycle/store.py",
+        "        if self.disk_full:\n            return\n", "", ["tests.bookie.maintenance.test_drawn_lives"],
+    ),
+    Plant(
         "a first start writes an identity on a disk without space", "bookie/lifecycle/store.py",
         "if free < needed:", "if False:", ["tests.bookie.lifecycle.test_service"],
     ),

@@ -10,6 +10,7 @@ from functools import partial
 from bookkeeper_twisted.testing.disk.crash import CrashReport
 
 from .. import test_hand_back_crash as exchange
+from . import test_drawn_lives as drawn
 from . import test_maintenance_crash as maintenance
 from . import test_rebuild_crash as rebuilding
 
@@ -19,6 +20,7 @@ def _enumerations() -> Iterator[tuple[str, Callable[[], CrashReport]]]:
         yield f"rebuild of {name}", partial(rebuilding.enumerate_rebuild, name, whole=True)
     for name in maintenance.SCRIPTS:
         yield name, partial(maintenance.enumerate_script, name, whole=True)
+    yield "drawn lives", lambda: drawn.check_lives(1000, 2000)[0]
     yield "there and back, one directory", partial(exchange.cut, exchange.ONE, True, 10)
     yield "there and back, two directories", partial(exchange.cut, exchange.TWO, True, 10)
 
