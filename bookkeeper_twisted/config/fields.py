@@ -5,6 +5,7 @@ its key (Apache's name where Apache has it), its kind, its default and one line 
 checking, ``--help`` and the reference page of the documentation derive from it.
 """
 
+import math
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Generic, TypeVar
 
@@ -88,6 +89,7 @@ def as_text(value: object) -> str:
 
 _TRUE = frozenset({"true", "yes", "on", "t", "y"})
 _FALSE = frozenset({"false", "no", "off", "f", "n"})
+_LARGEST = 2**63 - 1
 _BASES = {"0x": 16, "0b": 2}
 
 
@@ -99,16 +101,26 @@ def _parse_boolean(text: str) -> bool:
 
 
 def _parse_integer(text: str) -> int:
-    digits = text.strip().lower()
+    digits = _digits(text, "expected an integer")
     try:
-        return int(digits, _BASES.get(digits[:2], 10))
+        value = int(digits, _BASES.get(digits[:2], 10))
     except ValueError:
         raise ValueError("expected an integer") from None
+    if not -_LARGEST - 1 <= value <= _LARGEST:
+        raise ValueError("expected an integer of 64 bits")
+    return value
+
+
+def _digits(text: str, wanted: str) -> str:
+    """The text of a number, without what Python alone takes for a part of one."""
+    if "_" in text or not text.isascii():
+        raise ValueError(wanted)
+    return text.strip().lower()
 
 
 def _parse_decimal(text: str) -> float:
     try:
-        return float(text.strip())
+        return float(_digits(text, "expected a number"))
     except ValueError:
         raise ValueError("expected a number") from None
 
@@ -117,8 +129,8 @@ def _range(low: float, high: float | None) -> Callable[[float], None]:
     wanted = f"must be at least {low}" if high is None else f"must be from {low} to {high}"
 
     def check(value: float) -> None:
-        # Written so that not-a-number fails as well.
-        if not (low <= value and (high is None or value <= high)):
+        # Written so that not-a-number fails as well, and what has no end.
+        if not (low <= value < math.inf and (high is None or value <= high)):
             raise ValueError(wanted)
 
     return check

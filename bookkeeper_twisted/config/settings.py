@@ -1,6 +1,7 @@
 """The base of all configurations: where values come from, and that a configuration that exists is valid."""
 
 from collections.abc import Collection, Iterable, Mapping
+from difflib import get_close_matches
 from typing import Self
 
 import attrs
@@ -12,6 +13,9 @@ from .java_keys import asks_for_protection, is_unused
 MIB = 1 << 20
 FRAME = 5 * MIB
 """The largest frame unless configured otherwise."""
+
+_SIMILAR = 0.85
+"""The likeness of two names from which on one may be meant by the other."""
 
 
 def derived(derive: object) -> object:
@@ -98,7 +102,8 @@ class Config:
         resolved = resolve(fields_of(cls), sources)
         demanding = _demanding(resolved.unknown)
         others = [s for s in resolved.unknown if s not in demanding]
-        unknown = tuple(f"{s.key}, {s.origin}: unknown key, ignored" for s in others if not is_unused(s.key))
+        keys = [field.key for field in fields_of(cls).values()]
+        unknown = tuple(_describe_unknown(s, keys) for s in others if not is_unused(s.key))
         config = cls(
             **resolved.values,
             origins=resolved.origins,
@@ -108,6 +113,14 @@ class Config:
         if demanding and not config.allow_insecure_connections:
             raise ConfigError(f"{_describe(demanding[0])}; allowInsecureConnections=true starts without it")
         return config
+
+
+def _describe_unknown(given: Setting, keys: Iterable[str]) -> str:
+    """Describe an unknown key, with the key of a similar name that may have been meant."""
+    known = {key.lower(): key for key in keys}
+    similar = get_close_matches(given.key.lower(), known, n=1, cutoff=_SIMILAR)
+    meant = f"; is {known[similar[0]]} meant?" if similar else ""
+    return f"{given.key}, {given.origin}: unknown key, ignored{meant}"
 
 
 def _demanding(unknown: Iterable[Setting]) -> list[Setting]:

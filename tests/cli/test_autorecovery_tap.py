@@ -45,7 +45,9 @@ class OptionsTests(SynchronousTestCase):
         path = self._file("journalDirectories=/j\nstickyReadSEnabled=true\nauditorPeriodicCheckIntervall=1\n")
         options = self._parsed("--conf", path)
         self.assertTrue(options.client.sticky_reads_enabled)
-        self.assertEqual(options.config.warnings, (f"auditorPeriodicCheckIntervall, {path}:3: unknown key, ignored",))
+        self.assertEqual(options.config.warnings, (
+            f"auditorPeriodicCheckIntervall, {path}:3: unknown key, ignored; is auditorPeriodicCheckInterval meant?",
+        ))
         self.assertEqual(options.client.warnings, ())
 
     def test_refused(self) -> None:

@@ -68,7 +68,8 @@ class OptionsTests(SynchronousTestCase):
     def test_unknown_key_in_the_file(self) -> None:
         """An unknown key in a file warns."""
         path = self._file("bookiePrt=1\n")
-        self.assertEqual(self._one("--conf", path).warnings, (f"bookiePrt, {path}:1: unknown key, ignored",))
+        warning = f"bookiePrt, {path}:1: unknown key, ignored; is bookiePort meant?"
+        self.assertEqual(self._one("--conf", path).warnings, (warning,))
 
     def test_unknown_option(self) -> None:
         """An unknown option is refused: the typing error is at hand."""

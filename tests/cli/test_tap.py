@@ -69,7 +69,7 @@ class BookiesServiceTests(SynchronousTestCase):
             said,
             [
                 (LogLevel.info, f"bookkeeper-twisted {__version__}"),
-                (LogLevel.warn, f"bookiePrt, {path}:1: unknown key, ignored"),
+                (LogLevel.warn, f"bookiePrt, {path}:1: unknown key, ignored; is bookiePort meant?"),
                 (LogLevel.info, f"pageSize, {path}:2: has no effect here"),
             ],
         )

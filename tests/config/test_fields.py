@@ -62,9 +62,11 @@ class KindTests(SynchronousTestCase):
             kind.check(value)
         self._refuses(kind, "0", "must be from 1 to 3")
         self._refuses(kind, "4", "must be from 1 to 3")
-        for text in ("", "x", "1.5", "5MB"):
+        for text in ("", "x", "1.5", "5MB", "1_0", "\u0665"):
             self._refuses(kind, text, "expected an integer")
         self._refuses(integer(5), "4", "must be at least 5")
+        for text in (str(2**63), "9" * 400):
+            self._refuses(integer(5), text, "expected an integer of 64 bits")
 
     def test_decimal(self) -> None:
         """Infinities and not-a-number are out of every range."""
@@ -72,7 +74,9 @@ class KindTests(SynchronousTestCase):
         self.assertEqual(kind.parse("0.25"), 0.25)
         self._refuses(kind, "nan", "must be from 0 to 1")
         self._refuses(kind, "inf", "must be from 0 to 1")
-        self._refuses(kind, "half", "expected a number")
+        for text in ("half", "1_0", "\u0665"):
+            self._refuses(kind, text, "expected a number")
+        self._refuses(decimal(0), "inf", "must be at least 0")
 
     def test_fraction(self) -> None:
         """Neither 0 nor 1 is between them."""

@@ -26,9 +26,13 @@ class LoadTests(SynchronousTestCase):
         self.assertEqual(config.origin("flush_interval"), "default")
 
     def test_unknown_key_warns(self) -> None:
-        """An unknown key is no error; a warning names it and where it is."""
-        config = BookieConfig.load(from_file("bookiePrt=1", "f"))
-        self.assertEqual(config.warnings, ("bookiePrt, f:1: unknown key, ignored",))
+        """An unknown key is no error; a warning names it, where it is, and what may have been meant."""
+        config = BookieConfig.load(from_file("bookiePrt=1\ngcwaittime=5\nroomService=2", "f"))
+        self.assertEqual(config.warnings, (
+            "bookiePrt, f:1: unknown key, ignored; is bookiePort meant?",
+            "gcwaittime, f:2: unknown key, ignored; is gcWaitTime meant?",
+            "roomService, f:3: unknown key, ignored",
+        ))  # fmt: skip
         self.assertEqual(config.notes, ())
 
     def test_unused_key_is_noted(self) -> None:
