@@ -266,6 +266,7 @@ class LongCheckTests(AuditorCase):
         self.kill("b0:1")
         self.settle()
         self.assertEqual(self.marks(), _ON_B0)
+        self.do(node.election.stop())  # a check that waits for ever would be cancelled while its memory is freed
 
     def test_cut_short(self) -> None:
         """A check that ends with the office is not recorded as done, and its reads are cancelled."""
