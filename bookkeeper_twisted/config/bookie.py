@@ -244,7 +244,7 @@ class BookieConfig(AutorecoveryConfig):
     )
     minor_compaction_max_time_millis: int = setting(
         "minorCompactionMaxTimeMillis", -1, integer(-1), "time after which a minor compaction begins no further logs; "
-        "-1: no limit", unit="ms",
+        "-1 or 0: no limit", unit="ms",
     )  # fmt: skip
     major_compaction_threshold: float = setting(
         "majorCompactionThreshold", 0.8, decimal(0.0, 1.0),
@@ -255,7 +255,7 @@ class BookieConfig(AutorecoveryConfig):
     )
     major_compaction_max_time_millis: int = setting(
         "majorCompactionMaxTimeMillis", -1, integer(-1), "time after which a major compaction begins no further logs; "
-        "-1: no limit", unit="ms",
+        "-1 or 0: no limit", unit="ms",
     )  # fmt: skip
     force_allow_compaction: bool = setting(
         "forceAllowCompaction", False, BOOLEAN,
