@@ -4,6 +4,7 @@ import errno
 
 from twisted.trial.unittest import SynchronousTestCase
 
+from bookkeeper_twisted.storage.entry_log.format import HEADER_SIZE
 from bookkeeper_twisted.testing.disk.crash import CrashReport, Facts, Workload, enumerate_crashes
 from bookkeeper_twisted.testing.disk.sim_disk import Operation, SimDisk
 
@@ -97,7 +98,8 @@ def unreadable(life: MaintainedLife) -> None:
     life.delete(1, 2)
 
     def is_copied(operation: Operation) -> bool:
-        return operation.name == "pread" and operation.path.endswith("/0.log") and life.is_copying()
+        is_read = operation.name == "pread" and operation.path.endswith("/0.log") and operation.size != HEADER_SIZE
+        return is_read and life.maintenance.collector.state.phase == "major compaction"
 
     life.disk.fail(errno.EIO, when=is_copied, times=2)
     life.collect()
