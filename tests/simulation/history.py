@@ -116,6 +116,11 @@ class History:
                 self.count("deletion of an over-replicated ledger")
             self.checker.forgot(bookie_id, ledger_id)
 
+    def read_only(self, bookie_id: str, reason: str) -> None:
+        """See :class:`IWitness`."""
+        self.note(bookie_id, "read-only: {}", reason)
+        self.count("read-only")
+
     def exited(self, bookie_id: str, error: BaseException) -> None:
         """See :class:`IWitness`."""
         self.note(bookie_id, "exited: {} {}", type(error).__name__, error)

@@ -8,7 +8,7 @@ from twisted.internet.defer import Deferred, succeed
 from twisted.logger import Logger
 from twisted.python.failure import Failure
 
-from ...bookie.engine import Engine, EngineOptions
+from ...bookie.engine import FAILED, NO_SPACE, Engine, EngineOptions
 from ...bookie.interfaces import IStorageExecutor
 from ...bookie.lifecycle.identity import CookieCheck
 from ...bookie.lifecycle.registration import BookieRegistration
@@ -84,6 +84,7 @@ class BookieProcess:
         self.engine: Engine | None = None
         self.maintenance: Maintenance | None = None
         self.serves = False
+        self._registration: BookieRegistration | None = None
 
     def _on_lane(self, work: Callable[..., Any], *args: Any) -> "Deferred[Any]":
         return self.executor.submit("flush", work, *args)
@@ -121,9 +122,14 @@ class BookieProcess:
     def _serve(self, store: Store) -> None:
         node = self._node
         engine = self.engine = self._settings.engine(
-            store.storage, store.journals, self.executor, self.clock, _usage, self._journal_failed,
+            store.storage, store.journals, self.executor, self.clock, _usage, self._journal_failed, self._unwritten,
             options=self._settings.options,
         )  # fmt: skip
+        self._registration = BookieRegistration(
+            engine.bookie.mode, self.driver.registration, node.bookie_id, self.clock
+        )  # fmt: skip
+        if store.disk_full:
+            engine.disk_is_full()
         engine.context.bookie = WitnessedBookie(
             engine.context.bookie, node.bookie_id, node.witness, node.fenced, node.damages
         )
@@ -138,13 +144,18 @@ class BookieProcess:
         engine.start(self._settings.flush_interval)
         node.world.network.listen(self._life, PORT, engine.factory)
 
+    def _unwritten(self, reason: str) -> None:
+        """Read-only while checkpoints fail; recovery adds are taken as long as the disk is only full."""
+        assert self.engine is not None and self._registration is not None
+        self.engine.bookie.mode.high_priority = reason != FAILED
+        for each in (NO_SPACE, FAILED):
+            self._registration.set_read_only(each, reason == each)
+        if reason:
+            self._node.witness.read_only(self._node.bookie_id, reason)
+
     async def _register(self) -> None:
-        assert self.engine is not None
-        info = BookieServiceInfo((Endpoint("bookie", self._node.name, PORT, "bookie-rpc"),))
-        registration = BookieRegistration(
-            self.engine.bookie.mode, self.driver.registration, self._node.bookie_id, self.clock
-        )
-        await registration.register(info)
+        assert self._registration is not None
+        await self._registration.register(BookieServiceInfo((Endpoint("bookie", self._node.name, PORT, "bookie-rpc"),)))
 
     def _maintain(self, store: Store, instance: str) -> None:
         options = self._settings.maintenance

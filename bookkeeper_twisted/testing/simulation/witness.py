@@ -30,6 +30,9 @@ class IWitness(Interface):
     def forgot(bookie_id: str, ledger_ids: Sequence[int]) -> None:
         """A bookie has deleted ledgers."""
 
+    def read_only(bookie_id: str, reason: str) -> None:
+        """A bookie takes no ordinary adds any more, as it cannot write its entry logs."""
+
     def exited(bookie_id: str, error: BaseException) -> None:
         """A bookie did not start, or ended because of its disk."""
 

@@ -31,6 +31,9 @@ class Witness:
     def forgot(self, bookie_id: str, ledger_ids: Sequence[int]) -> None:
         self.heard += [("forgot", bookie_id, ledger_id) for ledger_id in ledger_ids]
 
+    def read_only(self, bookie_id: str, reason: str) -> None:
+        self.heard.append(("read_only", bookie_id, reason))
+
     def exited(self, bookie_id: str, error: BaseException) -> None:
         self.heard.append(("exited", bookie_id, type(error)))
 

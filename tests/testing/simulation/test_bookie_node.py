@@ -4,6 +4,7 @@ import errno
 
 from twisted.internet.defer import gatherResults
 
+from bookkeeper_twisted.bookie.engine import NO_SPACE
 from bookkeeper_twisted.errors import StorageFailedError
 
 from .nodes import WorldCase
@@ -79,6 +80,36 @@ class BookieNodeTests(WorldCase):
         self.assertGreater(bookie.starts, 1)
         self.assertTrue(bookie.serving)
         self.flushLoggedErrors(OSError, StorageFailedError)
+
+    def test_full_disk(self) -> None:
+        """A bookie whose ledger disk is full is read-only, in its next life too, until there is space."""
+        bookie = self.bookies[0]
+        self.append()
+
+        def fill() -> None:
+            names = "pwrite", "create"
+            bookie.disk.fail(
+                errno.ENOSPC, when=lambda op: op.name in names and op.path.startswith("/ledgers"), times=1 << 30
+            )
+
+        def is_read_only() -> bool:
+            assert bookie.process is not None and bookie.process.engine is not None
+            return bookie.process.engine.bookie.mode.read_only
+
+        fill()
+        self.append()
+        self.assertTrue(is_read_only())
+        bookie.kill(power=False)
+        self.pass_time(5)
+        fill()
+        bookie.start()
+        self.pass_time(10)
+        self.assertTrue(bookie.serving and is_read_only())
+        bookie.disk.heal()
+        self.pass_time(10)
+        self.assertFalse(is_read_only())
+        reasons = {heard[2] for heard in self.witness.heard if heard[0] == "read_only"}
+        self.assertEqual(reasons, {NO_SPACE})
 
     def test_registration_of_the_dead(self) -> None:
         """The metadata store forgets a dead bookie after its session's time-out, and knows the next one."""
