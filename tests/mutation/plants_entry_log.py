@@ -190,6 +190,10 @@ PLANTS = (
         "    if max(map(len, pieces)) > CHECKSUM_BLOCK:\n", "    if False:\n", _WRITER,
     ),
     Plant(
+        "runs of single entries are taken for entries alone", "storage/index/rows.py",
+        "    if len(starts) < len(entries):\n", "    if False:\n", _WRITER,
+    ),
+    Plant(
         "single entries of several sizes are taken for even ones", "storage/index/rows.py",
         "    if isinstance(offsets, range):\n", "    if True:\n", _WRITER,
     ),

@@ -35,9 +35,12 @@ def rows_of(
     """
     starts = entries.starts
     bounds = [*starts, len(entries)]
-    ends = [offsets[bound] for bound in bounds]
-    first_ids = [entries.entry_ids[start] for start in starts]
-    last_ids = [entries.entry_ids[end - 1] for end in bounds[1:]]
+    ledger_ids, first_ids, last_ids, ends = entries.ledger_ids, entries.entry_ids, entries.entry_ids, offsets
+    if len(starts) < len(entries):
+        ledger_ids = [entries.ledger_ids[start] for start in starts]
+        first_ids = [entries.entry_ids[start] for start in starts]
+        last_ids = [entries.entry_ids[end - 1] for end in bounds[1:]]
+        ends = [offsets[bound] for bound in bounds]
     pieces = [data[begin:end] for begin, end in pairwise(ends)]
     sizes: Iterable[int | bytes]
     if isinstance(offsets, range):
@@ -45,7 +48,6 @@ def rows_of(
     else:
         every = list(map(sub, offsets[1:], offsets))
         sizes = [pack_sizes(every[begin:end]) for begin, end in pairwise(bounds)]
-    ledger_ids = [entries.ledger_ids[start] for start in starts]
     places = [offset + begin for begin in ends[:-1]]
     columns = (ledger_ids, first_ids, last_ids, repeat(log_id), places, sizes, _checksums_of(pieces))
     return list(map(_make_row, zip(*columns, strict=False)))
