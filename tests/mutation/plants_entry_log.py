@@ -243,7 +243,7 @@ PLANTS = (
     ),
     Plant(
         "recent rows are taken for older ones that lie above", "storage/index/recent_rows.py",
-        "        if held[-1].last < rows[0].first and len(held)", "        if len(held)", _ROWS,
+        "        if held and held[-1].last < rows[0].first and len(held)", "        if held and len(held)", _ROWS,
     ),
     Plant(
         "recent rows of a ledger that is written on and on are one piece", "storage/index/recent_rows.py",

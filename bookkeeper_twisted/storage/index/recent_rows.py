@@ -56,8 +56,8 @@ class LedgerRows:
 
     def joined(self, rows: _Rows) -> "LedgerRows":
         """Return these rows and ``rows``, which are ascending and share no entry with them."""
-        firsts, held = self._chunks[-1]
-        if held[-1].last < rows[0].first and len(held) + len(rows) <= MOST_TOGETHER:
+        firsts, held = self._chunks[-1] if self else ((), ())
+        if held and held[-1].last < rows[0].first and len(held) + len(rows) <= MOST_TOGETHER:
             return LedgerRows((*self._chunks[:-1], ((*firsts, *map(_first, rows)), held + rows)))
         return self._each(rows, lambda part, held: sorted(held + part, key=_first))
 

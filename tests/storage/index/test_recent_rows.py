@@ -41,6 +41,10 @@ class RecentRowsTests(SynchronousTestCase):
         self.assertIsNone(recent.rows_of(1))
         self.assertIsNone(recent.rows_of(3))
 
+    def test_first_rows(self) -> None:
+        """Rows that are joined to none."""
+        self.assertEqual(recent_rows.LedgerRows().joined((row(1, 0, 9),)).find(5), row(1, 0, 9))
+
     def test_many_rows_of_a_ledger(self) -> None:
         """What is done to some rows of a ledger, at its ends or within, copies only those near to them."""
         copied = [0]
