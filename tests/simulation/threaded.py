@@ -7,7 +7,6 @@ import attrs
 from twisted.internet.defer import Deferred
 
 from bookkeeper_twisted.client import LedgerWriter, ThreadAppender, WhenFull
-from bookkeeper_twisted.client.writing.producer import Producer
 from bookkeeper_twisted.errors import BookKeeperError
 
 from .checker import Checker
@@ -91,7 +90,7 @@ class _Threads:
         self._chance = role.chance
         self._writer = writer
         self._order = _Order(role.checker, writer.ledger_id)
-        self._open: list[tuple[Producer, _Claim]] = []
+        self._open: list[tuple[ThreadAppender, _Claim]] = []
         self._count = 0
 
     async def run(self) -> None:
@@ -124,16 +123,15 @@ class _Threads:
         if self._chance.random() < 0.8:
             self._order.claimed(appender.offer(payload), payload, committed=True)
             return
-        assert self._writer._appends is not None
-        producer = self._writer._appends.log.producer()
-        end = producer.claim(len(payload))
+        claiming = self._writer.appender(WhenFull.CODE)  # each has one claim at a time
+        end = claiming.claim(len(payload))
         if end > 0:
-            producer.payload[:] = payload
-            self._open.append((producer, self._order.claimed(end, payload)))
+            claiming.payload[:] = payload
+            self._open.append((claiming, self._order.claimed(end, payload)))
 
     def _settle_claims(self, keep: int) -> None:
         while len(self._open) > keep:
-            producer, claim = self._open.pop(0)
+            claiming, claim = self._open.pop(0)
             committed = self._chance.random() < 0.7
-            producer.commit() if committed else producer.abort()
+            claiming.commit() if committed else claiming.abort()
             self._order.settle(claim, committed)

@@ -30,7 +30,8 @@ def _failed(failure: Failure, future: "Future[int]") -> None:
 class ThreadAppender:
     """Appends to one ledger, from any thread and from many at once.
 
-    What one thread offers keeps its order; what several offer is in the order of their calls.
+    What one thread offers keeps its order; what several offer is in the order of their calls.  A thread that has its
+    entry as bytes offers it; one that encodes it claims its place first, and encodes it there.
     """
 
     __slots__ = ("_log", "_flush", "_local", "_largest", "_when_full", "_patience")
@@ -53,24 +54,86 @@ class ThreadAppender:
     def offer(self, data: bytes) -> int:
         """Appends an entry, without waiting for anything but, if that is wanted, room.
 
-        :returns: the position behind it in the order of all offers, or BACK_PRESSURED: there was no room.
+        :returns: the position behind it in the order of all offers and claims, or BACK_PRESSURED: there was no room.
         :raises bookkeeper_twisted.errors.IncorrectParameterError: it is larger than an entry may be.
-        :raises bookkeeper_twisted.errors.IllegalOperationError: the reactor's thread would have to wait for room.
+        :raises bookkeeper_twisted.errors.IllegalOperationError: the reactor's thread would have to wait for room, or a
+            claim of this thread is open.
         :raises bookkeeper_twisted.errors.BookKeeperError: why the ledger takes no more.
         """
         if type(data) is not bytes:
             data = as_bytes(data)
         if len(data) > self._largest:
-            raise IncorrectParameterError(f"an entry of {len(data)} bytes; at most {self._largest} fit a frame")
+            raise self._too_large(len(data))
         try:
             producer: Producer = self._local.producer
         except AttributeError:
-            producer = self._local.producer = self._log.producer(self._when_full, self._patience)
+            producer = self._new_producer()
         position = producer.offer(data)
         # the sign first: members of an enumeration are slow to look up
-        if position < 0 and position == ClaimResult.CLOSED and self._log.failure is not None:
-            raise self._log.failure
+        if position < 0:
+            self._check_open(position)
         return position
+
+    def claim(self, size: int) -> int:
+        """Takes the place of the next entry, for this thread to encode it there without another copy.
+
+        It is filled through :attr:`payload`, then :meth:`commit` or :meth:`abort` ends the claim.  A thread has one
+        claim at a time.  Entries behind an open claim wait for it: after 15 s, or if its thread has ended, it is given
+        up for them.
+
+        :param size: bytes of the entry; they are zero at first.
+        :returns: the position behind it in the order of all offers and claims, or BACK_PRESSURED: there was no room,
+            and nothing is claimed.
+        :raises bookkeeper_twisted.errors.IncorrectParameterError: an entry cannot have this size.
+        :raises bookkeeper_twisted.errors.IllegalOperationError: the reactor's thread would have to wait for room, or a
+            claim of this thread is open.
+        :raises bookkeeper_twisted.errors.BookKeeperError: why the ledger takes no more.
+        """
+        if not 0 <= size <= self._largest:
+            raise self._too_large(size)
+        position = self._producer().claim(size)
+        if position < 0:
+            self._check_open(position)
+        return position
+
+    @property
+    def payload(self) -> memoryview:
+        """The place that this thread has claimed, until it commits or aborts.
+
+        :raises bookkeeper_twisted.errors.IllegalOperationError: it has claimed none.
+        """
+        return self._producer().payload
+
+    def commit(self) -> int:
+        """Append what this thread has claimed and filled in.
+
+        :returns: the position behind it, as :meth:`claim` did.
+        :raises bookkeeper_twisted.errors.IllegalOperationError: the thread has no claim, or had it for so long that it
+            was given up; nothing is appended then.
+        """
+        return self._producer().commit()
+
+    def abort(self) -> None:
+        """Append nothing in the place that this thread has claimed: no entry id is used for it."""
+        self._producer().abort()
+
+    def _producer(self) -> Producer:
+        """The handle of this thread."""
+        producer: Producer | None = getattr(self._local, "producer", None)
+        return self._new_producer() if producer is None else producer
+
+    def _new_producer(self) -> Producer:
+        producer: Producer = self._log.producer(self._when_full, self._patience)
+        self._local.producer = producer
+        return producer
+
+    def _too_large(self, size: int) -> IncorrectParameterError:
+        return IncorrectParameterError(f"an entry of {size} bytes; at most {self._largest} fit a frame")
+
+    def _check_open(self, position: int) -> None:
+        """Raises why the ledger takes no more, if that is what the result of a claim says."""
+        if position == ClaimResult.CLOSED and self._log.failure is not None:
+            raise self._log.failure
 
     def flush(self) -> "Future[int]":
         """Completes once all that threads have offered up to now is acknowledged; fails with why it never will be.

@@ -12,7 +12,7 @@ from bookkeeper_twisted.client.writing.claim_log import STUCK_SECONDS, ClaimLog
 from bookkeeper_twisted.client.writing.log_terms import TermPool
 from bookkeeper_twisted.client.writing.producer import ClaimResult, WhenFull
 from bookkeeper_twisted.client.writing.thread_appender import ThreadAppends
-from bookkeeper_twisted.errors import IncorrectParameterError, LedgerFencedError
+from bookkeeper_twisted.errors import IllegalOperationError, IncorrectParameterError, LedgerFencedError
 
 from ...bounds import in_thread, join
 from .log_case import OVERHEAD, Sender, Shared, layout, threads
@@ -76,7 +76,58 @@ class ThreadAppenderTests(SynchronousTestCase):
             self.appender.offer(bytes(301))
         with self.assertRaises(TypeError):
             self.appender.offer(cast(bytes, "text"))
+        for size in (301, -1):
+            with self.assertRaises(IncorrectParameterError):
+                self.appender.claim(size)
         self.assertEqual(self.log.tail, 0)
+
+    def test_claim(self) -> None:
+        """An entry is encoded where it is sent from, in its order among offers; nothing behind it is sent before."""
+        sender = Sender(self.log)
+        self.appender.offer(b"before")
+        position = self.appender.claim(4)
+        join(in_thread(lambda: self.appender.offer(b"behind")))
+        sender.send()
+        self.assertEqual(sender.payloads(), [b"before"])
+        self.assertEqual(bytes(self.appender.payload), bytes(4))
+        self.appender.payload[:] = b"made"
+        self.assertEqual(self.appender.commit(), position)
+        sender.send()
+        self.assertEqual(sender.payloads(), [b"before", b"made", b"behind"])
+
+    def test_abort(self) -> None:
+        """A claim that is given up is no entry."""
+        sender = Sender(self.log)
+        self.appender.claim(4)
+        self.appender.abort()
+        self.appender.offer(b"x")
+        sender.send()
+        self.assertEqual(sender.payloads(), [b"x"])
+
+    def test_one_claim(self) -> None:
+        """A thread has one claim at a time, and offers nothing meanwhile; without one there is nothing to end."""
+        place = self.appender.payload if self.appender.claim(4) > 0 else None
+        for another in (lambda: self.appender.claim(4), lambda: self.appender.offer(b"x")):
+            with self.assertRaises(IllegalOperationError):
+                another()
+        self.appender.commit()
+        for late in (self.appender.commit, lambda: self.appender.payload):
+            with self.assertRaises(IllegalOperationError):
+                late()
+        assert place is not None
+        with self.assertRaises(ValueError):  # it is another entry's by now
+            place[:] = b"late"
+
+    def test_claim_refused(self) -> None:
+        """A claim without room says so and claims nothing; one of a ledger that has failed says why."""
+        while self.appender.claim(100) > 0:
+            self.appender.commit()
+        self.assertEqual(self.appender.claim(100), ClaimResult.BACK_PRESSURED)
+        with self.assertRaises(IllegalOperationError):
+            self.appender.commit()
+        self.log.abandon(LedgerFencedError(7))
+        with self.assertRaises(LedgerFencedError):
+            self.appender.claim(1)
 
     def test_other_bytes(self) -> None:
         """What may change afterwards is copied."""
