@@ -133,6 +133,14 @@ PLANTS = (
         "        self._fs.sync_directory(self._directory)\n        self.ids.append(file_id)\n", "        self.ids.append(file_id)\n", _FILES,
     ),
     Plant(
+        "a disk that is full for a file not needed yet ends the bookie", "storage/journal/files.py",
+        "            if error.errno not in _FULL:\n                raise\n", "            raise\n", _FILES,
+    ),
+    Plant(
+        "zeros that a full disk did not take count as written", "storage/journal/files.py",
+        "            if blank is not None:\n                self._remove(blank.file)\n", "", _FILES,
+    ),
+    Plant(
         "a file keeps the header of another id", "storage/journal/files.py",
         "            self._write_header(blank.file, file_id)\n        old, path", "            pass\n        old, path", _FILES,
     ),

@@ -9,6 +9,7 @@ Two lanes share this object: ``take`` belongs to the journal lane, ``prepare`` a
 other.  What passes between them is whole files in deques, whose ends are atomic.
 """
 
+import errno
 import posixpath
 from collections import deque
 from itertools import count
@@ -22,6 +23,7 @@ from .format import HEADER_SIZE, SECTOR, FileMark, pack_header, parse_header
 
 SPARE_SUFFIX = ".spare"
 _AT_ONCE = 1 << 20  # zeros written while a writer waits for its file
+_FULL = (errno.ENOSPC, errno.EDQUOT)
 
 
 @attrs.frozen
@@ -116,20 +118,40 @@ class JournalFiles:
     def prepare(self) -> bool:
         """One step towards having the next file ready.
 
-        :returns: whether it is.
+        On a full disk there is none: nothing depends on a file that is no journal's yet, and a bookie that has become
+        read-only may never need it.  :meth:`take` makes it then, or fails.
+
+        :returns: whether no step is left.
         """
         if self._ready:
             return True
+        try:
+            is_filled = self._filled_further()
+        except OSError as error:
+            if error.errno not in _FULL:
+                raise
+            blank, self._filling = self._filling, None
+            if blank is not None:
+                self._remove(blank.file)
+            return True
+        if is_filled and self._filling is not None:
+            self._ready.append(self._filling)
+            self._filling = None
+        return is_filled
+
+    def _filled_further(self) -> bool:
+        """Fills the next file by a step; returns whether it has all its blocks."""
         blank = self._filling
         if blank is None:
             blank = self._filling = self._blank(self._next_id)
         if blank.filled < self._settings.preallocate:
             self._fill(blank, self._settings.fill_step)
-        if blank.filled < self._settings.preallocate:
-            return False
-        self._filling = None
-        self._ready.append(blank)
-        return True
+        return blank.filled >= self._settings.preallocate
+
+    def _remove(self, file: IFile) -> None:
+        """Gives back the blocks of a file that cannot be filled."""
+        file.close()
+        self._fs.unlink(file.path)
 
     def release(self, file_id: int) -> None:
         """Give up the files below ``file_id``: beyond ``max_backups`` the oldest are recycled or removed.
@@ -204,7 +226,11 @@ class JournalFiles:
         except IndexError:
             path, recycled = self._spare_path(), False
         file = self._fs.open(path, create=not recycled, direct=self._settings.direct)
-        self._write_header(file, file_id)
+        try:
+            self._write_header(file, file_id)
+        except OSError:
+            self._remove(file)
+            raise
         return Blank(file, file_id, file.size() // SECTOR * SECTOR, recycled)
 
     def _write_header(self, file: IFile, file_id: int) -> None:

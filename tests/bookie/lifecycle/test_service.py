@@ -237,6 +237,16 @@ class StartTests(StepTestCase):
             self.settle(executor)
         self.assertEqual(self.registered(), (frozenset({"me:3181"}), frozenset()))
 
+    def test_no_space_for_the_next_journal(self) -> None:
+        """A disk that is full while the next journal file is prepared does not end the bookie."""
+        self.world.disk.fail(errno.ENOSPC, when=lambda op: op.name == "pwrite" and op.path.endswith(".spare"))
+        _, executor = self.start()
+        peer = self.connect()
+        for first in (0, 5):
+            peer.send(adds(run(1, first, 5, b"payload")))
+            executor.drain()
+            self.assertEqual(peer.replies(), add_replies(run(1, first, 5, b"payload"), Status.EOK))
+
     def kill(self) -> None:
         """The process is gone, and the metadata store has noticed."""
         self.world.disk.kill()

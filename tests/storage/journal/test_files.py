@@ -105,6 +105,26 @@ class JournalFilesTests(SynchronousTestCase):
         self.files.take()
         self.assertEqual(self.files.recycled, 1)
 
+    def test_full_disk(self) -> None:
+        """What a full disk has no blocks for is not prepared, leaves nothing behind, and is made when it is needed."""
+        files = self.open(attrs.evolve(SMALL, preallocate=5000, fill_step=1024))
+        for number in range(1, 4):  # header, its sync, the first zeros
+            self.disk.fail(errno.ENOSPC, at=len(self.disk.operations) + number + 1)  # 1: the file is created
+            answers = [files.prepare()]
+            self.assertEqual((answers, self.spares()), ([True], []), number)
+        self.assertFalse(files.prepare())
+        self.disk.fail(errno.EDQUOT, when=lambda op: op.name == "sync")
+        self.assertEqual((files.prepare(), self.spares()), (True, []))
+        file, mark = files.take()
+        self.assertEqual(parse_header(file.pread(512, 0), "p").mark, mark)
+        self.assertEqual(len(content(self.disk.crash(()), "3e8.txn")), file.size())
+
+    def test_full_disk_of_a_writer(self) -> None:
+        """A file that is needed now fails on a full disk."""
+        self.disk.fail(errno.ENOSPC, when=lambda op: op.name == "pwrite", times=100)
+        self.assertTrue(self.files.prepare())
+        self.assertRaises(OSError, self.files.take)
+
     def test_failed_release(self) -> None:
         """A release whose directory sync failed recycles nothing."""
         for _ in range(3):
