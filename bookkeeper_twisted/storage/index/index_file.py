@@ -174,9 +174,12 @@ def storage_errors(path: str) -> Iterator[None]:
     try:
         yield
     except sqlite3.Error as e:
-        code = getattr(e, "sqlite_errorcode", 0) & 0xFF
+        extended = getattr(e, "sqlite_errorcode", 0)
+        code = extended & 0xFF
         if code in _DAMAGED:
             raise DamageError(f"{path} is damaged: {e}") from e
+        if extended == sqlite3.SQLITE_IOERR_SHMSIZE:  # of the memory that connections share: a file beside the index
+            raise NoWritableDirectoryError(f"{path}: the disk has no space for the 32 KiB that opening it takes") from e
         if code in _FULL:
             raise NoWritableDirectoryError(f"{path}: {e}") from e
         raise StorageError(f"{path}: {e}") from e

@@ -11,7 +11,7 @@ from twisted.trial.unittest import SynchronousTestCase
 from bookkeeper_twisted.errors import DamageError, NoWritableDirectoryError, StorageError
 from bookkeeper_twisted.storage.filesystem import RealFileSystem
 from bookkeeper_twisted.storage.index import run_index
-from bookkeeper_twisted.storage.index.index_file import IndexDamageError
+from bookkeeper_twisted.storage.index.index_file import IndexDamageError, storage_errors
 from bookkeeper_twisted.storage.index.run_index import FILE_NAME, SqliteRunIndex
 from bookkeeper_twisted.storage.interfaces import IndexBatch, IndexRow, IRunIndex, LedgerRow
 from bookkeeper_twisted.testing.contracts import index_contract
@@ -242,6 +242,11 @@ class SqliteRunIndexTests(InADirectory):
         self.assertEqual(index.last_entry(2), -1)
         index.commit(IndexBatch(runs=[row(1, 10, 19)]))
         self.assertEqual(index.last_entry(1), 19)
+        error = sqlite3.OperationalError("disk I/O error")
+        error.sqlite_errorcode = sqlite3.SQLITE_IOERR_SHMSIZE
+        with self.assertRaises(NoWritableDirectoryError) as caught, storage_errors("index"):
+            raise error
+        self.assertIn("no space", str(caught.exception))
 
     def test_flipped_values(self) -> None:
         """A changed number in a row or in a ledger state is damage (S5, S9)."""
