@@ -86,7 +86,7 @@ def second_life(life: MaintainedLife) -> None:
 
 def little_space(life: MaintainedLife) -> None:
     """The old logs of a group are removed before the next group is begun."""
-    steps(life, range(8))
+    steps(life, range(4))
     life.delete(1, 3)
     life.disk.capacity = 1 << 20, 3000
     life.collect()
