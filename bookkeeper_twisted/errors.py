@@ -7,10 +7,14 @@ only thing the codec raises.  ``code`` is the public result code of Apache's cli
 (``BKException.Code``), so that logs of both worlds can be compared.
 """
 
+import errno
 from enum import IntEnum
 from typing import ClassVar
 
 import attrs
+
+NO_SPACE = (errno.ENOSPC, errno.EDQUOT)
+"""Error numbers of a disk that has no space, for anyone or for this user."""
 
 MASK = "******"
 """The text that is shown instead of a secret: a password, a key that is made of one, a credential."""

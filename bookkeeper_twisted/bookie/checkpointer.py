@@ -1,6 +1,5 @@
 """Checkpoints: on a timer, when the write cache is full, and at the end."""
 
-import errno
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -9,7 +8,7 @@ from twisted.internet.interfaces import IReactorTime
 from twisted.internet.task import LoopingCall
 from twisted.logger import Logger
 
-from ..errors import StorageError
+from ..errors import NO_SPACE, StorageError
 from ..metrics import BookieMetrics
 from ..storage.interfaces import ICheckpoint, ILedgerStorage, JournalPosition
 from .group_commit import GroupCommit
@@ -142,7 +141,7 @@ class Checkpointer:
 def is_disk_full(error: BaseException | None) -> bool:
     """Test whether an ``error`` of storage, or a cause of it, is that of a disk without space."""
     while error is not None:
-        if isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EDQUOT):
+        if isinstance(error, OSError) and error.errno in NO_SPACE:
             return True
         if getattr(error, "sqlite_errorname", "") == "SQLITE_FULL":
             return True

@@ -14,7 +14,7 @@ import errno
 from collections import deque
 from collections.abc import Sequence
 
-from ..errors import DamageError, NoWritableDirectoryError, StorageError
+from ..errors import NO_SPACE, DamageError, NoWritableDirectoryError, StorageError
 from ..model import EntryRun, MixedRun
 from .cache import WriteCache
 from .entry_log.reader import EntryLogReader
@@ -26,7 +26,7 @@ from .scattered import Lookup
 
 _MOST_FOUND = 1024
 _MOST_ID = 2**63 - 1
-_FULL = (errno.ENOSPC, errno.EDQUOT, errno.EROFS)
+_FULL = (*NO_SPACE, errno.EROFS)
 
 
 def storage_error(error: OSError, directory: str) -> StorageError:

@@ -334,7 +334,7 @@ class IJournal(Interface):
     def prepare() -> bool:
         """One bounded step towards the next file (recycled or zero-filled), so that a rotation is one rename.
 
-        :returns: whether it is ready; if not, it is to be called again.
+        :returns: whether no step is left: it is ready, or the disk is full; if not, it is to be called again.
         """
 
     def close() -> None: ...

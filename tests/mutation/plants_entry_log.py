@@ -35,11 +35,11 @@ PLANTS = (
     ),
     Plant(
         "a log goes on after a failed sync", "storage/entry_log/writer.py",
-        "if error.errno in _FULL and log.written != log.position:", "if log.written != log.position:", _WRITER,
+        "if error.errno in NO_SPACE and log.written != log.position:", "if log.written != log.position:", _WRITER,
     ),
     Plant(
         "a failed sync for want of room is cut back and repeated", "storage/entry_log/writer.py",
-        "if error.errno in _FULL and log.written != log.position:", "if error.errno in _FULL:", _WRITER,
+        "if error.errno in NO_SPACE and log.written != log.position:", "if error.errno in NO_SPACE:", _WRITER,
     ),
     Plant(
         "log ids may be given twice", "storage/entry_log/writer.py",

@@ -134,7 +134,7 @@ PLANTS = (
     ),
     Plant(
         "a disk that is full for a file not needed yet ends the bookie", "storage/journal/files.py",
-        "            if error.errno not in _FULL:\n                raise\n", "            raise\n", _FILES,
+        "            if error.errno not in NO_SPACE:\n                raise\n", "            raise\n", _FILES,
     ),
     Plant(
         "zeros that a full disk did not take count as written", "storage/journal/files.py",

@@ -12,13 +12,13 @@ block: bytes that make no positive size, which every reader of entry logs passes
 All methods block, raise :class:`OSError` and run on the flush lane.
 """
 
-import errno
 import posixpath
 from collections import deque
 from collections.abc import Sequence
 from operator import sub
 
 from ...crc32c import Buffer
+from ...errors import NO_SPACE
 from ...model import EntryRun, lay_out
 from ..disk_queue import DiskQueue
 from ..index.rows import row_of, rows_of
@@ -35,7 +35,6 @@ SLICE = 1024 * 1024
 
 BLOCK = 4096
 _LAST_ID = "lastId"
-_FULL = (errno.ENOSPC, errno.EDQUOT)
 
 
 class OpenLog:
@@ -327,7 +326,7 @@ class EntryLogWriter:
         log = self._log
         if log is None:
             return
-        if error.errno in _FULL and log.written != log.position:
+        if error.errno in NO_SPACE and log.written != log.position:
             self._cut_back(log)
         else:
             self._abandon(log)

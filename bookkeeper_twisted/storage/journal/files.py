@@ -9,21 +9,19 @@ Two lanes share this object: ``take`` belongs to the journal lane, ``prepare`` a
 other.  What passes between them is whole files in deques, whose ends are atomic.
 """
 
-import errno
 import posixpath
 from collections import deque
 from itertools import count
 
 import attrs
 
-from ...errors import JournalDamageError
+from ...errors import NO_SPACE, JournalDamageError
 from ..interfaces import IFile, IFileSystem
 from ..ledger_dirs import journal_ids, journal_name
 from .format import HEADER_SIZE, SECTOR, FileMark, pack_header, parse_header
 
 SPARE_SUFFIX = ".spare"
 _AT_ONCE = 1 << 20  # zeros written while a writer waits for its file
-_FULL = (errno.ENOSPC, errno.EDQUOT)
 
 
 @attrs.frozen
@@ -128,7 +126,7 @@ class JournalFiles:
         try:
             is_filled = self._filled_further()
         except OSError as error:
-            if error.errno not in _FULL:
+            if error.errno not in NO_SPACE:
                 raise
             blank, self._filling = self._filling, None
             if blank is not None:
