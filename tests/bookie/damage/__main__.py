@@ -1,5 +1,6 @@
 """``python -m tests.bookie.damage [CASES] [SEED]``: damage files of a bookie, and print what came of it."""
 
+import argparse
 import sys
 import tempfile
 from collections.abc import Sequence
@@ -17,8 +18,11 @@ def main(arguments: Sequence[str]) -> int:
 
     :returns: the exit status: 1 if something was violated.
     """
-    count = int(arguments[0]) if arguments else 50_000
-    seed = int(arguments[1]) if len(arguments) > 1 else 1
+    parser = argparse.ArgumentParser("python -m tests.bookie.damage", description="Damage files of a bookie.")
+    parser.add_argument("count", nargs="?", metavar="CASES", type=int, default=50_000, help="%(default)s if left out")
+    parser.add_argument("seed", nargs="?", metavar="SEED", type=int, default=1, help="%(default)s if left out")
+    options = parser.parse_args(arguments)
+    count, seed = options.count, options.seed
     globalLogBeginner.beginLoggingTo([_ignore], redirectStandardIO=False)
     with tempfile.TemporaryDirectory() as directory:
         tallies = [

@@ -3,8 +3,9 @@
 Deletion, garbage collection, compaction and scrub, the rebuild of indexes, and the way to Apache's bookie and back.
 """
 
+import argparse
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 
 from bookkeeper_twisted.testing.disk.crash import CrashReport
@@ -25,11 +26,13 @@ def _enumerations() -> Iterator[tuple[str, Callable[[], CrashReport]]]:
     yield "there and back, two directories", partial(exchange.cut, exchange.TWO, True, 10)
 
 
-def main() -> int:
+def main(arguments: Sequence[str]) -> int:
     """Print what was tried.
 
     :returns: the exit status: 1 if something was lost or left over.
     """
+    description = "Cut the power in every script of background work, everywhere; it takes minutes."
+    argparse.ArgumentParser("python -m tests.bookie.maintenance", description=description).parse_args(arguments)
     states = violations = 0
     for name, enumerate_all in _enumerations():
         report = enumerate_all()
@@ -43,4 +46,4 @@ def main() -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(main(sys.argv[1:]))
