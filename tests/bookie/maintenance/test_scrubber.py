@@ -203,8 +203,10 @@ class ScrubberTests(ScrubberCase):
             if load_record(self.disk, CURRENT).after:
                 break
             self.life.executor.step()
-        self.disk = self.disk.crash(())
-        return load_record(self.disk, CURRENT)
+        disk = self.disk.crash(())
+        self.stop()  # of the disk before: a coroutine that is never resumed cannot await what its ``finally`` does
+        self.disk = disk
+        return load_record(disk, CURRENT)
 
     def test_kept_at_once(self) -> None:
         """What is found is marked, and known after a restart, before the pass has ended."""
