@@ -2,7 +2,8 @@
 
 One JSON line for each part: ``start`` (after an orderly stop), ``kill`` (after SIGKILL, with 64 MiB in the journal),
 ``collect`` (half of the ledgers deleted, collected and compacted), ``cpu`` (adds to one ledger; to thousands, each of
-which gets a run of 100 in its turn; to 100,000 in turns, each add another ledger) and ``index`` (its bytes for an entry
+which gets a run of 100 in its turn; to 100,000 in turns, each add another ledger; a round of all three that is not
+counted comes first, as the first load of a process costs more than any later one) and ``index`` (its bytes for an entry
 in long runs).  Times are from the start of the process until an add is acknowledged, memory is the most the kernel has
 counted for the process.
 
@@ -214,24 +215,35 @@ def cpu(place: Place, rounds: int) -> bool:
     """CPU seconds for a million adds of 100 bytes, 1,000 in flight, each ledger written before.
 
     The requests are the same, sent and answered alike; what differs is how often the next one is of another ledger.
+    The first round is not counted: its first load bears the cost of a cold process, which would flatter the ratios.
     """
     loads = {
         "one": Workload("one ledger", "add", 100, 1000, place.ledgers, ADDS),
         "runs": Workload("runs", "add", 100, 1000, ADDS, ADDS, ledgers=ADDS // RUN, run=RUN),
         "turns": Workload("in turns", "add", 100, 1000, place.ledgers, ADDS, ledgers=place.ledgers),
     }
-    spent: dict[str, list[float]] = {name: [] for name in loads}
     with place.bookie() as (bookie, _):
-        first = 2 * _PROBED + (int(time.time()) << 22)
-        for _ in range(rounds):
-            for name, load in loads.items():
-                command = Generator().add(load, [bookie], 2, range(first, first + load.ledgers))
-                spent[name].append(measure(command, [bookie])["cpu"])
-                first += load.ledgers
+        first = iter(range(2 * _PROBED + (int(time.time()) << 22), sys.maxsize, max(ADDS, place.ledgers)))
+
+        def spend(load: Workload) -> float:
+            at = next(first)
+            return measure(Generator().add(load, [bookie], 2, range(at, at + load.ledgers)), [bookie])["cpu"]
+
+        spent = warm(loads, rounds, spend)
         peak = peak_mib(bookie)
     figures = {name: statistics.median(found) for name, found in spent.items()}
     ratios = {f"{name}_ratio": figures[name] / figures["one"] for name in ("runs", "turns")}
     return report("cpu", {**figures, **ratios, "peak_mib": peak}, dict.fromkeys(ratios, CPU_RATIO))
+
+
+def warm(loads: Mapping[str, Workload], rounds: int, spend: Callable[[Workload], float]) -> dict[str, list[float]]:
+    """Measure loads in turns, in one round more than is counted: the first only warms the process.
+
+    :param spend: returns what a load costs.
+    :returns: the costs of each load by its name.
+    """
+    costs = [{name: spend(load) for name, load in loads.items()} for _ in range(1 + rounds)]
+    return {name: [cost[name] for cost in costs[1:]] for name in loads}
 
 
 def index(place: Place, rounds: int) -> bool:
