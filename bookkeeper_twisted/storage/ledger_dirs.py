@@ -6,7 +6,7 @@ hexadecimal without padding.
 
 import posixpath
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 import attrs
 
@@ -68,9 +68,21 @@ def log_bytes(fs: IFileSystem, directory: str) -> int:
 
     :param directory: its path, ``current`` included.
     """
+    return _total_bytes(fs, directory, map(entry_log_name, entry_log_ids(fs, directory)))
+
+
+def journal_bytes(fs: IFileSystem, directory: str) -> int:
+    """Return the bytes of all journal files of a directory; opens each of them.
+
+    :param directory: its path, ``current`` included.
+    """
+    return _total_bytes(fs, directory, map(journal_name, journal_ids(fs, directory)))
+
+
+def _total_bytes(fs: IFileSystem, directory: str, names: Iterable[str]) -> int:
     total = 0
-    for log_id in entry_log_ids(fs, directory):
-        file = fs.open(posixpath.join(directory, entry_log_name(log_id)))
+    for name in names:
+        file = fs.open(posixpath.join(directory, name))
         try:
             total += file.size()
         finally:

@@ -16,14 +16,17 @@ from ..records import IDS, KEY, trailing_bytes
 from .store import StorePaths
 
 
-def journal_states(fs: IFileSystem, paths: StorePaths) -> dict[int, LedgerRow]:
+def journal_states(
+    fs: IFileSystem, paths: StorePaths, advance: Callable[[int], object] = int
+) -> dict[int, LedgerRow]:  # fmt: skip
     """Return a fenced state for each ledger in the journals; the last of its keys counts.
 
+    :param advance: called with the bytes of the journal files that were passed.
     :raises JournalDamageError: a journal cannot be understood.
     """
     states: dict[int, LedgerRow] = {}
     for path in paths.journals:
-        for body in _records(fs, current(path)):
+        for body in _records(fs, current(path), advance):
             ledger_id, kind = IDS.unpack_from(body)
             if kind == KEY:
                 states[ledger_id] = LedgerRow(ledger_id, trailing_bytes(body) or b"", fenced=True)
@@ -32,16 +35,20 @@ def journal_states(fs: IFileSystem, paths: StorePaths) -> dict[int, LedgerRow]:
     return states
 
 
-def _records(fs: IFileSystem, directory: str) -> Iterator[bytes]:
-    """The bodies of all records, the oldest file first."""
+def _records(fs: IFileSystem, directory: str, advance: Callable[[int], object]) -> Iterator[bytes]:
+    """The bodies of all records, the oldest file first; a file may be longer than its records."""
     for file_id in journal_ids(fs, directory):
         file = fs.open(f"{directory}/{journal_name(file_id)}")
         try:
-            for bodies in JournalReader(file, file_id).records(0):
+            passed, reader = 0, JournalReader(file, file_id)
+            for bodies in reader.records(0):
+                advance(reader.at - passed)
+                passed = reader.at
                 for body in bodies:
                     if len(body) < IDS.size:
                         raise JournalDamageError(f"{file.path}: a record of {len(body)} bytes")
                     yield body
+            advance(file.size() - passed)
         finally:
             file.close()
 

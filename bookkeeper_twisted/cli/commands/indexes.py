@@ -17,7 +17,7 @@ from ...storage.cookies import APACHE_COOKIE_NAME, DirectoryLocks
 from ...storage.index.rows import row_bytes
 from ...storage.inspection import PAGE, StoredDirectory
 from ...storage.interfaces import IRunIndex
-from ...storage.ledger_dirs import current, log_bytes
+from ...storage.ledger_dirs import current, journal_bytes, log_bytes
 from ...storage.rebuild import Rebuilt, known_elsewhere, rebuild_index
 from ..shell_command import FAILED, OK, REFUSED, Argument, Command, ShellContext
 from ..shell_text import line
@@ -67,7 +67,10 @@ async def rebuild_ledger_states(shell: ShellContext, options: Namespace) -> int:
     locks = DirectoryLocks(disk, paths.all())
     try:
         shell.out("=== Rebuilding DBStorage ledgers index ===")
-        states, places = journal_states(disk, paths), places_in_logs(disk, paths)
+        n_bytes = sum(journal_bytes(disk, current(path)) for path in paths.journals)
+        with shell.world.progress("journals", n_bytes) as advance:
+            states = journal_states(disk, paths, advance)
+        places = places_in_logs(disk, paths)
         for number, path in enumerate(paths.ledgers):
             with shell.world.progress(path, log_bytes(disk, current(path))) as advance:
                 rebuilt = rebuild_ledgers(disk, paths, number, states, places, store.make_index, advance)

@@ -4,7 +4,7 @@ from twisted.trial.unittest import SynchronousTestCase
 
 from bookkeeper_twisted.bookie.lifecycle.ledger_rebuild import journal_states, places_in_logs, rebuild_ledgers
 from bookkeeper_twisted.storage.interfaces import LedgerRow
-from bookkeeper_twisted.storage.ledger_dirs import LedgerPlaces
+from bookkeeper_twisted.storage.ledger_dirs import LedgerPlaces, journal_bytes
 from bookkeeper_twisted.testing.disk.sim_disk import SimDisk
 from bookkeeper_twisted.testing.disk.sim_index import SimIndex
 
@@ -33,6 +33,13 @@ class LedgerRebuildTests(SynchronousTestCase):
         self.assertEqual(([*rebuilt.index.ledgers()], rebuilt.entries), ([states[1], states[2], states[9]], 3))
         rebuilt.index.close()
         check_promises(Life(self.disk, [], self.parts), self.facts)
+
+    def test_progress(self) -> None:
+        """How far the journals are read is known group by group, and in the end all bytes of the files are passed."""
+        passed: list[int] = []
+        journal_states(self.disk, self.parts.paths, passed.append)
+        self.assertEqual(sum(passed), journal_bytes(self.disk, "/journal0/current"))
+        self.assertGreater(len(passed), 2)
 
     def test_joined_directory(self) -> None:
         """Ledgers stay in the directory of their entries, also where another one has joined since."""

@@ -8,6 +8,7 @@ from bookkeeper_twisted.storage.cookies import DirectoryLocks
 from bookkeeper_twisted.storage.interfaces import IFileSystem, LedgerRow
 from bookkeeper_twisted.storage.journal.files import JournalSettings
 from bookkeeper_twisted.storage.journal.journal import Journal
+from bookkeeper_twisted.storage.ledger_dirs import journal_bytes
 from bookkeeper_twisted.testing.disk.sim_index import FILE_NAME, SimIndex
 
 from ...storage.entries import run
@@ -107,6 +108,7 @@ class LedgersTests(StoredCase):
             "=== Rebuilding DBStorage ledgers index ===", "-- Done rebuilding DBStorage ledgers index --",
         ])  # fmt: skip
         self.assertEqual([total for _, total, _ in self.progress], [done for _, _, done in self.progress])
+        self.assertEqual(self.progress[0][:2], ("journals", journal_bytes(self.disk, "/journal/current")))
         states = [[*SimIndex.open(self.disk, f"/ledgers{number}/current").ledgers()] for number in (0, 1)]
         self.assertEqual(states, [
             [LedgerRow(0, b"", True), LedgerRow(2, b"", True), LedgerRow(8, b"", True)],
