@@ -18,6 +18,7 @@ from .settings import FRAME, MIB, derived
 __all__ = ["BookieConfig", "ClientConfig"]
 
 _PORT = integer(0, 65535)
+_WARN = 0.9
 
 
 @attrs.frozen(kw_only=True)
@@ -197,8 +198,9 @@ class BookieConfig(AutorecoveryConfig):
         "diskUsageThreshold", 0.95, FRACTION, "a directory on a disk used more than this is full"
     )
     disk_usage_warn_threshold: float = setting(
-        "diskUsageWarnThreshold", 0.90, FRACTION, "usage from which the log warns"
-    )
+        "diskUsageWarnThreshold", derived(lambda self: min(_WARN, self.disk_usage_threshold)), FRACTION,
+        "usage from which the log warns, by default diskUsageThreshold if that is less", default_text=str(_WARN),
+    )  # fmt: skip
     disk_usage_lwm_threshold: float = setting(
         "diskUsageLwmThreshold", derived(lambda self: self.disk_usage_threshold), FRACTION,
         "usage below which full directories are used again", default_text="as diskUsageThreshold",
@@ -337,9 +339,7 @@ class BookieConfig(AutorecoveryConfig):
         self._check_directories()
         self._check_sizes()
         self._check_compactions()
-        if self.disk_usage_lwm_threshold > self.disk_usage_threshold:
-            limit = f"diskUsageThreshold = {self.disk_usage_threshold}"
-            raise self._error("disk_usage_lwm_threshold", f"must not be above {limit}")
+        self._check_disk_usage()
 
     def _check_identity(self) -> None:
         try:
@@ -358,6 +358,13 @@ class BookieConfig(AutorecoveryConfig):
     def _check_sizes(self) -> None:
         if self.journal_alignment_size % 512:
             raise self._error("journal_alignment_size", "must be a multiple of 512")
+
+    def _check_disk_usage(self) -> None:
+        """Apache's bookie refuses the same, there as an IllegalArgumentException of its disk checker."""
+        for name in ("disk_usage_lwm_threshold", "disk_usage_warn_threshold"):
+            if getattr(self, name) > self.disk_usage_threshold:
+                limit = f"diskUsageThreshold = {self.disk_usage_threshold}, {self.origin('disk_usage_threshold')}"
+                raise self._error(name, f"must not be above {limit}")
 
     def _check_compactions(self) -> None:
         """The rules of Apache's bookie between the two compactions."""

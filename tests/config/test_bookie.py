@@ -53,8 +53,10 @@ class DerivedDefaultsTests(SynchronousTestCase):
         self.assertEqual(config.index_directories, ("/a", "/b"))
 
     def test_low_water_mark(self) -> None:
-        """A full directory is used again below the threshold at which it became full."""
-        self.assertEqual(BookieConfig(disk_usage_threshold=0.5).disk_usage_lwm_threshold, 0.5)
+        """A full directory is used again below the threshold at which it became full; it is warned of no later."""
+        low = BookieConfig(disk_usage_threshold=0.5)
+        self.assertEqual((low.disk_usage_lwm_threshold, low.disk_usage_warn_threshold), (0.5, 0.5))
+        self.assertEqual(BookieConfig().disk_usage_warn_threshold, 0.9)
 
     def test_free_space_for_an_entry_log(self) -> None:
         """A new entry log needs its whole size."""
@@ -88,11 +90,16 @@ class RulesTests(SynchronousTestCase):
             "indexDirectories = '/c', f:2: 1 directories for 2 ledger directories",
         )
 
-    def test_low_water_mark(self) -> None:
-        """The low-water mark is not above the threshold."""
+    def test_disk_usage(self) -> None:
+        """Neither the low-water mark nor the usage that is warned of is above that of a full disk."""
+        for key in ("diskUsageLwmThreshold", "diskUsageWarnThreshold"):
+            self._refuses(
+                f"diskUsageThreshold=0.8\n{key}=0.9",
+                f"{key} = '0.9', f:2: must not be above diskUsageThreshold = 0.8, f:1",
+            )
         self._refuses(
-            "diskUsageThreshold=0.8\ndiskUsageLwmThreshold=0.9",
-            "diskUsageLwmThreshold = '0.9', f:2: must not be above diskUsageThreshold = 0.8",
+            "diskUsageWarnThreshold=0.97",
+            "diskUsageWarnThreshold = '0.97', f:1: must not be above diskUsageThreshold = 0.95, default",
         )
 
     def test_bookie_id(self) -> None:
