@@ -1,7 +1,7 @@
 """The base of all paths below ``/api/v1``: methods, parameters, JSON as Apache's bookie writes it, failures."""
 
 import json
-from collections.abc import Callable, Coroutine, Mapping
+from collections.abc import Callable, Coroutine, Iterable, Mapping, Sequence
 from typing import Any
 
 import attrs
@@ -67,7 +67,6 @@ class Question:
         except ValueError:
             raise IncorrectParameterError(f"{name} = {text!r} is not a number") from None
 
-
     def json(self) -> Mapping[str, Any]:
         """Return the body as an object; an empty body is an empty one.
 
@@ -83,17 +82,41 @@ class Question:
             raise IncorrectParameterError("The body is no JSON object")
         return value
 
-    def switch(self, name: str, default: bool) -> bool:
-        """Return the truth value ``name`` of the body, ``default`` if it has none.
+    def members(self, *known: str) -> Mapping[str, Any]:
+        """Return the body as an object with no other members than the ``known``; an empty body is an empty one.
 
         :raises IncorrectParameterError: it is something else.
         """
-        value = self.json().get(name)
-        if value is None:
-            return default
-        if not isinstance(value, bool):
-            raise IncorrectParameterError(f"{name} should be true or false, not {json.dumps(value)}")
-        return value
+        body = self.json()
+        check_members(body, known, "the body")
+        return body
+
+    def switches(self, defaults: Mapping[str, bool]) -> Sequence[bool]:
+        """Return truth values, which are all that the body may have.
+
+        :param defaults: by the name of the member: of one that is missing or null.
+        :raises IncorrectParameterError: it has something else.
+        """
+        body = self.members(*defaults)
+        values = [default if body.get(name) is None else body[name] for name, default in defaults.items()]
+        for name, value in zip(defaults, values, strict=True):
+            if not isinstance(value, bool):
+                raise IncorrectParameterError(f"{name} should be true or false, not {json.dumps(value)}")
+        return values
+
+
+def check_members(found: Mapping[str, object], known: Iterable[str], where: str) -> None:
+    """Refuse members that have no meaning: most are mistyped, and what was meant would silently not be done.
+
+    Apache's bookie ignores them in most of its bodies.
+
+    :param known: the members that the object ``found`` may have.
+    :param where: names the object in the error.
+    :raises IncorrectParameterError: there are others.
+    """
+    known = sorted(known)
+    if unknown := sorted(found.keys() - known):
+        raise IncorrectParameterError(f"{where}: unknown {', '.join(unknown)}; known: {', '.join(known)}")
 
 
 Handler = Callable[[Question], Coroutine[Deferred[Any], Any, Answer]]

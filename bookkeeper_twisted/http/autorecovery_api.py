@@ -1,6 +1,5 @@
 """Autorecovery of the cluster over HTTP: ``/api/v1/autorecovery``, with Apache's paths, methods and texts."""
 
-import json
 from collections.abc import Callable, Coroutine, Mapping
 from functools import partial
 from itertools import islice
@@ -17,10 +16,10 @@ from ..autorecovery.operations.bookie_recovery import BookieRecovery, PlannedLed
 from ..autorecovery.operations.decommission import Decommission
 from ..client.admin import BookKeeperAdmin
 from ..client.steps import for_each
-from ..errors import BookKeeperError
+from ..errors import BookKeeperError, IncorrectParameterError
 from ..instruments import Instruments
 from ..model import UnderreplicatedLedger, check_bookie_id
-from .api import Answer, ApiPage, Question, json_answer
+from .api import Answer, ApiPage, Question, check_members, json_answer
 from .cluster_api import Connect
 
 _NOT_FOUND = 404
@@ -65,7 +64,7 @@ class AutorecoveryApi:
         return json_answer({"enabled": await (await self._admin()).is_enabled()})
 
     async def _set_status(self, question: Question) -> Answer:
-        wanted = question.parameters.get("enabled", "true")
+        wanted = question.parameters.get("enabled")
         if wanted not in ("true", "false"):
             return Answer("enabled must be true or false", 400)
         await (await self._admin()).set_enabled(wanted == "true")
@@ -101,7 +100,7 @@ class AutorecoveryApi:
         return Answer(f"lostBookieRecoveryDelay value: {await (await self._admin()).lost_bookie_delay()}")
 
     async def _set_delay(self, question: Question) -> Answer:
-        body = json_object(question)
+        body = _members(question, "delay_seconds")
         if body is None:
             return Answer("No request body provide.", _NOT_FOUND)
         seconds = body.get("delay_seconds")
@@ -112,7 +111,7 @@ class AutorecoveryApi:
 
     async def _decommission(self, question: Question) -> Answer:
         """Begin a decommission, which goes on after the answer; the log says how it ends."""
-        body = json_object(question)
+        body = _members(question, "bookie_src", "delete_cookie")
         if body is None:
             return Answer("Null request body for DecommissionService.", _NOT_FOUND)
         bookie_id, delete = body.get("bookie_src"), body.get("delete_cookie", False)
@@ -139,8 +138,11 @@ class AutorecoveryApi:
         self._log.info("bookie {bookie_id} is decommissioned", bookie_id=work.bookie_id)
 
     async def _recover(self, question: Question) -> Answer:
-        """Begin to copy what bookies kept to others; it goes on after the answer, and the log says how it ends."""
-        body = json_object(question)
+        """Begin to copy what bookies kept to others; it goes on after the answer, and the log says how it ends.
+
+        Clients of Apache's may say where to in ``bookie_dest``, which it does not heed either.
+        """
+        body = _members(question, "bookie_src", "bookie_dest", "delete_cookie")
         if body is None:
             return Answer("No request body provide.", _NOT_FOUND)
         bookies, delete = body.get("bookie_src"), body.get("delete_cookie", False)
@@ -200,12 +202,16 @@ def _shown(lock: str | None, mark: UnderreplicatedLedger, with_replicas: bool) -
     return shown | {"missingReplicas": list(mark.replicas)} if with_replicas else shown
 
 
-def json_object(question: Question) -> Mapping[str, Any] | None:
-    """Return the body of a ``question`` as a JSON object; None without a body, empty where it is no object."""
+def _members(question: Question, *known: str) -> Mapping[str, Any] | None:
+    """Return the body of a ``question`` as a JSON object; None without a body, empty where it is no object.
+
+    :raises IncorrectParameterError: it has others than the ``known`` members.
+    """
     if not question.body.strip():
         return None
     try:
-        value = json.loads(question.body)
-    except ValueError:
+        body = question.json()
+    except IncorrectParameterError:
         return {}
-    return value if isinstance(value, dict) else {}
+    check_members(body, known, "the body")
+    return body

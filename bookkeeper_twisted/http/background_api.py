@@ -1,6 +1,6 @@
 """Garbage collection, compaction and scrub over HTTP, below ``/api/v1/bookie``."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from twisted.web.resource import Resource
 
@@ -54,7 +54,7 @@ class BackgroundApi:
         return json_answer({"is_in_force_gc": _text(self._work().collection().forced)})
 
     async def _collect(self, question: Question) -> Answer:
-        major, minor = question.switch("forceMajor", True), question.switch("forceMinor", True)
+        major, minor = question.switches({"forceMajor": True, "forceMinor": True})
         self._work().collect(major, minor)
         return json_answer(f"Triggered GC on BookieServer: {self._admin.bookie_id}")
 
@@ -127,11 +127,15 @@ class BackgroundApi:
         return json_answer(dict.fromkeys(self._indexes(), False))
 
     async def _compact_locations(self, question: Question) -> Answer:
-        if not question.json():
+        body = question.members("entryLocationRocksDBCompact", "entryLocations")
+        if not body:
             return Answer("Empty request body", _BAD_REQUEST)
-        if not question.switch("entryLocationRocksDBCompact", False):
+        compact = body.get("entryLocationRocksDBCompact")
+        if not isinstance(compact, bool | None):
+            raise IncorrectParameterError("entryLocationRocksDBCompact should be true or false")
+        if not compact:
             return json_answer("Not trigger Entry Location RocksDB compact.")
-        wanted, known = question.json().get("entryLocations", ""), self._indexes()
+        wanted, known = body.get("entryLocations", ""), self._indexes()
         if not isinstance(wanted, str):
             raise IncorrectParameterError("entryLocations should be paths, separated by commas")
         if not {path for path in wanted.strip().split(",") if path} <= set(known):
@@ -191,14 +195,14 @@ class BackgroundApi:
         return json_answer(f"Resume scrub on BookieServer: {self._server()}")
 
 
-def _kinds(question: Question, major: str, minor: str) -> tuple[bool, bool]:
+def _kinds(question: Question, major: str, minor: str) -> Sequence[bool]:
     """Return the kinds of compactions that a body names.
 
     :raises IncorrectParameterError: none.
     """
     if not question.body.strip():
         raise IncorrectParameterError("Empty request body")
-    wanted = question.switch(major, False), question.switch(minor, False)
+    wanted = question.switches({major: False, minor: False})
     if not any(wanted):
         raise IncorrectParameterError(f"No {major} or {minor} params found")
     return wanted

@@ -1,6 +1,5 @@
 """The bookie itself over HTTP: ``/heartbeat``, its state, its disks and files."""
 
-import json
 from collections.abc import Awaitable, Callable, Mapping
 
 from twisted.internet.defer import DeferredLock
@@ -73,10 +72,7 @@ class BookieApi:
 
     async def _set_read_only(self, question: Question) -> Answer:
         """Make the bookie read-only or writable, as the body asks for; refused where another reason is against it."""
-        try:
-            wanted = json.loads(question.body)["readOnly"]
-        except (ValueError, KeyError, TypeError):
-            wanted = None
+        wanted = question.members("readOnly").get("readOnly")
         if not isinstance(wanted, bool):
             return Answer('The body should be {"readOnly" : true} or {"readOnly" : false}', 400)
         if wanted and self._admin.configuration().get("readOnlyModeEnabled") == "false":

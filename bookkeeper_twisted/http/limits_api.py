@@ -10,7 +10,7 @@ from ..bookie.admin import IBookieAdmin
 from ..errors import IncorrectParameterError, NoSuchThrottleError
 from ..ratelimit import Rate
 from ..throttle import ThrottleStatus
-from .api import Answer, ApiPage, Question, json_answer
+from .api import Answer, ApiPage, Question, check_members, json_answer
 
 _ADAPTIVE, _REPLICATION_ADAPTIVE, _LIMITERS = "adaptive", "replicationAdaptive", "limiters"
 _BOUND = "latencyBoundMs"
@@ -65,7 +65,7 @@ class LimitsApi:
                 f'The body should be {{"{_LIMITERS}" : {{"<name>" : {{"{_ENTRIES}" : n, "{_BYTES}" : n}}}}, '
                 f'"{next(iter(groups))}" : {{"{_BOUND}" : n}}}}, or a part of it'
             )
-        _check_keys(body, {*groups, _LIMITERS}, "the body")
+        check_members(body, [*groups, _LIMITERS], "the body")
         rates = _rates_by_group(_mapping(body.get(_LIMITERS, {}), _LIMITERS), groups)
         bounds = {key: _bound(_mapping(body.get(key, {}), key), key) for key in groups}
         for key, group in groups.items():
@@ -109,7 +109,7 @@ def _rates_by_group(wanted: Mapping[str, object], groups: Groups) -> Mapping[str
 
 
 def _bound(adaptive: Mapping[str, object], key: str) -> float | None:
-    _check_keys(adaptive, {_BOUND}, key)
+    check_members(adaptive, [_BOUND], key)
     return _number(adaptive[_BOUND], _BOUND) if _BOUND in adaptive else None
 
 
@@ -141,7 +141,7 @@ def _shown(number: float) -> float:
 
 
 def _rate(wanted: Mapping[str, object], now: Rate, name: str) -> Rate:
-    _check_keys(wanted, {_ENTRIES, _BYTES}, name)
+    check_members(wanted, [_ENTRIES, _BYTES], name)
     if not wanted:
         raise IncorrectParameterError(f"{name} has neither {_ENTRIES} nor {_BYTES}")
     return Rate(
@@ -160,12 +160,6 @@ def _number(value: object, name: str) -> float:
     if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value) or value < 0:
         raise IncorrectParameterError(f"{name} should be a number from 0, which sets no limit")
     return value
-
-
-def _check_keys(found: Mapping[str, object], known: set[str], where: str) -> None:
-    unknown = sorted(found.keys() - known)
-    if unknown:
-        raise IncorrectParameterError(f"{where}: unknown {', '.join(unknown)}; known: {', '.join(sorted(known))}")
 
 
 def _as_text(value: object, key: str) -> str:

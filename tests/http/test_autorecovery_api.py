@@ -49,7 +49,9 @@ class AutorecoveryApiTests(HttpCase):
         answer = self.ask("/api/v1/autorecovery/status?enabled=false", "PUT")
         self.assertEqual((answer.status, json.loads(answer.body)), (200, {"enabled": False}))
         self.assertFalse(self.do(self.driver.underreplication.is_enabled()))
-        self.assertEqual(self.ask("/api/v1/autorecovery/status?enabled=perhaps", "PUT").status, 400)
+        for query in ("?enabled=perhaps", "?enable=true", ""):
+            self.assertEqual(self.ask(f"/api/v1/autorecovery/status{query}", "PUT").status, 400)
+        self.assertFalse(self.do(self.driver.underreplication.is_enabled()))
 
     def test_marks(self) -> None:
         """Ids of marked ledgers, filtered, with the bookies on demand; none is "not found"."""
@@ -95,10 +97,21 @@ class AutorecoveryApiTests(HttpCase):
         answer = self.ask(path, "PUT", '{"delay_seconds": 12}')
         self.assertEqual((answer.status, answer.body), (200, "Success set lostBookieRecoveryDelay to 12"))
         self.assertEqual(self.do(self.driver.auditing.lost_bookie_delay()), 12)
-        for body in ("", "{}", "[]", "no", '{"delay_seconds": "1"}', '{"delay_seconds": true}'):
+        for body in ("", "{}", "[]", "no", "[" * 50_000, '{"delay_seconds": "1"}', '{"delay_seconds": true}'):
             self.assertEqual(self.ask(path, "PUT", body).status, 404)
         self.assertEqual(self.ask(path, "PUT", '{"delay_seconds": -1}').status, 400)
         self.assertEqual(self.do(self.driver.auditing.lost_bookie_delay()), 12)
+
+    def test_mistyped(self) -> None:
+        """A member that has no meaning is refused, and named."""
+        for path, body in (
+            ("lost_bookie_recovery_delay", {"delay_seconds": 5, "delay_second": 6}),
+            ("decommission", {"bookie_src": "gone:1", "delete_cooky": True}),
+            ("bookie", {"bookie_src": ["gone:1"], "delete_cooky": True}),
+        ):
+            answer = self.ask(f"/api/v1/autorecovery/{path}", "PUT", json.dumps(body))
+            self.assertEqual((answer.status, answer.body.split(";")[0]), (400, f"the body: unknown {list(body)[1]}"))
+        self.assertEqual(self.do(self.driver.auditing.lost_bookie_delay()), None)
 
     def test_decommission(self) -> None:
         """It goes on after the answer, until nothing needs the bookie; then the cookie goes, where that is wanted."""
@@ -146,7 +159,8 @@ class AutorecoveryApiTests(HttpCase):
         gone = writer.metadata.segments[0].bookies[0]
         self.do(self.driver.registration.write_cookie(gone, b"5\n", None))
         self.do(self.cluster.stop_bookie(gone))
-        answer = self.ask(path, "PUT", json.dumps({"bookie_src": [gone], "delete_cookie": True}))
+        body = json.dumps({"bookie_src": [gone], "bookie_dest": [], "delete_cookie": True})
+        answer = self.ask(path, "PUT", body)
         self.assertEqual((answer.status, answer.body), (200, "Success send recovery request command."))
         self.settle()
         self.assertNotIn(gone, self.do(self.client.ledger_metadata(writer.ledger_id)).value.segments[0].bookies)

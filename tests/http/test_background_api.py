@@ -52,6 +52,20 @@ class CollectionTests(BackgroundCase):
             self.assertEqual(status, 400, text)
         self.assertEqual(self.work.collections, [])
 
+    def test_mistyped(self) -> None:
+        """A member that has no meaning is refused where Apache's ignores it, and nothing is done."""
+        for path, known in (
+            ("gc", ("forceMajor", "forceMinor")),
+            ("gc/suspend_compaction", ("suspendMajor", "suspendMinor")),
+            ("gc/resume_compaction", ("resumeMajor", "resumeMinor")),
+            ("entry_location_compact", ("entryLocationRocksDBCompact", "entryLocations")),
+        ):
+            body = json.dumps({known[0]: True, "forceMajr": False})
+            text = f"the body: unknown forceMajr; known: {', '.join(known)}"
+            self.assertEqual(self.answer(path, "PUT", body), (400, text))
+        work = self.work
+        self.assertEqual((work.collections, work.suspended_major, work.suspended_minor), ([], False, False))
+
     def test_forced(self) -> None:
         """Whether a forced run is at work, as text; another method gets Apache's hint."""
         self.assertEqual(self.answer("gc"), captured("gc-get"))
@@ -128,6 +142,7 @@ class CollectionTests(BackgroundCase):
         for more in ("", f',"entryLocations":"{index}"'):
             status, text = self.answer(path, "PUT", f'{{"entryLocationRocksDBCompact":true{more}}}')
             self.assertEqual((status, "has to be compacted" in text), (200, True))
+        self.assertEqual(self.answer(path, "PUT", '{"entryLocationRocksDBCompact":"true"}')[0], 400)
         for wrong in ('"/x"', "7"):
             body = f'{{"entryLocationRocksDBCompact":true,"entryLocations":{wrong}}}'
             self.assertEqual(self.answer(path, "PUT", body)[0], 400)

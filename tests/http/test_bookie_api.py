@@ -55,8 +55,9 @@ class BookieApiTests(HttpCase):
     def test_read_only_refused(self) -> None:
         """A body of something else, a bookie without that mode, and one with other reasons."""
         path = "/api/v1/bookie/state/readonly"
-        for body in ("", "{}", '{"readOnly" : 1}', "[]"):
+        for body in ("", "{}", '{"readOnly" : 1}', "[]", "[" * 50_000, '{"readOnly" : true, "force" : true}'):
             self.assertEqual(self.ask(path, "PUT", body).status, 400)
+        self.assertFalse(self.admin.by_administrator)
         self.admin.other_reasons = ("a disk is full",)
         answer = self.ask(path, "PUT", '{"readOnly" : false}')
         self.assertEqual((answer.status, answer.body), (400, "Bookie stays read-only: a disk is full"))
