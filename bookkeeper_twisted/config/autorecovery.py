@@ -9,6 +9,9 @@ from .settings import MIB
 AUDITOR, WORKER = "auditor", "worker"
 """The services of autorecovery: one that stands for the office of the auditor, and the replication worker."""
 
+LONGEST_DELAY = (1 << 31) - 1
+"""Seconds: the most that ``lostBookieRecoveryDelay`` can be in a metadata store."""
+
 
 @attrs.frozen(kw_only=True)
 class AutorecoveryConfig(MetadataConfig):
@@ -29,7 +32,7 @@ class AutorecoveryConfig(MetadataConfig):
 
     # -- auditor --
     lost_bookie_recovery_delay: int = setting(
-        "lostBookieRecoveryDelay", 0, integer(0),
+        "lostBookieRecoveryDelay", 0, integer(0, LONGEST_DELAY),
         "wait before the ledgers of one lost bookie are marked; a value in the metadata store wins", unit="s",
     )  # fmt: skip
     auditor_periodic_bookie_check_interval: int = setting(

@@ -47,6 +47,7 @@ class Question:
     """A request, as far as an answer depends on it.
 
     :ivar parameters: of the query, the last value of each.
+    :ivar body: cut off where it is longer than any should be.
     """
 
     parameters: Mapping[str, str]
@@ -72,12 +73,20 @@ class Question:
 
         :raises IncorrectParameterError: it is something else.
         """
+        if len(self.body) > _MAX_BODY:
+            raise IncorrectParameterError(f"The body is longer than {_MAX_BODY:,} bytes")
         if not self.body.strip():
             return {}
         try:
-            value = json.loads(self.body)
-        except (ValueError, RecursionError) as error:
+            value = json.loads(self.body.decode())
+        except UnicodeDecodeError:
+            raise IncorrectParameterError("The body is no JSON: it is not UTF-8") from None
+        except json.JSONDecodeError as error:
             raise IncorrectParameterError(f"The body is no JSON: {error}") from None
+        except RecursionError:
+            raise IncorrectParameterError("The body is nested too deep") from None
+        except ValueError:  # Python reads integers of some thousand digits at most
+            raise IncorrectParameterError("The body has a number that is too long") from None
         if not isinstance(value, dict):
             raise IncorrectParameterError("The body is no JSON object")
         return value
@@ -200,7 +209,7 @@ def _question(request: Request) -> Question:
         name.decode("utf-8", "replace"): values[-1].decode("utf-8", "replace")
         for name, values in (request.args or {}).items()
     }
-    body = request.content.read(_MAX_BODY) if request.content is not None else b""
+    body = request.content.read(_MAX_BODY + 1) if request.content is not None else b""
     return Question(parameters, body)
 
 

@@ -1,6 +1,5 @@
 """Speed limits of a running bookie or of autorecovery, and a bookie's configuration, over HTTP."""
 
-import math
 from collections.abc import Callable, Mapping
 
 from twisted.web.resource import Resource
@@ -15,6 +14,8 @@ from .api import Answer, ApiPage, Question, check_members, json_answer
 _ADAPTIVE, _REPLICATION_ADAPTIVE, _LIMITERS = "adaptive", "replicationAdaptive", "limiters"
 _BOUND = "latencyBoundMs"
 _ENTRIES, _BYTES = "entriesPerSecond", "bytesPerSecond"
+_MOST = 1e19
+"""Above what the configuration takes, so that what is shown can be sent back."""
 
 
 Groups = Mapping[str, ISpeedLimits]
@@ -157,8 +158,8 @@ def _mapping(value: object, name: str) -> Mapping[str, object]:
 
 
 def _number(value: object, name: str) -> float:
-    if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value) or value < 0:
-        raise IncorrectParameterError(f"{name} should be a number from 0, which sets no limit")
+    if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value <= _MOST:
+        raise IncorrectParameterError(f"{name} should be a number from 0, which sets no limit, to {_MOST:g}")
     return value
 
 

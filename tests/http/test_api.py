@@ -10,7 +10,7 @@ from twisted.python.failure import Failure
 from twisted.trial.unittest import SynchronousTestCase
 from twisted.web.server import Site
 
-from bookkeeper_twisted.errors import MetadataError
+from bookkeeper_twisted.errors import IncorrectParameterError, MetadataError
 from bookkeeper_twisted.http.api import Answer, ApiPage, Question, json_answer
 
 from .http_case import HttpCase, captured
@@ -25,6 +25,24 @@ class JsonTests(SynchronousTestCase):
             with self.subTest(name):
                 body = captured(name)[1]
                 self.assertEqual(json_answer(json.loads(body)).body, body)
+
+
+class BodyTests(SynchronousTestCase):
+    """Bodies that are no JSON object."""
+
+    def test_refused(self) -> None:
+        """The reason is one line in the words of a user, whatever is wrong."""
+        for body, said in (
+            (b"x", "The body is no JSON: Expecting value: line 1 column 1 (char 0)"),
+            (b"[1]", "The body is no JSON object"),
+            (b"\xff\xfe{", "The body is no JSON: it is not UTF-8"),
+            (b"[" * 60_000, "The body is nested too deep"),
+            (b'{"n":' + b"9" * 5000 + b"}", "The body has a number that is too long"),
+            (b" " * 70_000, "The body is longer than 65,536 bytes"),
+        ):
+            error = self.assertRaises(IncorrectParameterError, Question({}, body).json)
+            self.assertEqual(str(error), said)
+        self.assertEqual(Question({}, b" \n").json(), {})
 
 
 class PageTests(HttpCase):

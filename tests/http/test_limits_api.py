@@ -82,6 +82,8 @@ class LimitsTests(HttpCase):
             ({"limiters": {"scrub": {"bytesPerSecond": "1"}}}, "scrub: bytesPerSecond should be a number from 0"),
             ({"limiters": {"scrub": {"bytesPerSecond": True}}}, "scrub: bytesPerSecond should be a number from 0"),
             ('{"limiters": {"scrub": {"bytesPerSecond": NaN}}}', "scrub: bytesPerSecond should be a number from 0"),
+            ({"limiters": {"scrub": {"bytesPerSecond": 10**400}}}, "scrub: bytesPerSecond should be a number from 0"),
+            ({"adaptive": {"latencyBoundMs": 1e300}}, "latencyBoundMs should be a number from 0"),
             ({"limiters": {"scrub": good}, "adaptive": {"latencyBoundMs": -1}}, "latencyBoundMs should be a number"),
             ({"adaptive": {"factor": 1}}, "adaptive: unknown factor; known: latencyBoundMs"),
         ):

@@ -6,6 +6,7 @@ Everything is in the metadata store, so it holds for auditors and workers of all
 from collections.abc import AsyncIterator, Collection
 from typing import cast
 
+from ...config.autorecovery import LONGEST_DELAY
 from ...errors import AutorecoveryDisabledError, IncorrectParameterError, NoAuditorError, NotUnderreplicatedError
 from ...metadata.interfaces import IAuditing, IMetadataDriver, IUnderreplication
 from ...model import AuditorCheck, UnderreplicatedLedger
@@ -80,9 +81,9 @@ class AutorecoveryAdmin:
         """Set that delay; the value it has already, or 0, has the effect of :meth:`trigger_audit` as well.
 
         :param seconds: between the loss of a bookie and the audit.
-        :raises IncorrectParameterError: it is negative.
+        :raises IncorrectParameterError: it is negative, or more than auditors can read.
         """
-        if seconds < 0:
+        if not 0 <= seconds <= LONGEST_DELAY:
             raise IncorrectParameterError(f"the delay after the loss of a bookie cannot be {seconds} s")
         await self._auditing.set_lost_bookie_delay(seconds)
 
