@@ -38,8 +38,12 @@ async def send(reactor: Any, method: str, url: str, body: bytes) -> tuple[int, b
 
     try:
         return await Deferred.fromCoroutine(answered()).addTimeout(TIMEOUT, reactor)
-    except (ConnectError, ResponseFailed, TimeoutError) as error:
+    except ResponseFailed as error:
+        raise OSError(f"{url}: {'; '.join(failure.getErrorMessage() for failure in error.reasons)}") from None
+    except (ConnectError, TimeoutError) as error:
         raise OSError(f"{url}: {error}") from None
+    except (ValueError, IndexError):  # by Twisted, which takes the text apart
+        raise OSError(f"{url}: no address of an HTTP server") from None
 
 
 class _Body(Protocol):

@@ -1,6 +1,7 @@
 """The parts of a command of the shell, and the context that it runs in."""
 
-from argparse import Namespace
+import math
+from argparse import ArgumentTypeError, Namespace
 from collections.abc import Awaitable, Callable, Mapping
 from contextlib import AbstractContextManager
 from typing import Any, Protocol
@@ -144,6 +145,36 @@ class ShellContext:
         :raises bookkeeper_twisted.errors.MetadataError: there is no connection to the metadata store.
         """
         return await self.world.connect(self.config.metadata_service_uri, config or self.client_config, placement)
+
+
+def from_(low: int) -> Callable[[str], int]:
+    """Return the kind of whole numbers from ``low`` on, for an :class:`Argument`.
+
+    :param low: the least of them.
+    """
+
+    def number(text: str) -> int:
+        value = int(text)
+        if value < low:
+            raise ArgumentTypeError(f"{text} is below {low}")
+        return value
+
+    return number
+
+
+def above_0(text: str) -> float:
+    """Parse a finite number above 0: a kind for an :class:`Argument`.
+
+    :param text: of the operand.
+    :raises ArgumentTypeError: the number is another one.
+    """
+    value = float(text)
+    if not 0 < value < math.inf:
+        raise ArgumentTypeError(f"{text} is no number above 0")
+    return value
+
+
+above_0.__name__ = "number"  # for the message of argparse
 
 
 @attrs.frozen

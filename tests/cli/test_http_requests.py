@@ -44,7 +44,15 @@ class SendTests(SynchronousTestCase):
         self.assertIn("http://127.0.0.1:8080/x", self.failureResultOf(sending, OSError).getErrorMessage())
         sending, _ = self._sent("GET", b"")
         self.protocol.connectionLost(Failure(ConnectionLost()))
-        self.failureResultOf(sending, OSError)
+        text = self.failureResultOf(sending, OSError).getErrorMessage()
+        self.assertTrue(text.startswith("http://127.0.0.1:8080/x: Connection to the other side was lost"), text)
+
+    def test_no_address(self) -> None:
+        """What is no address is a failure that names it."""
+        for place in ("a b", ":", "localhost:x", "h\u00fctte:1", "http://localhost:1", "-5"):
+            sending = Deferred.fromCoroutine(send(self.reactor, "GET", f"http://{place}/x", b""))
+            text = self.failureResultOf(sending, OSError).getErrorMessage()
+            self.assertEqual(text, f"http://{place}/x: no address of an HTTP server")
 
     def test_too_long(self) -> None:
         """An answer beyond a mebibyte is not read to its end."""

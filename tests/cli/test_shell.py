@@ -25,6 +25,11 @@ class ArgumentsTests(ShellCase):
             (("listbookies", "-x"), "unrecognized arguments: -x"),
             (("readledger", "-l"), "argument -l/-ledgerid/--ledgerid: expected one argument"),
             (("readledger", "-l", "x"), "argument -l/-ledgerid/--ledgerid: invalid ledger_id value: 'x'"),
+            (("simpletest", "-n", "-3"), "argument -n/-numEntries/--numEntries: -3 is below 0"),
+            (("bookiesanity", "-e", "x"), "argument -e/-entries/--entries: invalid number value: 'x'"),
+            (("decommissionbookie", "-patience", "nan"), "argument -patience/--patience: nan is no number above 0"),
+            (("updateledgers", "-s", "-1"), "argument -s/-updatespersec/--updatespersec: -1 is no number above 0"),
+            (("activeledgers", "-t", "-4"), "argument -t/-timeout/--timeout: -4 is below 0"),
             (("help", "nosuch"), "Unknown command nosuch"),
         ):
             with self.subTest(arguments):

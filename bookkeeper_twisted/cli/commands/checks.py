@@ -5,7 +5,7 @@ from argparse import Namespace
 import attrs
 
 from ...client.sanity import OneBookie, append_all, check_bookie, trial_ledger
-from ..shell_command import FAILED, OK, Argument, Command, ShellContext
+from ..shell_command import FAILED, OK, Argument, Command, ShellContext, from_
 from ..shell_text import line
 
 _ENTRY_SIZE = 100
@@ -44,14 +44,14 @@ COMMANDS = (
             Argument(("-e", "ensemble"), "ensemble size (default 3)", int, 3),
             Argument(("-w", "writeQuorum"), "write quorum size (default 2)", int, 2),
             Argument(("-a", "ackQuorum"), "ack quorum size (default 2)", int, 2),
-            Argument(("-n", "numEntries"), "entries to write (default 1000)", int, 1000),
+            Argument(("-n", "numEntries"), "entries to write (default 1000)", from_(0), 1000),
         ),
     ),
     Command(
         "bookiesanity", "Write entries to the local bookie and read them back", bookiesanity,
         (
-            Argument(("-e", "entries"), "entries to write (default 10)", int, 10),
-            Argument(("-t", "timeout"), "seconds for an add or a read (default 1)", int, 1),
+            Argument(("-e", "entries"), "entries to write (default 10)", from_(1), 10),
+            Argument(("-t", "timeout"), "seconds for an add or a read (default 1)", from_(1), 1),
         ),
     ),
 )  # fmt: skip

@@ -14,8 +14,10 @@ async def metaformat(shell: ShellContext, options: Namespace) -> int:
     """Removes what the metadata store holds of the cluster and makes a new one in its place."""
     async with cluster_admin(shell.world.reactor, shell.config.metadata_service_uri) as admin:
         if await admin.exists():
-            agreed = options.force if options.nonInteractive else shell.world.ask(_QUESTION)
-            if not agreed:
+            if options.nonInteractive and not options.force:
+                shell.out("Ledger root already exists: -force formats it")
+                return REFUSED
+            if not options.nonInteractive and not shell.world.ask(_QUESTION):
                 return REFUSED
         await admin.format()
     return OK

@@ -5,7 +5,7 @@ from itertools import islice
 
 from ...autorecovery.operations.decommission import Decommission, Remaining
 from ...errors import CookieNotFoundError
-from ..shell_command import FAILED, OK, Argument, Command, ShellContext
+from ..shell_command import FAILED, OK, Argument, Command, ShellContext, above_0
 from ..shell_text import line
 
 _SHOWN = 20
@@ -72,7 +72,7 @@ COMMANDS = (
         decommissionbookie,
         (
             Argument(("-bookieid",), "id of the bookie, which must not run; else of the configured one"),
-            Argument(("-patience",), "seconds without progress after which it gives up; 600 if left out", float, 600.0),
+            Argument(("-patience",), "seconds without progress until it gives up; 600 if left out", above_0, 600.0),
         ),
     ),
 )  # fmt: skip

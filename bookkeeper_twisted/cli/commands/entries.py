@@ -6,7 +6,7 @@ from collections.abc import AsyncIterator
 from ...client.admin import BookKeeperAdmin
 from ...errors import NoSuchEntryError
 from ...model import Entry
-from ..shell_command import FAILED, OK, Argument, Command, ShellContext
+from ..shell_command import FAILED, OK, Argument, Command, ShellContext, from_
 from ..shell_text import line
 
 
@@ -52,8 +52,8 @@ COMMANDS = (
         (
             Argument(("-m", "msg"), "print their data, see -entryformat", bool),
             Argument(("-l", "ledgerid"), "ledger id", "ledger id"),
-            Argument(("-fe", "firstentryid"), "first entry id", int, 0),
-            Argument(("-le", "lastentryid"), "last entry id; -1: the last add confirmed", int, -1),
+            Argument(("-fe", "firstentryid"), "first entry id", from_(0), 0),
+            Argument(("-le", "lastentryid"), "last entry id; -1: the last add confirmed", from_(-1), -1),
             Argument(("-r", "force-recovery"), "close the ledger properly before reading", bool),
             Argument(("-b", "bookie"), "only what this bookie holds"),
         ),

@@ -17,7 +17,7 @@ from ...embedding.local_host import host_name
 from ...instruments import Instruments
 from ...model import LedgerMetadata, check_bookie_id
 from ...throttle import Rate
-from ..shell_command import FAILED, OK, Argument, Command, OperandError, ShellContext
+from ..shell_command import FAILED, OK, Argument, Command, OperandError, ShellContext, from_
 from ..shell_text import line
 
 _AT_ONCE = 4
@@ -82,7 +82,7 @@ class _BookiesCommand:
         self._metrics = CopierMetrics(Instruments())
         self._recovery = BookieRecovery.assembled(
             shell.world.reactor, admin, bookies, self._metrics, options.skipOpenLedgers, host_name(),
-            Rate(bytes=max(options.replicationRate or 0, 0)),
+            Rate(bytes=options.replicationRate or 0),
         )  # fmt: skip
         self._totals = _Totals()
 
@@ -213,7 +213,7 @@ COMMANDS = (
             Argument(("-sk", "skipOpenLedgers"), "leave open ledgers alone", bool),
             Argument(("-sku", "skipUnrecoverableLedgers"), "succeed although some ledgers cannot be recovered", bool),
             Argument(("-d", "deleteCookie"), "delete the cookies of the bookies at the end", bool),
-            Argument(("-rate", "replicationRate"), "bytes a second that are read; no limit if left out", int),
+            Argument(("-rate", "replicationRate"), "bytes a second that are read; no limit if left out", from_(1)),
         ),
     ),
 )  # fmt: skip

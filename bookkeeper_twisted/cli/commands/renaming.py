@@ -9,7 +9,7 @@ from ...bookie.lifecycle.identity import bookie_id
 from ...client.admin import BookKeeperAdmin
 from ...client.renaming import BookieRenaming, RenamingProgress
 from ...metadata.interfaces import ILedgerManager
-from ..shell_command import FAILED, OK, REFUSED, Argument, Command, OperandError, ShellContext
+from ..shell_command import FAILED, OK, REFUSED, Argument, Command, OperandError, ShellContext, above_0, from_
 from ..shell_text import line
 
 _READS_PER_UPDATE = 5
@@ -79,9 +79,9 @@ class _Reporter:
 
 
 _PACE = (
-    Argument(("-s", "updatespersec"), "ledgers that are updated in a second; 5 if left out", float, 5.0),
-    Argument(("-r", "maxOutstandingReads"), "ledgers in work; five times the updates of a second if left out", int),
-    Argument(("-l", "limit"), "ledgers that are updated at most", int),
+    Argument(("-s", "updatespersec"), "ledgers that are updated in a second; 5 if left out", above_0, 5.0),
+    Argument(("-r", "maxOutstandingReads"), "ledgers in work; 5 times the updates of a second if left out", from_(1)),
+    Argument(("-l", "limit"), "ledgers that are updated at most", from_(1)),
     Argument(("-v", "verbose"), "print the progress", bool),
     Argument(("-p", "printprogress"), "seconds between two lines of progress; 10 if left out", float, 10.0),
 )

@@ -17,7 +17,7 @@ from ...storage.index.rows import record_offsets, row_bytes
 from ...storage.inspection import Inconsistency, StoredDirectory
 from ...storage.interfaces import LedgerRow
 from ...storage.ledger_dirs import current
-from ..shell_command import FAILED, OK, REFUSED, Argument, Command, ShellContext
+from ..shell_command import FAILED, OK, REFUSED, Argument, Command, ShellContext, from_
 from ..shell_text import line
 from .stored_files import check_there, entry_log
 
@@ -56,11 +56,15 @@ async def ledger(shell: ShellContext, options: Namespace) -> int:
     with stored(shell) as directories:
         if options.meta:
             _print_meta(shell, directories, options.ledger_id)
+        found = False
         for directory in directories:
             for row in directory.rows(options.ledger_id):
+                found = True
                 start = row.offset + _LENGTH
                 for entry_id, offset in zip(range(row.first, row.last + 1), record_offsets(row), strict=False):
                     shell.out(f"entry {entry_id}\t:\t(log: {row.log_id}, pos: {start + offset})")
+    if not found:
+        shell.out(f"No entry of ledger {shell.format_id(options.ledger_id)} is stored here")
     return OK
 
 
@@ -158,7 +162,7 @@ COMMANDS = (
         "activeledgers", "List the ledgers of an entry log that the metadata store knows", activeledgers,
         (
             Argument(("-l", "logId"), "id of an entry log, decimal, or its file name or path"),
-            Argument(("-t", "timeout"), "milliseconds to wait for the metadata store", int),
+            Argument(("-t", "timeout"), "milliseconds to wait for the metadata store", from_(0)),
         ),
     ),
     Command("localconsistencycheck", "Read and check every entry that is stored", localconsistencycheck),

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from ...storage.entry_log.scan import LogScan, Record
 from ...storage.journal.reader import JournalReader
 from ...storage.ledger_dirs import JOURNAL_SUFFIX, current, entry_log_name, journal_name
-from ..shell_command import FAILED, OK, Argument, Command, OperandError, ShellContext
+from ..shell_command import FAILED, OK, Argument, Command, OperandError, ShellContext, from_
 from ..shell_text import line
 from .stored_files import LOG_OPERAND, check_there, entry_log, file_id
 
@@ -32,6 +32,8 @@ async def readlog(shell: ShellContext, options: Namespace) -> int:
     if options.entry_log is None:
         shell.out("Must specify an entry log, by its id or its file name")
         return FAILED
+    if options.entryid is not None and options.ledgerid is None:
+        raise OperandError("-entryid names an entry of the ledger that -ledgerid names")
     directory, log_id = entry_log(shell, options.entry_log)
     scan = LogScan(shell.world.store.disk, directory, log_id)
     shell.out(_title(shell, options, log_id))
@@ -163,9 +165,9 @@ COMMANDS = (
         (
             _MESSAGE,
             Argument(("-l", "ledgerid"), "only entries of this ledger", "ledger id"),
-            Argument(("-e", "entryid"), "with -ledgerid: only this entry", int),
-            Argument(("-sp", "startpos"), "entries that end behind this offset", int),
-            Argument(("-ep", "endpos"), "entries that begin up to this offset; -1: up to the end", int),
+            Argument(("-e", "entryid"), "with -ledgerid: only this entry", from_(0)),
+            Argument(("-sp", "startpos"), "entries that end behind this offset", from_(0)),
+            Argument(("-ep", "endpos"), "entries that begin up to this offset; -1: up to the end", from_(-1)),
             LOG_OPERAND,
         ),
     ),

@@ -37,6 +37,7 @@ class ClusterCommandsTests(ShellCase):
         """With -n it refuses to touch a cluster, unless it is forced."""
         before = self._instance_id()
         self.assertEqual(self.shell("metaformat", "-n"), 1)
+        self.assertEqual(self.printed, ["Ledger root already exists: -force formats it"])
         self.assertEqual(self._instance_id(), before)
         self.assertEqual(self.shell("metaformat", "-nonInteractive", "--force"), 0)
         self.assertNotEqual(self._instance_id(), before)

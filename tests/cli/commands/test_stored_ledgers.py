@@ -42,11 +42,13 @@ class LedgerTests(StoredCase):
         self.assertEqual((self.printed[1], self.printed[4]), ("master key  : NULL", "isFenced     : unknown"))
 
     def test_directories(self) -> None:
-        """A ledger is found in whichever directory it is; one that is not there has no entries."""
+        """A ledger is found in whichever directory it is; of one that is not there, that is said."""
         self.stored([run(0, 0, 3), run(1, 0, 5)], count=2)
-        for ledger_id, count in ((0, 3), (1, 5), (2, 0)):
+        for ledger_id, count in ((0, 3), (1, 5)):
             self.assertEqual(self.shell("ledger", str(ledger_id)), 0)
             self.assertEqual(len(self.printed), count)
+        self.assertEqual(self.shell("ledger", "2"), 0)
+        self.assertEqual(self.printed, ["No entry of ledger 2 is stored here"])
         self.assertEqual(self.shell("ledger"), 255)
 
 

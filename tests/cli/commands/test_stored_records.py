@@ -54,6 +54,8 @@ class ReadLogTests(StoredCase):
             self.assertEqual(self.shell("readlog", *asked, "0"), 0)
             self.assertEqual(self.printed[1:], ["The entry log holds no such entry"])
         self.assertEqual(self.shell("readlog"), 255)
+        self.assertEqual(self.shell("readlog", "-e", "4", "0"), 255)
+        self.assertEqual(self.printed, [])
 
     def test_damage(self) -> None:
         """A file that is no entry log is an error that names it."""
