@@ -12,9 +12,10 @@ import struct
 from bisect import bisect_right
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from enum import IntEnum, IntFlag, StrEnum
-from functools import lru_cache
-from itertools import accumulate, chain, compress, pairwise
+from functools import lru_cache, partial
+from itertools import accumulate, compress, pairwise
 from types import MappingProxyType
+from typing import Any
 
 import attrs
 
@@ -222,15 +223,40 @@ class BookieServiceInfo:
     properties: Mapping[str, str] = attrs.field(factory=dict)
 
 
-_BLOCK = 1024
+_BLOCKS = (512, 64)
+"""Records that are unpacked together, so that few formats serve all counts."""
+
 _VIEWED = 512
 """Bytes of a record from which a view of its entry costs less than a copy."""
 
+Unpack = Callable[[bytes, int], tuple[Any, ...]]
+"""Unpacks some records from an offset on."""
 
-@lru_cache(maxsize=64)
-def _cutter(stride: int, start: int, end: int, count: int) -> Callable[[bytes], tuple[bytes, ...]]:
-    """Bytes ``start:end`` of ``count`` records by one C call; beyond the data it gives empty strings."""
-    return operator.itemgetter(*(slice(at + start, at + end) for at in range(0, count * stride, stride)))
+
+def unpack_all(unpack: Callable[[int], Unpack], data: bytes, at: int, stride: int, count: int) -> Sequence[Any]:
+    """Unpack records by few C calls: a loop over them would cost several times as much.
+
+    :param unpack: gives what unpacks so many records.
+    :param data: the records, side by side; may be longer.
+    :param at: where the first one begins.
+    :param stride: bytes of each.
+    :returns: the values of all, in order.
+    """
+    if count <= _BLOCKS[-1]:
+        return unpack(count)(data, at)
+    values: list[Any] = []
+    for block in _BLOCKS:
+        while count >= block:
+            values += unpack(block)(data, at)
+            at, count = at + block * stride, count - block
+    if count:
+        values += unpack(count)(data, at)
+    return values
+
+
+@lru_cache(maxsize=1024)
+def _cutter(stride: int, start: int, end: int, count: int) -> Unpack:
+    return struct.Struct(f"{start}x{end - start}s{stride - end}x" * count).unpack_from
 
 
 def column(data: bytes, stride: int, count: int, start: int, end: int) -> Sequence[bytes]:
@@ -240,12 +266,7 @@ def column(data: bytes, stride: int, count: int, start: int, end: int) -> Sequen
     """
     if count == 1:
         return (data[start:end],)
-    if count <= _BLOCK:
-        # Rounded up to a power of two, so that few cutters serve all counts.
-        return _cutter(stride, start, end, 1 << (count - 1).bit_length())(data)[:count]
-    cut, step = _cutter(stride, start, end, _BLOCK), _BLOCK * stride
-    pieces = [cut(data[at : at + step]) for at in range(0, count * stride, step)]
-    return list(chain.from_iterable(pieces))[:count]
+    return unpack_all(partial(_cutter, stride, start, end), data, 0, stride, count)
 
 
 def lay_out(entries: Sequence[bytes]) -> tuple[bytes, int, Sequence[int] | None]:

@@ -8,11 +8,11 @@ import struct
 import sys
 from array import array
 from collections.abc import Sequence
-from functools import lru_cache
-from itertools import accumulate, chain, pairwise
+from functools import lru_cache, partial
+from itertools import accumulate, pairwise
 from operator import eq, sub
 
-from ..model import column
+from ..model import Unpack, column, unpack_all
 
 _FIRST_TRY = 16
 _GROWTH = 8
@@ -24,9 +24,9 @@ _HIGH = b"".join([bytes((byte,)) * 256 for byte in range(256)])
 """Low and high byte of the numbers below 2**16."""
 
 
-@lru_cache(maxsize=256)
-def _splitter(sizes: tuple[int, ...]) -> struct.Struct:
-    return struct.Struct(">" + "".join([f"{size}s" for size in sizes]))
+@lru_cache(maxsize=1024)
+def _splitter(sizes: tuple[int, ...], count: int) -> Unpack:
+    return struct.Struct("".join([f"{size}s" for size in sizes]) * count).unpack_from
 
 
 def same_columns(data: bytes, at: int, sizes: tuple[int, ...], fixed: tuple[int, ...]) -> list[list[bytes]]:
@@ -39,28 +39,26 @@ def same_columns(data: bytes, at: int, sizes: tuple[int, ...], fixed: tuple[int,
     :param fixed: which parts are equal in all frames of the row; the first frame that differs ends it.
     :returns: for each part a list with one item a frame; at least one frame.
     """
-    split = _splitter(sizes)
+    stride, split = sum(sizes), partial(_splitter, sizes)
     offsets = [at, *accumulate(sizes, initial=at)][1:]
     expected = [(part, data[offsets[part] : offsets[part + 1]]) for part in fixed]
-    view = memoryview(data)
-    left = (len(data) - at) // split.size
+    left = (len(data) - at) // stride
     columns: list[list[bytes]] = [[] for _ in sizes]
     count = min(_FIRST_TRY, left)
     while left:
-        end = at + count * split.size
-        flat = list(chain.from_iterable(split.iter_unpack(view[at:end])))
+        flat = unpack_all(split, data, at, stride, count)
         parts = [flat[i :: len(sizes)] for i in range(len(sizes))]
         good = min([_equal_until(parts[part], value) for part, value in expected])
         for whole, part in zip(columns, parts, strict=True):
             whole += part[:good]
         if good < count:
             break
-        at, left = end, left - count
+        at, left = at + count * stride, left - count
         count = min(count * _GROWTH, left)
     return columns
 
 
-def _equal_until(values: list[bytes], expected: bytes) -> int:
+def _equal_until(values: Sequence[bytes], expected: bytes) -> int:
     """Index of the first value that is another."""
     if values.count(expected) == len(values):
         return len(values)

@@ -27,8 +27,8 @@ _IDS = struct.Struct(">qq")
 _NUMBERS = struct.Struct(">qqq")
 _ADD_PREFIX = LENGTH_SIZE + ADD_OVERHEAD
 _SHORTEST_ADD = ADD_OVERHEAD + MIN_ENTRY_SIZE
-_FEWEST = 3
-"""Frames of a row that is compared by columns."""
+_FEW_AHEAD = 8
+"""Frames behind the end of a run from which they are looked at for the next one."""
 
 _VIEWED = 512
 """Bytes of an entry from which a view of it costs less than a copy."""
@@ -133,7 +133,7 @@ def _row(data: bytes, at: int, stride: int) -> EntryRun | None:
         return None
     count = _following(data, at, stride, ledger_id, first)
     frames = data[at : at + count * stride] if at else data  # what begins at 0 is not copied for a cut last frame
-    if count < _FEWEST or not counts_up(frames, stride, count, 0, data[at : at + _ADD_PREFIX + 8], first):
+    if not count or not counts_up(frames, stride, count, 0, data[at : at + _ADD_PREFIX + 8], first):
         return None
     size = stride - _ADD_PREFIX
     entries: Sequence[bytes | memoryview]
@@ -146,21 +146,28 @@ def _row(data: bytes, at: int, stride: int) -> EntryRun | None:
 
 
 def _following(data: bytes, at: int, stride: int, ledger_id: int, first: int) -> int:
-    """Guess by some ids how many frames are of one run: all, or so many that a run pays, or none."""
+    """Guess by some ids how many frames are of one run: all, or so many that a run pays, or none.
 
-    def follows(number: int) -> bool:
-        return _IDS.unpack_from(data, at + number * stride + _ADD_PREFIX) == (ledger_id, first + number)
+    A few pay, too, where a run comes after them: chunks of a writer that changes ledgers begin with the end of a run.
+    """
+
+    def ids(number: int) -> tuple[int, int]:
+        return _IDS.unpack_from(data, at + number * stride + _ADD_PREFIX)
 
     count = (len(data) - at) // stride
-    if follows(count - 1):
+    last = count - 1
+    if ids(last) == (ledger_id, first + last):
         return count
-    low, high = FEW_A_RUN, count - 1
-    if low >= high or not follows(low):
-        return 0
-    while high - low > 1:
-        middle = (low + high) // 2
-        low, high = (middle, high) if follows(middle) else (low, middle)
-    return high
+    pays = last > FEW_A_RUN and ids(FEW_A_RUN) == (ledger_id, first + FEW_A_RUN)
+    low, end = (FEW_A_RUN, last) if pays else (0, min(FEW_A_RUN, last))
+    while end - low > 1:
+        middle = (low + end) // 2
+        low, end = (middle, end) if ids(middle) == (ledger_id, first + middle) else (low, middle)
+    if not pays:
+        ahead = min(FEW_A_RUN, last - end)
+        next_ledger, next_first = ids(end)
+        pays = ahead >= _FEW_AHEAD and ids(end + ahead) == (next_ledger, next_first + ahead)
+    return end if pays else 0
 
 
 def _entries(data: bytes, at: int, length: int, limit: int) -> tuple[list[bytes], int]:
