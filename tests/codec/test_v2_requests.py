@@ -95,6 +95,19 @@ class BadInputTests(SynchronousTestCase):
         single = [each for at in range(0, len(odd), stride) for each in flat(decode(bytes(odd[at : at + stride]))[0])]
         self.assertEqual(flat(items), single)
 
+    def test_end_of_a_run_in_front(self) -> None:
+        """A chunk that begins with the last entries of a run, however few, is not looked at entry by entry."""
+        taken: list[int] = []
+        self.patch(v2_requests, "_NUMBERS", _Counting(taken))
+        for left in (1, 2, 3, FEW_A_RUN - 1, FEW_A_RUN):
+            runs = [run(7, 90, [20] * left), run(8, 5, [20] * 100), run(9, 0, [20] * 9)]
+            items, error = decode(b"".join([v2.encode_adds(KEY, each) for each in runs]))
+            self.assertIsNone(error)
+            adds = [item.entries for item in items if isinstance(item, AddRun)]
+            self.assertEqual([type(each) for each in adds], [EntryRun] * 3)
+            self.assertEqual([each.data for each in adds], [each.data for each in runs])
+        self.assertEqual(taken, [])
+
     def test_reserved_ids(self) -> None:
         """Entry ids below 0 are the journal's own, ledger ids below 0 invalid: EBADREQ, nothing is journaled."""
         for ledger_id, first in ((7, -1), (7, -0x8000), (-1, 5), (-1, -1)):

@@ -123,7 +123,11 @@ PLANTS = (
     ),
     Plant(
         "of several runs in a chunk none is taken as a row", "codec/v2_requests.py",
-        "    if low >= high or not follows(low):\n        return 0\n", "    return 0\n", ["tests.codec.test_v2_requests.BadInputTests"],
+        "    return end if pays else 0\n", "    return 0\n", ["tests.codec.test_v2_requests.BadInputTests"],
+    ),
+    Plant(
+        "the end of a run in front of a chunk makes a mixture of all", "codec/v2_requests.py",
+        "        pays = ahead >= _FEW_AHEAD and", "        pays = ahead < 0 and", ["tests.codec.test_v2_requests.BadInputTests"],
     ),
     Plant(
         "adds of reserved ids are taken", "codec/v2_requests.py",
