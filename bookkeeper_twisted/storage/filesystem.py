@@ -337,3 +337,7 @@ class RealFileSystem:
     def usage(self, path: str) -> tuple[int, int]:
         found = os.statvfs(path)
         return found.f_blocks * found.f_frsize, found.f_bavail * found.f_frsize
+
+    def disk(self, path: str) -> int:
+        """See :meth:`.IFileSystem.disk`."""
+        return os.stat(path).st_dev

@@ -16,17 +16,14 @@ class Scattered:
 
     :ivar entries: in the order asked for; None: not found, by this way.
     :ivar cached: how many the write caches held.
-    :ivar read: how many were read.
-    :ivar read_bytes: of them.
+    :ivar read, read_bytes: how many were read, and the bytes of them.
     """
 
     __slots__ = ("entries", "cached", "read", "read_bytes")
 
     def __init__(self) -> None:
         self.entries: list[bytes | None] = []
-        self.cached = 0
-        self.read = 0
-        self.read_bytes = 0
+        self.cached = self.read = self.read_bytes = 0
 
 
 class IFile(Interface):
@@ -135,6 +132,9 @@ class IFileSystem(Interface):
 
     def usage(path: str) -> tuple[int, int]:
         """Return total and usable bytes of the disk that ``path`` lies on."""
+
+    def disk(path: str) -> int:
+        """Return a number of the disk that ``path`` lies on: another disk has another one."""
 
 
 class ILock(Interface):

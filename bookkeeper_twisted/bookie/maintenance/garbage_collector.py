@@ -1,7 +1,7 @@
 """Collects garbage and compacts logs on time, or when an operator asks for it."""
 
 import math
-from collections.abc import Coroutine, Sequence
+from collections.abc import Collection, Coroutine, Sequence
 from typing import Any, TypeVar
 
 import attrs
@@ -128,7 +128,7 @@ class GarbageCollector:
         self._timer: IDelayedCall | None = None
         self._end_of_pause: IDelayedCall | None = None
         self._running: Deferred[None] | None = None
-        self._compacting: list[Deferred[None]] = []
+        self._compacting: list[Deferred[int]] = []
         self._waiting: _Request | None = None
         self._disk_stops_major = self._disk_stops_minor = False
         self._stopped = True
@@ -332,29 +332,57 @@ class GarbageCollector:
         return request.timed and kind.enabled and now - (self.began if last is None else last) >= kind.interval
 
     async def _compact_as(self, phase: str, kind: CompactionKind) -> None:
-        """All directories at the same time; one that fails does not end the others."""
+        """The directories of one disk one after the other, those of several disks at the same time."""
         began, copied = self._clock.seconds(), self._metrics.compacted_bytes.value
         failures = self.state.failures
         self.state.phase = phase
         self._apply_suspension()
         order = CompactionOrder(kind.threshold, self._options.target_size, kind.max_time)
-        self._compacting = [Deferred.fromCoroutine(compactor.run(order)) for compactor in self._compactors]
+        disks = await self._disks()
+        self._compacting = [Deferred.fromCoroutine(self._compact_disk(disk, order)) for disk in disks]
         outcomes: Sequence[tuple[bool, Any]] = await DeferredList(self._compacting, consumeErrors=True)
         self._compacting = []
         self._limit_pause(False)
         if self._stopped:
             raise CancelledError
-        for logs, (succeeded, outcome) in zip(self._logs, outcomes, strict=True):
+        freed = sum(outcome for succeeded, outcome in outcomes if succeeded)
+        for succeeded, outcome in outcomes:
             if not succeeded and outcome.check(CancelledError) is None:
-                self._failed(outcome.value, logs.path)
+                self._failed(outcome.value)
         runtime = self._metrics.compaction
         series = runtime.success if failures == self.state.failures else runtime.failure
         series.record((self._clock.seconds() - began) * 1000)
         copied = self._metrics.compacted_bytes.value - copied
         if copied:
             self._log.info("{phase}: {copied:,} bytes were copied", phase=phase, copied=copied)
-        freed = sum(compactor.freed for compactor in self._compactors) + await self._collect_logs()
+        freed += await self._collect_logs()
         self._metrics.reclaimed_by_compaction.value += max(freed - copied, 0)
+
+    async def _disks(self) -> Collection[list[int]]:
+        """Return the numbers of the directories on each disk; without those whose disk cannot be told."""
+        found: dict[int, list[int]] = {}
+        for number, logs in enumerate(self._logs):
+            disk = await self._tried(logs.disk(), logs.path)
+            if disk is not None:
+                found.setdefault(disk, []).append(number)
+        return found.values()
+
+    async def _compact_disk(self, numbers: Sequence[int], order: CompactionOrder) -> int:
+        """Compact the directories on one disk, each with the free space that the old logs of those before have left.
+
+        A compaction counts on up to seven eighths of the free space: two at the same time would fill the disk.  One
+        that fails does not keep the next from its turn.
+
+        :returns: the bytes that were freed.
+        """
+        freed = 0
+        for number in numbers:
+            compactor, logs = self._compactors[number], self._logs[number]
+            await self._tried(compactor.run(order), logs.path)
+            freed += compactor.freed
+            if number != numbers[-1]:
+                freed += await self._tried(logs.run(), logs.path) or 0
+        return freed
 
     def _apply_suspension(self) -> None:
         phase, state = self.state.phase, self.state

@@ -32,6 +32,13 @@ class LogCollector:
         await self._directory.on_lane(self._directory.space.remove_left_over)
         await self._directory.on_lane(self._directory.storage.count_entries)
 
+    async def disk(self) -> int:
+        """Return the number of the disk of the directory.
+
+        :raises OSError: the directory is gone.
+        """
+        return await self._directory.on_lane(self._directory.fs.disk, self.path)
+
     async def run(self) -> int:
         """Remove every log without live bytes.
 

@@ -133,7 +133,7 @@ class _FileSystemContract(SynchronousTestCase):
     def test_open_missing(self) -> None:
         """Opening what does not exist fails, and so does anything in a directory that does not."""
         self.assertRaises(FileNotFoundError, self.fs.open, self.path)
-        for call in (self.fs.list, self.fs.sync_directory, self.fs.usage, self.fs.unlink):
+        for call in (self.fs.list, self.fs.sync_directory, self.fs.usage, self.fs.disk, self.fs.unlink):
             self.assertRaises(FileNotFoundError, call, posixpath.join(self.base, "none"))
         inside = posixpath.join(self.base, "none", "file")
         self.assertRaises(FileNotFoundError, self.fs.open, inside, create=True)
@@ -255,3 +255,8 @@ class _FileSystemContract(SynchronousTestCase):
         """Total and usable bytes of the disk."""
         total, usable = self.fs.usage(self.base)
         self.assertTrue(0 < usable <= total)
+
+    def test_disk(self) -> None:
+        """A directory lies on the disk of the one that it was made in."""
+        self.fs.make_directories(posixpath.join(self.base, "a"))
+        self.assertEqual(self.fs.disk(posixpath.join(self.base, "a")), self.fs.disk(self.base))

@@ -89,6 +89,7 @@ class SimDisk:
     :ivar operations: every operation so far.
     :ivar observer: called with each operation before it takes effect.
     :ivar capacity: what :meth:`usage` answers.
+    :ivar mounted: paths below which :meth:`disk` answers with other disks.
     :ivar resident: asked at each ``pread_resident`` whether memory holds what is wanted; None: it is not reported.
     """
 
@@ -97,6 +98,7 @@ class SimDisk:
         self.operations: list[Operation] = []
         self.observer: Callable[[Operation], None] | None = None
         self.capacity = (1 << 40, 1 << 39)
+        self.mounted: tuple[str, ...] = ()
         self._directories: dict[str, Directory] = {"/": Directory()}
         self._objects: dict[str, tuple[Any, bytes]] = {}
         self._in_doubt: list[_Commit] = []
@@ -180,6 +182,10 @@ class SimDisk:
         self._directory(path)
         return self.capacity
 
+    def disk(self, path: str) -> int:
+        self._directory(path)
+        return next((number for number, below in enumerate(self.mounted, 1) if path.startswith(below)), 0)
+
     # -- stored objects --
 
     def commit(self, path: str, state: Any, digest: bytes) -> None:
@@ -233,7 +239,7 @@ class SimDisk:
         chosen = set(range(len(pending)) if kept is None else kept)
         changes: dict[int, _Kept] = {}
         after = SimDisk()
-        after.capacity, after.resident = self.capacity, self.resident
+        after.capacity, after.mounted, after.resident = self.capacity, self.mounted, self.resident
         after._objects = dict(self._objects)
         for index, (owner, change) in enumerate(pending):
             if index in chosen and isinstance(change, _Commit):

@@ -92,6 +92,12 @@ def little_space(life: MaintainedLife) -> None:
     life.collect()
 
 
+def two_disks(life: MaintainedLife) -> None:
+    """Directories that are compacted at the same time."""
+    life.disk.mounted = ("/ledgers1",)
+    delete_and_collect(life)
+
+
 def unreadable(life: MaintainedLife) -> None:
     """A compaction meets a place that the disk cannot read: what is known of it is durable before it is marked."""
     steps(life, range(3))
@@ -123,6 +129,7 @@ JOINED = Parts(n_ledger_dirs=2, expands=True)
 SCRIPTS = {
     "delete and collect": ((delete_and_collect, second_life), Parts()),
     "two directories": ((delete_and_collect,), Parts(n_journals=2, n_ledger_dirs=2)),
+    "two disks": ((two_disks,), Parts(n_journals=2, n_ledger_dirs=2)),
     "overwritten": ((overwritten,), Parts()),
     "several targets": ((several_targets,), Parts()),
     "little space": ((little_space,), Parts()),
@@ -159,8 +166,12 @@ class MaintenanceCrashTests(SynchronousTestCase):
         self._check("delete and collect")
 
     def test_two_directories(self) -> None:
-        """The same with two journals and two ledger directories."""
+        """The same with two journals and two ledger directories on one disk."""
         self._check("two directories")
+
+    def test_two_disks(self) -> None:
+        """The same with each ledger directory on a disk of its own."""
+        self._check("two disks")
 
     def test_overwritten(self) -> None:
         """A compaction never puts an older copy in the place of a newer one (S9)."""
