@@ -32,9 +32,21 @@ PLANTS = (
     ),
     Plant(
         "old logs are removed before the index has the copies", "bookie/maintenance/compactor.py",
-        "        rows = await directory.on_lane(copy.finish)\n",
-        "        rows = await directory.on_lane(copy.finish)\n"
-        "        [await directory.on_lane(directory.space.remove, log_id) for log_id in sources]\n", _CRASH,
+        "                await self._commit(finished, sources)\n",
+        "                [await on_lane(directory.space.remove, log_id) for log_id in sources]\n"
+        "                await self._commit(finished, sources)\n", _CRASH,
+    ),
+    Plant(
+        "a compaction ends before the commit of a log", "bookie/maintenance/compactor.py",
+        "                await on_lane(copy.abandon)\n            await committed\n",
+        "                await on_lane(copy.abandon)\n",
+        ["tests.bookie.maintenance.test_garbage_collector.CompactionTests"],
+    ),
+    Plant(
+        "the commit of a log before fails unseen", "bookie/maintenance/compactor.py",
+        "                await committed\n                await self._commit(finished, sources)\n",
+        "                await self._commit(finished, sources)\n",
+        ["tests.bookie.maintenance.test_garbage_collector.CompactionTests"],
     ),
     Plant(
         "a listing that ends early deletes what it lacks", "bookie/maintenance/ledger_collector.py",
@@ -85,10 +97,16 @@ PLANTS = (
     ),
     Plant(
         "a step is read when the one in front of it is written", "bookie/maintenance/compactor.py",
-        "                following = await self._begin(cutter, reader)  # the disk reads it meanwhile\n"
-        "                rows = deque(await directory.on_lane(reader.verified, step))\n",
-        "                rows = deque(await directory.on_lane(reader.verified, step))\n"
-        "                following = await self._begin(cutter, reader)\n",
+        "    after = None\n"
+        "    if following is not None:\n"
+        "        reader.begin(following)\n"
+        "        after = cutter.next_step(*limits)\n"
+        "    return deque(reader.verified(step) if step is not None else ()), after\n",
+        "    rows, after = deque(reader.verified(step) if step is not None else ()), None\n"
+        "    if following is not None:\n"
+        "        reader.begin(following)\n"
+        "        after = cutter.next_step(*limits)\n"
+        "    return rows, after\n",
         ["tests.bookie.maintenance.test_garbage_collector.CompactionTests.test_reads_ahead"],
     ),
     Plant(
@@ -193,7 +211,7 @@ PLANTS = (
     ),
     Plant(
         "what is being written is written over", "storage/disk_queue.py",
-        "            self._rooms.remove(room)\n", "            pass\n", _QUEUE,
+        "return self._rooms.pop(at)", "return self._rooms[at]", _QUEUE,
     ),
     Plant(
         "a short read counts as a whole one", "storage/disk_queue.py",

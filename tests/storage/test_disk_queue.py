@@ -141,6 +141,7 @@ class DiskQueueTests(SynchronousTestCase):
         self.test_more_than_the_kernel_takes()
         self.test_writes()
         self.test_reads_beside_writes()
+        self.test_rest()
 
     def test_refused(self) -> None:
         """What the kernel fails at, or does in part, is done by ordinary calls."""
@@ -155,6 +156,18 @@ class DiskQueueTests(SynchronousTestCase):
         self.patch(disk_queue, "_NUMBERS", {})
         self.test_batches()
         self.test_reads_beside_writes()
+
+    def test_rest(self) -> None:
+        """A queue that has rested knows nothing of what was begun before, and goes on."""
+        file, data = self.file(64 * _PAGE)
+        self.queue.begin([Place(file, 0, 64 * _PAGE)])
+        self.queue.write(file, [data[_PAGE : 2 * _PAGE]], 0)
+        self.queue.rest()
+        self.assertEqual(file.pread(_PAGE, 0), data[_PAGE : 2 * _PAGE])
+        self.queue.begin([Place(file, 5 * _PAGE, _PAGE)])
+        (found,) = self.queue.take()
+        assert not isinstance(found, OSError)
+        self.assertEqual(bytes(found), data[5 * _PAGE : 6 * _PAGE])
 
     def test_closed(self) -> None:
         """A queue may be closed with everything begun."""

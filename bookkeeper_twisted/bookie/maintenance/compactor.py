@@ -9,11 +9,14 @@ from collections import deque
 from collections.abc import Awaitable, Callable, Iterable, Sequence
 
 import attrs
+from twisted.internet.defer import Deferred, succeed
 from twisted.internet.interfaces import IReactorTime
 from twisted.logger import Logger
 
 from ...errors import LogDamageError
 from ...metrics import MaintenanceMetrics
+from ...storage.disk_queue import DiskQueue
+from ...storage.interfaces import IndexRow
 from ...storage.maintenance.copying import LogCopy
 from ...storage.maintenance.plan import LogUsage, candidates, is_scarce, next_group
 from ...storage.maintenance.row_reader import RowCutter, RowReader, Step, VerifiedRow
@@ -65,6 +68,7 @@ class Compactor:
         self._writes = writes
         self._metrics = metrics
         self._damage_found = damage_found
+        self._queue: DiskQueue | None = None
 
     async def run(self, order: CompactionOrder) -> None:
         """Compact what the order names.  Cancelled, it leaves everything as it was before the group at work.
@@ -85,6 +89,12 @@ class Compactor:
                 chosen, is_first = [log for log in chosen if log not in group], False
         finally:
             self.progress = None
+
+    async def close(self) -> None:
+        """Give back what runs have read and written by: the kernel takes its time to end a queue, so not after each."""
+        queue, self._queue = self._queue, None
+        if queue is not None:
+            await self._directory.on_lane(queue.close)
 
     async def _candidates(self, order: CompactionOrder) -> list[LogUsage]:
         space = self._directory.space
@@ -131,55 +141,78 @@ class Compactor:
         :param n_targets: new logs that are expected: it may be more.
         """
         directory = self._directory
-        reader = RowReader(directory.fs, directory.storage)
+        on_lane = directory.on_lane
+        queue = self._queue = self._queue or DiskQueue()
+        reader = RowReader(directory.fs, directory.storage, queue)
         cutter = RowCutter(directory.storage.index, sources=tuple(sources))
         log_ids: list[int] = []
         copy: LogCopy | None = None  # neither durable nor in the index
+        committed: Deferred[None] = succeed(None)  # of the new log before: at work while the next one is written
         try:
-            following = await self._begin(cutter, reader)
-            while (step := following) is not None:
-                following = await self._begin(cutter, reader)  # the disk reads it meanwhile
-                rows = deque(await directory.on_lane(reader.verified, step))
+            step, following = None, await on_lane(cutter.next_step, *self._limits())
+            while step is not None or following is not None:
+                if following is not None:
+                    await self._admitted(following)
+                rows, after = await on_lane(_turn, reader, cutter, step, following, self._limits())
                 if rows:
                     await self._writes.acquire(*_size(rows))
                 while rows:
                     if copy is None:
                         log_ids = log_ids or await directory.on_flush_lane(directory.storage.log.reserve, n_targets)
-                        copy = await directory.on_lane(
-                            LogCopy, directory.fs, directory.storage, log_ids.pop(0), reader.queue
-                        )
-                    await directory.on_lane(copy.write, rows)
+                        copy = await on_lane(LogCopy, directory.fs, directory.storage, log_ids.pop(0), queue)
+                    await on_lane(copy.write, rows)
                     if rows:
-                        await self._finish(copy, sources)
-                        copy = None
-                if self.progress is not None:
-                    self.progress.advance(step.n_bytes, self._clock.seconds())
-                self._metrics.compacted_bytes.value += step.n_bytes
+                        finished, copy = await on_lane(copy.finish), None
+                        await committed
+                        committed = Deferred.fromCoroutine(self._commit(finished, sources))
+                if step is not None:
+                    self._advance(step.n_bytes)
+                step, following = following, after
             if copy is not None:
-                await self._finish(copy, sources)
+                finished, copy = await on_lane(copy.finish), None
+                await committed
+                await self._commit(finished, sources)
         finally:
-            await directory.on_lane(reader.close)  # first: it waits for what is being written to the copy
+            await on_lane(reader.close)  # first: it waits for what is being written to the copy
             if copy is not None:
-                await directory.on_lane(copy.abandon)
+                await on_lane(copy.abandon)
+            await committed
 
-    async def _begin(self, cutter: RowCutter, reader: RowReader) -> Step | None:
-        """The next step, which is being read; None at the end."""
-        on_lane = self._directory.on_lane
-        step = await on_lane(cutter.next_step, *step_limits(self._reads, self._writes))
-        if step is not None:
-            await self._reads.acquire(step.n_disk_bytes, step.n_entries)
-            await self.suspension.passed()
-            await on_lane(reader.begin, step)
-        return step
+    def _limits(self) -> tuple[int, int]:
+        return step_limits(self._reads, self._writes)
 
-    async def _finish(self, copy: LogCopy, sources: Sequence[int]) -> None:
-        """Makes a new log durable, then has the index refer to it."""
-        directory = self._directory
-        rows = await directory.on_lane(copy.finish)
+    def _advance(self, n_bytes: int) -> None:
+        if self.progress is not None:
+            self.progress.advance(n_bytes, self._clock.seconds())
+        self._metrics.compacted_bytes.value += n_bytes
+
+    async def _admitted(self, step: Step) -> None:
+        """Waits until a step may be read."""
+        await self._reads.acquire(step.n_disk_bytes, step.n_entries)
+        await self.suspension.passed()
+
+    async def _commit(self, rows: Sequence[IndexRow], sources: Sequence[int]) -> None:
+        """Has the index refer to a new log, which is durable."""
+        storage = self._directory.storage
         for begin in range(0, len(rows), _COMMIT_ROWS):
             batch = rows[begin : begin + _COMMIT_ROWS]
-            await directory.on_flush_lane(directory.storage.commit_moved, batch, frozenset(sources))
-        directory.storage.moved()
+            await self._directory.on_flush_lane(storage.commit_moved, batch, frozenset(sources))
+        storage.moved()
+
+
+def _turn(
+    reader: RowReader, cutter: RowCutter, step: Step | None, following: Step | None, limits: tuple[int, int]
+) -> tuple[deque[VerifiedRow], Step | None]:
+    """Take a step, which the disk has read while the one before was copied.
+
+    :param following: is read from now on.
+    :returns: the rows that end in the step, verified; and the step behind ``following``.
+    """
+    after = None
+    if following is not None:
+        reader.begin(following)
+        after = cutter.next_step(*limits)
+    return deque(reader.verified(step) if step is not None else ()), after
 
 
 def _size(rows: Iterable[VerifiedRow]) -> tuple[int, int]:

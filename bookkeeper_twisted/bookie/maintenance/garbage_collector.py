@@ -259,6 +259,8 @@ class GarbageCollector:
         except Exception as error:
             self._failed(error)
             self._log.failure("a garbage collection ended in a way it should not")
+        for compactor in self._compactors:
+            await compactor.close()
         if failures == self.state.failures:
             self._reported.clear()
         series = self._metrics.run.success if failures == self.state.failures else self._metrics.run.failure

@@ -88,11 +88,13 @@ class OpenLog:
         return rows
 
     def append_records(self, ledger_id: int, data: Buffer) -> None:
-        """Append records of a ledger, which are written at the latest by :meth:`write_blocks`.
+        """Append records of a ledger to a log that gets its name when it is complete.
+
+        They are written at the latest by :meth:`write_blocks`.
 
         :param data: not to be changed before that.
         """
-        self._unsynced.append(((ledger_id,), (len(data),)))
+        self._ledgers[ledger_id] = self._ledgers.get(ledger_id, 0) + len(data)
         self._append(data)
 
     def _append(self, data: Buffer) -> None:
@@ -174,7 +176,6 @@ class OpenLog:
             self._queue.settle()
         self.file.close()
         self.file = fs.open(self.file.path)
-        self._count_ledgers()
         ledgers = layout.encode_map(self._ledgers)
         self.file.truncate(self.position + len(ledgers))
         self.file.pwrite(ledgers, self.position)

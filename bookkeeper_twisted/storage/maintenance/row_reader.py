@@ -199,12 +199,12 @@ class RowReader:
     :ivar queue: by which it reads.
     """
 
-    def __init__(self, fs: IFileSystem, directory: DirectoryStorage) -> None:
+    def __init__(self, fs: IFileSystem, directory: DirectoryStorage, queue: DiskQueue) -> None:
         self._fs = fs
         self._directory = directory
         self._files: dict[int, IFile] = {}
         self._parts: list[Buffer] = []
-        self.queue = DiskQueue()
+        self.queue = queue
         self._loaded: dict[int, tuple[list[int], list[memoryview | None]]] = {}
 
     def begin(self, step: Step) -> None:
@@ -306,8 +306,8 @@ class RowReader:
         return LogDamageError(f"{where}: {what}", row.log_id, row.ledger_id, row.first, row.last)
 
     def close(self) -> None:
-        """Close all files."""
-        self.queue.close()
+        """Close all files, when nothing is being read any more."""
+        self.queue.rest()
         files, self._files = self._files, {}
         for file in files.values():
             file.close()

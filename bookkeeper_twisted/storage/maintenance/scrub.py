@@ -14,6 +14,7 @@ import attrs
 
 from ...errors import LogDamageError
 from ..directory_storage import DirectoryStorage
+from ..disk_queue import DiskQueue
 from ..interfaces import IFileSystem, IndexRow, IRunIndex
 from ..replace import replace_file
 from .row_reader import RowCutter, RowReader, Step
@@ -102,7 +103,7 @@ class Scrub:
         place = record.after or (-1, -1)
         self.record = attrs.evolve(record, after=place)
         self._directory = directory
-        self._reader = RowReader(fs, directory)
+        self._reader = RowReader(fs, directory, DiskQueue())
         self._now = now
         self.cutter = RowCutter(directory.index, place)
 
@@ -150,6 +151,7 @@ class Scrub:
     def close(self) -> None:
         """Close the logs that were read."""
         self._reader.close()
+        self._reader.queue.close()
 
 
 def load_record(fs: IFileSystem, directory: str) -> ScrubRecord:

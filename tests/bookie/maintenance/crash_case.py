@@ -155,10 +155,34 @@ class MaintainedLife(Life):
         self.maintenance.collector.force()
         self.drain()
 
+    def collect_with_late_commits(self, ended: Callable[[], bool] = lambda: False) -> None:
+        """A forced run in which nothing is done on the flush lane while there is other work.
+
+        :param ended: whether to leave the rest for later.
+        """
+        self.maintenance.collector.force()
+        while self.executor.queued and not ended():
+            if not self.step_beside_flushes():
+                self.executor.step()
+
+    def step_beside_flushes(self) -> bool:
+        """Do the oldest work that is not on the flush lane of a directory.
+
+        :returns: whether there was some.
+        """
+        others = [lane for lane in self.executor.lanes() if not lane.startswith("flush-")]
+        return bool(others) and self.executor.step(others[0])
+
     def is_copying(self) -> bool:
         """Whether a compaction is writing a log."""
         names = [name for directory in self.store.storage.directories for name in self.disk.list(directory.path)]
         return any(name.endswith(".compacting") for name in names)
+
+    def new_logs(self) -> list[int]:
+        """Logs of the first directory that the index refers to nowhere, without the one that entries are written to."""
+        directory = self.store.storage.directories[0]
+        known = {*directory.index.live_bytes(), directory.log.active_log_id}
+        return [log_id for log_id in self.logs()[0] if log_id not in known]
 
     def logs(self) -> list[list[int]]:
         """The entry logs of each directory."""

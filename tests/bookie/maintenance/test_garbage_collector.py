@@ -2,6 +2,9 @@
 
 import errno
 import math
+from collections.abc import Callable
+from functools import partialmethod
+from typing import Any
 
 from twisted.internet.defer import CancelledError, Deferred
 from twisted.logger import capturedLogs, formatEvent
@@ -10,13 +13,14 @@ from twisted.trial.unittest import SynchronousTestCase
 from bookkeeper_twisted.bookie.maintenance import lanes
 from bookkeeper_twisted.bookie.maintenance.garbage_collector import CollectorOptions, CompactionKind
 from bookkeeper_twisted.bookie.maintenance.maintenance import COMPACTION_READ, COMPACTION_WRITE, MaintenanceOptions
-from bookkeeper_twisted.storage.maintenance.row_reader import RowReader
+from bookkeeper_twisted.storage.maintenance.row_reader import RowReader, Step
 from bookkeeper_twisted.testing.disk.crash import Facts
 from bookkeeper_twisted.testing.disk.sim_disk import SimDisk
 from bookkeeper_twisted.throttle import Rate
 
 from ..crash_life import Parts
 from .crash_case import MaintainedLife, steps
+from .test_maintenance_crash import for_several_targets
 
 MAJOR = CompactionKind(0.9, 1000)
 MINOR = CompactionKind(0.3, 200)
@@ -194,13 +198,18 @@ class CompactionTests(CollectorCase):
     def test_reads_ahead(self) -> None:
         """The reads of a step are begun before the step in front of it is verified."""
         self.patch(lanes, "STEP_BYTES", 1000)
+        names: list[str] = []
+
+        def noted(reader: RowReader, step: Step, name: str, work: Callable[[RowReader, Step], Any]) -> Any:
+            names.append(name)
+            return work(reader, step)
+
+        for name in ("begin", "verified"):
+            self.patch(RowReader, name, partialmethod(noted, name=name, work=getattr(RowReader, name)))
         self.collector.force()
-        names = []
-        while self.life.executor.queued:
-            names.append(self.life.executor.queued[0][1].function.__name__)
-            self.life.executor.step()
-        begun = [at for at, name in enumerate(names) if name == RowReader.begin.__name__]
-        verified = [at for at, name in enumerate(names) if name == RowReader.verified.__name__]
+        self.life.drain()
+        begun = [at for at, name in enumerate(names) if name == "begin"]
+        verified = [at for at, name in enumerate(names) if name == "verified"]
         self.assertGreater(len(begun), 2)
         self.assertEqual(len(begun), len(verified))
         for following, taken in zip(begun[1:], verified, strict=False):
@@ -292,6 +301,36 @@ class CompactionTests(CollectorCase):
         self.life.maintenance.throttles.find(COMPACTION_WRITE).change(Rate())
         self.life.collect()
         self.assertNotEqual(self.life.logs(), before)
+
+    def _between_commits(self) -> None:
+        """A compaction that writes its second log, while the commit of the first one waits."""
+        self.start(self.options)
+        for_several_targets(self.life)
+        self.life.collect_with_late_commits(lambda: self.life.is_copying() and len(self.life.new_logs()) == 1)
+        self.assertIn("flush-0", self.life.executor.lanes())
+
+    def test_cancelled_beside_a_commit(self) -> None:
+        """A cancelled compaction keeps the log that is durable, and ends when the index has its rows."""
+        self._between_commits()
+        (log_id,) = self.life.new_logs()
+        self.collector.cancel()
+        while self.life.step_beside_flushes():
+            pass
+        self.assertFalse(self.life.is_copying())
+        self.assertEqual(self.state.phase, "major compaction")
+        self.life.drain()
+        self.assertEqual(self.state.phase, "idle")
+        self.assertIn(log_id, self.life.store.storage.directories[0].index.live_bytes())
+
+    def test_failed_beside_a_commit(self) -> None:
+        """A commit that fails ends the compaction: the log at work goes, all that was copied stays where it was."""
+        self._between_commits()
+        live = self.life.store.storage.directories[0].index.live_bytes()
+        self.disk.fail(errno.EIO, when=lambda operation: operation.name == "commit", times=2)
+        self.life.drain()
+        self.assertFalse(self.life.is_copying())
+        self.assertEqual((self.state.phase, self.state.failures), ("idle", 2))
+        self.assertEqual(self.life.store.storage.directories[0].index.live_bytes(), live)
 
     def test_disk_full(self) -> None:
         """A full disk ends the compaction at work and allows no other until there is space again."""

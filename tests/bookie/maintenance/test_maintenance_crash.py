@@ -42,17 +42,30 @@ def overwritten(life: MaintainedLife) -> None:
     life.checkpoint()  # no replay repairs what the compaction does next
 
 
-def several_targets(life: MaintainedLife) -> None:
-    """What is live fills more than one new log, which the next collection compacts again."""
+def for_several_targets(life: MaintainedLife) -> None:
+    """What is live fills more than one new log."""
     for turn in range(2):
         for ledger_id in range(1, 6):
             life.add(run(ledger_id, turn * 6, 6, size=220))
         life.drain()
         life.checkpoint()
     life.delete(1, 5)
+
+
+def several_targets(life: MaintainedLife) -> None:
+    """A compaction into more than one new log, which the next collection compacts again."""
+    for_several_targets(life)
     life.collect()
     life.delete(3)
     life.collect()
+
+
+def late_commits(life: MaintainedLife) -> None:
+    """The same, where the index gets the rows of a new log as late as can be: the next log has its own then."""
+    for_several_targets(life)
+    life.collect_with_late_commits()
+    life.delete(3)
+    life.collect_with_late_commits()
 
 
 def taken_again(life: MaintainedLife) -> None:
@@ -132,6 +145,7 @@ SCRIPTS = {
     "two disks": ((two_disks,), Parts(n_journals=2, n_ledger_dirs=2)),
     "overwritten": ((overwritten,), Parts()),
     "several targets": ((several_targets,), Parts()),
+    "late commits": ((late_commits,), Parts()),
     "little space": ((little_space,), Parts()),
     "unreadable": ((unreadable,), Parts()),
     "taken again": ((taken_again, second_life), Parts()),
@@ -196,6 +210,10 @@ class MaintenanceCrashTests(SynchronousTestCase):
     def test_several_targets(self) -> None:
         """A compaction into several logs, compacted again."""
         self._check("several targets")
+
+    def test_late_commits(self) -> None:
+        """A log that the index does not know yet beside the next one, which is being written."""
+        self._check("late commits")
 
 
 def with_failed_commit(number: int, times: int) -> Workload:

@@ -11,6 +11,7 @@ from twisted.trial.unittest import SynchronousTestCase
 from bookkeeper_twisted.errors import LogDamageError
 from bookkeeper_twisted.model import EntryRun
 from bookkeeper_twisted.storage.directory_storage import DirectoryStorage
+from bookkeeper_twisted.storage.disk_queue import DiskQueue
 from bookkeeper_twisted.storage.entry_log.scan import LogScan
 from bookkeeper_twisted.storage.filesystem import RealFileSystem
 from bookkeeper_twisted.storage.index.rows import block_checksums, first_bad_block
@@ -73,7 +74,8 @@ class CopyCase(SynchronousTestCase):
 
     def reader(self) -> RowReader:
         """One that is closed at the end."""
-        reader = RowReader(self.disk, self.directory)
+        reader = RowReader(self.disk, self.directory, DiskQueue())
+        self.addCleanup(reader.queue.close)
         self.addCleanup(reader.close)
         return reader
 
@@ -242,7 +244,8 @@ class RealDiskTests(SynchronousTestCase):
             checkpoint(storage)
         directory.log.close()
         (log_id,) = directory.log.reserve()
-        reader = RowReader(fs, directory)
+        reader = RowReader(fs, directory, DiskQueue())
+        self.addCleanup(reader.queue.close)
         self.addCleanup(reader.close)
         copy = LogCopy(fs, directory, log_id, reader.queue)
         cutter = RowCutter(directory.index)
