@@ -115,6 +115,10 @@ PLANTS = (
         "if mark.file_id > 0 and (not ids or ids[0] != mark.file_id):", "if mark.file_id > 0 and not ids:", _REPLAY,
     ),
     Plant(
+        "a file that ends before the mark passes", "storage/journal/replay.py",
+        "if start > file.size():", "if False:", _REPLAY,
+    ),
+    Plant(
         "a replayed tail is not written again", "storage/journal/replay.py",
         "            file.pwrite(file.pread(min(CHUNK, reader.end - offset), offset), offset)\n", "            pass\n",
         [*_REPLAY, "tests.bookie.test_failed_sync_crash"],

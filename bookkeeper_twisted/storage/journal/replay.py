@@ -70,6 +70,8 @@ class JournalReplay:
             start = mark.offset if file_id == mark.file_id else 0
             file = self._fs.open(self._path(file_id))
             try:
+                if start > file.size():
+                    raise JournalDamageError(f"{file.path} ends at offset {file.size()}: the mark is in it, at {start}")
                 reader = JournalReader(file, file_id)
                 self._check_predecessor(reader, ids)
                 for bodies in reader.records(start):

@@ -247,6 +247,14 @@ class MarkTests(_WrittenTestCase):
         self.disk.kill()
         self.assertIn("3e9.txn", self.refused(JournalPosition(1001, end.offset - 512)))
 
+    def test_behind_the_end(self) -> None:
+        """A file that ends before the mark has lost what followed the mark, too: its header says nothing of that."""
+        for data in (content(self.disk, "3e8.txn")[: self.ends[2]], b"junk"):
+            self.disk.unlink(f"{DIRECTORY}/3e8.txn")
+            put(self.disk, "3e8.txn", data)
+            text = f"3e8.txn ends at offset {len(data)}: the mark is in it, at {self.ends[3]}"
+            self.assertIn(text, self.refused(JournalPosition(1000, self.ends[3])))
+
     def test_older_files_are_not_read(self) -> None:
         """Damage below the mark does not matter."""
         self.add_file(3)
