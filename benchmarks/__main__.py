@@ -11,6 +11,7 @@ from . import (
     doors,
     exchange,
     ledger_check,
+    many_ledgers,
     pool,
     repair,
     rereplication,
@@ -24,8 +25,8 @@ from . import (
 
 COMMANDS: dict[str, Callable[[Sequence[str]], int]] = {
     "buffers": buffers.main, "compaction": compaction.main, "compare": compare.main, "doors": doors.main,
-    "exchange": exchange.main, "ledger_check": ledger_check.main, "pool": pool.main,
-    "repair": repair.main, "rereplication": rereplication.main, "spark": spark.main,
+    "exchange": exchange.main, "ledger_check": ledger_check.main, "many_ledgers": many_ledgers.main,
+    "pool": pool.main, "repair": repair.main, "rereplication": rereplication.main, "spark": spark.main,
     "spark_ledgers": spark_ledgers.main, "spark_limits": spark_limits.main,
     "scale": scale.main,
     "structure": structure.main, "writing": writing.main,
