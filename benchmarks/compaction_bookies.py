@@ -35,9 +35,12 @@ _LOGS = "ledgers/current"
 def settings(limit: int) -> dict[str, str]:
     """What both bookies are told of their compactions: only forced ones, and half-empty logs are due.
 
+    Both have the same memory for entries that are not in an entry log yet: it makes the runs of a ledger as long.
+
     :param limit: bytes a second that a compaction writes; 0: no limit.
     """
     return {
+        "dbStorage_writeCacheMaxSizeMb": "128",
         "logSizeLimit": str(LOG_SIZE),
         "gcWaitTime": "86400000",
         "minorCompactionInterval": "0",
