@@ -8,6 +8,9 @@ import sys
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 
+from twisted.logger import ILogObserver, LogEvent, globalLogBeginner
+from zope.interface import provider
+
 from bookkeeper_twisted.testing.disk.crash import CrashReport
 
 from .. import test_hand_back_crash as exchange
@@ -33,6 +36,7 @@ def main(arguments: Sequence[str]) -> int:
     """
     description = "Cut the power in every script of background work, everywhere; it takes minutes."
     argparse.ArgumentParser("python -m tests.bookie.maintenance", description=description).parse_args(arguments)
+    globalLogBeginner.beginLoggingTo([_ignore], redirectStandardIO=False)
     states = violations = 0
     for name, enumerate_all in _enumerations():
         report = enumerate_all()
@@ -43,6 +47,11 @@ def main(arguments: Sequence[str]) -> int:
         violations += len(report.violations)
     print(f"{states} crash states, {violations} violations")
     return 1 if violations else 0
+
+
+@provider(ILogObserver)
+def _ignore(event: LogEvent) -> None:
+    """Each kill would print a stack."""
 
 
 if __name__ == "__main__":
