@@ -161,10 +161,10 @@ class DrawnLives:
         intact = SimDisk()
         self.work(intact, [])
         renamed = [op.number + 1 for op in intact.operations if op.name == "rename"]  # and not yet durable
+        last = len(intact.operations) + 1
         for cut in range(CUTS):
-            last = len(intact.operations) + 1
             disk, facts = SimDisk(), Facts()
-            kill_before(disk, (last, self._chance.randint(1, last), self._chance.choice(renamed))[cut % 3])
+            kill_before(disk, (last, self._chance.randint(1, last), self._chance.choice(renamed or [last]))[cut % 3])
             self.work(disk, facts)
             disk.observer = None
             for odds in (0.0, 1.0, 0.5):
