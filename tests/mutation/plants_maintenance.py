@@ -32,9 +32,9 @@ PLANTS = (
     ),
     Plant(
         "old logs are removed before the index has the copies", "bookie/maintenance/compactor.py",
-        "                await self._commit(finished, sources)\n",
-        "                [await on_lane(directory.space.remove, log_id) for log_id in sources]\n"
-        "                await self._commit(finished, sources)\n", _CRASH,
+        "        return Deferred.fromCoroutine(self._commit(rows, sources))\n",
+        "        [await self._directory.on_lane(self._directory.space.remove, log_id) for log_id in sources]\n"
+        "        return Deferred.fromCoroutine(self._commit(rows, sources))\n", _CRASH,
     ),
     Plant(
         "a compaction ends before the commit of a log", "bookie/maintenance/compactor.py",
@@ -44,8 +44,8 @@ PLANTS = (
     ),
     Plant(
         "the commit of a log before fails unseen", "bookie/maintenance/compactor.py",
-        "                await committed\n                await self._commit(finished, sources)\n",
-        "                await self._commit(finished, sources)\n",
+        "        await committed\n        return Deferred.fromCoroutine(self._commit(rows, sources))\n",
+        "        return Deferred.fromCoroutine(self._commit(rows, sources))\n",
         ["tests.bookie.maintenance.test_garbage_collector.CompactionTests"],
     ),
     Plant(

@@ -47,7 +47,6 @@ class Compactor:
 
     :ivar progress: of the run, None while there is none.
     :ivar suspension: of the run at work and of later ones.
-    :ivar freed: bytes of the logs that the last run removed.
     :param logs: removes the logs in which nothing is live any more.
     :param damage_found: keeps it durably, and has it repaired.
     """
@@ -60,7 +59,6 @@ class Compactor:
     ) -> None:  # fmt: skip
         self.progress: Progress | None = None
         self.suspension = Suspension()
-        self.freed = 0
         self._directory = directory
         self._logs = logs
         self._clock = clock
@@ -77,7 +75,7 @@ class Compactor:
         :raises OSError: the disk failed, or has no space for the copy of a log.
         """
         progress = self.progress = Progress(self._clock.seconds())
-        self.freed, is_first = 0, True
+        is_first = True
         try:
             chosen = await self._candidates(order)
             progress.left = sum(log.live for log in chosen)
@@ -107,7 +105,7 @@ class Compactor:
         """:raises OSError: no log fits."""
         size_limit, free = self._directory.storage.log.size_limit, await self._free()
         if not is_first and is_scarce(chosen, size_limit, free):
-            self.freed += await self._logs.run()
+            await self._logs.run()
             free = await self._free()
         group = next_group(chosen, size_limit, free)
         if not group:
@@ -162,16 +160,14 @@ class Compactor:
                         copy = await on_lane(LogCopy, directory.fs, directory.storage, log_ids.pop(0), queue)
                     await on_lane(copy.write, rows)
                     if rows:
-                        finished, copy = await on_lane(copy.finish), None
-                        await committed
-                        committed = Deferred.fromCoroutine(self._commit(finished, sources))
+                        committed = await self._finish(copy, committed, sources)
+                        copy = None
                 if step is not None:
                     self._advance(step.n_bytes)
                 step, following = following, after
             if copy is not None:
-                finished, copy = await on_lane(copy.finish), None
-                await committed
-                await self._commit(finished, sources)
+                committed = await self._finish(copy, committed, sources)
+                copy = None
         finally:
             await on_lane(reader.close)  # first: it waits for what is being written to the copy
             if copy is not None:
@@ -190,6 +186,16 @@ class Compactor:
         """Waits until a step may be read."""
         await self._reads.acquire(step.n_disk_bytes, step.n_entries)
         await self.suspension.passed()
+
+    async def _finish(self, copy: LogCopy, committed: "Deferred[None]", sources: Sequence[int]) -> "Deferred[None]":
+        """Makes a new log durable, then has the index refer to it.
+
+        :param committed: the commit of the log before, which comes first.
+        :returns: the commit, which may be at work still.
+        """
+        rows = await self._directory.on_lane(copy.finish)
+        await committed
+        return Deferred.fromCoroutine(self._commit(rows, sources))
 
     async def _commit(self, rows: Sequence[IndexRow], sources: Sequence[int]) -> None:
         """Has the index refer to a new log, which is durable."""

@@ -128,7 +128,7 @@ class GarbageCollector:
         self._timer: IDelayedCall | None = None
         self._end_of_pause: IDelayedCall | None = None
         self._running: Deferred[None] | None = None
-        self._compacting: list[Deferred[int]] = []
+        self._compacting: list[Deferred[None]] = []
         self._waiting: _Request | None = None
         self._disk_stops_major = self._disk_stops_minor = False
         self._stopped = True
@@ -335,7 +335,7 @@ class GarbageCollector:
 
     async def _compact_as(self, phase: str, kind: CompactionKind) -> None:
         """The directories of one disk one after the other, those of several disks at the same time."""
-        began, copied = self._clock.seconds(), self._metrics.compacted_bytes.value
+        began, copied, freed = self._clock.seconds(), self._metrics.compacted_bytes.value, self._freed()
         failures = self.state.failures
         self.state.phase = phase
         self._apply_suspension()
@@ -347,7 +347,6 @@ class GarbageCollector:
         self._limit_pause(False)
         if self._stopped:
             raise CancelledError
-        freed = sum(outcome for succeeded, outcome in outcomes if succeeded)
         for succeeded, outcome in outcomes:
             if not succeeded and outcome.check(CancelledError) is None:
                 self._failed(outcome.value)
@@ -357,8 +356,11 @@ class GarbageCollector:
         copied = self._metrics.compacted_bytes.value - copied
         if copied:
             self._log.info("{phase}: {copied:,} bytes were copied", phase=phase, copied=copied)
-        freed += await self._collect_logs()
-        self._metrics.reclaimed_by_compaction.value += max(freed - copied, 0)
+        await self._collect_logs()
+        self._metrics.reclaimed_by_compaction.value += max(self._freed() - freed - copied, 0)
+
+    def _freed(self) -> int:
+        return sum(logs.freed for logs in self._logs)
 
     async def _disks(self) -> Collection[list[int]]:
         """Return the numbers of the directories on each disk; without those whose disk cannot be told."""
@@ -369,22 +371,17 @@ class GarbageCollector:
                 found.setdefault(disk, []).append(number)
         return found.values()
 
-    async def _compact_disk(self, numbers: Sequence[int], order: CompactionOrder) -> int:
+    async def _compact_disk(self, numbers: Sequence[int], order: CompactionOrder) -> None:
         """Compact the directories on one disk, each with the free space that the old logs of those before have left.
 
         A compaction counts on up to seven eighths of the free space: two at the same time would fill the disk.  One
         that fails does not keep the next from its turn.
-
-        :returns: the bytes that were freed.
         """
-        freed = 0
         for number in numbers:
             compactor, logs = self._compactors[number], self._logs[number]
             await self._tried(compactor.run(order), logs.path)
-            freed += compactor.freed
             if number != numbers[-1]:
-                freed += await self._tried(logs.run(), logs.path) or 0
-        return freed
+                await self._tried(logs.run(), logs.path)
 
     def _apply_suspension(self) -> None:
         phase, state = self.state.phase, self.state

@@ -16,6 +16,7 @@ class LogCollector:
 
     :param scan: limit of the checks before a removal.
     :ivar path: of the directory, ``current`` included.
+    :ivar freed: bytes of the logs that were removed so far.
     """
 
     _log = Logger()
@@ -26,6 +27,7 @@ class LogCollector:
         self._scan = scan
         self._metrics = metrics
         self._kept: set[int] = set()
+        self.freed = 0
 
     async def clean(self) -> None:
         """Remove what a compaction left behind that was cut off, and count entries; none may be at work."""
@@ -56,6 +58,7 @@ class LogCollector:
             await self._scan.acquire(await self._directory.on_lane(self._directory.storage.index.check), 0)
         for begin in range(0, len(unneeded), MOST_LOGS):
             freed += await self._remove([log.log_id for log in unneeded[begin : begin + MOST_LOGS]])
+        self.freed += freed
         if freed:
             self._log.info("entry logs that nothing refers to were removed: {freed:,} bytes", freed=freed)
         active = [log for log in usage if log.live]

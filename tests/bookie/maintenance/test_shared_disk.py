@@ -97,3 +97,12 @@ class SharedDiskTests(SynchronousTestCase):
         self.life.drain()
         self.assertEqual(self.life.logs()[1:], before[1:])
         self.assertFalse(any(self._writes(f"/ledgers{number}/current") for number in range(3)))
+
+    def test_cancelled_later(self) -> None:
+        """What the directory before had given back counts, though the compaction was cancelled."""
+        self.life.maintenance.collector.force()
+        while not self._writes("/ledgers1/current"):
+            self.life.executor.step()
+        self.life.maintenance.collector.cancel()
+        self.life.drain()
+        self.assertGreater(self.life.maintenance.collector._metrics.reclaimed_by_compaction.value, 0)
