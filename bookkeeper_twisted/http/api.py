@@ -107,11 +107,20 @@ class Question:
         :raises IncorrectParameterError: it has something else.
         """
         body = self.members(*defaults)
-        values = [default if body.get(name) is None else body[name] for name, default in defaults.items()]
-        for name, value in zip(defaults, values, strict=True):
-            if not isinstance(value, bool):
-                raise IncorrectParameterError(f"{name} should be true or false, not {json.dumps(value)}")
-        return values
+        return [switch(body, name, default) for name, default in defaults.items()]
+
+
+def switch(body: Mapping[str, Any], name: str, default: bool) -> bool:
+    """Return the truth value ``name`` of a ``body``, ``default`` if it has none.
+
+    :raises IncorrectParameterError: it is something else.
+    """
+    value = body.get(name)
+    if value is None:
+        return default
+    if not isinstance(value, bool):
+        raise IncorrectParameterError(f"{name} should be true or false, not {json.dumps(value)}")
+    return value
 
 
 def check_members(found: Mapping[str, object], known: Iterable[str], where: str) -> None:

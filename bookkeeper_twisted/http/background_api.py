@@ -6,7 +6,7 @@ from twisted.web.resource import Resource
 
 from ..bookie.admin import CollectionStatus, DirectoryWork, IBackgroundWork, IBookieAdmin, WorkProgress
 from ..errors import IncorrectParameterError
-from .api import Answer, ApiPage, Question, json_answer
+from .api import Answer, ApiPage, Question, json_answer, switch
 
 FINDINGS_A_PAGE = 1000
 
@@ -130,10 +130,7 @@ class BackgroundApi:
         body = question.members("entryLocationRocksDBCompact", "entryLocations")
         if not body:
             return Answer("Empty request body", _BAD_REQUEST)
-        compact = body.get("entryLocationRocksDBCompact")
-        if not isinstance(compact, bool | None):
-            raise IncorrectParameterError("entryLocationRocksDBCompact should be true or false")
-        if not compact:
+        if not switch(body, "entryLocationRocksDBCompact", False):
             return json_answer("Not trigger Entry Location RocksDB compact.")
         wanted, known = body.get("entryLocations", ""), self._indexes()
         if not isinstance(wanted, str):
