@@ -33,7 +33,6 @@ KEPT_ROOM = 16 * 1024 * 1024
 _NUMBERS = {"x86_64": (206, 207, 208, 209), "aarch64": (0, 1, 4, 2)}
 """Of the system calls io_setup, io_destroy, io_getevents and io_submit, by machine."""
 
-_PAGE = 4096
 _READ, _WRITE = 0, 1
 _CONTROL = struct.Struct("=QIIHhIQQqQII")  # number, 0, 0, operation, 0, descriptor, memory, size, offset, 0, 0, 0
 _EVENT = struct.Struct("=QQqq")  # number, 0, bytes or a negative error, 0
@@ -249,7 +248,7 @@ class DiskQueue:
         for at in reversed(range(len(self._rooms))):
             if size <= len(self._rooms[at]) < 8 * size:
                 return self._rooms.pop(at)
-        return mmap.mmap(-1, 1 << max(size - 1, _PAGE - 1).bit_length())
+        return mmap.mmap(-1, 1 << (size - 1).bit_length())
 
     def _keep(self, room: mmap.mmap) -> None:
         if len(room) <= KEPT_ROOM:
