@@ -12,17 +12,18 @@ import json
 import sys
 import tempfile
 from collections.abc import Iterator, Sequence
+from itertools import count
 from pathlib import Path
 from statistics import median
 
 from .apache import NoApacheError, ZooKeeper, start_apache
 from .loads import Figures, Generator, measure
 from .processes import Bookie, free_port, start_ours
+from .scale import loads_of_adds, warm
 from .stage import OURS
 from .workloads import Workload
 
 _APACHE = "java"
-_RUN = 100
 _FIRST = 1 << 40
 _SETTINGS = {
     "dbStorage_writeCacheMaxSizeMb": "128",
@@ -32,15 +33,6 @@ _SETTINGS = {
     "zkTimeout": "10000",
 }
 _KEYS = ("cpu", "rate", "p99_ms")
-
-
-def loads(adds: int, ledgers: int) -> list[Workload]:
-    """The loads, each of ``adds`` adds; ``ledgers`` is how many take turns in the last one."""
-    return [
-        Workload("one", "add", 100, 1000, ledgers, adds),
-        Workload("runs", "add", 100, 1000, adds, adds, ledgers=adds // _RUN, run=_RUN),
-        Workload("turns", "add", 100, 1000, ledgers, adds, ledgers=ledgers),
-    ]
 
 
 @contextlib.contextmanager
@@ -75,21 +67,22 @@ def main(arguments: Sequence[str]) -> int:
     except NoApacheError as error:
         print(f"no Apache bookie: {error}", file=sys.stderr)
         return 2
-    found: dict[str, dict[str, list[Figures]]] = {OURS: {}, _APACHE: {}}
-    first = _FIRST
+    loads = loads_of_adds(options.adds, options.ledgers)
+    firsts = count(_FIRST, max(load.ledgers for load in loads.values()))
+
+    def spend(placed: tuple[Bookie, Workload]) -> Figures:
+        bookie, load = placed
+        first = next(firsts)
+        return measure(Generator().add(load, [bookie], 2, range(first, first + load.ledgers)), [bookie])
+
     with (
         contextlib.closing(zookeeper),
         tempfile.TemporaryDirectory(dir=options.directory) as directory,
         _bookies(zookeeper, Path(directory)) as running,
     ):
-        for number in range(1 + options.rounds):
-            for name, bookie in running.items():
-                for load in loads(options.adds, options.ledgers):
-                    ledgers = range(first, first := first + load.ledgers)
-                    figures = measure(Generator().add(load, [bookie], 2, ledgers), [bookie])
-                    if number:
-                        found[name].setdefault(load.name, []).append(figures)
-    print(json.dumps({name: {load: _medians(each) for load, each in kinds.items()} for name, kinds in found.items()}))
+        placed = {(name, kind): (running[name], load) for name in running for kind, load in loads.items()}
+        found = warm(placed, options.rounds, spend)
+    print(json.dumps({name: {kind: _medians(found[name, kind]) for kind in loads} for name in running}))
     return 0
 
 

@@ -23,6 +23,7 @@ import urllib.request
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
 from pathlib import Path
+from typing import TypeVar
 
 import attrs
 
@@ -54,6 +55,10 @@ _SETTINGS = {"compactionRateByEntries": "0", "gcMetadataOpRateLimit": "1000000"}
 _UNFLUSHED = {"dbStorage_writeCacheMaxSizeMb": "512", "flushInterval": "3600000", "journalMaxSizeMB": "2048"}
 _KILLED = Workload("journal", "add", 1024, 1000, 0, 65_536, ledgers=1000)
 _PATIENCE = 600.0
+
+K = TypeVar("K")
+T = TypeVar("T")
+V = TypeVar("V")
 
 
 def report(part: str, figures: Mapping[str, float], limits: Mapping[str, float]) -> bool:
@@ -217,11 +222,7 @@ def cpu(place: Place, rounds: int) -> bool:
     The requests are the same, sent and answered alike; what differs is how often the next one is of another ledger.
     The first round is not counted: its first load bears the cost of a cold process, which would flatter the ratios.
     """
-    loads = {
-        "one": Workload("one ledger", "add", 100, 1000, place.ledgers, ADDS),
-        "runs": Workload("runs", "add", 100, 1000, ADDS, ADDS, ledgers=ADDS // RUN, run=RUN),
-        "turns": Workload("in turns", "add", 100, 1000, place.ledgers, ADDS, ledgers=place.ledgers),
-    }
+    loads = loads_of_adds(ADDS, place.ledgers)
     with place.bookie() as (bookie, _):
         first = iter(range(2 * _PROBED + (int(time.time()) << 22), sys.maxsize, max(ADDS, place.ledgers)))
 
@@ -236,7 +237,19 @@ def cpu(place: Place, rounds: int) -> bool:
     return report("cpu", {**figures, **ratios, "peak_mib": peak}, dict.fromkeys(ratios, CPU_RATIO))
 
 
-def warm(loads: Mapping[str, Workload], rounds: int, spend: Callable[[Workload], float]) -> dict[str, list[float]]:
+def loads_of_adds(adds: int, ledgers: int) -> dict[str, Workload]:
+    """Return adds to one ledger, to thousands which get runs in turns, and to ``ledgers``, each add to another one.
+
+    :param adds: of each load.
+    """
+    return {
+        "one": Workload("one ledger", "add", 100, 1000, ledgers, adds),
+        "runs": Workload("runs", "add", 100, 1000, adds, adds, ledgers=adds // RUN, run=RUN),
+        "turns": Workload("in turns", "add", 100, 1000, ledgers, adds, ledgers=ledgers),
+    }
+
+
+def warm(loads: Mapping[K, V], rounds: int, spend: Callable[[V], T]) -> dict[K, list[T]]:
     """Measure loads in turns, in one round more than is counted: the first only warms the process.
 
     :param spend: returns what a load costs.
