@@ -9,9 +9,7 @@ import gc
 import sys
 import time
 
-from twisted.logger import ILogObserver, LogEvent, globalLogBeginner
-from zope.interface import provider
-
+from ..silence import log_nothing
 from .run import Outcome, simulate
 
 _COLLECT_EVERY = 10
@@ -44,11 +42,6 @@ def main(arguments: list[str]) -> int:
     return 1 if violations else 0
 
 
-@provider(ILogObserver)
-def _ignore(event: LogEvent) -> None:
-    """The runs themselves look at what is logged."""
-
-
 def _print(outcome: Outcome, trace: bool) -> None:
     for line in outcome.lines:
         print(line)
@@ -61,5 +54,5 @@ def _print(outcome: Outcome, trace: bool) -> None:
 
 
 if __name__ == "__main__":
-    globalLogBeginner.beginLoggingTo([_ignore], redirectStandardIO=False, discardBuffer=True)
+    log_nothing()
     sys.exit(main(sys.argv[1:]))

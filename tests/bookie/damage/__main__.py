@@ -5,9 +5,7 @@ import sys
 import tempfile
 from collections.abc import Sequence
 
-from twisted.logger import ILogObserver, LogEvent, globalLogBeginner
-from zope.interface import provider
-
+from ...silence import log_nothing
 from .worlds import sweep_collected, sweep_real, sweep_simulated
 
 MOST_TEXTS = 20
@@ -23,7 +21,7 @@ def main(arguments: Sequence[str]) -> int:
     parser.add_argument("seed", nargs="?", metavar="SEED", type=int, default=1, help="%(default)s if left out")
     options = parser.parse_args(arguments)
     count, seed = options.count, options.seed
-    globalLogBeginner.beginLoggingTo([_ignore], redirectStandardIO=False)
+    log_nothing()
     with tempfile.TemporaryDirectory() as directory:
         tallies = [
             sweep_simulated(count - count // 5, seed),
@@ -34,11 +32,6 @@ def main(arguments: Sequence[str]) -> int:
         print(tally)
         print("".join(f"  {text}\n" for text in tally.violations[:MOST_TEXTS]), end="")
     return 1 if any(tally.violations for tally in tallies) else 0
-
-
-@provider(ILogObserver)
-def _ignore(event: LogEvent) -> None:
-    """The sweep looks at what is served, not at what is logged."""
 
 
 if __name__ == "__main__":

@@ -8,11 +8,9 @@ import sys
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 
-from twisted.logger import ILogObserver, LogEvent, globalLogBeginner
-from zope.interface import provider
-
 from bookkeeper_twisted.testing.disk.crash import CrashReport
 
+from ...silence import log_nothing
 from .. import test_hand_back_crash as exchange
 from . import test_drawn_lives as drawn
 from . import test_maintenance_crash as maintenance
@@ -36,7 +34,7 @@ def main(arguments: Sequence[str]) -> int:
     """
     description = "Cut the power in every script of background work, everywhere; it takes minutes."
     argparse.ArgumentParser("python -m tests.bookie.maintenance", description=description).parse_args(arguments)
-    globalLogBeginner.beginLoggingTo([_ignore], redirectStandardIO=False)
+    log_nothing()
     states = violations = 0
     for name, enumerate_all in _enumerations():
         report = enumerate_all()
@@ -47,11 +45,6 @@ def main(arguments: Sequence[str]) -> int:
         violations += len(report.violations)
     print(f"{states} crash states, {violations} violations")
     return 1 if violations else 0
-
-
-@provider(ILogObserver)
-def _ignore(event: LogEvent) -> None:
-    """Each kill would print a stack."""
 
 
 if __name__ == "__main__":
