@@ -24,11 +24,11 @@ from typing import Any, Generic, Self, TypeVar
 
 from . import client
 from .aio_reactor import LoopReactor, acquire_reactor, release_reactor, result_of
-from .client.interfaces import IPlacementPolicy
 from .client.steps import take
 from .config.client import ClientConfig
 from .ledger.entry_batch import EntryBatch
 from .model import DigestType, Entry, LedgerMetadata, WriteFlag
+from .placement.interfaces import IPlacementPolicy
 
 WriterT = TypeVar("WriterT", bound=client.LedgerWriter | client.AdvLedgerWriter)
 

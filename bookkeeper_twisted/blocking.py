@@ -22,11 +22,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Generic, Self, TypeVar
 
 from . import client
-from .client.interfaces import IPlacementPolicy
 from .client.steps import take
 from .config.client import ClientConfig
 from .ledger.entry_batch import EntryBatch
 from .model import DigestType, Entry, LedgerMetadata, WriteFlag
+from .placement.interfaces import IPlacementPolicy
 from .reactor_thread import ReactorThread
 
 __all__ = ["AdvLedgerWriter", "BookKeeper", "LedgerReader", "LedgerWriter", "ReactorThread"]

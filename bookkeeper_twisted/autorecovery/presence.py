@@ -5,9 +5,9 @@ from typing import cast
 
 from twisted.internet.interfaces import IReactorTime
 
-from ..client.placement.bookie_watcher import BookieWatcher
 from ..metadata.interfaces import IRegistration
 from ..metadata.registered import registered_bookies
+from ..placement.bookie_watcher import BookieWatcher
 from ..throttle import Throttle
 
 _FRESH_SECONDS = 1.0

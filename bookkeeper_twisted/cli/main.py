@@ -24,9 +24,9 @@ from twisted.logger import (
 
 from ..client.admin import BookKeeperAdmin
 from ..client.bookkeeper import BookKeeper
-from ..client.interfaces import IPlacementPolicy
 from ..config.bookie import ClientConfig
 from ..embedding.local_host import address_and_name, own_host
+from ..placement.interfaces import IPlacementPolicy
 from ..storage.apache.rocksdb import RocksKeyValues
 from ..storage.filesystem import RealFileSystem
 from ..storage.index.run_index import SqliteRunIndex

@@ -9,8 +9,8 @@ from typing import Any, Protocol
 import attrs
 
 from ..client.admin import BookKeeperAdmin
-from ..client.interfaces import IPlacementPolicy
 from ..config.bookie import BookieConfig, ClientConfig
+from ..placement.interfaces import IPlacementPolicy
 from ..storage.apache.interfaces import OpenKeyValues
 from ..storage.inspection import OpenIndex
 from ..storage.interfaces import IFileSystem, IndexFactory

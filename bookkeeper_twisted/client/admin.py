@@ -20,10 +20,10 @@ from ..metadata.drivers import create_cluster_admin, options_of
 from ..metadata.interfaces import IClusterAdmin, ILedgerManager, IMetadataDriver, IRegistration, Versioned
 from ..metadata.registered import bookies_there
 from ..model import BookieServiceInfo, Entry, LedgerMetadata
+from ..shared_result import SharedResult
 from .bookkeeper import BookKeeper
 from .interfaces import IBookieClient
 from .reading.read_handle import LedgerReader
-from .shared_result import SharedResult
 
 _UNITS = ("", "KB", "MB", "GB", "TB")
 

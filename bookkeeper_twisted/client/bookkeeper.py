@@ -19,21 +19,22 @@ from ..ledger.recovery_rules import RecoveryRules
 from ..metadata.drivers import create_driver, options_of
 from ..metadata.interfaces import ILedgerManager, IMetadataDriver, IRegistration, Versioned
 from ..model import DigestType, LedgerMetadata, WriteFlag, check_whole_number, digest_type_of
+from ..placement.bookie_watcher import BookieWatcher
+from ..placement.factories import create_placement
+from ..placement.free_space import FreeSpace
+from ..placement.interfaces import IPlacementPolicy
+from ..placement.quarantine import Quarantine
+from ..placement.racks import BookieRacks
+from ..placement.random_placement import RandomPlacement
 from ..protocol.authentication import authentication_provider
+from ..shared_result import SharedResult
 from .connections.bookie_client import BookieAddresses, NetworkBookieClient
 from .connections.metrics import ClientMetrics
 from .context import ClientContext
-from .interfaces import IBookieClient, IPlacementPolicy
-from .placement.bookie_watcher import BookieWatcher
-from .placement.free_space import FreeSpace
-from .placement.placement_factories import create_placement
-from .placement.quarantine import Quarantine
-from .placement.racks import BookieRacks
-from .placement.random_placement import RandomPlacement
+from .interfaces import IBookieClient
 from .production import local_host_name, rack_resolver, system_chance, tcp_endpoints
 from .reading.read_handle import LedgerReader
 from .recovery.ledger_recovery import LedgerRecovery
-from .shared_result import SharedResult
 from .writing.adv_write_handle import AdvLedgerWriter
 from .writing.context import OpenLedger
 from .writing.ledger_creation import NewLedger, choose_ensemble, store_ledger
@@ -74,7 +75,7 @@ class BookKeeper:
         self._config = config or ClientConfig()
         registration = cast(IRegistration, driver.registration)
         weighted = self._config.disk_weight_based_placement_enabled
-        free_space = FreeSpace(clock, bookie_client, self._config) if weighted else None
+        free_space = FreeSpace(clock, bookie_client.bookie_info, self._config) if weighted else None
         self._watcher = BookieWatcher(registration, placement or RandomPlacement(chance), quarantine, free_space)
         self._context = ClientContext(
             clock, bookie_client, self._ledgers, self._watcher, chance, self._config,

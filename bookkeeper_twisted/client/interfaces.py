@@ -1,4 +1,4 @@
-"""The seams of the client: bookies as it calls them, and placement."""
+"""The seams of the client: bookies as it calls them, and what replaces bookies that fail."""
 
 from collections.abc import Callable, Collection, Mapping, Sequence
 
@@ -7,7 +7,6 @@ from zope.interface import Interface
 
 from ..codec.adds import Adds
 from ..codec.runs import BatchReply, ReadReply
-from ..ledger.placement import Adherence, Candidates
 
 
 class IBookieClient(Interface):
@@ -111,51 +110,6 @@ class IBookieClient(Interface):
         That of the client closes all connections and ends all flows; that of a flow leaves connections and
         other flows alone.
         """
-
-
-class IPlacementPolicy(Interface):
-    """Chooses the bookies of ensembles.  What it knows of them is given to it; the choice itself does no I/O."""
-
-    async def prepare(bookies: Collection[str]) -> None:
-        """Look up what the policy must know of ``bookies``, racks for example, before it may choose them."""
-
-    def new_ensemble(
-        size: int, write_quorum: int, candidates: Candidates, custom_metadata: Mapping[str, bytes] | None = None
-    ) -> Sequence[str]:
-        """Choose different bookies for a new ledger.
-
-        :param size: how many.
-        :param candidates: the bookies that may be chosen, prepared.
-        :param custom_metadata: of the ledger, for policies that heed them.
-        :returns: ids by position.
-        :raises bookkeeper_twisted.errors.NotEnoughBookiesError: fewer than ``size`` can be chosen.
-        """
-
-    def replace_bookie(
-        position: int, ensemble: Sequence[str], write_quorum: int, candidates: Candidates,
-        custom_metadata: Mapping[str, bytes] | None = None,
-    ) -> str:  # fmt: skip
-        """Choose a bookie for one position of an ensemble, never one that the ensemble has.
-
-        :param position: index in the ensemble, from 0.
-        :param ensemble: with the bookie that is to be replaced still in its place.
-        :param candidates: the bookies that may be chosen, prepared.
-        :param custom_metadata: of the ledger, for policies that heed them.
-        :raises bookkeeper_twisted.errors.NotEnoughBookiesError: no bookie can be chosen.
-        """
-
-    def adherence(ensemble: Sequence[str], write_quorum: int) -> Adherence:
-        """Test whether an ensemble keeps to the rules.
-
-        :param ensemble: ids of bookies that were prepared.
-        """
-
-
-class IRackResolver(Interface):
-    """Knows which rack a machine is in."""
-
-    async def racks(hosts: Sequence[str]) -> Mapping[str, str]:
-        """Map ``hosts``, names or addresses, to racks, paths such as ``/room/rack``.  Unknown hosts are left out."""
 
 
 class IEnsembleChange(Interface):

@@ -8,8 +8,8 @@ from twisted.internet.interfaces import IReactorTime
 from ..config.client import ClientConfig
 from ..ledger.placement import Chance
 from ..metadata.interfaces import ILedgerManager
+from ..placement.bookie_watcher import BookieWatcher
 from .interfaces import IBookieClient
-from .placement.bookie_watcher import BookieWatcher
 
 
 @attrs.frozen(eq=False, slots=False)

@@ -11,11 +11,10 @@ from twisted.internet.interfaces import IReactorCore, IStreamClientEndpoint
 
 from ..config.bookie import ClientConfig
 from ..ledger.placement import Chance
+from ..placement.rack_script import RackScript
+from ..placement.racks import IRackResolver, MappingResolver, NoRacks, ScriptResolver
 from ..protocol.direct_transport import direct_reactor
 from .connections.bookie_client import EndpointOf
-from .interfaces import IRackResolver
-from .placement.rack_script import RackScript
-from .placement.racks import MappingResolver, NoRacks, ScriptResolver
 
 
 def tcp_endpoints(reactor: IReactorCore, config: ClientConfig) -> EndpointOf:

@@ -8,8 +8,8 @@ from zope.interface import implementer
 
 from ..errors import NotEnoughBookiesError
 from ..ledger.placement import Adherence, Candidates
+from ..placement.interfaces import IPlacementPolicy
 from .bookkeeper import BookKeeper
-from .interfaces import IPlacementPolicy
 from .writing.write_handle import LedgerWriter
 
 _AT_ONCE = 100

@@ -5,13 +5,16 @@ a chunk holds, never for one entry.
 """
 
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 from zope.interface import Attribute
 
-from .adds import Adds
 from .messages import Header
 from .operations import Operation
 from .runs import BatchRead, IReplyEncoding
+
+if TYPE_CHECKING:
+    from .adds import Adds
 
 
 class IWireProtocol(IReplyEncoding):
@@ -28,7 +31,7 @@ class IWireProtocol(IReplyEncoding):
 
     # ---- a client's side -------------------------------------------------------------------------------
 
-    def encode_adds(adds: Adds, first_number: int) -> tuple[bytes, bytes]:
+    def encode_adds(adds: "Adds", first_number: int) -> tuple[bytes, bytes]:
         """The frames of add requests, and the replies of a bookie that has done all of them in order.
 
         :param first_number: numbered protocols: of the first one; they count up from there.

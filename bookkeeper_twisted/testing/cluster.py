@@ -11,12 +11,12 @@ from twisted.internet.interfaces import IReactorFromThreads, IReactorTime
 from .. import aio, blocking
 from ..aio_reactor import acquire_reactor, release_reactor, result_of
 from ..client import BookKeeper
-from ..client.shared_result import SharedResult
 from ..client.writing.threads import Threads, system_threads
 from ..config.client import ClientConfig
 from ..metadata.embedded.memory import MemoryStore
 from ..metadata.interfaces import IRegistration
 from ..model import BookieServiceInfo
+from ..shared_result import SharedResult
 from .bookies import MemoryBookies
 from .simulation.streams import stream
 

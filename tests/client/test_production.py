@@ -12,9 +12,9 @@ from twisted.internet.testing import MemoryReactorClock
 from twisted.python.failure import Failure
 from twisted.trial.unittest import SynchronousTestCase
 
-from bookkeeper_twisted.client.placement.racks import MappingResolver, NoRacks, ScriptResolver
 from bookkeeper_twisted.client.production import local_host_name, rack_resolver, system_chance, tcp_endpoints
 from bookkeeper_twisted.config.bookie import ClientConfig
+from bookkeeper_twisted.placement.racks import MappingResolver, NoRacks, ScriptResolver
 from bookkeeper_twisted.protocol.direct_transport import DirectClient
 
 from ..bounds import until

@@ -7,7 +7,6 @@ import attrs
 from twisted.internet.defer import Deferred
 
 from bookkeeper_twisted.client import BookKeeper
-from bookkeeper_twisted.client.placement.random_placement import RandomPlacement
 from bookkeeper_twisted.client.reading.read_handle import LedgerReader
 from bookkeeper_twisted.client.writing.write_handle import LedgerWriter
 from bookkeeper_twisted.errors import (
@@ -18,6 +17,7 @@ from bookkeeper_twisted.errors import (
 )
 from bookkeeper_twisted.ledger.placement import Candidates
 from bookkeeper_twisted.model import DigestType, LedgerMetadata
+from bookkeeper_twisted.placement.random_placement import RandomPlacement
 
 from .entries import payload, verify
 from .java_client import JavaClient, JavaError

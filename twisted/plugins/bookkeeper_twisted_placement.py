@@ -1,6 +1,6 @@
 """Placement policies: ``random`` and ``rack-aware``."""
 
-from bookkeeper_twisted.client.placement.placement_factories import RackAwarePlacementFactory, RandomPlacementFactory
+from bookkeeper_twisted.placement.factories import RackAwarePlacementFactory, RandomPlacementFactory
 
 random = RandomPlacementFactory()
 rack_aware = RackAwarePlacementFactory()

@@ -9,11 +9,12 @@ from twisted.internet.task import deferLater
 from twisted.logger import Logger
 from twisted.python.failure import Failure
 
-from ...client.interfaces import IBookieClient, IPlacementPolicy
+from ...client.interfaces import IBookieClient
 from ...config.autorecovery import AutorecoveryConfig
 from ...metadata.interfaces import IAuditing, ILedgerManager, IMetadataDriver, IRegistration, IUnderreplication
 from ...metadata.registered import bookies_there
 from ...model import AuditorCheck
+from ...placement.interfaces import IPlacementPolicy
 from ...throttle import Throttles
 from ..interfaces import ILedgerChecker
 from ..limits import CHECKER_METADATA, REPLICATION_METADATA

@@ -7,7 +7,7 @@ from functools import partial
 import attrs
 from twisted.internet.interfaces import IReactorTime
 
-from ...client.interfaces import IBookieClient, IPlacementPolicy
+from ...client.interfaces import IBookieClient
 from ...client.steps import for_each
 from ...errors import BookKeeperError, NoSuchLedgerError, NotUnderreplicatedError
 from ...ledger.findings import LossKind, ReplicaLoss
@@ -15,6 +15,7 @@ from ...ledger.placement import Adherence
 from ...ledger.schedule import Ranges, fewest_replicas, schedule_of
 from ...metadata.interfaces import IUnderreplication
 from ...model import AuditorCheck, LedgerMetadata
+from ...placement.interfaces import IPlacementPolicy
 from ..interfaces import ILedgerChecker
 from .auditor_metrics import AuditorMetrics
 from .ledger_scan import LedgerScan, Visit

@@ -3,12 +3,12 @@
 from collections.abc import Collection, Sequence
 from itertools import combinations
 
-from ...client.placement.bookie_watcher import BookieWatcher
 from ...errors import NotEnoughBookiesError
 from ...ledger.findings import FragmentReport, LossKind, ReplicaLoss
 from ...ledger.fragments import LedgerFragment
 from ...ledger.placement import Adherence
 from ...model import LedgerMetadata
+from ...placement.bookie_watcher import BookieWatcher
 
 _MAX_TRIED = 1000
 """Sets of positions that are tried for one ensemble."""

@@ -1,14 +1,21 @@
-"""Ledger storages by plugin, found by the value of ``ledgerStorageClass``."""
+"""Ledger storages by plugin, found by the value of ``ledgerStorageClass``.
+
+Twisted imports this module whenever it reads its list of plugins, in ``twist --help`` too: a storage is imported when
+one is opened.
+"""
 
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 from twisted.plugin import IPlugin, getPlugins
 from zope.interface import Attribute, Interface, implementer
 
 from ...errors import ConfigError
-from ...storage.checkpoint import PersistMarks
-from ...storage.interfaces import IFileSystem, ILedgerStorage, IndexFactory
-from ...storage.ledger_storage import LedgerStorage, StorageSettings
+
+if TYPE_CHECKING:
+    from ...storage.checkpoint import PersistMarks
+    from ...storage.interfaces import IFileSystem, ILedgerStorage, IndexFactory
+    from ...storage.ledger_storage import StorageSettings
 
 _JAVA = "org.apache.bookkeeper.bookie."
 
@@ -19,9 +26,9 @@ class ILedgerStorageFactory(Interface):
     names: frozenset[str] = Attribute("Values of ``ledgerStorageClass`` it answers to.")
 
     def open(
-        fs: IFileSystem, ledger_dirs: Sequence[str], index_dirs: Sequence[str], settings: StorageSettings,
-        make_index: IndexFactory, persist_marks: PersistMarks,
-    ) -> ILedgerStorage:  # fmt: skip
+        fs: "IFileSystem", ledger_dirs: Sequence[str], index_dirs: Sequence[str], settings: "StorageSettings",
+        make_index: "IndexFactory", persist_marks: "PersistMarks",
+    ) -> "ILedgerStorage":  # fmt: skip
         """Open a storage over existing directories; blocks.
 
         :param ledger_dirs: the ``current`` directories of the entry logs.
@@ -44,10 +51,12 @@ class EntryLogStorageFactory:
     )  # fmt: skip
 
     def open(
-        self, fs: IFileSystem, ledger_dirs: Sequence[str], index_dirs: Sequence[str], settings: StorageSettings,
-        make_index: IndexFactory, persist_marks: PersistMarks,
-    ) -> ILedgerStorage:  # fmt: skip
+        self, fs: "IFileSystem", ledger_dirs: Sequence[str], index_dirs: Sequence[str], settings: "StorageSettings",
+        make_index: "IndexFactory", persist_marks: "PersistMarks",
+    ) -> "ILedgerStorage":  # fmt: skip
         """See :meth:`ILedgerStorageFactory.open`."""
+        from ...storage.ledger_storage import LedgerStorage
+
         return LedgerStorage.open(fs, ledger_dirs, index_dirs, settings, make_index, persist_marks)
 
 

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from ...errors import NoSuchEntryError
 from ...ledger.schedule import Schedule
-from ..placement.bookie_watcher import BookieWatcher
+from ...placement.bookie_watcher import BookieWatcher
 from .bookie_health import BookieHealth
 
 _HEALTHY, _FAILED, _READ_ONLY, _SLOW, _UNKNOWN = range(5)

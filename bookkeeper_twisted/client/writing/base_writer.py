@@ -25,7 +25,7 @@ from ...errors import (
     TooManyRequestsError,
 )
 from ...model import INVALID_ENTRY_ID, LedgerMetadata, LedgerState
-from ..shared_result import SharedResult
+from ...shared_result import SharedResult
 from .batch import Waiter
 from .batchers import FULL, MAX_BYTES
 from .closing import close_ledger, force_ensemble

@@ -14,8 +14,8 @@ from ...errors import LedgerClosedError, LedgerFencedError, NotEnoughBookiesErro
 from ...metadata.interfaces import ILedgerManager, Versioned
 from ...metadata.update_loop import update
 from ...model import LedgerMetadata, LedgerState, Segment
+from ...placement.bookie_watcher import BookieWatcher
 from ..interfaces import IEnsembleChange
-from ..placement.bookie_watcher import BookieWatcher
 
 
 def with_segment(segments: tuple[Segment, ...], change: Segment) -> tuple[Segment, ...]:

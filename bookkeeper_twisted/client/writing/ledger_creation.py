@@ -8,7 +8,7 @@ from ...errors import IncorrectParameterError, LedgerExistsError, NotEnoughBooki
 from ...ledger.schedule import Schedule
 from ...metadata.interfaces import ILedgerManager, Versioned
 from ...model import DigestType, LedgerMetadata, Segment, WriteFlag, check_whole_number
-from ..placement.bookie_watcher import BookieWatcher
+from ...placement.bookie_watcher import BookieWatcher
 
 
 @attrs.frozen(kw_only=True)

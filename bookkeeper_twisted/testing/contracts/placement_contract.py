@@ -10,9 +10,9 @@ from twisted.internet.defer import Deferred
 from twisted.trial.unittest import SynchronousTestCase
 from zope.interface.verify import verifyObject
 
-from ...client.interfaces import IPlacementPolicy
 from ...errors import NotEnoughBookiesError
 from ...ledger.placement import Adherence, Candidates
+from ...placement.interfaces import IPlacementPolicy
 
 BOOKIES = tuple(f"bookie-{i}:3181" for i in range(6))
 

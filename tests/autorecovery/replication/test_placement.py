@@ -7,12 +7,12 @@ from bookkeeper_twisted.autorecovery.replication.placement import Placement
 from bookkeeper_twisted.autorecovery.replication.repair import LedgerRepair
 from bookkeeper_twisted.autorecovery.service import AutoRecovery, Identity
 from bookkeeper_twisted.client import BookKeeper
-from bookkeeper_twisted.client.placement.rack_aware import RackAwarePlacement
-from bookkeeper_twisted.client.placement.racks import BookieRacks, MappingResolver
 from bookkeeper_twisted.config.autorecovery import AutorecoveryConfig
 from bookkeeper_twisted.config.client import ClientConfig
 from bookkeeper_twisted.instruments import Instruments, render
 from bookkeeper_twisted.metrics import new_registry
+from bookkeeper_twisted.placement.rack_aware import RackAwarePlacement
+from bookkeeper_twisted.placement.racks import BookieRacks, MappingResolver
 
 from ...client.cluster_case import BOOKIES
 from .worker_case import WorkerCase

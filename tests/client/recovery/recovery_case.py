@@ -9,8 +9,6 @@ from twisted.internet.task import Clock
 from twisted.trial.unittest import SynchronousTestCase
 
 from bookkeeper_twisted.client.context import ClientContext
-from bookkeeper_twisted.client.placement.bookie_watcher import BookieWatcher
-from bookkeeper_twisted.client.placement.random_placement import RandomPlacement
 from bookkeeper_twisted.client.recovery.ledger_recovery import LedgerRecovery
 from bookkeeper_twisted.codec.digest import Digester
 from bookkeeper_twisted.config.bookie import ClientConfig
@@ -19,6 +17,8 @@ from bookkeeper_twisted.ledger.schedule import Schedule
 from bookkeeper_twisted.metadata.embedded.memory import MemoryStore
 from bookkeeper_twisted.metadata.interfaces import Versioned
 from bookkeeper_twisted.model import BookieServiceInfo, DigestType, LedgerMetadata, Segment
+from bookkeeper_twisted.placement.bookie_watcher import BookieWatcher
+from bookkeeper_twisted.placement.random_placement import RandomPlacement
 from bookkeeper_twisted.testing.bookies import MemoryBookies
 from bookkeeper_twisted.testing.sealing import sealed
 

@@ -14,8 +14,6 @@ from twisted.trial.unittest import SynchronousTestCase
 from bookkeeper_twisted.client.connections.bookie_client import BookieAddresses, NetworkBookieClient
 from bookkeeper_twisted.client.connections.flow import Flow
 from bookkeeper_twisted.client.context import ClientContext
-from bookkeeper_twisted.client.placement.bookie_watcher import BookieWatcher
-from bookkeeper_twisted.client.placement.random_placement import RandomPlacement
 from bookkeeper_twisted.client.writing.context import OpenLedger
 from bookkeeper_twisted.client.writing.threads import system_threads
 from bookkeeper_twisted.client.writing.write_handle import LedgerWriter
@@ -33,6 +31,8 @@ from bookkeeper_twisted.model import (
     Segment,
     WriteFlag,
 )
+from bookkeeper_twisted.placement.bookie_watcher import BookieWatcher
+from bookkeeper_twisted.placement.random_placement import RandomPlacement
 from bookkeeper_twisted.protocol.client.outstanding_adds import AddsDone
 from bookkeeper_twisted.testing.bookies import TIMEOUT, MemoryBookies
 from bookkeeper_twisted.testing.memory_bookie import MemoryBookie

@@ -11,8 +11,6 @@ from twisted.trial.unittest import SynchronousTestCase
 from zope.interface.verify import verifyObject
 
 from bookkeeper_twisted.client.interfaces import IEnsembleChange
-from bookkeeper_twisted.client.placement.bookie_watcher import BookieWatcher
-from bookkeeper_twisted.client.placement.random_placement import RandomPlacement
 from bookkeeper_twisted.client.writing.ensemble_change import (
     NoEnsembleChange,
     RememberedEnsembleChange,
@@ -30,6 +28,8 @@ from bookkeeper_twisted.errors import (
 )
 from bookkeeper_twisted.metadata.embedded.memory import MemoryStore
 from bookkeeper_twisted.model import BookieServiceInfo, LedgerMetadata, LedgerState, Segment
+from bookkeeper_twisted.placement.bookie_watcher import BookieWatcher
+from bookkeeper_twisted.placement.random_placement import RandomPlacement
 
 from .quorum_case import GatedLedgers
 

@@ -7,12 +7,12 @@ from twisted.internet.defer import Deferred
 from twisted.internet.task import Clock
 from twisted.trial.unittest import SynchronousTestCase
 
-from bookkeeper_twisted.client.placement.bookie_watcher import BookieWatcher
-from bookkeeper_twisted.client.placement.random_placement import RandomPlacement
 from bookkeeper_twisted.client.writing.ledger_creation import NewLedger, choose_ensemble, store_ledger
 from bookkeeper_twisted.errors import IncorrectParameterError, LedgerExistsError, NotEnoughBookiesError
 from bookkeeper_twisted.metadata.embedded.memory import MemoryStore
 from bookkeeper_twisted.model import BookieServiceInfo, DigestType, LedgerState, Segment
+from bookkeeper_twisted.placement.bookie_watcher import BookieWatcher
+from bookkeeper_twisted.placement.random_placement import RandomPlacement
 
 
 def wanted(ensemble_size: int = 3, write_quorum: int = 2, ledger_id: int | None = None) -> NewLedger:

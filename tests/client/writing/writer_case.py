@@ -11,8 +11,6 @@ from twisted.internet.task import Clock
 from twisted.trial.unittest import SynchronousTestCase
 
 from bookkeeper_twisted.client.context import ClientContext
-from bookkeeper_twisted.client.placement.bookie_watcher import BookieWatcher
-from bookkeeper_twisted.client.placement.random_placement import RandomPlacement
 from bookkeeper_twisted.client.writing.context import OpenLedger
 from bookkeeper_twisted.client.writing.threads import system_threads
 from bookkeeper_twisted.client.writing.write_handle import LedgerWriter
@@ -21,6 +19,8 @@ from bookkeeper_twisted.config.bookie import ClientConfig
 from bookkeeper_twisted.metadata.embedded.memory import MemoryStore
 from bookkeeper_twisted.metadata.interfaces import Versioned
 from bookkeeper_twisted.model import BookieServiceInfo, DigestType, LedgerMetadata, Segment, WriteFlag
+from bookkeeper_twisted.placement.bookie_watcher import BookieWatcher
+from bookkeeper_twisted.placement.random_placement import RandomPlacement
 from bookkeeper_twisted.testing.bookies import MemoryBookies
 
 from ...bounds import until

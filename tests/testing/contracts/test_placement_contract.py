@@ -7,8 +7,8 @@ from typing import Any
 
 from twisted.trial.unittest import SynchronousTestCase
 
-from bookkeeper_twisted.client.placement.random_placement import RandomPlacement
 from bookkeeper_twisted.ledger.placement import Candidates
+from bookkeeper_twisted.placement.random_placement import RandomPlacement
 from bookkeeper_twisted.testing.contracts import placement_contract
 
 

@@ -14,8 +14,8 @@ from twisted.internet.task import LoopingCall
 from twisted.logger import Logger
 from twisted.python.failure import Failure
 
-from ...config.bookie import ClientConfig
-from ...errors import (
+from ..config.bookie import ClientConfig
+from ..errors import (
     BookieHandleNotAvailableError,
     ClientClosedError,
     LedgerExistsError,
@@ -24,7 +24,7 @@ from ...errors import (
     NoSuchLedgerError,
     WriteOnReadOnlyBookieError,
 )
-from ...ledger.placement import Chance
+from ..ledger.placement import Chance
 
 _NO_FAULT_OF_A_BOOKIE = (
     CancelledError,

@@ -2,5 +2,5 @@
 
 :mod:`.bookie_watcher` knows which bookies are alive, :mod:`.quarantine` which fail too often, :mod:`.free_space`
 how full they are; a policy (:mod:`.random_placement`, :mod:`.rack_aware`, or one found by plugin in
-:mod:`.placement_factories`) chooses.
+:mod:`.factories`) chooses.
 """

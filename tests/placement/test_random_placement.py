@@ -4,9 +4,9 @@ from random import Random
 
 from twisted.trial.unittest import SynchronousTestCase
 
-from bookkeeper_twisted.client.placement.random_placement import RandomPlacement
 from bookkeeper_twisted.errors import NotEnoughBookiesError
 from bookkeeper_twisted.ledger.placement import Adherence, Candidates
+from bookkeeper_twisted.placement.random_placement import RandomPlacement
 
 
 class RandomPlacementTests(SynchronousTestCase):

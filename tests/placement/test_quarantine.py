@@ -6,7 +6,6 @@ from twisted.internet.defer import CancelledError
 from twisted.internet.task import Clock
 from twisted.trial.unittest import SynchronousTestCase
 
-from bookkeeper_twisted.client.placement.quarantine import Quarantine
 from bookkeeper_twisted.config.bookie import ClientConfig
 from bookkeeper_twisted.errors import (
     BookieHandleNotAvailableError,
@@ -18,6 +17,7 @@ from bookkeeper_twisted.errors import (
     RequestTimeoutError,
     WriteOnReadOnlyBookieError,
 )
+from bookkeeper_twisted.placement.quarantine import Quarantine
 
 
 class QuarantineTests(SynchronousTestCase):

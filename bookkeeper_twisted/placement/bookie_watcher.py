@@ -3,11 +3,11 @@
 from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import TypeVar
 
-from ...errors import NotEnoughBookiesError
-from ...ledger.placement import Candidates
-from ...metadata.interfaces import IRegistration
-from ..interfaces import IPlacementPolicy
+from ..errors import NotEnoughBookiesError
+from ..ledger.placement import Candidates
+from ..metadata.interfaces import IRegistration
 from .free_space import FreeSpace
+from .interfaces import IPlacementPolicy
 from .quarantine import Quarantine
 
 T = TypeVar("T")

@@ -8,7 +8,7 @@ from twisted.internet.error import ProcessDone, ProcessExitedAlready
 from twisted.internet.protocol import ProcessProtocol
 from twisted.python.failure import Failure
 
-from ...errors import ConfigError
+from ..errors import ConfigError
 
 PATIENCE = 10.0
 """Seconds until it is killed."""

@@ -7,16 +7,16 @@ from twisted.internet.defer import Deferred
 from twisted.internet.task import Clock
 from twisted.trial.unittest import SynchronousTestCase
 
-from bookkeeper_twisted.client.placement.bookie_watcher import BookieWatcher
-from bookkeeper_twisted.client.placement.free_space import FreeSpace
-from bookkeeper_twisted.client.placement.quarantine import Quarantine
-from bookkeeper_twisted.client.placement.rack_aware import RackAwarePlacement
-from bookkeeper_twisted.client.placement.racks import BookieRacks, MappingResolver
-from bookkeeper_twisted.client.placement.random_placement import RandomPlacement
 from bookkeeper_twisted.config.bookie import ClientConfig
 from bookkeeper_twisted.errors import NotEnoughBookiesError, RequestTimeoutError
 from bookkeeper_twisted.metadata.embedded.memory import MemoryStore
 from bookkeeper_twisted.model import BookieServiceInfo
+from bookkeeper_twisted.placement.bookie_watcher import BookieWatcher
+from bookkeeper_twisted.placement.free_space import FreeSpace
+from bookkeeper_twisted.placement.quarantine import Quarantine
+from bookkeeper_twisted.placement.rack_aware import RackAwarePlacement
+from bookkeeper_twisted.placement.racks import BookieRacks, MappingResolver
+from bookkeeper_twisted.placement.random_placement import RandomPlacement
 from bookkeeper_twisted.testing.bookies import MemoryBookies
 
 
@@ -73,7 +73,7 @@ class BookieWatcherTests(SynchronousTestCase):
         limits: Any = {"bookie_error_threshold_per_interval": 1, **config}
         self.quarantine = Quarantine(self.clock, Random(1), ClientConfig(**limits))
         self.bookies = MemoryBookies(self.clock)
-        self.free_space = FreeSpace(self.clock, self.bookies, ClientConfig(**limits))
+        self.free_space = FreeSpace(self.clock, self.bookies.bookie_info, ClientConfig(**limits))
         placement = RandomPlacement(Random(1), 0)
         watcher = BookieWatcher(self.driver.registration, placement, self.quarantine, self.free_space)
         self.addCleanup(watcher.stop)

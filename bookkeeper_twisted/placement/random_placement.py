@@ -4,9 +4,9 @@ from collections.abc import Collection, Mapping, Sequence
 
 from zope.interface import implementer
 
-from ...errors import NotEnoughBookiesError
-from ...ledger.placement import Adherence, Candidates, Chance, shuffled
-from ..interfaces import IPlacementPolicy
+from ..errors import NotEnoughBookiesError
+from ..ledger.placement import Adherence, Candidates, Chance, shuffled
+from .interfaces import IPlacementPolicy
 
 
 @implementer(IPlacementPolicy)
@@ -28,14 +28,14 @@ class RandomPlacement:
         self, size: int, write_quorum: int, candidates: Candidates,
         custom_metadata: Mapping[str, bytes] | None = None,
     ) -> Sequence[str]:  # fmt: skip
-        """See :meth:`~bookkeeper_twisted.client.interfaces.IPlacementPolicy.new_ensemble`."""
+        """See :meth:`~bookkeeper_twisted.placement.interfaces.IPlacementPolicy.new_ensemble`."""
         return self._draw(size, candidates, ())
 
     def replace_bookie(
         self, position: int, ensemble: Sequence[str], write_quorum: int, candidates: Candidates,
         custom_metadata: Mapping[str, bytes] | None = None,
     ) -> str:  # fmt: skip
-        """See :meth:`~bookkeeper_twisted.client.interfaces.IPlacementPolicy.replace_bookie`."""
+        """See :meth:`~bookkeeper_twisted.placement.interfaces.IPlacementPolicy.replace_bookie`."""
         return self._draw(1, candidates, ensemble)[0]
 
     def adherence(self, ensemble: Sequence[str], write_quorum: int) -> Adherence:

@@ -9,10 +9,9 @@ from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 import attrs
 from twisted.internet.interfaces import IReactorTime
 from twisted.logger import Logger
-from zope.interface import implementer
+from zope.interface import Interface, implementer
 
-from ...errors import BookieHandleNotAvailableError, ConfigError
-from ..interfaces import IRackResolver
+from ..errors import BookieHandleNotAvailableError, ConfigError
 from ..shared_result import SharedResult
 
 DEFAULT_RACK = "/default-rack"
@@ -22,6 +21,13 @@ RETRY = 60.0
 
 MAX_ARGUMENTS = 100
 """Hosts given to one run of a program."""
+
+
+class IRackResolver(Interface):
+    """Knows which rack a machine is in."""
+
+    async def racks(hosts: Sequence[str]) -> Mapping[str, str]:
+        """Map ``hosts``, names or addresses, to racks, paths such as ``/room/rack``.  Unknown hosts are left out."""
 
 
 @implementer(IRackResolver)
@@ -36,7 +42,7 @@ class MappingResolver:
         self._table: Mapping[str, str] = {}
 
     async def racks(self, hosts: Sequence[str]) -> Mapping[str, str]:
-        """See :meth:`~bookkeeper_twisted.client.interfaces.IRackResolver.racks`.
+        """See :meth:`IRackResolver.racks`.
 
         :raises bookkeeper_twisted.errors.ConfigError: the table has a line that is none.
         """
@@ -73,7 +79,7 @@ class ScriptResolver:
         self._run = run
 
     async def racks(self, hosts: Sequence[str]) -> Mapping[str, str]:
-        """See :meth:`~bookkeeper_twisted.client.interfaces.IRackResolver.racks`.
+        """See :meth:`IRackResolver.racks`.
 
         :raises bookkeeper_twisted.errors.ConfigError: it printed more or fewer paths.
         """
@@ -92,7 +98,7 @@ class NoRacks:
     """Knows nothing, so that every host is in the default rack."""
 
     async def racks(self, hosts: Sequence[str]) -> Mapping[str, str]:
-        """See :meth:`~bookkeeper_twisted.client.interfaces.IRackResolver.racks`."""
+        """See :meth:`IRackResolver.racks`."""
         return {}
 
 

@@ -7,8 +7,8 @@ from twisted.internet.task import Clock
 from twisted.python.failure import Failure
 from twisted.trial.unittest import SynchronousTestCase
 
-from bookkeeper_twisted.client.placement.rack_script import PATIENCE, RackScript
 from bookkeeper_twisted.errors import ConfigError
+from bookkeeper_twisted.placement.rack_script import PATIENCE, RackScript
 
 
 class _Processes(Clock):

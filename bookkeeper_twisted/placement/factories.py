@@ -1,12 +1,12 @@
 """Placement policies by name, through Twisted plugins; ours among them."""
 
 from twisted.plugin import IPlugin, getPlugins
-from zope.interface import Attribute, Interface, implementer
+from zope.interface import implementer
 
-from ...config.bookie import ClientConfig
-from ...errors import ConfigError
-from ...ledger.placement import Chance
-from ..interfaces import IPlacementPolicy
+from ..config.client import ClientConfig
+from ..errors import ConfigError
+from ..ledger.placement import Chance
+from .interfaces import IPlacementPolicy, IPlacementPolicyFactory
 from .rack_aware import RackAwarePlacement
 from .racks import BookieRacks
 from .random_placement import RandomPlacement
@@ -14,24 +14,10 @@ from .random_placement import RandomPlacement
 _JAVA = "org.apache.bookkeeper.client."
 
 
-class IPlacementPolicyFactory(Interface):
-    """A plugin that makes placement policies."""
-
-    names: frozenset[str] = Attribute("Values of ``ensemblePlacementPolicy`` it answers to.")
-
-    def create(chance: Chance, config: ClientConfig, racks: BookieRacks) -> IPlacementPolicy:
-        """Make a policy.
-
-        :param chance: for draws; with one seed the policy chooses the same.
-        :param racks: looks up racks, for policies that heed them.
-        :raises bookkeeper_twisted.errors.ConfigError: the configuration does not fit the policy.
-        """
-
-
 def create_placement(chance: Chance, config: ClientConfig, racks: BookieRacks) -> IPlacementPolicy:
     """Make the policy that ``ensemblePlacementPolicy`` names.
 
-    :param chance: as of :meth:`IPlacementPolicyFactory.create`, as is ``racks``.
+    :param chance: as of :meth:`.IPlacementPolicyFactory.create`, as is ``racks``.
     :raises bookkeeper_twisted.errors.ConfigError: no plugin answers to the name.
     """
     name = config.ensemble_placement_policy
@@ -51,7 +37,7 @@ class RandomPlacementFactory:
     names = frozenset({"random", _JAVA + "DefaultEnsemblePlacementPolicy"})
 
     def create(self, chance: Chance, config: ClientConfig, racks: BookieRacks) -> IPlacementPolicy:
-        """See :meth:`IPlacementPolicyFactory.create`."""
+        """See :meth:`.IPlacementPolicyFactory.create`."""
         return RandomPlacement(chance, config.bookie_max_multiple_for_weight_based_placement)
 
 
@@ -62,7 +48,7 @@ class RackAwarePlacementFactory:
     names = frozenset({"rack-aware", _JAVA + "RackawareEnsemblePlacementPolicy"})
 
     def create(self, chance: Chance, config: ClientConfig, racks: BookieRacks) -> IPlacementPolicy:
-        """See :meth:`IPlacementPolicyFactory.create`."""
+        """See :meth:`.IPlacementPolicyFactory.create`."""
         return RackAwarePlacement(
             chance, racks, config.min_num_racks_per_write_quorum, config.enforce_min_num_racks_per_write_quorum,
             config.bookie_max_multiple_for_weight_based_placement,

@@ -10,11 +10,11 @@ from twisted.internet.task import Clock
 from twisted.trial.unittest import SynchronousTestCase
 from zope.interface.verify import verifyObject
 
-from bookkeeper_twisted.client.interfaces import IPlacementPolicy
-from bookkeeper_twisted.client.placement.rack_aware import RackAwarePlacement
-from bookkeeper_twisted.client.placement.racks import BookieRacks, MappingResolver
 from bookkeeper_twisted.errors import NotEnoughBookiesError
 from bookkeeper_twisted.ledger.placement import Adherence, Candidates, can_span
+from bookkeeper_twisted.placement.interfaces import IPlacementPolicy
+from bookkeeper_twisted.placement.rack_aware import RackAwarePlacement
+from bookkeeper_twisted.placement.racks import BookieRacks, MappingResolver
 
 FAST = settings(max_examples=80, deadline=None, derandomize=True)
 CLUSTERS = st.lists(st.integers(1, 3), min_size=1, max_size=4)

@@ -1,6 +1,6 @@
 """Asks bookies now and then how much space they have, for draws by weight."""
 
-from collections.abc import Collection
+from collections.abc import Callable, Collection
 
 import attrs
 from twisted.internet.defer import CancelledError, Deferred
@@ -9,16 +9,16 @@ from twisted.internet.task import deferLater
 from twisted.logger import Logger
 from twisted.python.failure import Failure
 
-from ...config.bookie import ClientConfig
-from ...errors import BookKeeperError
-from ..interfaces import IBookieClient
+from ..config.bookie import ClientConfig
+from ..errors import BookKeeperError
 
 
 @attrs.define
 class FreeSpace:
     """The free bytes of bookies as they last said.
 
-    Every bookie is asked when it appears, then once an interval, sooner if it did not answer.
+    Every bookie is asked for its capacity and its free space when it appears, then once an interval, sooner if it did
+    not answer.
 
     :ivar free_bytes: free bytes of each bookie that answered.
     """
@@ -26,7 +26,7 @@ class FreeSpace:
     _log = Logger()
 
     _clock: IReactorTime
-    _bookies: IBookieClient
+    _ask: Callable[[str], "Deferred[tuple[int, int]]"]
     _config: ClientConfig
     free_bytes: dict[str, int] = attrs.field(factory=dict)
     _loops: dict[str, Deferred[None]] = attrs.field(factory=dict)
@@ -56,7 +56,7 @@ class FreeSpace:
         while True:
             pause = self._config.get_bookie_info_interval_seconds
             try:
-                _, self.free_bytes[bookie_id] = await self._bookies.bookie_info(bookie_id)
+                _, self.free_bytes[bookie_id] = await self._ask(bookie_id)
             except BookKeeperError as error:
                 pause = self._config.get_bookie_info_retry_interval_seconds
                 self._log.info("the space of {bookie_id} is not known: {error}", bookie_id=bookie_id, error=error)

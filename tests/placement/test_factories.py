@@ -7,17 +7,17 @@ from twisted.plugin import IPlugin
 from twisted.trial.unittest import SynchronousTestCase
 from zope.interface.verify import verifyObject
 
-from bookkeeper_twisted.client.placement.placement_factories import (
-    IPlacementPolicyFactory,
+from bookkeeper_twisted.config.bookie import ClientConfig
+from bookkeeper_twisted.errors import ConfigError
+from bookkeeper_twisted.placement.factories import (
     RackAwarePlacementFactory,
     RandomPlacementFactory,
     create_placement,
 )
-from bookkeeper_twisted.client.placement.rack_aware import RackAwarePlacement
-from bookkeeper_twisted.client.placement.racks import BookieRacks, NoRacks
-from bookkeeper_twisted.client.placement.random_placement import RandomPlacement
-from bookkeeper_twisted.config.bookie import ClientConfig
-from bookkeeper_twisted.errors import ConfigError
+from bookkeeper_twisted.placement.interfaces import IPlacementPolicyFactory
+from bookkeeper_twisted.placement.rack_aware import RackAwarePlacement
+from bookkeeper_twisted.placement.racks import BookieRacks, NoRacks
+from bookkeeper_twisted.placement.random_placement import RandomPlacement
 
 
 class CreatePlacementTests(SynchronousTestCase):

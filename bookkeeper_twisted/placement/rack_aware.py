@@ -11,9 +11,9 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 
 from zope.interface import implementer
 
-from ...errors import NotEnoughBookiesError
-from ...ledger.placement import NOWHERE, Adherence, Candidates, Chance, RackSearch, can_span, shuffled
-from ..interfaces import IPlacementPolicy
+from ..errors import NotEnoughBookiesError
+from ..ledger.placement import NOWHERE, Adherence, Candidates, Chance, RackSearch, can_span, shuffled
+from .interfaces import IPlacementPolicy
 from .racks import DEFAULT_RACK, BookieRacks
 
 
@@ -24,7 +24,7 @@ class RackAwarePlacement:
     :param min_racks: ``minNumRacksPerWriteQuorum``.
     :param enforce: rather no ensemble than one that breaks the rule; bookies of the default rack are
         not chosen then, because their place is unknown.
-    :param max_multiple: limit for weights, see :func:`~.random_placement.shuffled`.
+    :param max_multiple: limit for weights, see :func:`~bookkeeper_twisted.ledger.placement.shuffled`.
     """
 
     def __init__(
@@ -46,7 +46,7 @@ class RackAwarePlacement:
         self, size: int, write_quorum: int, candidates: Candidates,
         custom_metadata: Mapping[str, bytes] | None = None,
     ) -> Sequence[str]:  # fmt: skip
-        """See :meth:`~bookkeeper_twisted.client.interfaces.IPlacementPolicy.new_ensemble`."""
+        """See :meth:`~bookkeeper_twisted.placement.interfaces.IPlacementPolicy.new_ensemble`."""
         by_rack: dict[str, list[str]] = {}
         bookies = self._drawn(candidates, ())
         if len(bookies) < size:

@@ -3,9 +3,9 @@
 from twisted.internet.task import Clock
 from twisted.trial.unittest import SynchronousTestCase
 
-from bookkeeper_twisted.client.placement.free_space import FreeSpace
 from bookkeeper_twisted.config.bookie import ClientConfig
 from bookkeeper_twisted.errors import RequestTimeoutError
+from bookkeeper_twisted.placement.free_space import FreeSpace
 from bookkeeper_twisted.testing.bookies import MemoryBookies
 
 
@@ -17,7 +17,7 @@ class FreeSpaceTests(SynchronousTestCase):
         self.clock = Clock()
         self.bookies = MemoryBookies(self.clock)
         config = ClientConfig(get_bookie_info_interval_seconds=3600, get_bookie_info_retry_interval_seconds=60)
-        self.space = FreeSpace(self.clock, self.bookies, config)
+        self.space = FreeSpace(self.clock, self.bookies.bookie_info, config)
 
     def _asked(self, bookie_id: str) -> int:
         return len(self.bookies[bookie_id].requests)

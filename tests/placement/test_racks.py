@@ -9,17 +9,17 @@ from twisted.trial.unittest import SynchronousTestCase
 from zope.interface import implementer
 from zope.interface.verify import verifyObject
 
-from bookkeeper_twisted.client.interfaces import IRackResolver
-from bookkeeper_twisted.client.placement.racks import (
+from bookkeeper_twisted.errors import BookieHandleNotAvailableError, ConfigError
+from bookkeeper_twisted.placement.racks import (
     DEFAULT_RACK,
     RETRY,
     BookieRacks,
+    IRackResolver,
     MappingResolver,
     NoRacks,
     ScriptResolver,
     parse_table,
 )
-from bookkeeper_twisted.errors import BookieHandleNotAvailableError, ConfigError
 
 
 def _now(test: SynchronousTestCase, work: Any) -> Any:

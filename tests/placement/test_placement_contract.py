@@ -5,12 +5,11 @@ from typing import Any
 
 from twisted.internet.task import Clock
 
-from bookkeeper_twisted.client.interfaces import IRackResolver
-from bookkeeper_twisted.client.placement.placement_factories import create_placement
-from bookkeeper_twisted.client.placement.rack_aware import RackAwarePlacement
-from bookkeeper_twisted.client.placement.racks import BookieRacks, MappingResolver, NoRacks
-from bookkeeper_twisted.client.placement.random_placement import RandomPlacement
 from bookkeeper_twisted.config.client import ClientConfig
+from bookkeeper_twisted.placement.factories import create_placement
+from bookkeeper_twisted.placement.rack_aware import RackAwarePlacement
+from bookkeeper_twisted.placement.racks import BookieRacks, IRackResolver, MappingResolver, NoRacks
+from bookkeeper_twisted.placement.random_placement import RandomPlacement
 from bookkeeper_twisted.testing.contracts import placement_contract
 
 

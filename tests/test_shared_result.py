@@ -5,7 +5,7 @@ from typing import Any
 from twisted.internet.defer import CancelledError, Deferred
 from twisted.trial.unittest import SynchronousTestCase
 
-from bookkeeper_twisted.client.shared_result import SharedResult
+from bookkeeper_twisted.shared_result import SharedResult
 
 
 class SharedResultTests(SynchronousTestCase):

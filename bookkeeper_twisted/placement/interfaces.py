@@ -1,0 +1,67 @@
+"""The seam of placement: policies, and the plugins that make them.
+
+Twisted imports this module whenever it reads its list of plugins, in ``twist --help`` too: it imports next to nothing.
+"""
+
+from collections.abc import Collection, Mapping, Sequence
+from typing import TYPE_CHECKING
+
+from zope.interface import Attribute, Interface
+
+from ..ledger.placement import Adherence, Candidates, Chance
+
+if TYPE_CHECKING:
+    from ..config.client import ClientConfig
+    from .racks import BookieRacks
+
+
+class IPlacementPolicy(Interface):
+    """Chooses the bookies of ensembles.  What it knows of them is given to it; the choice itself does no I/O."""
+
+    async def prepare(bookies: Collection[str]) -> None:
+        """Look up what the policy must know of ``bookies``, racks for example, before it may choose them."""
+
+    def new_ensemble(
+        size: int, write_quorum: int, candidates: Candidates, custom_metadata: Mapping[str, bytes] | None = None
+    ) -> Sequence[str]:
+        """Choose different bookies for a new ledger.
+
+        :param size: how many.
+        :param candidates: the bookies that may be chosen, prepared.
+        :param custom_metadata: of the ledger, for policies that heed them.
+        :returns: ids by position.
+        :raises bookkeeper_twisted.errors.NotEnoughBookiesError: fewer than ``size`` can be chosen.
+        """
+
+    def replace_bookie(
+        position: int, ensemble: Sequence[str], write_quorum: int, candidates: Candidates,
+        custom_metadata: Mapping[str, bytes] | None = None,
+    ) -> str:  # fmt: skip
+        """Choose a bookie for one position of an ensemble, never one that the ensemble has.
+
+        :param position: index in the ensemble, from 0.
+        :param ensemble: with the bookie that is to be replaced still in its place.
+        :param candidates: the bookies that may be chosen, prepared.
+        :param custom_metadata: of the ledger, for policies that heed them.
+        :raises bookkeeper_twisted.errors.NotEnoughBookiesError: no bookie can be chosen.
+        """
+
+    def adherence(ensemble: Sequence[str], write_quorum: int) -> Adherence:
+        """Test whether an ensemble keeps to the rules.
+
+        :param ensemble: ids of bookies that were prepared.
+        """
+
+
+class IPlacementPolicyFactory(Interface):
+    """A plugin that makes placement policies."""
+
+    names: frozenset[str] = Attribute("Values of ``ensemblePlacementPolicy`` it answers to.")
+
+    def create(chance: Chance, config: "ClientConfig", racks: "BookieRacks") -> IPlacementPolicy:
+        """Make a policy.
+
+        :param chance: for draws; with one seed the policy chooses the same.
+        :param racks: looks up racks, for policies that heed them.
+        :raises bookkeeper_twisted.errors.ConfigError: the configuration does not fit the policy.
+        """
