@@ -67,12 +67,13 @@ class CookieFiles:
 def read_cookies(fs: IFileSystem, directories: Sequence[str]) -> CookieFiles:
     """Read the cookies in all directories, and find out which directories have none or hold data.
 
-    :param directories: as configured, each once; their ``current`` exists.
+    :param directories: as configured, each once; one without ``current`` has neither.
     :raises OSError: a cookie cannot be read.
     """
     found, of_apache = _read(fs, directories, COOKIE_NAME), _read(fs, directories, APACHE_COOKIE_NAME)
     missing = [d for d in directories if d not in found]
-    with_data = [d for d in directories if not _NOT_DATA.issuperset(fs.list(current(d)))]
+    there = [d for d in directories if fs.is_directory(current(d))]
+    with_data = [d for d in there if not _NOT_DATA.issuperset(fs.list(current(d)))]
     return CookieFiles(found, missing, with_data, of_apache)
 
 

@@ -114,19 +114,19 @@ class LedgerPlaces:
         return self.elsewhere.get(ledger_id, ledger_id % self.count)
 
 
-def make_current(fs: IFileSystem, directory: str) -> str:
-    """Creates ``current`` if need be.
+def make_currents(fs: IFileSystem, directories: Sequence[str]) -> None:
+    """Create ``current`` in each directory where it is missing.
 
-    :returns: its path.
-    :raises StorageError: the directory has a layout older than 3, which an upgrade has to change first.
+    :param directories: as configured; they are made as well.
+    :raises StorageError: a directory has a layout older than 3, which an upgrade has to change first; none was made.
     """
-    path = current(directory)
-    if not fs.is_directory(path) and fs.is_directory(directory):
+    missing = [directory for directory in directories if not fs.is_directory(current(directory))]
+    for directory in filter(fs.is_directory, missing):
         for name in fs.list(directory):
             if _LAYOUT_2.fullmatch(name):
                 raise StorageError(f"{directory} has a layout older than 3: it holds {name} but no directory current")
-    fs.make_directories(path)
-    return path
+    for directory in missing:
+        fs.make_directories(current(directory))
 
 
 def _ids(fs: IFileSystem, directory: str, suffix: str) -> list[int]:

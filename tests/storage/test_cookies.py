@@ -7,7 +7,7 @@ from twisted.trial.unittest import SynchronousTestCase
 
 from bookkeeper_twisted.errors import DirectoryLockedError, InvalidCookieError
 from bookkeeper_twisted.storage.cookies import DirectoryLocks, must_stamp, read_cookies, stamp, stamp_for_apache
-from bookkeeper_twisted.storage.ledger_dirs import make_current
+from bookkeeper_twisted.storage.ledger_dirs import make_currents
 from bookkeeper_twisted.storage.replace import replace_file
 from bookkeeper_twisted.testing.disk.crash import Facts, enumerate_crashes
 from bookkeeper_twisted.testing.disk.sim_disk import SimDisk
@@ -32,8 +32,7 @@ def known(cookie: bytes) -> Collection[str]:
 def build() -> SimDisk:
     """Directories without cookies."""
     disk = SimDisk()
-    for directory in DIRECTORIES:
-        make_current(disk, directory)
+    make_currents(disk, DIRECTORIES)
     return disk
 
 
@@ -68,6 +67,13 @@ class CookieTests(SynchronousTestCase):
         DirectoryLocks(self.disk, DIRECTORIES)
         self.disk.open("/j/current/IDENTITY.tmp", create=True)
         self.assertTrue(self.decide(None))
+
+    def test_directories_that_are_not_made(self) -> None:
+        """A directory without ``current`` counts as an empty one, and stays without."""
+        disk = SimDisk()
+        files = read_cookies(disk, DIRECTORIES)
+        self.assertEqual((files.found, files.missing, files.with_data), ({}, list(DIRECTORIES), []))
+        self.assertEqual(disk.list("/"), [])
 
     def test_data_without_a_cookie(self) -> None:
         """A directory with data and no cookie belongs to no known bookie."""

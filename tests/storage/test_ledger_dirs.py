@@ -63,9 +63,10 @@ class CurrentTests(SynchronousTestCase):
 
     def test_made(self) -> None:
         """It is created with its parents; what exists stays."""
-        self.assertEqual(ledger_dirs.make_current(self.disk, "/data/l"), "/data/l/current")
+        ledger_dirs.make_currents(self.disk, ["/data/l"])
         self.disk.open("/data/l/current/0.log", create=True)
-        ledger_dirs.make_current(self.disk, "/data/l")
+        ledger_dirs.make_currents(self.disk, ["/data/l", "/data/m"])
+        self.assertEqual(self.disk.list("/data/m"), ["current"])
         self.assertEqual(self.disk.list("/data/l/current"), ["0.log"])
 
     def test_old_layouts(self) -> None:
@@ -74,13 +75,13 @@ class CurrentTests(SynchronousTestCase):
             disk = SimDisk()
             disk.make_directories("/old")
             disk.open(f"/old/{name}", create=True)
-            error = self.assertRaises(StorageError, ledger_dirs.make_current, disk, "/old")
+            error = self.assertRaises(StorageError, ledger_dirs.make_currents, disk, ["/new", "/old"])
             self.assertIn(name, str(error))
-            self.assertEqual(disk.list("/old"), [name])
+            self.assertEqual((disk.list("/old"), disk.exists("/new")), ([name], False))
 
     def test_other_files_are_no_layout(self) -> None:
         """Unknown files beside ``current`` do not matter."""
         self.disk.make_directories("/data/lost+found")
         self.disk.open("/data/notes.txt", create=True)
-        ledger_dirs.make_current(self.disk, "/data")
+        ledger_dirs.make_currents(self.disk, ["/data"])
         self.assertTrue(self.disk.is_directory("/data/current"))

@@ -12,7 +12,7 @@ from ...storage.interfaces import IFileSystem, IJournal, ILedgerStorage, IndexFa
 from ...storage.journal.files import JournalSettings
 from ...storage.journal.journal import Journal
 from ...storage.journal.log_mark import LogMark
-from ...storage.ledger_dirs import current, distinct, journal_ids, make_current, mark_name
+from ...storage.ledger_dirs import current, distinct, journal_ids, make_currents, mark_name
 from ...storage.ledger_storage import StorageSettings
 from .replay import checkpoint_now, replay
 from .storages import EntryLogStorageFactory, ILedgerStorageFactory
@@ -32,8 +32,7 @@ class StorePaths:
 
     def make(self, fs: IFileSystem) -> None:
         """Create the directories that are missing in the file system ``fs``."""
-        for directory in self.all():
-            make_current(fs, directory)
+        make_currents(fs, self.all())
 
     def check_space(self, fs: IFileSystem, needed: int) -> None:
         """Refuse to fill a disk with a first journal file that it has no room for.

@@ -7,6 +7,7 @@ the bookie beside this shell as well; where it writes, it holds their locks, so 
 import posixpath
 from argparse import Namespace
 from collections.abc import Awaitable, Callable, Sequence
+from contextlib import ExitStack
 from typing import TypeVar, cast
 
 import attrs
@@ -19,7 +20,7 @@ from ...errors import CodecError, CookieExistsError, CookieNotFoundError, Invali
 from ...metadata.interfaces import IRegistration, Versioned
 from ...model import check_bookie_id
 from ...storage.cookies import APACHE_COOKIE_NAME, COOKIE_NAME, DirectoryLocks, read_cookies, stamp
-from ...storage.ledger_dirs import current, make_current
+from ...storage.ledger_dirs import current
 from ..shell_command import FAILED, OK, REFUSED, Argument, Command, OperandError, ShellContext
 from ..shell_text import line
 
@@ -176,15 +177,15 @@ async def _expand(shell: ShellContext, admin: BookKeeperAdmin) -> int:
     """Let new empty ledger and index directories of the configuration join."""
     disk, paths = shell.world.store.writable_disk, store_paths(shell.config)
     expected = expected_cookie(shell.config, shell.local_bookie(), await admin.instance_id())
-    for directory in paths.all():
-        make_current(disk, directory)
-    locks = DirectoryLocks(disk, paths.all())
-    try:
-        check = CookieCheck(disk, paths, expected, allow_expansion=True)
+    check = CookieCheck(disk, paths, expected, allow_expansion=True)
+    await check.must_stamp(_registration(admin), _at_once)  # a directory that was mistyped stays as it is
+    there = [directory for directory in paths.all() if disk.is_directory(current(directory))]
+    with ExitStack() as held:
+        held.callback(DirectoryLocks(disk, there).release)
+        paths.make(disk)
+        held.callback(DirectoryLocks(disk, [path for path in paths.all() if path not in there]).release)
         if await check.must_stamp(_registration(admin), _at_once):
             await check.stamp(_registration(admin), _at_once)
-    finally:
-        locks.release()
     shell.out(line("Cookie covers all directories", bookieId=expected.bookie_id))
     return OK
 

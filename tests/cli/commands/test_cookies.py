@@ -153,6 +153,26 @@ class UpdateCookieTests(CookieCase):
         self.assertIn("/odd", self.complaints[0])
         self.assertEqual(self.stored_cookie(_NEW), stored)
 
+    def test_refused_expansion(self) -> None:
+        """It leaves nothing behind: not where a new directory would join, nor where the mistake is."""
+        self.start()
+        stored = self.stored_cookie(_NEW)
+        self.disk.make_directories("/old")
+        self.disk.open("/old/0.log", create=True)
+        for key, directories, reason in (
+            ("BK_journalDirectories", "/jurnal", "/jurnal"),
+            ("BK_ledgerDirectories", "/more", "/more"),
+            ("BK_ledgerDirectories", "/ledgers,/more,/old", "layout older than 3"),
+        ):
+            with self.subTest(directories):
+                before, self.environ[key] = self.environ[key], directories
+                self.assertEqual(self.shell("updatecookie", "-expandstorage"), 255)
+                self.assertIn(reason, self.complaints[0])
+                self.environ[key] = before
+                self.assertEqual(self.disk.list("/"), ["journal", "ledgers", "old"])
+                self.assertEqual(self.disk.list("/old"), ["0.log"])
+                self.assertEqual(self.stored_cookie(_NEW), stored)
+
     def test_delete(self) -> None:
         """With the word force, everywhere; after that the directories hold nobody's cookie."""
         self.start()
@@ -185,6 +205,9 @@ class UpdateCookieTests(CookieCase):
         locks = DirectoryLocks(self.disk, ["/journal", "/ledgers"])
         for options in (("-expandstorage",), ("-delete", "force")):
             self.assertEqual(self.shell("updatecookie", *options), 255)
+        self.environ["BK_ledgerDirectories"] = "/ledgers,/more"
+        self.assertEqual(self.shell("updatecookie", "-expandstorage"), 255)
+        self.assertEqual(self.disk.list("/"), ["journal", "ledgers"])
         locks.release()
         self.assertIsNotNone(self.stored_cookie(_NEW))
 
