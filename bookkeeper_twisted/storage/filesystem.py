@@ -5,6 +5,7 @@ import errno
 import fcntl
 import mmap
 import os
+import re
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -339,5 +340,30 @@ class RealFileSystem:
         return found.f_blocks * found.f_frsize, found.f_bavail * found.f_frsize
 
     def disk(self, path: str) -> int:
-        """See :meth:`.IFileSystem.disk`."""
-        return os.stat(path).st_dev
+        """See :meth:`.IFileSystem.disk`: the device of the mount, as each subvolume of Btrfs has its own ``st_dev``."""
+        fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+        try:
+            device = mounted_device(_content(f"/proc/self/fdinfo/{fd}"), _content("/proc/self/mountinfo"))
+            return os.fstat(fd).st_dev if device is None else device
+        finally:
+            os.close(fd)
+
+
+def mounted_device(opened: bytes, mounts: bytes) -> int | None:
+    """Return the device of the mount that an open file lies in; None if that is not among the mounts.
+
+    :param opened: the file of the descriptor in ``/proc/self/fdinfo``.
+    :param mounts: ``/proc/self/mountinfo``: id, parent and device of each mount, and more.
+    """
+    mount = re.search(rb"^mnt_id:\s*(\d+)$", opened, re.M)
+    found = mount and re.search(rb"^%b \d+ (\d+):(\d+) " % mount[1], mounts, re.M)
+    return os.makedev(int(found[1]), int(found[2])) if found else None
+
+
+def _content(path: str) -> bytes:
+    """The bytes of a file; none of a file that is not there."""
+    try:
+        with os.fdopen(os.open(path, os.O_RDONLY | os.O_CLOEXEC), "rb") as file:
+            return file.read()
+    except OSError:
+        return b""

@@ -6,7 +6,7 @@ import os
 from twisted.trial.unittest import SynchronousTestCase
 
 from bookkeeper_twisted.storage import filesystem
-from bookkeeper_twisted.storage.filesystem import RealFile, RealFileSystem
+from bookkeeper_twisted.storage.filesystem import RealFile, RealFileSystem, mounted_device
 from bookkeeper_twisted.storage.interfaces import IFileSystem
 from bookkeeper_twisted.testing.contracts.filesystem_contract import make_filesystem_tests
 
@@ -39,6 +39,33 @@ class RelativePathTests(SynchronousTestCase):
         RealFileSystem().make_directories(path)
         self.assertTrue(os.path.isdir(path))
         self.assertEqual(RealFileSystem().list(path), [])
+
+
+class DiskTests(SynchronousTestCase):
+    """The disk that a directory lies on."""
+
+    def test_subvolumes(self) -> None:
+        """Mounts of two subvolumes of one Btrfs are one disk, and another file system is another."""
+        mounts = (
+            b"27 1 254:0 / / rw,relatime - ext4 /dev/root rw\n"
+            b"45 27 0:39 /one /bk/ledgers\xff rw,relatime - btrfs /dev/loop0 rw,subvolid=256,subvol=/one\n"
+            b"145 27 0:39 /two /bk/more rw,relatime - btrfs /dev/loop0 rw,subvolid=257,subvol=/two\n"
+        )
+        opened = b"pos:\t0\nflags:\t0100000\nmnt_id:\t%d\nino:\t256\n"
+        devices = [mounted_device(opened % mount, mounts) for mount in (27, 45, 145)]
+        self.assertEqual(devices, [os.makedev(254, 0), os.makedev(0, 39), os.makedev(0, 39)])
+
+    def test_unknown_mount(self) -> None:
+        """Without ``/proc``, or where it does not show the mount, there is no answer."""
+        for opened, mounts in ((b"", b""), (b"mnt_id:\t5\n", b"45 27 0:39 / /a rw - btrfs /dev/loop0 rw\n")):
+            self.assertIsNone(mounted_device(opened, mounts))
+
+    def test_another_disk(self) -> None:
+        """A file system mounted elsewhere has another number; a directory that is gone has none."""
+        fs, here = RealFileSystem(), os.path.abspath(".")
+        if os.path.isdir("/proc/self"):
+            self.assertNotEqual(fs.disk("/proc"), fs.disk(here))
+        self.assertRaises(FileNotFoundError, fs.disk, os.path.join(here, "gone"))
 
 
 class ShortTransferTests(SynchronousTestCase):
