@@ -103,13 +103,15 @@ def limits(options: argparse.Namespace, directory: Path, report: Report) -> None
 def _phase(bookie: CompactedBookie, count: int, compact: bool) -> Figures:
     """Adds for some seconds, perhaps beside a compaction, which is ended with them.
 
-    :returns: rate and latencies; ``to_the_end`` is 1 if the compaction was still at work.
+    :returns: rate and latencies; ``to_the_end`` is 1 if the compaction was still at work; ``copied_mib`` a second.
     """
     os.sync()
     time.sleep(_SETTLE)
     ledger = bookie.new_ledgers(1)
+    before = bookie.copied
     figures = bookie.add(ledger, count, bookie.force if compact else lambda: None)
     if compact:
+        figures["copied_mib"] = (bookie.copied - before) / MIB * figures["rate"] / count
         figures["to_the_end"] = float(bookie.compacting)
         bookie.cancel()
     bookie.delete(ledger)
@@ -120,7 +122,7 @@ def _phase(bookie: CompactedBookie, count: int, compact: bool) -> Figures:
 def _pair(bookie: CompactedBookie, count: int) -> dict[str, Figures]:
     found = {"idle": _phase(bookie, count, False), "compacting": _phase(bookie, count, True)}
     text = "; ".join(f"{name} {each['rate']:,.0f}/s, p99 {each['p99_ms']:.2f} ms" for name, each in found.items())
-    _say(f"{bookie.name}: {text}")
+    _say(f"{bookie.name}: {text}; {found['compacting']['copied_mib']:.0f} MiB/s copied")
     return found
 
 

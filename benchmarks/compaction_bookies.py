@@ -173,6 +173,11 @@ class CompactedBookie:
         """Whether a major compaction is at work."""
         return bool(self._details()["majorCompacting"])
 
+    @property
+    def copied(self) -> float:
+        """Bytes that compactions have copied so far; only ours says."""
+        return self._bookie.metrics().get("bookie_compacted_bytes", 0.0) if self.name == OURS else 0.0
+
     def _details(self) -> Any:
         (directory,) = self._ask("gc_details")
         return directory

@@ -21,6 +21,9 @@ from .interfaces import IStorageExecutor
 
 Done = Callable[[Exception | None], None]
 
+BUSY_SECONDS = 0.1
+"""A journal counts as busy for so long after an append: clients that go on adding make pauses of a few milliseconds."""
+
 
 @attrs.frozen
 class CommitOptions:
@@ -104,6 +107,7 @@ class GroupCommit:
         self._idle: deque[None] = deque((None,))
         self._start: IDelayedCall | None = None
         self._sync_due: IDelayedCall | None = None
+        self._appended_at = -BUSY_SECONDS
         metrics.watch_queue(
             lambda: len(self._queue), lambda: self.queued_bytes, options.max_queued_bytes, lambda: 1 - len(self._idle)
         )
@@ -113,6 +117,11 @@ class GroupCommit:
         """Whether adders have to wait."""
         options = self._options
         return self.queued_bytes >= options.max_queued_bytes or len(self._queue) >= options.max_queued_items
+
+    @property
+    def is_busy(self) -> bool:
+        """Whether something was appended lately.  Any thread."""
+        return self._clock.seconds() - self._appended_at < BUSY_SECONDS
 
     # -- reactor --
 
@@ -131,7 +140,8 @@ class GroupCommit:
             done(StorageFailedError(f"{self.lane} has failed"))
             return
         self.queued_bytes += len(records)
-        self._queue.append(_Item(records, n_entries, sync, done, self._clock.seconds()))
+        self._appended_at = self._clock.seconds()
+        self._queue.append(_Item(records, n_entries, sync, done, self._appended_at))
         if self._start is None and self._take_token():
             self._begin()
         elif self._start is not None and self.queued_bytes >= self._options.enough_bytes:

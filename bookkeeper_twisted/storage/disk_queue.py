@@ -27,6 +27,9 @@ DEPTH = 256
 MOST_WRITES = 4
 """Writes that are begun at once: what a journal writes meanwhile waits for no more."""
 
+BUSY_BYTES = 256 * 1024
+"""Bytes of transfers that the kernel has at once while the disk is wanted for something else, or one transfer."""
+
 KEPT_ROOM = 16 * 1024 * 1024
 """Memory is kept for the next use, unless it is more than so many bytes."""
 
@@ -144,14 +147,19 @@ def _read_now(place: Place) -> memoryview | OSError:
 
 
 class DiskQueue:
-    """See the module docstring.  One thread at a time; to be closed before its files are."""
+    """See the module docstring.  One thread at a time; to be closed before its files are.
 
-    def __init__(self) -> None:
+    :param is_busy: asked whether the disk is wanted for something else, which then finds few transfers ahead of it.
+    """
+
+    def __init__(self, is_busy: Callable[[], bool] = lambda: False) -> None:
+        self._is_busy = is_busy
         self._kernel: _Kernel | None = None
         self._batches: deque[_Batch] = deque()
         self._taken: _Batch | None = None
         self._waiting: deque[Transfer] = deque()
         self._begun: dict[int, Callable[[int], None]] = {}  # by number, those that wait included
+        self._flying: dict[int, int] = {}  # bytes of those that the kernel has, by number
         self._last_number = 0
         self._rooms: list[mmap.mmap] = []
         self._n_writes = 0
@@ -263,11 +271,12 @@ class DiskQueue:
 
     def _submit(self) -> None:
         """Has the kernel begin as much as it takes."""
-        transfers = list(islice(self._waiting, DEPTH - len(self._begun) + len(self._waiting)))
+        transfers = self._admitted()
         if not transfers or self._kernel is None:
             return
         try:
             count = self._kernel.begin(transfers)
+            self._flying.update((number, size) for number, _, _, _, size, _ in transfers[:count])
         except OSError:
             count = len(transfers)
             for number, *_ in transfers:
@@ -275,10 +284,23 @@ class DiskQueue:
         for _ in range(count):
             self._waiting.popleft()
 
+    def _admitted(self) -> list[Transfer]:
+        """The next transfers that the kernel may have, too."""
+        transfers = list(islice(self._waiting, DEPTH - len(self._flying)))
+        if not transfers or not self._is_busy():
+            return transfers
+        count, n_bytes = 0, sum(self._flying.values())
+        for *_, size, _ in transfers:
+            if n_bytes and n_bytes + size > BUSY_BYTES:
+                break
+            count, n_bytes = count + 1, n_bytes + size
+        return transfers[:count]
+
     def _wait(self) -> None:
         """Until something has ended."""
-        if self._kernel is not None and len(self._begun) > len(self._waiting):
+        if self._kernel is not None and self._flying:
             for number, found in self._kernel.ended():
+                del self._flying[number]
                 self._begun.pop(number)(found)
         self._submit()
 

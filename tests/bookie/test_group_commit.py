@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from zope.interface.verify import verifyObject
 
-from bookkeeper_twisted.bookie.group_commit import CommitOptions
+from bookkeeper_twisted.bookie.group_commit import BUSY_SECONDS, CommitOptions
 from bookkeeper_twisted.errors import StorageFailedError
 from bookkeeper_twisted.storage.interfaces import IJournal, JournalPosition
 
@@ -84,6 +84,18 @@ class GroupTests(GroupCommitTestCase):
         self.append(b"d", sync=False)
         self.executor.drain()
         self.assertEqual(self.commit.mark, JournalPosition(1, 3))
+
+    def test_busy(self) -> None:
+        """A journal is busy from an append on, until nothing was appended for a while."""
+        self.assertFalse(self.commit.is_busy)
+        self.append(b"a")
+        self.executor.drain()
+        self.clock.advance(BUSY_SECONDS / 2)
+        self.append(b"b")
+        self.clock.advance(BUSY_SECONDS * 0.75)
+        self.assertTrue(self.commit.is_busy)
+        self.clock.advance(BUSY_SECONDS / 2)
+        self.assertFalse(self.commit.is_busy)
 
     def test_queued_bytes(self) -> None:
         """S11: bytes count from the queueing to the completion, and a full queue says so."""

@@ -9,7 +9,7 @@ from random import Random
 from twisted.trial.unittest import SynchronousTestCase
 
 from bookkeeper_twisted.storage import disk_queue
-from bookkeeper_twisted.storage.disk_queue import DEPTH, MOST_WRITES, DiskQueue, Place, Transfer
+from bookkeeper_twisted.storage.disk_queue import BUSY_BYTES, DEPTH, MOST_WRITES, DiskQueue, Place, Transfer
 from bookkeeper_twisted.storage.filesystem import RealFileSystem
 from bookkeeper_twisted.storage.interfaces import IFile
 from bookkeeper_twisted.testing.disk.sim_disk import SimDisk
@@ -156,6 +156,29 @@ class DiskQueueTests(SynchronousTestCase):
         self.patch(disk_queue, "_NUMBERS", {})
         self.test_batches()
         self.test_reads_beside_writes()
+
+    def test_busy(self) -> None:
+        """While the disk is wanted for something else the kernel has few bytes at once, or one transfer; then all."""
+        self.patch(disk_queue, "_Kernel", LateKernel)
+        busy = [True]
+        queue = DiskQueue(lambda: busy[0])
+        file, data = self.file(_MIB)
+        sizes = (BUSY_BYTES // 2, BUSY_BYTES // 4, BUSY_BYTES // 2, BUSY_BYTES * 2, _PAGE)
+        queue.begin([Place(file, 0, size) for size in sizes])
+        kernel = queue._kernel
+        assert isinstance(kernel, LateKernel)
+        seen = []
+        while kernel.begun:
+            seen.append([size for *_, size, _ in kernel.begun])
+            queue._wait()
+        self.assertEqual(seen, [[*sizes[:2]], [*sizes[1:2], sizes[2]], [sizes[2]], [sizes[3]], [sizes[4]]])
+        self.assertEqual([bytes(each) for each in queue.take() if not isinstance(each, OSError)],
+                         [data[:size] for size in sizes])  # fmt: skip
+        queue.begin([Place(file, 0, BUSY_BYTES)] * 3)
+        busy[0] = False
+        queue._wait()
+        self.assertEqual(len(kernel.begun), 2)
+        queue.close()
 
     def test_rest(self) -> None:
         """A queue that has rested knows nothing of what was begun before, and goes on."""

@@ -2,15 +2,20 @@
 
 Logs are compacted in groups.  The old logs of all groups are removed together, by the run of the garbage collector that
 wanted the compaction; where the space of the disk is scarce those of a group are removed before the next one is begun.
+
+While clients add, their adds come first, with a speed limit or without: the disk gets little at once, so that a group
+of the journal finds a short queue there, and the compaction rests after each step.
 """
 
 import errno
 from collections import deque
 from collections.abc import Awaitable, Callable, Iterable, Sequence
+from typing import Any, TypeVar
 
 import attrs
 from twisted.internet.defer import Deferred, succeed
 from twisted.internet.interfaces import IReactorTime
+from twisted.internet.task import deferLater
 from twisted.logger import Logger
 
 from ...errors import LogDamageError
@@ -26,6 +31,11 @@ from .log_collector import LogCollector
 from .progress import Progress, Suspension
 
 _COMMIT_ROWS = 500
+
+REST = 0.5
+"""How long a compaction rests while clients add, as a part of the time that it has worked."""
+
+T = TypeVar("T")
 
 
 @attrs.frozen
@@ -49,6 +59,7 @@ class Compactor:
     :ivar suspension: of the run at work and of later ones.
     :param logs: removes the logs in which nothing is live any more.
     :param damage_found: keeps it durably, and has it repaired.
+    :param clients_add: tells whether clients add at the moment; asked on any thread.
     """
 
     _log = Logger()
@@ -56,6 +67,7 @@ class Compactor:
     def __init__(
         self, directory: MaintainedDirectory, logs: LogCollector, clock: IReactorTime, reads: Throttle,
         writes: Throttle, metrics: MaintenanceMetrics, damage_found: Callable[[LogDamageError], Awaitable[None]],
+        clients_add: Callable[[], bool] = lambda: False,
     ) -> None:  # fmt: skip
         self.progress: Progress | None = None
         self.suspension = Suspension()
@@ -66,7 +78,9 @@ class Compactor:
         self._writes = writes
         self._metrics = metrics
         self._damage_found = damage_found
+        self._clients_add = clients_add
         self._queue: DiskQueue | None = None
+        self._worked = 0.0
 
     async def run(self, order: CompactionOrder) -> None:
         """Compact what the order names.  Cancelled, it leaves everything as it was before the group at work.
@@ -140,7 +154,7 @@ class Compactor:
         """
         directory = self._directory
         on_lane = directory.on_lane
-        queue = self._queue = self._queue or DiskQueue()
+        queue = self._queue = self._queue or DiskQueue(self._clients_add)
         reader = RowReader(directory.fs, directory.storage, queue)
         cutter = RowCutter(directory.storage.index, sources=tuple(sources))
         log_ids: list[int] = []
@@ -151,14 +165,14 @@ class Compactor:
             while step is not None or following is not None:
                 if following is not None:
                     await self._admitted(following)
-                rows, after = await on_lane(_turn, reader, cutter, step, following, self._limits())
+                rows, after = await self._work(_turn, reader, cutter, step, following, self._limits())
                 if rows:
                     await self._writes.acquire(*_size(rows))
                 while rows:
                     if copy is None:
                         log_ids = log_ids or await directory.on_flush_lane(directory.storage.log.reserve, n_targets)
                         copy = await on_lane(LogCopy, directory.fs, directory.storage, log_ids.pop(0), queue)
-                    await on_lane(copy.write, rows)
+                    await self._work(copy.write, rows)
                     if rows:
                         committed = await self._finish(copy, committed, sources)
                         copy = None
@@ -186,6 +200,16 @@ class Compactor:
         """Waits until a step may be read."""
         await self._reads.acquire(step.n_disk_bytes, step.n_entries)
         await self.suspension.passed()
+        worked, self._worked = self._worked, 0.0
+        if worked and self._clients_add():
+            await deferLater(self._clock, worked * REST)
+
+    async def _work(self, work: Callable[..., T], *args: Any) -> T:
+        """Run a piece of work on the lane, after which the next step may have to rest."""
+        began = self._clock.seconds()
+        done = await self._directory.on_lane(work, *args)
+        self._worked += self._clock.seconds() - began
+        return done
 
     async def _finish(self, copy: LogCopy, committed: "Deferred[None]", sources: Sequence[int]) -> "Deferred[None]":
         """Makes a new log durable, then has the index refer to it.
@@ -193,7 +217,7 @@ class Compactor:
         :param committed: the commit of the log before, which comes first.
         :returns: the commit, which may be at work still.
         """
-        rows = await self._directory.on_lane(copy.finish)
+        rows = await self._work(copy.finish)
         await committed
         return Deferred.fromCoroutine(self._commit(rows, sources))
 

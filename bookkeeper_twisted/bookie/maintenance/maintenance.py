@@ -85,7 +85,10 @@ class Maintenance:
         marks = DamageMarks(cluster, clock, throttles.get(GC_METADATA), scrub_metrics)
         known = KnownDamage(clock, marks, scrub_metrics)
         compactors = [
-            Compactor(directory, collector, clock, reads, writes, metrics, partial(known.join, directory))
+            Compactor(
+                directory, collector, clock, reads, writes, metrics, partial(known.join, directory),
+                lambda: any(commit.is_busy for commit in engine.commits),
+            )
             for directory, collector in zip(self.directories, logs, strict=True)
         ]
         self.collector = GarbageCollector(clock, self._ledgers, logs, compactors, metrics, options.collector)
