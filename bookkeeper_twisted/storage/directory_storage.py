@@ -13,18 +13,22 @@ that was looked up while the newer copy was being written is not taken.
 import errno
 from collections import deque
 from collections.abc import Sequence
+from itertools import islice
 
 from ..errors import NO_SPACE, DamageError, NoWritableDirectoryError, StorageError
 from ..model import EntryRun, MixedRun
 from .cache import WriteCache
 from .entry_log.reader import EntryLogReader
 from .entry_log.writer import EntryLogWriter
+from .index.recent_blocks import RecentBlocks
 from .index.recent_rows import RecentRows
 from .interfaces import IndexBatch, IndexRow, IRunIndex, LedgerRow, Scattered
+from .mixed_rows import MixedRows
 from .rebuild import Rebuilt
 from .scattered import Lookup
 
 _MOST_FOUND = 1024
+_ROWS_AHEAD = 128  # that are looked up together
 _MOST_ID = 2**63 - 1
 _FULL = (*NO_SPACE, errno.EROFS)
 
@@ -45,6 +49,7 @@ class DirectoryStorage:
     :ivar active: the half that takes entries.
     :ivar flushing: the half that is being written, empty between checkpoints.
     :ivar recent: rows of the last flushes.
+    :ivar recent_blocks: rows of their single entries; where both have an entry this copy is the newer one.
     :ivar looked_up: rows that were found in the index.
     :ivar rebuilt: what the rebuild of the index found, if this start made one.
     :ivar flushed_bytes: of records written to entry logs and indexed.
@@ -65,6 +70,7 @@ class DirectoryStorage:
         self.reader = reader
         self.index = index
         self.recent = recent
+        self.recent_blocks = RecentBlocks(recent.limit)
         self.looked_up = RecentRows(recent.limit)
         self.rebuilt = rebuilt
         self.active = WriteCache()
@@ -73,6 +79,7 @@ class DirectoryStorage:
         self.entries = 0
         self._n_written = 0
         self._found: deque[tuple[int, IndexRow]] = deque(maxlen=_MOST_FOUND)
+        self._ends: dict[int, int] = {}  # of rows that were looked up, by ledger
 
     # -- reactor --
 
@@ -107,13 +114,14 @@ class DirectoryStorage:
         :param max_bytes: most bytes of records; one entry is given even if it is longer.
         :param window: bytes to read where only a small part of so much was asked for.
         """
-        row = self.recent.find(ledger_id, entry_id) or self.looked_up.find(ledger_id, entry_id)
+        row = self._recent(ledger_id, entry_id) or self.looked_up.find(ledger_id, entry_id)
         return self.reader.read_resident(row, entry_id, max_count, max_bytes, window) if row is not None else None
 
     def scattered(self, ledger_id: int, entry_ids: Sequence[int], max_bytes: int) -> Scattered:
         """See :meth:`~.interfaces.ILedgerStorage.scattered`."""
         halves = [*self.active.held(ledger_id), *self.flushing.held(ledger_id)]
-        tables = [rows for held in (self.recent, self.looked_up) if (rows := held.rows_of(ledger_id)) is not None]
+        tables = self.recent_blocks.tables_of(ledger_id)
+        tables += [rows for held in (self.recent, self.looked_up) if (rows := held.rows_of(ledger_id)) is not None]
         lookup = Lookup(halves, tables, self.reader.offsets_of)
         lookup.find(entry_ids, max_bytes)
         for log_id, records in lookup.logs.items():
@@ -174,21 +182,38 @@ class DirectoryStorage:
         :param deleted: ledgers whose stored rows go; what else is committed of them is newer.
         :raises StorageError: nothing of it counts as written.
         """
-        rows: list[IndexRow] = []
+        batch = IndexBatch(ledgers=ledgers, deleted_ledgers=list(deleted))
         try:
-            for part in self.flushing.parts():
-                rows += self.log.append(part) if isinstance(part, EntryRun) else self.log.append_sorted(part)
+            self._append(batch)
             self.log.sync()
         except OSError as e:
             raise storage_error(e, self.path) from e
-        batch = IndexBatch(runs=rows, ledgers=ledgers, deleted_ledgers=list(deleted))
         if batch:
             self.index.commit(batch)
         for ledger_id in deleted:
-            self.recent.discard(ledger_id, 0, _MOST_ID)
-        self.recent.add(rows)
+            self._discard(ledger_id, 0, _MOST_ID)
+        for row in batch.runs:
+            self.recent_blocks.discard(row.ledger_id, row.first, row.last)
+        self.recent.add(batch.runs)
+        self.recent_blocks.add(batch.mixed)
         self.flushed_bytes += self.flushing.bytes
         self.entries += self.flushing.count
+
+    def _append(self, batch: IndexBatch) -> None:
+        """Appends the flushing half to the entry logs, and its rows to a batch."""
+        for part in self.flushing.parts():
+            if isinstance(part, EntryRun):
+                batch.runs += self.log.append(part)
+                continue
+            for rows in self.log.append_sorted(part):
+                if isinstance(rows, MixedRows):
+                    batch.mixed.append(rows)
+                else:
+                    batch.runs += rows
+
+    def _discard(self, ledger_id: int, first: int, last: int) -> None:
+        self.recent.discard(ledger_id, first, last)
+        self.recent_blocks.discard(ledger_id, first, last)
 
     def count_entries(self) -> None:
         """Count the entries anew: of an earlier start, deleted and replaced ones.  Maintenance lane.
@@ -207,12 +232,13 @@ class DirectoryStorage:
         self.index.commit(IndexBatch(moved=list(rows), moved_from=moved_from))
         for row in rows:
             self.recent.discard(row.ledger_id, row.first, row.last)
+        self.recent_blocks.discard_logs(moved_from)
 
     # -- read lane --
 
     def load(self, ledger_id: int, entry_id: int, max_bytes: int) -> EntryRun | None:
         """See :meth:`~.interfaces.ILedgerStorage.load`."""
-        row = self.recent.find(ledger_id, entry_id) or self._look_up(ledger_id, entry_id)
+        row = self._recent(ledger_id, entry_id) or self._look_up(ledger_id, entry_id)
         while row is not None:
             try:
                 return self.reader.read(row, entry_id, max_bytes)
@@ -224,12 +250,36 @@ class DirectoryStorage:
                 row = now
         return None
 
+    def _recent(self, ledger_id: int, entry_id: int) -> IndexRow | None:
+        return self.recent_blocks.find(ledger_id, entry_id) or self.recent.find(ledger_id, entry_id)
+
     def _look_up(self, ledger_id: int, entry_id: int) -> IndexRow | None:
         n_written = self._n_written
-        row = self.index.find(ledger_id, entry_id)
-        if row is not None:
-            self._found.append((n_written, row))
-        return row
+        rows = self._rows_ahead(ledger_id, entry_id)
+        if not rows:
+            row = self.index.find(ledger_id, entry_id)
+            rows = [row] if row is not None else []
+        if not rows:
+            return None
+        self._found.extend([(n_written, row) for row in rows])
+        self._ends[ledger_id] = rows[-1].last + 1
+        return rows[0]
+
+    def _rows_ahead(self, ledger_id: int, entry_id: int) -> list[IndexRow]:
+        """Return the row of an entry and some behind it if the last look-up in the ledger ended in front of it.
+
+        A reader that goes through a ledger which took turns with others meets a row for each entry: they are looked up
+        together.  Nothing is returned where the entry has no row: that is for a look-up of its own.
+        """
+        rows: list[IndexRow] = []
+        if self._ends.get(ledger_id) == entry_id:
+            try:
+                rows = list(islice(self.index.rows(ledger_id, entry_id), _ROWS_AHEAD))
+            except StorageError:
+                pass  # what is behind it cannot be read, or not be denied yet; it may be found alone
+        if len(self._ends) >= _MOST_FOUND:
+            self._ends.clear()
+        return rows if rows and rows[0].first <= entry_id else []
 
     def entry_ranges(self, ledger_id: int, stored: bool = True) -> list[tuple[int, int]]:
         """Return first and last ids, both included, of the contiguous ranges of a ledger, ascending.

@@ -9,6 +9,7 @@ from zope.interface import Attribute, Interface
 from ..crc32c import Buffer
 from ..errors import masked
 from ..model import EntryRun, MixedRun
+from .mixed_rows import MixedRows
 
 
 class Scattered:
@@ -192,6 +193,7 @@ class LedgerRow:
 class IndexBatch:
     """One atomic change of the index; later rows win over earlier and stored ones where they overlap.
 
+    :ivar mixed: later than ``runs``.
     :ivar deleted_ledgers: what is stored of them goes before the rest of the batch is applied.
     :ivar moved: copies of entries in another log.  Only entries whose stored row lies in one of the logs
         ``moved_from`` are replaced, so a newer copy stays and a deleted ledger does not come back (S8).
@@ -200,6 +202,7 @@ class IndexBatch:
     """
 
     runs: list[IndexRow] = attrs.field(factory=list)
+    mixed: list[MixedRows] = attrs.field(factory=list)
     ledgers: list[LedgerRow] = attrs.field(factory=list)
     deleted_ledgers: list[int] = attrs.field(factory=list)
     moved: list[IndexRow] = attrs.field(factory=list)
@@ -208,9 +211,7 @@ class IndexBatch:
     without_runs: bool = False
 
     def __bool__(self) -> bool:
-        return bool(
-            self.runs or self.ledgers or self.deleted_ledgers or self.moved or self.complete or self.without_runs
-        )
+        return self != IndexBatch(moved_from=self.moved_from)
 
 
 class IRunIndex(Interface):
@@ -263,8 +264,7 @@ class IRunIndex(Interface):
         :raises bookkeeper_twisted.errors.DamageError: the index cannot be read (S5).
         """
 
-    def ledgers() -> Iterator[LedgerRow]:
-        """All ledgers, ascending."""
+    def ledgers() -> Iterator[LedgerRow]: ...
 
     def page(after: tuple[int, int], limit: int, log_ids: Collection[int] | None = None) -> list[IndexRow]:
         """The next rows in the order of ledger and first entry.

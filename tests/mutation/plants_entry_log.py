@@ -187,11 +187,15 @@ PLANTS = (
     ),
     Plant(
         "the checksums of long single entries are those of short ones", "storage/index/rows.py",
-        "    if max(map(len, pieces)) > CHECKSUM_BLOCK:\n", "    if False:\n", _WRITER,
+        "    if max(map(len, records)) > MOST_BYTES:\n", "    if False:\n", _WRITER,
     ),
     Plant(
         "runs of single entries are taken for entries alone", "storage/index/rows.py",
-        "    if len(starts) < len(entries):\n", "    if False:\n", _WRITER,
+        "        if len(entries.starts) < len(entries):\n", "        if False:\n", _WRITER,
+    ),
+    Plant(
+        "a long run of several sizes is many rows", "storage/index/rows.py",
+        "    elif max(map(sub, bounds[1:], bounds)) > MOST_APART:\n", "    elif False:\n", _WRITER,
     ),
     Plant(
         "single entries of several sizes are taken for even ones", "storage/index/rows.py",
@@ -274,8 +278,8 @@ PLANTS = (
         "            if first <= before:\n                self._insert(rows[begin:index])\n", "            if first <= before:\n", _INDEX,
     ),
     Plant(
-        "rows that wait are lost with the ends of ledgers", "storage/index/run_index.py",
-        "                    self._insert(rows[begin:index])\n                    known.clear()\n", "                    known.clear()\n", _INDEX,
+        "the ends of ledgers that a commit needs are forgotten", "storage/index/run_index.py",
+        "            known.clear()\n            unknown = sorted(ledger_ids)\n", "            known.clear()\n", _INDEX,
     ),
     Plant(
         "a full disk is any failure of the index", "storage/index/index_file.py",

@@ -8,6 +8,10 @@ _FILES = ["tests.storage.test_filesystem", "tests.storage.test_filesystem_calls"
 
 _INDEX = ["tests.storage.index.test_run_index"]
 
+_BLOCKS = ["tests.storage.index.test_blocks"]
+
+_PACKED = ["tests.storage.index.test_blocks.PackedContractTests"]
+
 _EXCHANGE = ["tests.bookie.test_hand_back_crash"]
 
 PLANTS = (
@@ -34,28 +38,28 @@ PLANTS = (
     ),
     Plant(
         "a row with a damaged key is a missing entry", "storage/index/run_index.py",
-        "            _check_next(connection, ledger_id, entry_id)\n        self._deny", "        self._deny", _INDEX,
+        "    check_next(connection, ledger_id, entry_id)\n", "", _INDEX,
     ),
     Plant(
         "a ledger ends before a row with a damaged key", "storage/index/run_index.py",
-        "            if len(rows) < _PAGE:\n                _check_place(", "            if False:\n                _check_place(",
+        "            if len(rows) < _PAGE:\n                check_place(", "            if False:\n                check_place(",
         _INDEX,
     ),
     Plant(
         "a page begins behind a row with a damaged key", "storage/index/run_index.py",
-        "            _floor(connection, *after)", "            pass", _INDEX,
+        "            floor(connection, *after)", "            pass", _INDEX,
     ),
     Plant(
         "a page passes over a row with a damaged key", "storage/index/run_index.py",
-        "                _check_place(connection, after[0], rows[-1].first if rows else after[1])\n", "", _INDEX,
+        "                check_place(connection, after[0], rows[-1].first if rows else after[1])\n", "", _INDEX,
     ),
     Plant(
-        "a row is committed beside one with a damaged key", "storage/index/run_index.py",
-        "    _check_next(connection, ledger_id, _MAX_ID)\n", "", _INDEX,
+        "a row is committed beside one with a damaged key", "storage/index/stored_runs.py",
+        "    check_next(connection, ledger_id, MAX_ID)\n", "", _INDEX,
     ),
     Plant(
         "a new row hides one with a damaged key", "storage/index/run_index.py",
-        "        _check_place(self._writer, row.ledger_id, found[-1].first if found else row.first)\n", "", _INDEX,
+        "        check_place(self._writer, row.ledger_id, found[-1].first if found else row.first)\n", "", _INDEX,
     ),
     Plant(
         "the rows of an index may be in any order", "storage/index/index_file.py",
@@ -266,12 +270,84 @@ PLANTS = (
         ["tests.storage.index.test_row_values"],
     ),
     Plant(
-        "a damaged last row is no row", "storage/index/run_index.py",
-        "    row = _floor(connection, ledger_id, _MAX_ID)\n",
-        "    try:\n        row = _floor(connection, ledger_id, _MAX_ID)\n    except DamageError:\n        return -1\n", _INDEX,
+        "a damaged last row is no row", "storage/index/stored_runs.py",
+        "    row = floor(connection, ledger_id, MAX_ID)\n",
+        "    try:\n        row = floor(connection, ledger_id, MAX_ID)\n    except Exception:\n        return -1\n", _INDEX,
     ),
     Plant(
-        "the last entry is taken from a row unseen", "storage/index/run_index.py",
+        "the last entry is taken from a row unseen", "storage/index/stored_runs.py",
         "    row = row_from(values) if values is not None", "    row = IndexRow(*values[:7]) if values is not None", _INDEX,
+    ),
+    Plant(
+        "what lies behind the place of an entry is not verified", "storage/index/stored_blocks.py",
+        "        if block is None or key > block.keys[-1]:\n            self._behind(number, key)\n", "", _BLOCKS,
+    ),
+    Plant(
+        "a listing goes on behind a damaged block", "storage/index/stored_blocks.py",
+        "        self.floor(number, key)\n        return self._behind", "        return self._behind", _BLOCKS,
+    ),
+    Plant(
+        "a damaged block hides what other generations hold", "storage/index/stored_blocks.py",
+        "                damage = error\n                continue\n", "                raise error\n", _BLOCKS,
+    ),
+    Plant(
+        "a damaged block is an empty one", "storage/index/stored_blocks.py",
+        "        if damage is not None:\n            raise damage\n", "", _BLOCKS,
+    ),
+    Plant(
+        "a commit fails for a damaged block of others", "storage/index/block_writer.py",
+        "                except DamageError:\n                    continue\n", "                except DamageError:\n                    raise\n", _BLOCKS,
+    ),
+    Plant(
+        "a merge fails for a damaged block", "storage/index/block_writer.py",
+        "            self.generations = before\n", "            raise\n", _BLOCKS,
+    ),
+    Plant(
+        "a merge forgets what it cut off a block", "storage/index/block_writer.py",
+        "                self.replace(block, rows[end:])\n", "                self.replace(block, ())\n", [*_BLOCKS, *_PACKED],
+    ),
+    Plant(
+        "merged rows come before their time", "storage/index/block_writer.py",
+        "        bound = min(ends, default", "        bound = max(ends, default", [*_BLOCKS, *_PACKED],
+    ),
+    Plant(
+        "a merge is added to the target of one that ended", "storage/index/block_writer.py",
+        "                self._change(each, WHOLE)  #", "                pass  #", _BLOCKS,
+    ),
+    Plant(
+        "a merge is made by the commit that begins it", "storage/index/block_writer.py",
+        "                while n_rows > 0 and (", "                while (", _BLOCKS,
+    ),
+    Plant(
+        "packed rows that replace stored ones are added beside them", "storage/index/run_index.py",
+        "            is_late = list(map(le, rows.first_ids, before))\n", "            is_late = [False] * len(rows)\n", [*_BLOCKS, *_PACKED],
+    ),
+    Plant(
+        "rows in blocks are not trimmed", "storage/index/run_index.py",
+        "            self._insert(blocks.take_out(late))\n", "            pass\n", [*_BLOCKS, *_PACKED],
+    ),
+    Plant(
+        "copies do not take the place of rows in blocks", "storage/index/run_index.py",
+        "            for part in still_at(row, sorted(stored + packed), batch", "            for part in still_at(row, stored, batch", [*_BLOCKS, *_PACKED],
+    ),
+    Plant(
+        "what a copy leaves of a packed row is lost", "storage/index/run_index.py",
+        "            fresh += [part for part in left if part.last < row.first]\n", "", [*_BLOCKS, *_PACKED],
+    ),
+    Plant(
+        "the rows of a deleted ledger stay in blocks", "storage/index/run_index.py",
+        "        blocks.delete(ledger_ids)\n", "", [*_BLOCKS, *_PACKED],
+    ),
+    Plant(
+        "recent packed rows outlive what replaces them", "storage/index/recent_blocks.py",
+        "            self._hidden.add(ledger_id)\n", "            pass\n", ["tests.storage.index.test_recent_blocks"],
+    ),
+    Plant(
+        "recent packed rows outlive their log", "storage/directory_storage.py",
+        "        self.recent_blocks.discard_logs(moved_from)\n", "", ["tests.storage"],
+    ),
+    Plant(
+        "a flush of runs leaves older packed rows in memory", "storage/directory_storage.py",
+        "            self.recent_blocks.discard(row.ledger_id, row.first, row.last)\n", "            pass\n", ["tests.storage"],
     ),
 )  # fmt: skip

@@ -156,6 +156,59 @@ class DirectoryTests(SynchronousTestCase):
         directory.add_mixed(MixedRun([2, 1], [0, 5], [-1, -1], entries))
         self.assertIsNone(directory.looked_up.find(1, 5))
 
+    def take_turns(self, entry_ids: range, ledger_ids: range = range(1, 40), salt: int = 0) -> None:
+        """One entry of each ledger after the other, and a flush."""
+        for entry_id in entry_ids:
+            for ledger_id in ledger_ids:
+                self.directory.add(run(ledger_id, entry_id, 1, salt=salt))
+        self.flush()
+
+    def loaded(self, ledger_id: int, entry_id: int) -> bytes | None:
+        found = self.directory.load(ledger_id, entry_id, 1)
+        return found.entry(entry_id) if found is not None else None
+
+    def test_turns_in_memory(self) -> None:
+        """Rows of ledgers that take turns are in memory until a newer copy is flushed, or copies are committed."""
+        self.take_turns(range(3))
+        self.assertIsNotNone(self.directory.recent_blocks.find(7, 1))
+        self.assertEqual(self.loaded(7, 1), entry(7, 1))
+        self.directory.add(run(7, 0, 9, salt=5))
+        self.flush()
+        self.assertIsNone(self.directory.recent_blocks.find(7, 1))
+        self.assertEqual(self.loaded(7, 1), entry(7, 1, salt=5))
+        (packed,) = [self.directory.recent_blocks.find(8, 1)]
+        assert packed is not None
+        copy = packed._replace(log_id=77)
+        self.directory.commit_moved([copy], frozenset([packed.log_id]))
+        self.assertIsNone(self.directory.recent_blocks.find(8, 1))
+        self.assertEqual(self.index.find(8, 1), copy)
+
+    def test_rows_ahead(self) -> None:
+        """A reader that goes through a ledger of single entries has rows looked up together."""
+        self.directory.recent_blocks.limit = 0
+        for entry_id in range(10):
+            self.take_turns(range(entry_id, entry_id + 1))
+        for entry_id in (0, 1):
+            self.assertEqual(self.loaded(7, entry_id), entry(7, entry_id))
+            self.assertIsNone(self.directory.looked_up.find(7, entry_id))
+        self.directory.add(run(7, 6, 1, salt=2))
+        self.directory.learn()
+        known = [self.directory.looked_up.find(7, entry_id) is not None for entry_id in range(11)]
+        self.assertEqual(known, [True] * 6 + [False] + [True] * 3 + [False])  # not the one that was added again
+        self.assertEqual([self.loaded(7, entry_id) for entry_id in (10, 11)], [None, None])
+
+    def test_no_rows_ahead(self) -> None:
+        """An entry is found alone where the rows behind it cannot be listed."""
+        self.directory.recent_blocks.limit = 0
+        for entry_id in range(3):
+            self.take_turns(range(entry_id, entry_id + 1))
+
+        def unreadable(ledger_id: int, first: int = 0) -> None:
+            raise StorageError("a part of the index is damaged")
+
+        self.patch(self.index, "rows", unreadable)
+        self.assertEqual([self.loaded(7, entry_id) for entry_id in range(3)], [entry(7, i) for i in range(3)])
+
     def test_looked_up_rows_are_bounded(self) -> None:
         """What the lane looks up and is not taken over yet is bounded, and so is what was taken over (S11)."""
         self.directory.add(run(1, 0, 10))

@@ -21,10 +21,11 @@ from ...crc32c import Buffer
 from ...errors import NO_SPACE
 from ...model import EntryRun, lay_out
 from ..disk_queue import DiskQueue
-from ..index.rows import row_of, rows_of
+from ..index.rows import mixed_rows_of, row_of, rows_of
 from ..interfaces import IFile, IFileSystem, IndexRow
 from ..ledger_dirs import entry_log_name
 from ..mixed_entries import SortedEntries
+from ..mixed_rows import MixedRows
 from ..replace import replace_file
 from . import format as layout
 
@@ -72,20 +73,22 @@ class OpenLog:
         self._append(run.data)
         return row
 
-    def append_sorted(self, entries: SortedEntries) -> list[IndexRow]:
+    def append_sorted(self, entries: SortedEntries) -> MixedRows | list[IndexRow]:
         """Append entries, which are written at the latest by :meth:`sync`.
 
         :param entries: the records must not be more than one row may hold.
-        :returns: a row for each run among them.
+        :returns: their rows, packed where they can be.
         """
         data, stride, offsets = lay_out(entries.entries)
         offsets = offsets if offsets is not None else range(0, len(data) + 1, stride)
-        rows = rows_of(entries, data, offsets, self.log_id, self.position)
-        begins = [row.offset for row in rows]
-        sizes = list(map(sub, [*begins[1:], self.position + len(data)], begins))
-        self._unsynced.append(([row.ledger_id for row in rows], sizes))
+        rows = mixed_rows_of(entries, data, offsets, self.log_id, self.position)
+        starts = entries.starts
+        begins = [offsets[start] for start in starts]
+        sizes = list(map(sub, [*begins[1:], len(data)], begins))
+        self._unsynced.append(([entries.ledger_ids[start] for start in starts], sizes))
+        found = rows if rows is not None else rows_of(entries, self.log_id, self.position)
         self._append(data)
-        return rows
+        return found
 
     def append_records(self, ledger_id: int, data: Buffer) -> None:
         """Append records of a ledger to a log that gets its name when it is complete.
@@ -244,18 +247,18 @@ class EntryLogWriter:
         self.bytes_written += run.size
         return rows
 
-    def append_sorted(self, entries: SortedEntries) -> list[IndexRow]:
+    def append_sorted(self, entries: SortedEntries) -> "list[MixedRows | list[IndexRow]]":
         """Append single entries; durable after :meth:`sync`.
 
-        :returns: a row for each run among them, more where a limit splits one.
+        :returns: their rows in the order of the entries, packed where they can be.
         """
-        rows: list[IndexRow] = []
+        rows: list[MixedRows | list[IndexRow]] = []
         begin = 0
         try:
             while begin < len(entries):
                 log = self._log_with_room(entries.size(begin))
                 part = entries.part(begin, min(self.size_limit - log.position, SLICE))
-                rows += log.append_sorted(part)
+                rows.append(log.append_sorted(part))
                 begin += len(part)
                 self.bytes_written += part.total
         except OSError as e:

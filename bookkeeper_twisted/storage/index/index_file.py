@@ -8,9 +8,13 @@ from urllib.parse import quote
 
 from ...errors import DamageError, NoWritableDirectoryError, StorageError
 from ..interfaces import IFileSystem, LedgerRow
+from .blocks import pack_generations
 from .row_values import ledger_from
 
-SCHEMA_VERSION = 2
+Connection = sqlite3.Connection
+"""A connection to the file of an index."""
+
+SCHEMA_VERSION = 3
 APPLICATION_ID = 0x424B5458  # "BKTX"
 
 _SCHEMA = (
@@ -19,12 +23,16 @@ _SCHEMA = (
     " PRIMARY KEY(ledger, first)) WITHOUT ROWID",
     "CREATE TABLE ledgers(ledger INTEGER PRIMARY KEY, master_key BLOB NOT NULL, fenced INTEGER NOT NULL,"
     " explicit_lac BLOB NOT NULL, forgotten_at INTEGER NOT NULL, crc INTEGER NOT NULL)",
-    "CREATE TABLE state(complete INTEGER NOT NULL)",
-    "INSERT INTO state VALUES (0)",
+    "CREATE TABLE state(complete INTEGER NOT NULL, generations BLOB NOT NULL)",
+    "CREATE TABLE blocks(id INTEGER PRIMARY KEY, packed BLOB NOT NULL, crc INTEGER NOT NULL)",
+    "CREATE TABLE block_keys(generation INTEGER NOT NULL, first BLOB NOT NULL, block INTEGER NOT NULL,"
+    " PRIMARY KEY(generation, first)) WITHOUT ROWID",
+    f"INSERT INTO state VALUES (0, x'{pack_generations([]).hex()}')",
     f"PRAGMA application_id = {APPLICATION_ID}",
     f"PRAGMA user_version = {SCHEMA_VERSION}",
 )
-_TABLES = [("table", name, name, 2 + i, _SCHEMA[i]) for i, name in enumerate(("runs", "ledgers", "state"))]
+_NAMES = ("runs", "ledgers", "state", "blocks", "block_keys")
+_TABLES = [("table", name, name, 2 + i, _SCHEMA[i]) for i, name in enumerate(_NAMES)]
 """The schema as SQLite keeps it, with the first page of each table: nothing else protects it from flipped bits."""
 
 EVERY_TABLE = ("1",)
@@ -176,7 +184,7 @@ def storage_errors(path: str) -> Iterator[None]:
     except sqlite3.Error as e:
         extended = getattr(e, "sqlite_errorcode", 0)
         code = extended & 0xFF
-        if code in _DAMAGED:
+        if code in _DAMAGED or "decode" in str(e):  # a value that was no text
             raise DamageError(f"{path} is damaged: {e}") from e
         if extended == sqlite3.SQLITE_IOERR_SHMSIZE:  # of the memory that connections share: a file beside the index
             raise NoWritableDirectoryError(f"{path}: the disk has no space for the 32 KiB that opening it takes") from e

@@ -6,17 +6,16 @@ word.  Record offsets here are relative to it.
 
 import struct
 from array import array
-from collections.abc import Callable, Collection, Iterable, Sequence
-from functools import partial
+from collections.abc import Collection, Iterable, Sequence
 from itertools import accumulate, pairwise, repeat
 from operator import sub
-from typing import cast
 
 from ...crc32c import Buffer, crc32c_of_block, crc32c_of_bytes
 from ...errors import DamageError
-from ...model import EntryRun, column
+from ...model import EntryRun
 from ..interfaces import CHECKSUM_BLOCK, IndexRow
 from ..mixed_entries import SortedEntries
+from ..mixed_rows import MOST_APART, MOST_BYTES, PACKED_ROW, MixedRows
 
 
 def row_of(run: EntryRun, log_id: int, offset: int) -> IndexRow:
@@ -24,45 +23,44 @@ def row_of(run: EntryRun, log_id: int, offset: int) -> IndexRow:
     return IndexRow(run.ledger_id, run.first, run.last, log_id, offset, _sizes_of(run), block_checksums(run.data))
 
 
-def rows_of(
+def rows_of(entries: SortedEntries, log_id: int, offset: int) -> list[IndexRow]:
+    """Make the rows of single ``entries`` that were written to the log ``log_id`` at ``offset``, one for each run."""
+    rows: list[IndexRow] = []
+    for run in entries.runs():
+        rows.append(row_of(run, log_id, offset))
+        offset += run.size
+    return rows
+
+
+def mixed_rows_of(
     entries: SortedEntries, data: bytes, offsets: Sequence[int], log_id: int, offset: int
-) -> list[IndexRow]:
-    """Make the rows of single ``entries`` that were written to the log ``log_id`` at ``offset``, checksums included.
+) -> MixedRows | None:
+    """Make the packed rows of single ``entries`` that were written to the log ``log_id`` at ``offset``.
 
     :param data: their records.
     :param offsets: of the records in ``data``, and the end of the last one.
-    :returns: one for each run.
+    :returns: None where that is not for packed rows: the records of one are too long, or a long run has several sizes.
     """
-    starts = entries.starts
-    bounds = [*starts, len(entries)]
+    bounds = [*entries.starts, len(entries)]
     ledger_ids, first_ids, last_ids, ends = entries.ledger_ids, entries.entry_ids, entries.entry_ids, offsets
-    if len(starts) < len(entries):
-        ledger_ids = [entries.ledger_ids[start] for start in starts]
-        first_ids = [entries.entry_ids[start] for start in starts]
-        last_ids = [entries.entry_ids[end - 1] for end in bounds[1:]]
-        ends = [offsets[bound] for bound in bounds]
-    pieces = [data[begin:end] for begin, end in pairwise(ends)]
-    sizes: Iterable[int | bytes]
+    counts: Iterable[int] = repeat(1)
+    sizes: Iterable[int] = map(sub, offsets[1:], offsets)
     if isinstance(offsets, range):
-        sizes = repeat(offsets.step, len(starts))
-    else:
-        every = list(map(sub, offsets[1:], offsets))
-        sizes = [pack_sizes(every[begin:end]) for begin, end in pairwise(bounds)]
+        sizes = repeat(offsets.step)
+        if len(entries.starts) < len(entries):
+            ledger_ids = [entries.ledger_ids[start] for start in entries.starts]
+            first_ids = [entries.entry_ids[start] for start in entries.starts]
+            last_ids = [entries.entry_ids[end - 1] for end in bounds[1:]]
+            counts = map(sub, bounds[1:], bounds)
+            ends = [offsets[bound] for bound in bounds]
+    elif max(map(sub, bounds[1:], bounds)) > MOST_APART:
+        return None
+    records = [data[begin:end] for begin, end in pairwise(ends)]
+    if max(map(len, records)) > MOST_BYTES:
+        return None
     places = [offset + begin for begin in ends[:-1]]
-    columns = (ledger_ids, first_ids, last_ids, repeat(log_id), places, sizes, _checksums_of(pieces))
-    return list(map(_make_row, zip(*columns, strict=False)))
-
-
-_make_row = cast(Callable[[tuple[object, ...]], IndexRow], partial(tuple.__new__, IndexRow))
-"""``IndexRow._make`` without a Python frame for each row."""
-
-
-def _checksums_of(pieces: Sequence[bytes]) -> Iterable[bytes]:
-    """The checksums of each of some pieces of a log."""
-    if max(map(len, pieces)) > CHECKSUM_BLOCK:
-        return map(block_checksums, pieces)
-    crcs = struct.pack(f">{len(pieces)}I", *map(crc32c_of_bytes, pieces))
-    return column(crcs, 4, len(pieces), 0, 4)
+    columns = (ledger_ids, first_ids, counts, repeat(log_id), places, sizes, map(crc32c_of_bytes, records))
+    return MixedRows(log_id, ledger_ids, first_ids, last_ids, list(map(PACKED_ROW.pack, *columns)))
 
 
 def _sizes_of(run: EntryRun) -> int | bytes:

@@ -3,10 +3,13 @@
 ::
 
     runs(ledger, first, last, log, offset, sizes, checksums, crc)     primary key (ledger, first)
+    blocks(id, packed, crc)     primary key (id)
+    block_keys(generation, first, block)     primary key (generation, first)
     ledgers(ledger, master_key, fenced, explicit_lac, forgotten_at, crc)    primary key (ledger)
 
-``sizes`` is an integer or a blob (:mod:`.row_values`), ``crc`` a CRC32C over the rest of the row: SQLite notices a
-torn structure, not a flipped bit in a value (S5, S9).
+``sizes`` is an integer or a blob (:mod:`.row_values`), ``packed`` some rows of runs that a flush of many ledgers gave
+(:mod:`.blocks`); an entry is in one table, once.  ``crc`` is a CRC32C over the rest of the row: SQLite notices a torn
+structure, not a flipped bit in a value (S5, S9).
 
 A row that a look-up does not find may be there under a damaged key.  A search in a b-tree ends between two rows
 that lie side by side, whichever keys misled it.  Rows lie in the order of the keys they were written with: if both are
@@ -25,14 +28,19 @@ commits; look-ups borrow a connection of their own, one for each thread that is 
 
 import posixpath
 import sqlite3
+from collections import deque
 from collections.abc import Collection, Iterator, Sequence
 from contextlib import contextmanager
-from itertools import chain, islice
+from itertools import chain, compress, islice
+from operator import le
 
 from zope.interface import implementer
 
-from ...errors import NoWritableDirectoryError, StorageError
+from ...errors import DamageError, NoWritableDirectoryError, StorageError
 from ..interfaces import IFileSystem, IndexBatch, IndexRow, IRunIndex, LedgerRow
+from ..mixed_rows import MixedRows
+from .block_writer import BlockWriter, Span
+from .blocks import rows_of_packed
 from .index_file import (
     EVERY_TABLE,
     LEDGER_COLUMNS,
@@ -50,6 +58,8 @@ from .index_file import (
 )
 from .row_values import Values, ledger_from, ledger_values, row_from, stored_bytes, values_of
 from .rows import still_at, without
+from .stored_blocks import StoredBlocks
+from .stored_runs import IN_ORDER, MAX_ID, NEXT, NEXT_LEDGERS, RUN_COLUMNS, check_next, check_place, floor, last_entry
 
 FILE_NAME = "index.sqlite"
 CHECKED_WHOLE = 128 * 1024 * 1024
@@ -58,18 +68,14 @@ CHECKED_WHOLE = 128 * 1024 * 1024
 The check includes the order of the rows, which SQLite's quick check omits.
 """
 
-_COLUMNS = "ledger, first, last, log, offset, sizes, checksums, crc"
-_UP_TO = f"SELECT {_COLUMNS} FROM runs WHERE (ledger, first) <= (?, ?) ORDER BY ledger DESC, first DESC LIMIT 1"
-_FROM_ON = f"SELECT {_COLUMNS} FROM runs WHERE (ledger, first) >= (?, ?)"
-_NEXT = f"SELECT {_COLUMNS} FROM runs WHERE ledger = ? AND first > ?"
-_NEXT_LEDGERS = f"SELECT {_COLUMNS} FROM runs WHERE ledger > ?"
-_IN_ORDER = " ORDER BY ledger, first LIMIT ?"
-_WITHIN = f"SELECT {_COLUMNS} FROM runs WHERE ledger = ? AND first > ? AND first <= ?"
+
+_LEDGERS = f"SELECT {RUN_COLUMNS} FROM runs WHERE ledger > ?"
+_WITHIN = f"SELECT {RUN_COLUMNS} FROM runs WHERE ledger = ? AND first > ? AND first <= ?"
 _DELETE = "DELETE FROM runs WHERE ledger = ? AND first BETWEEN ? AND ?"
 _TOGETHER = 50  # rows of one statement: each costs 0.5 us, and two changes of the interpreter lock
 _ROW = "(?, ?, ?, ?, ?, ?, ?, ?)"
-_INSERT = f"INSERT INTO runs({_COLUMNS}) VALUES {_ROW}"
-_INSERT_MANY = f"INSERT INTO runs({_COLUMNS}) VALUES {', '.join([_ROW] * _TOGETHER)}"
+_INSERT = f"INSERT INTO runs({RUN_COLUMNS}) VALUES {_ROW}"
+_INSERT_MANY = f"INSERT INTO runs({RUN_COLUMNS}) VALUES {', '.join([_ROW] * _TOGETHER)}"
 _LEDGERS = f"SELECT {LEDGER_COLUMNS} FROM ledgers WHERE ledger > ? ORDER BY ledger LIMIT ?"
 _PUT_LEDGER = f"INSERT OR REPLACE INTO ledgers({LEDGER_COLUMNS}) VALUES (?, ?, ?, ?, ?, ?)"
 _LIVE = (
@@ -77,7 +83,6 @@ _LIVE = (
     " ELSE stored_bytes(sizes, last - first + 1) END) FROM runs GROUP BY log"
 )
 
-_MAX_ID = 2**63 - 1
 _PAGE = 500
 _KNOWN_LEDGERS = 1 << 18  # whose last entries a writer keeps in mind; they take up to 28 MiB
 
@@ -193,18 +198,19 @@ class SqliteRunIndex:
         execute = self._writer.execute
         execute("BEGIN IMMEDIATE")
         try:
+            blocks = BlockWriter(self._writer)
             if batch.without_runs:
                 execute("DELETE FROM runs")
                 execute("UPDATE state SET complete = 0")
+                blocks.clear()
                 self._last.clear()
-            for ledger_id in batch.deleted_ledgers:
-                execute("DELETE FROM runs WHERE ledger = ?", (ledger_id,))
-                execute("DELETE FROM ledgers WHERE ledger = ?", (ledger_id,))
-                self._last.pop(ledger_id, None)
-            self._put(batch.runs)
-            for row in batch.moved:
-                self._move(row, batch.moved_from)
+            self._delete(blocks, batch.deleted_ledgers)
+            self._learn(blocks, batch)
+            self._put(blocks, batch.runs)
+            self._put_mixed(blocks, batch.mixed)
+            self._move(blocks, batch)
             self._writer.executemany(_PUT_LEDGER, map(ledger_values, batch.ledgers))
+            blocks.save()
             if batch.complete:
                 execute("UPDATE state SET complete = 1")
             execute("COMMIT")
@@ -213,24 +219,56 @@ class SqliteRunIndex:
                 execute("ROLLBACK")
             raise
 
-    def _put(self, rows: Sequence[IndexRow]) -> None:
+    def _delete(self, blocks: BlockWriter, ledger_ids: Sequence[int]) -> None:
+        for ledger_id in ledger_ids:
+            self._writer.execute("DELETE FROM runs WHERE ledger = ?", (ledger_id,))
+            self._writer.execute("DELETE FROM ledgers WHERE ledger = ?", (ledger_id,))
+            self._last.pop(ledger_id, None)
+        blocks.delete(ledger_ids)
+
+    def _learn(self, blocks: BlockWriter, batch: IndexBatch) -> None:
+        """Has the last entries of all ledgers of a batch in mind."""
+        known = self._last
+        ledger_ids = set(map(_ledger, batch.runs)).union(*[rows.ledger_ids for rows in batch.mixed])
+        unknown = sorted(ledger_ids.difference(known))
+        if len(known) + len(unknown) > _KNOWN_LEDGERS:
+            known.clear()
+            unknown = sorted(ledger_ids)
+        in_blocks = blocks.last_entries(unknown)
+        for ledger_id in unknown:
+            known[ledger_id] = max(last_entry(self._writer, ledger_id), in_blocks.get(ledger_id, -1))
+
+    def _put(self, blocks: BlockWriter, rows: Sequence[IndexRow]) -> None:
         """Inserts rows, as many by one call as replace nothing; later ones win over earlier."""
         known, begin = self._last, 0
+        late = [_span(row) for row in rows if row.first <= known[row.ledger_id]]
+        if late:  # what they overlap is then in the table of runs
+            self._insert(blocks.take_out(late))
         for index, row in enumerate(rows):
             ledger_id, first, last = row[:3]
-            before = known.get(ledger_id)
-            if before is None:
-                if len(known) >= _KNOWN_LEDGERS:
-                    self._insert(rows[begin:index])
-                    known.clear()
-                    begin = index
-                before = _last_entry(self._writer, ledger_id)
+            before = known[ledger_id]
             if first <= before:
                 self._insert(rows[begin:index])
                 self._make_room(row, self._overlapped(row))
                 begin = index
             known[ledger_id] = last if last > before else before
         self._insert(rows[begin:])
+
+    def _put_mixed(self, blocks: BlockWriter, mixed: Sequence[MixedRows]) -> None:
+        """Adds the rows that lie behind everything stored as a generation of blocks, the others one by one."""
+        known, late = self._last, list[IndexRow]()
+        behind: list[MixedRows] = []
+        for rows in mixed:
+            before = map(known.__getitem__, rows.ledger_ids)
+            is_late = list(map(le, rows.first_ids, before))
+            if True in is_late:
+                late += rows_of_packed(compress(rows.packed, is_late))
+                rows = rows.but(is_late)
+            behind.append(rows)
+        for rows in behind:
+            known.update(zip(rows.ledger_ids, rows.last_ids, strict=True))
+        blocks.add(behind)
+        self._put(blocks, late)
 
     def _insert(self, rows: Sequence[IndexRow]) -> None:
         values = iter(values_of(rows))
@@ -249,18 +287,29 @@ class SqliteRunIndex:
 
     def _overlapped(self, row: IndexRow) -> list[IndexRow]:
         """The stored rows that hold entries of a row, ascending."""
-        floor = _floor(self._writer, row.ledger_id, row.first)
-        found = [floor] if floor is not None and floor.last >= row.first else []
+        before = floor(self._writer, row.ledger_id, row.first)
+        found = [before] if before is not None and before.last >= row.first else []
         found += map(row_from, self._writer.execute(_WITHIN, (row.ledger_id, row.first, row.last)))
-        _check_place(self._writer, row.ledger_id, found[-1].first if found else row.first)
+        check_place(self._writer, row.ledger_id, found[-1].first if found else row.first)
         return found
 
-    def _move(self, row: IndexRow, moved_from: frozenset[int]) -> None:
-        """Replaces what still lies in the logs it was copied from."""
-        stored = self._overlapped(row)
-        for part in still_at(row, stored, moved_from):
-            self._make_room(part, stored if part is row else self._overlapped(part))
-            self._insert([part])
+    def _move(self, blocks: BlockWriter, batch: IndexBatch) -> None:
+        """Replaces what still lies in the logs that rows were copied from."""
+        moved = sorted(batch.moved)
+        taken = deque(sorted(blocks.take_out(map(_span, moved), batch.moved_from)) if moved else ())
+        fresh: list[IndexRow] = []
+        for row in moved:
+            packed: list[IndexRow] = []
+            while taken and _span(taken[0])[:2] <= (row.ledger_id, row.last):
+                packed.append(taken.popleft())
+            stored = self._overlapped(row)
+            for part in still_at(row, sorted(stored + packed), batch.moved_from):
+                self._make_room(part, stored if part is row else self._overlapped(part))
+                fresh.append(part)
+            left = [part for old in packed for part in without(old, row.first, row.last)]
+            fresh += [part for part in left if part.last < row.first]
+            taken.extendleft(part for part in left if part.first > row.last)
+        self._insert([*fresh, *taken])
 
     def _settle(self) -> None:
         """Moves the write-ahead log into the file.  It is durable where it is: if this fails, the next one does it."""
@@ -300,12 +349,10 @@ class SqliteRunIndex:
     def find(self, ledger_id: int, entry_id: int) -> IndexRow | None:
         self.lookups += 1
         with self._snapshot() as connection:
-            row = _floor(connection, ledger_id, entry_id)
-            if row is not None and row.last >= entry_id:
-                return row
-            _check_next(connection, ledger_id, entry_id)
-        self._deny()
-        return None
+            row = _find(connection, ledger_id, entry_id)
+        if row is None:
+            self._deny()
+        return row
 
     def rows(self, ledger_id: int, first: int = 0) -> Iterator[IndexRow]:
         while True:
@@ -318,18 +365,19 @@ class SqliteRunIndex:
     def _rows(self, ledger_id: int, first: int) -> list[IndexRow]:
         """A page of a ledger's rows; what ends it is verified where it is not full."""
         with self._snapshot() as connection:
-            floor = _floor(connection, ledger_id, first)
-            rows = [floor] if floor is not None and floor.last >= first else []
-            rows += map(row_from, connection.execute(f"{_NEXT}{_IN_ORDER}", (ledger_id, first, _PAGE - len(rows))))
+            before = floor(connection, ledger_id, first)
+            rows = [before] if before is not None and before.last >= first else []
+            rows += map(row_from, connection.execute(f"{NEXT}{IN_ORDER}", (ledger_id, first, _PAGE - len(rows))))
             if len(rows) < _PAGE:
-                _check_place(connection, ledger_id, rows[-1].first if rows else first)
+                check_place(connection, ledger_id, rows[-1].first if rows else first)
                 self._deny()
-        return rows
+            rows += StoredBlocks(connection).rows(ledger_id, first, _PAGE)
+        return sorted(rows)[:_PAGE]
 
     def last_entry(self, ledger_id: int) -> int:
         self._deny()
         with self._snapshot() as connection:
-            return _last_entry(connection, ledger_id)
+            return max(last_entry(connection, ledger_id), StoredBlocks(connection).last_entry(ledger_id))
 
     def ledgers(self) -> Iterator[LedgerRow]:
         after = -1
@@ -342,22 +390,28 @@ class SqliteRunIndex:
     def page(self, after: tuple[int, int], limit: int, log_ids: Collection[int] | None = None) -> list[IndexRow]:
         only = "" if log_ids is None else f" AND log IN ({', '.join('?' * len(log_ids))})"
         with self._snapshot() as connection:
-            _floor(connection, *after)
-            found = connection.execute(f"{_NEXT}{only}{_IN_ORDER}", (*after, *(log_ids or ()), limit))
+            floor(connection, *after)
+            found = connection.execute(f"{NEXT}{only}{IN_ORDER}", (*after, *(log_ids or ()), limit))
             rows = list(map(row_from, found))
             if len(rows) < limit:
-                _check_place(connection, after[0], rows[-1].first if rows else after[1])
-                _floor(connection, after[0], _MAX_ID)
+                check_place(connection, after[0], rows[-1].first if rows else after[1])
+                floor(connection, after[0], MAX_ID)
                 more = (after[0], *(log_ids or ()), limit - len(rows))
-                rows += map(row_from, connection.execute(f"{_NEXT_LEDGERS}{only}{_IN_ORDER}", more))
-        return rows
+                rows += map(row_from, connection.execute(f"{NEXT_LEDGERS}{only}{IN_ORDER}", more))
+            rows += StoredBlocks(connection).page(after, limit, log_ids)
+        return sorted(rows)[:limit]
 
     def entry_count(self) -> int:
-        ((count,),) = self._query("SELECT coalesce(sum(last - first + 1), 0) FROM runs", ())
-        return int(count)
+        with self._snapshot() as connection:
+            ((count,),) = connection.execute("SELECT coalesce(sum(last - first + 1), 0) FROM runs")
+            return int(count) + StoredBlocks(connection).entry_count()
 
     def live_bytes(self) -> dict[int, int]:
-        return dict(self._query(_LIVE, ()))
+        with self._snapshot() as connection:
+            live = StoredBlocks(connection).live_bytes()
+            for log_id, n_bytes in connection.execute(_LIVE):
+                live[log_id] = live.get(log_id, 0) + n_bytes
+        return live
 
     def _query(self, text: str, values: Values) -> list[Values]:
         with storage_errors(self.path), self._reader() as connection:
@@ -396,42 +450,27 @@ class SqliteRunIndex:
             self._writer.close()
 
 
-# ---- look-ups -----------------------------------------------------------------------------------------
+def _span(row: IndexRow) -> Span:
+    return row.ledger_id, row.first, row.last
 
 
-def _floor(connection: sqlite3.Connection, ledger_id: int, entry_id: int) -> IndexRow | None:
-    """Find the last row of a ledger that begins at or before an entry.
-
-    :returns: None if the verified row at this place belongs to a ledger before it, or if there is none.
-    """
-    values = connection.execute(_UP_TO, (ledger_id, entry_id)).fetchone()
-    row = row_from(values) if values is not None else None
-    return row if row is not None and row.ledger_id == ledger_id else None
+def _ledger(row: IndexRow) -> int:
+    return row.ledger_id
 
 
-def _check_next(connection: sqlite3.Connection, ledger_id: int, entry_id: int) -> None:
-    """Verify the row that lies next to a place for which :func:`_floor` verified the one before it.
-
-    A place is given by the lowest key behind it: SQLite would find an equal one, and pass over what lies next to it
-    while that is not greater.
-
-    :raises DamageError: it is damaged: nothing is known of what is missing at this place (S5).
-    """
-    if entry_id < _MAX_ID:
-        found = connection.execute(f"{_FROM_ON}{_IN_ORDER}", (ledger_id, entry_id + 1, 1))
-    else:
-        found = connection.execute(f"{_NEXT_LEDGERS}{_IN_ORDER}", (ledger_id, 1))
-    for values in found:
-        row_from(values)
-
-
-def _check_place(connection: sqlite3.Connection, ledger_id: int, entry_id: int) -> None:
-    """Verify the rows on both sides of a place."""
-    _floor(connection, ledger_id, entry_id)
-    _check_next(connection, ledger_id, entry_id)
-
-
-def _last_entry(connection: sqlite3.Connection, ledger_id: int) -> int:
-    row = _floor(connection, ledger_id, _MAX_ID)
-    _check_next(connection, ledger_id, _MAX_ID)
-    return row.last if row is not None else -1
+def _find(connection: sqlite3.Connection, ledger_id: int, entry_id: int) -> IndexRow | None:
+    """Find the row that holds an entry; damage of blocks counts if it is not elsewhere."""
+    damage: DamageError | None = None
+    try:
+        found = StoredBlocks(connection).find(ledger_id, entry_id)
+    except DamageError as error:
+        found, damage = None, error
+    if found is not None:
+        return found
+    row = floor(connection, ledger_id, entry_id)
+    if row is not None and row.last >= entry_id:
+        return row
+    check_next(connection, ledger_id, entry_id)
+    if damage is not None:
+        raise damage
+    return None

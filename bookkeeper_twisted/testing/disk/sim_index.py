@@ -13,6 +13,7 @@ from zope.interface import implementer
 
 from ...errors import NoWritableDirectoryError, StorageError
 from ...storage.directory_storage import storage_error
+from ...storage.index.blocks import rows_of_packed
 from ...storage.index.rows import row_bytes, still_at, without
 from ...storage.interfaces import IFileSystem, IndexBatch, IndexRow, IRunIndex, LedgerRow
 from .sim_disk import SimDisk
@@ -71,7 +72,7 @@ class SimIndex:
         for ledger_id in batch.deleted_ledgers:
             rows.pop(ledger_id, None)
             ledgers.pop(ledger_id, None)
-        for row in batch.runs:
+        for row in [*batch.runs, *rows_of_packed(packed for rows in batch.mixed for packed in rows.packed)]:
             parts = [row]
             for old in rows.get(row.ledger_id, ()):
                 parts += without(old, row.first, row.last)

@@ -32,6 +32,9 @@ STORAGE = StorageSettings(log_size_limit=40_000, write_cache_bytes=1 << 20, read
 LARGE = 6
 """A ledger whose rows are longer than a block of checksums."""
 
+IN_TURNS = range(20, 36)
+"""Ledgers that get an entry each, in turn: their index rows are packed."""
+
 
 def entry(ledger_id: int, entry_id: int) -> bytes:
     """The bytes of an entry, with a checksum of its own; the sizes of some ledgers' entries differ."""
@@ -162,6 +165,8 @@ def fill(open_bookie: Callable[[], Bookie]) -> Promises:
         for ledger_id in range(1, 6):
             bookie.add(promises, ledger_id, turn * 4, 4)
         bookie.add(promises, LARGE, turn * 25, 25)
+        for ledger_id in IN_TURNS:
+            bookie.add(promises, ledger_id, turn, 1)
         if turn == 2:
             bookie.fence(promises, 2)
             bookie.fence(promises, 5)

@@ -10,9 +10,11 @@ from bookkeeper_twisted.storage.entry_log import writer as entry_log
 from bookkeeper_twisted.storage.entry_log.format import parse_header
 from bookkeeper_twisted.storage.entry_log.scan import LogScan
 from bookkeeper_twisted.storage.entry_log.writer import EntryLogWriter, first_free_id
+from bookkeeper_twisted.storage.index.blocks import rows_of_packed
 from bookkeeper_twisted.storage.index.rows import block_checksums, record_offsets, row_of
 from bookkeeper_twisted.storage.interfaces import IndexRow
 from bookkeeper_twisted.storage.mixed_entries import SortedEntries
+from bookkeeper_twisted.storage.mixed_rows import MOST_APART, MOST_BYTES, MixedRows
 from bookkeeper_twisted.testing.disk.sim_disk import Operation, SimDisk
 
 from ..entries import run, uneven
@@ -33,6 +35,11 @@ def entries_of(runs: list[EntryRun]) -> SortedEntries:
     """Their entries, as the write cache gives single ones."""
     ids = [(r.ledger_id, e) for r in runs for e in range(r.first, r.last + 1)]
     return SortedEntries([i for i, _ in ids], [e for _, e in ids], [e for r in runs for e in r.entries()])
+
+
+def unpacked(found: list[MixedRows | list[IndexRow]]) -> list[IndexRow]:
+    """Rows as they are used."""
+    return [row for rows in found for row in (rows_of_packed(rows.packed) if isinstance(rows, MixedRows) else rows)]
 
 
 class EntryLogTests(SynchronousTestCase):
@@ -90,7 +97,7 @@ class EntryLogTests(SynchronousTestCase):
         for size_limit in (1 << 20, 90_000):
             self.disk = SimDisk()
             log = self.writer(size_limit)
-            rows = log.append_sorted(entries_of(runs))
+            rows = unpacked(log.append_sorted(entries_of(runs)))
             log.sync()
             self.check(runs, rows)
             for row in rows:
@@ -98,10 +105,33 @@ class EntryLogTests(SynchronousTestCase):
                 self.assertEqual(row.checksums, block_checksums(data))
                 sizes = row.sizes
                 self.assertTrue(isinstance(sizes, int) or len(set(sizes[3::4])) > 1)
-            self.assertEqual(len(rows), len(runs) + (size_limit < 1 << 20))
             self.assertEqual(log.bytes_written, sum(r.size for r in runs))
             log.close()
             self.check_maps(rows)
+
+    def test_packed_rows(self) -> None:
+        """Runs of one size are packed whole, short ones of several sizes entry by entry, others not at all."""
+        even = [run(1, 0, 2), run(1, 4), run(2, 7, 3)]
+        short = [uneven(3, 0, list(range(MOST_APART))), run(4, 9)]
+        long = [uneven(3, 0, list(range(MOST_APART + 1)))]
+        big = [run(5, 0, 1, MOST_BYTES - 36), run(5, 2, 1, MOST_BYTES - 35)]
+        log = self.writer()
+        for runs, expected in (
+            (even, [(1, 0, 1), (1, 4, 4), (2, 7, 9)]),
+            (short, [*((3, e, e) for e in range(MOST_APART)), (4, 9, 9)]),
+            (long, None), (big[:1], [(5, 0, 0)]), (big[1:], None),
+        ):  # fmt: skip
+            (found,) = log.append_sorted(entries_of(runs))
+            log.sync()
+            self.check(runs, unpacked([found]))
+            packed = None
+            if isinstance(found, MixedRows):
+                packed = list(zip(found.ledger_ids, found.first_ids, found.last_ids, strict=True))
+                self.assertEqual([(r.ledger_id, r.first, r.last) for r in unpacked([found])], packed)
+                self.assertEqual({r.log_id for r in unpacked([found])}, {found.log_id})
+                for row in unpacked([found]):
+                    self.assertEqual(row.checksums, block_checksums(stored(self.disk, row)))
+            self.assertEqual(packed, expected)
 
     def check_maps(self, rows: list[IndexRow]) -> None:
         """The map of each log has the bytes of the ledgers in it."""
@@ -116,7 +146,7 @@ class EntryLogTests(SynchronousTestCase):
         """Single entries are laid out a slice at a time; one that is bigger than a log has a log of its own."""
         runs = [run(1, 0, 300, 10_000), run(2, 0, 1, 2 << 20), run(3, 0, 2)]
         log = self.writer(1 << 20)
-        rows = log.append_sorted(entries_of(runs))
+        rows = unpacked(log.append_sorted(entries_of(runs)))
         log.sync()
         self.check(runs, rows)
         self.assertLessEqual(max(record_offsets(row)[-1] for row in rows if row.ledger_id == 1), entry_log.SLICE)
@@ -130,7 +160,7 @@ class EntryLogTests(SynchronousTestCase):
         self.disk.fail(errno.EIO, when=partial(_is_of_a_log, "pwrite"))
         big = [run(ledger_id, 0, 1, 200_000) for ledger_id in range(2, 9)]
         self.assertRaises(OSError, log.append_sorted, entries_of(big))
-        again = log.append_sorted(entries_of(big))
+        again = unpacked(log.append_sorted(entries_of(big)))
         log.sync()
         self.check([run(1, 0, 3), *big], [*rows, *again])
         self.assertNotIn(0, {row.log_id for row in again})

@@ -193,10 +193,10 @@ class SqliteRunIndexTests(InADirectory):
         """A file of a later release is refused and not changed."""
         self.new().close()
         with sqlite3.connect(self.path) as connection:
-            connection.execute("PRAGMA user_version = 3")
+            connection.execute("PRAGMA user_version = 4")
         connection.close()
         error = self.assertRaises(StorageError, self.open)
-        self.assertIn("schema version 3", str(error))
+        self.assertIn("schema version 4", str(error))
 
     def test_other_database(self) -> None:
         """A database that is not ours is refused and not changed."""

@@ -1,0 +1,289 @@
+"""Changes of the blocks of a run index, as parts of its commits.
+
+Each flush adds a generation.  Where :data:`FAN_IN` generations of one level are whole, they are merged into one of the
+next level: range by range from the lowest place on, a share with each commit, so that no commit takes long and a
+look-up never has many generations to ask.  Rows leave the blocks for the table of runs where something newer overlaps
+them, or when they are copied; those of deleted ledgers just go.
+"""
+
+from bisect import bisect_right
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+
+from ...errors import DamageError
+from ..interfaces import IndexRow
+from ..mixed_rows import MixedRows
+from .blocks import (
+    SOURCE,
+    TARGET,
+    WHOLE,
+    Block,
+    Generation,
+    blocks_of,
+    cut_rows,
+    key_of,
+    last_of,
+    log_of,
+    pack_generations,
+    packed_logs,
+    rows_of_packed,
+)
+from .index_file import Connection
+from .stored_blocks import Cursor, StoredBlocks
+from .stored_runs import MAX_ID
+
+FAN_IN = 8
+"""Generations that are merged into one."""
+
+MERGED_FOR_EACH = 3
+"""Rows that a commit merges for each row that it adds: enough for three levels, 100 million rows."""
+
+STEP_BLOCKS = 64
+"""Blocks that are merged at once."""
+
+_INSERT = "INSERT INTO blocks(id, packed, crc) VALUES (?, ?, ?)"
+_INSERT_KEY = "INSERT INTO block_keys(generation, first, block) VALUES (?, ?, ?)"
+_DELETE = "DELETE FROM blocks WHERE id IN (SELECT block FROM block_keys WHERE generation = ? AND first = ?)"
+_DELETE_KEY = "DELETE FROM block_keys WHERE generation = ? AND first = ?"
+
+Span = tuple[int, int, int]
+"""A ledger, and the first and last of some entries."""
+
+
+class BlockWriter(StoredBlocks):
+    """Changes blocks in the transaction of a connection; :meth:`save` ends that."""
+
+    def __init__(self, connection: Connection) -> None:
+        super().__init__(connection)
+        self._saved = list(self.generations)
+        ((self._next_id,),) = connection.execute("SELECT coalesce(max(id), 0) + 1 FROM blocks").fetchall()
+
+    def add(self, mixed: Sequence[MixedRows]) -> None:
+        """Add the rows ``mixed`` as a generation; no entry of them is stored."""
+        packed = [packed for rows in mixed for packed in rows.packed]
+        if not packed:
+            return
+        log_ids = [rows.log_id for rows in mixed]
+        self._insert(self._begin(0, WHOLE, min(log_ids), max(log_ids)).number, sorted(packed))
+        self._merge(MERGED_FOR_EACH * len(packed))
+
+    def _begin(self, level: int, role: int, lowest_log: int, highest_log: int) -> Generation:
+        number = 1 + max([each.number for each in self.generations], default=0)
+        self.generations.append(Generation(number, level, role, lowest_log, highest_log))
+        return self.generations[-1]
+
+    def _insert(self, number: int, packed: Sequence[bytes]) -> None:
+        """Add rows, in order, to a generation."""
+        blocks = list(enumerate(blocks_of(number, packed), self._next_id))
+        self._next_id += len(blocks)
+        self._connection.executemany(_INSERT, [(block_id, rows, crc) for block_id, (_, _, rows, crc) in blocks])
+        self._connection.executemany(_INSERT_KEY, [(number, first, block_id) for block_id, (_, first, _, _) in blocks])
+
+    def clear(self) -> None:
+        """Remove all blocks."""
+        self._connection.execute("DELETE FROM blocks")
+        self._connection.execute("DELETE FROM block_keys")
+        self.generations = []
+
+    def save(self) -> None:
+        """Write the list of generations if it was changed."""
+        if self.generations != self._saved:
+            self._connection.execute("UPDATE state SET generations = ?", (pack_generations(self.generations),))
+
+    def last_entries(self, ledger_ids: Sequence[int]) -> dict[int, int]:
+        """Return the highest entry of each of some ledgers that have rows.
+
+        Damaged blocks are passed over, so that no commit fails for them.  What is committed is in a younger generation,
+        where look-ups find it first, even if a damaged block has a copy.
+
+        :param ledger_ids: ascending.
+        """
+        found: dict[int, int] = {}
+        for generation in self.generations:
+            cursor = Cursor(self, generation)
+            for ledger_id in ledger_ids:
+                key = key_of(ledger_id, MAX_ID)
+                try:
+                    cursor.go(key)
+                except DamageError:
+                    continue
+                packed = cursor.block.packed(cursor.block.floor(key)) if cursor.block is not None else b""
+                if packed[:8] == key[:8]:
+                    found[ledger_id] = max(last_of(packed), found.get(ledger_id, -1))
+        return found
+
+    # -- taking out --
+
+    def take_out(self, spans: Iterable[Span], log_ids: Collection[int] | None = None) -> list[IndexRow]:
+        """Remove the rows that have any entry of some spans.
+
+        :param log_ids: only rows of these logs.
+        :returns: these rows.
+        """
+        ordered = sorted(spans)
+        taken: list[bytes] = []
+        for generation in list(self.generations):
+            if log_ids is None or generation.has_one_of(log_ids):
+                taken += self._cut(generation, ordered, log_ids)
+        return rows_of_packed(taken)
+
+    def delete(self, ledger_ids: Iterable[int]) -> None:
+        """Remove the rows of some ledgers, but not of a generation in which a block beside them is damaged.
+
+        :param ledger_ids: of the ledgers.
+        """
+        ordered = [(ledger_id, 0, MAX_ID) for ledger_id in sorted(ledger_ids)]
+        for generation in list(self.generations):
+            with self._undone_if_damaged():
+                self._cut(generation, ordered, None)
+
+    def _cut(
+        self, generation: Generation, spans: Sequence[Span], log_ids: Collection[int] | None
+    ) -> list[bytes]:  # fmt: skip
+        taken = _Knife(self, generation, log_ids).cut(spans)
+        if taken:
+            self._drop_empty(generation)
+        return taken
+
+    @contextmanager
+    def _undone_if_damaged(self) -> Iterator[None]:
+        """Have changes undone that meet a damaged block: it is not for a commit of other entries to fail."""
+        before = list(self.generations)
+        self._connection.execute("SAVEPOINT part")
+        try:
+            yield
+        except DamageError:
+            self._connection.execute("ROLLBACK TO part")
+            self.generations = before
+        self._connection.execute("RELEASE part")
+
+    def replace(self, block: Block, packed: Sequence[bytes]) -> None:
+        """Put ``packed`` rows in the place of a ``block``; none: it goes."""
+        self._connection.execute(_DELETE, (block.generation, block.first))
+        self._connection.execute(_DELETE_KEY, (block.generation, block.first))
+        self._insert(block.generation, packed)
+
+    def _drop_empty(self, generation: Generation) -> None:
+        """Drop a generation without blocks."""
+        if self.following(generation.number, b"") is None:
+            self.generations.remove(generation)
+
+    # -- merging --
+
+    def _merge(self, n_rows: int) -> None:
+        """Merge about so many rows, those of low levels first."""
+        for level in sorted({generation.level for generation in self.generations}):
+            with self._undone_if_damaged():
+                while n_rows > 0 and (sources := self._sources(level)):
+                    n_rows -= self._merge_step(sources, self._target(level + 1, sources))
+
+    def _sources(self, level: int) -> list[Generation]:
+        """The generations of a level that are merged, the oldest ones."""
+        of_level = [each for each in self.generations if each.level == level]
+        sources = [each for each in of_level if each.role == SOURCE]
+        if sources:
+            return sources
+        for each in list(self.generations):
+            if each.level == level + 1 and each.role == TARGET:
+                self._change(each, WHOLE)  # nothing is left of what was merged into it
+        whole = [each for each in of_level if each.role == WHOLE]
+        return [self._change(each, SOURCE) for each in whole[:FAN_IN]] if len(whole) >= FAN_IN else []
+
+    def _target(self, level: int, sources: Sequence[Generation]) -> Generation:
+        """The generation into which ``sources`` are merged."""
+        logs = [log_id for each in sources for log_id in (each.lowest_log, each.highest_log)]
+        for each in self.generations:
+            if each.level == level and each.role == TARGET:
+                return each
+        return self._begin(level, TARGET, min(logs), max(logs))
+
+    def _change(self, generation: Generation, role: int) -> Generation:
+        index = self.generations.index(generation)
+        self.generations[index] = generation._replace(role=role)
+        return self.generations[index]
+
+    def _merge_step(self, sources: Sequence[Generation], target: Generation) -> int:
+        """Move the lowest rows of ``sources`` to the end of the target.
+
+        :returns: how many.
+        """
+        count = STEP_BLOCKS // len(sources)
+        heads = [self._head(each, count) for each in sources]
+        ends = [blocks[-1].keys[-1] for blocks in heads if len(blocks) == count]
+        bound = min(ends, default=b"\xff")
+        moved: list[bytes] = []
+        for blocks in heads:
+            moved += self._behead(blocks, bound)
+        self._insert(target.number, sorted(moved))
+        for each, blocks in zip(sources, heads, strict=True):
+            if not blocks or blocks[-1].keys[-1] <= bound:
+                self._drop_empty(each)
+        return len(moved)
+
+    def _head(self, generation: Generation, count: int) -> list[Block]:
+        """The first blocks of a generation."""
+        blocks: list[Block] = []
+        while len(blocks) < count:
+            block = self.following(generation.number, blocks[-1].keys[-1] if blocks else b"")
+            if block is None:
+                break
+            blocks.append(block)
+        return blocks
+
+    def _behead(self, blocks: Sequence[Block], bound: bytes) -> Iterator[bytes]:
+        """Take the rows up to a place, inclusive, out of the first blocks of a generation."""
+        for block in blocks:
+            end = bisect_right(block.keys, bound)
+            rows = cut_rows(block.rows)
+            if end:
+                self.replace(block, rows[end:])
+            yield from rows[:end]
+
+
+class _Knife:
+    """Takes rows out of one generation."""
+
+    def __init__(self, writer: BlockWriter, generation: Generation, log_ids: Collection[int] | None) -> None:
+        self._writer = writer
+        self._cursor = Cursor(writer, generation)
+        self._wanted = packed_logs(log_ids) if log_ids is not None else None
+        self._taken: list[bytes] = []
+        self._gone: set[int] = set()  # rows of the present block
+
+    def cut(self, spans: Iterable[Span]) -> list[bytes]:
+        """Take out what overlaps any of ``spans``, which ascend, and return it."""
+        cursor = self._cursor
+        for ledger_id, first, last in spans:
+            key, end = key_of(ledger_id, first), key_of(ledger_id, last)
+            self._go(key)
+            self._take(key, end)
+            while cursor.following is not None and cursor.following.first <= end:
+                self._go(cursor.following.first)
+                self._take(key, end)
+        self._rewrite()
+        return self._taken
+
+    def _go(self, key: bytes) -> None:
+        if self._cursor.leaves(key):
+            self._rewrite()
+            self._cursor.go(key)
+
+    def _take(self, key: bytes, end: bytes) -> None:
+        """Take the rows of the present block that begin up to ``end`` and do not end before ``key``."""
+        block = self._cursor.block
+        if block is None:
+            return
+        first = int.from_bytes(key[8:], "big")
+        for index in range(max(block.floor(key), 0), block.floor(end) + 1):
+            packed = block.packed(index)
+            if packed[:8] == key[:8] and last_of(packed) >= first and index not in self._gone and self._wants(packed):
+                self._gone.add(index)
+                self._taken.append(packed)
+
+    def _wants(self, packed: bytes) -> bool:
+        return self._wanted is None or log_of(packed) in self._wanted
+
+    def _rewrite(self) -> None:
+        block, gone, self._gone = self._cursor.block, self._gone, set()
+        if block is not None and gone:
+            self._writer.replace(block, [each for i, each in enumerate(cut_rows(block.rows)) if i not in gone])

@@ -1,0 +1,167 @@
+"""Blocks of packed index rows, and the generations that they are of.
+
+A block has up to :data:`BLOCK_ROWS` rows in the order of ledgers and entries (:mod:`..mixed_rows`).  Its CRC32C is over
+the number of its generation and the rows.  The blocks of one generation share no entry and are in order, too.
+"""
+
+import struct
+from bisect import bisect_right
+from collections.abc import Iterable, Sequence
+from functools import lru_cache
+from typing import NamedTuple
+
+from ...crc32c import crc32c_of_bytes
+from ...errors import DamageError
+from ..interfaces import IndexRow
+from ..mixed_rows import PACKED_ROW
+from .row_values import Values
+
+BLOCK_ROWS = 128
+"""With so many a block fills a page of SQLite and a little of another one."""
+
+ROW_BYTES = PACKED_ROW.size
+_LOG = slice(20, 24)
+_KEY = struct.Struct(">qq")
+_NUMBER = struct.Struct(">Q")
+_CRC = struct.Struct(">I")
+_GENERATION = struct.Struct(">QHHII")
+
+
+def key_of(ledger_id: int, entry_id: int) -> bytes:
+    """Return the place of ``entry_id`` in the order of packed rows; that before all of them if ``ledger_id`` < 0."""
+    return _KEY.pack(ledger_id, entry_id) if ledger_id >= 0 else b""
+
+
+def row_of_packed(packed: bytes) -> IndexRow:
+    """Return a ``packed`` row as it is used."""
+    ledger_id, first, count, log_id, offset, size, checksum = PACKED_ROW.unpack(packed)
+    return IndexRow(ledger_id, first, first + count - 1, log_id, offset, size, checksum.to_bytes(4, "big"))
+
+
+def rows_of_packed(packed: Iterable[bytes]) -> list[IndexRow]:
+    """Return ``packed`` rows as they are used."""
+    return list(map(row_of_packed, packed))
+
+
+def last_of(packed: bytes) -> int:
+    """Return the last entry of a ``packed`` row."""
+    return int.from_bytes(packed[8:16], "big") + int.from_bytes(packed[16:20], "big") - 1
+
+
+def log_of(packed: bytes) -> bytes:
+    """Return the id of the entry log of a ``packed`` row, as it is there."""
+    return packed[_LOG]
+
+
+def packed_logs(log_ids: Iterable[int]) -> frozenset[bytes]:
+    """Return ``log_ids`` as :func:`log_of` gives them."""
+    return frozenset(log_id.to_bytes(4, "big") for log_id in log_ids)
+
+
+@lru_cache(BLOCK_ROWS)
+def _cutter(cut: str, count: int) -> struct.Struct:
+    return struct.Struct(">" + cut * count)
+
+
+def cut_rows(rows: bytes) -> tuple[bytes, ...]:
+    """Return the packed rows that lie side by side in ``rows``."""
+    return _cutter(f"{ROW_BYTES}s", len(rows) // ROW_BYTES).unpack(rows)
+
+
+def live_of(rows: bytes) -> list[tuple[int, int, int]]:
+    """Return log, entries and bytes of each of some ``rows`` that lie side by side."""
+    numbers = _cutter("16xII4xI4x", len(rows) // ROW_BYTES).unpack(rows)
+    counts, logs, sizes = numbers[::3], numbers[1::3], numbers[2::3]
+    return [(log_id, count, count * size) for log_id, count, size in zip(logs, counts, sizes, strict=True)]
+
+
+class Block:
+    """A block that was verified.
+
+    :ivar keys: the places of its rows.
+    """
+
+    __slots__ = ("generation", "rows", "keys")
+
+    def __init__(self, generation: int, rows: bytes) -> None:
+        self.generation = generation
+        self.rows = rows
+        self.keys: Sequence[bytes] = _cutter(f"16s{ROW_BYTES - 16}x", len(rows) // ROW_BYTES).unpack(rows)
+
+    @property
+    def first(self) -> bytes:
+        """The place of its first row."""
+        return self.keys[0]
+
+    def packed(self, index: int) -> bytes:
+        """Return the row at ``index``."""
+        return self.rows[ROW_BYTES * index : ROW_BYTES * (index + 1)]
+
+    def floor(self, key: bytes) -> int:
+        """Return the index of the last row at or before the place ``key``, -1 if there is none."""
+        return bisect_right(self.keys, key) - 1
+
+
+def block_values(generation: int, rows: bytes) -> Values:
+    """Return the columns of the block of some ``rows``, which lie side by side, in a ``generation``."""
+    return generation, rows[: _KEY.size], rows, crc32c_of_bytes(_NUMBER.pack(generation) + rows)
+
+
+def blocks_of(generation: int, packed: Sequence[bytes]) -> list[Values]:
+    """Return the columns of the blocks of ``packed`` rows, which are in order, in a ``generation``."""
+    parts = [b"".join(packed[at : at + BLOCK_ROWS]) for at in range(0, len(packed), BLOCK_ROWS)]
+    return [block_values(generation, rows) for rows in parts]
+
+
+def block_from(values: Values) -> Block:
+    """Make the block of some columns.
+
+    :raises DamageError: they are not what was written.
+    """
+    generation, first, rows, crc = values
+    try:
+        good = rows and not len(rows) % ROW_BYTES and block_values(generation, rows) == (generation, first, rows, crc)
+    except (TypeError, struct.error):  # a value of another type
+        good = False
+    if not good:
+        raise DamageError(f"index block of generation {generation} is damaged")
+    return Block(generation, rows)
+
+
+class Generation(NamedTuple):
+    """The blocks of one flush, or of several that were merged.
+
+    :ivar level: how often its rows were merged.
+    :ivar role: 0, or what it is in a merge that goes on: :data:`SOURCE`, :data:`TARGET`.
+    :ivar lowest_log: of those in which its entries are.
+    :ivar highest_log: of those in which its entries are.
+    """
+
+    number: int
+    level: int
+    role: int
+    lowest_log: int
+    highest_log: int
+
+    def has_one_of(self, log_ids: Iterable[int]) -> bool:
+        """Test whether any of ``log_ids`` is between its logs."""
+        return any(self.lowest_log <= log_id <= self.highest_log for log_id in log_ids)
+
+
+WHOLE, SOURCE, TARGET = range(3)
+
+
+def pack_generations(generations: Iterable[Generation]) -> bytes:
+    """Return the text of a list of ``generations``, its CRC32C included."""
+    packed = b"".join([_GENERATION.pack(*generation) for generation in generations])
+    return packed + _CRC.pack(crc32c_of_bytes(packed))
+
+
+def generations_from(packed: object) -> list[Generation]:
+    """Return the generations of a list.
+
+    :raises DamageError: it is not what was written.
+    """
+    if isinstance(packed, bytes) and packed[-4:] == _CRC.pack(crc32c_of_bytes(packed[:-4])):
+        return [Generation(*numbers) for numbers in _GENERATION.iter_unpack(packed[:-4])]
+    raise DamageError("the list of generations of an index is damaged")

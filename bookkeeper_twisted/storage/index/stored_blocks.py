@@ -1,0 +1,216 @@
+"""The blocks of a run index: look-ups in one state of its table.
+
+Any number of generations may hold rows of a ledger, but no entry is in two of them, nor in the table of runs besides.
+So a look-up asks each.  What it does not find may be there under a damaged key: as in the table of runs, an absence
+counts only after the blocks on both sides of its place were verified, of whatever generations they are, and so does the
+end of a generation.
+"""
+
+from collections.abc import Collection, Iterator
+from heapq import merge
+from itertools import islice, takewhile
+
+from ...errors import DamageError
+from ..interfaces import IndexRow
+from .blocks import (
+    Block,
+    Generation,
+    block_from,
+    cut_rows,
+    generations_from,
+    key_of,
+    last_of,
+    live_of,
+    log_of,
+    packed_logs,
+    row_of_packed,
+    rows_of_packed,
+)
+from .index_file import Connection
+from .stored_runs import MAX_ID
+
+_COLUMNS = ", ".join(
+    f"CASE typeof({name}) WHEN '{kind}' THEN {name} END"  # a damaged value may be text that cannot be decoded
+    for name, kind in (("generation", "integer"), ("first", "blob"), ("packed", "blob"), ("crc", "integer"))
+)
+_BLOCKS = f"SELECT {_COLUMNS} FROM block_keys LEFT JOIN blocks ON id = block"
+"""A search compares keys only.  In one table with the rows it would read those of each block that it compares."""
+
+_FLOOR = f"{_BLOCKS} WHERE (generation, first) <= (?, ?) ORDER BY generation DESC, first DESC LIMIT 1"
+_FROM = f"{_BLOCKS} WHERE (generation, first) >= (?, ?) ORDER BY generation, first LIMIT 1"
+
+
+
+class StoredBlocks:
+    """The blocks that a connection sees in its transaction.
+
+    :ivar generations: that have blocks, the oldest first.
+    :raises DamageError: their list cannot be read; and so do all methods for what they come across.
+    """
+
+    def __init__(self, connection: Connection) -> None:
+        self._connection = connection
+        ((packed,),) = connection.execute("SELECT generations FROM state").fetchall()
+        self.generations = generations_from(packed)
+
+    def find(self, ledger_id: int, entry_id: int) -> IndexRow | None:
+        """Return the row that holds ``entry_id`` of ``ledger_id``, None if none does.
+
+        Damage that it meets counts if the entry is not found elsewhere.
+        """
+        damage: DamageError | None = None
+        for generation in reversed(self.generations):
+            try:
+                packed = self._floor_row(generation.number, ledger_id, entry_id)
+            except DamageError as error:
+                damage = error
+                continue
+            if packed is not None and last_of(packed) >= entry_id:
+                return row_of_packed(packed)
+        if damage is not None:
+            raise damage
+        return None
+
+    def last_entry(self, ledger_id: int) -> int:
+        """Return the highest entry of ``ledger_id``, -1 if there is none."""
+        found = [self._floor_row(generation.number, ledger_id, MAX_ID) for generation in self.generations]
+        return max([last_of(packed) for packed in found if packed is not None], default=-1)
+
+    def _floor_row(self, number: int, ledger_id: int, entry_id: int) -> bytes | None:
+        """Return the last row of a ledger that begins at or before an entry, None if a generation has none."""
+        key = key_of(ledger_id, entry_id)
+        block = self.floor(number, key)
+        packed = block.packed(block.floor(key)) if block is not None else None
+        if block is None or key > block.keys[-1]:
+            self._behind(number, key)
+        return packed if packed is not None and packed[:8] == key[:8] else None
+
+    def rows(self, ledger_id: int, first: int, limit: int) -> list[IndexRow]:
+        """Return the rows of a ledger that end at an entry or later, ascending.
+
+        :param first: the entry.
+        :param limit: of rows.
+        """
+        found: list[bytes] = []
+        key = key_of(ledger_id, first)
+        for generation in self.generations:
+            of_ledger = takewhile(lambda packed: packed[:8] <= key[:8], self._packed(generation.number, key))
+            from_on = (packed for packed in of_ledger if packed[:8] == key[:8] and last_of(packed) >= first)
+            found += islice(from_on, limit)
+        return rows_of_packed(sorted(found)[:limit])
+
+    def page(self, after: tuple[int, int], limit: int, log_ids: Collection[int] | None = None) -> list[IndexRow]:
+        """Return the next rows in the order of ledger and first entry.
+
+        :param after: ledger and first entry of the last row seen.
+        :param limit: of rows.
+        :param log_ids: rows of these logs only.
+        """
+        key = key_of(*after)
+        chosen = [each.number for each in self.generations if log_ids is None or each.has_one_of(log_ids)]
+        found = (packed for packed in merge(*[self._packed(number, key) for number in chosen]) if packed[:16] > key)
+        if log_ids is not None:
+            wanted = packed_logs(log_ids)
+            found = (packed for packed in found if log_of(packed) in wanted)
+        return rows_of_packed(islice(found, limit))
+
+    def _packed(self, number: int, key: bytes) -> Iterator[bytes]:
+        """Yield the rows of a generation from the last one on that begins at or before a place."""
+        block = self.floor(number, key)
+        if block is not None:
+            yield from cut_rows(block.rows)[block.floor(key) :]
+            key = block.keys[-1]
+        while (block := self.following(number, key)) is not None:
+            yield from cut_rows(block.rows)
+            key = block.keys[-1]
+
+    def live_bytes(self) -> dict[int, int]:
+        """Return the bytes of records by entry log; reads all blocks."""
+        found: dict[int, int] = {}
+        for log_id, _, n_bytes in self._live():
+            found[log_id] = found.get(log_id, 0) + n_bytes
+        return found
+
+    def entry_count(self) -> int:
+        """Return the number of entries; reads all blocks."""
+        return sum(count for _, count, _ in self._live())
+
+    def _live(self) -> Iterator[tuple[int, int, int]]:
+        """Yield log, entries and bytes of each row, but of damaged blocks.
+
+        Like the sums over the table of runs, these are no reason to remove a log: what they leave out is found then.
+        """
+        for values in self._connection.execute(_BLOCKS):
+            try:
+                block = block_from(values)
+            except DamageError:
+                continue
+            yield from live_of(block.rows)
+
+    # -- blocks --
+
+    def floor(self, number: int, key: bytes) -> Block | None:
+        """Return the last block of the generation ``number`` that begins at or before ``key``, None without one."""
+        values = self._connection.execute(_FLOOR, (number, key)).fetchone()
+        block = block_from(values) if values is not None else None
+        return block if block is not None and block.generation == number else None
+
+    def following(self, number: int, key: bytes) -> Block | None:
+        """Return the first block of the generation ``number`` that begins behind ``key``, None without one.
+
+        The block in front of the place is verified, and so is the one behind the last of a generation.
+        """
+        self.floor(number, key)
+        return self._behind(number, key)
+
+    def _behind(self, number: int, key: bytes) -> Block | None:
+        """Return the block behind a place for which :meth:`floor` verified the one in front of it.
+
+        The lowest key behind the place is looked for: SQLite would pass over a damaged block behind an equal one.  One
+        at a time: it would pass over damaged ones among several, too.
+        """
+        values = self._connection.execute(_FROM, (number, key + b"\0")).fetchone()
+        block = block_from(values) if values is not None else None
+        return block if block is not None and block.generation == number else None
+
+
+class Cursor:
+    """Goes through a generation by ascending places.
+
+    :ivar block: the last one that begins at or before the present place, None if there is none.
+    :ivar following: the block behind it, None at the end.
+    """
+
+    __slots__ = ("block", "following", "_stored", "_number", "_begun")
+
+    def __init__(self, stored: StoredBlocks, generation: Generation) -> None:
+        self.block: Block | None = None
+        self.following: Block | None = None
+        self._stored = stored
+        self._number = generation.number
+        self._begun = False
+
+    def leaves(self, key: bytes) -> bool:
+        """Test whether going to the place ``key`` changes the block."""
+        return not self._begun or (self.following is not None and key >= self.following.first)
+
+    def go(self, key: bytes) -> None:
+        """Go to the place ``key``.
+
+        :raises DamageError: a block beside it is damaged; the cursor stays where it was.
+        """
+        if self.leaves(key) and not self._stepped(key):
+            block = self._stored.floor(self._number, key)
+            self.following = self._stored.following(self._number, key if block is None else max(block.keys[-1], key))
+            self.block, self._begun = block, True
+
+    def _stepped(self, key: bytes) -> bool:
+        """Try to go to a place by one step to the following block."""
+        if self.following is None:
+            return False
+        try:
+            behind = self._stored.following(self._number, self.following.keys[-1])
+        except DamageError:  # perhaps this one is passed over
+            return False
+        self.block, self.following = self.following, behind
+        return not self.leaves(key)

@@ -1,0 +1,60 @@
+"""The table of runs: look-ups in one state of it."""
+
+
+from ..interfaces import IndexRow
+from .index_file import Connection
+from .row_values import row_from
+
+MAX_ID = 2**63 - 1
+
+RUN_COLUMNS = "ledger, first, last, log, offset, sizes, checksums, crc"
+NEXT = f"SELECT {RUN_COLUMNS} FROM runs WHERE ledger = ? AND first > ?"
+NEXT_LEDGERS = f"SELECT {RUN_COLUMNS} FROM runs WHERE ledger > ?"
+IN_ORDER = " ORDER BY ledger, first LIMIT ?"
+_UP_TO = f"SELECT {RUN_COLUMNS} FROM runs WHERE (ledger, first) <= (?, ?) ORDER BY ledger DESC, first DESC LIMIT 1"
+_FROM_ON = f"SELECT {RUN_COLUMNS} FROM runs WHERE (ledger, first) >= (?, ?)"
+
+
+def floor(connection: Connection, ledger_id: int, entry_id: int) -> IndexRow | None:
+    """Find the last row of a ledger that begins at or before an entry.
+
+    :returns: None if the verified row at this place belongs to a ledger before it, or if there is none.
+    """
+    values = connection.execute(_UP_TO, (ledger_id, entry_id)).fetchone()
+    row = row_from(values) if values is not None else None
+    return row if row is not None and row.ledger_id == ledger_id else None
+
+
+def check_next(connection: Connection, ledger_id: int, entry_id: int) -> None:
+    """Verify the row that lies next to a place for which :func:`floor` verified the one before it.
+
+    A place is given by the lowest key behind it: SQLite would find an equal one, and pass over what lies next to it
+    while that is not greater.
+
+    :raises DamageError: it is damaged: nothing is known of what is missing at this place (S5).
+    """
+    if entry_id < MAX_ID:
+        found = connection.execute(f"{_FROM_ON}{IN_ORDER}", (ledger_id, entry_id + 1, 1))
+    else:
+        found = connection.execute(f"{NEXT_LEDGERS}{IN_ORDER}", (ledger_id, 1))
+    for values in found:
+        row_from(values)
+
+
+def check_place(connection: Connection, ledger_id: int, entry_id: int) -> None:
+    """Verify the rows on both sides of the place of ``entry_id`` of ``ledger_id``.
+
+    :param connection: which sees one state of the index.
+    """
+    floor(connection, ledger_id, entry_id)
+    check_next(connection, ledger_id, entry_id)
+
+
+def last_entry(connection: Connection, ledger_id: int) -> int:
+    """Return the highest entry of ``ledger_id``, -1 if there is none.
+
+    :param connection: which sees one state of the index.
+    """
+    row = floor(connection, ledger_id, MAX_ID)
+    check_next(connection, ledger_id, MAX_ID)
+    return row.last if row is not None else -1

@@ -1,0 +1,272 @@
+"""Blocks of packed rows in the SQLite index: merges, damage, what a commit changes."""
+
+import random
+from collections.abc import Sequence
+from itertools import chain
+from typing import cast
+
+from bookkeeper_twisted.errors import DamageError
+from bookkeeper_twisted.storage.index import block_writer, blocks, run_index
+from bookkeeper_twisted.storage.interfaces import IndexBatch, IndexRow, IRunIndex
+from bookkeeper_twisted.testing.contracts import index_contract
+from bookkeeper_twisted.testing.contracts.index_contract import packed_rows
+
+from .test_run_index import InADirectory
+
+_LEDGERS = range(3, 33, 3)
+_TABLES = ("blocks", "block_keys")
+
+
+def _row(ledger_id: int, entry_id: int, log_id: int = 0) -> IndexRow:
+    return IndexRow(ledger_id, entry_id, entry_id, log_id, 1024 + 60 * ledger_id + entry_id, 60, b"abcd")
+
+
+class PackedContractTests(InADirectory, index_contract.RunIndexContract):
+    """The contract with rows in blocks, which are tiny, and merged as soon as there are two generations."""
+
+    def setUp(self) -> None:
+        self.patch(blocks, "BLOCK_ROWS", 2)
+        self.patch(block_writer, "FAN_IN", 2)
+        self.patch(block_writer, "STEP_BLOCKS", 2)
+
+    def make(self) -> IRunIndex:
+        """In a new directory each."""
+        return cast(IRunIndex, index_contract.PackedIndex(self.new()))
+
+    def reopen(self, index: IRunIndex) -> IRunIndex:
+        """From the files."""
+        index.close()
+        return cast(IRunIndex, index_contract.PackedIndex(self.open()))
+
+
+class _Flushes(InADirectory):
+    """Flushes of one entry of each ledger; four rows are a block, four generations are merged."""
+
+    def setUp(self) -> None:
+        self.patch(blocks, "BLOCK_ROWS", 4)
+        self.patch(block_writer, "FAN_IN", 4)
+        self.patch(block_writer, "STEP_BLOCKS", 8)
+        self.index = self.new()
+
+    def flush(self, entry_ids: Sequence[int], ledger_ids: Sequence[int] = _LEDGERS, log_id: int = 0) -> None:
+        for entry_id in entry_ids:
+            rows = [_row(ledger_id, entry_id, log_id) for ledger_id in ledger_ids]
+            self.index.commit(IndexBatch(mixed=packed_rows(rows)))
+
+    def generations(self) -> list[blocks.Generation]:
+        ((packed,),) = self.index._writer.execute("SELECT generations FROM state").fetchall()
+        return blocks.generations_from(packed)
+
+    def count(self, table: str) -> int:
+        ((count,),) = self.index._writer.execute(f"SELECT count(*) FROM {table}").fetchall()
+        return int(count)
+
+    def ids(self, ledger_id: int) -> list[int]:
+        return [entry_id for row in self.index.rows(ledger_id) for entry_id in range(row.first, row.last + 1)]
+
+
+class BlockTests(_Flushes):
+    """What commits do to blocks."""
+
+    def test_merged(self) -> None:
+        """Generations stay few however many flushes there were; every row is found, in a full block or nearly so."""
+        self.flush(range(100))
+        by_level = [[each.level for each in self.generations()].count(level) for level in range(5)]
+        self.assertLess(max(by_level), 8)
+        self.assertGreater(max(each.level for each in self.generations()), 1)
+        self.assertEqual(self.count("runs"), 0)
+        self.assertLess(self.count("blocks"), 2 * 100 * len(_LEDGERS) // 4)
+        for ledger_id in _LEDGERS:
+            self.assertEqual(self.ids(ledger_id), [*range(100)])
+            self.assertEqual(self.index.last_entry(ledger_id), 99)
+        self.assertEqual(self.index.entry_count(), 100 * len(_LEDGERS))
+        self.assertGreater(self.index.check(), 0)
+
+    def test_share_of_a_merge(self) -> None:
+        """A commit merges a bounded number of rows, and the next ones go on, after a restart too."""
+        self.flush(range(4), range(200))
+        self.assertIn(blocks.TARGET, [each.role for each in self.generations()])
+        self.flush([4], [0])
+        targets = [each for each in self.generations() if each.role == blocks.TARGET]
+        self.index.close()
+        self.index = self.open()
+        self.assertEqual([each for each in self.generations() if each.role == blocks.TARGET], targets)
+        count = 5
+        while targets[0] in self.generations():
+            self.flush([count], [0, 1])
+            count += 1
+        self.assertIn(targets[0]._replace(role=blocks.WHOLE), self.generations())
+        self.assertEqual([self.ids(0), self.ids(1)], [[*range(count)], [*range(4), *range(5, count)]])
+        self.assertTrue(all(self.ids(ledger_id) == [*range(4)] for ledger_id in range(2, 200)))
+
+    def test_uneven_generations(self) -> None:
+        """Generations of other ledgers each, of many rows or few, are merged in order."""
+        drawn = random.Random(3)
+        written = dict[int, list[int]]()
+        for entry_id in range(60):
+            low = drawn.randrange(100)
+            ledger_ids = sorted(drawn.sample(range(low, low + 60), drawn.choice((1, 5, 50))))
+            self.flush([entry_id], ledger_ids)
+            for ledger_id in ledger_ids:
+                written.setdefault(ledger_id, []).append(entry_id)
+        self.assertEqual({ledger_id: self.ids(ledger_id) for ledger_id in range(170)}, {
+            ledger_id: written.get(ledger_id, []) for ledger_id in range(170)
+        })  # fmt: skip
+        for ledger_id, entry_ids in written.items():
+            self.assertTrue(all(self.index.find(ledger_id, entry_id) for entry_id in entry_ids))
+
+    def test_deleted_sources(self) -> None:
+        """A merge ends when nothing is left of what it merges; the next one has a target of its own."""
+        self.flush(range(4), range(200))
+        self.index.commit(IndexBatch(deleted_ledgers=[*range(100, 200)]))
+        self.flush(range(4, 9), range(3))
+        self.index.commit(IndexBatch(deleted_ledgers=[*range(3, 100)]))
+        self.flush(range(9, 40), [1, 0, 2])
+        self.assertEqual([self.ids(ledger_id) for ledger_id in range(4)], [[*range(40)]] * 3 + [[]])
+        self.index.commit(IndexBatch(deleted_ledgers=[0, 1, 2]))
+        self.assertEqual((self.generations(), self.count("blocks")), ([], 0))
+        self.assertEqual(self.index.live_bytes(), {})
+
+    def test_late_rows(self) -> None:
+        """Rows that replace stored ones are in the table of runs, and so are those they replaced a part of."""
+        self.flush(range(3))
+        long = IndexRow(3, 3, 9, 1, 5000, 60, b"abcd")
+        self.index.commit(IndexBatch(mixed=packed_rows([long, _row(6, 3, 1)])))
+        self.index.commit(IndexBatch(mixed=packed_rows([_row(3, 1, 2), _row(3, 5, 2), _row(6, 4, 2)])))
+        found = [(row.first, row.last, row.log_id) for row in self.index.rows(3)]
+        self.assertEqual(found, [(0, 0, 0), (1, 1, 2), (2, 2, 0), (3, 4, 1), (5, 5, 2), (6, 9, 1)])
+        self.assertEqual(self.ids(6), [*range(5)])
+        self.assertEqual(self.count("runs"), 4)
+
+    def test_moved(self) -> None:
+        """Copies take the place of rows in blocks, of those logs only."""
+        self.flush(range(5))
+        self.flush(range(5, 9), log_id=1)
+        copies = [IndexRow(ledger_id, 0, 7, 7, 4096, 60, b"efgh") for ledger_id in _LEDGERS]
+        self.index.commit(IndexBatch(moved=copies, moved_from=frozenset([0])))
+        for ledger_id in _LEDGERS:
+            found = [(row.first, row.last, row.log_id) for row in self.index.rows(ledger_id)]
+            self.assertEqual(found, [(0, 4, 7), *((entry_id, entry_id, 1) for entry_id in range(5, 9))])
+        self.index.commit(IndexBatch(mixed=packed_rows([IndexRow(2, 0, 9, 1, 1024, 60, b"abcd")])))
+        parts = [IndexRow(2, 2, 3, 7, 1024, 60, b"efgh"), IndexRow(2, 6, 7, 7, 2048, 60, b"efgh")]
+        self.index.commit(IndexBatch(moved=parts, moved_from=frozenset([1])))
+        found = [(row.first, row.last, row.log_id) for row in self.index.rows(2)]
+        self.assertEqual(found, [(0, 1, 1), (2, 3, 7), (4, 5, 1), (6, 7, 7), (8, 9, 1)])
+        self.assertEqual(self.index.live_bytes().keys(), {1, 7})
+        self.assertEqual(self.index.page((-1, -1), 9999, [0]), [])
+
+    def test_pages_of_many_generations(self) -> None:
+        """Pages of any size, of some logs or all, give every row once and in order."""
+        for log_id in range(5):
+            self.flush(range(3 * log_id, 3 * log_id + 3), log_id=log_id)
+        self.index.commit(IndexBatch(runs=[IndexRow(6, 20, 29, 5, 1024, 60, b"abcd")]))
+        every = sorted(chain.from_iterable(map(self.index.rows, _LEDGERS)))
+        for limit in (1, 7, 500):
+            for log_ids in (None, [1, 3], [5]):
+                found: list[IndexRow] = []
+                after = (-1, -1)
+                while page := self.index.page(after, limit, log_ids):
+                    found += page
+                    after = page[-1].ledger_id, page[-1].first
+                self.assertEqual(found, [row for row in every if log_ids is None or row.log_id in log_ids])
+
+
+class DamagedBlockTests(_Flushes):
+    """Whatever value of a block is wrong: what a look-up finds is right, and nothing that was stored is denied (S5)."""
+
+    def execute(self, text: str) -> None:
+        self.index._writer.execute(text)
+
+    def look(self, n_entries: int = 30) -> int:
+        """Look everything up, so many entries of each ledger.
+
+        :returns: how many entries are not given for damage.
+        """
+        missing = 0
+        for ledger_id in _LEDGERS:
+            for entry_id in range(n_entries):
+                try:
+                    self.assertEqual(self.index.find(ledger_id, entry_id), _row(ledger_id, entry_id))
+                except DamageError:
+                    missing += 1
+            try:
+                self.assertEqual(self.ids(ledger_id), [*range(n_entries)])
+            except DamageError:
+                continue
+        return missing
+
+    def test_damage(self) -> None:
+        """Look-ups of rows in damaged blocks fail, most others do not; commits go on."""
+        self.flush(range(30))
+        tables = {name: self.index._writer.execute(f"SELECT * FROM {name}").fetchall() for name in _TABLES}
+        drawn = random.Random(1)
+        changes = [
+            "blocks SET crc = crc + 1 WHERE id =", "blocks SET packed = x'00' WHERE id =",
+            "blocks SET packed = 'text' WHERE id =", "blocks SET packed = packed || packed WHERE id =",
+            "blocks SET crc = 'text' WHERE id =", "blocks SET id = 7777 WHERE id =",
+            "block_keys SET block = block + 1 WHERE block =", "block_keys SET block = 'text' WHERE block =",
+        ]  # fmt: skip
+        for number, (generation, first, block) in enumerate(drawn.sample(tables["block_keys"], 24)):
+            change = changes[number % len(changes)]
+            with self.subTest(f"{generation}, {first.hex()}, {change}"):
+                self.execute(f"UPDATE {change} {block}")
+                self.assertIn(self.look(), range(1, 100))
+                for name, stored in tables.items():
+                    self.execute(f"DELETE FROM {name}")
+                    self.index._writer.executemany(f"INSERT INTO {name} VALUES (?, ?, ?)", stored)
+                self.assertEqual(self.look(), 0)
+
+    def test_damaged_keys(self) -> None:
+        """A block under another key than it was written with hides nothing, whatever order the keys are in."""
+        self.patch(run_index, "check_to_open", lambda *_: None)
+        self.flush(range(30))
+        stored = self.index._writer.execute("SELECT * FROM block_keys WHERE generation > 1 AND block > 1").fetchall()
+        self.index.close()
+        with open(self.path, "rb") as file:
+            intact = file.read()
+        self.assertGreater(len(stored), 40)
+        for number, (generation, first, block) in enumerate(random.Random(2).sample(stored, 15)):
+            cell = generation.to_bytes(1, "big") + first + block.to_bytes(1 if block < 128 else 2, "big")
+            begin = intact.index(cell) + 1
+            self.assertEqual(intact.count(cell), 1)
+            for offset in (-1, 7, 15, number % 16):
+                for bit in (1, 4, 0x80):
+                    damaged = bytearray(intact)
+                    damaged[begin + offset] ^= bit
+                    with self.subTest(f"{first.hex()}, byte {offset}, bit {bit}"):
+                        with open(self.path, "wb") as file:
+                            file.write(damaged)
+                        self.index = self.open()
+                        self.assertIn(self.look(), range(1, 100))
+                        self.index.close()
+
+    def test_damaged_generation(self) -> None:
+        """What other generations hold is found though those that are looked into first are damaged."""
+        self.flush(range(30))
+        newest = self.generations()[-1]
+        of_newest = f"SELECT block FROM block_keys WHERE generation = {newest.number}"
+        self.execute(f"UPDATE blocks SET crc = crc + 1 WHERE id IN ({of_newest})")
+        self.assertEqual(self.look(), len(_LEDGERS))
+
+    def test_commits_beside_damage(self) -> None:
+        """A damaged block does not keep other entries from being committed, nor their ledgers from being deleted."""
+        self.flush(range(30))
+        fourth = "SELECT block FROM block_keys ORDER BY generation, first LIMIT 1 OFFSET 3"
+        self.execute(f"UPDATE blocks SET crc = crc + 1 WHERE id = ({fourth})")
+        self.index.close()
+        self.index = self.open()  # which has no last entries in mind
+        self.flush(range(30, 60))
+        for ledger_id in _LEDGERS:
+            for entry_id in range(30, 60):
+                self.assertEqual(self.index.find(ledger_id, entry_id), _row(ledger_id, entry_id))
+        self.assertGreater(self.look(60), 0)
+        self.index.commit(IndexBatch(deleted_ledgers=[*_LEDGERS]))
+        self.assertLess(self.index.entry_count(), 30 * len(_LEDGERS))
+
+    def test_damaged_list(self) -> None:
+        """Without the list of generations nothing is denied, and nothing committed."""
+        self.flush(range(5))
+        self.execute("UPDATE state SET generations = substr(generations, 21)")
+        self.assertRaises(DamageError, self.index.find, 3, 0)
+        self.assertRaises(DamageError, self.index.last_entry, 3)
+        self.assertRaises(DamageError, self.flush, [5])

@@ -1,0 +1,91 @@
+"""The packed rows of the last flushes in memory."""
+
+from twisted.trial.unittest import SynchronousTestCase
+
+from bookkeeper_twisted.storage.index.blocks import BLOCK_ROWS
+from bookkeeper_twisted.storage.index.recent_blocks import BLOCK_COST, RecentBlocks
+from bookkeeper_twisted.storage.interfaces import IndexRow
+from bookkeeper_twisted.testing.contracts.index_contract import packed_rows
+
+_LEDGERS = range(0, 900, 3)
+
+
+def _row(ledger_id: int, first: int, last: int, log_id: int = 0) -> IndexRow:
+    return IndexRow(ledger_id, first, last, log_id, 1024, 60, b"abcd")
+
+
+def _flush(first: int, last: int, log_id: int = 0) -> list[IndexRow]:
+    return [_row(ledger_id, first, last, log_id) for ledger_id in _LEDGERS]
+
+
+class RecentBlocksTests(SynchronousTestCase):
+    """Flushes of a row of each of 300 ledgers, three blocks."""
+
+    def setUp(self) -> None:
+        self.recent = RecentBlocks(100 * BLOCK_COST)
+
+    def add(self, rows: list[IndexRow]) -> None:
+        self.recent.add(packed_rows(rows))
+
+    def test_find(self) -> None:
+        """Every entry of a row finds it, others nothing."""
+        self.add(_flush(5, 7))
+        self.add(_flush(9, 9))
+        for ledger_id in (0, 3, 3 * BLOCK_ROWS, 897):
+            for entry_id, found in ((5, (5, 7)), (7, (5, 7)), (9, (9, 9)), (4, None), (8, None), (10, None)):
+                row = _row(ledger_id, *found) if found else None
+                self.assertEqual(self.recent.find(ledger_id, entry_id), row)
+        for ledger_id in (1, 2, 898, 5000):
+            self.assertIsNone(self.recent.find(ledger_id, 5))
+        self.assertIsNone(RecentBlocks(0).find(0, 0))
+
+    def test_newest(self) -> None:
+        """Of several copies the newest is found, in tables too."""
+        self.add(_flush(5, 7))
+        self.add([_row(3, 6, 6, 1)])
+        self.assertEqual(self.recent.find(3, 6), _row(3, 6, 6, 1))
+        self.assertEqual(self.recent.find(3, 5), _row(3, 5, 7))
+        self.assertEqual([table.find(6) for table in self.recent.tables_of(3)], [_row(3, 6, 6, 1), _row(3, 5, 7)])
+        self.assertEqual(self.recent.tables_of(4), [])
+
+    def test_tables(self) -> None:
+        """The rows of a ledger that spans blocks are all in its table."""
+        rows = [_row(3, 2 * i, 2 * i) for i in range(3 * BLOCK_ROWS)]
+        self.add([_row(2, 0, 9), *rows, _row(4, 0, 9)])
+        (table,) = self.recent.tables_of(3)
+        self.assertEqual([table.find(2 * i) for i in range(3 * BLOCK_ROWS)], rows)
+        self.assertIsNone(table.find(3))
+
+    def test_discard(self) -> None:
+        """No row of a ledger is given once something newer overlaps one of them; later flushes are not affected."""
+        self.add(_flush(5, 7))
+        self.recent.discard(3, 8, 20)
+        self.recent.discard(3, 0, 4)
+        self.assertEqual(self.recent.find(3, 5), _row(3, 5, 7))
+        self.recent.discard(3, 7, 7)
+        self.recent.discard(4, 0, 99)
+        self.assertIsNone(self.recent.find(3, 5))
+        self.assertEqual(self.recent.tables_of(3), [])
+        self.assertEqual(self.recent.find(6, 5), _row(6, 5, 7))
+        self.add(_flush(8, 8))
+        self.assertEqual(self.recent.find(3, 8), _row(3, 8, 8))
+
+    def test_discard_logs(self) -> None:
+        """Flushes that wrote to a log are forgotten with it."""
+        self.add(_flush(0, 0, 1))
+        self.add([*_flush(1, 1, 2)[:10], *_flush(1, 1, 3)[10:]])
+        self.add(_flush(2, 2, 4))
+        self.recent.discard_logs({1, 2})
+        self.assertEqual([self.recent.find(3, entry_id) for entry_id in (0, 1)], [None, None])
+        self.assertEqual(self.recent.find(3, 2), _row(3, 2, 2, 4))
+
+    def test_limit(self) -> None:
+        """The oldest flushes go; of one that is too big the first rows stay."""
+        self.recent = RecentBlocks(6 * BLOCK_COST)
+        for entry_id in range(3):
+            self.add(_flush(entry_id, entry_id))
+        self.assertEqual([self.recent.find(3, entry_id) is None for entry_id in range(3)], [True, False, False])
+        self.recent = RecentBlocks(2 * BLOCK_COST)
+        self.add(_flush(0, 0))
+        self.assertEqual(self.recent.find(3, 0), _row(3, 0, 0))
+        self.assertIsNone(self.recent.find(897, 0))
