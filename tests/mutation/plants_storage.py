@@ -299,6 +299,14 @@ PLANTS = (
         "                except DamageError:\n                    continue\n", "                except DamageError:\n                    raise\n", _BLOCKS,
     ),
     Plant(
+        "ledgers behind a new one are taken for new ones", "storage/index/stored_runs.py",
+        "        index = bisect_left(ledger_ids, behind.ledger_id, index + 1)\n", "        index = len(ledger_ids)\n", _BLOCKS,
+    ),
+    Plant(
+        "ledgers of blocks behind a new one are taken for new ones", "storage/index/block_writer.py",
+        ", index) if behind else len(ledger_ids)\n", ", index) if False else len(ledger_ids)\n", _BLOCKS,
+    ),
+    Plant(
         "a merge fails for a damaged block", "storage/index/block_writer.py",
         "            self.generations = before\n", "            raise\n", _BLOCKS,
     ),

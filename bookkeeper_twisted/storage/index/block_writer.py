@@ -6,7 +6,7 @@ look-up never has many generations to ask.  Rows leave the blocks for the table 
 them, or when they are copied; those of deleted ledgers just go.
 """
 
-from bisect import bisect_right
+from bisect import bisect_left, bisect_right
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 
@@ -100,16 +100,19 @@ class BlockWriter(StoredBlocks):
         """
         found: dict[int, int] = {}
         for generation in self.generations:
-            cursor = Cursor(self, generation)
-            for ledger_id in ledger_ids:
+            cursor, index = Cursor(self, generation), 0
+            while index < len(ledger_ids):
+                ledger_id = ledger_ids[index]
                 key = key_of(ledger_id, MAX_ID)
+                index += 1
                 try:
                     cursor.go(key)
                 except DamageError:
                     continue
-                packed = cursor.block.packed(cursor.block.floor(key)) if cursor.block is not None else b""
+                packed, behind = cursor.around(key)
                 if packed[:8] == key[:8]:
                     found[ledger_id] = max(last_of(packed), found.get(ledger_id, -1))
+                index = bisect_left(ledger_ids, int.from_bytes(behind[:8], "big"), index) if behind else len(ledger_ids)
         return found
 
     # -- taking out --

@@ -59,7 +59,18 @@ from .index_file import (
 from .row_values import Values, ledger_from, ledger_values, row_from, stored_bytes, values_of
 from .rows import still_at, without
 from .stored_blocks import StoredBlocks
-from .stored_runs import IN_ORDER, MAX_ID, NEXT, NEXT_LEDGERS, RUN_COLUMNS, check_next, check_place, floor, last_entry
+from .stored_runs import (
+    IN_ORDER,
+    MAX_ID,
+    NEXT,
+    NEXT_LEDGERS,
+    RUN_COLUMNS,
+    check_next,
+    check_place,
+    floor,
+    last_entries,
+    last_entry,
+)
 
 FILE_NAME = "index.sqlite"
 CHECKED_WHOLE = 128 * 1024 * 1024
@@ -234,9 +245,10 @@ class SqliteRunIndex:
         if len(known) + len(unknown) > _KNOWN_LEDGERS:
             known.clear()
             unknown = sorted(ledger_ids)
-        in_blocks = blocks.last_entries(unknown)
-        for ledger_id in unknown:
-            known[ledger_id] = max(last_entry(self._writer, ledger_id), in_blocks.get(ledger_id, -1))
+        known.update(dict.fromkeys(unknown, -1))
+        for found in (last_entries(self._writer, unknown), blocks.last_entries(unknown)):
+            for ledger_id, last in found.items():
+                known[ledger_id] = max(last, known[ledger_id])
 
     def _put(self, blocks: BlockWriter, rows: Sequence[IndexRow]) -> None:
         """Inserts rows, as many by one call as replace nothing; later ones win over earlier."""

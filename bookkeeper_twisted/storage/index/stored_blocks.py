@@ -214,3 +214,11 @@ class Cursor:
             return False
         self.block, self.following = self.following, behind
         return not self.leaves(key)
+
+    def around(self, key: bytes) -> tuple[bytes, bytes]:
+        """Return the row at or before the present place ``key``, and where the next one begins; empty without one."""
+        behind = self.following.first if self.following is not None else b""
+        if self.block is None:
+            return b"", behind
+        index = self.block.floor(key)
+        return self.block.packed(index), self.block.keys[index + 1] if index + 1 < len(self.block.keys) else behind

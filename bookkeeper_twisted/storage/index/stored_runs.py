@@ -1,6 +1,9 @@
 """The table of runs: look-ups in one state of it."""
 
 
+from bisect import bisect_left
+from collections.abc import Sequence
+
 from ..interfaces import IndexRow
 from .index_file import Connection
 from .row_values import row_from
@@ -25,8 +28,8 @@ def floor(connection: Connection, ledger_id: int, entry_id: int) -> IndexRow | N
     return row if row is not None and row.ledger_id == ledger_id else None
 
 
-def check_next(connection: Connection, ledger_id: int, entry_id: int) -> None:
-    """Verify the row that lies next to a place for which :func:`floor` verified the one before it.
+def check_next(connection: Connection, ledger_id: int, entry_id: int) -> IndexRow | None:
+    """Verify and return the row that lies next to a place for which :func:`floor` verified the one before it.
 
     A place is given by the lowest key behind it: SQLite would find an equal one, and pass over what lies next to it
     while that is not greater.
@@ -37,8 +40,8 @@ def check_next(connection: Connection, ledger_id: int, entry_id: int) -> None:
         found = connection.execute(f"{_FROM_ON}{IN_ORDER}", (ledger_id, entry_id + 1, 1))
     else:
         found = connection.execute(f"{NEXT_LEDGERS}{IN_ORDER}", (ledger_id, 1))
-    for values in found:
-        row_from(values)
+    values = found.fetchone()
+    return row_from(values) if values is not None else None
 
 
 def check_place(connection: Connection, ledger_id: int, entry_id: int) -> None:
@@ -58,3 +61,25 @@ def last_entry(connection: Connection, ledger_id: int) -> int:
     row = floor(connection, ledger_id, MAX_ID)
     check_next(connection, ledger_id, MAX_ID)
     return row.last if row is not None else -1
+
+
+def last_entries(connection: Connection, ledger_ids: Sequence[int]) -> dict[int, int]:
+    """Return the highest entry of each of some ledgers that have rows.
+
+    The two rows beside the place of a ledger without any speak for all ledgers between them, so that many new ledgers
+    take one look-up.
+
+    :param connection: which sees one state of the index.
+    :param ledger_ids: ascending.
+    """
+    found: dict[int, int] = {}
+    index = 0
+    while index < len(ledger_ids):
+        ledger_id = ledger_ids[index]
+        row, behind = floor(connection, ledger_id, MAX_ID), check_next(connection, ledger_id, MAX_ID)
+        if row is not None:
+            found[ledger_id] = row.last
+        if behind is None:
+            break
+        index = bisect_left(ledger_ids, behind.ledger_id, index + 1)
+    return found

@@ -138,6 +138,23 @@ class BlockTests(_Flushes):
         self.assertEqual(self.ids(6), [*range(5)])
         self.assertEqual(self.count("runs"), 4)
 
+    def test_known_and_new_ledgers(self) -> None:
+        """After a restart rows of new ledgers lie beside those of ledgers in either table, wherever these end."""
+        runs = [IndexRow(ledger_id, 0, 4, 0, 1024, 60, b"abcd") for ledger_id in (5, 6, 30)]
+        self.index.commit(IndexBatch(runs=runs))
+        self.flush(range(3), range(10, 40, 3))
+        for ledger_ids in (range(1, 50), range(2, 60, 7), (5, 6, 10, 30, 37)):
+            self.index.close()
+            self.index = self.open()
+            self.flush([2, 4], ledger_ids, log_id=1)
+        for ledger_id in range(60):
+            expected = {*range(5)} if ledger_id in (5, 6, 30) else set[int]()
+            if ledger_id in range(10, 40, 3):
+                expected |= {0, 1, 2}
+            if ledger_id in range(1, 50) or ledger_id in range(2, 60, 7):
+                expected |= {2, 4}
+            self.assertEqual(self.ids(ledger_id), sorted(expected))
+
     def test_moved(self) -> None:
         """Copies take the place of rows in blocks, of those logs only."""
         self.flush(range(5))
