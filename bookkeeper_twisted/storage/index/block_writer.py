@@ -233,14 +233,16 @@ class BlockWriter(StoredBlocks):
             blocks.append(block)
         return blocks
 
-    def _behead(self, blocks: Sequence[Block], bound: bytes) -> Iterator[bytes]:
+    def _behead(self, blocks: Sequence[Block], bound: bytes) -> list[bytes]:
         """Take the rows up to a place, inclusive, out of the first blocks of a generation."""
+        taken: list[bytes] = []
         for block in blocks:
             end = bisect_right(block.keys, bound)
             rows = cut_rows(block.rows)
             if end:
                 self.replace(block, rows[end:])
-            yield from rows[:end]
+            taken += rows[:end]
+        return taken
 
 
 class _Knife:

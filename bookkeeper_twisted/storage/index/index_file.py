@@ -8,7 +8,7 @@ from urllib.parse import quote
 
 from ...errors import DamageError, NoWritableDirectoryError, StorageError
 from ..interfaces import IFileSystem, LedgerRow
-from .blocks import pack_generations
+from .blocks import Generation, generations_from, pack_generations
 from .row_values import ledger_from
 
 Connection = sqlite3.Connection
@@ -112,6 +112,16 @@ def is_complete(connection: sqlite3.Connection) -> bool:
     return bool(complete)
 
 
+def read_generations(connection: sqlite3.Connection) -> list[Generation]:
+    """Return the generations of blocks in the index of a ``connection``, the oldest first.
+
+    :raises DamageError: their list is damaged.
+    """
+    kept = "CASE typeof(generations) WHEN 'blob' THEN generations END"
+    (packed,) = connection.execute(f"SELECT {kept} FROM state").fetchone()
+    return generations_from(packed)
+
+
 def file_size(connection: sqlite3.Connection) -> int:
     """Return the bytes of the index of a ``connection``."""
     (pages,) = connection.execute("PRAGMA page_count").fetchone()
@@ -133,7 +143,7 @@ def check_structure(connection: sqlite3.Connection, path: str, tables: Sequence[
 
 
 def check_to_open(writer: sqlite3.Connection, path: str, tables: Sequence[str]) -> None:
-    """Check the structure of an index that is being opened.
+    """Check the structure of an index that is being opened, and the list of its generations of blocks.
 
     :param writer: a connection.
     :param path: of the file, for errors.
@@ -142,6 +152,7 @@ def check_to_open(writer: sqlite3.Connection, path: str, tables: Sequence[str]) 
     """
     try:
         check_structure(writer, path, tables)
+        read_generations(writer)
     except DamageError as error:
         raise IndexDamageError(str(error), _readable_ledgers(writer)) from error
 

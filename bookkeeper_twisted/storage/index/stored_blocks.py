@@ -17,7 +17,6 @@ from .blocks import (
     Generation,
     block_from,
     cut_rows,
-    generations_from,
     key_of,
     last_of,
     live_of,
@@ -26,7 +25,7 @@ from .blocks import (
     row_of_packed,
     rows_of_packed,
 )
-from .index_file import Connection
+from .index_file import Connection, read_generations
 from .stored_runs import MAX_ID
 
 _COLUMNS = ", ".join(
@@ -50,8 +49,7 @@ class StoredBlocks:
 
     def __init__(self, connection: Connection) -> None:
         self._connection = connection
-        ((packed,),) = connection.execute("SELECT generations FROM state").fetchall()
-        self.generations = generations_from(packed)
+        self.generations = read_generations(connection)
 
     def find(self, ledger_id: int, entry_id: int) -> IndexRow | None:
         """Return the row that holds ``entry_id`` of ``ledger_id``, None if none does.
@@ -91,13 +89,11 @@ class StoredBlocks:
         :param first: the entry.
         :param limit: of rows.
         """
-        found: list[bytes] = []
         key = key_of(ledger_id, first)
-        for generation in self.generations:
-            of_ledger = takewhile(lambda packed: packed[:8] <= key[:8], self._packed(generation.number, key))
-            from_on = (packed for packed in of_ledger if packed[:8] == key[:8] and last_of(packed) >= first)
-            found += islice(from_on, limit)
-        return rows_of_packed(sorted(found)[:limit])
+        found = merge(*[self._packed(generation.number, key) for generation in self.generations])
+        up_to_last = takewhile(lambda packed: packed[:8] <= key[:8], found)
+        from_first = (packed for packed in up_to_last if packed[:8] == key[:8] and last_of(packed) >= first)
+        return rows_of_packed(islice(from_first, limit))
 
     def page(self, after: tuple[int, int], limit: int, log_ids: Collection[int] | None = None) -> list[IndexRow]:
         """Return the next rows in the order of ledger and first entry.

@@ -7,6 +7,7 @@ from typing import cast
 
 from bookkeeper_twisted.errors import DamageError
 from bookkeeper_twisted.storage.index import block_writer, blocks, run_index
+from bookkeeper_twisted.storage.index.index_file import IndexDamageError
 from bookkeeper_twisted.storage.interfaces import IndexBatch, IndexRow, IRunIndex
 from bookkeeper_twisted.testing.contracts import index_contract
 from bookkeeper_twisted.testing.contracts.index_contract import packed_rows
@@ -281,9 +282,11 @@ class DamagedBlockTests(_Flushes):
         self.assertLess(self.index.entry_count(), 30 * len(_LEDGERS))
 
     def test_damaged_list(self) -> None:
-        """Without the list of generations nothing is denied, and nothing committed."""
+        """Without the list of generations nothing is denied, nothing committed, and the index not opened again."""
         self.flush(range(5))
         self.execute("UPDATE state SET generations = substr(generations, 21)")
         self.assertRaises(DamageError, self.index.find, 3, 0)
         self.assertRaises(DamageError, self.index.last_entry, 3)
         self.assertRaises(DamageError, self.flush, [5])
+        self.index.close()
+        self.assertRaises(IndexDamageError, self.open)
