@@ -307,6 +307,10 @@ PLANTS = (
         ", index) if behind else len(ledger_ids)\n", ", index) if False else len(ledger_ids)\n", _BLOCKS,
     ),
     Plant(
+        "a block that a damaged key hides is taken for removed", "storage/index/block_writer.py",
+        ".rowcount != 1:", ".rowcount > 1:", _BLOCKS,
+    ),
+    Plant(
         "a merge fails for a damaged block", "storage/index/block_writer.py",
         "            self.generations = before\n", "            raise\n", _BLOCKS,
     ),

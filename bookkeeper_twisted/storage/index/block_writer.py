@@ -42,7 +42,7 @@ STEP_BLOCKS = 64
 """Blocks that are merged at once."""
 
 _INSERT = "INSERT INTO blocks(id, packed, crc) VALUES (?, ?, ?)"
-_INSERT_KEY = "INSERT INTO block_keys(generation, first, block) VALUES (?, ?, ?)"
+_INSERT_KEY = "INSERT OR IGNORE INTO block_keys(generation, first, block) VALUES (?, ?, ?)"
 _DELETE = "DELETE FROM blocks WHERE id IN (SELECT block FROM block_keys WHERE generation = ? AND first = ?)"
 _DELETE_KEY = "DELETE FROM block_keys WHERE generation = ? AND first = ?"
 
@@ -73,11 +73,16 @@ class BlockWriter(StoredBlocks):
         return self.generations[-1]
 
     def _insert(self, number: int, packed: Sequence[bytes]) -> None:
-        """Add rows, in order, to a generation."""
+        """Add rows, in order, to a generation.
+
+        :raises DamageError: a key that is damaged stands where one of the new ones belongs.
+        """
         blocks = list(enumerate(blocks_of(number, packed), self._next_id))
         self._next_id += len(blocks)
         self._connection.executemany(_INSERT, [(block_id, rows, crc) for block_id, (_, _, rows, crc) in blocks])
-        self._connection.executemany(_INSERT_KEY, [(number, first, block_id) for block_id, (_, first, _, _) in blocks])
+        keys = [(number, first, block_id) for block_id, (_, first, _, _) in blocks]
+        if keys and self._connection.executemany(_INSERT_KEY, keys).rowcount != len(keys):
+            raise DamageError(f"keys of generation {number} of index blocks are damaged")
 
     def clear(self) -> None:
         """Remove all blocks."""
@@ -161,9 +166,13 @@ class BlockWriter(StoredBlocks):
         self._connection.execute("RELEASE part")
 
     def replace(self, block: Block, packed: Sequence[bytes]) -> None:
-        """Put ``packed`` rows in the place of a ``block``; none: it goes."""
-        self._connection.execute(_DELETE, (block.generation, block.first))
-        self._connection.execute(_DELETE_KEY, (block.generation, block.first))
+        """Put ``packed`` rows in the place of a ``block``; none: it goes.
+
+        :raises DamageError: a damaged key misleads the search for it.
+        """
+        for statement in (_DELETE, _DELETE_KEY):
+            if self._connection.execute(statement, (block.generation, block.first)).rowcount != 1:
+                raise DamageError(f"keys of generation {block.generation} of index blocks are damaged")
         self._insert(block.generation, packed)
 
     def _drop_empty(self, generation: Generation) -> None:
@@ -211,7 +220,7 @@ class BlockWriter(StoredBlocks):
         :returns: how many.
         """
         count = STEP_BLOCKS // len(sources)
-        heads = [self._head(each, count) for each in sources]
+        heads = [self.heads(each.number, count) for each in sources]
         ends = [blocks[-1].keys[-1] for blocks in heads if len(blocks) == count]
         bound = min(ends, default=b"\xff")
         moved: list[bytes] = []
@@ -222,16 +231,6 @@ class BlockWriter(StoredBlocks):
             if not blocks or blocks[-1].keys[-1] <= bound:
                 self._drop_empty(each)
         return len(moved)
-
-    def _head(self, generation: Generation, count: int) -> list[Block]:
-        """The first blocks of a generation."""
-        blocks: list[Block] = []
-        while len(blocks) < count:
-            block = self.following(generation.number, blocks[-1].keys[-1] if blocks else b"")
-            if block is None:
-                break
-            blocks.append(block)
-        return blocks
 
     def _behead(self, blocks: Sequence[Block], bound: bytes) -> list[bytes]:
         """Take the rows up to a place, inclusive, out of the first blocks of a generation."""

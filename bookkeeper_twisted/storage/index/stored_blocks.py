@@ -36,8 +36,8 @@ _BLOCKS = f"SELECT {_COLUMNS} FROM block_keys LEFT JOIN blocks ON id = block"
 """A search compares keys only.  In one table with the rows it would read those of each block that it compares."""
 
 _FLOOR = f"{_BLOCKS} WHERE (generation, first) <= (?, ?) ORDER BY generation DESC, first DESC LIMIT 1"
+_FIRST = f"{_BLOCKS} WHERE generation = ? ORDER BY first LIMIT ?"
 _FROM = f"{_BLOCKS} WHERE (generation, first) >= (?, ?) ORDER BY generation, first LIMIT 1"
-
 
 
 class StoredBlocks:
@@ -150,6 +150,16 @@ class StoredBlocks:
         values = self._connection.execute(_FLOOR, (number, key)).fetchone()
         block = block_from(values) if values is not None else None
         return block if block is not None and block.generation == number else None
+
+    def heads(self, number: int, limit: int) -> list[Block]:
+        """Return the first blocks of the generation ``number``, at most ``limit``.
+
+        Nothing is hidden among them or behind the last; what is in front of the first is verified by :meth:`following`.
+        """
+        found = [block_from(values) for values in self._connection.execute(_FIRST, (number, limit))]
+        if len(found) < limit:
+            self.following(number, found[-1].keys[-1] if found else b"")
+        return found
 
     def following(self, number: int, key: bytes) -> Block | None:
         """Return the first block of the generation ``number`` that begins behind ``key``, None without one.

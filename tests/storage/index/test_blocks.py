@@ -1,7 +1,7 @@
 """Blocks of packed rows in the SQLite index: merges, damage, what a commit changes."""
 
 import random
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from itertools import chain
 from typing import cast
 
@@ -234,29 +234,43 @@ class DamagedBlockTests(_Flushes):
                     self.index._writer.executemany(f"INSERT INTO {name} VALUES (?, ?, ?)", stored)
                 self.assertEqual(self.look(), 0)
 
-    def test_damaged_keys(self) -> None:
-        """A block under another key than it was written with hides nothing, whatever order the keys are in."""
+    def damaged_keys(self, above: int, every: int, changes: Sequence[tuple[int, int]]) -> Iterator[None]:
+        """Open the index with one damaged key after the other, where it lies in the file.
+
+        :param above: number of the generations that stay as they are.
+        :param every: of how many keys one is damaged.
+        :param changes: bytes of a key, -1 for its generation, and bits to be flipped.
+        """
         self.patch(run_index, "check_to_open", lambda *_: None)
         self.flush(range(30))
-        stored = self.index._writer.execute("SELECT * FROM block_keys WHERE generation > 1 AND block > 1").fetchall()
+        keys = f"SELECT * FROM block_keys WHERE generation > {above} AND block > 1 ORDER BY generation, first"
+        stored = self.index._writer.execute(keys).fetchall()
         self.index.close()
         with open(self.path, "rb") as file:
             intact = file.read()
-        self.assertGreater(len(stored), 40)
-        for number, (generation, first, block) in enumerate(random.Random(2).sample(stored, 15)):
+        for generation, first, block in stored[::every]:
             cell = generation.to_bytes(1, "big") + first + block.to_bytes(1 if block < 128 else 2, "big")
-            begin = intact.index(cell) + 1
             self.assertEqual(intact.count(cell), 1)
-            for offset in (-1, 7, 15, number % 16):
-                for bit in (1, 4, 0x80):
-                    damaged = bytearray(intact)
-                    damaged[begin + offset] ^= bit
-                    with self.subTest(f"{first.hex()}, byte {offset}, bit {bit}"):
-                        with open(self.path, "wb") as file:
-                            file.write(damaged)
-                        self.index = self.open()
-                        self.assertIn(self.look(), range(1, 100))
-                        self.index.close()
+            for offset, bit in changes:
+                damaged = bytearray(intact)
+                damaged[intact.index(cell) + 1 + offset] ^= bit
+                with self.subTest(f"generation {generation}, {first.hex()}, byte {offset}, bit {bit}"):
+                    with open(self.path, "wb") as file:
+                        file.write(damaged)
+                    self.index = self.open()
+                    yield
+                    self.index.close()
+
+    def test_damaged_keys(self) -> None:
+        """A block under another key than it was written with hides nothing, whatever order the keys are in."""
+        for _ in self.damaged_keys(1, 5, [(offset, bit) for offset in (-1, 6, 7, 14, 15) for bit in (1, 4, 0x80)]):
+            self.assertIn(self.look(), range(1, 100))
+
+    def test_merges_beside_damaged_keys(self) -> None:
+        """Merges do not take such a block for one that is not there, and commits go on."""
+        for _ in self.damaged_keys(22, 1, [(-1, 4), (7, 32), (15, 4)]):
+            self.flush(range(30, 42))
+            self.assertIn(self.look(42), range(1, 150))
 
     def test_damaged_generation(self) -> None:
         """What other generations hold is found though those that are looked into first are damaged."""
