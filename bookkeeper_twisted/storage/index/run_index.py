@@ -277,7 +277,6 @@ class SqliteRunIndex:
                 late += rows_of_packed(compress(rows.packed, is_late))
                 rows = rows.but(is_late)
             behind.append(rows)
-        for rows in behind:
             known.update(zip(rows.ledger_ids, rows.last_ids, strict=True))
         blocks.add(behind)
         self._put(blocks, late)

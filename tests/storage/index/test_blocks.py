@@ -139,6 +139,14 @@ class BlockTests(_Flushes):
         self.assertEqual(self.ids(6), [*range(5)])
         self.assertEqual(self.count("runs"), 4)
 
+    def test_order_of_logs(self) -> None:
+        """The rows of a flush may come log by log: a ledger may have lower entries in a later one."""
+        low, high = _row(3, 5, 1), IndexRow(3, 20, 29, 0, 1024, 60, b"abcd")
+        self.index.commit(IndexBatch(mixed=[*packed_rows([high]), *packed_rows([low])]))
+        self.flush([22, 30], [3], 2)
+        self.assertEqual(self.ids(3), [5, *range(20, 31)])
+        self.assertEqual([row.log_id for row in self.index.rows(3)], [1, 0, 2, 0, 2])
+
     def test_known_and_new_ledgers(self) -> None:
         """After a restart rows of new ledgers lie beside those of ledgers in either table, wherever these end."""
         runs = [IndexRow(ledger_id, 0, 4, 0, 1024, 60, b"abcd") for ledger_id in (5, 6, 30)]
