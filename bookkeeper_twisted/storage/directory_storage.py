@@ -13,7 +13,6 @@ that was looked up while the newer copy was being written is not taken.
 import errno
 from collections import deque
 from collections.abc import Sequence
-from itertools import islice
 
 from ..errors import NO_SPACE, DamageError, NoWritableDirectoryError, StorageError
 from ..model import EntryRun, MixedRun
@@ -23,12 +22,12 @@ from .entry_log.writer import EntryLogWriter
 from .index.recent_blocks import RecentBlocks
 from .index.recent_rows import RecentRows
 from .interfaces import IndexBatch, IndexRow, IRunIndex, LedgerRow, Scattered
-from .mixed_rows import MixedRows
+from .mixed_rows import MOST_APART, MixedRows
 from .rebuild import Rebuilt
 from .scattered import Lookup
 
 _MOST_FOUND = 1024
-_ROWS_AHEAD = 128  # that are looked up together
+_ROWS_AHEAD = 32  # that are looked up together
 _MOST_ID = 2**63 - 1
 _FULL = (*NO_SPACE, errno.EROFS)
 
@@ -79,7 +78,7 @@ class DirectoryStorage:
         self.entries = 0
         self._n_written = 0
         self._found: deque[tuple[int, IndexRow]] = deque(maxlen=_MOST_FOUND)
-        self._ends: dict[int, int] = {}  # of rows that were looked up, by ledger
+        self._ends: dict[int, int] = {}  # of short rows that were looked up, by ledger
 
     # -- reactor --
 
@@ -262,11 +261,12 @@ class DirectoryStorage:
         if not rows:
             return None
         self._found.extend([(n_written, row) for row in rows])
-        self._ends[ledger_id] = rows[-1].last + 1
+        if rows[-1].last - rows[-1].first < MOST_APART:
+            self._ends[ledger_id] = rows[-1].last + 1
         return rows[0]
 
     def _rows_ahead(self, ledger_id: int, entry_id: int) -> list[IndexRow]:
-        """Return the row of an entry and some behind it if the last look-up in the ledger ended in front of it.
+        """Return the row of an entry and some behind it if the last one looked up was short and ended in front of it.
 
         A reader that goes through a ledger which took turns with others meets a row for each entry: they are looked up
         together.  Nothing is returned where the entry has no row: that is for a look-up of its own.
@@ -274,12 +274,13 @@ class DirectoryStorage:
         rows: list[IndexRow] = []
         if self._ends.get(ledger_id) == entry_id:
             try:
-                rows = list(islice(self.index.rows(ledger_id, entry_id), _ROWS_AHEAD))
+                page = self.index.page((ledger_id, entry_id - 1), _ROWS_AHEAD)
+                rows = [row for row in page if row.ledger_id == ledger_id]
             except StorageError:
-                pass  # what is behind it cannot be read, or not be denied yet; it may be found alone
+                pass  # what is behind it cannot be read; it may be found alone
         if len(self._ends) >= _MOST_FOUND:
             self._ends.clear()
-        return rows if rows and rows[0].first <= entry_id else []
+        return rows if rows and rows[0].first == entry_id else []
 
     def entry_ranges(self, ledger_id: int, stored: bool = True) -> list[tuple[int, int]]:
         """Return first and last ids, both included, of the contiguous ranges of a ledger, ascending.

@@ -203,10 +203,10 @@ class DirectoryTests(SynchronousTestCase):
         for entry_id in range(3):
             self.take_turns(range(entry_id, entry_id + 1))
 
-        def unreadable(ledger_id: int, first: int = 0) -> None:
+        def unreadable(after: tuple[int, int], limit: int) -> None:
             raise StorageError("a part of the index is damaged")
 
-        self.patch(self.index, "rows", unreadable)
+        self.patch(self.index, "page", unreadable)
         self.assertEqual([self.loaded(7, entry_id) for entry_id in range(3)], [entry(7, i) for i in range(3)])
 
     def test_looked_up_rows_are_bounded(self) -> None:
