@@ -190,7 +190,8 @@ class DirectoryStorage:
         if batch:
             self.index.commit(batch)
         for ledger_id in deleted:
-            self._discard(ledger_id, 0, _MOST_ID)
+            self.recent.discard(ledger_id, 0, _MOST_ID)
+            self.recent_blocks.discard(ledger_id, 0, _MOST_ID)
         for row in batch.runs:
             self.recent_blocks.discard(row.ledger_id, row.first, row.last)
         self.recent.add(batch.runs)
@@ -209,10 +210,6 @@ class DirectoryStorage:
                     batch.mixed.append(rows)
                 else:
                     batch.runs += rows
-
-    def _discard(self, ledger_id: int, first: int, last: int) -> None:
-        self.recent.discard(ledger_id, first, last)
-        self.recent_blocks.discard(ledger_id, first, last)
 
     def count_entries(self) -> None:
         """Count the entries anew: of an earlier start, deleted and replaced ones.  Maintenance lane.

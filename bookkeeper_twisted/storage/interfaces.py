@@ -191,9 +191,8 @@ class LedgerRow:
 
 @attrs.define
 class IndexBatch:
-    """One atomic change of the index; later rows win over earlier and stored ones where they overlap.
+    """One atomic change of the index; later rows win over earlier and stored ones, ``mixed`` over ``runs``.
 
-    :ivar mixed: later than ``runs``.
     :ivar deleted_ledgers: what is stored of them goes before the rest of the batch is applied.
     :ivar moved: copies of entries in another log.  Only entries whose stored row lies in one of the logs
         ``moved_from`` are replaced, so a newer copy stays and a deleted ledger does not come back (S8).
@@ -264,7 +263,8 @@ class IRunIndex(Interface):
         :raises bookkeeper_twisted.errors.DamageError: the index cannot be read (S5).
         """
 
-    def ledgers() -> Iterator[LedgerRow]: ...
+    def ledgers() -> Iterator[LedgerRow]:
+        """All ledgers, ascending."""
 
     def page(after: tuple[int, int], limit: int, log_ids: Collection[int] | None = None) -> list[IndexRow]:
         """The next rows in the order of ledger and first entry.

@@ -13,16 +13,13 @@ row is 36 bytes, big-endian, so that rows sort by ledger and entry as they are::
 """
 
 import struct
-from collections.abc import Sequence
-from itertools import compress
+from collections.abc import Iterable, Sequence
+from itertools import chain, compress
 from operator import not_
 
 import attrs
 
 PACKED_ROW = struct.Struct(">qqIIIII")
-
-MOST_BYTES = 64 * 1024
-"""Bytes of the records of a packed row: it has one checksum."""
 
 MOST_APART = 16
 """Entries of different sizes that follow each other are packed one by one, up to so many."""
@@ -52,3 +49,8 @@ class MixedRows:
             self.log_id, list(compress(self.ledger_ids, kept)), list(compress(self.first_ids, kept)),
             list(compress(self.last_ids, kept)), list(compress(self.packed, kept)),
         )  # fmt: skip
+
+
+def packed_of(mixed: Iterable[MixedRows]) -> list[bytes]:
+    """Return all rows of ``mixed``."""
+    return list(chain.from_iterable(rows.packed for rows in mixed))

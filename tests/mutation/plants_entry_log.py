@@ -187,7 +187,7 @@ PLANTS = (
     ),
     Plant(
         "the checksums of long single entries are those of short ones", "storage/index/rows.py",
-        "    if max(map(len, records)) > MOST_BYTES:\n", "    if False:\n", _WRITER,
+        "    if max(map(len, records)) > CHECKSUM_BLOCK:\n", "    if False:\n", _WRITER,
     ),
     Plant(
         "runs of single entries are taken for entries alone", "storage/index/rows.py",

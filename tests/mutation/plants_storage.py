@@ -55,7 +55,7 @@ PLANTS = (
     ),
     Plant(
         "a row is committed beside one with a damaged key", "storage/index/stored_runs.py",
-        "    check_next(connection, ledger_id, MAX_ID)\n", "", _INDEX,
+        "        behind = check_next(connection, ledger_id, MAX_ID)\n", "        behind = None\n", _INDEX,
     ),
     Plant(
         "a new row hides one with a damaged key", "storage/index/run_index.py",
@@ -271,8 +271,8 @@ PLANTS = (
     ),
     Plant(
         "a damaged last row is no row", "storage/index/stored_runs.py",
-        "    row = floor(connection, ledger_id, MAX_ID)\n",
-        "    try:\n        row = floor(connection, ledger_id, MAX_ID)\n    except Exception:\n        return -1\n", _INDEX,
+        "        row = floor(connection, ledger_id, MAX_ID)\n",
+        "        try:\n            row = floor(connection, ledger_id, MAX_ID)\n        except Exception:\n            return {}\n", _INDEX,
     ),
     Plant(
         "the last entry is taken from a row unseen", "storage/index/stored_runs.py",

@@ -12,7 +12,7 @@ from contextlib import contextmanager
 
 from ...errors import DamageError
 from ..interfaces import IndexRow
-from ..mixed_rows import MixedRows
+from ..mixed_rows import MixedRows, packed_of
 from .blocks import (
     SOURCE,
     TARGET,
@@ -60,7 +60,7 @@ class BlockWriter(StoredBlocks):
 
     def add(self, mixed: Sequence[MixedRows]) -> None:
         """Add the rows ``mixed`` as a generation; no entry of them is stored."""
-        packed = [packed for rows in mixed for packed in rows.packed]
+        packed = packed_of(mixed)
         if not packed:
             return
         log_ids = [rows.log_id for rows in mixed]
@@ -145,9 +145,7 @@ class BlockWriter(StoredBlocks):
             with self._undone_if_damaged():
                 self._cut(generation, ordered, None)
 
-    def _cut(
-        self, generation: Generation, spans: Sequence[Span], log_ids: Collection[int] | None
-    ) -> list[bytes]:  # fmt: skip
+    def _cut(self, generation: Generation, spans: Sequence[Span], log_ids: Collection[int] | None) -> list[bytes]:
         taken = _Knife(self, generation, log_ids).cut(spans)
         if taken:
             self._drop_empty(generation)

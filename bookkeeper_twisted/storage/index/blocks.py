@@ -107,10 +107,14 @@ def block_values(generation: int, rows: bytes) -> Values:
     return generation, rows[: _KEY.size], rows, crc32c_of_bytes(_NUMBER.pack(generation) + rows)
 
 
+def joined(packed: Sequence[bytes]) -> list[bytes]:
+    """Return ``packed`` rows, which are in order, side by side: those of a block each."""
+    return [b"".join(packed[at : at + BLOCK_ROWS]) for at in range(0, len(packed), BLOCK_ROWS)]
+
+
 def blocks_of(generation: int, packed: Sequence[bytes]) -> list[Values]:
     """Return the columns of the blocks of ``packed`` rows, which are in order, in a ``generation``."""
-    parts = [b"".join(packed[at : at + BLOCK_ROWS]) for at in range(0, len(packed), BLOCK_ROWS)]
-    return [block_values(generation, rows) for rows in parts]
+    return [block_values(generation, rows) for rows in joined(packed)]
 
 
 def block_from(values: Values) -> Block:

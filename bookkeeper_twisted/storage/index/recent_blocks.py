@@ -7,8 +7,8 @@ from bisect import bisect_right
 from collections.abc import Collection, Iterator, Sequence
 
 from ..interfaces import IndexRow
-from ..mixed_rows import MixedRows
-from .blocks import BLOCK_ROWS, Block, key_of, last_of, row_of_packed, rows_of_packed
+from ..mixed_rows import MixedRows, packed_of
+from .blocks import BLOCK_ROWS, Block, joined, key_of, last_of, row_of_packed, rows_of_packed
 from .recent_rows import LedgerRows
 from .stored_runs import MAX_ID
 
@@ -89,11 +89,10 @@ class RecentBlocks:
 
     def add(self, mixed: Sequence[MixedRows]) -> None:
         """Add the rows of a flush, ``mixed``; where these are too many for the limit, the first ones."""
-        packed = [packed for rows in mixed for packed in rows.packed][: self.limit // BLOCK_COST * BLOCK_ROWS]
+        packed = packed_of(mixed)[: self.limit // BLOCK_COST * BLOCK_ROWS]
         if not packed:
             return
-        blocks = [b"".join(packed[at : at + BLOCK_ROWS]) for at in range(0, len(packed), BLOCK_ROWS)]
-        newest = _Flush(blocks, frozenset(rows.log_id for rows in mixed))
+        newest = _Flush(joined(packed), frozenset(rows.log_id for rows in mixed))
         flushes = (newest, *self._flushes)
         while sum(len(flush.blocks) for flush in flushes) * BLOCK_COST > self.limit:
             flushes = flushes[:-1]

@@ -15,7 +15,7 @@ from ...errors import DamageError
 from ...model import EntryRun
 from ..interfaces import CHECKSUM_BLOCK, IndexRow
 from ..mixed_entries import SortedEntries
-from ..mixed_rows import MOST_APART, MOST_BYTES, PACKED_ROW, MixedRows
+from ..mixed_rows import MOST_APART, PACKED_ROW, MixedRows
 
 
 def row_of(run: EntryRun, log_id: int, offset: int) -> IndexRow:
@@ -56,7 +56,7 @@ def mixed_rows_of(
     elif max(map(sub, bounds[1:], bounds)) > MOST_APART:
         return None
     records = [data[begin:end] for begin, end in pairwise(ends)]
-    if max(map(len, records)) > MOST_BYTES:
+    if max(map(len, records)) > CHECKSUM_BLOCK:
         return None
     places = [offset + begin for begin in ends[:-1]]
     columns = (ledger_ids, first_ids, counts, repeat(log_id), places, sizes, map(crc32c_of_bytes, records))

@@ -1,6 +1,5 @@
 """The table of runs: look-ups in one state of it."""
 
-
 from bisect import bisect_left
 from collections.abc import Sequence
 
@@ -58,9 +57,7 @@ def last_entry(connection: Connection, ledger_id: int) -> int:
 
     :param connection: which sees one state of the index.
     """
-    row = floor(connection, ledger_id, MAX_ID)
-    check_next(connection, ledger_id, MAX_ID)
-    return row.last if row is not None else -1
+    return last_entries(connection, (ledger_id,)).get(ledger_id, -1)
 
 
 def last_entries(connection: Connection, ledger_ids: Sequence[int]) -> dict[int, int]:
@@ -76,7 +73,8 @@ def last_entries(connection: Connection, ledger_ids: Sequence[int]) -> dict[int,
     index = 0
     while index < len(ledger_ids):
         ledger_id = ledger_ids[index]
-        row, behind = floor(connection, ledger_id, MAX_ID), check_next(connection, ledger_id, MAX_ID)
+        row = floor(connection, ledger_id, MAX_ID)
+        behind = check_next(connection, ledger_id, MAX_ID)
         if row is not None:
             found[ledger_id] = row.last
         if behind is None:

@@ -16,6 +16,7 @@ from ...storage.directory_storage import storage_error
 from ...storage.index.blocks import rows_of_packed
 from ...storage.index.rows import row_bytes, still_at, without
 from ...storage.interfaces import IFileSystem, IndexBatch, IndexRow, IRunIndex, LedgerRow
+from ...storage.mixed_rows import packed_of
 from .sim_disk import SimDisk
 
 FILE_NAME = "index.sim"
@@ -72,7 +73,7 @@ class SimIndex:
         for ledger_id in batch.deleted_ledgers:
             rows.pop(ledger_id, None)
             ledgers.pop(ledger_id, None)
-        for row in [*batch.runs, *rows_of_packed(packed for rows in batch.mixed for packed in rows.packed)]:
+        for row in [*batch.runs, *rows_of_packed(packed_of(batch.mixed))]:
             parts = [row]
             for old in rows.get(row.ledger_id, ()):
                 parts += without(old, row.first, row.last)

@@ -12,9 +12,9 @@ from bookkeeper_twisted.storage.entry_log.scan import LogScan
 from bookkeeper_twisted.storage.entry_log.writer import EntryLogWriter, first_free_id
 from bookkeeper_twisted.storage.index.blocks import rows_of_packed
 from bookkeeper_twisted.storage.index.rows import block_checksums, record_offsets, row_of
-from bookkeeper_twisted.storage.interfaces import IndexRow
+from bookkeeper_twisted.storage.interfaces import CHECKSUM_BLOCK, IndexRow
 from bookkeeper_twisted.storage.mixed_entries import SortedEntries
-from bookkeeper_twisted.storage.mixed_rows import MOST_APART, MOST_BYTES, MixedRows
+from bookkeeper_twisted.storage.mixed_rows import MOST_APART, MixedRows
 from bookkeeper_twisted.testing.disk.sim_disk import Operation, SimDisk
 
 from ..entries import run, uneven
@@ -114,7 +114,7 @@ class EntryLogTests(SynchronousTestCase):
         even = [run(1, 0, 2), run(1, 4), run(2, 7, 3)]
         short = [uneven(3, 0, list(range(MOST_APART))), run(4, 9)]
         long = [uneven(3, 0, list(range(MOST_APART + 1)))]
-        big = [run(5, 0, 1, MOST_BYTES - 36), run(5, 2, 1, MOST_BYTES - 35)]
+        big = [run(5, 0, 1, CHECKSUM_BLOCK - 36), run(5, 2, 1, CHECKSUM_BLOCK - 35)]
         log = self.writer()
         for runs, expected in (
             (even, [(1, 0, 1), (1, 4, 4), (2, 7, 9)]),
