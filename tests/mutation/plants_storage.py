@@ -280,7 +280,19 @@ PLANTS = (
     ),
     Plant(
         "what lies behind the place of an entry is not verified", "storage/index/stored_blocks.py",
-        "        if block is None or key > block.keys[-1]:\n            self._behind(number, key)\n", "", _BLOCKS,
+        "        for number in at_ends:\n            self._behind(number, key)\n", "", _BLOCKS,
+    ),
+    Plant(
+        "what lies behind the last entry of a ledger is not verified", "storage/index/stored_blocks.py",
+        "            if not behind:\n                self._behind(generation.number, key)\n", "", _BLOCKS,
+    ),
+    Plant(
+        "a look-up denies what is not where it expected it", "storage/index/stored_blocks.py",
+        "        while likely or others:\n", "        while likely:\n", _BLOCKS,
+    ),
+    Plant(
+        "the target of a merge is put behind the newest rows", "storage/index/block_writer.py",
+        "        self.generations.insert(self.generations.index(sources[0]), target)\n", "        self.generations.append(target)\n", _BLOCKS,
     ),
     Plant(
         "a listing goes on behind a damaged block", "storage/index/stored_blocks.py",

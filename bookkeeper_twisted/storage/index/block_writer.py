@@ -6,7 +6,7 @@ look-up never has many generations to ask.  Rows leave the blocks for the table 
 them, or when they are copied; those of deleted ledgers just go.
 """
 
-from bisect import bisect_left, bisect_right
+from bisect import bisect_left
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 
@@ -64,13 +64,13 @@ class BlockWriter(StoredBlocks):
         if not packed:
             return
         log_ids = [rows.log_id for rows in mixed]
-        self._insert(self._begin(0, WHOLE, min(log_ids), max(log_ids)).number, sorted(packed))
+        self.generations.append(self._new(0, WHOLE, min(log_ids), max(log_ids)))
+        self._insert(self.generations[-1].number, sorted(packed))
         self._merge(MERGED_FOR_EACH * len(packed))
 
-    def _begin(self, level: int, role: int, lowest_log: int, highest_log: int) -> Generation:
+    def _new(self, level: int, role: int, lowest_log: int, highest_log: int) -> Generation:
         number = 1 + max([each.number for each in self.generations], default=0)
-        self.generations.append(Generation(number, level, role, lowest_log, highest_log))
-        return self.generations[-1]
+        return Generation(number, level, role, lowest_log, highest_log)
 
     def _insert(self, number: int, packed: Sequence[bytes]) -> None:
         """Add rows, in order, to a generation.
@@ -205,7 +205,9 @@ class BlockWriter(StoredBlocks):
         for each in self.generations:
             if each.level == level and each.role == TARGET:
                 return each
-        return self._begin(level, TARGET, min(logs), max(logs))
+        target = self._new(level, TARGET, min(logs), max(logs))
+        self.generations.insert(self.generations.index(sources[0]), target)
+        return target
 
     def _change(self, generation: Generation, role: int) -> Generation:
         index = self.generations.index(generation)
@@ -219,14 +221,14 @@ class BlockWriter(StoredBlocks):
         """
         count = STEP_BLOCKS // len(sources)
         heads = [self.heads(each.number, count) for each in sources]
-        ends = [blocks[-1].keys[-1] for blocks in heads if len(blocks) == count]
+        ends = [blocks[-1].last for blocks in heads if len(blocks) == count]
         bound = min(ends, default=b"\xff")
         moved: list[bytes] = []
         for blocks in heads:
             moved += self._behead(blocks, bound)
         self._insert(target.number, sorted(moved))
         for each, blocks in zip(sources, heads, strict=True):
-            if not blocks or blocks[-1].keys[-1] <= bound:
+            if not blocks or blocks[-1].last <= bound:
                 self._drop_empty(each)
         return len(moved)
 
@@ -234,7 +236,7 @@ class BlockWriter(StoredBlocks):
         """Take the rows up to a place, inclusive, out of the first blocks of a generation."""
         taken: list[bytes] = []
         for block in blocks:
-            end = bisect_right(block.keys, bound)
+            end = block.floor(bound) + 1
             rows = cut_rows(block.rows)
             if end:
                 self.replace(block, rows[end:])

@@ -76,22 +76,30 @@ def live_of(rows: bytes) -> list[tuple[int, int, int]]:
 
 
 class Block:
-    """A block that was verified.
+    """A block that was verified."""
 
-    :ivar keys: the places of its rows.
-    """
-
-    __slots__ = ("generation", "rows", "keys")
+    __slots__ = ("generation", "rows")
 
     def __init__(self, generation: int, rows: bytes) -> None:
         self.generation = generation
         self.rows = rows
-        self.keys: Sequence[bytes] = _cutter(f"16s{ROW_BYTES - 16}x", len(rows) // ROW_BYTES).unpack(rows)
+
+    def __len__(self) -> int:
+        return len(self.rows) // ROW_BYTES
+
+    def key(self, index: int) -> bytes:
+        """Return the place of the row at ``index``."""
+        return self.rows[ROW_BYTES * index : ROW_BYTES * index + _KEY.size]
 
     @property
     def first(self) -> bytes:
         """The place of its first row."""
-        return self.keys[0]
+        return self.key(0)
+
+    @property
+    def last(self) -> bytes:
+        """The place of its last row."""
+        return self.key(len(self) - 1)
 
     def packed(self, index: int) -> bytes:
         """Return the row at ``index``."""
@@ -99,7 +107,7 @@ class Block:
 
     def floor(self, key: bytes) -> int:
         """Return the index of the last row at or before the place ``key``, -1 if there is none."""
-        return bisect_right(self.keys, key) - 1
+        return bisect_right(range(len(self)), key, key=self.key) - 1
 
 
 def block_values(generation: int, rows: bytes) -> Values:

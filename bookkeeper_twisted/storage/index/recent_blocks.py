@@ -51,7 +51,7 @@ class _Flush:
         while index < len(self.blocks) and self._firsts[index] <= end:
             block = Block(0, self.blocks[index])
             for at in range(max(block.floor(key), 0), block.floor(end) + 1):
-                if block.keys[at] >= key:
+                if block.key(at) >= key:
                     yield block.packed(at)
             index += 1
 

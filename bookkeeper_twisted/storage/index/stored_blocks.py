@@ -1,9 +1,11 @@
 """The blocks of a run index: look-ups in one state of its table.
 
 Any number of generations may hold rows of a ledger, but no entry is in two of them, nor in the table of runs besides.
-So a look-up asks each.  What it does not find may be there under a damaged key: as in the table of runs, an absence
-counts only after the blocks on both sides of its place were verified, of whatever generations they are, and so does the
-end of a generation.
+Their list is in the order of time: what one has of a ledger lies behind what older ones have.  So a look-up halves what
+is left of the list with each that it asks, but denies an entry only after it asked all.
+
+What it does not find may be there under a damaged key: as in the table of runs, an absence counts only after the blocks
+on both sides of its place were verified, of whatever generations they are, and so does the end of a generation.
 """
 
 from collections.abc import Collection, Iterator
@@ -13,6 +15,7 @@ from itertools import islice, takewhile
 from ...errors import DamageError
 from ..interfaces import IndexRow
 from .blocks import (
+    SOURCE,
     Block,
     Generation,
     block_from,
@@ -54,34 +57,62 @@ class StoredBlocks:
     def find(self, ledger_id: int, entry_id: int) -> IndexRow | None:
         """Return the row that holds ``entry_id`` of ``ledger_id``, None if none does.
 
-        Damage that it meets counts if the entry is not found elsewhere.
+        The rows beside its place in one generation tell whether to go on with younger or older ones.  Damage that it
+        meets counts if the entry is not found elsewhere.
         """
+        key = key_of(ledger_id, entry_id)
+        likely, others = list(self.generations), list[Generation]()
+        at_ends: list[int] = []
         damage: DamageError | None = None
-        for generation in reversed(self.generations):
+        while likely or others:
+            middle = len(likely) // 2
+            generation = likely.pop(middle) if likely else others.pop()
             try:
-                packed = self._floor_row(generation.number, ledger_id, entry_id)
+                packed, behind = self._around(generation.number, key)
             except DamageError as error:
                 damage = error
                 continue
-            if packed is not None and last_of(packed) >= entry_id:
-                return row_of_packed(packed)
+            if packed[:8] == key[:8]:
+                if last_of(packed) >= entry_id:
+                    return row_of_packed(packed)
+                others += likely[:middle]
+                del likely[:middle]
+            elif behind[:8] == key[:8]:
+                others += likely[middle:]
+                del likely[middle:]
+            elif not packed and generation.role == SOURCE:  # the merge has moved what was here
+                others += [each for each in likely if each[1:3] == generation[1:3]]
+                likely = [each for each in likely if each[1:3] != generation[1:3]]
+            if not behind:
+                at_ends.append(generation.number)
         if damage is not None:
             raise damage
+        for number in at_ends:
+            self._behind(number, key)
         return None
 
     def last_entry(self, ledger_id: int) -> int:
         """Return the highest entry of ``ledger_id``, -1 if there is none."""
-        found = [self._floor_row(generation.number, ledger_id, MAX_ID) for generation in self.generations]
-        return max([last_of(packed) for packed in found if packed is not None], default=-1)
+        key = key_of(ledger_id, MAX_ID)
+        found = -1
+        for generation in self.generations:
+            packed, behind = self._around(generation.number, key)
+            if not behind:
+                self._behind(generation.number, key)
+            if packed[:8] == key[:8]:
+                found = max(found, last_of(packed))
+        return found
 
-    def _floor_row(self, number: int, ledger_id: int, entry_id: int) -> bytes | None:
-        """Return the last row of a ledger that begins at or before an entry, None if a generation has none."""
-        key = key_of(ledger_id, entry_id)
+    def _around(self, number: int, key: bytes) -> tuple[bytes, bytes]:
+        """Return the row at or before a place in a generation, and where the next one of its block begins.
+
+        :returns: empty without one; a row that is not in this block is not verified.
+        """
         block = self.floor(number, key)
-        packed = block.packed(block.floor(key)) if block is not None else None
-        if block is None or key > block.keys[-1]:
-            self._behind(number, key)
-        return packed if packed is not None and packed[:8] == key[:8] else None
+        if block is None:
+            return b"", b""
+        index = block.floor(key)
+        return block.packed(index), block.key(index + 1)
 
     def rows(self, ledger_id: int, first: int, limit: int) -> list[IndexRow]:
         """Return the rows of a ledger that end at an entry or later, ascending.
@@ -115,10 +146,10 @@ class StoredBlocks:
         block = self.floor(number, key)
         if block is not None:
             yield from cut_rows(block.rows)[block.floor(key) :]
-            key = block.keys[-1]
+            key = block.last
         while (block := self.following(number, key)) is not None:
             yield from cut_rows(block.rows)
-            key = block.keys[-1]
+            key = block.last
 
     def live_bytes(self) -> dict[int, int]:
         """Return the bytes of records by entry log; reads all blocks."""
@@ -158,7 +189,7 @@ class StoredBlocks:
         """
         found = [block_from(values) for values in self._connection.execute(_FIRST, (number, limit))]
         if len(found) < limit:
-            self.following(number, found[-1].keys[-1] if found else b"")
+            self.following(number, found[-1].last if found else b"")
         return found
 
     def following(self, number: int, key: bytes) -> Block | None:
@@ -207,7 +238,7 @@ class Cursor:
         """
         if self.leaves(key) and not self._stepped(key):
             block = self._stored.floor(self._number, key)
-            self.following = self._stored.following(self._number, key if block is None else max(block.keys[-1], key))
+            self.following = self._stored.following(self._number, key if block is None else max(block.last, key))
             self.block, self._begun = block, True
 
     def _stepped(self, key: bytes) -> bool:
@@ -215,7 +246,7 @@ class Cursor:
         if self.following is None:
             return False
         try:
-            behind = self._stored.following(self._number, self.following.keys[-1])
+            behind = self._stored.following(self._number, self.following.last)
         except DamageError:  # perhaps this one is passed over
             return False
         self.block, self.following = self.following, behind
@@ -227,4 +258,4 @@ class Cursor:
         if self.block is None:
             return b"", behind
         index = self.block.floor(key)
-        return self.block.packed(index), self.block.keys[index + 1] if index + 1 < len(self.block.keys) else behind
+        return self.block.packed(index), self.block.key(index + 1) if index + 1 < len(self.block) else behind

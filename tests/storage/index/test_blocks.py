@@ -6,7 +6,7 @@ from itertools import chain
 from typing import cast
 
 from bookkeeper_twisted.errors import DamageError
-from bookkeeper_twisted.storage.index import block_writer, blocks, run_index
+from bookkeeper_twisted.storage.index import block_writer, blocks, run_index, stored_blocks
 from bookkeeper_twisted.storage.index.index_file import IndexDamageError
 from bookkeeper_twisted.storage.interfaces import IndexBatch, IndexRow, IRunIndex
 from bookkeeper_twisted.testing.contracts import index_contract
@@ -82,6 +82,38 @@ class BlockTests(_Flushes):
             self.assertEqual(self.index.last_entry(ledger_id), 99)
         self.assertEqual(self.index.entry_count(), 100 * len(_LEDGERS))
         self.assertGreater(self.index.check(), 0)
+
+    def test_few_are_asked(self) -> None:
+        """A look-up finds a row by few of many generations, in the middle of merges, too; it denies one by all."""
+        asked = list[int]()
+        floor = stored_blocks.StoredBlocks.floor
+
+        def count(stored: stored_blocks.StoredBlocks, number: int, key: bytes) -> blocks.Block | None:
+            asked.append(number)
+            return floor(stored, number, key)
+
+        self.patch(blocks, "BLOCK_ROWS", 8)
+        self.patch(block_writer, "MERGED_FOR_EACH", 1)
+        self.flush(range(60))
+        generations = self.generations()
+        self.assertIn(blocks.SOURCE, [each.role for each in generations])
+        self.patch(stored_blocks.StoredBlocks, "floor", count)
+        for ledger_id in _LEDGERS:
+            for entry_id in range(60):
+                self.assertEqual(self.index.find(ledger_id, entry_id), _row(ledger_id, entry_id))
+        self.assertLess(len(asked), 5 * 60 * len(_LEDGERS))
+        asked.clear()
+        self.assertIsNone(self.index.find(3, 60))
+        self.assertEqual(sorted(asked), sorted(each.number for each in generations))
+
+    def test_order_of_generations(self) -> None:
+        """What a generation has of a ledger lies behind what those before it in the list have."""
+        lowest = "SELECT min(first) FROM block_keys WHERE generation = ?"
+        for entry_id in range(80):
+            self.flush([entry_id])
+            numbers = [each.number for each in self.generations() if each.role != blocks.SOURCE]
+            begins = [self.index._writer.execute(lowest, (number,)).fetchone() for number in numbers]
+            self.assertEqual(begins, sorted(begins))
 
     def test_share_of_a_merge(self) -> None:
         """A commit merges a bounded number of rows, and the next ones go on, after a restart too."""
@@ -215,10 +247,11 @@ class DamagedBlockTests(_Flushes):
                     self.assertEqual(self.index.find(ledger_id, entry_id), _row(ledger_id, entry_id))
                 except DamageError:
                     missing += 1
-            try:
-                self.assertEqual(self.ids(ledger_id), [*range(n_entries)])
-            except DamageError:
-                continue
+            for look, expected in ((self.ids, [*range(n_entries)]), (self.index.last_entry, n_entries - 1)):
+                try:
+                    self.assertEqual(look(ledger_id), expected)
+                except DamageError:
+                    continue
         return missing
 
     def test_damage(self) -> None:
@@ -274,6 +307,11 @@ class DamagedBlockTests(_Flushes):
         for _ in self.damaged_keys(1, 5, [(offset, bit) for offset in (-1, 6, 7, 14, 15) for bit in (1, 4, 0x80)]):
             self.assertIn(self.look(), range(1, 100))
 
+    def test_damaged_keys_of_the_last_entries(self) -> None:
+        """A ledger does not end where the block with its last entry is under another key."""
+        for _ in self.damaged_keys(37, 1, [(7, 0x40), (6, 0x40)]):
+            self.assertIn(self.look(), range(1, 100))
+
     def test_merges_beside_damaged_keys(self) -> None:
         """Merges do not take such a block for one that is not there, and commits go on."""
         for _ in self.damaged_keys(22, 1, [(-1, 4), (7, 32), (15, 4)]):
@@ -281,12 +319,15 @@ class DamagedBlockTests(_Flushes):
             self.assertIn(self.look(42), range(1, 150))
 
     def test_damaged_generation(self) -> None:
-        """What other generations hold is found though those that are looked into first are damaged."""
+        """What other generations hold is found, whichever is damaged."""
         self.flush(range(30))
-        newest = self.generations()[-1]
-        of_newest = f"SELECT block FROM block_keys WHERE generation = {newest.number}"
-        self.execute(f"UPDATE blocks SET crc = crc + 1 WHERE id IN ({of_newest})")
-        self.assertEqual(self.look(), len(_LEDGERS))
+        missing = 0
+        for each in self.generations():
+            damaged = f"WHERE id IN (SELECT block FROM block_keys WHERE generation = {each.number})"
+            self.execute(f"UPDATE blocks SET crc = crc + 1 {damaged}")
+            missing += self.look()
+            self.execute(f"UPDATE blocks SET crc = crc - 1 {damaged}")
+        self.assertEqual(missing, 30 * len(_LEDGERS))
 
     def test_commits_beside_damage(self) -> None:
         """A damaged block does not keep other entries from being committed, nor their ledgers from being deleted."""
