@@ -21,6 +21,7 @@ from .entry_log.reader import EntryLogReader
 from .entry_log.writer import EntryLogWriter
 from .index.recent_blocks import RecentBlocks
 from .index.recent_rows import RecentRows
+from .index.rows import packed_where_many
 from .interfaces import IndexBatch, IndexRow, IRunIndex, LedgerRow, Scattered
 from .mixed_rows import MOST_APART, MixedRows
 from .rebuild import Rebuilt
@@ -48,7 +49,7 @@ class DirectoryStorage:
     :ivar active: the half that takes entries.
     :ivar flushing: the half that is being written, empty between checkpoints.
     :ivar recent: rows of the last flushes.
-    :ivar recent_blocks: rows of their single entries; where both have an entry this copy is the newer one.
+    :ivar recent_blocks: rows of them that were packed; where both have an entry this copy is the newer one.
     :ivar looked_up: rows that were found in the index.
     :ivar rebuilt: what the rebuild of the index found, if this start made one.
     :ivar flushed_bytes: of records written to entry logs and indexed.
@@ -210,6 +211,8 @@ class DirectoryStorage:
                     batch.mixed.append(rows)
                 else:
                     batch.runs += rows
+        batch.runs, short = packed_where_many(batch.runs)
+        batch.mixed += short
 
     def count_entries(self) -> None:
         """Count the entries anew: of an earlier start, deleted and replaced ones.  Maintenance lane.

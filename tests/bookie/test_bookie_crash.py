@@ -11,6 +11,7 @@ from twisted.trial.unittest import SynchronousTestCase
 from bookkeeper_twisted.bookie.engine import Engine
 from bookkeeper_twisted.bookie.lifecycle.store import Store, StorePaths
 from bookkeeper_twisted.bookie.records import fence_record
+from bookkeeper_twisted.storage.index import rows
 from bookkeeper_twisted.storage.interfaces import ICheckpoint, JournalPosition
 from bookkeeper_twisted.storage.journal.journal import Journal
 from bookkeeper_twisted.storage.journal.log_mark import LogMark
@@ -209,6 +210,11 @@ class CrashTests(SynchronousTestCase):
 
     def test_checkpoints(self) -> None:
         """Entry log, index, mark and the end of journal files (S7, S8)."""
+        self._survives(checkpoints, 100)
+
+    def test_packed_rows(self) -> None:
+        """Checkpoints that pack the rows of all their runs (S7, S8)."""
+        self.patch(rows, "MANY_ROWS", 1)
         self._survives(checkpoints, 100)
 
     def test_adds_during_a_checkpoint(self) -> None:

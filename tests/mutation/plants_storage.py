@@ -343,6 +343,15 @@ PLANTS = (
         "                while n_rows > 0 and (", "                while (", _BLOCKS,
     ),
     Plant(
+        "some rows of a ledger are packed and others are not", "storage/index/rows.py",
+        "    long = {row.ledger_id for row in rows if not can_be_packed(row)}\n", "    long = set()\n    rows = [row for row in rows if can_be_packed(row)]\n",
+        ["tests.storage.index.test_rows"],
+    ),
+    Plant(
+        "packed rows of a flush in memory are not in order", "storage/index/recent_blocks.py",
+        "        packed = sorted(packed_of(mixed))[", "        packed = packed_of(mixed)[", ["tests.storage.index.test_recent_blocks"],
+    ),
+    Plant(
         "packed rows that replace stored ones are added beside them", "storage/index/run_index.py",
         "            is_late = list(map(le, rows.first_ids, before))\n", "            is_late = [False] * len(rows)\n", [*_BLOCKS, *_PACKED],
     ),

@@ -12,6 +12,7 @@ from bookkeeper_twisted.model import MixedRun
 from bookkeeper_twisted.storage.directory_storage import DirectoryStorage, merged, storage_error
 from bookkeeper_twisted.storage.entry_log.reader import EntryLogReader
 from bookkeeper_twisted.storage.entry_log.writer import EntryLogWriter
+from bookkeeper_twisted.storage.index import rows
 from bookkeeper_twisted.storage.index.recent_rows import RecentRows
 from bookkeeper_twisted.storage.interfaces import LedgerRow
 from bookkeeper_twisted.testing.disk.sim_disk import SimDisk
@@ -182,6 +183,23 @@ class DirectoryTests(SynchronousTestCase):
         self.directory.commit_moved([copy], frozenset([packed.log_id]))
         self.assertIsNone(self.directory.recent_blocks.find(8, 1))
         self.assertEqual(self.index.find(8, 1), copy)
+
+    def test_many_short_runs(self) -> None:
+        """The rows of many short runs are packed; whatever is newer is found, packed or not, after a restart too."""
+        self.patch(rows, "MANY_ROWS", 20)
+        newest = dict.fromkeys(range(1, 31), 0)
+        for salt, changed in enumerate((range(1, 31), range(5, 8), range(3, 29))):
+            for ledger_id in changed:
+                self.directory.add(run(ledger_id, 0, 5, salt=salt))
+                newest[ledger_id] = salt
+            self.flush()
+            packed = len(changed) >= 20
+            self.assertEqual(self.directory.recent_blocks.find(6, 2) is not None, packed)
+            for ledger_id, newest_salt in newest.items():
+                self.assertEqual(self.loaded(ledger_id, 2), entry(ledger_id, 2, salt=newest_salt))
+        self.directory = self.reopened()
+        for ledger_id, newest_salt in newest.items():
+            self.assertEqual(self.loaded(ledger_id, 2), entry(ledger_id, 2, salt=newest_salt))
 
     def test_rows_ahead(self) -> None:
         """A reader that goes through a ledger of single entries has rows looked up together."""

@@ -15,6 +15,9 @@ from .stored_runs import MAX_ID
 BLOCK_COST = 5 * 1024
 """The cost of a full block: its rows, and its place."""
 
+MOST_FLUSHES = 16
+"""Flushes that are looked through at most."""
+
 
 class _Flush:
     """The rows of one flush, of which ledgers may be hidden.
@@ -63,7 +66,7 @@ class _Flush:
 
 
 class RecentBlocks:
-    """Rows of flushes, up to a number of bytes; the oldest flushes go first.
+    """Rows of the last flushes, up to a number of bytes; the oldest ones go first.
 
     :ivar limit: bytes it may hold.
     """
@@ -89,11 +92,11 @@ class RecentBlocks:
 
     def add(self, mixed: Sequence[MixedRows]) -> None:
         """Add the rows of a flush, ``mixed``; where these are too many for the limit, the first ones."""
-        packed = packed_of(mixed)[: self.limit // BLOCK_COST * BLOCK_ROWS]
+        packed = sorted(packed_of(mixed))[: self.limit // BLOCK_COST * BLOCK_ROWS]
         if not packed:
             return
         newest = _Flush(joined(packed), frozenset(rows.log_id for rows in mixed))
-        flushes = (newest, *self._flushes)
+        flushes = (newest, *self._flushes[: MOST_FLUSHES - 1])
         while sum(len(flush.blocks) for flush in flushes) * BLOCK_COST > self.limit:
             flushes = flushes[:-1]
         self._flushes = flushes

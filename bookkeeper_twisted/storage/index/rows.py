@@ -17,6 +17,9 @@ from ..interfaces import CHECKSUM_BLOCK, IndexRow
 from ..mixed_entries import SortedEntries
 from ..mixed_rows import MOST_APART, PACKED_ROW, MixedRows
 
+MANY_ROWS = 1024
+"""So many short rows of a flush are packed: a place in a large b-tree for each would cost several times more."""
+
 
 def row_of(run: EntryRun, log_id: int, offset: int) -> IndexRow:
     """Make the row of a ``run`` that was written to the log ``log_id`` at ``offset``, checksums included."""
@@ -61,6 +64,39 @@ def mixed_rows_of(
     places = [offset + begin for begin in ends[:-1]]
     columns = (ledger_ids, first_ids, counts, repeat(log_id), places, sizes, map(crc32c_of_bytes, records))
     return MixedRows(log_id, ledger_ids, first_ids, last_ids, list(map(PACKED_ROW.pack, *columns)))
+
+
+def packed_where_many(rows: Sequence[IndexRow]) -> tuple[list[IndexRow], list[MixedRows]]:
+    """Pack the ``rows`` of ledgers that have short ones only, if these are many.
+
+    :returns: the rows that were not packed, and those that were.
+    """
+    long = {row.ledger_id for row in rows if not can_be_packed(row)}
+    short = [row for row in rows if row.ledger_id not in long]
+    if len(short) < MANY_ROWS:
+        return list(rows), []
+    return [row for row in rows if row.ledger_id in long], packed_rows(short)
+
+
+def packed_rows(rows: Iterable[IndexRow]) -> list[MixedRows]:
+    """Pack ``rows`` of which each :func:`can_be_packed`, by logs; none share an entry."""
+    by_log = dict[int, list[IndexRow]]()
+    for row in sorted(rows):
+        by_log.setdefault(row.log_id, []).append(row)
+    return [_packed(log_id, found) for log_id, found in by_log.items()]
+
+
+def _packed(log_id: int, rows: Sequence[IndexRow]) -> MixedRows:
+    ledger_ids, first_ids, last_ids, _, offsets, sizes, checksums = zip(*rows, strict=True)
+    counts = [last - first + 1 for first, last in zip(first_ids, last_ids, strict=True)]
+    numbers = [int.from_bytes(checksum, "big") for checksum in checksums]
+    packed = map(PACKED_ROW.pack, ledger_ids, first_ids, counts, repeat(log_id), offsets, sizes, numbers)
+    return MixedRows(log_id, ledger_ids, first_ids, last_ids, list(packed))
+
+
+def can_be_packed(row: IndexRow) -> bool:
+    """Test whether a ``row`` has one size and one checksum."""
+    return isinstance(row.sizes, int) and len(row.checksums) == 4
 
 
 def _sizes_of(run: EntryRun) -> int | bytes:

@@ -3,7 +3,6 @@
 Test modules import this module, not its class, which a test runner would take for a case of theirs.
 """
 
-from collections.abc import Iterable
 from itertools import pairwise
 
 import attrs
@@ -12,9 +11,8 @@ from hypothesis import strategies as st
 from twisted.trial.unittest import SynchronousTestCase
 from zope.interface.verify import verifyObject
 
-from ...storage.index.rows import pack_sizes, record_offsets
+from ...storage.index.rows import can_be_packed, pack_sizes, packed_rows, record_offsets
 from ...storage.interfaces import IndexBatch, IndexRow, IRunIndex, LedgerRow
-from ...storage.mixed_rows import PACKED_ROW, MixedRows
 
 _RECORD = 60
 _EntryPlace = tuple[int, int, int]
@@ -43,25 +41,8 @@ def _rows(draw: st.DrawFn) -> IndexRow:
     return IndexRow(draw(st.integers(7, 8)), first, first + count - 1, log_id, offset, pack_sizes(sizes), b"\0" * 4)
 
 
-def packed_rows(rows: Iterable[IndexRow]) -> list[MixedRows]:
-    """Rows, each of one size and one checksum, as a flush gives them where ledgers take turns."""
-    by_log = dict[int, list[IndexRow]]()
-    for row in sorted(rows):
-        by_log.setdefault(row.log_id, []).append(row)
-    return [
-        MixedRows(
-            log_id, [row.ledger_id for row in found], [row.first for row in found], [row.last for row in found],
-            [
-                PACKED_ROW.pack(*row[:2], row.last - row.first + 1, *row[3:6], int.from_bytes(row.checksums, "big"))
-                for row in found
-            ],
-        )
-        for log_id, found in by_log.items()
-    ]  # fmt: skip
-
-
-def _can_be_packed(row: IndexRow) -> bool:
-    return isinstance(row.sizes, int) and len(row.checksums) == 4 and row.offset < 1 << 31
+def _fits(row: IndexRow) -> bool:
+    return can_be_packed(row) and row.offset < 1 << 32
 
 
 class PackedIndex:
@@ -81,8 +62,8 @@ class PackedIndex:
         """Commit a batch of which no row overlaps another one in packed form."""
         ordered = sorted(batch.runs)
         if all(one[0] != two[0] or one[2] < two[1] for one, two in pairwise(ordered)):
-            mixed = packed_rows(filter(_can_be_packed, ordered))
-            batch = attrs.evolve(batch, mixed=mixed, runs=[row for row in batch.runs if not _can_be_packed(row)])
+            mixed = packed_rows(filter(_fits, ordered))
+            batch = attrs.evolve(batch, mixed=mixed, runs=[row for row in batch.runs if not _fits(row)])
         self.index.commit(batch)
 
 

@@ -8,9 +8,9 @@ from typing import cast
 from bookkeeper_twisted.errors import DamageError
 from bookkeeper_twisted.storage.index import block_writer, blocks, run_index, stored_blocks
 from bookkeeper_twisted.storage.index.index_file import IndexDamageError
+from bookkeeper_twisted.storage.index.rows import packed_rows
 from bookkeeper_twisted.storage.interfaces import IndexBatch, IndexRow, IRunIndex
 from bookkeeper_twisted.testing.contracts import index_contract
-from bookkeeper_twisted.testing.contracts.index_contract import packed_rows
 
 from .test_run_index import InADirectory
 

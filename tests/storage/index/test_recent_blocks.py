@@ -3,9 +3,9 @@
 from twisted.trial.unittest import SynchronousTestCase
 
 from bookkeeper_twisted.storage.index.blocks import BLOCK_ROWS
-from bookkeeper_twisted.storage.index.recent_blocks import BLOCK_COST, RecentBlocks
+from bookkeeper_twisted.storage.index.recent_blocks import BLOCK_COST, MOST_FLUSHES, RecentBlocks
+from bookkeeper_twisted.storage.index.rows import packed_rows
 from bookkeeper_twisted.storage.interfaces import IndexRow
-from bookkeeper_twisted.testing.contracts.index_contract import packed_rows
 
 _LEDGERS = range(0, 900, 3)
 
@@ -55,6 +55,18 @@ class RecentBlocksTests(SynchronousTestCase):
         (table,) = self.recent.tables_of(3)
         self.assertEqual([table.find(2 * i) for i in range(3 * BLOCK_ROWS)], rows)
         self.assertIsNone(table.find(3))
+
+    def test_many_flushes(self) -> None:
+        """The oldest flushes go, however few rows they have: a look-up goes through all that are here."""
+        for entry_id in range(MOST_FLUSHES + 2):
+            self.add([_row(3, entry_id, entry_id)])
+        known = [self.recent.find(3, entry_id) is not None for entry_id in range(MOST_FLUSHES + 2)]
+        self.assertEqual(known, [False] * 2 + [True] * MOST_FLUSHES)
+
+    def test_mixed_order(self) -> None:
+        """The rows of a flush may come log by log."""
+        self.recent.add([*packed_rows([_row(6, 0, 9, 1), _row(9, 0, 9, 1)]), *packed_rows([_row(3, 0, 9, 2)])])
+        self.assertEqual([self.recent.find(ledger_id, 5) is not None for ledger_id in (3, 6, 9)], [True] * 3)
 
     def test_discard(self) -> None:
         """No row of a ledger is given once something newer overlaps one of them; later flushes are not affected."""

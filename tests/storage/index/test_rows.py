@@ -6,16 +6,20 @@ from twisted.trial.unittest import SynchronousTestCase
 
 from bookkeeper_twisted.crc32c import crc32c
 from bookkeeper_twisted.errors import DamageError
+from bookkeeper_twisted.storage.index import rows
+from bookkeeper_twisted.storage.index.blocks import rows_of_packed
 from bookkeeper_twisted.storage.index.rows import (
     block_checksums,
     cut,
     first_bad_block,
     pack_sizes,
+    packed_where_many,
     record_offsets,
     row_of,
     without,
 )
 from bookkeeper_twisted.storage.interfaces import CHECKSUM_BLOCK, IndexRow
+from bookkeeper_twisted.storage.mixed_rows import packed_of
 
 from ..entries import row, run, uneven
 
@@ -41,6 +45,20 @@ class RowTests(SynchronousTestCase):
         """Sizes that turn out to be equal are one number."""
         self.assertEqual(pack_sizes([50, 50, 50]), 50)
         self.assertEqual(pack_sizes([50]), 50)
+
+    def test_packed_where_many(self) -> None:
+        """Short rows are packed by logs if they are many, but none of a ledger that has others, too."""
+        self.patch(rows, "MANY_ROWS", 6)
+        short = [row_of(run(ledger_id, 0, 3), ledger_id // 4, 2000) for ledger_id in range(1, 7)]
+        others = [
+            row_of(run(7, 0, 3), 1, 2000), row_of(uneven(7, 3, [1, 20]), 1, 3000),
+            row_of(run(8, 0, 20, size=8000), 1, 4000), row_of(run(8, 20), 1, 5000),
+        ]  # fmt: skip
+        left, mixed = packed_where_many([*short, *others])
+        self.assertEqual(left, others)
+        self.assertEqual([(each.log_id, list(each.ledger_ids)) for each in mixed], [(0, [1, 2, 3]), (1, [4, 5, 6])])
+        self.assertEqual(rows_of_packed(packed_of(mixed)), short)
+        self.assertEqual(packed_where_many([*short[1:], *others]), ([*short[1:], *others], []))
 
     def test_missing_sizes(self) -> None:
         """A row without a size for each entry is damaged."""
