@@ -9,7 +9,7 @@ from collections import OrderedDict
 from collections.abc import Iterator, Sequence
 
 from ..model import EntryRun, MixedRun
-from .mixed_entries import LedgerView, MixedEntries, SortedEntries
+from .mixed_entries import LedgerView, MixedEntries, SortedEntries, ascending
 from .run_list import RunList
 
 RUN_OVERHEAD = 256
@@ -144,8 +144,7 @@ class WriteCache:
         for runs in newer._ledgers.values():
             for run in runs.runs:
                 self.add(run)
-        single = newer._mixed.sorted()
-        if single is not None:
+        for single in newer._mixed.in_order():
             self._add_single(single.ledger_ids, single.entry_ids, single.entries, single.total)
 
     def find(self, ledger_id: int, entry_id: int, max_count: int = 1) -> EntryRun | None:
@@ -191,11 +190,10 @@ class WriteCache:
         :param max_entries: bound of what is joined.
         """
         dense = self._mixed.is_dense  # the answer may change meanwhile, as ledgers are discarded
-        for ledger_id in sorted({*self._ledgers, *self._mixed.ledger_ids()} if dense else self._ledgers):
+        for ledger_id in ascending({*self._ledgers, *self._mixed.ledger_ids()} if dense else self._ledgers):
             yield from self._joined(ledger_id, max_bytes, max_entries)
-        single = None if dense else self._mixed.sorted(self._ledgers.keys())
-        if single is not None:
-            yield single
+        if not dense:
+            yield from self._mixed.in_order(self._ledgers.keys())
 
     def _joined(self, ledger_id: int, max_bytes: int, max_entries: int) -> Iterator[EntryRun]:
         group: list[EntryRun] = []

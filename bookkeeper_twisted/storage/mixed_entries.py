@@ -7,7 +7,7 @@ newest entry of each ledger, a column that of the one before it.  The ids of a l
 
 from array import array
 from bisect import bisect_left, bisect_right
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from itertools import accumulate, chain, compress, pairwise
 from operator import ne, or_
 
@@ -28,10 +28,25 @@ MOST_TOGETHER = 64
 MOST_BYTES_TOGETHER = 64 * 1024
 """Entries, and bytes of them, that are found together."""
 
+PART = 4096
+"""Entries, or ledgers, that one call of a flush goes over.
+
+One that goes over all of them keeps the interpreter, and with it the reactor, for tens of milliseconds.
+"""
+
 DENSE = 16
 """Entries that ledgers have on average from which their runs are made one by one."""
 
 _NOWHERE = -1
+
+
+def ascending(ids: Iterable[int]) -> list[int]:
+    """Sort ``ids`` by calls that go over a part of them, and over parts that are sorted."""
+    unsorted = list(ids)
+    parts = [sorted(unsorted[at : at + PART]) for at in range(0, len(unsorted), PART)]
+    while len(parts) > 1:
+        parts = [sorted(chain(*parts[at : at + 2])) for at in range(0, len(parts), 2)]
+    return parts[0] if parts else []
 
 
 class LedgerView:
@@ -154,7 +169,7 @@ class MixedEntries:
     :ivar cost: of what was added; what is taken out stays counted, since its memory stays.
     """
 
-    __slots__ = ("cost", "_entries", "_ledger_ids", "_entry_ids", "_older", "_newest", "_views", "_all")
+    __slots__ = ("cost", "_entries", "_ledger_ids", "_entry_ids", "_older", "_newest", "_views")
 
     def __init__(self) -> None:
         self.cost = 0
@@ -164,7 +179,6 @@ class MixedEntries:
         self._older = array("q")
         self._newest: dict[int, int] = {}
         self._views: dict[int, LedgerView] = {}
-        self._all = True  # whether the newest entries lead to all that were added
 
     def __contains__(self, ledger_id: int) -> bool:
         return ledger_id in self._newest
@@ -214,7 +228,6 @@ class MixedEntries:
                 left.append(place - start)
             else:
                 newest[ledger_id] = place
-        self._all = self._all and not left
         self.cost += sum(map(len, entries)) + (4 + ENTRY_OVERHEAD) * len(entries)
         self.cost += LEDGER_OVERHEAD * (len(newest) - n_ledgers)
         return left
@@ -278,26 +291,30 @@ class MixedEntries:
     def take_out(self, ledger_id: int) -> None:
         """Forget the entries of ``ledger_id``."""
         self._views.pop(ledger_id, None)
-        if self._newest.pop(ledger_id, _NOWHERE) >= 0:
-            self._all = False
+        self._newest.pop(ledger_id, None)
 
-    def sorted(self, but: Collection[int] = ()) -> SortedEntries | None:
-        """Return all entries, None if there are none.  Another thread may be taking some out.
+    def in_order(self, but: Collection[int] = ()) -> Iterator[SortedEntries]:
+        """Yield all entries, by some thousand.  Another thread may be taking some out.
 
         :param but: ids of ledgers whose entries are left out.
         """
-        if self._all and self._newest.keys().isdisjoint(but):
-            return self._at(range(len(self._older))) if self._newest else None
-        newest = [self._newest.get(ledger_id, _NOWHERE) for ledger_id in list(self._newest) if ledger_id not in but]
-        places = list(chain.from_iterable(map(self._places, newest)))
-        return self._at(places) if places else None
+        places: list[int] = []
+        for ledger_id in ascending([ledger_id for ledger_id in list(self._newest) if ledger_id not in but]):
+            places += self._places(self._newest.get(ledger_id, _NOWHERE))
+            if len(places) >= PART:
+                yield from self._parts(places)
+                places = []
+        yield from self._parts(places)
+
+    def _parts(self, places: Sequence[int]) -> Iterator[SortedEntries]:
+        for at in range(0, len(places), 2 * PART):
+            yield self._at(places[at : at + 2 * PART])
 
     def _at(self, places: Sequence[int]) -> SortedEntries:
-        """The entries at some places, those of a ledger ascending."""
-        order = sorted(places, key=self._ledger_ids.__getitem__)
-        ledger_ids = list(map(self._ledger_ids.__getitem__, order))
-        entry_ids = list(map(self._entry_ids.__getitem__, order))
-        return SortedEntries(ledger_ids, entry_ids, list(map(self._entries.__getitem__, order)))
+        """The entries at some places, which are in the order of ledgers and ids."""
+        ledger_ids = list(map(self._ledger_ids.__getitem__, places))
+        entry_ids = list(map(self._entry_ids.__getitem__, places))
+        return SortedEntries(ledger_ids, entry_ids, list(map(self._entries.__getitem__, places)))
 
     def shrink(self, n_bytes: int) -> int:
         """Free entries that are no longer read.

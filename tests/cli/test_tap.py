@@ -51,6 +51,12 @@ class BookiesServiceTests(SynchronousTestCase):
         self.assertGreaterEqual(youngest, 50_000)
         self.assertTrue(all(0 < each <= 10 for each in older))
 
+    def test_switches(self) -> None:
+        """Threads that compute are asked to give way before a reply is late."""
+        seconds: list[float] = []
+        tap.switch_often(seconds.append)
+        self.assertTrue(all(0 < each < 0.005 for each in seconds) and len(seconds) == 1)
+
     def test_unknown_metadata(self) -> None:
         """A metadata store that no driver takes ends the process with one line."""
         options = self._options("--metadataServiceUri=carrier-pigeon://loft")

@@ -152,8 +152,12 @@ PLANTS = (
         "ledger_id in refused or ", "", _COLUMNS,
     ),
     Plant(
-        "a flush takes single entries that are among the runs as well", "storage/mixed_entries.py",
-        "        self._all = self._all and not left\n", "", _COLUMNS,
+        "a flush leaves the last single entries out", "storage/mixed_entries.py",
+        "                places = []\n        yield from self._parts(places)\n", "                places = []\n", _COLUMNS,
+    ),
+    Plant(
+        "many ledgers are not written in order", "storage/mixed_entries.py",
+        "    return parts[0] if parts else []\n", "    return unsorted\n", _COLUMNS,
     ),
     Plant(
         "the first refusal of a chunk is not looked at for what follows", "storage/mixed_entries.py",
@@ -165,7 +169,7 @@ PLANTS = (
     ),
     Plant(
         "a flush that begins with runs leaves single entries out when ledgers go", "storage/cache.py",
-        "        single = None if dense else", "        single = None if self._mixed.is_dense else", _CACHE,
+        "        if not dense:\n", "        if not self._mixed.is_dense:\n", _CACHE,
     ),
     Plant(
         "a reader behind a writer goes over all its entries each time", "storage/mixed_entries.py",
@@ -279,7 +283,7 @@ PLANTS = (
     ),
     Plant(
         "the ends of ledgers that a commit needs are forgotten", "storage/index/run_index.py",
-        "            known.clear()\n            unknown = sorted(ledger_ids)\n", "            known.clear()\n", _INDEX,
+        "            known.clear()\n            fresh = set(chain.from_iterable(columns))\n", "            known.clear()\n", _INDEX,
     ),
     Plant(
         "a full disk is any failure of the index", "storage/index/index_file.py",

@@ -1,10 +1,12 @@
 """Single entries by columns."""
 
+import random
+
 from twisted.trial.unittest import SynchronousTestCase
 
 from bookkeeper_twisted.model import EntryRun
 from bookkeeper_twisted.storage import mixed_entries
-from bookkeeper_twisted.storage.mixed_entries import MOST_TOGETHER, MixedEntries, SortedEntries
+from bookkeeper_twisted.storage.mixed_entries import MOST_TOGETHER, MixedEntries, SortedEntries, ascending
 from bookkeeper_twisted.storage.run_list import RunList
 
 from .entries import entry, run, uneven
@@ -107,11 +109,10 @@ class MixedEntriesTests(SynchronousTestCase):
         self.assertEqual(_add(columns, run(1, 7), runs=runs), [])
         self.assertEqual((1 in columns, 3 in columns, columns.ranges(1)), (True, False, [(7, 7)]))
 
-    def test_sorted(self) -> None:
+    def test_in_order(self) -> None:
         """All entries by ledger and id; those of some ledgers, and those that were not added, can be left out."""
         columns = _added(run(3, 1), run(1, 8, 2), run(2, 4), run(3, 2), run(1, 11))
-        whole = columns.sorted()
-        assert whole is not None
+        (whole,) = columns.in_order()
         self.assertEqual(list(zip(whole.ledger_ids, whole.entry_ids, strict=True)), [
             (1, 8), (1, 9), (1, 11), (2, 4), (3, 1), (3, 2),
         ])  # fmt: skip
@@ -120,11 +121,30 @@ class MixedEntriesTests(SynchronousTestCase):
         ])  # fmt: skip
         _add(columns, run(2, 4, salt=1))
         columns.take_out(1)
-        part = columns.sorted(but={3})
-        assert part is not None
+        (part,) = columns.in_order(but={3})
         self.assertEqual((part.ledger_ids, part.entries), ([2], [entry(2, 4)]))
-        self.assertIsNone(columns.sorted(but={2, 3}))
-        self.assertIsNone(MixedEntries().sorted())
+        self.assertEqual(list(columns.in_order(but={2, 3})), [])
+        self.assertEqual(list(MixedEntries().in_order()), [])
+
+    def test_many_in_order(self) -> None:
+        """Some thousand entries at a time, whole ledgers but for one that has more; each once and in order."""
+        self.patch(mixed_entries, "PART", 8)
+        ledger_ids = random.Random(1).sample(range(1000), 60)
+        columns = _added(*[run(ledger_id, first, 2) for first in (0, 5) for ledger_id in ledger_ids], run(500, 9, 40))
+        parts = list(columns.in_order())
+        self.assertLess(max(map(len, parts)), 17)
+        found = [pair for part in parts for pair in zip(part.ledger_ids, part.entry_ids, strict=True)]
+        expected = [(ledger_id, entry_id) for ledger_id in ledger_ids for entry_id in (0, 1, 5, 6)]
+        self.assertEqual(found, sorted([*expected, *[(500, entry_id) for entry_id in range(9, 49)]]))
+        short = [part for part in parts if 500 not in part.ledger_ids]
+        self.assertEqual({len(part) % 4 for part in short}, {0})
+
+    def test_sorted_by_parts(self) -> None:
+        """Ids of any number are sorted."""
+        self.patch(mixed_entries, "PART", 8)
+        for count in (0, 1, 8, 9, 100, 129):
+            drawn = random.Random(count).sample(range(1 << 50), count)
+            self.assertEqual(ascending(drawn), sorted(drawn))
 
 
 class SortedEntriesTests(SynchronousTestCase):
@@ -133,8 +153,7 @@ class SortedEntriesTests(SynchronousTestCase):
     def test_parts(self) -> None:
         """Parts are as large as there is room, and end with a run if one fits; a longer entry is a part."""
         runs = [run(1, 0, 3), run(2, 0, 2), run(2, 9), run(3, 0, 8), run(4, 0, 1, 500), run(5, 0)]
-        whole = _added(*runs).sorted()
-        assert whole is not None
+        (whole,) = _added(*runs).in_order()
         for room, expected in (
             (4 * 56, [3, 3, 4, 4, 1, 1]),
             (3 * 56, [3, 3, 3, 3, 2, 1, 1]),
@@ -154,7 +173,6 @@ class SortedEntriesTests(SynchronousTestCase):
 
     def test_sizes(self) -> None:
         """The size of a record is that of its entry and of its size word."""
-        whole = _added(run(1, 0, 1, 30), run(2, 0)).sorted()
-        assert whole is not None
+        (whole,) = _added(run(1, 0, 1, 30), run(2, 0)).in_order()
         self.assertEqual([whole.size(0), whole.size(1), whole.total], [66, 56, 122])
         self.assertEqual(mixed_entries._starts([1], [5]), [0])

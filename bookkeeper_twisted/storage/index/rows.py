@@ -14,7 +14,7 @@ from ...crc32c import Buffer, crc32c_of_block, crc32c_of_bytes
 from ...errors import DamageError
 from ...model import EntryRun
 from ..interfaces import CHECKSUM_BLOCK, IndexRow
-from ..mixed_entries import SortedEntries
+from ..mixed_entries import PART, SortedEntries
 from ..mixed_rows import MOST_APART, PACKED_ROW, MixedRows
 
 MANY_ROWS = 1024
@@ -79,18 +79,19 @@ def packed_where_many(rows: Sequence[IndexRow]) -> tuple[list[IndexRow], list[Mi
 
 
 def packed_rows(rows: Iterable[IndexRow]) -> list[MixedRows]:
-    """Pack ``rows`` of which each :func:`can_be_packed`, by logs; none share an entry."""
+    """Pack ``rows`` of which each :func:`can_be_packed`, by logs and some thousand; none share an entry."""
     by_log = dict[int, list[IndexRow]]()
     for row in sorted(rows):
         by_log.setdefault(row.log_id, []).append(row)
-    return [_packed(log_id, found) for log_id, found in by_log.items()]
+    parts = [found[at : at + PART] for found in by_log.values() for at in range(0, len(found), PART)]
+    return [_packed(part[0].log_id, part) for part in parts]
 
 
 def _packed(log_id: int, rows: Sequence[IndexRow]) -> MixedRows:
-    ledger_ids, first_ids, last_ids, _, offsets, sizes, checksums = zip(*rows, strict=True)
+    ledger_ids, first_ids, last_ids, log_ids, offsets, sizes, checksums = zip(*rows, strict=True)
     counts = [last - first + 1 for first, last in zip(first_ids, last_ids, strict=True)]
     numbers = [int.from_bytes(checksum, "big") for checksum in checksums]
-    packed = map(PACKED_ROW.pack, ledger_ids, first_ids, counts, repeat(log_id), offsets, sizes, numbers)
+    packed = map(PACKED_ROW.pack, ledger_ids, first_ids, counts, log_ids, offsets, sizes, numbers)
     return MixedRows(log_id, ledger_ids, first_ids, last_ids, list(packed))
 
 

@@ -38,6 +38,7 @@ from zope.interface import implementer
 
 from ...errors import DamageError, NoWritableDirectoryError, StorageError
 from ..interfaces import IFileSystem, IndexBatch, IndexRow, IRunIndex, LedgerRow
+from ..mixed_entries import ascending
 from ..mixed_rows import MixedRows
 from .block_writer import BlockWriter, Span
 from .blocks import rows_of_packed
@@ -240,11 +241,12 @@ class SqliteRunIndex:
     def _learn(self, blocks: BlockWriter, batch: IndexBatch) -> None:
         """Has the last entries of all ledgers of a batch in mind."""
         known = self._last
-        ledger_ids = set(map(_ledger, batch.runs)).union(*[rows.ledger_ids for rows in batch.mixed])
-        unknown = sorted(ledger_ids.difference(known))
-        if len(known) + len(unknown) > _KNOWN_LEDGERS:
+        columns = [list(map(_ledger, batch.runs)), *[rows.ledger_ids for rows in batch.mixed]]
+        fresh = {ledger_id for ledger_ids in columns for ledger_id in set(ledger_ids).difference(known)}
+        if len(known) + len(fresh) > _KNOWN_LEDGERS:
             known.clear()
-            unknown = sorted(ledger_ids)
+            fresh = set(chain.from_iterable(columns))
+        unknown = ascending(fresh)
         known.update(dict.fromkeys(unknown, -1))
         for found in (last_entries(self._writer, unknown), blocks.last_entries(unknown)):
             for ledger_id, last in found.items():
