@@ -110,7 +110,7 @@ class Bench:
         self.directory.storage.log.close()
 
     def live_bytes(self) -> int:
-        return sum(self.directory.storage.index.live_bytes().values())
+        return sum(n_bytes for _, n_bytes in self.directory.storage.index.live().values())
 
     def drop_caches(self) -> None:
         """Have the kernel forget the entry logs."""

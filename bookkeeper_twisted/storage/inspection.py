@@ -98,7 +98,9 @@ class StoredDirectory:
 
     def bytes_to_read(self) -> int:
         """Bytes that :meth:`inconsistencies` has before it."""
-        return log_bytes(self.fs, self.path) if self.index is None else sum(self.index.live_bytes().values())
+        if self.index is None:
+            return log_bytes(self.fs, self.path)
+        return sum(n_bytes for _, n_bytes in self.index.live().values())
 
     def inconsistencies(self, advance: Callable[[int], object] = int) -> Iterator[Inconsistency]:
         """Read every entry that the index names, with the checksums of its block; without an index, every log.

@@ -274,11 +274,11 @@ class IRunIndex(Interface):
         :raises bookkeeper_twisted.errors.DamageError: a row cannot be read.
         """
 
-    def entry_count() -> int:
-        """Count the entries that the rows refer to; reads all of them."""
+    def live() -> dict[int, tuple[int, int]]:
+        """Count what rows refer to, by entry log: entries, and bytes of their records; reads all rows.
 
-    def live_bytes() -> dict[int, int]:
-        """Bytes of records that rows refer to, by entry log; a log without any is not in it."""
+        A log without any is not in it.
+        """
 
     def close() -> None: ...
 

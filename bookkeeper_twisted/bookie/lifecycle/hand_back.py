@@ -86,7 +86,7 @@ class HandBack:
     def _export(self, index_directory: str) -> Exported:
         index = self.make_index(self.fs, index_directory, False)
         try:
-            with self.progress(index_directory, sum(index.live_bytes().values())) as advance:
+            with self.progress(index_directory, sum(n_bytes for _, n_bytes in index.live().values())) as advance:
                 remove(self.fs, index_files(self.fs, index_directory))  # left by a crash, and of the past
                 return export_index(self.fs, index_directory, index, self.open_key_values, advance)
         finally:

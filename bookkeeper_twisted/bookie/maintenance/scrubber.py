@@ -223,7 +223,7 @@ class Scrubber:
     async def _verify(self, directory: MaintainedDirectory, scrub: Scrub) -> None:
         on_lane, saved_at = directory.on_lane, self._clock.seconds()
         progress = self.state.progress = Progress(saved_at)
-        progress.left = sum((await on_lane(directory.storage.index.live_bytes)).values())
+        progress.left = sum(n_bytes for _, n_bytes in (await on_lane(directory.storage.index.live)).values())
         while (step := await on_lane(scrub.cutter.next_step, *step_limits(self._reads))) is not None:
             await self._reads.acquire(step.n_disk_bytes, step.n_entries)
             await self.suspension.passed()

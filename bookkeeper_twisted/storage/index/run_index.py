@@ -91,7 +91,7 @@ _INSERT_MANY = f"INSERT INTO runs({RUN_COLUMNS}) VALUES {', '.join([_ROW] * _TOG
 _LEDGERS = f"SELECT {LEDGER_COLUMNS} FROM ledgers WHERE ledger > ? ORDER BY ledger LIMIT ?"
 _PUT_LEDGER = f"INSERT OR REPLACE INTO ledgers({LEDGER_COLUMNS}) VALUES (?, ?, ?, ?, ?, ?)"
 _LIVE = (
-    "SELECT log, sum(CASE typeof(sizes) WHEN 'integer' THEN sizes * (last - first + 1)"
+    "SELECT log, sum(last - first + 1), sum(CASE typeof(sizes) WHEN 'integer' THEN sizes * (last - first + 1)"
     " ELSE stored_bytes(sizes, last - first + 1) END) FROM runs GROUP BY log"
 )
 
@@ -414,16 +414,12 @@ class SqliteRunIndex:
             rows += StoredBlocks(connection).page(after, limit, log_ids)
         return sorted(rows)[:limit]
 
-    def entry_count(self) -> int:
+    def live(self) -> dict[int, tuple[int, int]]:
         with self._snapshot() as connection:
-            ((count,),) = connection.execute("SELECT coalesce(sum(last - first + 1), 0) FROM runs")
-            return int(count) + StoredBlocks(connection).entry_count()
-
-    def live_bytes(self) -> dict[int, int]:
-        with self._snapshot() as connection:
-            live = StoredBlocks(connection).live_bytes()
-            for log_id, n_bytes in connection.execute(_LIVE):
-                live[log_id] = live.get(log_id, 0) + n_bytes
+            live = StoredBlocks(connection).live()
+            for log_id, count, n_bytes in connection.execute(_LIVE):
+                packed_count, packed_bytes = live.get(log_id, (0, 0))
+                live[log_id] = packed_count + count, packed_bytes + n_bytes
         return live
 
     def _query(self, text: str, values: Values) -> list[Values]:

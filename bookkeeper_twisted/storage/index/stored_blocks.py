@@ -151,28 +151,22 @@ class StoredBlocks:
             yield from cut_rows(block.rows)
             key = block.last
 
-    def live_bytes(self) -> dict[int, int]:
-        """Return the bytes of records by entry log; reads all blocks."""
-        found: dict[int, int] = {}
-        for log_id, _, n_bytes in self._live():
-            found[log_id] = found.get(log_id, 0) + n_bytes
-        return found
+    def live(self) -> dict[int, tuple[int, int]]:
+        """Return the number of entries and the bytes of their records by entry log; reads all blocks.
 
-    def entry_count(self) -> int:
-        """Return the number of entries; reads all blocks."""
-        return sum(count for _, count, _ in self._live())
-
-    def _live(self) -> Iterator[tuple[int, int, int]]:
-        """Yield log, entries and bytes of each row, but of damaged blocks.
-
-        Like the sums over the table of runs, these are no reason to remove a log: what they leave out is found then.
+        Damaged ones are left out.  Like what is left out of the sums over the table of runs, that is no reason to
+        remove a log: it is found then.
         """
+        found: dict[int, tuple[int, int]] = {}
         for values in self._connection.execute(_BLOCKS):
             try:
                 block = block_from(values)
             except DamageError:
                 continue
-            yield from live_of(block.rows)
+            for log_id, count, n_bytes in live_of(block.rows):
+                before, bytes_before = found.get(log_id, (0, 0))
+                found[log_id] = before + count, bytes_before + n_bytes
+        return found
 
     # -- blocks --
 

@@ -46,9 +46,8 @@ class LogSpace:
         :param log_ids: of the logs.
         :raises bookkeeper_twisted.errors.StorageError: the index cannot be read.
         """
-        live = self.directory.index.live_bytes()
-        self.directory.count_entries()
-        return [LogUsage(log_id, self._record_bytes(log_id), live.get(log_id, 0)) for log_id in log_ids]
+        live = self.directory.live()
+        return [LogUsage(log_id, self._record_bytes(log_id), live.get(log_id, (0, 0))[1]) for log_id in log_ids]
 
     def _record_bytes(self, log_id: int) -> int:
         """Bytes between header and ledgers map; of a damaged header, to the end of the file."""

@@ -110,7 +110,7 @@ class RunIndexContract(SynchronousTestCase):
         self.assertTrue(IndexBatch(without_runs=True))
         index.commit(IndexBatch(without_runs=True))
         for looked in (index, self.reopen(index)):
-            self.assertEqual((looked.entry_count(), looked.complete, [*looked.ledgers()]), (0, False, [state]))
+            self.assertEqual((looked.live(), looked.complete, [*looked.ledgers()]), ({}, False, [state]))
         index = looked
         index.commit(IndexBatch(runs=[_row(1, 12, 13)], complete=True))
         self.assertEqual((index.complete, index.last_entry(1)), (True, 13))
@@ -220,15 +220,15 @@ class RunIndexContract(SynchronousTestCase):
         self.assertEqual(index.page((-1, -1), 9, [0, 2]), [rows[0], rows[2], rows[3]])
         self.assertEqual(index.page((2, 0), 9, [0]), [])
 
-    def test_live_bytes(self) -> None:
-        """The bytes that rows refer to are summed by log, of even and of uneven rows; their entries are counted."""
+    def test_live(self) -> None:
+        """The entries and bytes that rows refer to are summed by log, of even and of uneven rows."""
         index = self.make()
-        self.assertEqual(index.entry_count(), 0)
+        self.assertEqual(index.live(), {})
         uneven = IndexRow(2, 0, 2, 1, 1024, pack_sizes([20, 30, 45]))
         index.commit(IndexBatch(runs=[_row(1, 0, 9, 0), uneven, _row(3, 0, 0, 1)]))
-        self.assertEqual((index.live_bytes(), index.entry_count()), ({0: 10 * _RECORD, 1: 95 + _RECORD}, 14))
+        self.assertEqual(index.live(), {0: (10, 10 * _RECORD), 1: (4, 95 + _RECORD)})
         index.commit(IndexBatch(deleted_ledgers=[1]))
-        self.assertEqual((index.live_bytes(), index.entry_count()), ({1: 95 + _RECORD}, 4))
+        self.assertEqual(index.live(), {1: (4, 95 + _RECORD)})
 
     def test_ledgers(self) -> None:
         """Ledger states are stored, replaced, listed in order and found again after a restart."""

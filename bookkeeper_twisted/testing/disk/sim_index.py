@@ -7,6 +7,7 @@ import posixpath
 from bisect import bisect_right
 from collections.abc import Collection, Iterator, Sequence
 from hashlib import blake2b
+from itertools import chain
 
 import attrs
 from zope.interface import implementer
@@ -133,14 +134,11 @@ class SimIndex:
         ]
         return found[:limit]
 
-    def entry_count(self) -> int:
-        return sum(row.last - row.first + 1 for rows in self._read().rows.values() for row in rows)
-
-    def live_bytes(self) -> dict[int, int]:
-        live: dict[int, int] = {}
-        for rows in self._read().rows.values():
-            for row in rows:
-                live[row.log_id] = live.get(row.log_id, 0) + row_bytes(row)
+    def live(self) -> dict[int, tuple[int, int]]:
+        live: dict[int, tuple[int, int]] = {}
+        for row in chain.from_iterable(self._read().rows.values()):
+            count, n_bytes = live.get(row.log_id, (0, 0))
+            live[row.log_id] = count + row.last - row.first + 1, n_bytes + row_bytes(row)
         return live
 
     def close(self) -> None:

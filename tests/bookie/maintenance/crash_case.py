@@ -181,7 +181,7 @@ class MaintainedLife(Life):
     def new_logs(self) -> list[int]:
         """Logs of the first directory that the index refers to nowhere, without the one that entries are written to."""
         directory = self.store.storage.directories[0]
-        known = {*directory.index.live_bytes(), directory.log.active_log_id}
+        known = {*directory.index.live(), directory.log.active_log_id}
         return [log_id for log_id in self.logs()[0] if log_id not in known]
 
     def logs(self) -> list[list[int]]:
@@ -274,7 +274,7 @@ def check_files(life: MaintainedLife) -> None:
     """:raises AssertionError: there are files that nothing needs, or damage was found."""
     for directory, maintained in zip(life.store.storage.directories, life.maintenance.directories, strict=True):
         names = [name for name in life.disk.list(directory.path) if name.endswith(".compacting")]
-        live = set(directory.index.live_bytes()) | {directory.log.active_log_id}
+        live = set(directory.index.live()) | {directory.log.active_log_id}
         unneeded = set(entry_log_ids(life.disk, directory.path)) - live
         if names or unneeded or maintained.damaged:
             raise AssertionError(f"left over: {names} {unneeded}, damaged: {maintained.damaged}")

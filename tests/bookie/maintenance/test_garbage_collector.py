@@ -320,17 +320,17 @@ class CompactionTests(CollectorCase):
         self.assertEqual(self.state.phase, "major compaction")
         self.life.drain()
         self.assertEqual(self.state.phase, "idle")
-        self.assertIn(log_id, self.life.store.storage.directories[0].index.live_bytes())
+        self.assertIn(log_id, self.life.store.storage.directories[0].index.live())
 
     def test_failed_beside_a_commit(self) -> None:
         """A commit that fails ends the compaction: the log at work goes, all that was copied stays where it was."""
         self._between_commits()
-        live = self.life.store.storage.directories[0].index.live_bytes()
+        live = self.life.store.storage.directories[0].index.live()
         self.disk.fail(errno.EIO, when=lambda operation: operation.name == "commit", times=2)
         self.life.drain()
         self.assertFalse(self.life.is_copying())
         self.assertEqual((self.state.phase, self.state.failures), ("idle", 2))
-        self.assertEqual(self.life.store.storage.directories[0].index.live_bytes(), live)
+        self.assertEqual(self.life.store.storage.directories[0].index.live(), live)
 
     def test_disk_full(self) -> None:
         """A full disk ends the compaction at work and allows no other until there is space again."""

@@ -133,7 +133,7 @@ class LocalConsistencyCheckTests(StoredCase):
         class Damaged:
             complete = True
 
-            def live_bytes(self) -> dict[int, int]:
+            def live(self) -> dict[int, tuple[int, int]]:
                 return {}
 
             def page(self, after: tuple[int, int], limit: int) -> list[object]:

@@ -95,7 +95,7 @@ class RegroupTests(SynchronousTestCase):
         before = {name for path in PATHS for name in disk.list(path) if name.endswith(".log")}
         regroup(disk, PAIRS, files_on(disk), SimIndex.open, log_size=1500)
         made = [int(name[:-4], 16) for path in PATHS for name in disk.list(path) if name.endswith(".log")]
-        live = [log_id for path in PATHS for log_id in SimIndex.open(disk, path).live_bytes()]
+        live = [log_id for path in PATHS for log_id in SimIndex.open(disk, path).live()]
         self.assertEqual(len(live), len(set(live)))
         self.assertGreater(len(live), 3)
         self.assertEqual(len(made), len(set(made)))

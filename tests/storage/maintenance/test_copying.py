@@ -111,7 +111,7 @@ class LogCopyTests(CopyCase):
             (row,) = self.directory.index.rows(ledger_id)
             self.assertEqual((row.first, row.last, row.log_id), (0, last, 4))
             self.assertTrue(row.checksums)
-        self.assertEqual(self.directory.index.live_bytes().keys(), {4})
+        self.assertEqual(self.directory.index.live().keys(), {4})
         for entry_id in range(20):
             self.assertEqual(read(self.storage, 1, entry_id), entry(1, entry_id))
 
