@@ -7,6 +7,11 @@ _GROUPS = ["tests.bookie.test_group_commit"]
 
 PLANTS = (
     Plant(
+        "a refused start makes the directories that it refuses", "bookie/lifecycle/service.py",
+        "            await check.must_stamp(self._registrations, self._on_flush_lane)\n        await", "        await",
+        ["tests.bookie.lifecycle.test_service"],
+    ),
+    Plant(
         "a start on a full disk releases what it has replayed", "bookie/lifecycle/store.py",
         "        if self.disk_full:\n            return\n", "", ["tests.bookie.maintenance.test_drawn_lives"],
     ),

@@ -231,6 +231,10 @@ class BookieService(Service):
         self._then_undo(self._metadata.close)
 
     async def _lock(self) -> None:
+        if self._is_named and await self._on_flush_lane(self._paths.lack_any, self._fs):
+            # A mistyped directory, or one whose disk is not mounted: refused before anything is made there.
+            check = await self._cookie_check()
+            await check.must_stamp(self._registrations, self._on_flush_lane)
         await self._on_flush_lane(self._paths.make, self._fs)
         locks = await self._on_flush_lane(DirectoryLocks, self._fs, self._paths.all())
         self._then_undo(lambda: self._on_flush_lane(locks.release))
@@ -238,18 +242,33 @@ class BookieService(Service):
 
     async def _listen_early(self) -> None:
         """A port chosen by the system has to be known before the identity that contains it."""
-        if not self._config.bookie_port and not self._config.bookie_id:
+        if not self._is_named:
             await self._bind()
+        self._name()
+
+    @property
+    def _registrations(self) -> IRegistration:
+        return self._metadata.registration  # type: ignore[return-value]
+
+    @property
+    def _is_named(self) -> bool:
+        """Whether the configuration alone says what the bookie is called."""
+        return bool(self._config.bookie_port or self._config.bookie_id)
+
+    def _name(self) -> None:
         self.bookie_id = bookie_id(self._config, self._local_host, self.port or self._config.bookie_port)
         self.admin.bookie_id = self.bookie_id
 
-    async def _check_cookies(self) -> None:
-        registration: IRegistration = self._metadata.registration  # type: ignore[assignment]
-        self._instance_id = await registration.instance_id()
+    async def _cookie_check(self) -> CookieCheck:
+        self._name()
+        self._instance_id = await self._registrations.instance_id()
         expected = expected_cookie(self._config, self.bookie_id, self._instance_id)
-        check = CookieCheck(
+        return CookieCheck(
             self._fs, self._paths, expected, self._config.allow_storage_expansion, self._config.rebuild_index
         )
+
+    async def _check_cookies(self) -> None:
+        check, registration = await self._cookie_check(), self._registrations
         self._rebuild = self._config.rebuild_index
         if await check.must_stamp(registration, self._on_flush_lane):
             await self._bind()  # what cannot be had is found out before anything is written for ever
@@ -306,8 +325,8 @@ class BookieService(Service):
             self._store.storage, self._store.journals, self._executor, self._reactor, self._disks.space,
             self._fail, self._unwritten, self._options, self.instruments, self._labels,
         )  # fmt: skip
-        registration: IRegistration = self._metadata.registration  # type: ignore[assignment]
-        self._registration = BookieRegistration(self.engine.bookie.mode, registration, self.bookie_id, self._reactor)
+        mode = self.engine.bookie.mode
+        self._registration = BookieRegistration(mode, self._registrations, self.bookie_id, self._reactor)
         self._registration.set_read_only("forceReadOnlyBookie is set", config.force_read_only_bookie)
         if self._store.disk_full:
             self.engine.disk_is_full()
@@ -371,19 +390,17 @@ class BookieService(Service):
         assert self._registration is not None
         info = service_info(self._config, self._local_host, self.port, self.http_port or None)
         self.admin.address = f"{info.endpoints[0].host}:{info.endpoints[0].port}"
-        registration: IRegistration = self._metadata.registration  # type: ignore[assignment]
         await self._disks.check()
-        registration.on_registration_lost(self._fail)
+        self._registrations.on_registration_lost(self._fail)
         await self._registration.register(info)
         self._then_undo(self._registration.withdraw)
         self._disks.start(self._config.disk_check_interval / 1000)
 
     async def _maintain(self) -> None:
         assert self.engine is not None
-        registration: IRegistration = self._metadata.registration  # type: ignore[assignment]
         ledgers: ILedgerManager = self._metadata.ledgers  # type: ignore[assignment]
         locks: IUnderreplication = self._metadata.underreplication  # type: ignore[assignment]
-        cluster = Cluster(self.bookie_id, ledgers, locks, registration.instance_id, self._instance_id)
+        cluster = Cluster(self.bookie_id, ledgers, locks, self._registrations.instance_id, self._instance_id)
         self.maintenance = Maintenance(
             self._fs, self._store.storage, self.engine, self._executor, self._reactor, cluster,
             maintenance_options(self._config), self.instruments, self._labels,
@@ -394,9 +411,9 @@ class BookieService(Service):
         self.admin.serve(ServingParts.of(directories, self.maintenance, self._reactor))
 
     async def _confirm_cookies(self) -> None:
-        registration: IRegistration = self._metadata.registration  # type: ignore[assignment]
         expected = expected_cookie(self._config, self.bookie_id, self._instance_id)
-        if await CookieCheck(self._fs, self._paths, expected, False).must_stamp(registration, self._on_flush_lane):
+        check = CookieCheck(self._fs, self._paths, expected, False)
+        if await check.must_stamp(self._registrations, self._on_flush_lane):
             raise InvalidCookieError(f"{', '.join(self._paths.all())}: there is no cookie any more")
 
     # -- what the disks say --

@@ -321,10 +321,13 @@ class StartTests(StepTestCase):
         self.world.store.cookies = cookies
 
     def test_other_directories(self) -> None:
-        """S6: directories without the cookie of a known bookie are refused."""
+        """S6: directories without the cookie of a known bookie are refused, and not made: a disk may not be mounted."""
         service, executor = self.start()
         self.stop(service, executor)
         self.refused(InvalidCookieError, journal_directories=("/other",))
+        self.assertFalse(self.world.disk.is_directory("/other"))
+        self.world.disk.make_directories("/empty/current")
+        self.refused(InvalidCookieError, ledger_directories=("/empty",))
 
     def test_loopback(self) -> None:
         """A bookie that would advertise a loopback address says so before it touches anything."""
