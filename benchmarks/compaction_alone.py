@@ -30,6 +30,7 @@ from bookkeeper_twisted.instruments import Instruments
 from bookkeeper_twisted.metrics import MaintenanceMetrics
 from bookkeeper_twisted.model import EntryRun
 from bookkeeper_twisted.storage.filesystem import RealFileSystem
+from bookkeeper_twisted.storage.index.rows import live_bytes
 from bookkeeper_twisted.storage.index.run_index import SqliteRunIndex
 from bookkeeper_twisted.storage.interfaces import LedgerRow
 from bookkeeper_twisted.storage.journal.files import JournalSettings
@@ -110,7 +111,7 @@ class Bench:
         self.directory.storage.log.close()
 
     def live_bytes(self) -> int:
-        return sum(n_bytes for _, n_bytes in self.directory.storage.index.live().values())
+        return live_bytes(self.directory.storage.index)
 
     def drop_caches(self) -> None:
         """Have the kernel forget the entry logs."""

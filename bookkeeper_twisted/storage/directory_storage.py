@@ -214,7 +214,7 @@ class DirectoryStorage:
         batch.runs, short = packed_where_many(batch.runs)
         batch.mixed += short
 
-    def live(self) -> dict[int, tuple[int, int]]:
+    def count_live(self) -> dict[int, tuple[int, int]]:
         """See :meth:`~.interfaces.IRunIndex.live`; :attr:`entries` is what was found.  Maintenance lane.
 
         :raises StorageError: the index cannot be read.

@@ -15,7 +15,7 @@ import attrs
 from ..errors import DamageError, StorageError
 from .entry_log.reader import EntryLogReader
 from .entry_log.scan import LogScan
-from .index.rows import row_bytes, without
+from .index.rows import live_bytes, row_bytes, without
 from .interfaces import IFileSystem, IndexRow, IRunIndex, LedgerRow
 from .ledger_dirs import entry_log_ids, entry_log_name, log_bytes
 from .rebuild import check_sealed, counted, rows_of
@@ -98,9 +98,7 @@ class StoredDirectory:
 
     def bytes_to_read(self) -> int:
         """Bytes that :meth:`inconsistencies` has before it."""
-        if self.index is None:
-            return log_bytes(self.fs, self.path)
-        return sum(n_bytes for _, n_bytes in self.index.live().values())
+        return log_bytes(self.fs, self.path) if self.index is None else live_bytes(self.index)
 
     def inconsistencies(self, advance: Callable[[int], object] = int) -> Iterator[Inconsistency]:
         """Read every entry that the index names, with the checksums of its block; without an index, every log.

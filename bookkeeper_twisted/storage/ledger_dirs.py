@@ -114,13 +114,21 @@ class LedgerPlaces:
         return self.elsewhere.get(ledger_id, ledger_id % self.count)
 
 
+def without_current(fs: IFileSystem, directories: Sequence[str]) -> list[str]:
+    """Return the directories that have no ``current``.
+
+    :param directories: as configured.
+    """
+    return [directory for directory in directories if not fs.is_directory(current(directory))]
+
+
 def make_currents(fs: IFileSystem, directories: Sequence[str]) -> None:
     """Create ``current`` in each directory where it is missing.
 
     :param directories: as configured; they are made as well.
     :raises StorageError: a directory has a layout older than 3, which an upgrade has to change first; none was made.
     """
-    missing = [directory for directory in directories if not fs.is_directory(current(directory))]
+    missing = without_current(fs, directories)
     for directory in filter(fs.is_directory, missing):
         for name in fs.list(directory):
             if _LAYOUT_2.fullmatch(name):

@@ -299,7 +299,7 @@ class MixedEntries:
         :param but: ids of ledgers whose entries are left out.
         """
         places: list[int] = []
-        for ledger_id in ascending([ledger_id for ledger_id in list(self._newest) if ledger_id not in but]):
+        for ledger_id in ascending([ledger_id for ledger_id in self.ledger_ids() if ledger_id not in but]):
             places += self._places(self._newest.get(ledger_id, _NOWHERE))
             if len(places) >= PART:
                 yield from self._parts(places)

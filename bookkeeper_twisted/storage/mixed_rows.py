@@ -52,5 +52,5 @@ class MixedRows:
 
 
 def packed_of(mixed: Iterable[MixedRows]) -> list[bytes]:
-    """Return all rows of ``mixed``."""
-    return list(chain.from_iterable(rows.packed for rows in mixed))
+    """Return all rows of ``mixed``, in order."""
+    return sorted(chain.from_iterable(rows.packed for rows in mixed))

@@ -57,6 +57,15 @@ class BookiesServiceTests(SynchronousTestCase):
         tap.switch_often(seconds.append)
         self.assertTrue(all(0 < each < 0.005 for each in seconds) and len(seconds) == 1)
 
+    def test_process(self) -> None:
+        """The process of ``twistd bookie`` is set up once, before there is a bookie."""
+        said: list[str] = []
+        for name in ("allow_files", "collect_seldom", "switch_often"):
+            self.patch(tap, name, lambda name=name: said.append(name))
+        self.patch(tap, "bookies_service", lambda *_: said.append("bookie"))
+        tap.makeService(self._options())
+        self.assertEqual((sorted(said[:3]), said[3:]), (["allow_files", "collect_seldom", "switch_often"], ["bookie"]))
+
     def test_unknown_metadata(self) -> None:
         """A metadata store that no driver takes ends the process with one line."""
         options = self._options("--metadataServiceUri=carrier-pigeon://loft")

@@ -156,6 +156,11 @@ PLANTS = (
         "                places = []\n        yield from self._parts(places)\n", "                places = []\n", _COLUMNS,
     ),
     Plant(
+        "a flush goes over all entries of a ledger by one call", "storage/mixed_entries.py",
+        "        for at in range(0, len(places), 2 * PART):\n            yield self._at(places[at : at + 2 * PART])\n",
+        "        if places:\n            yield self._at(places)\n", _COLUMNS,
+    ),
+    Plant(
         "many ledgers are not written in order", "storage/mixed_entries.py",
         "    return parts[0] if parts else []\n", "    return unsorted\n", _COLUMNS,
     ),

@@ -12,6 +12,9 @@ PLANTS = (
         ["tests.bookie.lifecycle.test_service"],
     ),
     Plant(
+        "a bookie's process switches threads as seldom as any", "cli/tap.py", "    switch_often()\n", "", ["tests.cli.test_tap"],
+    ),
+    Plant(
         "a start on a full disk releases what it has replayed", "bookie/lifecycle/store.py",
         "        if self.disk_full:\n            return\n", "", ["tests.bookie.maintenance.test_drawn_lives"],
     ),

@@ -348,8 +348,16 @@ PLANTS = (
         ["tests.storage.index.test_rows"],
     ),
     Plant(
-        "packed rows of a flush in memory are not in order", "storage/index/recent_blocks.py",
-        "        packed = sorted(packed_of(mixed))[", "        packed = packed_of(mixed)[", ["tests.storage.index.test_recent_blocks"],
+        "packed rows of a flush are not in order", "storage/mixed_rows.py",
+        "    return sorted(chain.from_iterable(", "    return list(chain.from_iterable(", ["tests.storage.index.test_recent_blocks"],
+    ),
+    Plant(
+        "packed rows of runs are not committed", "storage/directory_storage.py",
+        "        batch.mixed += short\n", "", ["tests.storage.test_directory_storage"],
+    ),
+    Plant(
+        "memory looks through the rows of any number of flushes", "storage/index/recent_blocks.py",
+        "*self._flushes[: MOST_FLUSHES - 1])", "*self._flushes)", ["tests.storage.index.test_recent_blocks"],
     ),
     Plant(
         "packed rows that replace stored ones are added beside them", "storage/index/run_index.py",

@@ -15,6 +15,7 @@ from ...storage.apache.database import discard_log_sizes
 from ...storage.apache.exporting import Exported, export_index
 from ...storage.apache.interfaces import OpenKeyValues
 from ...storage.cookies import read_cookies, stamp_for_apache
+from ...storage.index.rows import live_bytes
 from ...storage.index_files import index_files, remove
 from ...storage.interfaces import IFileSystem, IndexFactory
 from ...storage.ledger_dirs import current, directory_index
@@ -86,7 +87,7 @@ class HandBack:
     def _export(self, index_directory: str) -> Exported:
         index = self.make_index(self.fs, index_directory, False)
         try:
-            with self.progress(index_directory, sum(n_bytes for _, n_bytes in index.live().values())) as advance:
+            with self.progress(index_directory, live_bytes(index)) as advance:
                 remove(self.fs, index_files(self.fs, index_directory))  # left by a crash, and of the past
                 return export_index(self.fs, index_directory, index, self.open_key_values, advance)
         finally:

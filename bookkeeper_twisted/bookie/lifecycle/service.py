@@ -29,7 +29,7 @@ from ...storage.bookie_status import BookieStatus, load_status, save_status
 from ...storage.cookies import DirectoryLocks
 from ...storage.index.run_index import SqliteRunIndex
 from ...storage.interfaces import IFileSystem, IndexFactory
-from ...storage.ledger_dirs import current
+from ...storage.ledger_dirs import current, without_current
 from ..admin import ADMINISTRATOR, IBookieAdmin, Phase
 from ..engine import FAILED, NO_SPACE, Engine
 from ..executor import ThreadExecutor
@@ -231,7 +231,7 @@ class BookieService(Service):
         self._then_undo(self._metadata.close)
 
     async def _lock(self) -> None:
-        if self._is_named and await self._on_flush_lane(self._paths.lack_any, self._fs):
+        if self._is_named and await self._on_flush_lane(without_current, self._fs, self._paths.all()):
             # A mistyped directory, or one whose disk is not mounted: refused before anything is made there.
             check = await self._cookie_check()
             await check.must_stamp(self._registrations, self._on_flush_lane)
@@ -244,7 +244,6 @@ class BookieService(Service):
         """A port chosen by the system has to be known before the identity that contains it."""
         if not self._is_named:
             await self._bind()
-        self._name()
 
     @property
     def _registrations(self) -> IRegistration:
@@ -255,12 +254,9 @@ class BookieService(Service):
         """Whether the configuration alone says what the bookie is called."""
         return bool(self._config.bookie_port or self._config.bookie_id)
 
-    def _name(self) -> None:
+    async def _cookie_check(self) -> CookieCheck:
         self.bookie_id = bookie_id(self._config, self._local_host, self.port or self._config.bookie_port)
         self.admin.bookie_id = self.bookie_id
-
-    async def _cookie_check(self) -> CookieCheck:
-        self._name()
         self._instance_id = await self._registrations.instance_id()
         expected = expected_cookie(self._config, self.bookie_id, self._instance_id)
         return CookieCheck(

@@ -30,10 +30,6 @@ class StorePaths:
         """Each once, journals first."""
         return distinct(self.journals, self.ledgers, self.indexes)
 
-    def lack_any(self, fs: IFileSystem) -> bool:
-        """Test whether :meth:`make` would create any in the file system ``fs``."""
-        return not all(fs.is_directory(current(directory)) for directory in self.all())
-
     def make(self, fs: IFileSystem) -> None:
         """Create the directories that are missing in the file system ``fs``."""
         make_currents(fs, self.all())

@@ -32,7 +32,7 @@ class LogCollector:
     async def clean(self) -> None:
         """Remove what a compaction left behind that was cut off, and count entries; none may be at work."""
         await self._directory.on_lane(self._directory.space.remove_left_over)
-        await self._directory.on_lane(self._directory.storage.live)
+        await self._directory.on_lane(self._directory.storage.count_live)
 
     async def disk(self) -> int:
         """Return the number of the disk of the directory.

@@ -11,6 +11,7 @@ from twisted.python.failure import Failure
 
 from ...errors import StorageError
 from ...metrics import ScrubMetrics
+from ...storage.index.rows import live_bytes
 from ...storage.maintenance.scrub import NO_LEDGER, DamagedEntries, Scrub, ScrubRecord
 from ...throttle import Throttle
 from .known_damage import KnownDamage
@@ -223,7 +224,7 @@ class Scrubber:
     async def _verify(self, directory: MaintainedDirectory, scrub: Scrub) -> None:
         on_lane, saved_at = directory.on_lane, self._clock.seconds()
         progress = self.state.progress = Progress(saved_at)
-        progress.left = sum(n_bytes for _, n_bytes in (await on_lane(directory.storage.index.live)).values())
+        progress.left = await on_lane(live_bytes, directory.storage.index)
         while (step := await on_lane(scrub.cutter.next_step, *step_limits(self._reads))) is not None:
             await self._reads.acquire(step.n_disk_bytes, step.n_entries)
             await self.suspension.passed()

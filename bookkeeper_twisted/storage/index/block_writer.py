@@ -65,7 +65,7 @@ class BlockWriter(StoredBlocks):
             return
         log_ids = [rows.log_id for rows in mixed]
         self.generations.append(self._new(0, WHOLE, min(log_ids), max(log_ids)))
-        self._insert(self.generations[-1].number, sorted(packed))
+        self._insert(self.generations[-1].number, packed)
         self._merge(MERGED_FOR_EACH * len(packed))
 
     def _new(self, level: int, role: int, lowest_log: int, highest_log: int) -> Generation:

@@ -109,6 +109,14 @@ class Block:
         """Return the index of the last row at or before the place ``key``, -1 if there is none."""
         return bisect_right(range(len(self)), key, key=self.key) - 1
 
+    def around(self, key: bytes) -> tuple[bytes, bytes]:
+        """Return the row at or before the place ``key``, and where the next one begins; empty behind the last.
+
+        :param key: at or behind the first row.
+        """
+        index = self.floor(key)
+        return self.packed(index), self.key(index + 1)
+
 
 def block_values(generation: int, rows: bytes) -> Values:
     """Return the columns of the block of some ``rows``, which lie side by side, in a ``generation``."""

@@ -92,7 +92,7 @@ class RecentBlocks:
 
     def add(self, mixed: Sequence[MixedRows]) -> None:
         """Add the rows of a flush, ``mixed``; where these are too many for the limit, the first ones."""
-        packed = sorted(packed_of(mixed))[: self.limit // BLOCK_COST * BLOCK_ROWS]
+        packed = packed_of(mixed)[: self.limit // BLOCK_COST * BLOCK_ROWS]
         if not packed:
             return
         newest = _Flush(joined(packed), frozenset(rows.log_id for rows in mixed))

@@ -13,7 +13,7 @@ from operator import sub
 from ...crc32c import Buffer, crc32c_of_block, crc32c_of_bytes
 from ...errors import DamageError
 from ...model import EntryRun
-from ..interfaces import CHECKSUM_BLOCK, IndexRow
+from ..interfaces import CHECKSUM_BLOCK, IndexRow, IRunIndex
 from ..mixed_entries import PART, SortedEntries
 from ..mixed_rows import MOST_APART, PACKED_ROW, MixedRows
 
@@ -84,15 +84,15 @@ def packed_rows(rows: Iterable[IndexRow]) -> list[MixedRows]:
     for row in sorted(rows):
         by_log.setdefault(row.log_id, []).append(row)
     parts = [found[at : at + PART] for found in by_log.values() for at in range(0, len(found), PART)]
-    return [_packed(part[0].log_id, part) for part in parts]
+    return list(map(_packed, parts))
 
 
-def _packed(log_id: int, rows: Sequence[IndexRow]) -> MixedRows:
+def _packed(rows: Sequence[IndexRow]) -> MixedRows:
     ledger_ids, first_ids, last_ids, log_ids, offsets, sizes, checksums = zip(*rows, strict=True)
     counts = [last - first + 1 for first, last in zip(first_ids, last_ids, strict=True)]
     numbers = [int.from_bytes(checksum, "big") for checksum in checksums]
     packed = map(PACKED_ROW.pack, ledger_ids, first_ids, counts, log_ids, offsets, sizes, numbers)
-    return MixedRows(log_id, ledger_ids, first_ids, last_ids, list(packed))
+    return MixedRows(log_ids[0], ledger_ids, first_ids, last_ids, list(packed))
 
 
 def can_be_packed(row: IndexRow) -> bool:
@@ -185,6 +185,11 @@ def still_at(moved: IndexRow, stored: Sequence[IndexRow], moved_from: Collection
         else:
             parts.append((first, last))
     return [cut(moved, first, last) for first, last in parts]
+
+
+def live_bytes(index: IRunIndex) -> int:
+    """Return the bytes of all records that the rows of an ``index`` refer to; reads all rows."""
+    return sum(n_bytes for _, n_bytes in index.live().values())
 
 
 def row_bytes(row: IndexRow) -> int:

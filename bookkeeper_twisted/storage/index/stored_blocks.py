@@ -109,10 +109,7 @@ class StoredBlocks:
         :returns: empty without one; a row that is not in this block is not verified.
         """
         block = self.floor(number, key)
-        if block is None:
-            return b"", b""
-        index = block.floor(key)
-        return block.packed(index), block.key(index + 1)
+        return block.around(key) if block is not None else (b"", b"")
 
     def rows(self, ledger_id: int, first: int, limit: int) -> list[IndexRow]:
         """Return the rows of a ledger that end at an entry or later, ascending.
@@ -251,5 +248,5 @@ class Cursor:
         behind = self.following.first if self.following is not None else b""
         if self.block is None:
             return b"", behind
-        index = self.block.floor(key)
-        return self.block.packed(index), self.block.key(index + 1) if index + 1 < len(self.block) else behind
+        packed, within = self.block.around(key)
+        return packed, within or behind

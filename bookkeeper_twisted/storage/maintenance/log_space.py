@@ -46,7 +46,7 @@ class LogSpace:
         :param log_ids: of the logs.
         :raises bookkeeper_twisted.errors.StorageError: the index cannot be read.
         """
-        live = self.directory.live()
+        live = self.directory.count_live()
         return [LogUsage(log_id, self._record_bytes(log_id), live.get(log_id, (0, 0))[1]) for log_id in log_ids]
 
     def _record_bytes(self, log_id: int) -> int:
