@@ -1,7 +1,7 @@
-"""Runs the tests under trial and ends with one line ``N passed, N failed``.
+"""Runs the tests under trial, in several processes, and ends with one line ``N passed, N failed``.
 
-``python -W error -m tests [--limit SECONDS] [--exitfirst] [MODULE ...]``; without modules all tests run.  The
-slowest are named with their times.  A skipped test is named, or counted with others of the same reason, and is
+``python -W error -m tests [--jobs N] [--limit SECONDS] [--exitfirst] [MODULE ...]``; without modules all tests run.
+The slowest are named with their times.  A skipped test is named, or counted with others of the same reason, and is
 neither passed nor failed.  An expected failure or a "todo" counts as a failure: none is wanted here.  A test that
 exceeds its bounds fails and is the last one (``tests/time_limit.py``).
 """
@@ -9,34 +9,60 @@ exceeds its bounds fails and is the last one (``tests/time_limit.py``).
 import argparse
 import atexit
 import faulthandler
+import io
 import os
 import sys
 import threading
 import time
+from functools import partial
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import Any, NoReturn, TextIO, cast
 
 from twisted.internet import defer
 from twisted.python.failure import Failure
-from twisted.trial.reporter import TestResult, VerboseTextReporter
-from twisted.trial.runner import TestLoader, TrialRunner
+from twisted.trial.reporter import SafeStream, TestResult, VerboseTextReporter
+from twisted.trial.runner import TrialRunner
 
+from .side_by_side import Modules, Outcome, SharedSuite, modules_of, run_side_by_side
 from .time_limit import SECONDS, Overrun, Watchdog
 
 SLOWEST = 10
 SLOW = 2.0
 """Seconds below which a test is not worth a line."""
 
+MOST_JOBS = 4
+"""Processes by default: each may run servers and Spark."""
+
+
+class WholeLines:
+    """Writes to a file that other processes write to, too: only whole lines."""
+
+    def __init__(self, file: TextIO) -> None:
+        self._file = file
+        self._begun = ""
+
+    def write(self, text: str) -> None:
+        """Write the lines that are complete with ``text``."""
+        lines, end, self._begun = (self._begun + text).rpartition("\n")
+        if end:
+            self._file.write(lines + end)
+            self._file.flush()
+
+    def flush(self) -> None:
+        """Do nothing: a line is not written before its end."""
+
 
 class BoundedReporter(VerboseTextReporter):
     """Reports as its base does, times each test and ends the run at the first one that exceeds its bounds.
 
     :ivar seconds: by name of the test.
+    :ivar report: what there is to say of the tests when all have run.
     """
 
     def __init__(self, watchdog: Watchdog, *args: Any, **options: Any) -> None:
         super().__init__(*args, **options)
         self.seconds: dict[str, float] = {}
+        self.report = io.StringIO()
         self._watchdog = watchdog
         self._began = 0.0
         self._overrun_reported = False
@@ -63,10 +89,18 @@ class BoundedReporter(VerboseTextReporter):
         super().stopTest(test)
         self.seconds[test.id()] = time.perf_counter() - self._began
 
-    def slowest(self) -> list[tuple[float, str]]:
-        """Seconds and names of those that took longest, the slowest first."""
-        times = [(seconds, name) for name, seconds in self.seconds.items() if seconds >= SLOW]
-        return sorted(times, reverse=True)[:SLOWEST]
+    def done(self) -> None:
+        self._stream = SafeStream(self.report)
+        super().done()
+
+
+def slowest(seconds: dict[str, float]) -> list[tuple[float, str]]:
+    """Return seconds and names of the tests that took longest, the slowest first.
+
+    :param seconds: by name.
+    """
+    times = [(taken, name) for name, taken in seconds.items() if taken >= SLOW]
+    return sorted(times, reverse=True)[:SLOWEST]
 
 
 def summary(result: TestResult) -> tuple[int, int]:
@@ -86,35 +120,47 @@ def skipped(result: TestResult) -> dict[str, list[str]]:
 def parse(arguments: list[str]) -> argparse.Namespace:
     """The command line."""
     parser = argparse.ArgumentParser(prog="python -m tests")
+    jobs = min(os.cpu_count() or 1, MOST_JOBS)
+    parser.add_argument("--jobs", type=int, default=jobs, metavar="N", help=f"processes side by side ({jobs} here)")
     parser.add_argument("--limit", type=float, default=SECONDS, metavar="SECONDS", help="bound of a test")
     parser.add_argument("--exitfirst", action="store_true", help="end at the first failure")
     parser.add_argument("names", nargs="*", metavar="MODULE", help="of tests; all by default")
     return parser.parse_args(arguments)
 
 
-def main(arguments: list[str]) -> int:
-    """Runs the named tests; returns the exit status."""
-    options = parse(arguments)
-    watchdog = Watchdog(options.limit)
+def run(suite: SharedSuite, limit: float, exit_first: bool) -> Outcome:
+    """Run tests in this process."""
+    watchdog = Watchdog(limit)
     reporters: list[BoundedReporter] = []
 
     def make_reporter(*args: Any) -> BoundedReporter:
         reporters.append(BoundedReporter(watchdog, *args))
         return reporters[-1]
 
-    suite = TestLoader().loadByNames(options.names or ["tests"], recurse=True)
     temporary = str(Path("_trial_temp").absolute())
     watchdog.arm()
-    TrialRunner(make_reporter, workingDirectory=temporary, uncleanWarnings=False, exitFirst=options.exitfirst).run(
-        suite
-    )
+    TrialRunner(
+        make_reporter, stream=cast(TextIO, WholeLines(sys.stdout)), workingDirectory=temporary, uncleanWarnings=False,
+        exitFirst=exit_first,
+    ).run(suite)  # fmt: skip
     watchdog.disarm()
     (result,) = reporters
-    for seconds, name in result.slowest():
+    return Outcome(*summary(result), result.seconds, skipped(result), result.report.getvalue())
+
+
+def main(arguments: list[str]) -> int:
+    """Runs the named tests; returns the exit status."""
+    options = parse(arguments)
+    names = [module for name in options.names or ["tests"] for module in modules_of(name)]
+    start = partial(run, SharedSuite(Modules(names)), options.limit, options.exitfirst)
+    jobs = min(options.jobs, len(names))
+    outcome = start() if jobs <= 1 else run_side_by_side(jobs, start, partial(end, 0))
+    print(outcome.report, end="")
+    for seconds, name in slowest(outcome.seconds):
         print(f"{seconds:6.1f} s {name}")
-    for reason, names in skipped(result).items():
-        print(f"skipped {names[0]}: {reason}" if len(names) == 1 else f"skipped {len(names)} tests: {reason}")
-    passed, failed = summary(result)
+    for reason, tests in outcome.skipped.items():
+        print(f"skipped {tests[0]}: {reason}" if len(tests) == 1 else f"skipped {len(tests)} tests: {reason}")
+    passed, failed = outcome.passed, outcome.failed
     if passed == failed == 0:
         failed = 1  # nothing ran: a wrong name is no success
     print(f"{passed} passed, {failed} failed", flush=True)

@@ -2,7 +2,7 @@
 
 import struct
 
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from twisted.trial.unittest import SynchronousTestCase
 
@@ -17,7 +17,6 @@ from bookkeeper_twisted.model import (
     column,
 )
 
-_PROFILE = settings(max_examples=100, deadline=None, derandomize=True)
 _ENTRIES = st.one_of(
     st.lists(st.binary(max_size=40), min_size=1, max_size=20),
     st.builds(lambda entry, count: [entry] * count, st.binary(max_size=40), st.integers(1, 70)),
@@ -78,7 +77,6 @@ class ColumnTests(SynchronousTestCase):
 class EntryRunTests(SynchronousTestCase):
     """:class:`EntryRun` against a list of entries."""
 
-    @_PROFILE
     @given(_ENTRIES, st.integers(0, 1 << 40))
     def test_of_entries(self, entries: list[bytes], first: int) -> None:
         """A run holds the records, finds each entry, and is uniform exactly if all sizes are equal."""
@@ -92,7 +90,6 @@ class EntryRunTests(SynchronousTestCase):
         offsets = [len(_naive_records(entries[:i])) for i in range(len(entries) + 1)]
         self.assertEqual(list(run.record_offsets()), offsets)
 
-    @_PROFILE
     @given(_ENTRIES, st.data())
     def test_slice(self, entries: list[bytes], data: st.DataObject) -> None:
         """A slice is the run of the sliced list."""
@@ -104,7 +101,6 @@ class EntryRunTests(SynchronousTestCase):
         self.assertEqual(list(part.entries()), entries[start : start + count])
         self.assertEqual(part.entry(part.last), entries[start + count - 1])
 
-    @_PROFILE
     @given(st.lists(_ENTRIES, min_size=1, max_size=4))
     def test_join(self, parts: list[list[bytes]]) -> None:
         """Joined runs are the run of the joined lists."""
@@ -119,7 +115,6 @@ class EntryRunTests(SynchronousTestCase):
         self.assertEqual(list(joined.entries()), whole)
         self.assertEqual(joined.entry(joined.last), whole[-1])
 
-    @_PROFILE
     @given(_ENTRIES, st.data())
     def test_fitting(self, entries: list[bytes], data: st.DataObject) -> None:
         """As many entries fit as a count of their costs one by one says."""

@@ -14,7 +14,7 @@ from bookkeeper_twisted.model import DigestType, Entry, EntryRun
 from bookkeeper_twisted.testing.sealing import sealed
 from tests.vectors.wire import REQUEST, Scenario, scenarios
 
-_PROFILE = settings(max_examples=60, deadline=None, derandomize=True)
+_PROFILE = settings(max_examples=60)
 _TYPES = st.sampled_from(DigestType)
 _PAYLOADS = st.one_of(
     st.lists(st.binary(max_size=40), min_size=1, max_size=12),

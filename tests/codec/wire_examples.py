@@ -17,7 +17,7 @@ KEY = bytes(range(20))
 OTHER_KEY = bytes(20)
 LIMIT = 5 * 1024 * 1024
 
-quick = settings(max_examples=60, deadline=None, derandomize=True, database=None)
+quick = settings(max_examples=60)
 
 id64 = st.integers(min_value=0, max_value=(1 << 63) - 1)
 signed64 = st.integers(min_value=-(1 << 63), max_value=(1 << 63) - 1)

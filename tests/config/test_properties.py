@@ -1,6 +1,6 @@
 """The ``.properties`` reader."""
 
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from twisted.trial.unittest import SynchronousTestCase
 
@@ -70,7 +70,6 @@ class ReadPropertiesTests(SynchronousTestCase):
         found = list(read_properties("# x\r\na=1\\\r\n  2\rb=3\n\nc=4"))
         self.assertEqual(found, [Property("a", "12", 2), Property("b", "3", 4), Property("c", "4", 6)])
 
-    @settings(max_examples=100, deadline=None, derandomize=True)
     @given(st.text(min_size=1), st.text())
     def test_escaped_text_survives(self, key: str, value: str) -> None:
         """Any key and value come back if every character is written as an escape."""
@@ -82,7 +81,6 @@ class ReadPropertiesTests(SynchronousTestCase):
         ((read_key, read_value),) = _pairs(f"{escape(key)}={escape(value)}")
         self.assertEqual((escape(read_key), escape(read_value)), (escape(key), escape(value)))
 
-    @settings(max_examples=100, deadline=None, derandomize=True)
     @given(st.text(alphabet="ab=:#!\\u01 \t\f\r\n"))
     def test_any_text_is_read_or_refused(self, text: str) -> None:
         """No text makes the reader fail in any other way than its own error."""

@@ -10,7 +10,7 @@ from bookkeeper_twisted.errors import IncorrectParameterError
 from bookkeeper_twisted.ledger.schedule import Schedule, schedule_of
 
 QUORUMS = st.tuples(st.integers(1, 7), st.integers(1, 7), st.integers(1, 7)).map(lambda t: sorted(t, reverse=True))
-FAST = settings(max_examples=60, deadline=None, derandomize=True)
+FAST = settings(max_examples=60)
 
 
 class ScheduleTests(SynchronousTestCase):

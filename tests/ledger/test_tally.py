@@ -6,7 +6,7 @@ from twisted.trial.unittest import SynchronousTestCase
 
 from bookkeeper_twisted.ledger.tally import AckTally, Tally, items_at, leading, places_of, set_of
 
-FAST = settings(max_examples=150, deadline=None, derandomize=True)
+FAST = settings(max_examples=150)
 ALL = (1 << 50) - 1
 ANSWERS = st.lists(
     st.tuples(st.sampled_from(["ack", "ack", "fail", "replace"]), st.integers(0, 4), st.integers(0, (1 << 12) - 1)),

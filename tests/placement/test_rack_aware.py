@@ -16,7 +16,7 @@ from bookkeeper_twisted.placement.interfaces import IPlacementPolicy
 from bookkeeper_twisted.placement.rack_aware import RackAwarePlacement
 from bookkeeper_twisted.placement.racks import BookieRacks, MappingResolver
 
-FAST = settings(max_examples=80, deadline=None, derandomize=True)
+FAST = settings(max_examples=80)
 CLUSTERS = st.lists(st.integers(1, 3), min_size=1, max_size=4)
 """How many bookies each rack has."""
 

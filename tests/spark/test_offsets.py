@@ -2,7 +2,7 @@
 
 import json
 
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from twisted.trial.unittest import SynchronousTestCase
 
@@ -44,7 +44,6 @@ class OffsetTests(SynchronousTestCase):
         offset = StreamOffset().advanced({3: 1}, {1})
         self.assertIs(offset.advanced({3: 1}, set()), offset)
 
-    @settings(deadline=None, derandomize=True, suppress_health_check=[HealthCheck.too_slow])
     @given(st.lists(st.sets(st.integers(0, 60)), max_size=8))
     def test_ranges(self, parts: list[set[int]]) -> None:
         """A set of ranges has what was put into it, in the fewest ranges."""

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from itertools import chain
 
 import attrs
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from twisted.trial.unittest import SynchronousTestCase
 
@@ -77,7 +77,7 @@ class PartitionTests(SynchronousTestCase):
         self.assertEqual(len(partitions([ledger(1, 2, 10**6)], ADDRESSES, 1 << 40, at_least=8)), 2)
         self.assertEqual(partitions([], ADDRESSES, 1, at_least=8), [])
 
-    @settings(max_examples=60, deadline=None, derandomize=True, suppress_health_check=[HealthCheck.too_slow])
+    @settings(max_examples=60)
     @given(
         st.lists(LEDGERS, max_size=8),
         st.integers(1, 200_000), st.integers(1, 10),

@@ -80,7 +80,7 @@ class RunListTests(SynchronousTestCase):
 class WriteCacheTests(SynchronousTestCase):
     """Insert, find, join."""
 
-    @settings(max_examples=200, deadline=None, derandomize=True, database=None)
+    @settings(max_examples=200)
     @given(_RUNS, st.integers(0, 4))
     def test_newest_wins(self, drawn: list[tuple[int, int, list[int]]], turns: int) -> None:
         """Every entry is found as it was added last; counts, ranges and the joined runs agree.
@@ -110,7 +110,7 @@ class WriteCacheTests(SynchronousTestCase):
             for entry_id in range(50):
                 self.assertEqual(cache.overlaps(ledger, entry_id, entry_id), entry_id in ids)
 
-    @settings(max_examples=60, deadline=None, derandomize=True, database=None)
+    @settings(max_examples=60)
     @given(_RUNS, _RUNS)
     def test_absorb(self, older: list[tuple[int, int, list[int]]], newer: list[tuple[int, int, list[int]]]) -> None:
         """Two halves made one hold everything, the newer copies on top."""
@@ -319,7 +319,7 @@ class ReadCacheTests(SynchronousTestCase):
         cache.discard(run(1, 0, 40))
         self.assertEqual((len(cache), cache.cost), (0, 0))
 
-    @settings(max_examples=60, deadline=None, derandomize=True, database=None)
+    @settings(max_examples=60)
     @given(_RUNS, st.integers(0, 6000))
     def test_true_and_bounded(self, drawn: list[tuple[int, int, list[int]]], limit: int) -> None:
         """Whatever overlaps, what is found is the entry that was kept, and the limit holds."""

@@ -281,7 +281,7 @@ class DirectoryTests(SynchronousTestCase):
 class MergedTests(SynchronousTestCase):
     """Ranges."""
 
-    @settings(max_examples=60, deadline=None, derandomize=True, database=None)
+    @settings(max_examples=60)
     @given(st.lists(st.tuples(st.integers(0, 30), st.integers(0, 5))))
     def test_merged(self, drawn: list[tuple[int, int]]) -> None:
         """The same entries, in ranges that are disjoint, ascending and not neighbours."""

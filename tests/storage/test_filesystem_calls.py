@@ -275,7 +275,7 @@ class PartialTransferTests(SynchronousTestCase):
         self.assertEqual(file.pread(700, 50), data[50:750])
         self.assertEqual(file.pread(5000, 50), data[50:])
 
-    @settings(max_examples=60, deadline=None, derandomize=True, database=None)
+    @settings(max_examples=60)
     @given(st.lists(st.lists(st.integers(0, 3000), min_size=1, max_size=80), min_size=1, max_size=4))
     def test_room_is_used_again(self, writes: list[list[int]]) -> None:
         """Writes of any number of parts, one after the other by the same room, hold what was given and no more."""

@@ -1,6 +1,6 @@
 """Single entries in any order."""
 
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from twisted.trial.unittest import SynchronousTestCase
 
@@ -64,7 +64,6 @@ class LookupTests(SynchronousTestCase):
         self.assertEqual(lookup.logs, {})
 
     @given(st.lists(st.integers(-1, 40), min_size=1), st.integers(0, 1000))
-    @settings(deadline=None)
     def test_room(self, entry_ids: list[int], max_bytes: int) -> None:
         """It ends where the room ends, after one entry at least (S11)."""
         half = RunList()

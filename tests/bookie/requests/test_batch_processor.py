@@ -132,7 +132,7 @@ class LimitTests(BatchTestCase):
         """A V3 reply has the highest LAC received."""
         self.assertEqual(self.ask(request(3, 0, 1, 100)).max_lac, 50)
 
-    @settings(max_examples=60, deadline=None, derandomize=True)
+    @settings(max_examples=60)
     @given(
         sizes=st.lists(st.integers(0, 300), min_size=1, max_size=30), cuts=st.sets(st.integers(1, 29)),
         first=st.integers(0, 29), count=st.integers(-1, 40), size=st.integers(-1, 4000),

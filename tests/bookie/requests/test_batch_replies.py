@@ -19,7 +19,7 @@ from tests.wires import WIRES
 
 from ..rig import Rig, entry
 
-_PROFILE = settings(max_examples=80, deadline=None, derandomize=True, database=None)
+_PROFILE = settings(max_examples=80)
 FRAME = 4096
 HEADER_ROOM = {2: 36, 3: 512}
 PER_ENTRY = {2: 4, 3: 8}

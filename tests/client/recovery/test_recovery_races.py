@@ -4,7 +4,7 @@ from random import Random
 from typing import Any
 
 import attrs
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from twisted.internet.defer import Deferred
 from twisted.internet.task import Clock
@@ -19,7 +19,6 @@ from bookkeeper_twisted.model import BookieServiceInfo, DigestType
 from bookkeeper_twisted.testing.bookies import MemoryBookies
 
 QUORUMS = ((3, 3, 2), (3, 2, 2), (2, 2, 1), (4, 2, 2), (4, 3, 2), (5, 3, 2), (3, 3, 3))
-PROFILE = settings(max_examples=100, deadline=None, derandomize=True, database=None)
 
 
 class UnevenBookies(MemoryBookies):
@@ -149,13 +148,11 @@ class RaceTests(SynchronousTestCase):
             entries = run.do(readers[0].read(0, last))
             self.assertEqual([e.data for e in entries], [b"%09d|" % n for n in range(last + 1)], race)
 
-    @PROFILE
     @given(RACES)
     def test_races(self, race: Race) -> None:
         """All recoveries end at one entry, nothing acknowledged is beyond it, all of it can be read."""
         self.run_race(race)
 
-    @PROFILE
     @given(RACES)
     def test_dying_recoveries(self, race: Race) -> None:
         """Recoveries that die at any moment do not keep the last one from ending well."""

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator, Sequence
 from random import Random
 from typing import Any
 
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from twisted.trial.unittest import SynchronousTestCase
 
@@ -19,7 +19,6 @@ from bookkeeper_twisted.errors import BookieIOError, MetadataError, RequestTimeo
 
 from .quorum_case import QuorumTestCase
 
-FAST = settings(max_examples=100, deadline=None, derandomize=True)
 QUORUMS = ((3, 3, 2), (3, 2, 2), (4, 3, 2), (5, 3, 3), (3, 3, 1), (2, 2, 2))
 
 
@@ -171,7 +170,6 @@ def live(numbers: Sequence[int], quorums: tuple[int, int, int], kind: type[Quoru
 class OrderTests(SynchronousTestCase):
     """The writer as it is."""
 
-    @FAST
     @given(st.lists(st.integers(0, 10_000), max_size=60), st.sampled_from(QUORUMS), st.booleans())
     def test_any_order(self, numbers: list[int], quorums: tuple[int, int, int], delay: bool) -> None:
         """Adds complete in order, never during a change, and are where the stored metadata says; none hangs."""

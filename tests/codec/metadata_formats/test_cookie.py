@@ -1,7 +1,7 @@
 """Cookies against what Java stored, and against each other."""
 
 import attrs
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from twisted.trial.unittest import SynchronousTestCase
 
@@ -9,7 +9,6 @@ from bookkeeper_twisted.codec.metadata_formats import Cookie
 from bookkeeper_twisted.errors import CodecError, InvalidCookieError
 from tests.vectors.znodes import under, version_files
 
-_PROFILE = settings(max_examples=100, deadline=None, derandomize=True)
 _COOKIE = Cookie("10.0.0.1:3181", "/data/j", ("/data/l1", "/data/l2"), None, "6a2a4e6e-0000-4000-8000-000000000001")
 _BYTES = (
     b'5\nbookieHost: "10.0.0.1:3181"\njournalDir: "/data/j"\nledgerDirs: "2\\t/data/l1\\t/data/l2"\n'
@@ -69,13 +68,11 @@ class FormatTests(SynchronousTestCase):
         for directories in ((), ("/a\tb",)):
             self.assertRaises(CodecError, attrs.evolve(_COOKIE, ledger_dirs=directories).encode)
 
-    @_PROFILE
     @given(st.builds(Cookie, _path, _path, _paths, st.none() | _paths, st.none() | _path, st.sampled_from([4, 5])))
     def test_round_trip(self, cookie: Cookie) -> None:
         """Every cookie comes back."""
         self.assertEqual(Cookie.parse(cookie.encode()), cookie)
 
-    @_PROFILE
     @given(st.sampled_from([b"", b"3\n", b"4\n", b"5\n", _BYTES]), st.binary(max_size=60))
     def test_arbitrary_bytes(self, head: bytes, tail: bytes) -> None:
         """Arbitrary bytes are a cookie or CodecError."""

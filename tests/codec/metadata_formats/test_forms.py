@@ -1,6 +1,6 @@
 """Protobuf text and binary, and decimal numbers."""
 
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from twisted.trial.unittest import SynchronousTestCase
 
@@ -14,8 +14,6 @@ from bookkeeper_twisted.codec.metadata_formats.forms import (
     text_of,
 )
 from bookkeeper_twisted.errors import CodecError
-
-_PROFILE = settings(max_examples=100, deadline=None, derandomize=True)
 
 
 class DecimalTests(SynchronousTestCase):
@@ -73,7 +71,6 @@ class MessageTests(SynchronousTestCase):
             decimal("x")
         self.assertTrue(str(raised.exception).startswith("the thing: "))
 
-    @_PROFILE
     @given(st.one_of(st.binary(max_size=60), st.text('segment{}:"<>[]0a #\\\n', max_size=30).map(str.encode)))
     def test_arbitrary_bytes(self, data: bytes) -> None:
         """Whatever the libraries raise about bytes arrives as CodecError."""

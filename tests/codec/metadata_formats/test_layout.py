@@ -1,14 +1,12 @@
 """LAYOUT records."""
 
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from twisted.trial.unittest import SynchronousTestCase
 
 from bookkeeper_twisted.codec.metadata_formats.layout import HIERARCHICAL, Layout
 from bookkeeper_twisted.errors import CodecError
 from tests.vectors.znodes import znodes
-
-_PROFILE = settings(max_examples=100, deadline=None, derandomize=True)
 
 
 class LayoutTests(SynchronousTestCase):
@@ -44,7 +42,6 @@ class LayoutTests(SynchronousTestCase):
         for layout in (Layout("a:b"), Layout("a\nb"), Layout(""), Layout("a", 1 << 40), Layout("a", 1, 9)):
             self.assertRaises(CodecError, layout.encode)
 
-    @_PROFILE
     @given(st.one_of(st.binary(max_size=30), st.text("0123\n:aB.", max_size=12).map(str.encode)))
     def test_arbitrary_bytes(self, data: bytes) -> None:
         """Arbitrary bytes are a layout that has a form, or CodecError."""

@@ -1,7 +1,7 @@
 """Ledger metadata against what Java stored, against the rules of readers, and there and back."""
 
 import attrs
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from twisted.trial.unittest import SynchronousTestCase
 
@@ -10,7 +10,6 @@ from bookkeeper_twisted.errors import CodecError
 from bookkeeper_twisted.model import DigestType, LedgerMetadata, LedgerState, Segment
 from tests.vectors.znodes import znodes
 
-_PROFILE = settings(max_examples=100, deadline=None, derandomize=True)
 _EXAMPLE = bytes.fromhex(
     "426f6f6b69654d65746164617461466f726d617456657273696f6e09330a4908021003180020ffffffffffffffffff0128013220"
     "0a08626b313a333138310a08626b323a333138310a08626b333a33313831100038034202707748025a080a036170701201786000"
@@ -105,13 +104,11 @@ class CapturedTests(SynchronousTestCase):
 class RoundTripTests(SynchronousTestCase):
     """There and back."""
 
-    @_PROFILE
     @given(_metadata())
     def test_round_trip(self, metadata: LedgerMetadata) -> None:
         """Every value a version has a place for comes back from it."""
         self.assertEqual(decode_ledger_metadata(encode_ledger_metadata(metadata)), metadata)
 
-    @_PROFILE
     @given(st.sampled_from([b"", _HEADER, *(_HEADER + b"%d\n" % v for v in (1, 2, 3))]), st.binary(max_size=80))
     def test_arbitrary_bytes(self, head: bytes, tail: bytes) -> None:
         """Arbitrary bytes are metadata or CodecError."""
@@ -120,7 +117,6 @@ class RoundTripTests(SynchronousTestCase):
         except CodecError:
             pass
 
-    @_PROFILE
     @given(_metadata(), st.data())
     def test_damaged_bytes(self, metadata: LedgerMetadata, data: st.DataObject) -> None:
         """Good metadata with a byte changed or cut off is metadata or CodecError."""

@@ -1,6 +1,6 @@
 """What bookies publish."""
 
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from twisted.trial.unittest import SynchronousTestCase
 
@@ -9,7 +9,6 @@ from bookkeeper_twisted.errors import CodecError
 from bookkeeper_twisted.model import BookieServiceInfo, Endpoint
 from tests.vectors.znodes import under
 
-_PROFILE = settings(max_examples=100, deadline=None, derandomize=True)
 _text = st.text(max_size=6)
 _texts = st.lists(_text, max_size=2).map(tuple)
 _endpoints = st.builds(Endpoint, _text, _text, st.integers(-(1 << 31), (1 << 31) - 1), _text, _texts, _texts)
@@ -49,7 +48,6 @@ class ServiceInfoTests(SynchronousTestCase):
         for bookie_id in ("bookie-four", "a:b", "a:1:2"):
             self.assertEqual(decode_service_info(b"", bookie_id), BookieServiceInfo())
 
-    @_PROFILE
     @given(st.builds(BookieServiceInfo, st.lists(_endpoints, max_size=3).map(tuple), st.dictionaries(_text, _text)))
     def test_round_trip(self, info: BookieServiceInfo) -> None:
         """Every value comes back, the empty one as an id without an address."""
@@ -60,7 +58,6 @@ class ServiceInfoTests(SynchronousTestCase):
         info = BookieServiceInfo((Endpoint("bookie", "h", 1 << 31, "bookie-rpc"),))
         self.assertRaises(CodecError, encode_service_info, info)
 
-    @_PROFILE
     @given(st.one_of(st.binary(min_size=1, max_size=40), st.binary(max_size=20).map(_delimited)))
     def test_arbitrary_bytes(self, data: bytes) -> None:
         """Arbitrary bytes are a service info or CodecError."""

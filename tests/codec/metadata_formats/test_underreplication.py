@@ -1,6 +1,6 @@
 """Records of autorecovery."""
 
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from twisted.trial.unittest import SynchronousTestCase
 
@@ -9,7 +9,6 @@ from bookkeeper_twisted.errors import CodecError
 from bookkeeper_twisted.model import AuditorCheck, UnderreplicatedLedger
 from tests.vectors.znodes import under
 
-_PROFILE = settings(max_examples=100, deadline=None, derandomize=True)
 _int64 = st.integers(-(1 << 63), (1 << 63) - 1)
 
 
@@ -83,7 +82,6 @@ class RecordTests(SynchronousTestCase):
         for data in (b'type: "OTHER"\nversion: 1\n', b'type: "BASIC"\nversion: 2\n', b'type: "BASIC"\n', b""):
             self.assertRaises(CodecError, formats.check_rereplication_layout, data)
 
-    @_PROFILE
     @given(st.builds(UnderreplicatedLedger, st.lists(st.text(max_size=6), max_size=3).map(tuple), st.none() | _int64))
     def test_round_trip(self, mark: UnderreplicatedLedger) -> None:
         """Every mark comes back."""
@@ -94,7 +92,6 @@ class RecordTests(SynchronousTestCase):
         self.assertRaises(CodecError, formats.encode_underreplicated, UnderreplicatedLedger((), 1 << 63))
         self.assertRaises(CodecError, formats.encode_check_time, AuditorCheck.PLACEMENT, 1 << 63)
 
-    @_PROFILE
     @given(st.binary(max_size=30))
     def test_arbitrary_bytes(self, data: bytes) -> None:
         """Arbitrary bytes are a record or CodecError, in every decoder."""

@@ -443,7 +443,7 @@ STEPS = st.one_of(
 class ModelTests(SynchronousTestCase):
     """Any course of things."""
 
-    @settings(max_examples=200, deadline=None, derandomize=True, database=None)
+    @settings(max_examples=200)
     @given(st.lists(STEPS, max_size=25))
     def test_any_course(self, steps: list[tuple[object, tuple[object, ...]]]) -> None:
         """Whatever is sent, answered in any order and rows, and given up: each add has one end, and bytes add up."""

@@ -81,7 +81,7 @@ class WriteQueueTests(SynchronousTestCase):
         self.assertEqual(len(self.queue.block()[0]), 2 * MAX_BLOCK)
         self.assertEqual(self.queue.block(), (b"y", 1))
 
-    @settings(max_examples=60, deadline=None, derandomize=True)
+    @settings(max_examples=60)
     @given(st.lists(st.tuples(st.integers(1, 4), st.integers(1, 40_000), st.integers(1, 400)), max_size=40))
     def test_everything_in_order(self, items: list[tuple[int, int, int]]) -> None:
         """Everything comes out once, of each flow in its order."""

@@ -2,7 +2,7 @@
 
 import hashlib
 
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from twisted.trial.unittest import SynchronousTestCase
 
@@ -116,7 +116,6 @@ class ScanTests(SynchronousTestCase):
         self.assertIsNone(LogScan(disk, "/", 0).ledgers_map())
         self.assertEqual(ledger_sizes(disk, "/", 0), expected)
 
-    @settings(max_examples=100, deadline=None, derandomize=True, database=None)
     @given(st.lists(st.one_of(
         st.integers(0, 200).map(lambda n: bytes(n)), st.integers(0, 60).map(lambda n: b"\xf0" * n),
         st.integers(0, 40).map(lambda n: run(1, n, 1, n).data), st.binary(max_size=30),

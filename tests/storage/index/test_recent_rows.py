@@ -2,7 +2,7 @@
 
 import tracemalloc
 
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from twisted.trial.unittest import SynchronousTestCase
 
@@ -130,7 +130,6 @@ class RecentRowsTests(SynchronousTestCase):
         recent.add([row(1, 0, 9), row(2, 0, 9)])
         self.assertEqual((recent.find(1, 0), recent.cost), (None, 0))
 
-    @settings(max_examples=100, deadline=None, derandomize=True, database=None)
     @given(st.lists(st.lists(st.tuples(st.integers(1, 2), st.integers(0, 20), st.integers(0, 4)), max_size=5)),
            st.integers(0, 12))  # fmt: skip
     def test_never_stale(self, commits: list[list[tuple[int, int, int]]], limit: int) -> None:

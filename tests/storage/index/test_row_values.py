@@ -30,7 +30,7 @@ def row_values(row: IndexRow) -> Values:
 class RowValuesTests(SynchronousTestCase):
     """What is stored of a row."""
 
-    @settings(deadline=None, derandomize=True, database=None, max_examples=300)
+    @settings(max_examples=300)
     @given(st.lists(st.integers(0, (1 << 32) - 1), min_size=1, max_size=9) | _SIZES.flatmap(
         lambda most: st.lists(st.integers(0, most - 1).map(lambda size: min(size + 70, (1 << 32) - 1)), min_size=1)))
     def test_again(self, sizes: list[int]) -> None:

@@ -80,7 +80,7 @@ class RowTests(SynchronousTestCase):
         self.assertEqual(without(old, 20, 30), [old])
         self.assertEqual(without(old, 0, 9), [old])
 
-    @settings(max_examples=60, deadline=None, derandomize=True, database=None)
+    @settings(max_examples=60)
     @given(st.lists(st.integers(0, 40), min_size=1, max_size=20), st.data())
     def test_cut_keeps_places(self, sizes: list[int], data: st.DataObject) -> None:
         """Each entry of a part lies where it lay in the whole."""

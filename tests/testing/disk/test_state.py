@@ -35,7 +35,7 @@ class ContentTests(SynchronousTestCase):
 class InodeTests(SynchronousTestCase):
     """Files."""
 
-    @settings(max_examples=60, deadline=None, derandomize=True)
+    @settings(max_examples=60)
     @given(_WRITES)
     def test_like_a_byte_array(self, writes: list[tuple[int, bytes]]) -> None:
         """Any writes read back as they do from a byte array, before and after a sync."""

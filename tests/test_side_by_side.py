@@ -1,0 +1,77 @@
+"""Modules of tests shared by processes."""
+
+import os
+import signal
+from collections.abc import Callable
+from functools import partial
+
+from twisted.trial.unittest import SynchronousTestCase
+
+from .side_by_side import LONGEST, Modules, Outcome, modules_of, run_side_by_side
+
+
+def _by_three(run: Callable[[], Outcome]) -> Outcome:
+    return run_side_by_side(3, run, partial(os._exit, 0))
+
+
+def _kill() -> Outcome:
+    os.kill(os.getpid(), signal.SIGKILL)
+    return Outcome()
+
+
+class ModulesTests(SynchronousTestCase):
+    """What there is to run."""
+
+    def test_names(self) -> None:
+        """A package is its test modules; anything else stands for itself."""
+        self.assertIn(__name__, modules_of("tests"))
+        self.assertNotIn("tests.side_by_side", modules_of("tests"))
+        for name in (__name__, f"{__name__}.ModulesTests", "tests.no_such_thing", "no_such_thing", "tests.time_limit"):
+            self.assertEqual(modules_of(name), [name])
+
+    def test_longest_first(self) -> None:
+        """What takes minutes begins first, and exists."""
+        everything = modules_of("tests")
+        self.assertLessEqual(set(LONGEST), set(everything))
+        taken = list(Modules(everything))
+        self.assertEqual(tuple(taken[: len(LONGEST)]), LONGEST)
+        self.assertEqual(sorted(taken), sorted(everything))
+
+    def test_named(self) -> None:
+        """Only what is named is run."""
+        self.assertEqual(list(Modules(["a", "b"])), ["a", "b"])
+
+
+class SideBySideTests(SynchronousTestCase):
+    """Several processes."""
+
+    def test_shared(self) -> None:
+        """Each module is taken by one of the processes, and all outcomes count."""
+        names = [f"m{n}" for n in range(500)]
+        modules = Modules(names)
+
+        def run() -> Outcome:
+            taken = list(modules)
+            return Outcome(len(taken), 1, dict.fromkeys(taken, 0.5), {"no Java": taken[:1]}, "a report\n")
+
+        outcome = _by_three(run)
+        self.assertEqual((outcome.passed, outcome.failed, sorted(outcome.seconds)), (500, 3, sorted(names)))
+        self.assertLessEqual(set(outcome.skipped["no Java"]), set(names))
+        self.assertEqual(outcome.report, "a report\n" * 3)
+
+    def test_silent_end(self) -> None:
+        """A process that ends without an answer is a failure."""
+        outcome = _by_three(partial(os._exit, 3))
+        self.assertEqual((outcome.passed, outcome.failed), (0, 3))
+        self.assertIn("ended with 3\n", outcome.report)
+
+    def test_killed(self) -> None:
+        """So is one that a signal ends."""
+        outcome = _by_three(_kill)
+        self.assertEqual((outcome.failed, "ended with -9\n" in outcome.report), (3, True))
+
+    def test_interrupt(self) -> None:
+        """The answer to an interrupt is the processes': afterwards it is again what it was."""
+        before = signal.getsignal(signal.SIGINT)
+        _by_three(Outcome)
+        self.assertIs(signal.getsignal(signal.SIGINT), before)
