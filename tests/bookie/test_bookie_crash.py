@@ -18,6 +18,7 @@ from bookkeeper_twisted.storage.journal.log_mark import LogMark
 from bookkeeper_twisted.testing.disk.crash import Facts, enumerate_crashes
 from bookkeeper_twisted.testing.disk.sim_disk import SimDisk
 
+from ..silence import forget_failures
 from ..storage.journal.planted_journals import AcksBeforeSync, NoDirectorySync, SyncsOnlyTheNewFile
 from .crash_life import EXPECTED_FAILURES, Life, Parts, Script, check_promises, mixed, run, verifier, workload
 
@@ -270,7 +271,7 @@ class FaultTests(SynchronousTestCase):
             disk.fail(error, at=number)
             with contextlib.suppress(*EXPECTED_FAILURES):
                 script(Life(disk, facts, Parts()))
-            self.flushLoggedErrors()
+            forget_failures(self)
             for kept in ((), None):
                 after = disk.crash(kept)
                 try:

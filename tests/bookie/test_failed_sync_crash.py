@@ -5,6 +5,7 @@ from twisted.trial.unittest import SynchronousTestCase
 from bookkeeper_twisted.testing.disk.crash import enumerate_crashes
 from bookkeeper_twisted.testing.disk.sim_disk import SimDisk
 
+from ..silence import forget_failures
 from .crash_life import Life, Parts, after_failure, after_kill, run, verifier, workload
 from .test_bookie_crash import rotation, second_start
 
@@ -80,7 +81,7 @@ class KilledTests(SynchronousTestCase):
                 points=lambda op, number=operation.number: op.number >= number,  # type: ignore[misc]
             )  # fmt: skip
             self.assertEqual(report.violations, [], f"{operation}: {report}")
-            self.flushLoggedErrors()
+            forget_failures(self)
 
     def test_ledger_directory(self) -> None:
         """Names in a ledger directory: no journal file goes that the mark needs which the power cut leaves (S7)."""

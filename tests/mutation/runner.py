@@ -83,7 +83,7 @@ class Tree:
 
     def run(self, names: Sequence[str], test_seconds: float) -> tuple[int | None, str]:
         """Run tests until one fails; returns the exit status, or nothing if the process was killed, and the output."""
-        options = ["-W", "error", "-m", "tests", "--exitfirst", f"--limit={test_seconds}"]
+        options = ["-W", "error", "-m", "tests", "--jobs=1", "--exitfirst", f"--limit={test_seconds}"]
         process = subprocess.Popen(
             [sys.executable, *options, *names], cwd=self.root, env={**os.environ, "PYTHONPATH": str(self.root)},
             stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, errors="replace",

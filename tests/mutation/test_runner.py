@@ -32,7 +32,7 @@ class RunnerTests(SynchronousTestCase):
         for folder in ("bookkeeper_twisted", "tests"):
             (self.original / folder).mkdir(parents=True)
             (self.original / folder / "__init__.py").touch()
-        for name in ("__main__.py", "time_limit.py"):
+        for name in ("__main__.py", "side_by_side.py", "time_limit.py"):
             shutil.copy(ROOT / "tests" / name, self.original / "tests" / name)
         (self.original / "bookkeeper_twisted/sums.py").write_text(_SOURCE)
         (self.original / "tests/test_sums.py").write_text(_TESTS)

@@ -1,5 +1,6 @@
 """The simulation notices every planted defect."""
 
+from ..silence import forget_failures
 from .case import SimulationTestCase
 from .plants import PLANTS, Plant
 from .run import simulate
@@ -32,7 +33,7 @@ class PlantTests(SimulationTestCase):
 def _test_of(plant: Plant) -> object:
     def test(self: PlantTests) -> None:
         seed = self._noticed(plant)
-        self.flushLoggedErrors()
+        forget_failures(self)
         self.assertLess(seed, SEEDS, f"{plant.name} was not noticed")
 
     test.__doc__ = f"Noticed: {plant.name}."

@@ -11,6 +11,7 @@ from twisted.trial.unittest import SynchronousTestCase
 from bookkeeper_twisted.testing.disk.crash import CrashReport, Facts, Violation
 from bookkeeper_twisted.testing.disk.sim_disk import Operation, SimDisk
 
+from ...silence import forget_failures
 from ..crash_life import EXPECTED_FAILURES, Killed, Parts, kill_before, mixed, run
 from .crash_case import MaintainedLife, maintained_verifier
 
@@ -213,7 +214,7 @@ class DrawnLivesTests(SynchronousTestCase):
     def test_lives(self) -> None:
         """No entry, fence or deletion is lost, and every start succeeds once the disks are well again (S1-S8)."""
         report, counts = check_lives(1, 30)
-        self.flushLoggedErrors()
+        forget_failures(self)
         self.assertEqual([(str(each), each.error.__notes__) for each in report.violations], [])
         self.assertGreater(counts["full"], 10)
         self.assertGreater(counts["refused"], 20)

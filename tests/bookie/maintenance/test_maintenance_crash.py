@@ -8,6 +8,7 @@ from bookkeeper_twisted.storage.entry_log.format import HEADER_SIZE
 from bookkeeper_twisted.testing.disk.crash import CrashReport, Facts, Workload, enumerate_crashes
 from bookkeeper_twisted.testing.disk.sim_disk import Operation, SimDisk
 
+from ...silence import forget_failures
 from ..crash_life import Parts, run
 from .crash_case import MaintainedLife, maintained, maintained_verifier, steps
 
@@ -245,7 +246,7 @@ class FailedCommitTests(SynchronousTestCase):
                 points=lambda op, number=number: op.number > number and op.path.startswith("/ledgers"),  # type: ignore[misc]
             )  # fmt: skip
             self.assertEqual([str(violation) for violation in report.violations[:1]], [], f"commit {number}")
-            self.flushLoggedErrors()
+            forget_failures(self)
 
     def test_overwritten(self) -> None:
         """Logs are removed by what a restart finds, too (S8)."""
