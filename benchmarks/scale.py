@@ -113,9 +113,12 @@ class Place:
             rows = ((number, 0, stored_form(number, metadata)) for number in range(0, self.ledgers, 2))
             store.executemany("INSERT INTO ledgers VALUES (?, ?, ?)", rows)
 
-    def find(self) -> None:
-        """Use what was filled before."""
-        self.port = int((self.folder / "port").read_text())
+    def find(self) -> bool:
+        """Use what was filled before, and return whether there is any."""
+        port = self.folder / "port"
+        if port.exists():
+            self.port = int(port.read_text())
+        return port.exists()
 
 
 def fill(paths: StorePaths, ledgers: int, turns: int, count: int, sizes: Callable[[int], int] = lambda _: 68) -> None:
@@ -294,7 +297,7 @@ def main(arguments: Sequence[str]) -> int:
         place = Place(options.directory or Path(temporary), options.entries, options.ledgers)
         if "fill" in parts:
             place.fill()
-        else:
-            place.find()
+        elif not place.find():
+            parser.error(f"nothing was filled in {place.folder}: name fill, or the --directory of an earlier fill")
         held = [measured(place, options.rounds) for part, measured in PARTS.items() if part in parts]
     return 0 if all(held) else 1

@@ -13,8 +13,7 @@ from bisect import bisect_right
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from enum import IntEnum, IntFlag, StrEnum
 from functools import lru_cache, partial
-from itertools import accumulate, compress, pairwise
-from types import MappingProxyType
+from itertools import accumulate, pairwise
 from typing import Any
 
 import attrs
@@ -342,6 +341,10 @@ class EntryRun:
         """Bytes of all records, their size words included."""
         return len(self.data)
 
+    def runs(self) -> "Iterator[EntryRun]":
+        """The run alone, as of entries of several ledgers (:mod:`.mixed_runs`) all runs."""
+        yield self
+
     def record_offsets(self) -> Sequence[int]:
         """``count + 1`` offsets of the records in :attr:`data`."""
         if self.offsets is not None:
@@ -431,67 +434,3 @@ class EntryRun:
 
     def __repr__(self) -> str:
         return f"<EntryRun ledger {self.ledger_id} entries {self.first}..{self.last}, {len(self.data)} bytes>"
-
-
-class MixedRun:
-    """Entries of several ledgers in the order they came, ids in no order at all, never empty.
-
-    It is what a chunk holds where writers take turns: a run each would cost more than the entry itself.
-
-    :ivar ledger_ids: one per entry, as are the other sequences.
-    :ivar lacs: the LAC field of each entry.
-    :ivar entries: their bytes, without the size words.
-    :ivar data: the records, each ``i32 size`` and ``size`` entry bytes.
-    """
-
-    __slots__ = ("ledger_ids", "entry_ids", "lacs", "entries", "data")
-
-    def __init__(
-        self, ledger_ids: Sequence[int], entry_ids: Sequence[int], lacs: Sequence[int], entries: Sequence[bytes]
-    ) -> None:
-        self.ledger_ids = ledger_ids
-        self.entry_ids = entry_ids
-        self.lacs = lacs
-        self.entries = entries
-        self.data = lay_out(entries)[0]
-
-    @property
-    def count(self) -> int:
-        return len(self.entry_ids)
-
-    @property
-    def size(self) -> int:
-        """Bytes of all records, their size words included."""
-        return len(self.data)
-
-    def runs(self) -> Iterator[EntryRun]:
-        """Every entry as a run of its own, in order."""
-        for ledger_id, entry_id, entry in zip(self.ledger_ids, self.entry_ids, self.entries, strict=True):
-            yield EntryRun.of_entries(ledger_id, entry_id, [entry])
-
-    def split(
-        self, n: int, elsewhere: Mapping[int, int] = MappingProxyType({})
-    ) -> "Iterator[tuple[int, MixedRun]]":
-        """The entries by ``ledger id mod n``: number and part, parts without entries left out.
-
-        :param elsewhere: ledgers that have another number.
-        """
-        if n == 1:
-            yield 0, self
-            return
-        numbers = [ledger_id % n for ledger_id in self.ledger_ids]
-        if elsewhere:
-            numbers = list(map(elsewhere.get, self.ledger_ids, numbers))
-        for number in sorted(set(numbers)):
-            chosen = [other == number for other in numbers]
-            ledger_ids, entry_ids, lacs = [
-                list(compress(column, chosen)) for column in (self.ledger_ids, self.entry_ids, self.lacs)
-            ]
-            yield number, MixedRun(ledger_ids, entry_ids, lacs, list(compress(self.entries, chosen)))
-
-    def __repr__(self) -> str:
-        return f"<MixedRun of {len(set(self.ledger_ids))} ledgers, {self.count} entries, {self.size} bytes>"
-
-
-Entries = EntryRun | MixedRun
-"""The entries of one request to add."""

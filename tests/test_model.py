@@ -11,7 +11,6 @@ from bookkeeper_twisted.model import (
     EntryRun,
     LedgerMetadata,
     LedgerState,
-    MixedRun,
     Segment,
     check_bookie_id,
     column,
@@ -161,38 +160,3 @@ class EntryRunTests(SynchronousTestCase):
     def test_repr(self) -> None:
         """The repr names ledger, entries and size, not the bytes."""
         self.assertEqual(repr(EntryRun.of_entries(1, 5, [b"ab"])), "<EntryRun ledger 1 entries 5..5, 6 bytes>")
-
-
-class MixedRunTests(SynchronousTestCase):
-    """Entries of several ledgers in the order they came."""
-
-    IDS = ((5, 0), (3, 7), (5, 1), (4, 0), (3, 7), (9, 2))
-
-    def setUp(self) -> None:
-        entries = [_sealed(ledger, entry_id, entry_id - 1) + bytes(entry_id) for ledger, entry_id in self.IDS]
-        ledger_ids, entry_ids = zip(*self.IDS, strict=True)
-        self.run_ = MixedRun(ledger_ids, entry_ids, [i - 1 for i in entry_ids], entries)
-
-    def test_runs(self) -> None:
-        """Each entry as a run; together they are the same bytes."""
-        runs = list(self.run_.runs())
-        self.assertEqual([(r.ledger_id, r.first, r.count) for r in runs], [(*ids, 1) for ids in self.IDS])
-        self.assertEqual(b"".join([r.data for r in runs]), self.run_.data)
-        self.assertEqual((self.run_.count, self.run_.size), (6, sum(r.size for r in runs)))
-
-    def test_split(self) -> None:
-        """A part for each remainder that occurs; the order of its entries is kept."""
-        parts = dict(self.run_.split(4))
-        ids = {n: list(zip(part.ledger_ids, part.entry_ids, strict=True)) for n, part in parts.items()}
-        self.assertEqual(ids, {0: [(4, 0)], 1: [(5, 0), (5, 1), (9, 2)], 3: [(3, 7), (3, 7)]})
-        self.assertEqual(parts[1].lacs, [-1, 0, 1])
-        expected = [r.data for r in self.run_.runs() if r.ledger_id % 4 == 1]
-        self.assertEqual(parts[1].data, b"".join(expected))
-
-    def test_whole(self) -> None:
-        """One part is the run itself."""
-        self.assertEqual(list(self.run_.split(1)), [(0, self.run_)])
-
-    def test_repr(self) -> None:
-        """The repr tells how much it is."""
-        self.assertEqual(repr(self.run_), f"<MixedRun of 4 ledgers, 6 entries, {self.run_.size} bytes>")

@@ -18,7 +18,8 @@ from ..errors import (
     WriteOnReadOnlyBookieError,
 )
 from ..metrics import BookieMetrics
-from ..model import INVALID_ENTRY_ID, Entries, EntryRun, MixedRun
+from ..mixed_runs import Entries, MixedRun, RunSequence
+from ..model import INVALID_ENTRY_ID, EntryRun
 from ..storage.interfaces import ILedgerStorage, JournalPosition
 from .disk_reads import DiskReads
 from .group_commit import GroupCommit
@@ -114,7 +115,7 @@ class Bookie:
             self._admit(entries, master_key, recovery, deferred_sync, high_priority, done)
 
     def _has_room(self, entries: Entries) -> bool:
-        if isinstance(entries, MixedRun):
+        if not isinstance(entries, EntryRun):
             if any(commit.is_full for commit in self._commits):
                 return False
         elif self._commits[entries.ledger_id % len(self._commits)].is_full:
@@ -137,18 +138,24 @@ class Bookie:
         self, entries: Entries, master_key: bytes, recovery: bool, deferred_sync: bool, high_priority: bool,
         done: AddDone,
     ) -> None:  # fmt: skip
-        if not isinstance(entries, MixedRun):
+        if isinstance(entries, EntryRun):
             self._admit_run(entries, master_key, recovery, deferred_sync, high_priority, done)
-        elif self.mode.read_only or not self._admit_mixed(entries, master_key, deferred_sync, done):
+        elif self.mode.read_only or not self._admit_together(entries, master_key, deferred_sync, done):
             for run in entries.runs():
                 self._admit_run(run, master_key, recovery, deferred_sync, high_priority, done)
 
-    def _admit_mixed(self, entries: MixedRun, master_key: bytes, deferred_sync: bool, done: AddDone) -> bool:
+    def _admit_together(
+        self, entries: MixedRun | RunSequence, master_key: bytes, deferred_sync: bool, done: AddDone
+    ) -> bool:
         """Admits entries of ledgers that have nothing special about them; False if one of them has."""
         handles = self._handles.accepting(entries.ledger_ids, master_key)
         if handles is None:
             return False
-        self._storage.add_mixed(entries)
+        if isinstance(entries, MixedRun):
+            self._storage.add_mixed(entries)
+        else:
+            for run in entries.parts:
+                self._storage.add(run)
         take_note(handles, entries)
         self._measure(entries)
         if not self._write_data:

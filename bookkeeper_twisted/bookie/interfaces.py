@@ -6,7 +6,8 @@ from typing import Any, TypeVar
 from twisted.internet.defer import Deferred
 from zope.interface import Interface
 
-from ..model import Entries, EntryRun
+from ..mixed_runs import Entries
+from ..model import EntryRun
 
 T = TypeVar("T")
 
@@ -49,7 +50,7 @@ class IBookie(Interface):
     ) -> None:
         """Store entries.
 
-        A mixed run may be done in parts, each entry in one of them: some refused, some stored.
+        Entries of several ledgers may be done in parts, each entry in one of them: some refused, some stored.
 
         :param master_key: of the ledgers; the first add of a ledger sets it.
         :param recovery: whether fenced ledgers take them.

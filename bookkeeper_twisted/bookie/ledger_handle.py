@@ -13,7 +13,7 @@ from twisted.internet.interfaces import IDelayedCall, IReactorTime
 
 from ..attended_time import TOLERANCE
 from ..errors import TooManyRequestsError, UnauthorizedAccessError
-from ..model import MixedRun
+from ..mixed_runs import MixedRun, RunSequence
 from ..storage.interfaces import ILedgerStorage, LedgerRow
 from .group_commit import GroupCommit
 from .records import key_record, lac_of_packet
@@ -95,12 +95,12 @@ class LedgerHandle:
                 watch(advanced)
 
 
-def take_note(handles: Sequence[LedgerHandle], run: MixedRun) -> None:
-    """Record ids and LACs of a mixed run that was added.
+def take_note(handles: Sequence[LedgerHandle], entries: MixedRun | RunSequence) -> None:
+    """Record ids and LACs of ``entries`` that were added.
 
-    :param handles: one for each entry of ``run``.
+    :param handles: one for each of their ids.
     """
-    for handle, entry_id, lac in zip(handles, run.entry_ids, run.lacs, strict=True):
+    for handle, entry_id, lac in zip(handles, entries.entry_ids, entries.lacs, strict=True):
         if entry_id > handle.last_entry:
             handle.last_entry = entry_id
         if lac > handle.last_add_confirmed:

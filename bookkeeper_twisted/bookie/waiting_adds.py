@@ -7,7 +7,7 @@ from twisted.internet.interfaces import IDelayedCall, IReactorTime
 
 from ..errors import BookKeeperError, TooManyRequestsError
 from ..metrics import BookieMetrics
-from ..model import Entries
+from ..mixed_runs import Entries
 from .interfaces import AddDone
 
 AddArguments = tuple[Entries, bytes, bool, bool, bool, AddDone]

@@ -9,7 +9,8 @@ from collections.abc import Sequence
 from zope.interface import Attribute, Interface
 
 from ..errors import Status
-from ..model import Entries, EntryRun
+from ..mixed_runs import Entries
+from ..model import EntryRun
 from .operations import FENCE, HIGH_PRIORITY, RECOVERY_ADD
 
 __all__ = [
@@ -71,7 +72,7 @@ class AddRun:
 
     Ledger and entry ids are not negative, the entries are at least 24 bytes long and carry these ids.
 
-    :ivar entries: V2: a mixed run where ledgers take turns.
+    :ivar entries: V2: those of several ledgers where these take turns.
     :ivar flags: ``RECOVERY_ADD``, ``HIGH_PRIORITY`` (V3: from flag and priority); unknown bits may be set.
     :ivar deferred_sync: to be acknowledged before it is durable (V3 write flag).
     :ivar txn_ids: V3: one per entry; V2: empty.

@@ -5,7 +5,8 @@ from collections.abc import Iterator, Sequence
 from operator import ne
 
 from ..errors import CodecError, Status
-from ..model import EntryRun, MixedRun, column
+from ..mixed_runs import Entries, MixedRun, sequence
+from ..model import EntryRun, column
 from . import v2_replies
 from .framing import LENGTH_SIZE, frame_length
 from .messages import AuthRequest, Header, ReadRequest, RejectedRequest
@@ -104,15 +105,11 @@ def _adds(
         return at + LENGTH_SIZE + length
     master_key = data[at + 8 : at + _ADD_PREFIX]
     stride = LENGTH_SIZE + length
-    run = _row(data, at, stride)
-    if run is not None:
-        end = at + run.count * stride
-    else:
-        entries, end = _entries(data, at, length, limit)
-        run = _uniform_run(entries)
-    if run is not None:
-        items.append(AddRun(wire, version, flags, False, master_key, run))
+    runs, end = _rows(data, at, stride)
+    if runs:
+        items.append(AddRun(wire, version, flags, False, master_key, sequence(runs)))
         return end
+    entries, end = _entries(data, at, length, limit)
     for item in _parts(entries):
         if isinstance(item, tuple):
             items.append(_refusal(wire, version, V2Op.ADD, Status.EBADREQ, *item))
@@ -121,17 +118,37 @@ def _adds(
     return end
 
 
-def _row(data: bytes, at: int, stride: int) -> EntryRun | None:
+def _rows(data: bytes, at: int, stride: int) -> tuple[list[EntryRun], int]:
+    """Runs one after the other, as long as what follows a run has its header, key and size, and is one, too.
+
+    :param stride: bytes of the first frame, which is complete.
+    :returns: the runs, perhaps none, and where the last one ends.
+    """
+    runs: list[EntryRun] = []
+    head, last = data[at : at + _ADD_PREFIX], len(data) - stride
+    count = 0
+    while at <= last and data[at : at + _ADD_PREFIX] == head:
+        run = _row(data, at, stride, count)
+        if run is None:
+            break
+        runs.append(run)
+        count = run.count
+        at += count * stride
+    return runs, at
+
+
+def _row(data: bytes, at: int, stride: int, guess: int) -> EntryRun | None:
     """The run of consecutive entries of one size, if all complete frames from ``at`` on are adds of it, or many are.
 
     That is what a writer's chunk usually is: it is compared a column at a time, and each entry copied once.
 
     :param stride: bytes of the first frame, which is complete.
+    :param guess: entries it may have: those of the run before it.
     """
     ledger_id, first = _IDS.unpack_from(data, at + _ADD_PREFIX)
     if ledger_id < 0 or first < 0:
         return None
-    count = _following(data, at, stride, ledger_id, first)
+    count = _following(data, at, stride, ledger_id, first, guess)
     frames = data[at : at + count * stride] if at else data  # what begins at 0 is not copied for a cut last frame
     if not count or not counts_up(frames, stride, count, 0, data[at : at + _ADD_PREFIX + 8], first):
         return None
@@ -145,7 +162,7 @@ def _row(data: bytes, at: int, stride: int) -> EntryRun | None:
     return EntryRun(ledger_id, first, count, _WORD.pack(size).join([b"", *entries]), size + 4)
 
 
-def _following(data: bytes, at: int, stride: int, ledger_id: int, first: int) -> int:
+def _following(data: bytes, at: int, stride: int, ledger_id: int, first: int, guess: int) -> int:
     """Guess by some ids how many frames are of one run: all, or so many that a run pays, or none.
 
     A few pay, too, where a run comes after them: chunks of a writer that changes ledgers begin with the end of a run.
@@ -156,6 +173,8 @@ def _following(data: bytes, at: int, stride: int, ledger_id: int, first: int) ->
 
     count = (len(data) - at) // stride
     last = count - 1
+    if FEW_A_RUN < guess <= last and ids(guess - 1) == (ledger_id, first + guess - 1) and ids(guess)[0] != ledger_id:
+        return guess
     if ids(last) == (ledger_id, first + last):
         return count
     pays = last > FEW_A_RUN and ids(FEW_A_RUN) == (ledger_id, first + FEW_A_RUN)
@@ -212,9 +231,13 @@ def _uniform_run(entries: Sequence[bytes]) -> EntryRun | None:
     return EntryRun(ledger_id, first, count, joined, size + 4)
 
 
-def _parts(entries: Sequence[bytes]) -> Iterator[EntryRun | MixedRun | tuple[int, int]]:
+def _parts(entries: Sequence[bytes]) -> Iterator[Entries | tuple[int, int]]:
     """A mixed run where ledgers take turns or ids have many gaps, as in striped ledgers; else runs of
     consecutive entries.  For an entry with a reserved (negative) id its ids instead."""
+    run = _uniform_run(entries)
+    if run is not None:
+        yield run
+        return
     ledger_ids, entry_ids, lacs = zip(*map(_NUMBERS.unpack_from, entries), strict=True)
     cuts = sum(map(ne, ledger_ids, ledger_ids[1:]))
     if cuts * FEW_A_RUN < len(entries):
@@ -227,13 +250,19 @@ def _parts(entries: Sequence[bytes]) -> Iterator[EntryRun | MixedRun | tuple[int
 
 def _cut(
     entries: Sequence[bytes], ledger_ids: Sequence[int], entry_ids: Sequence[int]
-) -> Iterator[EntryRun | tuple[int, int]]:
+) -> Iterator[Entries | tuple[int, int]]:
+    runs: list[EntryRun] = []
     for start, end in stretches(entry_ids, ledger_ids):
         ledger_id, first = ledger_ids[start], entry_ids[start]
         refused = end - start if ledger_id < 0 else min(end - start, max(0, -first))
+        if refused and runs:
+            yield sequence(runs)
+            runs = []
         yield from [(ledger_id, first + i) for i in range(refused)]
         if start + refused < end:
-            yield EntryRun.of_entries(ledger_id, first + refused, entries[start + refused : end])
+            runs.append(EntryRun.of_entries(ledger_id, first + refused, entries[start + refused : end]))
+    if runs:
+        yield sequence(runs)
 
 
 # ---- reads -------------------------------------------------------------------------------------------

@@ -5,7 +5,8 @@ from collections.abc import Sequence
 from zope.interface import implementer
 
 from ..errors import CodecError, Status
-from ..model import Entries, EntryRun, MixedRun
+from ..mixed_runs import Entries, MixedRun
+from ..model import EntryRun
 from . import v2, v2_replies, v2_requests, v2_responses, v3, v3_replies, v3_requests, v3_responses
 from .adds import Adds
 from .messages import ErrorResponse, Header, ReadRequest, ReadResponse
@@ -81,9 +82,11 @@ class V2Protocol:
         entries = run.entries if part is None else part
         if isinstance(entries, MixedRun):
             return v2_replies.mixed_replies(run.version, V2Op.ADD, status, entries.ledger_ids, entries.entry_ids)
-        return v2_replies.ids_replies(
-            run.version, V2Op.ADD, status, entries.ledger_id, entries.first, entries.count
-        )  # fmt: skip
+        replies = [
+            v2_replies.ids_replies(run.version, V2Op.ADD, status, each.ledger_id, each.first, each.count)
+            for each in entries.runs()
+        ]
+        return b"".join(replies)
 
     def read_reply(
         self, run: ReadRun, index: int, status: Status, entry: bytes | None = None, max_lac: int | None = None

@@ -8,7 +8,8 @@ from bisect import bisect_right
 from collections import OrderedDict
 from collections.abc import Iterator, Sequence
 
-from ..model import EntryRun, MixedRun
+from ..mixed_runs import MixedRun
+from ..model import EntryRun
 from .mixed_entries import LedgerView, MixedEntries, SortedEntries, ascending
 from .run_list import RunList
 

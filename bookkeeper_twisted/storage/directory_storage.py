@@ -15,7 +15,8 @@ from collections import deque
 from collections.abc import Sequence
 
 from ..errors import NO_SPACE, DamageError, NoWritableDirectoryError, StorageError
-from ..model import EntryRun, MixedRun
+from ..mixed_runs import MixedRun
+from ..model import EntryRun
 from .cache import WriteCache
 from .entry_log.reader import EntryLogReader
 from .entry_log.writer import EntryLogWriter

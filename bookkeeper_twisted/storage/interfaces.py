@@ -8,7 +8,8 @@ from zope.interface import Attribute, Interface
 
 from ..crc32c import Buffer
 from ..errors import masked
-from ..model import EntryRun, MixedRun
+from ..mixed_runs import MixedRun
+from ..model import EntryRun
 from .mixed_rows import MixedRows
 
 
@@ -393,10 +394,9 @@ class ILedgerStorage(Interface):
         """Test whether ``ledger_id``, which is deleted, had been fenced here (S3), as long as that is remembered."""
 
     def forget_fences(before: int) -> int:
-        """Forget the fences of ledgers that were deleted long ago.
+        """Forget the fences of ledgers that were deleted long ago, and return how many.
 
         :param before: seconds since the epoch; ledgers deleted earlier than this.
-        :returns: how many.
         """
 
     def add(run: EntryRun) -> None:

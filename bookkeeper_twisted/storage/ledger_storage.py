@@ -7,7 +7,8 @@ import attrs
 from zope.interface import implementer
 
 from ..errors import StorageError
-from ..model import EntryRun, MixedRun
+from ..mixed_runs import MixedRun
+from ..model import EntryRun
 from .cache import ReadCache
 from .checkpoint import Checkpoint, PersistMarks
 from .directory_storage import DirectoryStorage, storage_error

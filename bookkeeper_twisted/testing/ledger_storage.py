@@ -11,7 +11,8 @@ from zope.interface import implementer
 
 from ..bookie.lifecycle.storages import ILedgerStorageFactory
 from ..errors import StorageError
-from ..model import EntryRun, MixedRun
+from ..mixed_runs import MixedRun
+from ..model import EntryRun
 from ..storage.checkpoint import PersistMarks
 from ..storage.interfaces import (
     ICheckpoint,

@@ -27,7 +27,8 @@ from bookkeeper_twisted.bookie.engine import Engine, EngineOptions
 from bookkeeper_twisted.bookie.lifecycle.store import Store, StorePaths
 from bookkeeper_twisted.codec.metadata_formats.cookie import Cookie
 from bookkeeper_twisted.errors import BookKeeperError, LedgerFencedError
-from bookkeeper_twisted.model import Entries, EntryRun, MixedRun
+from bookkeeper_twisted.mixed_runs import Entries, MixedRun
+from bookkeeper_twisted.model import EntryRun
 from bookkeeper_twisted.storage.cookies import DirectoryLocks, must_stamp, read_cookies, stamp
 from bookkeeper_twisted.storage.journal.files import JournalSettings
 from bookkeeper_twisted.storage.ledger_storage import StorageSettings
@@ -64,9 +65,7 @@ def mixed(*ids: tuple[int, int], size: int = 40) -> MixedRun:
 
 def ids_of(entries: Entries) -> list[tuple[int, int]]:
     """Ledger and entry ids."""
-    if isinstance(entries, MixedRun):
-        return list(zip(entries.ledger_ids, entries.entry_ids, strict=True))
-    return [(entries.ledger_id, i) for i in range(entries.first, entries.last + 1)]
+    return [(run.ledger_id, i) for run in entries.runs() for i in range(run.first, run.last + 1)]
 
 
 def lac_packet(ledger_id: int, lac: int) -> bytes:
@@ -119,7 +118,7 @@ class Life:
 
         An acknowledgement of a deferred-sync add promises nothing before a :meth:`force`.
         """
-        contents = entries.entries if isinstance(entries, MixedRun) else entries.entries()
+        contents = [each for run in entries.runs() for each in run.entries()]
         self.facts += [("begun", *ids, each) for ids, each in zip(ids_of(entries), contents, strict=True)]
 
         def done(part: Entries, error: Exception | None) -> None:

@@ -14,7 +14,8 @@ from bookkeeper_twisted.bookie.lifecycle.store import Store, StorePaths
 from bookkeeper_twisted.codec import v2
 from bookkeeper_twisted.codec.runs import AddRun, BatchRead
 from bookkeeper_twisted.codec.wires import V2
-from bookkeeper_twisted.model import Entries, EntryRun, MixedRun
+from bookkeeper_twisted.mixed_runs import Entries, MixedRun, RunSequence
+from bookkeeper_twisted.model import EntryRun
 from bookkeeper_twisted.protocol.server.connection import ServerConnection
 from bookkeeper_twisted.storage.journal.files import JournalSettings
 from bookkeeper_twisted.storage.ledger_storage import StorageSettings
@@ -43,6 +44,17 @@ def mixed(*entries: bytes) -> MixedRun:
         [int.from_bytes(each[at : at + 8], "big", signed=True) for each in entries] for at in (0, 8, 16)
     ]
     return MixedRun(ledger_ids, entry_ids, lacs, entries)
+
+
+def in_runs(*entries: bytes) -> RunSequence:
+    """A run of each ledger that these entries are of."""
+    by_ledger = dict[bytes, list[bytes]]()
+    for each in entries:
+        by_ledger.setdefault(each[:8], []).append(each)
+    return RunSequence([
+        EntryRun.of_entries(int.from_bytes(ledger_id, "big"), int.from_bytes(found[0][8:16], "big"), found)
+        for ledger_id, found in by_ledger.items()
+    ])  # fmt: skip
 
 
 class Peer:
@@ -157,8 +169,7 @@ class Rig:
 
 def adds(entries: Entries, key: bytes = KEY, flags: int = 0) -> bytes:
     """V2 frames of adds."""
-    runs = entries.runs() if isinstance(entries, MixedRun) else [entries]
-    return b"".join([v2.encode_adds(key, each, flags) for each in runs])
+    return b"".join([v2.encode_adds(key, each, flags) for each in entries.runs()])
 
 
 def add_replies(entries: Entries, status: object) -> bytes:

@@ -1,5 +1,7 @@
 """The semantics of a bookie, on the real storage over a simulated disk."""
 
+from collections.abc import Callable
+
 from zope.interface.verify import verifyObject
 
 from bookkeeper_twisted.bookie.bookie import BookieOptions
@@ -13,12 +15,13 @@ from bookkeeper_twisted.errors import (
     UnauthorizedAccessError,
     WriteOnReadOnlyBookieError,
 )
-from bookkeeper_twisted.model import Entries, EntryRun, MixedRun
+from bookkeeper_twisted.mixed_runs import Entries
+from bookkeeper_twisted.model import EntryRun
 from bookkeeper_twisted.storage.interfaces import LedgerRow
 from bookkeeper_twisted.storage.ledger_storage import StorageSettings
 
 from .bookie_case import BookieTestCase
-from .rig import KEY, Rig, entry, mixed, run
+from .rig import KEY, Rig, entry, in_runs, mixed, run
 
 
 class AddTests(BookieTestCase):
@@ -141,16 +144,25 @@ class AddTests(BookieTestCase):
 
 
 class MixedTests(BookieTestCase):
-    """Adds of ledgers that take turns."""
+    """Adds of ledgers that take turns.
+
+    :cvar together: makes one item of entries.
+    :cvar parts: into which the two entries of three ledgers are divided where each is decided alone.
+    """
+
+    together: Callable[..., Entries] = staticmethod(mixed)
+    parts = 6
 
     def setUp(self) -> None:
         super().setUp()
         for ledger_id in (1, 2, 3):
             self.stored(run(ledger_id, 0))
 
-    def turns(self, first: int = 1) -> MixedRun:
+    def turns(self, first: int = 1) -> Entries:
         """Two entries of each of the three ledgers."""
-        return mixed(*[entry(ledger_id, first + i, lac=first + i - 1) for i in range(2) for ledger_id in (1, 2, 3)])
+        return self.together(*[
+            entry(ledger_id, first + i, lac=first + i - 1) for i in range(2) for ledger_id in (1, 2, 3)
+        ])  # fmt: skip
 
     def assert_held(self, bookie: Rig, *wanted: tuple[int, int]) -> None:
         for ledger_id, entry_id in wanted:
@@ -196,7 +208,7 @@ class MixedTests(BookieTestCase):
         self.rig.add(run(4, 0), key=b"other key".ljust(20))
         self.rig.drain()
         self.successResultOf(fencing)
-        entries = mixed(*[entry(i, 1 if i < 4 else 0) for i in (1, 2, 3, 4, 5)])
+        entries = self.together(*[entry(i, 1 if i < 4 else 0) for i in (1, 2, 3, 4, 5)])
         heard: list[tuple[int, type]] = []
 
         def done(part: Entries, error: Exception | None) -> None:
@@ -215,11 +227,11 @@ class MixedTests(BookieTestCase):
         self.result(self.bookie.fence(2, KEY))
         done = self.rig.add(self.turns(), recovery=True)
         self.rig.drain()
-        self.assertEqual(done, [None] * 6)
+        self.assertEqual(done, [None] * self.parts)
 
     def test_keys_first(self) -> None:
         """Ledgers that are new get their key records, in front of their entries (S2)."""
-        done = self.rig.add(mixed(*[entry(ledger_id, 0) for ledger_id in (7, 8, 9)]))
+        done = self.rig.add(self.together(*[entry(ledger_id, 0) for ledger_id in (7, 8, 9)]))
         self.rig.drain()
         self.assertEqual(done, [None] * 3)
         after = self.rig.restart()
@@ -232,23 +244,24 @@ class MixedTests(BookieTestCase):
         self.bookie.fence(3, KEY)
         done = self.rig.add(self.turns(3))
         self.rig.drain()
-        self.assertEqual(sorted(str(type(error)) for error in done), sorted(map(str, _FOUR_OF_SIX)))
+        refused = [type(error) for error in done if error is not None]
+        self.assertEqual((len(done), refused), (self.parts, [LedgerFencedError] * (self.parts // 3)))
         self.assertIsNone(self.bookie.cached(3, 3))
 
     def test_adopted_key(self) -> None:
         """A ledger whose key was not known takes the one a mixed run brings, and no other one later."""
         self.rig.storage.put_ledger(LedgerRow(6))
-        self.rig.add(mixed(entry(6, 0), entry(1, 1)))
+        self.rig.add(self.together(entry(6, 0), entry(1, 1)))
         self.refused(self.rig.add(run(6, 1), key=b"x" * 20), UnauthorizedAccessError)
 
     def test_read_only(self) -> None:
         """A read-only bookie refuses each of them, unless they have high priority."""
         self.bookie.mode.read_only = True
         done = self.rig.add(self.turns())
-        self.assertEqual([type(error) for error in done], [WriteOnReadOnlyBookieError] * 6)
+        self.assertEqual([type(error) for error in done], [WriteOnReadOnlyBookieError] * self.parts)
         done = self.rig.add(self.turns(), high_priority=True)
         self.rig.drain()
-        self.assertEqual(done, [None] * 6)
+        self.assertEqual(done, [None] * self.parts)
 
     def test_journals(self) -> None:
         """Each entry goes to the journal of its ledger, with one completion a journal."""
@@ -284,7 +297,7 @@ class MixedTests(BookieTestCase):
         self.rig.add(self.turns())
         self.rig.drain()
         self.checkpoint()
-        self.rig.add(mixed(entry(1, 1, b"newer"), entry(2, 1, b"newer")))
+        self.rig.add(self.together(entry(1, 1, b"newer"), entry(2, 1, b"newer")))
         self.checkpoint()
         found = self.result(self.bookie.load([(1, 1, 0), (2, 1, 0), (3, 1, 0)]))
         self.assertEqual([each.entry(1)[32:] for each in found], [b"newer", b"newer", b"payload"])
@@ -310,7 +323,11 @@ class MixedTests(BookieTestCase):
         self.flushLoggedErrors(OSError)
 
 
-_FOUR_OF_SIX = (*[type(None)] * 4, LedgerFencedError, LedgerFencedError)
+class RunSequenceTests(MixedTests):
+    """Adds of ledgers each of which gets a run in its turn: they are one item, as single entries are."""
+
+    together = staticmethod(in_runs)
+    parts = 3
 
 
 class FenceTests(BookieTestCase):

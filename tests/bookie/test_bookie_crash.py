@@ -11,6 +11,7 @@ from twisted.trial.unittest import SynchronousTestCase
 from bookkeeper_twisted.bookie.engine import Engine
 from bookkeeper_twisted.bookie.lifecycle.store import Store, StorePaths
 from bookkeeper_twisted.bookie.records import fence_record
+from bookkeeper_twisted.mixed_runs import RunSequence
 from bookkeeper_twisted.storage.index import rows
 from bookkeeper_twisted.storage.interfaces import ICheckpoint, JournalPosition
 from bookkeeper_twisted.storage.journal.journal import Journal
@@ -109,6 +110,23 @@ def in_turn(life: Life) -> None:
         life.drain()
     life.checkpoint()
     life.add(mixed((5, 2), (2, 10), (5, 3)), deferred=True)
+    life.force(5)
+    life.drain()
+
+
+def runs_in_turn(life: Life) -> None:
+    """Each ledger gets a run in its turn: new ones, known ones, a fenced one among them, across a checkpoint."""
+    for turn in range(4):
+        life.add(RunSequence([run(ledger, turn * 3, 3, size=150) for ledger in (1, 2, 3)]))
+        life.drain()
+        if turn == 1:
+            life.engine.checkpointer.checkpoint()
+            life.add(RunSequence([run(1, 5, 2, size=150), run(5, 0, 2), run(5, 2)]))  # some once more, and a new one
+        if turn == 2:
+            life.fence(3, denied=9)
+            life.add(RunSequence([run(5, 3, 2), run(2, 9, 1, size=150)]))
+        life.drain()
+    life.add(RunSequence([run(5, 5, 2), run(2, 12, 2)]), deferred=True)
     life.force(5)
     life.drain()
 
@@ -229,6 +247,10 @@ class CrashTests(SynchronousTestCase):
     def test_ledgers_in_turn_over_several_directories(self) -> None:
         """A mixed run is divided among two journals and two ledger directories (S1, S7)."""
         self._survives(in_turn, 100, Parts(n_journals=2, n_ledger_dirs=2))
+
+    def test_runs_in_turn(self) -> None:
+        """Runs of several ledgers that are one item, divided among two journals and two ledger directories (S1-S4)."""
+        self._survives(runs_in_turn, 100, Parts(n_journals=2, n_ledger_dirs=2))
 
     def test_first_start_and_orderly_stop(self) -> None:
         """From empty directories to the first entry, to the stop, to the next start (S6)."""
@@ -382,6 +404,10 @@ class PlantedBugTests(SynchronousTestCase):
     def test_ack_before_sync_of_a_mixed_run(self) -> None:
         """The same for ledgers that take turns (S1)."""
         self._is_caught(in_turn, with_journal(AcksBeforeSync))
+
+    def test_ack_before_sync_of_runs(self) -> None:
+        """The same for runs in turn (S1)."""
+        self._is_caught(runs_in_turn, with_journal(AcksBeforeSync))
 
     def test_mark_ahead_of_data(self) -> None:
         """Replay begins after entries that no log holds (S7)."""

@@ -17,7 +17,7 @@ from bookkeeper_twisted.codec.runs import (
 from bookkeeper_twisted.codec.wire_protocol import IWireProtocol
 from bookkeeper_twisted.codec.wires import V2, V3
 from bookkeeper_twisted.errors import Status
-from bookkeeper_twisted.model import EntryRun, MixedRun
+from bookkeeper_twisted.model import EntryRun
 
 from .wire_examples import v3_adds
 
@@ -26,10 +26,10 @@ ENCODERS: dict[Any, Any] = {V2: v2, V3: v3}
 
 def single_runs(item: AddRun) -> list[EntryRun]:
     """The entries of adds, each as a run."""
-    run = item.entries
-    if isinstance(run, MixedRun):
-        return list(run.runs())
-    return [EntryRun.of_entries(run.ledger_id, run.first + i, [entry]) for i, entry in enumerate(run.entries())]
+    return [
+        EntryRun.of_entries(run.ledger_id, run.first + i, [entry])
+        for run in item.entries.runs() for i, entry in enumerate(run.entries())
+    ]  # fmt: skip
 
 
 def split(items: Iterable[object]) -> list[object]:

@@ -16,7 +16,7 @@ from bookkeeper_twisted.codec.operations import HIGH_PRIORITY, RECOVERY_ADD, V2O
 from bookkeeper_twisted.codec.runs import AddRun
 from bookkeeper_twisted.codec.wires import V2, V3
 from bookkeeper_twisted.errors import CodecError, Status
-from bookkeeper_twisted.model import DigestType, EntryRun, MixedRun
+from bookkeeper_twisted.model import DigestType, EntryRun
 from bookkeeper_twisted.testing.sealing import sealed
 from bookkeeper_twisted.testing.ungrouped import split_frames
 
@@ -199,8 +199,7 @@ class RequestTests(SynchronousTestCase):
         for item in ServerDecoder().receive(V3.encode_adds(adds, 1000)[0]):
             assert isinstance(item, AddRun)
             txn_ids += item.txn_ids
-            runs = item.entries.runs() if isinstance(item.entries, MixedRun) else [item.entries]
-            read += [(run.ledger_id, run.first, run.entry(run.first)) for run in runs]
+            read += [(run.ledger_id, run.first, run.entry(run.first)) for run in item.entries.runs()]
         self.assertEqual(read, [(one[0], one[1], alone(DIGESTER, one)[28:]) for one in items])
         self.assertEqual(txn_ids, list(range(1000, 1020)))
 

@@ -14,7 +14,8 @@ from bookkeeper_twisted.codec.runs import AddReplies, AddRun, BatchRead, ReadRun
 from bookkeeper_twisted.codec.wire_protocol import IWireProtocol
 from bookkeeper_twisted.codec.wires import V2, V3
 from bookkeeper_twisted.errors import CodecError, Status
-from bookkeeper_twisted.model import EntryRun, MixedRun
+from bookkeeper_twisted.mixed_runs import MixedRun
+from bookkeeper_twisted.model import EntryRun
 
 from .flatten import flat
 from .wire_examples import KEY, entry, pieces, quick, run, v2_requests, v3_adds, v3_requests

@@ -13,7 +13,7 @@ from bookkeeper_twisted.codec.runs import (
 )
 from bookkeeper_twisted.codec.wires import V2, V3
 from bookkeeper_twisted.errors import Status
-from bookkeeper_twisted.model import MixedRun
+from bookkeeper_twisted.mixed_runs import MixedRun
 
 from .flatten import flat
 from .wire_examples import KEY, entry, run

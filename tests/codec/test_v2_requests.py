@@ -12,7 +12,8 @@ from bookkeeper_twisted.codec.messages import ReadRequest, RejectedRequest
 from bookkeeper_twisted.codec.runs import AddRun, BatchRead, ReadRun
 from bookkeeper_twisted.codec.v2_requests import FEW_A_RUN
 from bookkeeper_twisted.errors import CodecError, Status
-from bookkeeper_twisted.model import EntryRun, MixedRun
+from bookkeeper_twisted.mixed_runs import MixedRun, RunSequence
+from bookkeeper_twisted.model import EntryRun
 
 from .flatten import flat, single_runs
 from .wire_examples import KEY, OTHER_KEY, entry, quick, run
@@ -86,6 +87,7 @@ class BadInputTests(SynchronousTestCase):
         self.assertIsNone(error)
         self.assertEqual(flat(items), [each for chunk in chunks for each in flat(decode(chunk)[0])])
         self.assertLess(len(taken), sum(counts) - 40 - 100)  # the longest are not looked at entry by entry
+        self.assertLess(len(items), 4)  # nor is each run an item
         stride = len(chunks[2]) // 100
         odd = bytearray(chunks[2])
         odd[30 * stride + 8] ^= 1  # the key of an entry in the middle
@@ -103,9 +105,9 @@ class BadInputTests(SynchronousTestCase):
             runs = [run(7, 90, [20] * left), run(8, 5, [20] * 100), run(9, 0, [20] * 9)]
             items, error = decode(b"".join([v2.encode_adds(KEY, each) for each in runs]))
             self.assertIsNone(error)
-            adds = [item.entries for item in items if isinstance(item, AddRun)]
-            self.assertEqual([type(each) for each in adds], [EntryRun] * 3)
-            self.assertEqual([each.data for each in adds], [each.data for each in runs])
+            (adds,) = [item.entries for item in items if isinstance(item, AddRun)]
+            assert isinstance(adds, RunSequence)
+            self.assertEqual([each.data for each in adds.parts], [each.data for each in runs])
         self.assertEqual(taken, [])
 
     def test_reserved_ids(self) -> None:
@@ -135,7 +137,7 @@ class BadInputTests(SynchronousTestCase):
         """One reserved id in a mixture costs only its own add, and keeps its place."""
         frames = [v2.encode_adds(KEY, run(ledger, -1 if n == 5 else n, [50])) for n in range(9) for ledger in (1, 2)]
         items, _ = decode(b"".join(frames))
-        self.assertEqual([type(item) for item in items], [AddRun] * 10 + [RejectedRequest] * 2 + [AddRun] * 6)
+        self.assertEqual([type(item) for item in items], [AddRun, RejectedRequest, RejectedRequest, AddRun])
         self.assertEqual(flat(items), [item for frame in frames for item in flat(decode(frame)[0])])
 
     def test_striped(self) -> None:
@@ -147,17 +149,42 @@ class BadInputTests(SynchronousTestCase):
         self.assertEqual(flat(items), [item for frame in frames for item in flat(decode(frame)[0])])
 
     def test_long_stretches_stay_runs(self) -> None:
-        """Where a ledger has many entries one after the other they are a run."""
+        """Where a ledger has many entries one after the other they are a run, of one size and of several."""
         count = FEW_A_RUN + 1
-        frames = [v2.encode_adds(KEY, run(ledger, 0, [50] * count)) for ledger in (1, 2, 3)]
-        items, _ = decode(b"".join(frames))
-        self.assertEqual([type(item.entries) for item in items], [EntryRun] * 3)  # type: ignore[attr-defined]
+        for sizes in ([50] * count, [50, *[40] * FEW_A_RUN]):
+            frames = [v2.encode_adds(KEY, run(ledger, 0, sizes)) for ledger in (1, 2, 3)]
+            (item,), _ = decode(b"".join(frames))
+            assert isinstance(item, AddRun) and isinstance(item.entries, RunSequence)
+            self.assertEqual((item.entries.ledger_ids, item.entries.count), ([1, 2, 3], 3 * count))
+            self.assertEqual(flat([item]), [one for frame in frames for one in flat(decode(frame)[0])])
+
+    def test_replies_in_turn(self) -> None:
+        """Runs that are one item are answered as if each had come alone; a part of them, too."""
+        runs = [run(ledger, 5 * ledger, [20] * (FEW_A_RUN + ledger)) for ledger in (1, 2, 3)]
+        (item,), _ = decode(b"".join([v2.encode_adds(KEY, each) for each in runs]))
+        assert isinstance(item, AddRun) and isinstance(item.entries, RunSequence)
+        alone = [decode(v2.encode_adds(KEY, each))[0][0].replies(Status.EFENCED) for each in runs]  # type: ignore[attr-defined]
+        self.assertEqual(item.replies(Status.EFENCED), b"".join(alone))
+        for part, reply in zip(item.entries.parts, alone, strict=True):
+            self.assertEqual(item.replies(Status.EFENCED, part), reply)
+
+    def test_guessed_length(self) -> None:
+        """A run that is longer or shorter than the one before it is taken whole."""
+        counts = (100, 130, 60, 60, 100)
+        runs = [run(7 + n % 2, 500 * n, [20] * count) for n, count in enumerate(counts)]
+        (item,), _ = decode(b"".join([v2.encode_adds(KEY, each) for each in runs]))
+        assert isinstance(item, AddRun) and isinstance(item.entries, RunSequence)
+        self.assertEqual([each.data for each in item.entries.parts], [each.data for each in runs])
+        gap = [run(7, 0, [20] * 50), run(7, 900, [20] * 50), run(7, 950, [20] * 50), run(8, 0, [20] * 50)]
+        (item,), _ = decode(b"".join([v2.encode_adds(KEY, each) for each in gap]))
+        assert isinstance(item, AddRun) and isinstance(item.entries, RunSequence)
+        self.assertEqual([(each.first, each.count) for each in item.entries.parts], [(0, 50), (900, 100), (0, 50)])
 
     def test_header_and_key_divide_runs(self) -> None:
         """Adds that follow each other are one run only with one header and one key."""
         other = b"j" * len(KEY)
-        for count in (1, 20):
-            first, second = run(7, 0, [50] * count), run(7, count, [50] * count)
+        for count, ledger in ((1, 7), (20, 7), (1, 8), (20, 8)):
+            first, second = run(7, 0, [50] * count), run(ledger, count, [50] * count)
             for data, keys, flags in (
                 (v2.encode_adds(KEY, first) + v2.encode_adds(other, second), [KEY, other], [0, 0]),
                 (v2.encode_adds(KEY, first) + v2.encode_adds(KEY, second, 2), [KEY, KEY], [0, 2]),

@@ -130,6 +130,26 @@ PLANTS = (
         "        pays = ahead >= _FEW_AHEAD and", "        pays = ahead < 0 and", ["tests.codec.test_v2_requests.BadInputTests"],
     ),
     Plant(
+        "runs of different keys in turn are one request", "codec/v2_requests.py",
+        "    while at <= last and data[at : at + _ADD_PREFIX] == head:\n", "    while at <= last:\n",
+        ["tests.codec.test_v2_requests.BadInputTests"],
+    ),
+    Plant(
+        "a run ends where the one before it did", "codec/v2_requests.py",
+        "FEW_A_RUN < guess <= last and ids(guess - 1) == (ledger_id, first + guess - 1) and ids(guess)[0] != ledger_id:",
+        "FEW_A_RUN < guess <= last:", ["tests.codec.test_v2_requests.BadInputTests"],
+    ),
+    Plant(
+        "runs in turn are answered by the first of them", "codec/wires.py",
+        "            for each in entries.runs()\n        ]\n        return b\"\".join(replies)", "            for each in entries.runs()\n        ]\n        return replies[0]",
+        ["tests.codec.test_v2_requests.BadInputTests"],
+    ),
+    Plant(
+        "runs in turn all go to one journal", "mixed_runs.py",
+        "yield number, RunSequence([run for run in self.parts if run.ledger_id % n == number])", "yield 0, self",
+        ["tests.bookie.test_bookie.RunSequenceTests"],
+    ),
+    Plant(
         "adds of reserved ids are taken", "codec/v2_requests.py",
         "refused = end - start if ledger_id < 0 else min(end - start, max(0, -first))", "refused = 0", _V2,
     ),

@@ -6,7 +6,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from twisted.trial.unittest import SynchronousTestCase
 
-from bookkeeper_twisted.model import EntryRun, MixedRun
+from bookkeeper_twisted.mixed_runs import MixedRun
+from bookkeeper_twisted.model import EntryRun
 from bookkeeper_twisted.storage import mixed_entries
 from bookkeeper_twisted.storage.cache import LEDGER_OVERHEAD, RUN_OVERHEAD, SINGLE_BYTES, ReadCache, WriteCache
 from bookkeeper_twisted.storage.mixed_entries import ENTRY_OVERHEAD

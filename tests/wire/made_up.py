@@ -10,7 +10,7 @@ from bookkeeper_twisted.codec.digest import Digester
 from bookkeeper_twisted.codec.operations import RECOVERY_ADD
 from bookkeeper_twisted.codec.runs import AddRun, BatchRead, ReadRun
 from bookkeeper_twisted.errors import BookieHandleNotAvailableError, RequestTimeoutError, Status
-from bookkeeper_twisted.model import DigestType, EntryRun, MixedRun
+from bookkeeper_twisted.model import DigestType, EntryRun
 from bookkeeper_twisted.testing.sealing import sealed
 from bookkeeper_twisted.wire import Address, SocketPool
 
@@ -67,7 +67,7 @@ class MemoryBookie:
         )  # fmt: skip
 
     def _add(self, run: AddRun) -> bytes:
-        for entries in run.entries.runs() if isinstance(run.entries, MixedRun) else [run.entries]:
+        for entries in run.entries.runs():
             assert run.flags == RECOVERY_ADD and entries.ledger_id == LEDGER
             self.requests.append(f"{entries.count} adds from {entries.first}")
             if self.refuses is None:

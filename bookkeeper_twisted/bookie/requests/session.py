@@ -10,7 +10,7 @@ from zope.interface import implementer
 
 from ...codec.runs import HIGH_PRIORITY, RECOVERY_ADD, AddRun
 from ...errors import Status
-from ...model import Entries
+from ...mixed_runs import Entries
 from ...protocol.interfaces import IRequestSession, IServerConnection
 from .context import Permits, RequestContext, status_of
 

@@ -11,7 +11,8 @@ from twisted.trial.unittest import SynchronousTestCase
 from zope.interface.verify import verifyObject
 
 from ...errors import StorageError
-from ...model import EntryRun, MixedRun
+from ...mixed_runs import MixedRun
+from ...model import EntryRun
 from ...storage.interfaces import ICheckpoint, ILedgerStorage, JournalPosition, LedgerRow
 
 _RECORD = 4 + 32 + 8

@@ -9,7 +9,8 @@ from twisted.internet.defer import Deferred
 from zope.interface import Interface, implementer
 
 from ...bookie.interfaces import AddDone, IBookie
-from ...model import Entries, EntryRun, MixedRun
+from ...mixed_runs import Entries
+from ...model import EntryRun
 
 
 class IWitness(Interface):
@@ -59,12 +60,11 @@ class WitnessedBookie:
         self, entries: Entries, master_key: bytes, recovery: bool, deferred_sync: bool, high_priority: bool,
         done: AddDone,
     ) -> None:  # fmt: skip
-        ledger_ids = entries.ledger_ids if isinstance(entries, MixedRun) else [entries.ledger_id]
-        fenced = self._fenced.keys() & ledger_ids
+        fenced = self._fenced.keys() & {run.ledger_id for run in entries.runs()}
 
         def stored(part: Entries, error: Exception | None) -> None:
             if error is None:
-                for run in part.runs() if isinstance(part, MixedRun) else [part]:
+                for run in part.runs():
                     self._witness.stored(self._bookie_id, run, recovery, run.ledger_id in fenced)
             done(part, error)
 

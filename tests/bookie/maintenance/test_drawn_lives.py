@@ -8,6 +8,7 @@ from random import Random
 import attrs
 from twisted.trial.unittest import SynchronousTestCase
 
+from bookkeeper_twisted.mixed_runs import RunSequence
 from bookkeeper_twisted.testing.disk.crash import CrashReport, Facts, Violation
 from bookkeeper_twisted.testing.disk.sim_disk import Operation, SimDisk
 
@@ -88,10 +89,14 @@ class Actions:
         self._next[ledger_id] += count
 
     def _add_in_turn(self) -> None:
-        ledgers = self._chance.sample(LEDGERS, 3)
-        self._life.add(mixed(*[(each, self._next[each]) for each in ledgers], size=self._chance.randint(10, 500)))
+        ledgers, size = self._chance.sample(LEDGERS, 3), self._chance.randint(10, 500)
+        count = self._chance.randint(1, 3)
+        if count == 1:
+            self._life.add(mixed(*[(each, self._next[each]) for each in ledgers], size=size))
+        else:
+            self._life.add(RunSequence([run(each, self._next[each], count, size) for each in ledgers]))
         for each in ledgers:
-            self._next[each] += 1
+            self._next[each] += count
 
     def _fence(self) -> None:
         self._life.fence(self._ledger())

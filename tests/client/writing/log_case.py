@@ -14,7 +14,7 @@ from bookkeeper_twisted.client.writing.threads import Threads
 from bookkeeper_twisted.codec.connection import ServerDecoder
 from bookkeeper_twisted.codec.digest import Digester
 from bookkeeper_twisted.codec.runs import AddRun
-from bookkeeper_twisted.model import DigestType, EntryRun, MixedRun
+from bookkeeper_twisted.model import DigestType, EntryRun
 
 LEDGER = 7
 DIGESTER = Digester(DigestType.CRC32C, b"password")
@@ -117,5 +117,5 @@ def runs(sent: bytes) -> list[EntryRun]:
     found: list[EntryRun] = []
     for item in items:
         if isinstance(item, AddRun):
-            found += item.entries.runs() if isinstance(item.entries, MixedRun) else [item.entries]
+            found += item.entries.runs()
     return found

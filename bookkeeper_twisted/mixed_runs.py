@@ -1,0 +1,122 @@
+"""Entries of several ledgers that a bookie takes as one item: with one key, and one after the other in a chunk.
+
+Where writers take turns these are single entries, :class:`MixedRun`; where each ledger gets a run in its turn,
+:class:`RunSequence`.  A request, a journal item, a completion and a reply for each of them would cost more than the
+entries of a short one do.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import compress
+from types import MappingProxyType
+
+from .model import EntryRun, lay_out
+
+
+class MixedRun:
+    """Entries of several ledgers in the order they came, ids in no order at all, never empty.
+
+    It is what a chunk holds where writers take turns: a run each would cost more than the entry itself.
+
+    :ivar ledger_ids: one per entry, as are the other sequences.
+    :ivar lacs: the LAC field of each entry.
+    :ivar entries: their bytes, without the size words.
+    :ivar data: the records, each ``i32 size`` and ``size`` entry bytes.
+    """
+
+    __slots__ = ("ledger_ids", "entry_ids", "lacs", "entries", "data")
+
+    def __init__(
+        self, ledger_ids: Sequence[int], entry_ids: Sequence[int], lacs: Sequence[int], entries: Sequence[bytes]
+    ) -> None:
+        self.ledger_ids = ledger_ids
+        self.entry_ids = entry_ids
+        self.lacs = lacs
+        self.entries = entries
+        self.data = lay_out(entries)[0]
+
+    @property
+    def count(self) -> int:
+        return len(self.entry_ids)
+
+    @property
+    def size(self) -> int:
+        """Bytes of all records, their size words included."""
+        return len(self.data)
+
+    def runs(self) -> Iterator[EntryRun]:
+        """Every entry as a run of its own, in order."""
+        for ledger_id, entry_id, entry in zip(self.ledger_ids, self.entry_ids, self.entries, strict=True):
+            yield EntryRun.of_entries(ledger_id, entry_id, [entry])
+
+    def split(
+        self, n: int, elsewhere: Mapping[int, int] = MappingProxyType({})
+    ) -> "Iterator[tuple[int, MixedRun]]":
+        """The entries by ``ledger id mod n``: number and part, parts without entries left out.
+
+        :param elsewhere: ledgers that have another number.
+        """
+        if n == 1:
+            yield 0, self
+            return
+        numbers = [ledger_id % n for ledger_id in self.ledger_ids]
+        if elsewhere:
+            numbers = list(map(elsewhere.get, self.ledger_ids, numbers))
+        for number in sorted(set(numbers)):
+            chosen = [other == number for other in numbers]
+            ledger_ids, entry_ids, lacs = [
+                list(compress(column, chosen)) for column in (self.ledger_ids, self.entry_ids, self.lacs)
+            ]
+            yield number, MixedRun(ledger_ids, entry_ids, lacs, list(compress(self.entries, chosen)))
+
+    def __repr__(self) -> str:
+        return f"<MixedRun of {len(set(self.ledger_ids))} ledgers, {self.count} entries, {self.size} bytes>"
+
+
+class RunSequence:
+    """Runs of any ledgers in the order they came, never empty.
+
+    :ivar parts: the runs.
+    :ivar ledger_ids: one per run, as are the other sequences.
+    :ivar entry_ids: of the last entry of each run.
+    :ivar lacs: the LAC field of that entry.
+    :ivar data: the records, each ``i32 size`` and ``size`` entry bytes.
+    """
+
+    __slots__ = ("parts", "ledger_ids", "entry_ids", "lacs", "count", "data")
+
+    def __init__(self, parts: Sequence[EntryRun]) -> None:
+        self.parts = parts
+        self.ledger_ids = [run.ledger_id for run in parts]
+        self.entry_ids = [run.last for run in parts]
+        self.lacs = [run.last_add_confirmed() for run in parts]
+        self.count = sum([run.count for run in parts])
+        self.data = b"".join([run.data for run in parts])
+
+    @property
+    def size(self) -> int:
+        """Bytes of all records, their size words included."""
+        return len(self.data)
+
+    def runs(self) -> Iterator[EntryRun]:
+        """All runs, in order."""
+        return iter(self.parts)
+
+    def split(self, n: int) -> "Iterator[tuple[int, RunSequence]]":
+        """The runs by ``ledger id mod n``: number and part, parts without runs left out."""
+        if n == 1:
+            yield 0, self
+            return
+        for number in sorted({ledger_id % n for ledger_id in self.ledger_ids}):
+            yield number, RunSequence([run for run in self.parts if run.ledger_id % n == number])
+
+    def __repr__(self) -> str:
+        return f"<RunSequence of {len(self.parts)} runs, {self.count} entries, {self.size} bytes>"
+
+
+Entries = EntryRun | MixedRun | RunSequence
+"""The entries of one request to add."""
+
+
+def sequence(runs: Sequence[EntryRun]) -> EntryRun | RunSequence:
+    """Return ``runs``, at least one, as one item: a single run as it is."""
+    return runs[0] if len(runs) == 1 else RunSequence(runs)
