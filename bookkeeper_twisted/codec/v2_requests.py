@@ -25,7 +25,7 @@ FEW_A_RUN = 16
 _IDS_SIZE = 16
 _WORD = struct.Struct(">I")
 _IDS = struct.Struct(">qq")
-_NUMBERS = struct.Struct(">qqq")
+_NUMBERS_SIZE = 24
 _ADD_PREFIX = LENGTH_SIZE + ADD_OVERHEAD
 _SHORTEST_ADD = ADD_OVERHEAD + MIN_ENTRY_SIZE
 _FEW_AHEAD = 8
@@ -238,7 +238,8 @@ def _parts(entries: Sequence[bytes]) -> Iterator[Entries | tuple[int, int]]:
     if run is not None:
         yield run
         return
-    ledger_ids, entry_ids, lacs = zip(*map(_NUMBERS.unpack_from, entries), strict=True)
+    numbers = from_big_endian(b"".join([entry[:_NUMBERS_SIZE] for entry in entries]))
+    ledger_ids, entry_ids, lacs = [numbers[i::3].tolist() for i in range(3)]
     cuts = sum(map(ne, ledger_ids, ledger_ids[1:]))
     if cuts * FEW_A_RUN < len(entries):
         cuts = sum(map(ne, entry_ids[1:], [entry_id + 1 for entry_id in entry_ids]))

@@ -261,7 +261,7 @@ class ReadCache:
 
     def discard_mixed(self, run: MixedRun) -> None:
         """Remove every run that holds an entry of a mixed ``run``, which is a newer copy."""
-        if not self._ledgers.keys().isdisjoint(run.ledger_ids):
+        if self._ledgers and not self._ledgers.keys().isdisjoint(run.ledger_ids):
             for single in run.runs():
                 self.discard(single)
 

@@ -1,6 +1,7 @@
 """V2 requests at the bookie: bad input gets its code or ends the connection (safety, "Wire")."""
 
 import struct
+from collections.abc import Iterator, Sequence
 
 from hypothesis import given
 from hypothesis import strategies as st
@@ -36,20 +37,20 @@ def decode(data: bytes) -> tuple[list[object], CodecError | None]:
     return decoder.receive(data), decoder.error
 
 
-class _Counting:
-    """The numbers of an entry, and a list that grows with each that are unpacked."""
-
-    def __init__(self, taken: list[int]) -> None:
-        self._taken = taken
-
-    def unpack_from(self, data: bytes) -> tuple[int, int, int]:
-        self._taken.append(1)
-        ledger_id, entry_id, lac = struct.unpack_from(">qqq", data)
-        return ledger_id, entry_id, lac
-
-
 class BadInputTests(SynchronousTestCase):
     """Each row of bad input."""
+
+    def _single(self) -> list[int]:
+        """Return a list that gets the number of those entries that are looked at one by one, with each call."""
+        taken: list[int] = []
+        parts = v2_requests._parts
+
+        def counted(entries: Sequence[bytes]) -> Iterator[object]:
+            taken.append(len(entries))
+            return parts(entries)
+
+        self.patch(v2_requests, "_parts", counted)
+        return taken
 
     def test_closes(self) -> None:
         """Unknown and reserved opcodes and packets shorter than their fixed part end the connection."""
@@ -79,14 +80,11 @@ class BadInputTests(SynchronousTestCase):
         counts = (40, FEW_A_RUN + 1, 100, 1, 2, FEW_A_RUN, 64)
         runs = [run(7 + number, 5, [20] * count) for number, count in enumerate(counts)]
         chunks = [v2.encode_adds(KEY, each) for each in runs]
-        taken: list[int] = []
-        unpack = v2_requests._NUMBERS
-        self.patch(v2_requests, "_NUMBERS", _Counting(taken))
+        taken = self._single()
         items, error = decode(b"".join(chunks))
-        self.patch(v2_requests, "_NUMBERS", unpack)
         self.assertIsNone(error)
         self.assertEqual(flat(items), [each for chunk in chunks for each in flat(decode(chunk)[0])])
-        self.assertLess(len(taken), sum(counts) - 40 - 100)  # the longest are not looked at entry by entry
+        self.assertLess(sum(taken), sum(counts) - 40 - 100)  # the longest are not looked at entry by entry
         self.assertLess(len(items), 4)  # nor is each run an item
         stride = len(chunks[2]) // 100
         odd = bytearray(chunks[2])
@@ -99,8 +97,7 @@ class BadInputTests(SynchronousTestCase):
 
     def test_end_of_a_run_in_front(self) -> None:
         """A chunk that begins with the last entries of a run, however few, is not looked at entry by entry."""
-        taken: list[int] = []
-        self.patch(v2_requests, "_NUMBERS", _Counting(taken))
+        taken = self._single()
         for left in (1, 2, 3, FEW_A_RUN - 1, FEW_A_RUN):
             runs = [run(7, 90, [20] * left), run(8, 5, [20] * 100), run(9, 0, [20] * 9)]
             items, error = decode(b"".join([v2.encode_adds(KEY, each) for each in runs]))
