@@ -4,12 +4,14 @@ The processes are forked, share the standard output, and write to it by whole li
 when all have ended.
 """
 
+import contextlib
 import json
 import os
 import signal
+import tempfile
 import traceback
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any
+from typing import Any, TextIO
 from unittest import TestSuite
 
 import attrs
@@ -108,35 +110,35 @@ def run_side_by_side(count: int, run: Callable[[], Outcome], end: Callable[[], N
     :param run: called in each of them.
     :param end: ends a process, called after that.
     """
-    forked = [_fork(run, end) for _ in range(count)]
-    before = signal.signal(signal.SIGINT, signal.SIG_IGN)  # they get it, too, and say where they were
     whole = Outcome()
-    for pid, answers in forked:
-        whole.add(_outcome(pid, answers))
-    signal.signal(signal.SIGINT, before)
+    with contextlib.ExitStack() as stack:
+        # Files, not pipes: a process that has ended its tests must not wait for one that has not.
+        answers = [stack.enter_context(tempfile.TemporaryFile("w+")) for _ in range(count)]
+        pids = [_fork(answer, run, end) for answer in answers]
+        before = signal.signal(signal.SIGINT, signal.SIG_IGN)  # they get it, too, and say where they were
+        for pid, answer in zip(pids, answers, strict=True):
+            _, status = os.waitpid(pid, 0)
+            whole.add(_outcome(answer, os.waitstatus_to_exitcode(status)))
+        signal.signal(signal.SIGINT, before)
     return whole
 
 
-def _outcome(pid: int, answers: int) -> Outcome:
-    with open(answers, encoding="utf-8") as file:
-        answer = file.read()
-    _, status = os.waitpid(pid, 0)
+def _outcome(file: TextIO, status: int) -> Outcome:
+    file.seek(0)
+    answer = file.read()
     if answer:
         return Outcome(**json.loads(answer))
-    return Outcome(failed=1, report=f"a process that ran tests ended with {os.waitstatus_to_exitcode(status)}\n")
+    return Outcome(failed=1, report=f"a process that ran tests ended with {status}\n")
 
 
-def _fork(run: Callable[[], Outcome], end: Callable[[], None]) -> tuple[int, int]:
-    answers, writer = os.pipe()
+def _fork(answer: TextIO, run: Callable[[], Outcome], end: Callable[[], None]) -> int:
     pid = os.fork()
     if pid:
-        os.close(writer)
-        return pid, answers
+        return pid
     try:
-        os.close(answers)
         outcome = run()
-        with open(writer, "w", encoding="utf-8") as file:
-            json.dump(attrs.asdict(outcome), file)
+        answer.write(json.dumps(attrs.asdict(outcome)))
+        answer.flush()
         end()
     except BaseException:  # what began the processes must not go on in each of them
         traceback.print_exc()

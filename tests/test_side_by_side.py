@@ -59,6 +59,28 @@ class SideBySideTests(SynchronousTestCase):
         self.assertLessEqual(set(outcome.skipped["no Java"]), set(names))
         self.assertEqual(outcome.report, "a report\n" * 3)
 
+    def test_long_answer(self) -> None:
+        """A process that has much to say ends although another one is at work."""
+        receiver, sender = os.pipe()
+        modules = Modules(["waits", "says"])
+
+        def run() -> Outcome:
+            for name in modules:
+                if name == "waits":
+                    self.assertEqual(os.read(receiver, 1), b"!")
+                    return Outcome(1)
+                return Outcome(2, report="x" * 200_000)
+            return Outcome()
+
+        def end() -> None:
+            os.write(sender, b"!")
+            os._exit(0)
+
+        outcome = run_side_by_side(2, run, end)
+        os.close(receiver)
+        os.close(sender)
+        self.assertEqual((outcome.passed, len(outcome.report)), (3, 200_000))
+
     def test_silent_end(self) -> None:
         """A process that ends without an answer is a failure."""
         outcome = _by_three(partial(os._exit, 3))
