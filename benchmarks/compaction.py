@@ -222,7 +222,10 @@ PARTS: dict[str, Callable[[argparse.Namespace, Path, Report], None]] = {
 
 def main(arguments: Sequence[str]) -> int:
     """Run and print; returns 1 if a bar was missed."""
-    p = argparse.ArgumentParser(prog="python -m benchmarks compaction", description=__doc__)
+    p = argparse.ArgumentParser(
+        prog="python -m benchmarks compaction", description=__doc__,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )  # fmt: skip
     p.add_argument("parts", nargs="*", metavar="PART", help=f"{', '.join(PARTS)} (all)")
     p.add_argument("--limit", type=int, default=10, help="of the limited compactions, in MiB/s (10)")
     p.add_argument("--seconds", type=float, default=20.0, help="of each measurement of limits (20)")
