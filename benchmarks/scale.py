@@ -116,9 +116,10 @@ class Place:
     def find(self) -> bool:
         """Use what was filled before, and return whether there is any."""
         port = self.folder / "port"
-        if port.exists():
-            self.port = int(port.read_text())
-        return port.exists()
+        if not port.exists():
+            return False
+        self.port = int(port.read_text())
+        return True
 
 
 def fill(paths: StorePaths, ledgers: int, turns: int, count: int, sizes: Callable[[int], int] = lambda _: 68) -> None:

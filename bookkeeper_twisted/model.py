@@ -342,7 +342,7 @@ class EntryRun:
         return len(self.data)
 
     def runs(self) -> "Iterator[EntryRun]":
-        """The run alone, as of entries of several ledgers (:mod:`.mixed_runs`) all runs."""
+        """The run itself, as entries of several ledgers (:mod:`.mixed_runs`) give all of theirs."""
         yield self
 
     def record_offsets(self) -> Sequence[int]:

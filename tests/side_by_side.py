@@ -57,7 +57,7 @@ class Outcome:
 
 
 def modules_of(name: str) -> list[str]:
-    """Return the names of the test modules of a package, or the name itself if it is another one's.
+    """Return the names of the test modules of a package; of anything else its own name.
 
     :param name: of a package, module, class or test.
     """
@@ -71,13 +71,13 @@ def modules_of(name: str) -> list[str]:
 class Modules:
     """Names of modules that processes take one after the other; made before these are forked.
 
-    :param names: each is taken once.
+    :param names: each is taken once, however often it is there.
     """
 
     def __init__(self, names: Sequence[str]) -> None:
-        self._names = [*(name for name in LONGEST if name in names), *(name for name in names if name not in LONGEST)]
+        self._names = list(dict.fromkeys([*(name for name in LONGEST if name in names), *names]))
         self._numbers, end = os.pipe()
-        os.write(end, b"".join(number.to_bytes(_NUMBER, "big") for number in range(len(names))))
+        os.write(end, b"".join(number.to_bytes(_NUMBER, "big") for number in range(len(self._names))))
         os.close(end)
 
     def __iter__(self) -> Iterator[str]:

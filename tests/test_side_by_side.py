@@ -38,8 +38,9 @@ class ModulesTests(SynchronousTestCase):
         self.assertEqual(sorted(taken), sorted(everything))
 
     def test_named(self) -> None:
-        """Only what is named is run."""
+        """Only what is named is run, and once."""
         self.assertEqual(list(Modules(["a", "b"])), ["a", "b"])
+        self.assertEqual(list(Modules(["a", LONGEST[1], "b", LONGEST[1], "a"])), [LONGEST[1], "a", "b"])
 
 
 class SideBySideTests(SynchronousTestCase):

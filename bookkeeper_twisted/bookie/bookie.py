@@ -154,7 +154,7 @@ class Bookie:
         if isinstance(entries, MixedRun):
             self._storage.add_mixed(entries)
         else:
-            for run in entries.parts:
+            for run in entries.runs():
                 self._storage.add(run)
         take_note(handles, entries)
         self._measure(entries)
