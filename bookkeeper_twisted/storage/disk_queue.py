@@ -305,19 +305,22 @@ class DiskQueue:
         self._submit()
 
     def rest(self) -> None:
-        """Wait for what is being read and written, forget it, and give back the memory."""
+        """Wait for what is being read and written, and forget it.  The memory is kept."""
         while self._begun and self._kernel is not None:
             self._wait()
-        self._batches.clear()
-        self._unwritten.clear()
-        self._rooms.clear()
+        if self._taken is not None:
+            self._batches.append(self._taken)
         self._taken = None
+        while self._batches:
+            self._keep(self._batches.popleft().room)
+        self._unwritten.clear()
 
     def close(self) -> None:
-        """End, and wait for what is being read and written.  It takes the kernel some 30 ms."""
+        """End, wait for what is being read and written, and give back the memory.  It takes the kernel some 30 ms."""
         kernel, self._kernel = self._kernel, None
         if kernel is not None:
             kernel.close()
+        self._rooms.clear()
 
 
 def _address(room: mmap.mmap) -> int:

@@ -27,8 +27,11 @@ PEERS = 100
 GROWTH = 8 * MIB
 """What later attacks may add to the memory after the first two: the allocator is no exact thing."""
 
-GROWTH_AFTER_MUCH = 32 * MIB
-"""The same where an attack makes the allocator give out, and take back, 100 MiB in big pieces."""
+GROWTH_AFTER_MUCH = 64 * MIB
+"""The same where an attack makes the allocator give out, and take back, 100 MiB in big pieces.
+
+Of fourteen attacks in a row by readers of batches it kept between 74 and 120 MiB, now more, now less.
+"""
 
 AT_ONCE = 80 * MIB
 """What an attack with 120 MiB or more may take while it lasts: caches, journal queue, what is being flushed."""

@@ -192,6 +192,22 @@ class DiskQueueTests(SynchronousTestCase):
         assert not isinstance(found, OSError)
         self.assertEqual(bytes(found), data[5 * _PAGE : 6 * _PAGE])
 
+    def test_rest_keeps_memory(self) -> None:
+        """Memory that was written to costs less than new memory: what comes after a rest uses it again."""
+        file, _ = self.file(64 * _PAGE)
+        places = [Place(file, 0, 64 * _PAGE)]
+        self.queue.begin(places)
+        self.queue.begin(places)
+        self.queue.take()
+        rooms = {id(batch.room) for batch in (*self.queue._batches, self.queue._taken) if batch is not None}
+        self.queue.rest()
+        self.queue.begin(places)
+        self.queue.begin(places)
+        self.assertEqual({id(batch.room) for batch in self.queue._batches}, rooms)
+        self.queue.rest()
+        self.queue.close()
+        self.assertEqual(self.queue._rooms, [])
+
     def test_closed(self) -> None:
         """A queue may be closed with everything begun."""
         file, data = self.file(64 * _PAGE)
