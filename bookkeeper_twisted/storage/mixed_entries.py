@@ -9,7 +9,7 @@ from array import array
 from bisect import bisect_left, bisect_right
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from itertools import accumulate, chain, compress, pairwise
-from operator import ne, or_
+from operator import itemgetter, ne, or_
 
 from ..model import INVALID_ENTRY_ID, EntryRun
 from .run_list import RunList
@@ -107,9 +107,10 @@ class SortedEntries:
 
     :ivar ledger_ids: one per entry, as are ``entry_ids`` and ``entries``.
     :ivar starts: where runs begin: entries of one ledger that follow each other.
+    :ivar total: bytes of all records.
     """
 
-    __slots__ = ("ledger_ids", "entry_ids", "entries", "starts", "_ends")
+    __slots__ = ("ledger_ids", "entry_ids", "entries", "starts", "total", "_ends")
 
     def __init__(
         self, ledger_ids: Sequence[int], entry_ids: Sequence[int], entries: Sequence[bytes],
@@ -119,6 +120,7 @@ class SortedEntries:
         self.entry_ids = entry_ids
         self.entries = entries
         self.starts = starts if starts is not None else _starts(ledger_ids, entry_ids)
+        self.total = sum(map(len, entries)) + 4 * len(entries)
         self._ends: Sequence[int] = ()
 
     def __len__(self) -> int:
@@ -127,11 +129,6 @@ class SortedEntries:
     def size(self, index: int) -> int:
         """Return the bytes of the record of the entry at ``index``."""
         return len(self.entries[index]) + 4
-
-    @property
-    def total(self) -> int:
-        """Bytes of all records."""
-        return sum(map(len, self.entries)) + 4 * len(self.entries)
 
     def runs(self) -> Iterator[EntryRun]:
         """The entries as runs; copies."""
@@ -143,6 +140,8 @@ class SortedEntries:
 
         :param room: most bytes of their records; the first one is given even if it is longer.
         """
+        if not begin and self.total <= room:
+            return self
         if not self._ends:
             self._ends = list(accumulate([len(entry) + 4 for entry in self.entries]))
         before = self._ends[begin - 1] if begin else 0
@@ -312,9 +311,11 @@ class MixedEntries:
 
     def _at(self, places: Sequence[int]) -> SortedEntries:
         """The entries at some places, which are in the order of ledgers and ids."""
-        ledger_ids = list(map(self._ledger_ids.__getitem__, places))
-        entry_ids = list(map(self._entry_ids.__getitem__, places))
-        return SortedEntries(ledger_ids, entry_ids, list(map(self._entries.__getitem__, places)))
+        if len(places) == 1:
+            (at,) = places
+            return SortedEntries((self._ledger_ids[at],), (self._entry_ids[at],), (self._entries[at],))
+        taken = itemgetter(*places)
+        return SortedEntries(taken(self._ledger_ids), taken(self._entry_ids), taken(self._entries))
 
     def shrink(self, n_bytes: int) -> int:
         """Free entries that are no longer read.

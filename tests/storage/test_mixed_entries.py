@@ -122,7 +122,7 @@ class MixedEntriesTests(SynchronousTestCase):
         _add(columns, run(2, 4, salt=1))
         columns.take_out(1)
         (part,) = columns.in_order(but={3})
-        self.assertEqual((part.ledger_ids, part.entries), ([2], [entry(2, 4)]))
+        self.assertEqual((*part.ledger_ids, *part.entries), (2, entry(2, 4)))
         self.assertEqual(list(columns.in_order(but={2, 3})), [])
         self.assertEqual(list(MixedEntries().in_order()), [])
 
@@ -165,7 +165,7 @@ class SortedEntriesTests(SynchronousTestCase):
                 parts.append(whole.part(begin, room))
                 begin += len(parts[-1])
             self.assertEqual([len(part) for part in parts], expected)
-            self.assertEqual([data for part in parts for data in part.entries], whole.entries)
+            self.assertEqual([data for part in parts for data in part.entries], [*whole.entries])
             self.assertEqual(sum(part.total for part in parts), whole.total)
             for part in parts:
                 again = SortedEntries(part.ledger_ids, part.entry_ids, part.entries)

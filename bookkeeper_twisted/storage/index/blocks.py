@@ -8,6 +8,7 @@ import struct
 from bisect import bisect_right
 from collections.abc import Iterable, Sequence
 from functools import lru_cache
+from itertools import islice
 from typing import NamedTuple
 
 from ...crc32c import crc32c_of_bytes
@@ -20,6 +21,8 @@ BLOCK_ROWS = 128
 """With so many a block fills a page of SQLite and a little of another one."""
 
 ROW_BYTES = PACKED_ROW.size
+_FORM = PACKED_ROW.format.removeprefix(">")
+_NUMBERS = len(_FORM)
 _LOG = slice(20, 24)
 _KEY = struct.Struct(">qq")
 _NUMBER = struct.Struct(">Q")
@@ -58,19 +61,34 @@ def packed_logs(log_ids: Iterable[int]) -> frozenset[bytes]:
     return frozenset(log_id.to_bytes(4, "big") for log_id in log_ids)
 
 
-@lru_cache(BLOCK_ROWS)
-def _cutter(cut: str, count: int) -> struct.Struct:
-    return struct.Struct(">" + cut * count)
+@lru_cache(4 * BLOCK_ROWS)
+def _rows_of(form: str, count: int) -> struct.Struct:
+    return struct.Struct(">" + form * count)
+
+
+def pack_rows(count: int, columns: Sequence[Iterable[int]]) -> list[bytes]:
+    """Pack rows that are given by columns, in the order of the numbers of a row.
+
+    :param count: of the rows; columns may be longer.
+    """
+    numbers = [0] * (_NUMBERS * count)
+    for at, column in enumerate(columns):
+        numbers[at::_NUMBERS] = islice(column, count)
+    packed: list[bytes] = []
+    for at in range(0, len(numbers), _NUMBERS * BLOCK_ROWS):
+        part = numbers[at : at + _NUMBERS * BLOCK_ROWS]
+        packed += cut_rows(_rows_of(_FORM, len(part) // _NUMBERS).pack(*part))
+    return packed
 
 
 def cut_rows(rows: bytes) -> tuple[bytes, ...]:
     """Return the packed rows that lie side by side in ``rows``."""
-    return _cutter(f"{ROW_BYTES}s", len(rows) // ROW_BYTES).unpack(rows)
+    return _rows_of(f"{ROW_BYTES}s", len(rows) // ROW_BYTES).unpack(rows)
 
 
 def live_of(rows: bytes) -> list[tuple[int, int, int]]:
     """Return log, entries and bytes of each of some ``rows`` that lie side by side."""
-    numbers = _cutter("16xII4xI4x", len(rows) // ROW_BYTES).unpack(rows)
+    numbers = _rows_of("16xII4xI4x", len(rows) // ROW_BYTES).unpack(rows)
     counts, logs, sizes = numbers[::3], numbers[1::3], numbers[2::3]
     return [(log_id, count, count * size) for log_id, count, size in zip(logs, counts, sizes, strict=True)]
 

@@ -15,7 +15,8 @@ from ...errors import DamageError
 from ...model import EntryRun
 from ..interfaces import CHECKSUM_BLOCK, IndexRow, IRunIndex
 from ..mixed_entries import PART, SortedEntries
-from ..mixed_rows import MOST_APART, PACKED_ROW, MixedRows
+from ..mixed_rows import MOST_APART, MixedRows
+from .blocks import pack_rows
 
 MANY_ROWS = 1024
 """So many short rows of a flush are packed: a place in a large b-tree for each would cost several times more."""
@@ -63,7 +64,7 @@ def mixed_rows_of(
         return None
     places = [offset + begin for begin in ends[:-1]]
     columns = (ledger_ids, first_ids, counts, repeat(log_id), places, sizes, map(crc32c_of_bytes, records))
-    return MixedRows(log_id, ledger_ids, first_ids, last_ids, list(map(PACKED_ROW.pack, *columns)))
+    return MixedRows(log_id, ledger_ids, first_ids, last_ids, pack_rows(len(records), columns))
 
 
 def packed_where_many(rows: Sequence[IndexRow]) -> tuple[list[IndexRow], list[MixedRows]]:
@@ -91,8 +92,8 @@ def _packed(rows: Sequence[IndexRow]) -> MixedRows:
     ledger_ids, first_ids, last_ids, log_ids, offsets, sizes, checksums = zip(*rows, strict=True)
     counts = [last - first + 1 for first, last in zip(first_ids, last_ids, strict=True)]
     numbers = [int.from_bytes(checksum, "big") for checksum in checksums]
-    packed = map(PACKED_ROW.pack, ledger_ids, first_ids, counts, log_ids, offsets, sizes, numbers)
-    return MixedRows(log_ids[0], ledger_ids, first_ids, last_ids, list(packed))
+    columns = (ledger_ids, first_ids, counts, log_ids, offsets, sizes, numbers)
+    return MixedRows(log_ids[0], ledger_ids, first_ids, last_ids, pack_rows(len(rows), columns))
 
 
 def can_be_packed(row: IndexRow) -> bool:

@@ -2,14 +2,17 @@
 
 import random
 from collections.abc import Iterator, Sequence
-from itertools import chain
+from itertools import chain, repeat
 from typing import cast
+
+from twisted.trial.unittest import SynchronousTestCase
 
 from bookkeeper_twisted.errors import DamageError
 from bookkeeper_twisted.storage.index import block_writer, blocks, run_index, stored_blocks
 from bookkeeper_twisted.storage.index.index_file import IndexDamageError
 from bookkeeper_twisted.storage.index.rows import packed_rows
 from bookkeeper_twisted.storage.interfaces import IndexBatch, IndexRow, IRunIndex
+from bookkeeper_twisted.storage.mixed_rows import PACKED_ROW
 from bookkeeper_twisted.testing.contracts import index_contract
 
 from .test_run_index import InADirectory
@@ -20,6 +23,18 @@ _TABLES = ("blocks", "block_keys")
 
 def _row(ledger_id: int, entry_id: int, log_id: int = 0) -> IndexRow:
     return IndexRow(ledger_id, entry_id, entry_id, log_id, 1024 + 60 * ledger_id + entry_id, 60, b"abcd")
+
+
+class PackTests(SynchronousTestCase):
+    """Rows by columns."""
+
+    def test_pack(self) -> None:
+        """Rows of less than a block, of one, and of several with a rest are packed as each of them alone."""
+        for count in (1, 127, 128, 129, 300):
+            rows = [(2**40 + i, i, 1, 7, 1024 + 60 * i, 60, 2**32 - 1 - i) for i in range(count)]
+            before, after = list(zip(*rows, strict=True))[:3], list(zip(*rows, strict=True))[4:]
+            packed = blocks.pack_rows(count, [*before, repeat(7), *after])
+            self.assertEqual(packed, [PACKED_ROW.pack(*row) for row in rows])
 
 
 class PackedContractTests(InADirectory, index_contract.RunIndexContract):
