@@ -12,6 +12,7 @@ measured by themselves, after ``fill``.
 """
 
 import argparse
+import contextlib
 import json
 import re
 import sqlite3
@@ -19,9 +20,9 @@ import statistics
 import sys
 import tempfile
 import time
+import urllib.error
 import urllib.request
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import TypeVar
 
@@ -85,7 +86,7 @@ class Place:
     port: int = 0
     _probes: Iterator[int] = attrs.field(factory=lambda: iter(range(_PROBED + int(time.time()), sys.maxsize)))
 
-    @contextmanager
+    @contextlib.contextmanager
     def bookie(self, settings: Mapping[str, str] = _SETTINGS) -> Iterator[tuple[Bookie, float]]:
         """A bookie while it is needed, and the seconds from its start until it had taken an add."""
         with until_writable(self.port, next(self._probes)) as writable:
@@ -109,7 +110,7 @@ class Place:
         start_ours(self.folder, _SETTINGS, self.port).stop()  # cookies, and the tables of the metadata store
         fill(self.paths, self.ledgers, TURNS, self.entries // self.ledgers // TURNS)
         metadata = LedgerMetadata(1, 1, 1, (Segment(0, (f"127.0.0.1:{self.port}",)),))
-        with closing(sqlite3.connect(self.folder / "metadata.db")) as store, store:
+        with contextlib.closing(sqlite3.connect(self.folder / "metadata.db")) as store, store:
             rows = ((number, 0, stored_form(number, metadata)) for number in range(0, self.ledgers, 2))
             store.executemany("INSERT INTO ledgers VALUES (?, ?, ?)", rows)
 
@@ -197,6 +198,7 @@ def collect(place: Place, rounds: int) -> bool:
     """Open, delete half of the ledgers, remove and compact logs."""
     before = _log_bytes(place)
     with place.bookie() as (bookie, _):
+        _until_ready(bookie)
         begun = time.monotonic()
         api = f"http://127.0.0.1:{bookie.http_port}/api/v1/bookie/gc"
         urllib.request.urlopen(urllib.request.Request(api, b'{"forceMajor": true}', method="PUT"), timeout=10).close()
@@ -208,6 +210,17 @@ def collect(place: Place, rounds: int) -> bool:
         }  # fmt: skip
     figures |= {"log_mib_after": _log_bytes(place) / MIB}
     return report("collect", figures, {"peak_mib": MOST_MIB, "failures": 0, "log_mib_after": before / MIB * 0.6})
+
+
+def _until_ready(bookie: Bookie) -> None:
+    """Waits until it is registered: it takes adds some milliseconds before, and refuses collections until then."""
+    url, begun = f"http://127.0.0.1:{bookie.http_port}/api/v1/bookie/is_ready", time.monotonic()
+    while time.monotonic() - begun < _PATIENCE:
+        try:
+            urllib.request.urlopen(url, timeout=10).close()
+            return
+        except urllib.error.HTTPError:
+            time.sleep(0.01)
 
 
 def _progress(api: str) -> dict[str, float]:
