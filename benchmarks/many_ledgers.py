@@ -60,6 +60,7 @@ def main(arguments: Sequence[str]) -> int:
     parser.add_argument("--adds", type=int, default=1_000_000, help="of a load (1,000,000)")
     parser.add_argument("--ledgers", type=int, default=100_000, help="that take turns (100,000)")
     parser.add_argument("--rounds", type=int, default=3, help="that are counted (3)")
+    parser.add_argument("--wire", type=int, choices=(2, 3), default=2, help="version of the wire protocol (2)")
     parser.add_argument("--jars", type=Path, default=None, help="folder of Apache's jars (else Maven fetches them)")
     parser.add_argument("--directory", default="/var/tmp", help="where the files are made: the disk that is measured")
     options = parser.parse_args(arguments)
@@ -74,7 +75,7 @@ def main(arguments: Sequence[str]) -> int:
     def spend(placed: tuple[Bookie, Workload]) -> Figures:
         bookie, load = placed
         first = next(firsts)
-        return measure(Generator().add(load, [bookie], 2, range(first, first + load.ledgers)), [bookie])
+        return measure(Generator().add(load, [bookie], options.wire, range(first, first + load.ledgers)), [bookie])
 
     with (
         contextlib.closing(zookeeper),

@@ -6,7 +6,7 @@ entries of a short one do.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
-from itertools import compress
+from itertools import chain, compress
 from types import MappingProxyType
 
 from .model import EntryRun, lay_out
@@ -47,6 +47,10 @@ class MixedRun:
         """Every entry as a run of its own, in order."""
         for ledger_id, entry_id, entry in zip(self.ledger_ids, self.entry_ids, self.entries, strict=True):
             yield EntryRun.of_entries(ledger_id, entry_id, [entry])
+
+    def ids(self) -> Iterator[tuple[int, int]]:
+        """Ledger and id of every entry, in order."""
+        return zip(self.ledger_ids, self.entry_ids, strict=True)
 
     def split(
         self, n: int, elsewhere: Mapping[int, int] = MappingProxyType({})
@@ -100,6 +104,10 @@ class RunSequence:
     def runs(self) -> Iterator[EntryRun]:
         """All runs, in order."""
         return iter(self.parts)
+
+    def ids(self) -> Iterator[tuple[int, int]]:
+        """Ledger and id of every entry, in order."""
+        return chain.from_iterable(run.ids() for run in self.parts)
 
     def split(self, n: int) -> "Iterator[tuple[int, RunSequence]]":
         """The runs by ``ledger id mod n``: number and part, parts without runs left out."""

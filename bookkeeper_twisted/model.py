@@ -345,6 +345,10 @@ class EntryRun:
         """The run itself, as entries of several ledgers (:mod:`.mixed_runs`) give all of theirs."""
         yield self
 
+    def ids(self) -> Iterator[tuple[int, int]]:
+        """Ledger and id of every entry, in order."""
+        return ((self.ledger_id, entry_id) for entry_id in range(self.first, self.last + 1))
+
     def record_offsets(self) -> Sequence[int]:
         """``count + 1`` offsets of the records in :attr:`data`."""
         if self.offsets is not None:

@@ -72,13 +72,13 @@ class AddRun:
 
     Ledger and entry ids are not negative, the entries are at least 24 bytes long and carry these ids.
 
-    :ivar entries: V2: those of several ledgers where these take turns.
+    :ivar entries: those of several ledgers where these take turns.
     :ivar flags: ``RECOVERY_ADD``, ``HIGH_PRIORITY`` (V3: from flag and priority); unknown bits may be set.
     :ivar deferred_sync: to be acknowledged before it is durable (V3 write flag).
     :ivar txn_ids: V3: one per entry; V2: empty.
     """
 
-    __slots__ = ("wire", "version", "flags", "deferred_sync", "master_key", "entries", "txn_ids")
+    __slots__ = ("wire", "version", "flags", "deferred_sync", "master_key", "entries", "txn_ids", "_unanswered")
 
     def __init__(
         self, wire: IReplyEncoding, version: int, flags: int, deferred_sync: bool, master_key: bytes, entries: Entries,
@@ -91,13 +91,27 @@ class AddRun:
         self.master_key = master_key
         self.entries = entries
         self.txn_ids = txn_ids
+        self._unanswered: dict[tuple[int, int], list[int]] | None = None
 
     def replies(self, status: Status, part: Entries | None = None) -> bytes:
         """The frames that answer every add of the run, in order.
 
-        :param part: of a mixed run: only these.
+        :param part: of entries of several ledgers: only these, which are answered once.
         """
         return self.wire.add_replies(self, status, part)
+
+    def numbers(self, part: Entries | None = None) -> Sequence[int]:
+        """Return the numbers of the requests that a part answers, one for each of its entries.
+
+        :param part: as of :meth:`replies`.
+        """
+        if part is None or part is self.entries:
+            return self.txn_ids
+        if self._unanswered is None:
+            self._unanswered = {}
+            for ids, number in zip(self.entries.ids(), self.txn_ids, strict=True):
+                self._unanswered.setdefault(ids, []).append(number)
+        return [self._unanswered[ids].pop(0) for ids in part.ids()]
 
 
 class ReadRun:

@@ -240,13 +240,21 @@ def _parts(entries: Sequence[bytes]) -> Iterator[Entries | tuple[int, int]]:
         return
     numbers = from_big_endian(b"".join([entry[:_NUMBERS_SIZE] for entry in entries]))
     ledger_ids, entry_ids, lacs = [numbers[i::3].tolist() for i in range(3)]
-    cuts = sum(map(ne, ledger_ids, ledger_ids[1:]))
-    if cuts * FEW_A_RUN < len(entries):
-        cuts = sum(map(ne, entry_ids[1:], [entry_id + 1 for entry_id in entry_ids]))
-    if cuts * FEW_A_RUN >= len(entries) and min(ledger_ids) >= 0 and min(entry_ids) >= 0:
+    if take_turns(ledger_ids, entry_ids) and min(ledger_ids) >= 0 and min(entry_ids) >= 0:
         yield MixedRun(ledger_ids, entry_ids, lacs, entries)
     else:
         yield from _cut(entries, ledger_ids, entry_ids)
+
+
+def take_turns(ledger_ids: Sequence[int], entry_ids: Sequence[int]) -> bool:
+    """Test whether a mixed run of some entries costs less than their runs do.
+
+    :param ledger_ids: one for each, as are ``entry_ids``.
+    """
+    cuts: int = sum(map(ne, ledger_ids, ledger_ids[1:]))
+    if cuts * FEW_A_RUN < len(ledger_ids):
+        cuts = sum(map(ne, entry_ids[1:], [entry_id + 1 for entry_id in entry_ids]))
+    return cuts * FEW_A_RUN >= len(ledger_ids)
 
 
 def _cut(

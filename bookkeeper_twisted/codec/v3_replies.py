@@ -6,6 +6,7 @@
 
 import struct
 from collections.abc import Sequence
+from itertools import repeat
 
 from ..errors import Status
 from ..model import EntryRun, column
@@ -74,20 +75,41 @@ def add_replies(txn_ids: Sequence[int], status: Status, ledger_id: int, first: i
     if len(txn_ids) < _ROW:
         return b"".join([add_reply(txn, status, ledger_id, first + i) for i, txn in enumerate(txn_ids)])
     return b"".join([
-        _equal_add_replies(txn_ids[start:end], status, ledger_id, first + start, txn_size, id_size)
+        _equal_add_replies(
+            txn_ids[start:end], status, (ledger_id,), range(first + start, first + end), txn_size, id_size
+        )
         for start, end, txn_size, id_size in equal_widths(txn_ids, first)
     ])  # fmt: skip
 
 
-def _equal_add_replies(
-    txn_ids: Sequence[int], status: Status, ledger_id: int, first: int, txn_size: int, id_size: int
+def mixed_add_replies(
+    txn_ids: Sequence[int], status: Status, ledger_ids: Sequence[int], entry_ids: Sequence[int]
 ) -> bytes:
-    """Replies whose varints have the same sizes: a repeated frame with two columns filled in."""
-    one = add_reply(txn_ids[0], status, ledger_id, first)
-    count, stride = len(txn_ids), len(one)
-    frames = bytearray(one * count)
+    """Encode replies to adds of any entries, in order.
+
+    :param txn_ids: one for each entry, as are the other sequences.
+    :param status: of all of them.
+    """
+    txn_size, ledger_size, id_size = map(common_width, (txn_ids, ledger_ids, entry_ids))
+    if len(txn_ids) >= _ROW and txn_size and ledger_size and id_size:
+        return _equal_add_replies(txn_ids, status, ledger_ids, entry_ids, txn_size, id_size)
+    return b"".join(map(add_reply, txn_ids, repeat(status), ledger_ids, entry_ids))
+
+
+def _equal_add_replies(
+    txn_ids: Sequence[int], status: Status, ledger_ids: Sequence[int], entry_ids: Sequence[int], txn_size: int,
+    id_size: int,
+) -> bytes:  # fmt: skip
+    """Replies whose varints have the same sizes: a repeated frame with three columns filled in.
+
+    :param ledger_ids: one for each reply, or the one of all of them.
+    """
+    one = add_reply(txn_ids[0], status, ledger_ids[0], entry_ids[0])
+    stride, ledger_size = len(one), width(ledger_ids[0])
+    frames = bytearray(one * len(txn_ids))
     fill_column(frames, TXN_AT, stride, txn_ids, txn_size)
-    fill_column(frames, stride - id_size, stride, range(first, first + count), id_size)
+    fill_column(frames, stride - id_size - 1 - ledger_size, stride, ledger_ids, ledger_size)
+    fill_column(frames, stride - id_size, stride, entry_ids, id_size)
     return bytes(frames)
 
 

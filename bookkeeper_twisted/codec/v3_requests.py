@@ -5,6 +5,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from ..errors import Status
+from ..mixed_runs import Entries, MixedRun, sequence
 from ..model import EntryRun
 from . import messages as m
 from . import v3_replies
@@ -13,8 +14,8 @@ from .messages import Header, RejectedRequest
 from .operations import FENCE, HIGH_PRIORITY, RECOVERY_ADD, Operation
 from .protobuf import parse, text, wire_pb
 from .runs import AddRun, BatchRead, IReplyEncoding, ReadRun
-from .strides import consecutive, counts_up, joined, row_ahead
-from .v2_requests import MIN_ENTRY_SIZE
+from .strides import big_endian, consecutive, counts_up, from_big_endian, joined, row_ahead, stretches
+from .v2_requests import MIN_ENTRY_SIZE, take_turns
 from .v3 import FLAG_FENCE, FLAG_PIGGYBACK, VERSION, encode_response
 from .v3_rows import MIN_ROW, OPERATION_AT, SINGLES, Row, add_row, read_row
 
@@ -22,6 +23,7 @@ _ADD = int(Operation.ADD)
 _READ = int(Operation.READ)
 _DEFERRED_SYNC = 1
 _IDS = struct.Struct(">qq")
+_LAC = slice(16, 24)
 _LAC_PACKET_SIZE = 16
 _MAX_PRIORITY = 1 << 31
 
@@ -67,28 +69,27 @@ def _rows(data: bytes, at: int, stride: int, runs: "_RunBuilder") -> int:
     if operation == _ADD and (row := add_row(data, at, stride)) is not None:
         runs.add_row(row)
     elif operation == _READ and (row := read_row(data, at, stride)) is not None:
-        runs.reads(row.flags, [row.ledger_id] * len(row.txn_ids), row.entry_ids, row.txn_ids)
+        runs.reads(row.flags, row.ledger_ids, row.entry_ids, row.txn_ids)
     else:
         return 0
     return len(row.txn_ids)
 
 
 class _RunBuilder:
-    """Joins adds and plain reads that follow each other to runs.
+    """Joins adds with one key and the same flags, or plain reads, that follow each other.
 
     At most one of the two is open; whatever else arrives closes it.
     """
 
-    __slots__ = ("wire", "_items", "_key", "_first", "_bodies", "_flags", "_ledger_ids", "_entry_ids", "_txn_ids")
+    __slots__ = ("wire", "_items", "_key", "_bodies", "_flags", "_ledger_ids", "_entry_ids", "_txn_ids")
 
     def __init__(self, wire: IReplyEncoding, items: list[object]) -> None:
         self.wire = wire
         self._items = items
-        self._key: tuple[int, bool, bytes, int] = (0, False, b"", 0)
-        self._first = 0
+        self._key: tuple[int, bool, bytes] = (0, False, b"")
         self._bodies: list[bytes] = []
         self._flags = 0
-        self._ledger_ids: list[int] = []
+        self._ledger_ids: Sequence[int] = ()
         self._entry_ids: Sequence[int] = ()
         self._txn_ids: Sequence[int] = ()
 
@@ -99,39 +100,33 @@ class _RunBuilder:
 
     def add_row(self, row: Row) -> None:
         """A row of adds that are not deferred."""
-        key = (row.flags, False, row.master_key, row.ledger_id)
-        first, count, size = row.entry_ids[0], len(row.entry_ids), len(row.bodies[0])
-        ledger = row.ledger_id.to_bytes(8, "big")
-        if (
-            size >= MIN_ENTRY_SIZE
-            and consecutive(row.entry_ids)
-            and counts_up(b"".join(row.bodies), size, count, 0, ledger, first)
-        ):
-            self._adds(key, first, row.txn_ids, row.bodies)
+        key = (row.flags, False, row.master_key)
+        if _are_entries(row):
+            self._adds(key, row.ledger_ids, row.entry_ids, row.txn_ids, row.bodies)
             return
-        for txn_id, entry_id, body in zip(row.txn_ids, row.entry_ids, row.bodies, strict=True):
-            self.add(key, txn_id, entry_id, body)
+        for add in zip(row.txn_ids, row.ledger_ids, row.entry_ids, row.bodies, strict=True):
+            self.add(key, *add)
 
-    def add(self, key: tuple[int, bool, bytes, int], txn_id: int, entry_id: int, body: bytes) -> None:
+    def add(self, key: tuple[int, bool, bytes], txn_id: int, ledger_id: int, entry_id: int, body: bytes) -> None:
         """One add; what would not be the entry it says it is must not be journaled.
 
-        :param key: flags, deferred sync, master key, ledger.
+        :param key: flags, deferred sync, master key.
         """
-        ledger_id = key[3]
         if ledger_id < 0 or entry_id < 0 or len(body) < MIN_ENTRY_SIZE or body[:16] != _IDS.pack(ledger_id, entry_id):
             reply = v3_replies.add_reply(txn_id, Status.EBADREQ, ledger_id, entry_id)
             header = Header(self.wire, VERSION, Operation.ADD, txn_id)
             self.other(RejectedRequest(header, Status.EBADREQ, reply))
         else:
-            self._adds(key, entry_id, (txn_id,), (body,))
+            self._adds(key, (ledger_id,), (entry_id,), (txn_id,), (body,))
 
     def _adds(
-        self, key: tuple[int, bool, bytes, int], first: int, txn_ids: Sequence[int], bodies: Sequence[bytes]
+        self, key: tuple[int, bool, bytes], ledger_ids: Sequence[int], entry_ids: Sequence[int],
+        txn_ids: Sequence[int], bodies: Sequence[bytes],
     ) -> None:  # fmt: skip
-        if first != self._first + len(self._bodies) or key != self._key or not self._bodies:
+        if key != self._key or not self._bodies:
             self.flush()
-            self._key, self._first = key, first
-        self._txn_ids = joined(self._txn_ids, txn_ids)
+            self._key = key
+        self._extend(ledger_ids, entry_ids, txn_ids)
         self._bodies += bodies
 
     def reads(self, flags: int, ledger_ids: Sequence[int], entry_ids: Sequence[int], txn_ids: Sequence[int]) -> None:
@@ -139,23 +134,53 @@ class _RunBuilder:
         if self._bodies or flags != self._flags:
             self.flush()
             self._flags = flags
-        self._ledger_ids += ledger_ids
+        self._extend(ledger_ids, entry_ids, txn_ids)
+
+    def _extend(self, ledger_ids: Sequence[int], entry_ids: Sequence[int], txn_ids: Sequence[int]) -> None:
+        self._ledger_ids = joined(self._ledger_ids, ledger_ids)
         self._entry_ids = joined(self._entry_ids, entry_ids)
         self._txn_ids = joined(self._txn_ids, txn_ids)
 
     def flush(self) -> None:
-        """Closes the open run."""
+        """Closes what is open."""
         if self._bodies:
-            flags, deferred, master_key, ledger_id = self._key
-            run = EntryRun.of_entries(ledger_id, self._first, self._bodies)
-            self._items.append(AddRun(self.wire, VERSION, flags, deferred, master_key, run, self._txn_ids))
+            entries = _entries_of(self._ledger_ids, self._entry_ids, self._bodies)
+            self._items.append(AddRun(self.wire, VERSION, *self._key, entries, self._txn_ids))
             self._bodies = []
         elif self._txn_ids:
             self._items.append(
                 ReadRun(self.wire, VERSION, self._flags, self._ledger_ids, self._entry_ids, self._txn_ids)
             )
-            self._ledger_ids, self._entry_ids = [], ()
-        self._txn_ids = ()
+        self._ledger_ids = self._entry_ids = self._txn_ids = ()
+
+
+def _are_entries(row: Row) -> bool:
+    """Whether each body of a row of adds is the entry that its request says, as far as its ids tell."""
+    ledger_ids, entry_ids, bodies = row.ledger_ids, row.entry_ids, row.bodies
+    size, count, first = len(bodies[0]), len(bodies), ledger_ids[0]
+    if size < MIN_ENTRY_SIZE:
+        return False
+    if ledger_ids.count(first) == count and consecutive(entry_ids):
+        return counts_up(b"".join(bodies), size, count, 0, first.to_bytes(8, "big"), entry_ids[0])
+    ids = [0] * (2 * count)
+    ids[::2], ids[1::2] = ledger_ids, entry_ids
+    return big_endian(ids) == b"".join([body[: _IDS.size] for body in bodies])
+
+
+def _entries_of(ledger_ids: Sequence[int], entry_ids: Sequence[int], bodies: Sequence[bytes]) -> Entries:
+    """The entries of adds with one key and the same flags, whose bodies they are.
+
+    :param ledger_ids: one for each body, as are ``entry_ids``.
+    """
+    if ledger_ids.count(ledger_ids[0]) == len(bodies) and consecutive(entry_ids):
+        return EntryRun.of_entries(ledger_ids[0], entry_ids[0], bodies)
+    if take_turns(ledger_ids, entry_ids):
+        lacs = from_big_endian(b"".join([body[_LAC] for body in bodies])).tolist()
+        return MixedRun(ledger_ids, entry_ids, lacs, bodies)
+    return sequence([
+        EntryRun.of_entries(ledger_ids[start], entry_ids[start], bodies[start:end])
+        for start, end in stretches(entry_ids, ledger_ids)
+    ])  # fmt: skip
 
 
 # ---- one request -------------------------------------------------------------------------------------
@@ -212,7 +237,7 @@ def _add(request: wire_pb.AddRequest, head: wire_pb.BKPacketHeader, runs: _RunBu
         flags |= RECOVERY_ADD
     else:  # Java looks at the write flags of ordinary adds only
         deferred = bool(request.writeFlags & _DEFERRED_SYNC)
-    runs.add((flags, deferred, request.masterKey, ledger_id), head.txnId, entry_id, request.body)
+    runs.add((flags, deferred, request.masterKey), head.txnId, ledger_id, entry_id, request.body)
 
 
 def _read(request: wire_pb.ReadRequest, head: wire_pb.BKPacketHeader, runs: _RunBuilder) -> None:

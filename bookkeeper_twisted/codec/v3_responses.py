@@ -59,8 +59,7 @@ def _add_replies(data: bytes, at: int, stride: int, items: list[object]) -> int:
     row = add_reply_row(data, at, stride) if data[at + OPERATION_AT] == _ADD else None
     if row is None:
         return 0
-    ledger_ids = (row.ledger_id,) * len(row.txn_ids)
-    AddReplies(Status.EOK, ledger_ids, row.entry_ids, row.txn_ids).append_to(items)
+    AddReplies(Status.EOK, row.ledger_ids, row.entry_ids, row.txn_ids).append_to(items)
     return len(row.txn_ids)
 
 

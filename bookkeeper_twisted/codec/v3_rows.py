@@ -30,7 +30,7 @@ OPERATION_AT = 9
 _MAX_ID_SIZE = 9
 _ADD_HEADER = b"\x08\x03\x10\x02\x18"
 _READ_HEADER = b"\x08\x03\x10\x01\x18"
-_VARYING = (1, 3)
+_VARYING, _FIXED = (1, 3, 5), (0, 2, 4, 6)
 
 
 class UnusualError(Exception):
@@ -41,12 +41,13 @@ class UnusualError(Exception):
 class Row:
     """The columns of a row, at least one frame long.
 
+    :ivar ledger_ids: one for each frame, as are the other sequences.
     :ivar bodies: of adds, else empty byte strings.
     """
 
     flags: int
     master_key: bytes
-    ledger_id: int
+    ledger_ids: Sequence[int]
     txn_ids: Sequence[int]
     entry_ids: Sequence[int]
     bodies: Sequence[bytes]
@@ -83,6 +84,12 @@ class _Cursor:
         if self.at > self.end or self.at - start > _MAX_ID_SIZE:
             raise UnusualError
         return decode_varint(self.data, start, self.at)
+
+    def place(self) -> tuple[int, int]:
+        """Pass a varint, which is not a negative one, and return where it begins and ends."""
+        start = self.at
+        self.number()
+        return start, self.at
 
     def message(self) -> None:
         """The length of a message that reaches to the end of the frame."""
@@ -123,11 +130,9 @@ def add_row(data: bytes, at: int, stride: int) -> Row | None:
         cursor.message()
         flags |= RECOVERY_ADD if cursor.skip(FLAG_KEY + b"\x01") else 0
         cursor.expect(b"\x08")
-        ledger_id = cursor.number()
+        ledger = cursor.place()
         cursor.expect(b"\x10")
-        id_at = cursor.at
-        cursor.number()
-        id_end = cursor.at
+        entry = cursor.place()
         cursor.expect(b"\x1a")
         key_size = cursor.number()
         master_key = data[cursor.at : cursor.at + key_size]
@@ -136,11 +141,11 @@ def add_row(data: bytes, at: int, stride: int) -> Row | None:
         cursor.message()
     except UnusualError:
         return None
-    return _row(data, at, stride, (txn_end, id_at, id_end, cursor.at), Row(flags, master_key, ledger_id, [], [], []))
+    return _row(data, at, stride, (txn_end, *ledger, *entry, cursor.at), flags, master_key)
 
 
 def read_row(data: bytes, at: int, stride: int) -> Row | None:
-    """Read the row of plain reads of one ledger whose first frame is at an offset.
+    """Read the row of plain reads whose first frame is at an offset.
 
     :param at: where in ``data`` that frame's length word begins.
     :param stride: bytes of each frame, length word included.
@@ -150,14 +155,14 @@ def read_row(data: bytes, at: int, stride: int) -> Row | None:
     try:
         txn_end, flags = _header(cursor, _READ_HEADER)
         cursor.expect(READ_KEY)
-        ledger_id, id_at = _ids_to_the_end(cursor, b"\x08", b"\x10")
+        places = _ids_to_the_end(cursor, b"\x08", b"\x10")
     except UnusualError:
         return None
-    return _row(data, at, stride, (txn_end, id_at, cursor.end, cursor.end), Row(flags, b"", ledger_id, [], [], []))
+    return _row(data, at, stride, (txn_end, *places, cursor.end), flags)
 
 
 def add_reply_row(data: bytes, at: int, stride: int) -> Row | None:
-    """Read the row of successful add replies of one ledger whose first frame is at an offset.
+    """Read the row of successful add replies whose first frame is at an offset.
 
     :param at: where in ``data`` that frame's length word begins.
     :param stride: bytes of each frame, length word included.
@@ -167,47 +172,52 @@ def add_reply_row(data: bytes, at: int, stride: int) -> Row | None:
     try:
         txn_end, _ = _header(cursor, _ADD_HEADER)
         cursor.expect(b"\x10\x00" + ADD_KEY)
-        ledger_id, id_at = _ids_to_the_end(cursor, b"\x08\x00\x10", b"\x18")
+        places = _ids_to_the_end(cursor, b"\x08\x00\x10", b"\x18")
     except UnusualError:
         return None
-    return _row(data, at, stride, (txn_end, id_at, cursor.end, cursor.end), Row(0, b"", ledger_id, [], [], []))
+    return _row(data, at, stride, (txn_end, *places, cursor.end), 0)
 
 
-def _ids_to_the_end(cursor: _Cursor, before_ledger: bytes, before_entry: bytes) -> tuple[int, int]:
+def _ids_to_the_end(cursor: _Cursor, before_ledger: bytes, before_entry: bytes) -> tuple[int, int, int, int]:
     """The rest of a frame: a message whose last fields are ledger and entry id.
 
-    :returns: the ledger id, and where the entry id is.
+    :returns: where each of the two begins and ends.
     :raises UnusualError: it is anything else.
     """
     cursor.message()
     cursor.expect(before_ledger)
-    ledger_id = cursor.number()
+    ledger = cursor.place()
     cursor.expect(before_entry)
-    id_at = cursor.at
-    cursor.number()
+    entry = cursor.place()
     if cursor.at != cursor.end:
         raise UnusualError
-    return ledger_id, id_at
+    return *ledger, *entry
 
 
-def _row(data: bytes, at: int, stride: int, cuts: tuple[int, int, int, int], row: Row) -> Row:
-    """Fills the columns; the row ends where a varint has another size than in the first frame."""
+def _row(data: bytes, at: int, stride: int, cuts: tuple[int, ...], flags: int, master_key: bytes = b"") -> Row:
+    """Fills the columns; the row ends where a varint has another size than in the first frame.
+
+    :param cuts: where the txnId ends, ledger and entry id begin and end, and the body begins.
+    """
     edges = [at, at + TXN_AT, *cuts, at + stride]
+    row = Row(flags, master_key, [], [], [], [])
     if _counts_up(data, stride, edges, row):
         return row
     sizes = tuple([end - start for start, end in pairwise(edges)])
-    columns = same_columns(data, at, sizes, (0, 2, 4))
-    txn_ids, entry_ids = [decode_column(b"".join(columns[i]), sizes[i]) for i in _VARYING]
-    count = min(len(txn_ids), len(entry_ids))
-    row.txn_ids, row.entry_ids, row.bodies = txn_ids[:count], entry_ids[:count], columns[5][:count]
+    columns = same_columns(data, at, sizes, _FIXED)
+    ids = [decode_column(b"".join(columns[i]), sizes[i]) for i in _VARYING]
+    count = min(map(len, ids))
+    row.txn_ids, row.ledger_ids, row.entry_ids = [each[:count] for each in ids]
+    row.bodies = columns[-1][:count]
     return row
 
 
 def _counts_up(data: bytes, stride: int, edges: Sequence[int], row: Row) -> bool:
-    """Fills the columns if both ids go up by one in all frames that are here, as they do where one client asks
-    for one thing after the other: then the frames are known but for their bodies, and are compared as a whole.
+    """Fills the columns if all frames that are here are of one ledger and both other ids go up by one, as they do where
+    one client asks for one thing after the other: then the frames are known but for their bodies, and are compared as a
+    whole.
     """
-    at, txn_at, txn_end, id_at, id_end, body_at, _ = edges
+    at, txn_at, txn_end, ledger_at, ledger_end, id_at, id_end, body_at, _ = edges
     count = (len(data) - at) // stride
     txn_id, entry_id = decode_varint(data, txn_at, txn_end), decode_varint(data, id_at, id_end)
     last = at + (count - 1) * stride
@@ -218,6 +228,7 @@ def _counts_up(data: bytes, stride: int, edges: Sequence[int], row: Row) -> bool
     head = body_at - at
     expected = bytearray(data[at:body_at] * count)
     row.txn_ids, row.entry_ids = range(txn_id, txn_id + count), range(entry_id, entry_id + count)
+    row.ledger_ids = (decode_varint(data, ledger_at, ledger_end),) * count
     fill_column(expected, txn_at - at, head, row.txn_ids, txn_end - txn_at)
     fill_column(expected, id_at - at, head, row.entry_ids, id_end - id_at)
     if head == stride:

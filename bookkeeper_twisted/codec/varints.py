@@ -76,19 +76,32 @@ def decode_varint(data: bytes, at: int, end: int) -> int:
     return value
 
 
-def decode_column(column: bytes, size: int) -> list[int]:
+def decode_column(column: bytes, size: int) -> Sequence[int]:
     """Values of varints of ``size`` bytes each, laid side by side, up to the first of another size.
 
     :param size: at most 9, so that no value is negative.
+    :returns: a range if they go up by one.
     """
+    count, first = len(column) // size, decode_varint(column, 0, size)
+    if decode_varint(column, len(column) - size, len(column)) == first + count - 1 and width(first) == size:
+        expected = bytearray(column[:size] * count)
+        counted = range(first, first + count)
+        fill_column(expected, 0, size, counted, size)
+        if expected == column:
+            return counted
     planes = [column[i::size] for i in range(size)]
     values = list(planes.pop())
     if max(values) > 127:
         values = values[: next(i for i, byte in enumerate(values) if byte > 127)]
+    same = values.count(values[0]) == len(values) if values else False
     for plane in reversed(planes):
         if min(plane) < 128:
             plane = plane[: next(i for i, byte in enumerate(plane) if byte < 128)]
-        values = [(value << 7) + byte - 128 for value, byte in zip(values, plane, strict=False)]
+        same = same and plane.count(plane[:1]) == len(plane)
+        if same:  # so far all values are one, as the high bytes of ids mostly are
+            values = [(values[0] << 7) + plane[0] - 128] * min(len(values), len(plane))
+        else:
+            values = [(value << 7) + byte - 128 for value, byte in zip(values, plane, strict=False)]
     return values
 
 

@@ -180,10 +180,15 @@ class V3Protocol:
         return v3_requests.scan(self, data, at, limit, items)
 
     def add_replies(self, run: AddRun, status: Status, part: Entries | None = None) -> bytes:
-        """See :meth:`.AddRun.replies`; there are no mixed runs of it."""
-        entries = run.entries if part is None else part
-        assert isinstance(entries, EntryRun)
-        return v3_replies.add_replies(run.txn_ids, status, entries.ledger_id, entries.first)
+        """See :meth:`.AddRun.replies`."""
+        entries, numbers = run.entries if part is None else part, run.numbers(part)
+        if isinstance(entries, MixedRun):
+            return v3_replies.mixed_add_replies(numbers, status, entries.ledger_ids, entries.entry_ids)
+        replies, at = [], 0
+        for each in entries.runs():
+            replies.append(v3_replies.add_replies(numbers[at : at + each.count], status, each.ledger_id, each.first))
+            at += each.count
+        return b"".join(replies)
 
     def read_reply(
         self, run: ReadRun, index: int, status: Status, entry: bytes | None = None, max_lac: int | None = None

@@ -13,7 +13,8 @@ from bookkeeper_twisted.codec.runs import (
 )
 from bookkeeper_twisted.codec.wires import V2, V3
 from bookkeeper_twisted.errors import Status
-from bookkeeper_twisted.mixed_runs import MixedRun
+from bookkeeper_twisted.mixed_runs import MixedRun, RunSequence
+from bookkeeper_twisted.model import EntryRun
 
 from .flatten import flat
 from .wire_examples import KEY, entry, run
@@ -45,6 +46,22 @@ class RoundTripTests(SynchronousTestCase):
             self.assertEqual((replies.ledger_ids, replies.entry_ids), (list(ledgers[step]), list(ids[step])))
             refused = ClientDecoder(V2).receive(adds.replies(Status.EREADONLY, chosen))
             self.assertEqual(flat(refused), flat([AddReplies(Status.EREADONLY, ledgers[step], ids[step])]))
+
+    def test_numbers_of_mixed_adds(self) -> None:
+        """In V3 each add of many ledgers is answered with its number, by parts, too, and if an entry is there twice."""
+        ids = [(number % 5, number // 5) for number in range(30)] + [(3, 0), (3, 0), (4, 100), (4, 300), (1 << 40, 7)]
+        runs = [EntryRun.of_entries(*pair, [entry(*pair)]) for pair in ids]
+        columns = [pair[0] for pair in ids], [pair[1] for pair in ids]
+        mixed = MixedRun(*columns, [-1] * 35, [entry(*pair) for pair in ids])
+        for entries in (mixed, RunSequence(runs)):
+            expected = [AddReplies(Status.EOK, [pair[0]], [pair[1]], [120 + i]) for i, pair in enumerate(ids)]
+            adds = AddRun(V3, 3, 0, False, KEY, entries, range(120, 155))
+            self.assertEqual(flat(ClientDecoder(V3).receive(adds.replies(Status.EOK))), flat(expected))
+            for parts in ([part for _, part in entries.split(2)], entries.runs()):
+                adds = AddRun(V3, 3, 0, False, KEY, entries, range(120, 155))
+                data = [adds.replies(Status.EOK, part) for part in parts]
+                answered = ClientDecoder(V3).receive(b"".join(data))
+                self.assertEqual(sorted(map(repr, flat(answered))), sorted(map(repr, flat(expected))))
 
     def test_reads(self) -> None:
         """Reads are answered one by one or many at once; V2 has no place for the LAC."""

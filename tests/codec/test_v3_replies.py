@@ -1,5 +1,6 @@
 """Hand-made V3 replies are protobuf's bytes."""
 
+from itertools import repeat
 from typing import Any
 
 from hypothesis import given
@@ -58,6 +59,26 @@ def read_reply(txn: int, answer: Status, ids: tuple[int, int], entry: bytes | No
 
 class ReplyTests(SynchronousTestCase):
     """Each kind of reply."""
+
+    @quick
+    @given(st.lists(st.tuples(txn_id, id64, first_id), min_size=1, max_size=30), status)
+    def test_mixed_adds(self, adds: list[tuple[int, int, int]], answer: Status) -> None:
+        """Replies to adds of any ledgers."""
+        for some in (adds, adds[:1] * 5):
+            numbers, ledger_ids, entry_ids = [[add[i] for add in some] for i in range(3)]
+            expected = [add_reply(number, answer, *ids) for number, *ids in some]
+            self.assertEqual(v3_replies.mixed_add_replies(numbers, answer, ledger_ids, entry_ids), b"".join(expected))
+
+    @quick
+    @given(st.lists(st.integers(128, 16383), min_size=4, max_size=30), st.data())
+    def test_mixed_adds_of_one_size(self, numbers: list[int], data: st.DataObject) -> None:
+        """The same where each id has one size in all of them."""
+        count = len(numbers)
+        ledger_ids = data.draw(st.lists(st.integers(1 << 35, (1 << 42) - 1), min_size=count, max_size=count))
+        entry_ids = data.draw(st.lists(st.integers(0, 127), min_size=count, max_size=count))
+        expected = map(add_reply, numbers, repeat(Status.EOK), ledger_ids, entry_ids)
+        found = v3_replies.mixed_add_replies(numbers, Status.EOK, ledger_ids, entry_ids)
+        self.assertEqual(found, b"".join(expected))
 
     @quick
     @given(

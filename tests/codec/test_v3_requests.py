@@ -15,6 +15,7 @@ from bookkeeper_twisted.codec.protobuf import parse, wire_pb
 from bookkeeper_twisted.codec.runs import AddRun, BatchRead, ReadRun
 from bookkeeper_twisted.codec.wires import V3
 from bookkeeper_twisted.errors import CodecError, Status
+from bookkeeper_twisted.mixed_runs import MixedRun, RunSequence
 from bookkeeper_twisted.model import EntryRun
 
 from .flatten import flat
@@ -71,6 +72,34 @@ class RefusalTests(SynchronousTestCase):
         items, error = decode(data)
         self.assertIsNone(error)
         self.assertEqual([type(item) for item in items], [AddRun, RejectedRequest, AddRun])
+
+    def test_rows_of_wrong_adds_of_many_ledgers(self) -> None:
+        """The same where ledgers take turns."""
+        ids = [(200 + i % 7, 300 + i) for i in range(40)]
+        bodies = [entry(*pair) for pair in ids]
+        for wrong in (bodies[20], entry(ids[20][0], 321), entry(201, ids[20][1]), bodies[20][:20]):
+            bodies[20] = wrong
+            frames = [v3.encode_adds(KEY, *ids[i], [body], 0, False, 500 + i) for i, body in enumerate(bodies)]
+            items, error = decode(b"".join(frames))
+            self.assertIsNone(error)
+            types = [AddRun] if wrong == entry(*ids[20]) else [AddRun, RejectedRequest, AddRun]
+            self.assertEqual([type(item) for item in items], types)
+
+    def test_ledgers_in_turn(self) -> None:
+        """Adds of several ledgers with one key are one item, whatever they are cut into; another key begins another."""
+        single = [(7, 0), (8, 5), (7, 1), (9, 0), (8, 6)] * 20
+        long = [(ledger_id, i) for ledger_id in (7, 8, 9) for i in range(100)]
+        for ids, kind in ((single, MixedRun), (long, RunSequence), (long[:100], EntryRun)):
+            frames = [v3.encode_adds(KEY, *pair, [entry(*pair)], 0, False, 60 + i) for i, pair in enumerate(ids)]
+            other = v3.encode_adds(OTHER_KEY, 7, 900, [entry(7, 900)], 0, False, 9)
+            items, error = decode(b"".join(frames) + other + frames[0])
+            self.assertIsNone(error)
+            first, *rest = items
+            assert isinstance(first, AddRun)
+            self.assertIsInstance(first.entries, kind)
+            self.assertEqual((list(first.entries.ids()), list(first.txn_ids)), (ids, list(range(60, 60 + len(ids)))))
+            self.assertEqual([each.entry(each.first) for each in first.entries.runs()][:1], [entry(*ids[0])])
+            self.assertEqual([item.master_key for item in rest if isinstance(item, AddRun)], [OTHER_KEY, KEY])
 
     def test_shortest_entry(self) -> None:
         """An entry of 24 bytes is taken, as Java does."""

@@ -11,6 +11,7 @@ from bookkeeper_twisted.codec import v3, v3_replies
 from bookkeeper_twisted.codec.operations import HIGH_PRIORITY, RECOVERY_ADD
 from bookkeeper_twisted.codec.protobuf import parse, wire_pb
 from bookkeeper_twisted.codec.v3_rows import Row, add_reply_row, add_row, read_row
+from bookkeeper_twisted.codec.varints import width
 from bookkeeper_twisted.errors import Status
 
 from .wire_examples import KEY, quick, run, v3_adds
@@ -39,10 +40,35 @@ class RowTests(SynchronousTestCase):
         row = add_row(data, 0, stride)
         assert row is not None
         requests = by_protobuf(wire_pb.Request, data, stride, len(row.txn_ids))
-        self.assertEqual((row.flags, row.ledger_id, row.master_key), (flags, ledger_id, key))
+        self.assertEqual((row.flags, row.master_key), (flags, key))
+        self.assertEqual(list(row.ledger_ids), [ledger_id] * len(row.txn_ids))
         self.assertEqual(list(row.txn_ids), [request.header.txnId for request in requests])
         self.assertEqual(list(row.entry_ids), [request.addRequest.entryId for request in requests])
         self.assertEqual(list(row.bodies), [request.addRequest.body for request in requests])
+
+    @quick
+    @given(st.lists(st.tuples(small_or_any, small_or_any, small_or_any), min_size=1, max_size=40))
+    def test_adds_of_many_ledgers(self, ids: list[tuple[int, int, int]]) -> None:
+        """The same where ledgers take turns: a row ends where any of the ids has another size."""
+        frames = [v3_adds(KEY, run(ledger, first, [41]), 0, False, txn_id) for ledger, first, txn_id in ids]
+        stride = len(frames[0])
+        row = add_row(b"".join(frames), 0, stride)
+        assert row is not None
+        found = list(zip(row.ledger_ids, row.entry_ids, row.txn_ids, strict=True))
+        same = [number for number, each in enumerate(ids) if list(map(width, each)) != list(map(width, ids[0]))]
+        self.assertEqual(found, ids[: min(same, default=len(ids))])
+
+    @quick
+    @given(st.integers(1, 9), st.lists(st.integers(0, 255), max_size=30), st.data())
+    def test_damaged_mixed_adds(self, kind: int, noise: list[int], data: st.DataObject) -> None:
+        """Whatever byte of a row of many ledgers is changed, what is read as a row is what protobuf reads."""
+        frames = bytearray()
+        for number in range(12):
+            frames += v3_adds(KEY, run(700 + 7 * number, 1000 + number % 3, [41]), 0, False, 20000 + number)
+        stride = len(frames) // 12
+        for value in noise[:kind]:
+            frames[data.draw(st.integers(0, len(frames) - 1))] = value
+        self.assert_row_is_protobuf(bytes(frames), stride, add_row, "addRequest")
 
     @quick
     @given(st.integers(1, 9), st.lists(st.integers(0, 255), max_size=30), st.data())
@@ -75,7 +101,7 @@ class RowTests(SynchronousTestCase):
             self.assertIsNotNone(request)
             message = getattr(request, name)
             self.assertEqual((request.header.version, request.header.txnId), (3, row.txn_ids[i]))
-            self.assertEqual((message.ledgerId, message.entryId), (row.ledger_id, row.entry_ids[i]))
+            self.assertEqual((message.ledgerId, message.entryId), (row.ledger_ids[i], row.entry_ids[i]))
             self.assertEqual(HIGH_PRIORITY if request.header.priority else 0, row.flags & HIGH_PRIORITY)
             if name == "addRequest":
                 self.assertEqual((message.body, message.masterKey), (row.bodies[i], row.master_key))
@@ -92,7 +118,7 @@ class RowTests(SynchronousTestCase):
         responses = by_protobuf(wire_pb.Response, data, stride, len(row.txn_ids))
         self.assertEqual(list(row.txn_ids), [response.header.txnId for response in responses])
         self.assertEqual(list(row.entry_ids), [response.addResponse.entryId for response in responses])
-        self.assertEqual(row.ledger_id, ledger_id)
+        self.assertEqual(list(row.ledger_ids), [ledger_id] * len(row.txn_ids))
 
 
 class UnusualTests(SynchronousTestCase):

@@ -62,12 +62,28 @@ class ColumnTests(SynchronousTestCase):
         low = 0 if size == 1 else 1 << 7 * (size - 1)
         values = data.draw(st.lists(st.integers(low, (1 << 7 * size) - 1), min_size=1, max_size=20))
         column = b"".join(map(varint, values))
-        self.assertEqual(decode_column(column, size), values)
+        self.assertEqual(list(decode_column(column, size)), values)
         for broken in range(len(values)):
             for at in range(size):
                 other = bytearray(column)
                 other[broken * size + at] ^= 0x80
-                self.assertEqual(decode_column(bytes(other), size), values[:broken])
+                self.assertEqual(list(decode_column(bytes(other), size)), values[:broken])
+
+    @quick
+    @given(st.integers(1, 9), st.integers(0, 1 << 62), st.integers(1, 300), st.integers(0, 299), st.integers(1, 255))
+    def test_decode_counted(self, size: int, first: int, count: int, changed: int, bits: int) -> None:
+        """Values that go up by one are a range; one that does not is found, wherever it is."""
+        low = 0 if size == 1 else 1 << 7 * (size - 1)
+        first = low + first % ((1 << 7 * size) - low)
+        values = range(first, min(first + count, 1 << 7 * size))
+        column = b"".join(map(varint, values))
+        self.assertEqual(decode_column(column, size), values)
+        other = bytearray(column)
+        other[changed % len(column)] ^= bits
+        found = list(decode_column(bytes(other), size))
+        plain = [decode_varint(bytes(other), at, at + size) for at in range(0, len(other), size)]
+        self.assertEqual(found, plain[: len(found)])
+        self.assertGreaterEqual(len(found), changed % len(column) // size)
 
     @quick
     @given(st.lists(st.one_of(id64, of_all_sizes), min_size=1, max_size=30), st.one_of(signed64, of_all_sizes))

@@ -196,6 +196,29 @@ PLANTS = (
         "while last - first >= _MAX_SIZE:", "while last - first > _MAX_SIZE:", ["tests.codec.test_availability"],
     ),
     Plant(
+        "any ids of one length pass for ids that count up", "codec/varints.py",
+        "        if expected == column:\n", "        if True:\n", ["tests.codec.test_varints", "tests.codec.test_v3_rows"],
+    ),
+    Plant(
+        "high bytes that differ are taken for one", "codec/varints.py",
+        "same = same and plane.count(plane[:1]) == len(plane)", "same = same", ["tests.codec.test_varints"],
+    ),
+    Plant(
+        "an entry of another ledger is taken for what a V3 add of many says", "codec/v3_requests.py",
+        "    return big_endian(ids) == b\"\".join([body[: _IDS.size] for body in bodies])\n", "    return True\n",
+        ["tests.codec.test_v3_requests"],
+    ),
+    Plant(
+        "a part of many adds is answered with the numbers of all", "codec/runs.py",
+        "        if part is None or part is self.entries:\n", "        if True:\n",
+        ["tests.codec.test_runs", "tests.bookie.requests.test_session"],
+    ),
+    Plant(
+        "V3 replies to adds of many ledgers name one of them", "codec/v3_replies.py",
+        "    fill_column(frames, stride - id_size - 1 - ledger_size, stride, ledger_ids, ledger_size)\n", "",
+        ["tests.codec.test_v3_replies"],
+    ),
+    Plant(
         "a varint of another size ends no column", "codec/varints.py",
         "        if min(plane) < 128:\n", "        if False:\n", ["tests.codec.test_varints", "tests.codec.test_v3_rows"],
     ),

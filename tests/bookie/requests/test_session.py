@@ -5,6 +5,7 @@ from zope.interface.verify import verifyObject
 
 from bookkeeper_twisted.bookie.engine import EngineOptions
 from bookkeeper_twisted.bookie.requests.context import RequestLimits
+from bookkeeper_twisted.codec import v3, v3_replies
 from bookkeeper_twisted.codec.operations import RECOVERY_ADD
 from bookkeeper_twisted.errors import Status
 from bookkeeper_twisted.protocol.interfaces import IRequestSession
@@ -57,6 +58,25 @@ class AddTests(SessionTestCase):
         rig.drain()
         self.assertEqual(peer.replies(), add_replies(done, Status.EOK))
         self.assertEqual(rig.engine.context.adds.in_progress, 0)
+
+    def test_ledgers_in_turn_with_numbers(self) -> None:
+        """The same in V3: each answer has the number of its request."""
+        rig = self.make()
+        rig.add(run(2, 0))
+        rig.bookie.fence(2, KEY)
+        rig.drain()
+        peer = rig.connect()
+        ids = [(ledger_id, entry_id) for entry_id in (1, 2) for ledger_id in (1, 2, 3)]
+        peer.send(b"".join([
+            v3.encode_adds(KEY, *pair, [entry(*pair)], 0, False, 90 + number) for number, pair in enumerate(ids)
+        ]))  # fmt: skip
+        rig.drain()
+        expected = [
+            v3_replies.add_reply(90 + number, status, *pair)
+            for status, refused in ((Status.EFENCED, True), (Status.EOK, False))
+            for number, pair in enumerate(ids) if (pair[0] == 2) is refused
+        ]  # fmt: skip
+        self.assertEqual(peer.replies(), b"".join(expected))
 
     def test_limit_of_a_connection(self) -> None:
         """A connection with too many adds under way is not read until some are done."""
