@@ -40,7 +40,7 @@ class IReplyEncoding(Interface):
         :param max_lac: the highest LAC known, -1 if none; ignored unless :attr:`carries_lac`.
         """
 
-    def read_replies(run: "ReadRun", first: int, entries: Sequence[bytes], max_lac: int | None) -> bytes:
+    def read_replies(run: "ReadRun", first: int, entries: Sequence[bytes], lacs: Sequence[int]) -> bytes:
         """See :meth:`ReadRun.replies`."""
 
     def batch_reply(
@@ -146,14 +146,14 @@ class ReadRun:
         """
         return self.wire.read_reply(self, index, status, entry if status is Status.EOK else None, max_lac)
 
-    def replies(self, first: int, entries: Sequence[bytes], max_lac: int | None = None) -> bytes:
+    def replies(self, first: int, entries: Sequence[bytes], lacs: Sequence[int] = ()) -> bytes:
         """Encode the frames that answer reads ``first .. first + len(entries) - 1`` successfully, in order.
 
         :param first: index of a read in the run, from 0.
         :param entries: header, digest and payload of the entry that each of these reads asks for.
-        :param max_lac: as of :meth:`reply`; the same in all of the frames.
+        :param lacs: V3: the highest LAC known of the ledger of each, -1 if none; V2 has no place for them.
         """
-        return self.wire.read_replies(self, first, entries, max_lac)
+        return self.wire.read_replies(self, first, entries, lacs)
 
 
 class BatchRead:

@@ -17,6 +17,7 @@ _LENGTH = struct.Struct(">I")
 _READ_KEY = b"\xa2\x06"
 _ADD_KEY = b"\xaa\x06"
 _BATCH_KEY = b"\xea\x06"
+_LAC_KEY = b"\x28"
 
 _ROW = 4
 """Fewer replies are made sooner one by one."""
@@ -124,28 +125,30 @@ def read_reply(
     :param max_lac: the highest LAC that the bookie knows, -1 if none; None is not written.
     :param lac_update_timestamp: when the LAC changed, ms since the epoch; None is not written.
     """
-    rest = number_field(b"\x28", max_lac) + number_field(b"\x30", lac_update_timestamp)
+    rest = number_field(_LAC_KEY, max_lac) + number_field(b"\x30", lac_update_timestamp)
     body = b"%b%b%b" % (_ids(status, ledger_id, entry_id), bytes_field(b"\x22", entry), rest)
     return frame(b"%b%b%b%b" % (_head(operation, txn_id, status), _READ_KEY, varint(len(body)), body))
 
 
 def read_replies(
     txn_ids: Sequence[int], ledger_ids: Sequence[int], entry_ids: Sequence[int], entries: Sequence[bytes],
-    max_lac: int | None,
+    lacs: Sequence[int],
 ) -> bytes:  # fmt: skip
     """Encode successful replies to reads, in order.
 
     :param txn_ids: one for each entry, as are the other sequences.
     :param entries: header, digest and payload of each, as they are stored.
-    :param max_lac: as of :func:`read_reply`; the same in all of them.
+    :param lacs: the highest LAC known of each ledger, -1 if none; none at all: they are not written.
     """
-    last = number_field(b"\x28", max_lac)
-    if len(entries) >= _ROW and len(set(ledger_ids)) == len(set(map(len, entries))) == 1:
-        sizes = (common_width(txn_ids), common_width(entry_ids))
+    if len(entries) >= _ROW and len(set(map(len, entries))) == 1:
+        one_lac = not lacs or lacs.count(lacs[0]) == len(lacs)
+        sizes = [*map(common_width, (txn_ids, ledger_ids, entry_ids)), 1 if one_lac else common_width(lacs)]
         if all(sizes):
-            return _equal_read_replies(txn_ids, ledger_ids[0], entry_ids, entries, last, sizes)
+            return _equal_read_replies(txn_ids, ledger_ids, entry_ids, entries, lacs, sizes)
     parts: list[bytes] = []
-    for txn_id, ledger_id, entry_id, entry in zip(txn_ids, ledger_ids, entry_ids, entries, strict=True):
+    known = lacs or repeat(None)
+    for txn_id, ledger_id, entry_id, entry, lac in zip(txn_ids, ledger_ids, entry_ids, entries, known, strict=False):
+        last = number_field(_LAC_KEY, lac)
         parts += (_read_head(txn_id, ledger_id, entry_id, len(entry), len(last)), entry, last)
     return b"".join(parts)
 
@@ -158,21 +161,30 @@ def _read_head(txn_id: int, ledger_id: int, entry_id: int, size: int, rest: int)
 
 
 def _equal_read_replies(
-    txn_ids: Sequence[int], ledger_id: int, entry_ids: Sequence[int], entries: Sequence[bytes], last: bytes,
-    sizes: tuple[int, int],
+    txn_ids: Sequence[int], ledger_ids: Sequence[int], entry_ids: Sequence[int], entries: Sequence[bytes],
+    lacs: Sequence[int], sizes: Sequence[int],
 ) -> bytes:  # fmt: skip
-    """Replies of one layout: a repeated head, the end of the reply before it in front, with two columns filled in."""
+    """Replies of one layout: a repeated head, the LAC of the reply before it in front, with four columns filled in.
+
+    :param sizes: bytes of the varints of each column; LACs that are all the same may have any.
+    """
     count, size = len(entries), len(entries[0])
-    head = last + _read_head(txn_ids[0], ledger_id, entry_ids[0], size, len(last))
+    txn_size, ledger_size, id_size, lac_size = sizes
+    last = number_field(_LAC_KEY, lacs[0]) if lacs else b""
+    head = last + _read_head(txn_ids[0], ledger_ids[0], entry_ids[0], size, len(last))
     stride = len(head)
+    id_at = stride - width(size) - 1 - id_size
     heads = bytearray(head * count)
-    fill_column(heads, len(last) + TXN_AT, stride, txn_ids, sizes[0])
-    fill_column(heads, stride - width(size) - 1 - sizes[1], stride, entry_ids, sizes[1])
+    if lacs:
+        fill_column(heads, 1, stride, (lacs[0], *lacs[:-1]), lac_size)
+    fill_column(heads, len(last) + TXN_AT, stride, txn_ids, txn_size)
+    fill_column(heads, id_at - 1 - ledger_size, stride, ledger_ids, ledger_size)
+    fill_column(heads, id_at, stride, entry_ids, id_size)
     parts: list[bytes] = [b""] * (2 * count + 1)
     parts[:-1:2] = column(bytes(heads), stride, count, 0, stride)
     parts[1::2] = entries
     parts[0] = parts[0][len(last) :]
-    parts[-1] = last
+    parts[-1] = number_field(_LAC_KEY, lacs[-1]) if lacs else b""
     return b"".join(parts)
 
 
@@ -187,7 +199,7 @@ def batch_reply(
     """
     ids = _ids(status, ledger_id, first)
     bodies = [_body_fields(run) for run in runs]
-    last = number_field(b"\x28", max_lac)
+    last = number_field(_LAC_KEY, max_lac)
     size = len(ids) + sum(map(len, bodies)) + len(last)
     head = _head(Operation.BATCH_READ, txn_id, status) + _BATCH_KEY + varint(size) + ids
     pieces = [_LENGTH.pack(len(head) + size - len(ids)) + head, *bodies]

@@ -96,7 +96,7 @@ class V2Protocol:
         return v2_replies.read_reply(run.version, V2Op.READ, status, *ids, entry)
 
     def read_replies(
-        self, run: ReadRun, first: int, entries: Sequence[bytes], max_lac: int | None = None
+        self, run: ReadRun, first: int, entries: Sequence[bytes], lacs: Sequence[int] = ()
     ) -> bytes:  # fmt: skip
         """See :meth:`.ReadRun.replies`."""
         part = slice(first, first + len(entries))
@@ -198,12 +198,12 @@ class V3Protocol:
         return v3_replies.read_reply(Operation.READ, run.txn_ids[index], status, *ids, entry, max_lac)
 
     def read_replies(
-        self, run: ReadRun, first: int, entries: Sequence[bytes], max_lac: int | None = None
+        self, run: ReadRun, first: int, entries: Sequence[bytes], lacs: Sequence[int] = ()
     ) -> bytes:  # fmt: skip
         """See :meth:`.ReadRun.replies`."""
         part = slice(first, first + len(entries))
         return v3_replies.read_replies(
-            run.txn_ids[part], run.ledger_ids[part], run.entry_ids[part], entries, max_lac
+            run.txn_ids[part], run.ledger_ids[part], run.entry_ids[part], entries, lacs
         )  # fmt: skip
 
     def batch_reply(

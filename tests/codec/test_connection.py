@@ -39,7 +39,7 @@ def replies(wire: IWireProtocol) -> bytes:
     batch = BatchRead(wire, 2, 0, 7, 1, 99, 10, 4096)
     return b"".join([
         adds.replies(Status.EOK), more.replies(Status.EFENCED),
-        reads.replies(0, [entry(7, 1), entry(7, 2, 5000)], 5), reads.reply(2, Status.ENOENTRY),
+        reads.replies(0, [entry(7, 1), entry(7, 2, 5000)], [5, 5]), reads.reply(2, Status.ENOENTRY),
         *batch.success([run(7, 1, [50, 50]), run(7, 3, [60])], 9), batch.failure(Status.ENOLEDGER),
     ])  # fmt: skip
 

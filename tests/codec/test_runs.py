@@ -69,13 +69,13 @@ class RoundTripTests(SynchronousTestCase):
             txn_ids = (5, 300, 7) if wire is V3 else ()
             reads = ReadRun(wire, 2, 0, [7, 8, 7], [1, 2, -1], txn_ids)
             self.assertEqual(len(reads), 3)
-            data = reads.replies(1, [entry(8, 2), entry(7, 9)], 4) + reads.reply(0, Status.EIO, b"unsent", 4)
-            lac = 4 if wire is V3 else None
+            data = reads.replies(1, [entry(8, 2), entry(7, 9)], [5, 4]) + reads.reply(0, Status.EIO, b"unsent", 4)
+            lac, other_lac = (4, 5) if wire is V3 else (None, None)
             txns = txn_ids or (None, None, None)
             self.assertEqual(
                 flat(ClientDecoder(wire).receive(data)),
                 flat([
-                    ReadReply(Status.EOK, 8, 2, txns[1], entry(8, 2), lac),
+                    ReadReply(Status.EOK, 8, 2, txns[1], entry(8, 2), other_lac),
                     ReadReply(Status.EOK, 7, -1, txns[2], entry(7, 9), lac),
                     ReadReply(Status.EIO, 7, 1, txns[0], None, lac),
                 ]),
@@ -85,7 +85,7 @@ class RoundTripTests(SynchronousTestCase):
         """The frame of a read does not depend on how it is made."""
         for wire in (V2, V3):
             reads = ReadRun(wire, 2, 0, [7], [1], (5,))
-            many = reads.replies(0, [entry(7, 1)], 4)
+            many = reads.replies(0, [entry(7, 1)], [4])
             self.assertEqual(reads.reply(0, Status.EOK, entry(7, 1), 4), many)
 
     def test_batches(self) -> None:

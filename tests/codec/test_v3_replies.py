@@ -102,9 +102,37 @@ class ReplyTests(SynchronousTestCase):
     @given(st.lists(st.tuples(txn_id, signed64, signed64, st.binary(max_size=200)), max_size=10), optional_lac)
     def test_read_replies(self, reads: list[tuple[int, int, int, bytes]], lac: int | None) -> None:
         """Replies to successful reads."""
-        columns: Any = [[read[i] for read in reads] for i in range(4)] + [lac]
+        columns: Any = [*[[read[i] for read in reads] for i in range(4)], [] if lac is None else [lac] * len(reads)]
         expected = [read_reply(txn, Status.EOK, (ledger, entry), body, lac) for txn, ledger, entry, body in reads]
         self.assertEqual(v3_replies.read_replies(*columns), b"".join(expected))
+
+    @quick
+    @given(st.lists(st.tuples(txn_id, id64, signed64, st.binary(max_size=2), signed64), min_size=1, max_size=20))
+    def test_read_replies_of_many_ledgers(self, reads: list[tuple[int, int, int, bytes, int]]) -> None:
+        """Each has the LAC of its ledger."""
+        columns: Any = [[read[i] for read in reads] for i in range(5)]
+        expected = [read_reply(txn, Status.EOK, (ledger, entry), body, lac) for txn, ledger, entry, body, lac in reads]
+        self.assertEqual(v3_replies.read_replies(*columns), b"".join(expected))
+
+    @quick
+    @given(
+        st.lists(st.tuples(st.integers(128, 16383), st.integers(0, 127)), min_size=4, max_size=20), st.data(),
+        st.sampled_from([24, 127, 128, 200]),
+    )  # fmt: skip
+    def test_row_of_read_replies_of_many_ledgers(
+        self, reads: list[tuple[int, int]], data: st.DataObject, size: int
+    ) -> None:
+        """The same where each column has varints of one size, LACs too."""
+        count = len(reads)
+        ledger_ids = data.draw(st.lists(st.integers(1 << 35, (1 << 42) - 1), min_size=count, max_size=count))
+        lacs = data.draw(st.lists(st.integers(1 << 14, (1 << 21) - 1), min_size=count, max_size=count))
+        entries = [bytes([i]) * size for i in range(count)]
+        expected = [
+            read_reply(txn, Status.EOK, (ledger, entry), body, lac)
+            for (txn, entry), ledger, body, lac in zip(reads, ledger_ids, entries, lacs, strict=True)
+        ]
+        txns, ids = [txn for txn, _ in reads], [entry for _, entry in reads]
+        self.assertEqual(v3_replies.read_replies(txns, ledger_ids, ids, entries, lacs), b"".join(expected))
 
     @quick
     @given(st.integers(4, 20), near_a_step, near_a_step, id64, st.sampled_from([0, 24, 127, 128, 200]), optional_lac)
@@ -115,7 +143,8 @@ class ReplyTests(SynchronousTestCase):
         columns = (range(txn, txn + n), [ledger_id] * n, range(first, first + n), [bytes([i]) * size for i in range(n)])
         rows = zip(*columns, strict=True)
         expected = [read_reply(t, Status.EOK, (ledger, entry), body, lac) for t, ledger, entry, body in rows]
-        self.assertEqual(v3_replies.read_replies(*columns, lac), b"".join(expected))
+        lacs = () if lac is None else [lac] * n
+        self.assertEqual(v3_replies.read_replies(*columns, lacs), b"".join(expected))
 
     @quick
     @given(txn_id, id64, st.lists(st.lists(st.sampled_from([0, 24, 41, 200]), min_size=1, max_size=6)), optional_lac)

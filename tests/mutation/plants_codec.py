@@ -219,6 +219,11 @@ PLANTS = (
         ["tests.codec.test_v3_replies"],
     ),
     Plant(
+        "a V3 reply to a read has the LAC of the ledger after its own", "codec/v3_replies.py",
+        "        fill_column(heads, 1, stride, (lacs[0], *lacs[:-1]), lac_size)\n",
+        "        fill_column(heads, 1, stride, lacs, lac_size)\n", ["tests.codec.test_v3_replies"],
+    ),
+    Plant(
         "a varint of another size ends no column", "codec/varints.py",
         "        if min(plane) < 128:\n", "        if False:\n", ["tests.codec.test_varints", "tests.codec.test_v3_rows"],
     ),

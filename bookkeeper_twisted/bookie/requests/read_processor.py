@@ -7,7 +7,6 @@ from twisted.internet.defer import Deferred
 
 from ...codec.runs import ReadRun
 from ...codec.strides import stretches
-from ...errors import Status
 from ...model import INVALID_ENTRY_ID, EntryRun
 from .context import RequestContext, status_of
 from .session import RequestSession
@@ -87,12 +86,11 @@ class ReadProcessor:
         """Answers a row of reads from memory, by one reply buffer; if it holds not even the first, notes that."""
         run, pieces = cursor.run, cursor.pieces
         begin = after = pieces[0][0]
-        ledger_id, lac = run.ledger_ids[begin], self._max_lac(run, begin)
         entries: list[bytes] = []
         size = 0
         while pieces and size < _ROW_BYTES:
             start, end = pieces[0]
-            if start != after or (run.ledger_ids[start] != ledger_id and self._max_lac(run, start) != lac):
+            if start != after:
                 break
             first, count = run.entry_ids[start], end - start
             if first == INVALID_ENTRY_ID:
@@ -109,7 +107,7 @@ class ReadProcessor:
             else:
                 pieces[0] = after, end
         if entries:
-            self._reply(session, cursor, begin, entries, lac)
+            self._reply(session, cursor, begin, entries)
         else:
             self._not_held(session, cursor, pieces.popleft(), missing)
 
@@ -120,7 +118,6 @@ class ReadProcessor:
         run, pieces = cursor.run, cursor.pieces
         ledger_id = run.ledger_ids[singles[0]]
         found = self._bookie.scattered(ledger_id, [run.entry_ids[index] for index in singles], _ROW_BYTES)
-        lac = self._max_lac(run, singles[0])
         begin, row = singles[0], list[bytes]()
         for index, entry in zip(singles, found, strict=False):
             piece = pieces.popleft()
@@ -132,15 +129,13 @@ class ReadProcessor:
             elif index == begin + len(row):
                 row.append(entry)
             else:
-                self._reply_row(session, cursor, begin, row, lac)
+                self._reply_row(session, cursor, begin, row)
                 begin, row = index, [entry]
-        self._reply_row(session, cursor, begin, row, lac)
+        self._reply_row(session, cursor, begin, row)
 
-    def _reply_row(
-        self, session: RequestSession, cursor: ReadCursor, begin: int, row: Sequence[bytes], lac: int | None
-    ) -> None:
+    def _reply_row(self, session: RequestSession, cursor: ReadCursor, begin: int, row: Sequence[bytes]) -> None:
         if row:
-            self._reply(session, cursor, begin, row, lac)
+            self._reply(session, cursor, begin, row)
 
     def _find(self, ledger_id: int, entry_id: int, max_count: int) -> EntryRun | None:
         """Entries that need not be waited for."""
@@ -163,17 +158,20 @@ class ReadProcessor:
         if start + 1 < end:
             cursor.pieces.appendleft((start + 1, end))
 
-    def _reply(
-        self, session: RequestSession, cursor: ReadCursor, start: int, entries: Sequence[bytes], lac: int | None
-    ) -> None:
+    def _reply(self, session: RequestSession, cursor: ReadCursor, start: int, entries: Sequence[bytes]) -> None:
         """Answers reads ``start ..`` with their entries."""
         run, count = cursor.run, len(entries)
-        reply = run.reply(start, Status.EOK, entries[0], lac) if count == 1 else run.replies(start, entries, lac)
+        reply = run.replies(start, entries, self._lacs(run.ledger_ids[start : start + count], run))
         session.connection.reply(reply, count)
         self._done(session, cursor, count, True)
 
-    def _max_lac(self, run: ReadRun, index: int) -> int | None:
-        return self._bookie.last_add_confirmed(run.ledger_ids[index]) if run.wire.carries_lac else None
+    def _lacs(self, ledger_ids: Sequence[int], run: ReadRun) -> Sequence[int]:
+        """The highest LAC known of each ledger, if replies to the run have a place for it."""
+        if not run.wire.carries_lac:
+            return ()
+        if ledger_ids.count(ledger_ids[0]) == len(ledger_ids):
+            return (self._bookie.last_add_confirmed(ledger_ids[0]),) * len(ledger_ids)
+        return list(map(self._bookie.last_add_confirmed, ledger_ids))
 
     def _refuse(self, session: RequestSession, cursor: ReadCursor, index: int, error: BaseException) -> None:
         run = cursor.run
@@ -219,10 +217,9 @@ class ReadProcessor:
             return [(index, index + 1) for index in range(start + 1, end)]
         run = cursor.run
         self._context.read_ahead.loaded(run.ledger_ids[start], run.entry_ids[start], found.last)
-        lac = self._max_lac(run, start)
         while start < end and run.entry_ids[start] <= found.last:
             entries = _entries(found, run.entry_ids[start], end - start)
-            self._reply(session, cursor, start, entries, lac)
+            self._reply(session, cursor, start, entries)
             start += len(entries)
         return [(start, end)] if start < end else []
 
@@ -234,7 +231,7 @@ class ReadProcessor:
         except Exception as error:
             self._refuse(session, cursor, index, error)
         else:
-            self._reply(session, cursor, index, (entry[1],), self._max_lac(run, index))
+            self._reply(session, cursor, index, (entry[1],))
         session.pump()
 
 

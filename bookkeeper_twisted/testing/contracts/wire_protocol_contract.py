@@ -135,13 +135,13 @@ class WireProtocolContract(SynchronousTestCase):
         self.assertIsInstance(run, ReadRun)
         self.assertEqual((list(run.ledger_ids), list(run.entry_ids)), ([LEDGER] * 3, [3, 4, 5]))
         entries = run_of((10, 20)).entries()
-        found = self.replies(run.replies(0, entries, 9) + run.reply(2, Status.ENOENTRY))
+        found = self.replies(run.replies(0, entries, [9, 8]) + run.reply(2, Status.ENOENTRY))
         self.assertEqual({type(reply) for reply in found}, {ReadReply})
         self.assertEqual([reply.entry for reply in found], [*entries, None])
         self.assertEqual([reply.status for reply in found], [Status.EOK, Status.EOK, Status.ENOENTRY])
         self.assertEqual([reply.ledger_id for reply in found], [LEDGER] * 3)
-        lac = 9 if self.wire.carries_lac else None
-        self.assertEqual([reply.max_lac for reply in found[:2]], [lac, lac])
+        lacs = [9, 8] if self.wire.carries_lac else [None, None]
+        self.assertEqual([reply.max_lac for reply in found[:2]], lacs)
         numbers = [FIRST_NUMBER + n for n in range(3)] if self.wire.numbered else [None] * 3
         self.assertEqual([reply.txn_id for reply in found], numbers)
 

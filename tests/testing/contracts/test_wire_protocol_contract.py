@@ -35,7 +35,7 @@ class _Forgetful(V3Protocol):
         return super().encode_adds(adds, 0)
 
     def read_replies(
-        self, run: ReadRun, first: int, entries: Sequence[bytes], max_lac: int | None = None
+        self, run: ReadRun, first: int, entries: Sequence[bytes], lacs: Sequence[int] = ()
     ) -> bytes:  # fmt: skip
         return b"".join([self.read_reply(run, first + n, Status.EOK, b"") for n in range(len(entries))])
 
