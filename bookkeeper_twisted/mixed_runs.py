@@ -79,22 +79,21 @@ class MixedRun:
 class RunSequence:
     """Runs of any ledgers in the order they came, never empty.
 
-    :ivar parts: the runs.
     :ivar ledger_ids: one per run, as are the other sequences.
     :ivar entry_ids: of the last entry of each run.
     :ivar lacs: the LAC field of that entry.
     :ivar data: the records, each ``i32 size`` and ``size`` entry bytes.
     """
 
-    __slots__ = ("parts", "ledger_ids", "entry_ids", "lacs", "count", "data")
+    __slots__ = ("ledger_ids", "entry_ids", "lacs", "count", "data", "_runs")
 
-    def __init__(self, parts: Sequence[EntryRun]) -> None:
-        self.parts = parts
-        self.ledger_ids = [run.ledger_id for run in parts]
-        self.entry_ids = [run.last for run in parts]
-        self.lacs = [run.last_add_confirmed() for run in parts]
-        self.count = sum([run.count for run in parts])
-        self.data = b"".join([run.data for run in parts])
+    def __init__(self, runs: Sequence[EntryRun]) -> None:
+        self._runs = runs
+        self.ledger_ids = [run.ledger_id for run in runs]
+        self.entry_ids = [run.last for run in runs]
+        self.lacs = [run.last_add_confirmed() for run in runs]
+        self.count = sum([run.count for run in runs])
+        self.data = b"".join([run.data for run in runs])
 
     @property
     def size(self) -> int:
@@ -103,11 +102,11 @@ class RunSequence:
 
     def runs(self) -> Iterator[EntryRun]:
         """All runs, in order."""
-        return iter(self.parts)
+        return iter(self._runs)
 
     def ids(self) -> Iterator[tuple[int, int]]:
         """Ledger and id of every entry, in order."""
-        return chain.from_iterable(run.ids() for run in self.parts)
+        return chain.from_iterable(run.ids() for run in self._runs)
 
     def split(self, n: int) -> "Iterator[tuple[int, RunSequence]]":
         """The runs by ``ledger id mod n``: number and part, parts without runs left out."""
@@ -115,10 +114,10 @@ class RunSequence:
             yield 0, self
             return
         for number in sorted({ledger_id % n for ledger_id in self.ledger_ids}):
-            yield number, RunSequence([run for run in self.parts if run.ledger_id % n == number])
+            yield number, RunSequence([run for run in self._runs if run.ledger_id % n == number])
 
     def __repr__(self) -> str:
-        return f"<RunSequence of {len(self.parts)} runs, {self.count} entries, {self.size} bytes>"
+        return f"<RunSequence of {len(self._runs)} runs, {self.count} entries, {self.size} bytes>"
 
 
 Entries = EntryRun | MixedRun | RunSequence

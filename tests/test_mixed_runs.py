@@ -68,7 +68,7 @@ class RunSequenceTests(SynchronousTestCase):
     def test_split(self) -> None:
         """A part for each remainder that occurs; the order of its runs is kept."""
         parts = dict(self.sequence.split(4))
-        self.assertEqual({n: part.parts for n, part in parts.items()}, {
+        self.assertEqual({n: list(part.runs()) for n, part in parts.items()}, {
             0: [self.runs[3]], 1: [self.runs[0], self.runs[2]], 3: [self.runs[1]],
         })  # fmt: skip
         self.assertEqual(list(self.sequence.split(1)), [(0, self.sequence)])

@@ -1,6 +1,6 @@
 """V3 adds, plain reads and add replies in rows: many frames of one layout read column by column.
 
-What a client sends in a burst differs in txnId, entry id and body only.  The layout of the first frame is
+What a client sends in a burst differs in txnId, ledger and entry id and body only.  The layout of the first frame is
 found by a strict reading of the form every encoder writes (Java's ``flag`` first included); frames that
 have the same bytes outside the columns then have the same layout.  Whatever is unusual is left to
 protobuf, so the values are what protobuf would give.
@@ -22,7 +22,7 @@ MIN_ROW = 8
 """Fewer frames are read sooner one by one."""
 
 SINGLES = 32
-"""Frames to be read one by one after a row that was too short to be worth it, as where two ledgers alternate."""
+"""Frames to be read one by one after a row that was too short to be worth it, as where ids of other sizes alternate."""
 
 OPERATION_AT = 9
 """Offset of the operation in a canonical frame."""

@@ -104,7 +104,7 @@ class BadInputTests(SynchronousTestCase):
             self.assertIsNone(error)
             (adds,) = [item.entries for item in items if isinstance(item, AddRun)]
             assert isinstance(adds, RunSequence)
-            self.assertEqual([each.data for each in adds.parts], [each.data for each in runs])
+            self.assertEqual([each.data for each in adds.runs()], [each.data for each in runs])
         self.assertEqual(taken, [])
 
     def test_reserved_ids(self) -> None:
@@ -162,7 +162,7 @@ class BadInputTests(SynchronousTestCase):
         assert isinstance(item, AddRun) and isinstance(item.entries, RunSequence)
         alone = [decode(v2.encode_adds(KEY, each))[0][0].replies(Status.EFENCED) for each in runs]  # type: ignore[attr-defined]
         self.assertEqual(item.replies(Status.EFENCED), b"".join(alone))
-        for part, reply in zip(item.entries.parts, alone, strict=True):
+        for part, reply in zip(item.entries.runs(), alone, strict=True):
             self.assertEqual(item.replies(Status.EFENCED, part), reply)
 
     def test_guessed_length(self) -> None:
@@ -171,11 +171,11 @@ class BadInputTests(SynchronousTestCase):
         runs = [run(7 + n % 2, 500 * n, [20] * count) for n, count in enumerate(counts)]
         (item,), _ = decode(b"".join([v2.encode_adds(KEY, each) for each in runs]))
         assert isinstance(item, AddRun) and isinstance(item.entries, RunSequence)
-        self.assertEqual([each.data for each in item.entries.parts], [each.data for each in runs])
+        self.assertEqual([each.data for each in item.entries.runs()], [each.data for each in runs])
         gap = [run(7, 0, [20] * 50), run(7, 900, [20] * 50), run(7, 950, [20] * 50), run(8, 0, [20] * 50)]
         (item,), _ = decode(b"".join([v2.encode_adds(KEY, each) for each in gap]))
         assert isinstance(item, AddRun) and isinstance(item.entries, RunSequence)
-        self.assertEqual([(each.first, each.count) for each in item.entries.parts], [(0, 50), (900, 100), (0, 50)])
+        self.assertEqual([(each.first, each.count) for each in item.entries.runs()], [(0, 50), (900, 100), (0, 50)])
 
     def test_header_and_key_divide_runs(self) -> None:
         """Adds that follow each other are one run only with one header and one key."""

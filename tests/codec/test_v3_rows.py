@@ -70,6 +70,16 @@ class RowTests(SynchronousTestCase):
             frames[data.draw(st.integers(0, len(frames) - 1))] = value
         self.assert_row_is_protobuf(bytes(frames), stride, add_row, "addRequest")
 
+    def test_a_damaged_byte_of_mixed_adds(self) -> None:
+        """The same for each byte of a frame in the middle."""
+        frames = [v3_adds(KEY, run(700 + 7 * n, 1000 + n % 3, [41]), 0, False, 20000 + n) for n in range(12)]
+        for at in range(len(frames[6])):
+            for bits in (1, 0x80, 0xFF):
+                damaged = bytearray(frames[6])
+                damaged[at] ^= bits
+                data = b"".join([*frames[:6], damaged, *frames[7:]])
+                self.assert_row_is_protobuf(data, len(damaged), add_row, "addRequest")
+
     @quick
     @given(st.integers(1, 9), st.lists(st.integers(0, 255), max_size=30), st.data())
     def test_damaged_adds(self, kind: int, noise: list[int], data: st.DataObject) -> None:

@@ -146,7 +146,7 @@ PLANTS = (
     ),
     Plant(
         "runs in turn all go to one journal", "mixed_runs.py",
-        "yield number, RunSequence([run for run in self.parts if run.ledger_id % n == number])", "yield 0, self",
+        "yield number, RunSequence([run for run in self._runs if run.ledger_id % n == number])", "yield 0, self",
         ["tests.bookie.test_bookie.RunSequenceTests"],
     ),
     Plant(
@@ -222,6 +222,10 @@ PLANTS = (
         "a V3 reply to a read has the LAC of the ledger after its own", "codec/v3_replies.py",
         "        fill_column(heads, 1, stride, (lacs[0], *lacs[:-1]), lac_size)\n",
         "        fill_column(heads, 1, stride, lacs, lac_size)\n", ["tests.codec.test_v3_replies"],
+    ),
+    Plant(
+        "what stands between the ids of a V3 row may differ", "codec/v3_rows.py",
+        "(1, 3, 5), (0, 2, 4, 6)", "(1, 3, 5), (0, 2, 6)", ["tests.codec.test_v3_rows"],
     ),
     Plant(
         "a varint of another size ends no column", "codec/varints.py",

@@ -199,11 +199,12 @@ class DiskQueueTests(SynchronousTestCase):
         self.queue.begin(places)
         self.queue.begin(places)
         self.queue.take()
-        rooms = {id(batch.room) for batch in (*self.queue._batches, self.queue._taken) if batch is not None}
+        before = [batch.room for batch in (*self.queue._batches, self.queue._taken) if batch is not None]
         self.queue.rest()
         self.queue.begin(places)
         self.queue.begin(places)
-        self.assertEqual({id(batch.room) for batch in self.queue._batches}, rooms)
+        after = [batch.room for batch in self.queue._batches]
+        self.assertEqual({*map(id, after)}, {*map(id, before)})
         self.queue.rest()
         self.queue.close()
         self.assertEqual(self.queue._rooms, [])

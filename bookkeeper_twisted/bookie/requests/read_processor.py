@@ -7,6 +7,7 @@ from twisted.internet.defer import Deferred
 
 from ...codec.runs import ReadRun
 from ...codec.strides import stretches
+from ...errors import Status
 from ...model import INVALID_ENTRY_ID, EntryRun
 from .context import RequestContext, status_of
 from .session import RequestSession
@@ -161,16 +162,18 @@ class ReadProcessor:
     def _reply(self, session: RequestSession, cursor: ReadCursor, start: int, entries: Sequence[bytes]) -> None:
         """Answers reads ``start ..`` with their entries."""
         run, count = cursor.run, len(entries)
-        reply = run.replies(start, entries, self._lacs(run.ledger_ids[start : start + count], run))
+        lacs = self._lacs(run, start, count)
+        reply = run.reply(start, Status.EOK, entries[0], *lacs) if count == 1 else run.replies(start, entries, lacs)
         session.connection.reply(reply, count)
         self._done(session, cursor, count, True)
 
-    def _lacs(self, ledger_ids: Sequence[int], run: ReadRun) -> Sequence[int]:
-        """The highest LAC known of each ledger, if replies to the run have a place for it."""
+    def _lacs(self, run: ReadRun, start: int, count: int) -> Sequence[int]:
+        """The highest LAC known of the ledger of each of some reads, if replies to the run have a place for it."""
         if not run.wire.carries_lac:
             return ()
-        if ledger_ids.count(ledger_ids[0]) == len(ledger_ids):
-            return (self._bookie.last_add_confirmed(ledger_ids[0]),) * len(ledger_ids)
+        ledger_ids = run.ledger_ids[start : start + count]
+        if ledger_ids.count(ledger_ids[0]) == count:
+            return (self._bookie.last_add_confirmed(ledger_ids[0]),) * count
         return list(map(self._bookie.last_add_confirmed, ledger_ids))
 
     def _refuse(self, session: RequestSession, cursor: ReadCursor, index: int, error: BaseException) -> None:

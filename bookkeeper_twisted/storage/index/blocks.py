@@ -22,7 +22,7 @@ BLOCK_ROWS = 128
 
 ROW_BYTES = PACKED_ROW.size
 _FORM = PACKED_ROW.format.removeprefix(">")
-_NUMBERS = len(_FORM)
+_COLUMNS = len(_FORM)
 _LOG = slice(20, 24)
 _KEY = struct.Struct(">qq")
 _NUMBER = struct.Struct(">Q")
@@ -71,13 +71,13 @@ def pack_rows(count: int, columns: Sequence[Iterable[int]]) -> list[bytes]:
 
     :param count: of the rows; columns may be longer.
     """
-    numbers = [0] * (_NUMBERS * count)
+    numbers = [0] * (_COLUMNS * count)
     for at, column in enumerate(columns):
-        numbers[at::_NUMBERS] = islice(column, count)
+        numbers[at::_COLUMNS] = islice(column, count)
     packed: list[bytes] = []
-    for at in range(0, len(numbers), _NUMBERS * BLOCK_ROWS):
-        part = numbers[at : at + _NUMBERS * BLOCK_ROWS]
-        packed += cut_rows(_rows_of(_FORM, len(part) // _NUMBERS).pack(*part))
+    for at in range(0, len(numbers), _COLUMNS * BLOCK_ROWS):
+        part = numbers[at : at + _COLUMNS * BLOCK_ROWS]
+        packed += cut_rows(_rows_of(_FORM, len(part) // _COLUMNS).pack(*part))
     return packed
 
 
