@@ -52,8 +52,9 @@ class _Bucket:
         return -self.balance / self.rate if self.rate and self.balance < 0 else 0.0
 
     def change(self, rate: float) -> None:
-        """A debt keeps its amount, so a higher rate pays it sooner; savings fit into the new bucket."""
-        self.balance = min(self.balance, rate) if self.rate and rate else 0.0
+        """A debt keeps its amount, so a higher rate pays it sooner; savings are cut when the bucket is next filled."""
+        if not (self.rate and rate):
+            self.balance = 0.0
         self.rate = rate
 
 

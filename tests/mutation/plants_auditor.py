@@ -12,6 +12,24 @@ PLANTS = (
         "TRANSITIONS[self.state, loss, self.delay > 0]", "TRANSITIONS[self.state, loss, False]", _AUDITOR,
     ),
     Plant(
+        "a bookie that no ledger names ends the delay of another", "autorecovery/auditing/detection.py",
+        "            self._bookies.leave_out(unnamed)\n", "", _AUDITOR,
+    ),
+    Plant(
+        "the delay of a lost bookie is what one without ledgers leaves of its own",
+        "autorecovery/auditing/lost_bookies.py",
+        "            self.pending.difference_update(unnamed)\n            self.state = Detection.CALM\n",
+        "            self.pending.difference_update(unnamed)\n", _AUDITOR,
+    ),
+    Plant(
+        "a bookie that was back during the search for its ledgers is left out", "autorecovery/auditing/detection.py",
+        "(unnamed | (lost - named)) - self._back", "unnamed | (lost - named)", _AUDITOR,
+    ),
+    Plant(
+        "lost bookies are looked into no more after a search that failed", "autorecovery/auditing/detection.py",
+        "            except BookKeeperError as error:\n", "            except ZeroDivisionError as error:\n", _AUDITOR,
+    ),
+    Plant(
         "a search of all ledgers takes a bookie in its delay for lost", "autorecovery/auditing/bookie_audit.py",
         "if not is_expected(bookie_id)", "if True", _AUDITOR,
     ),

@@ -179,6 +179,10 @@ PLANTS = (
         ["tests.ledger.test_fragments", *_WORKER],
     ),
     Plant(
+        "two losses of one single entry are taken for two entries", "autorecovery/replication/repair.py",
+        "low <= last and first <= high for", "low < last and first < high for", _WORKER,
+    ),
+    Plant(
         "a writer is fenced for entries on their way", "autorecovery/replication/repair.py",
         "        if known is not None and (loss.kind is LossKind.GONE or _overlap(loss.ranges, known.ranges)):\n",
         "        if known is not None:\n", _WORKER,

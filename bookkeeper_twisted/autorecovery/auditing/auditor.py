@@ -77,7 +77,7 @@ class Auditor:
         )  # fmt: skip
         self._audit = BookieAudit(parts.clock, self._scan, self._marker, parts.metrics)
         self._detector = LostBookieDetector(
-            parts.clock, self._registration, self._auditing, self._switch, self._audit.run, parts.metrics,
+            parts.clock, self._registration, self._auditing, self._switch, self._audit, parts.metrics,
             config.lost_bookie_recovery_delay,
         )  # fmt: skip
         self._audited_at: int | None = None

@@ -1,4 +1,4 @@
-"""The audit of lost bookies: every ledger that names one is marked."""
+"""The audit of lost bookies: every ledger that names one is marked; and the question which of them any ledger names."""
 
 from collections.abc import Callable
 
@@ -9,6 +9,10 @@ from ...model import LedgerMetadata
 from .auditor_metrics import AuditorMetrics
 from .ledger_scan import LedgerScan
 from .marking import Marker
+
+
+class _EnoughError(Exception):
+    """Ends a walk that has found what it was made for."""
 
 
 @attrs.frozen
@@ -46,6 +50,26 @@ class BookieAudit:
             raise
         self._record(self._ms_since(started), marker)
         return marker.marked
+
+    async def named(self, bookies: frozenset[str], enough: int) -> frozenset[str]:
+        """Return which of some bookies the metadata of any ledger names.
+
+        :param bookies: that are asked for.
+        :param enough: how many end the walk over the ledgers; more may be named then.
+        :raises bookkeeper_twisted.errors.MetadataError: the walk is not complete.
+        """
+        found: set[str] = set()
+
+        async def visit(ledger_id: int, metadata: LedgerMetadata) -> None:
+            found.update(metadata.bookies & bookies)
+            if len(found) >= enough:
+                raise _EnoughError
+
+        try:
+            await self.scan.run(visit)
+        except _EnoughError:
+            pass
+        return frozenset(found)
 
     def _ms_since(self, started: float) -> float:
         return (self.clock.seconds() - started) * 1000

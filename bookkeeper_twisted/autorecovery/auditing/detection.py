@@ -4,22 +4,24 @@ Audits run in a chain of Deferreds of their own.  Neither a periodic check nor a
 from being noticed; a loss during an audit is followed by another one.
 """
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Callable
 
 from twisted.internet.defer import CancelledError, Deferred, succeed
 from twisted.internet.interfaces import IDelayedCall, IReactorTime
 from twisted.logger import Logger
 from twisted.python.failure import Failure
 
+from ...errors import BookKeeperError
 from ...metadata.interfaces import IAuditing, IRegistration
 from ...metadata.registered import bookies_there
 from ..switch import Switch
 from .auditor_metrics import AuditorMetrics
+from .bookie_audit import BookieAudit
 from .lost_bookies import Action, Detection, LostBookies
 from .repeating import until_done
 
-Audit = Callable[[frozenset[str], Callable[[str], bool]], Awaitable[int]]
-"""See :meth:`.BookieAudit.run`."""
+_MANY = 2
+"""Lost bookies that are not waited for, if ledgers name them."""
 
 
 class LostBookieDetector:
@@ -31,7 +33,7 @@ class LostBookieDetector:
     _log = Logger()
 
     def __init__(
-        self, clock: IReactorTime, registration: IRegistration, auditing: IAuditing, switch: Switch, audit: Audit,
+        self, clock: IReactorTime, registration: IRegistration, auditing: IAuditing, switch: Switch, audit: BookieAudit,
         metrics: AuditorMetrics, initial_delay: int,
     ) -> None:  # fmt: skip
         self._clock = clock
@@ -47,6 +49,7 @@ class LostBookieDetector:
         self._ends: list[Callable[[], None]] = []
         self._timer: IDelayedCall | None = None
         self._considering: Deferred[None] | None = None
+        self._back: set[str] = set()
         self._auditing_now: Deferred[None] | None = None
         self._audit_again = False
         self._waiting: dict[Deferred[None], Callable[[], bool]] = {}
@@ -105,8 +108,10 @@ class LostBookieDetector:
 
     def _bookies_are(self, writable: frozenset[str], read_only: frozenset[str]) -> None:
         self._available = writable | read_only
+        self._back |= self._available
         if self._considering is None:
-            self._consider(lambda: self._bookies.bookies_are(self._available or frozenset()))
+            self._considering = Deferred.fromCoroutine(self._consider())
+            self._considering.addCallback(self._decide).addErrback(self._ended)
 
     def _delay_is(self, seconds: int | None) -> None:
         if seconds is None:
@@ -117,16 +122,30 @@ class LostBookieDetector:
             self._is_delay_known = True
             self._bookies.delay = seconds
 
-    def _consider(self, decide: Callable[[], Action]) -> None:
-        """Decide as soon as autorecovery is on; what changes until then is part of the decision."""
+    async def _consider(self) -> None:
+        """Wait until autorecovery is on, and leave out bookies that do not count; what changes until then does."""
+        await self._switch.wait()
+        unnamed: frozenset[str] = frozenset()
+        while self._bookies.delay and len(lost := self._missing() - unnamed) >= _MANY:
+            self._back.clear()
+            try:
+                named = await self._audit.named(lost, _MANY)
+            except BookKeeperError as error:
+                self._log.warn("what ledgers name {bookies} is not known: {error}", bookies=sorted(lost), error=error)
+                break
+            if len(named) >= _MANY:
+                break
+            unnamed = (unnamed | (lost - named)) - self._back
+        if unnamed:
+            self._log.info("lost bookies that no ledger names: {bookies}", bookies=sorted(unnamed))
+            self._bookies.leave_out(unnamed)
 
-        def now(_: None) -> None:
-            self._considering = None
-            self._act(decide())
+    def _missing(self) -> frozenset[str]:
+        return self._bookies.missing(self._available or frozenset())
 
-        self._considering = Deferred()
-        self._switch.wait().chainDeferred(self._considering)
-        self._considering.addCallback(now).addErrback(self._ended)
+    def _decide(self, _: None) -> None:
+        self._considering = None
+        self._act(self._bookies.bookies_are(self._available or frozenset()))
 
     def _act(self, action: Action) -> None:
         if action is Action.SCHEDULE:
@@ -182,7 +201,7 @@ class LostBookieDetector:
         there = await bookies_there(self._registration)
         self._bookies.look_into(there)
         self._cancel_timer()
-        marked = await self._audit(there, self.is_expected)
+        marked = await self._audit.run(there, self.is_expected)
         self._log.info("audit of lost bookies: {marked} ledgers marked", marked=marked)
 
     def _count_failure(self) -> None:

@@ -1,7 +1,9 @@
 """The rules of lost bookies: when their ledgers are looked for, at once or after a delay.
 
 One lost bookie is waited for, as long as the delay says; it may only be restarted.  Two are not: another loss might
-cost entries.  What is written here is arithmetic; clock and metadata store are the caller's.
+cost entries.  A bookie that no ledger names has nothing to lose, and counts only while it is the only one: the cookie
+of a bookie that died long ago, whose ledgers were given to others, must not end the delay of the next.  What is
+written here is arithmetic; clock and metadata store are the caller's.
 """
 
 from collections.abc import Collection
@@ -82,6 +84,23 @@ class LostBookies:
         self.known -= lost
         self.pending |= lost
         return self._decide()
+
+    def missing(self, available: Collection[str]) -> frozenset[str]:
+        """Return the bookies that :meth:`bookies_are` would take for lost and not looked into.
+
+        :param available: as there.
+        """
+        return frozenset(self.known | self.pending).difference(available)
+
+    def leave_out(self, unnamed: Collection[str]) -> None:
+        """Forget lost bookies that no ledger names; one that another is then left of is waited for anew.
+
+        :param unnamed: bookies that are not registered.
+        """
+        self.known.difference_update(unnamed)
+        if not self.pending.isdisjoint(unnamed):
+            self.pending.difference_update(unnamed)
+            self.state = Detection.CALM
 
     def delay_is(self, seconds: int) -> Action:
         """Take over a write of the delay; 0 and the value that it has already are orders to audit at once.

@@ -114,7 +114,7 @@ class LedgerRepair:
                 if progress.repaired == before:
                     break
                 # what was given back is read again, of bookies that are new a sample
-                in_place = {loss.bookie_id for loss in report.losses() if loss.kind is not LossKind.GONE}
+                in_place = {loss.bookie_id for loss in report.losses()}
                 stored = await self._read(ledger_id)
                 report = await self._checker.check(ledger_id, stored.value, in_place, report)
             if report.is_whole:

@@ -80,6 +80,56 @@ class LostBookieTests(AuditorCase):
         self.settle(5)
         self.assertEqual((self.marks(), node.metrics.audit.success.count), ({}, 1))
 
+    def test_long_dead(self) -> None:
+        """A bookie that no ledger names does not end another's delay, also of an auditor that is new."""
+        self.bookie("dead:1")
+        self.kill("dead:1", "b0:1")
+        self.node("a:1", lost_bookie_recovery_delay=600, auditor_periodic_bookie_check_interval=3600)
+        self.settle(599)
+        self.assertEqual(self.marks(), {})
+        self.settle(1)
+        self.assertEqual(self.marks(), _ON_B0)
+
+    def test_long_dead_is_waited_for(self) -> None:
+        """The delay of a bookie that ledgers name is its own, not the rest of one that no ledger names."""
+        self.bookie("dead:1")
+        self.kill("dead:1")
+        self.node(lost_bookie_recovery_delay=30)
+        self.settle(20)
+        self.kill("b0:1")
+        self.settle(29)
+        self.assertEqual(self.marks(), {})
+        self.settle(1)
+        self.assertEqual(self.marks(), _ON_B0)
+
+    def test_named_meanwhile(self) -> None:
+        """A bookie that comes back and is lost again while ledgers are searched for it is searched for once more."""
+        self.bookie("new:1")
+        node = self.node(lost_bookie_recovery_delay=30)
+        read, held = node.driver.ledgers.read, Deferred[None]()
+        node.driver.ledgers.read = _held(read, held)  # type: ignore[method-assign]
+        self.kill("new:1", "b0:1")
+        self.settle()
+        self.bookie("new:1")
+        self.settle()
+        self.ledger(9, "new:1", "b1:1")
+        self.kill("new:1")
+        self.settle()
+        held.callback(None)
+        self.settle()
+        self.assertEqual(self.marks(), {**_ON_B0, 9: ("new:1",)})
+
+    def test_search_fails(self) -> None:
+        """Two lost bookies are not waited for where nobody knows what ledgers name them."""
+        node = self.node(lost_bookie_recovery_delay=30)
+        self.bookie("dead:1")
+        node.failing.add("read_ledger")
+        self.kill("dead:1", "b0:1")
+        self.settle(2)
+        node.failing.clear()
+        self.settle(6)
+        self.assertEqual(self.marks(), _ON_B0)
+
     def test_stored_delay_wins(self) -> None:
         """The stored delay counts, not the configured one, which is stored where there is none."""
         self.node("a:1", lost_bookie_recovery_delay=30)

@@ -464,6 +464,16 @@ class OpenLedgerTests(WorkerCase):
         self.assertEqual((self.status(worker).state, self.metadata(writer.ledger_id).closed), ("grace", False))
         self.assertEqual(self.do(writer.append(b"more")), 20)
 
+    def test_one_entry_is_lost(self) -> None:
+        """A single entry that a bookie of a writer lacks at both checks has the ledger recovered, and is copied."""
+        writer = self.open_ledger()
+        self.bookie(writer.ledger_id, 2).entries[writer.ledger_id].pop(10)
+        self.mark(writer.ledger_id)
+        self.worker()
+        self.pass_time(GRACE + 5)
+        self.assertEqual((self.marked(), self.metadata(writer.ledger_id).last_entry_id), ([], 19))
+        self.assert_complete(writer.ledger_id, self.payloads(20))
+
     def test_cannot_be_closed(self) -> None:
         """A ledger that cannot be recovered, since too many of its bookies are gone, is reported so."""
         writer = self.open_ledger()

@@ -15,7 +15,9 @@ class ScrubTests(CopyCase):
     def scrub(self, step: int) -> list[tuple[int, int, int]]:
         """Ledgers and entries that a pass finds damaged."""
         scrub = Scrub(self.disk, self.directory, 0)
+        self.read: list[tuple[int, int]] = []
         while (reading := scrub.cutter.next_step(step)) is not None:
+            self.read += [(piece.row.ledger_id, piece.start) for piece in reading.pieces]
             scrub.take(scrub.read(reading))
         scrub.close()
         return [(found.ledger_id, found.first, found.last) for found in scrub.record.findings]
@@ -36,3 +38,4 @@ class ScrubTests(CopyCase):
         self.log_of(run(1, 0, 90, size=100), run(2, 0, 5))
         self.disk.fail(errno.EIO, when=lambda op: op.name == "pread", times=2)
         self.assertEqual(self.scrub(PAGE), [(1, 0, 89)])
+        self.assertEqual(self.read, [(1, 0), (2, 0)])
