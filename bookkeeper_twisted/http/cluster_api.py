@@ -2,7 +2,6 @@
 
 from base64 import b64encode
 from collections.abc import Awaitable, Callable, Mapping
-from itertools import islice
 
 import attrs
 from twisted.internet.defer import Deferred, succeed
@@ -193,7 +192,7 @@ async def _host(client: BookKeeperAdmin, bookie_id: str) -> str | None:
         endpoints = (await client.service_info(bookie_id)).endpoints
     except MetadataError:  # it has gone since
         return None
-    return next(islice((endpoint.host for endpoint in endpoints if endpoint.protocol == "bookie-rpc"), 1), None)
+    return next((endpoint.host for endpoint in endpoints if endpoint.protocol == "bookie-rpc"), None)
 
 
 def _space(space: DiskSpace) -> str:

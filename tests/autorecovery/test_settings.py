@@ -3,7 +3,7 @@
 from twisted.trial.unittest import SynchronousTestCase
 
 from bookkeeper_twisted.autorecovery.limits import LIMITERS
-from bookkeeper_twisted.autorecovery.settings import checker_settings, copy_settings, throttle_rates
+from bookkeeper_twisted.autorecovery.settings import checker_settings, copy_settings, throttle_rates, worker_settings
 from bookkeeper_twisted.config.bookie import BookieConfig
 from bookkeeper_twisted.config.fields import from_options
 from bookkeeper_twisted.throttle import UNLIMITED, Rate
@@ -38,6 +38,15 @@ class SettingsTests(SynchronousTestCase):
         settings = copy_settings(self._config(rereplicationEntryBatchSize="10", replicationWindowBytes="4096"))
         self.assertEqual((settings.window_entries, settings.window_bytes), (10, 4096))
         self.assertGreaterEqual(copy_settings(self._config(rereplicationEntryBatchSize="0")).window_entries, 1 << 20)
+
+    def test_worker(self) -> None:
+        """Times come in ms and are kept in seconds."""
+        settings = worker_settings(self._config(
+            rwRereplicateBackoffMs="2000", openLedgerRereplicationGracePeriod="3000",
+            lockReleaseOfFailedLedgerGracePeriod="4000", replicationConcurrentLedgers="5",
+        ), "host")  # fmt: skip
+        found = (settings.backoff, settings.grace, settings.longest_hold, settings.ledgers, settings.holder)
+        self.assertEqual(found, (2, 3, 4, 5, "host"))
 
     def test_checker(self) -> None:
         """Share of entries and reads under way."""

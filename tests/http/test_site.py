@@ -88,4 +88,6 @@ class SiteTests(SynchronousTestCase):
 
     def test_wrong_method(self) -> None:
         """Other methods are not allowed."""
-        self.assertEqual(self.get("/metrics", "DELETE")[0], 405)
+        status, head, _ = self.get("/metrics", "DELETE")
+        self.assertEqual(status, 405)
+        self.assertIn(b"Allow: GET, HEAD", head)

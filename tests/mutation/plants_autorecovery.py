@@ -179,6 +179,10 @@ PLANTS = (
         ["tests.ledger.test_fragments", *_WORKER],
     ),
     Plant(
+        "the flow of a copier never ends", "autorecovery/replication/copier.py", "context.bookies.retire()", "pass",
+        ["tests.autorecovery.replication.test_copier"],
+    ),
+    Plant(
         "two losses of one single entry are taken for two entries", "autorecovery/replication/repair.py",
         "low <= last and first <= high for", "low < last and first < high for", _WORKER,
     ),

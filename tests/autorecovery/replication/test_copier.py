@@ -43,11 +43,13 @@ class LostBookieTests(RecoveryCase):
                 self.revive(old)
 
     def test_empty(self) -> None:
-        """The bookie of a ledger without entries is replaced without a copy."""
+        """The bookie of a ledger without entries is replaced without a copy, and the flow of the copier ends."""
         ledger_id = self.write([])
+        opened = len(self.bookies.flows)
         old = self.metadata(ledger_id).segments[0].bookies[0]
         self.kill(old)
         self.repair(ledger_id)
+        self.assertEqual([flow.end is None for flow in self.bookies.flows[opened:]], [False])
         self.assertNotIn(old, self.metadata(ledger_id).segments[0].bookies)
         self.assertEqual(sum(one[0] == "add" for b in BOOKIES for one in self.bookies[b].requests), 0)
 

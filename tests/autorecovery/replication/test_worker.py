@@ -72,6 +72,8 @@ class RepairTests(WorkerCase):
         self.worker()
         self.pass_time(1)
         self.assertEqual((self.marked(), self.locked()), ([], []))
+        for counter in ("LEDGERS_REPLICATED", "NOT_ADHERING_PLACEMENT_LEDGERS_REPLICATED"):
+            self.assertNotRegex(self.exported(), f"{counter} [1-9]")
 
     def test_marked_later(self) -> None:
         """A worker that has nothing to do waits for marks, without a request meanwhile."""
