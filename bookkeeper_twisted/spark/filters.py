@@ -4,6 +4,9 @@ from collections.abc import Collection
 
 import attrs
 
+from ..model import MAX_LEDGER_ID
+from .offsets import IdRanges
+
 LEDGER, ENTRY = "ledger_id", "entry_id"
 
 
@@ -35,6 +38,13 @@ class IdBounds:
         """Test whether the id ``value`` is wanted."""
         within = (self.low is None or value >= self.low) and (self.high is None or value <= self.high)
         return within and (self.members is None or value in self.members)
+
+    def ids(self) -> IdRanges:
+        """Return the set of all ids that are wanted."""
+        if self.members is not None:
+            return IdRanges.of(filter(self.allows, self.members))
+        low, high = self.low or 0, MAX_LEDGER_ID if self.high is None else self.high
+        return IdRanges(((low, high),) if low <= high else ())
 
     def clipped(self, first: int, last: int) -> tuple[int, int]:
         """Return the part of ``first .. last``, both included, that can hold wanted ids, as first and last id.

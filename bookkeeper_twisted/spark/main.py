@@ -55,7 +55,7 @@ _ARGUMENTS: tuple[tuple[str, Collection[str], dict[str, Any]], ...] = (
     }),
     ("path", ("export", "import"), {"metavar": "PATH", "help": "directory of the archive"}),
     ("--ledgers", ("verify", "replicate", "export"), {
-        "metavar": "IDS", "default": "", "help": "ids and ranges, for example 3,5-9; default: all ledgers",
+        "metavar": "IDS", "help": "ids and ranges, for example 3,5-9; default: all ledgers",
     }),
     ("--password-file", _WORK, {"metavar": "FILE", "help": "holds the password of the ledgers; default: no password"}),
     ("--write-id", ("import",), {
@@ -133,7 +133,7 @@ def _password(arguments: argparse.Namespace) -> bytes:
 
 
 def _selection(arguments: argparse.Namespace) -> dict[str, str]:
-    return {"ledgers": arguments.ledgers} if arguments.ledgers else {}
+    return {} if arguments.ledgers is None else {"ledgers": arguments.ledgers}
 
 
 def _limit(arguments: argparse.Namespace) -> Rate:

@@ -14,6 +14,7 @@ from typing import Any, Self
 import attrs
 
 from ..errors import ConfigError
+from ..model import MAX_LEDGER_ID
 
 _VERSION = 2
 
@@ -32,6 +33,14 @@ class IdRanges:
         """Return the set of some ``ids``, in any order."""
         return cls(_joined((n, n) for n in sorted(ids)))
 
+    @classmethod
+    def of_ranges(cls, ranges: Iterable[tuple[int, int]]) -> Self:
+        """Return the set of the ids in ``ranges``, each a first and a last id; in any order, and they may overlap."""
+        return cls(_joined(sorted(ranges)))
+
+    def __bool__(self) -> bool:
+        return bool(self.ranges)
+
     def __contains__(self, ledger_id: int) -> bool:
         at = bisect_right(self.ranges, ledger_id, key=itemgetter(0)) - 1
         return at >= 0 and ledger_id <= self.ranges[at][1]
@@ -39,6 +48,27 @@ class IdRanges:
     def __iter__(self) -> Iterator[int]:
         for first, last in self.ranges:
             yield from range(first, last + 1)
+
+    def intersection(self, other: "IdRanges") -> "IdRanges":
+        """Return the set of the ids that are in this set and in ``other``, without looking at single ids."""
+        common: list[tuple[int, int]] = []
+        for first, last in self.ranges:
+            at = max(bisect_right(other.ranges, first, key=itemgetter(0)) - 1, 0)
+            end = bisect_right(other.ranges, last, key=itemgetter(0))
+            common += [(max(first, low), min(last, high)) for low, high in other.ranges[at:end] if high >= first]
+        return IdRanges(tuple(common))
+
+    def complement(self) -> "IdRanges":
+        """Return the set of all possible ids that are not in this set."""
+        gaps: list[tuple[int, int]] = []
+        following = 0
+        for first, last in self.ranges:
+            if first > following:
+                gaps.append((following, first - 1))
+            following = last + 1
+        if following <= MAX_LEDGER_ID:
+            gaps.append((following, MAX_LEDGER_ID))
+        return IdRanges(tuple(gaps))
 
     def union(self, ids: Collection[int]) -> "IdRanges":
         """Return the set with more ``ids``, in any order; the same object if there are none."""
@@ -56,6 +86,11 @@ class IdRanges:
         """
         parts = (part.partition("-") for part in text.split(",") if part)
         return cls(tuple((int(first), int(last or first)) for first, _, last in parts))
+
+    __str__ = to_text
+
+
+ALL_IDS = IdRanges().complement()
 
 
 def _joined(ranges: Iterable[tuple[int, int]]) -> tuple[tuple[int, int], ...]:

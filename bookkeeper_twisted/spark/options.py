@@ -17,9 +17,10 @@ import attrs
 from ..config.client import ClientConfig
 from ..config.fields import BOOLEAN, TEXT, Kind, Setting, fields_of, from_options, integer, one_of, setting
 from ..config.settings import Config
-from ..errors import ConfigError
-from ..model import DigestType
+from ..errors import ConfigError, IncorrectParameterError
+from ..model import MAX_LEDGER_ID, DigestType, digest_type_of
 from ..ratelimit import Rate
+from .offsets import IdRanges
 
 PREFIX = "bookkeeper."
 _PASSWORD, _DIGEST = "bookkeeper.passwd", "bookkeeper.digesttype"
@@ -29,15 +30,20 @@ _SPARK_OWN = frozenset({"path", "checkpointlocation", "queryname"})
 EARLIEST, LATEST = "earliest", "latest"
 
 
-def _ledger_ids(text: str) -> tuple[int, ...]:
-    """Ids and ranges of ids, as in ``3,5-9``; ascending, each once."""
-    found: set[int] = set()
+def _ledger_ids(text: str) -> IdRanges:
+    """Ids and ranges of ids, as in ``3,5-9``."""
+    found: list[tuple[int, int]] = []
     for part in text.split(","):
         first, dash, last = part.strip().partition("-")
         if not first.strip().isdecimal() or (dash and not last.strip().isdecimal()):
             raise ValueError("expected ledger ids and ranges, for example 3,5-9")
-        found.update(range(int(first), int(last if dash else first) + 1))
-    return tuple(sorted(found))
+        low, high = int(first), int(last if dash else first)
+        if low > high:
+            raise ValueError(f"{low}-{high} is no range: its first id is above its last one")
+        if high > MAX_LEDGER_ID:
+            raise ValueError(f"no ledger id is above {MAX_LEDGER_ID}")
+        found.append((low, high))
+    return IdRanges.of_ranges(found)
 
 
 def _pattern(text: str) -> tuple[tuple[str, str], ...]:
@@ -59,14 +65,19 @@ Offsets = str | Mapping[int, int]
 """``earliest``, ``latest``, or the entry to begin with for each ledger."""
 
 
+_OFFSETS_WANTED = 'expected earliest, latest or JSON such as {"17": 4000}'
+
+
 def _offsets(text: str) -> Offsets:
     word = text.strip().lower()
     if word in (EARLIEST, LATEST):
         return word
     try:
-        offsets = {int(ledger_id): int(entry_id) for ledger_id, entry_id in json.loads(text).items()}
-    except (ValueError, AttributeError, TypeError):
-        raise ValueError('expected earliest, latest or JSON such as {"17": 4000}') from None
+        offsets = {int(ledger_id): entry_id for ledger_id, entry_id in json.loads(text).items()}
+    except (ValueError, AttributeError):
+        raise ValueError(_OFFSETS_WANTED) from None
+    if any(type(entry_id) is not int for entry_id in offsets.values()):  # bool is a kind of int
+        raise ValueError(f"{_OFFSETS_WANTED}, whose entry ids are whole numbers")
     if any(entry_id < 0 for entry_id in offsets.values()):
         raise ValueError("entry ids begin at 0")
     return offsets
@@ -90,9 +101,12 @@ def _at_least(low: int) -> Kind[int]:
     return Kind(f"bytes, from {low}; k, m and g may follow", _size, check)
 
 
-LEDGER_IDS: Kind[tuple[int, ...]] = Kind("ledger ids and ranges, separated by commas", _ledger_ids)
+LEDGER_IDS: Kind[IdRanges] = Kind("ledger ids and ranges, separated by commas", _ledger_ids)
 PATTERN: Kind[tuple[tuple[str, str], ...]] = Kind("key=regular expression, separated by ;", _pattern)
 OFFSETS: Kind[Offsets] = Kind('earliest | latest | JSON such as {"17": 4000}', _offsets)
+
+
+_NO_IDS = IdRanges()
 
 
 @attrs.frozen(kw_only=True)
@@ -124,8 +138,10 @@ class ReadOptions(_Limits):
     """The options of a read."""
 
     metadata_service_uri: str = setting("metadataServiceUri", "", TEXT, "where the metadata of the cluster are")
-    ledger: tuple[int, ...] = setting("ledger", (), LEDGER_IDS, "the ledger to read")
-    ledgers: tuple[int, ...] = setting("ledgers", (), LEDGER_IDS, "the ledgers to read")
+    ledger: IdRanges = setting("ledger", _NO_IDS, LEDGER_IDS, "the ledger to read")  # noqa: RUF009
+    ledgers: IdRanges = setting(  # noqa: RUF009
+        "ledgers", _NO_IDS, LEDGER_IDS, "the ledgers to read; all have to exist unless failOnDataLoss is false"
+    )
     ledgers_pattern: tuple[tuple[str, str], ...] = setting(
         "ledgersPattern", (), PATTERN, "read ledgers whose custom metadata match, new ones too in a stream"
     )
@@ -147,8 +163,9 @@ class ReadOptions(_Limits):
         "endingOffsets", LATEST, OFFSETS, "entry to end before, in batches: latest, or JSON by ledger"
     )
     fail_on_data_loss: bool = setting(
-        "failOnDataLoss", True, BOOLEAN, "fail where a ledger was deleted or an entry is lost; false: go on without it"
-    )
+        "failOnDataLoss", True, BOOLEAN,
+        "fail where a ledger was deleted, an entry is lost or an offset is beyond the end; false: go on without it",
+    )  # fmt: skip
     max_entries_per_trigger: int = setting(
         "maxEntriesPerTrigger",
         0,
@@ -180,8 +197,20 @@ class ReadOptions(_Limits):
         chosen = [key for name, key in _SELECTIONS.items() if getattr(self, name)]
         if len(chosen) > 1:
             raise ConfigError(f"options {' and '.join(chosen)} exclude each other")
+        self._check_offsets()
         if not chosen and self.view == "entries":
             raise ConfigError(f"one of the options {', '.join(_SELECTIONS.values())} is missing")
+
+    def _check_offsets(self) -> None:
+        starting, ending = self.starting_offsets, self.ending_offsets
+        if isinstance(starting, str) or isinstance(ending, str) or starting is None:
+            return
+        for ledger_id in sorted(starting.keys() & ending.keys()):
+            if starting[ledger_id] > ending[ledger_id]:
+                raise ConfigError(
+                    f"option endingOffsets is {ending[ledger_id]} for ledger {ledger_id}, before option "
+                    f"startingOffsets with {starting[ledger_id]}"
+                )
 
 
 _SELECTIONS = {
@@ -260,6 +289,10 @@ class SourceOptions:
         :raises ConfigError: an option is missing, wrong, or unknown.
         """
         own, client, password, _ = _split(options)
+        for key in _SELECTIONS.values():
+            # a view without a selection shows the whole cluster, which nobody means who gives an empty one
+            if not own.get(key.lower(), key).strip():
+                raise ConfigError(f"option {key} is empty")
         return cls(_loaded(ReadOptions, own), client, password)
 
 
@@ -289,13 +322,13 @@ def _split(options: Mapping[str, str]) -> tuple[dict[str, str], ClientConfig, Se
     """Options of ours by key in lower case, the client's configuration, password and digest type."""
     given = {key.lower(): value for key, value in options.items() if key.lower() not in _SPARK_OWN}
     password = Secret(given.pop(_PASSWORD, "").encode())
-    digest = given.pop(_DIGEST, DigestType.CRC32C.name).strip().upper()
-    if digest not in DigestType.__members__:
-        known = ", ".join(DigestType.__members__)
-        raise ConfigError(f"option bookkeeper.digestType is {digest!r}: expected one of {known}")
+    try:
+        digest_type = digest_type_of(given.pop(_DIGEST, DigestType.CRC32C.name).strip().upper())
+    except IncorrectParameterError as error:
+        raise ConfigError(f"option bookkeeper.digestType: {error}") from None
     own = {key: value for key, value in given.items() if not key.startswith(PREFIX)}
     client = {key.removeprefix(PREFIX): value for key, value in given.items() if key.startswith(PREFIX)}
-    return own, _loaded(ClientConfig, client, PREFIX), password, DigestType[digest]
+    return own, _loaded(ClientConfig, client, PREFIX), password, digest_type
 
 
 def _loaded(config: type[C], given: Mapping[str, str], prefix: str = "") -> C:

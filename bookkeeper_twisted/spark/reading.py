@@ -73,10 +73,10 @@ def plan_batch(options: SourceOptions, wanted: IdFilter) -> list[Partition]:
     """
     with connected(options.reading.metadata_service_uri, options.client) as cluster:
         planner = Planner(cluster, options)
-        chosen = planner.selection.ledger_ids()
+        chosen = planner.selection.ledger_ids(wanted.ledgers.ids())
         if not chosen and options.reading.ledgers_of_manifest:
             _expect_publication(cluster, options, "ledgersOfManifest", options.reading.ledgers_of_manifest)
-        ledgers = planner.selection.metadata(n for n in chosen if wanted.ledgers.allows(n))
+        ledgers = planner.selection.metadata(chosen)
         ranges = [
             _range_of(options, ledger_id, ledgers[ledger_id], extent, wanted)
             for ledger_id, extent in sorted(planner.extents(ledgers).items())
@@ -93,8 +93,9 @@ def _range_of(
         raise extent
     reading = options.reading
     starting = EARLIEST if reading.starting_offsets is None else reading.starting_offsets
-    start = offset_of("startingOffsets", starting, ledger_id, 0, extent.end)
-    end = min(offset_of("endingOffsets", reading.ending_offsets, ledger_id, 0, extent.end), extent.end)
+    strict = reading.fail_on_data_loss
+    start = offset_of("startingOffsets", starting, ledger_id, extent.end, strict)
+    end = offset_of("endingOffsets", reading.ending_offsets, ledger_id, extent.end, strict)
     first, last = wanted.entries.clipped(start, end - 1)
     return EntryRange(ledger_id, first, last, metadata, extent.entry_bytes)
 

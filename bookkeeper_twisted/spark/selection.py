@@ -1,6 +1,7 @@
 """Selects the ledgers that are read, and finds how far each of them can be read now."""
 
 import re
+import warnings
 from collections.abc import Iterable, Mapping
 
 import attrs
@@ -11,7 +12,13 @@ from ..model import LedgerMetadata
 from ..wire import Address, SocketPool, UnclosedLedger, read_last_add_confirmed
 from .cluster import ClusterView
 from .manifest import PublishedLedgers
-from .options import SourceOptions
+from .offsets import ALL_IDS, IdRanges
+from .options import EARLIEST, Offsets, SourceOptions
+from .publication_ids import FIRST_PUBLICATION
+
+ASKED_EACH = 1000
+"""The most ids of a range whose metadata are asked for one by one; of a larger one the store lists what exists."""
+
 
 
 @attrs.frozen
@@ -55,13 +62,27 @@ class Selection:
         self._fixed = reading.ledger or reading.ledgers
         self._passed_over: set[int] = set()
 
-    def ledger_ids(self) -> list[int]:
-        """The ledgers that may belong to the selection; a pattern is not looked at."""
+    def ledger_ids(self, among: IdRanges = ALL_IDS) -> list[int]:
+        """Return the ids of ledgers that may belong to the selection, ascending; a pattern is not looked at.
+
+        :param among: the ledgers to choose from.
+        :raises NoSuchLedgerMetadataError: a ledger in a large range does not exist; where losses are accepted it is
+            left out. Other ids of an option are returned whether or not there is such a ledger.
+        """
         if self._fixed:
-            return list(self._fixed)
+            wanted = self._fixed.intersection(among)
+            return [n for first, last in wanted.ranges for n in self._in_range(first, last)]
         if self._published is not None:
-            return self._published.ids()
-        return [n for n in self._cluster.ledger_ids() if n not in self._passed_over]
+            return [n for n in self._published.ids() if n in among]
+        return [n for n in self._cluster.ledger_ids() if n in among and n not in self._passed_over]
+
+    def _in_range(self, first: int, last: int) -> Iterable[int]:
+        if last - first < ASKED_EACH:
+            return range(first, last + 1)
+        found = self._cluster.ledger_ids(first, min(last, FIRST_PUBLICATION - 1))
+        if self._options.reading.fail_on_data_loss and len(found) <= last - first:
+            raise missing_ledger(next((n for n, one in enumerate(found, first) if n != one), first + len(found)))
+        return found
 
     def take_passed_over(self) -> set[int]:
         """The ledgers that were left out because their custom metadata do not match; they are forgotten here."""
@@ -138,19 +159,24 @@ def extents(
     return found
 
 
-def offset_of(name: str, offsets: object, ledger_id: int, earliest: int, latest: int) -> int:
+def offset_of(name: str, offsets: Offsets, ledger_id: int, end: int, fail_on_data_loss: bool) -> int:
     """Return the entry of a ledger that an option of offsets names.
 
     :param name: of the option, for the error.
-    :param offsets: ``earliest``, ``latest``, a mapping by ledger id, or None for the earliest.
-    :param earliest: the entry that ``earliest`` stands for.
-    :param latest: the entry that ``latest`` stands for.
-    :raises ConfigError: the option has ledgers, and this one is not among them.
+    :param end: the first entry of the ledger that cannot be read.
+    :param fail_on_data_loss: whether an offset beyond ``end`` is an error; otherwise it is a warning, and ``end`` is
+        returned.
+    :raises ConfigError: the option has ledgers, and this one is not among them, or its offset is beyond its end.
     """
     if isinstance(offsets, str):
-        return earliest if offsets == "earliest" else latest
-    if isinstance(offsets, Mapping):
-        if ledger_id not in offsets:
-            raise ConfigError(f"option {name} has no entry for ledger {ledger_id}")
-        return int(offsets[ledger_id])
-    return earliest
+        return 0 if offsets == EARLIEST else end
+    if ledger_id not in offsets:
+        raise ConfigError(f"option {name} has no entry for ledger {ledger_id}")
+    offset = offsets[ledger_id]
+    if offset <= end:
+        return offset
+    problem = f"option {name} is {offset} for ledger {ledger_id}, which can be read up to offset {end}"
+    if fail_on_data_loss:
+        raise ConfigError(f"{problem}; with failOnDataLoss = false it is taken for {end}")
+    warnings.warn(problem, RuntimeWarning, stacklevel=2)
+    return end

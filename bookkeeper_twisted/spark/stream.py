@@ -49,7 +49,8 @@ class StreamPlanner:
         table: dict[int, int] = {}
         done: set[int] = set()
         for ledger_id, extent in self._extents(ledgers).items():
-            position = offset_of("startingOffsets", starting, ledger_id, 0, extent.end)
+            strict = self._options.reading.fail_on_data_loss
+            position = offset_of("startingOffsets", starting, ledger_id, extent.end, strict)
             if extent.closed and position >= extent.end:
                 done.add(ledger_id)
             else:
@@ -102,8 +103,8 @@ class StreamPlanner:
 
     def _unfinished(self, start: StreamOffset) -> list[int]:
         """Ledgers that are being read, and ones that may be new."""
-        possible = self._planner.selection.ledger_ids()
-        return sorted({n for n in possible if not start.is_done(n)} | set(start.next_entry))
+        possible = self._planner.selection.ledger_ids(start.done.complement())
+        return sorted({*possible, *start.next_entry})
 
     def _lost(self, expected: Iterable[int], ledgers: Mapping[int, LedgerMetadata]) -> set[int]:
         """Ledgers that were seen before and do not exist any more.

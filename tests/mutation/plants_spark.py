@@ -4,7 +4,9 @@ from .plant import Plant
 
 _PUBLISHING = ["tests.spark.test_publishing"]
 _STREAM = ["tests.spark.test_stream"]
+_SELECTION, _OPTIONS_TESTS = ["tests.spark.test_selection"], ["tests.spark.test_options"]
 _COMMITS, _WRITING, _PLANS = "spark/publishing.py", "spark/ledger_writing.py", "spark/reading.py"
+_CHOICE, _OPTIONS = "spark/selection.py", "spark/options.py"
 
 PLANTS = (
     Plant(
@@ -44,5 +46,43 @@ PLANTS = (
     Plant(
         "a bookie that does not answer is not looked up again", _PLANS,
         "bool(address.port) and not self._pool.is_suspect(address)", "bool(address.port)", _STREAM,
+    ),
+    Plant(
+        "an empty range chooses the whole cluster", _OPTIONS,
+        "        if low > high:\n            raise ValueError(f\"{low}-{high} is no range: its first id is above its last one\")\n",
+        "        if low > high:\n            continue\n", _OPTIONS_TESTS,
+    ),
+    Plant(
+        "an empty option chooses the whole cluster", _OPTIONS,
+        "if not own.get(key.lower(), key).strip():", "if not own.get(key.lower(), key):", _OPTIONS_TESTS,
+    ),
+    Plant(
+        "every id of a range of some thousands is asked for", _CHOICE, "if last - first < ASKED_EACH:", "if last - first < 5 * ASKED_EACH:",
+        _SELECTION,
+    ),
+    Plant(
+        "a ledger that lacks at the end of a large range is passed over", _CHOICE,
+        "len(found) <= last - first", "len(found) < last - first", _SELECTION,
+    ),
+    Plant(
+        "records of the sink are ledgers of a large range", _CHOICE,
+        "min(last, FIRST_PUBLICATION - 1)", "last", _SELECTION,
+    ),
+    Plant(
+        "ledgers that a stream has read have to exist for ever", "spark/stream.py",
+        "ledger_ids(start.done.complement())", "ledger_ids()", _STREAM,
+    ),
+    Plant(
+        "an offset beyond the end is read as it is", _CHOICE, "    if offset <= end:\n", "    if True:\n", _SELECTION,
+    ),
+    Plant(
+        "an offset beyond the end is no error", _CHOICE, "    if fail_on_data_loss:\n", "    if False:\n", _SELECTION,
+    ),
+    Plant(
+        "true is an entry id", _OPTIONS, "type(entry_id) is not int", "not isinstance(entry_id, int)", _OPTIONS_TESTS,
+    ),
+    Plant(
+        "the highest id belongs to no set", "spark/offsets.py",
+        "if following <= MAX_LEDGER_ID", "if following < MAX_LEDGER_ID", ["tests.spark.test_offsets"],
     ),
 )  # fmt: skip

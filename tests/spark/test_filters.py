@@ -3,6 +3,7 @@
 from twisted.trial.unittest import SynchronousTestCase
 
 from bookkeeper_twisted.spark.filters import IdFilter
+from bookkeeper_twisted.spark.offsets import ALL_IDS
 
 
 class FilterTests(SynchronousTestCase):
@@ -30,7 +31,14 @@ class FilterTests(SynchronousTestCase):
         wanted = IdFilter()
         self.assertTrue(wanted.accept("In", "ledger_id", (1, 2, 3)))
         self.assertTrue(wanted.accept("GreaterThan", "ledger_id", 1))
-        self.assertEqual([n for n in range(5) if wanted.ledgers.allows(n)], [2, 3])
+        self.assertEqual(list(wanted.ledgers.ids()), [2, 3])
+        wanted = IdFilter()
+        self.assertEqual(wanted.ledgers.ids(), ALL_IDS)
+        self.assertTrue(wanted.accept("LessThan", "ledger_id", 9))
+        self.assertTrue(wanted.accept("GreaterThanOrEqual", "ledger_id", 7))
+        self.assertEqual(list(wanted.ledgers.ids()), [7, 8])
+        self.assertTrue(wanted.accept("GreaterThan", "ledger_id", 8))
+        self.assertFalse(wanted.ledgers.ids())
 
     def test_left_to_spark(self) -> None:
         """Other columns, other comparisons and other types are Spark's; so is a list of entries with gaps."""

@@ -7,7 +7,8 @@ from hypothesis import strategies as st
 from twisted.trial.unittest import SynchronousTestCase
 
 from bookkeeper_twisted.errors import ConfigError
-from bookkeeper_twisted.spark.offsets import IdRanges, StreamOffset
+from bookkeeper_twisted.model import MAX_LEDGER_ID
+from bookkeeper_twisted.spark.offsets import ALL_IDS, IdRanges, StreamOffset
 
 
 class OffsetTests(SynchronousTestCase):
@@ -56,6 +57,25 @@ class OffsetTests(SynchronousTestCase):
         self.assertEqual(len(ranges.ranges), sum(n + 1 not in wanted for n in wanted))
         self.assertEqual(IdRanges.from_text(ranges.to_text()), ranges)
         self.assertEqual(IdRanges.of(wanted), ranges)
+
+    @given(*[st.sets(st.integers(0, 60))] * 2)
+    def test_sets(self, one: set[int], other: set[int]) -> None:
+        """Sets of ranges intersect and have complements as sets of ids do."""
+        ranges, others = IdRanges.of(one), IdRanges.of(other)
+        self.assertEqual(ranges.intersection(others), IdRanges.of(one & other))
+        self.assertEqual(bool(ranges), bool(one))
+        rest = ranges.complement()
+        self.assertEqual([n for n in range(62) if n in rest], [n for n in range(62) if n not in one])
+        self.assertEqual((MAX_LEDGER_ID in rest, MAX_LEDGER_ID + 1 in rest), (True, False))
+        self.assertEqual(rest.complement(), ranges)
+
+    def test_ends_of_ids(self) -> None:
+        """A set may have the highest id, and touching or overlapping ranges are one."""
+        highest = IdRanges.of([MAX_LEDGER_ID])
+        self.assertEqual(highest.complement().ranges, ((0, MAX_LEDGER_ID - 1),))
+        self.assertEqual(highest.complement().complement(), highest)
+        self.assertEqual(ALL_IDS.complement(), IdRanges())
+        self.assertEqual(IdRanges.of_ranges([(7, 9), (1, 3), (4, 5), (2, 2)]).ranges, ((1, 5), (7, 9)))
 
     def test_another_version(self) -> None:
         """The checkpoint of another version is refused."""

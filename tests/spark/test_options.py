@@ -5,6 +5,7 @@ from twisted.trial.unittest import SynchronousTestCase
 from bookkeeper_twisted.errors import ConfigError
 from bookkeeper_twisted.model import DigestType
 from bookkeeper_twisted.ratelimit import Rate
+from bookkeeper_twisted.spark.offsets import ALL_IDS
 from bookkeeper_twisted.spark.options import SinkOptions, SourceOptions
 
 URI = {"metadataserviceuri": "memory:"}
@@ -28,7 +29,7 @@ class SourceOptionTests(SynchronousTestCase):
             ledgers="5,1-3", maxBytesPerPartition="2m", startingOffsets='{"1": 7}', endingOffsets="latest",
             failOnDataLoss="false", maxOffsetsPerTrigger="9",
         ).reading  # fmt: skip
-        self.assertEqual(reading.ledgers, (1, 2, 3, 5))
+        self.assertEqual((reading.ledgers.ranges, str(reading.ledgers)), (((1, 3), (5, 5)), "1-3,5"))
         self.assertEqual((reading.max_bytes_per_partition, reading.max_entries_per_trigger), (2 << 20, 9))
         self.assertEqual((reading.starting_offsets, reading.ending_offsets), ({1: 7}, "latest"))
         self.assertFalse(reading.fail_on_data_loss)
@@ -62,9 +63,37 @@ class SourceOptionTests(SynchronousTestCase):
         self.refused("option maxBytesPerPartition.*at least 1", ledger="1", maxBytesPerPartition="0")
         self.refused("option maxBytesPerPartition.*1m", ledger="1", maxBytesPerPartition="1x")
         self.refused("option tasksAtOnce is missing", ledger="1", maxBytesPerSecond="1m")
-        self.refused("bookkeeper.digestType is 'MD5'", ledger="1", **{"bookkeeper.digestType": "md5"})
+        self.refused("bookkeeper.digestType: no digest type: 'MD5'", ledger="1", **{"bookkeeper.digestType": "md5"})
         error = self.assertRaises(ConfigError, SourceOptions.parse, {"ledger": "1"})
         self.assertIn("metadataServiceUri is missing", str(error))
+
+    def test_ids(self) -> None:
+        """Ranges may overlap and be as long as ids allow; one that is empty or beyond them is refused by name."""
+        self.assertEqual(self.parse(ledgers="7,5-9,0-9223372036854775807").reading.ledgers, ALL_IDS)
+        for key, text, wanted in (
+            ("ledgers", "3,9-5", "9-5 is no range"), ("ledgers", "9223372036854775808", "no ledger id is above 92233"),
+            ("ledgers", "9" * 5000, "option ledgers"), ("ledgers", "5-", "expected ledger ids and ranges"),
+            ("ledgers", "", "option ledgers is empty"), ("ledgersPattern", " ", "option ledgersPattern is empty"),
+            ("manifest", "", "option manifest is empty"),
+        ):  # fmt: skip
+            for view in ("entries", "ledgers", "fragments"):
+                self.refused(wanted, view=view, **{key: text})
+
+    def test_offsets(self) -> None:
+        """Entry ids of offsets are whole numbers, and a read does not end before it begins."""
+        for text in ('{"1": 2.7}', '{"1": true}', '{"1": null}', '{"1": "7"}'):
+            self.refused("option endingOffsets.*whole numbers", ledger="1", endingOffsets=text)
+        self.parse(ledger="1", startingOffsets='{"1": 7}', endingOffsets='{"1": 7}')
+        self.refused(
+            "option endingOffsets is 6 for ledger 1, before option startingOffsets with 7", ledgers="1,2",
+            startingOffsets='{"1": 7, "2": 0}', endingOffsets='{"2": 5, "1": 6}',
+        )  # fmt: skip
+
+    def test_digest_types(self) -> None:
+        """Digest types are known by their names in any case, with Java's word for HMAC among them."""
+        for name, wanted in (("MAC", DigestType.HMAC), ("mac", DigestType.HMAC), ("crc32c", DigestType.CRC32C)):
+            options = SinkOptions.parse(URI | {"bookkeeper.digesttype": name})
+            self.assertEqual(options.digest_type, wanted)
 
     def test_share_of_a_limit(self) -> None:
         """A limit is split among the tasks that run at a time, in the source and in the sink."""

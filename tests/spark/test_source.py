@@ -10,7 +10,7 @@ from twisted.trial.unittest import SynchronousTestCase
 
 from bookkeeper_twisted.model import DigestType
 from bookkeeper_twisted.spark.cluster import THREAD
-from bookkeeper_twisted.spark.offsets import Admission
+from bookkeeper_twisted.spark.offsets import Admission, IdRanges
 from bookkeeper_twisted.spark.options import ReadOptions
 
 from .session import SparkCase, missing
@@ -29,7 +29,7 @@ class LimitTests(SynchronousTestCase):
 
         from bookkeeper_twisted.spark.data_source import admission_of
 
-        own = ReadOptions(metadata_service_uri="memory:", ledger=(1,), max_entries_per_trigger=10)
+        own = ReadOptions(metadata_service_uri="memory:", ledger=IdRanges.of([1]), max_entries_per_trigger=10)
         self.assertEqual(admission_of(own, ReadMaxRows(5)), Admission(5, None))
         self.assertEqual(admission_of(own, ReadMaxBytes(7)), Admission(10, 7))
         self.assertEqual(admission_of(own, ReadAllAvailable()), Admission(None, None))
@@ -119,11 +119,14 @@ class BatchTests(SparkCase):
 
     def test_mistakes(self) -> None:
         """Wrong options, a missing ledger and a wrong password are one sentence that names them, and no traceback."""
-        ledger = self.ledger([b"x"], b"secret")
+        ledger, plain = self.ledger([b"x"], b"secret"), str(self.ledger([b"x"]))
         for options, wanted in (
             ({"ledgr": "1"}, "option ledgr is unknown; did you mean ledger?"),
             ({}, "one of the options ledger, "),
             ({"ledger": "77"}, "ledger 77 does not exist"),
+            ({"ledgers": "9-5", "view": "ledgers"}, "option ledgers: 9-5 is no range"),
+            ({"ledger": plain, "endingOffsets": f'{{"{plain}": 2}}'}, "can be read up to offset 1"),
+            ({"ledger": plain, "startingOffsets": f'{{"{plain}": 2}}'}, "can be read up to offset 1"),
             ({"ledger": str(ledger), "bookkeeper.passwd": "guess"}, "wrong password, option bookkeeper.passwd"),
         ):
             with self.subTest(options):

@@ -5,7 +5,8 @@ import socket
 from collections.abc import Iterable
 
 from bookkeeper_twisted.embedding import make_bookie
-from bookkeeper_twisted.errors import NoSuchLedgerMetadataError
+from bookkeeper_twisted.errors import ConfigError, NoSuchLedgerMetadataError
+from bookkeeper_twisted.spark import selection
 from bookkeeper_twisted.spark.cluster import THREAD
 from bookkeeper_twisted.spark.offsets import Admission, StreamOffset
 from bookkeeper_twisted.spark.options import SourceOptions
@@ -23,7 +24,7 @@ class StreamCase(ClusterCase):
     def start(self, **options: str) -> StreamPlanner:
         """A query."""
         given = {"metadataserviceuri": self.uri, "startingoffsets": "earliest"} | options
-        if "ledger" not in given:
+        if not {"ledger", "ledgers"} & set(given):
             given["ledgerspattern"] = "application=events"
         self.options = SourceOptions.parse(given)
         planner = StreamPlanner(self.options)
@@ -179,6 +180,27 @@ class StreamTests(StreamCase):
             self.assertIn(f"ledger {ledger} ", str(error))
         accepting = self.start(failondataloss="false")
         self.assertEqual(self.advance(accepting, middle).next_entry, {})
+        self.assertEqual(len(self.flushWarnings()), 1)
+
+    def test_deleted_ledgers_of_a_range(self) -> None:
+        """A ledger that was read to its end need not exist any more, also one in a large range."""
+        ledgers = [self.events(1) for _ in range(3)]
+        self.patch(selection, "ASKED_EACH", 1)
+        options = {"ledgers": f"{ledgers[0]}-{ledgers[2]}"}
+        planner = self.start(**options)
+        self.assertEqual(ledgers, list(range(ledgers[0], ledgers[2] + 1)))
+        end = self.advance(planner, planner.initial_offset())
+        self.client.delete_ledger(ledgers[1])
+        self.assertEqual(self.advance(self.start(**options), end), end)
+        self.assertRaises(NoSuchLedgerMetadataError, planner.latest_offset, StreamOffset(), ALL)
+
+    def test_start_beyond_the_end(self) -> None:
+        """A query that is to begin beyond the end of a ledger fails, or begins at its end."""
+        with self.client.create_ledger(3, 3, 2) as growing:
+            options = {"ledger": str(growing.ledger_id), "startingoffsets": f'{{"{growing.ledger_id}": 9}}'}
+            self.assertRaises(ConfigError, self.start(**options).initial_offset)
+            offset = self.start(**options, failondataloss="false").initial_offset()
+            self.assertEqual(offset.position(growing.ledger_id), 0)
         self.assertEqual(len(self.flushWarnings()), 1)
 
     def test_bookies_move(self) -> None:

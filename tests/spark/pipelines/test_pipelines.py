@@ -89,6 +89,8 @@ class PipelineTests(SparkCase):
             (("verify", self.uri, "--ledgers", "77"), "ledger 77 does not exist"),
             (("verify", self.uri, "--ledgers", "one"),
              "ledgers = 'one', --ledgers: expected ledger ids and ranges, for example 3,5-9"),
+            (("verify", self.uri, "--ledgers", ""), "--ledgers is empty"),
+            (("replicate", self.uri, "--ledgers", "9-5"), "ledgers = '9-5', --ledgers: 9-5 is no range"),
             (("verify", self.uri, "--password-file", "/no/such"), "[Errno 2] No such file or directory: '/no/such'"),
             (("export", self.uri, str(archive), "--ledgers", str(ledger), "--password-file", str(wrong)),
              f"unauthorized access: ledger {ledger}: wrong password, --password-file"),
