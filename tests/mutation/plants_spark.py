@@ -48,6 +48,11 @@ PLANTS = (
         "bool(address.port) and not self._pool.is_suspect(address)", "bool(address.port)", _STREAM,
     ),
     Plant(
+        "the repair of a ledger without entries divides by them", "spark/pipelines/replicate.py",
+        "metadata.length / count if count else 0.0", "metadata.length / count if metadata.closed else 0.0",
+        ["tests.spark.pipelines.test_replicate"],
+    ),
+    Plant(
         "an empty range chooses the whole cluster", _OPTIONS,
         "        if low > high:\n            raise ValueError(f\"{low}-{high} is no range: its first id is above its last one\")\n",
         "        if low > high:\n            continue\n", _OPTIONS_TESTS,

@@ -246,7 +246,8 @@ class _Copying:
 def _parts(repair: LedgerRepair, known: Mapping[str, Address], part_bytes: int) -> Iterator[CopyPart]:
     """Fragments cut into parts, of each only what a target lacks."""
     metadata = repair.stored.value
-    average = metadata.length / (metadata.last_entry_id + 1) if metadata.closed else 0.0
+    count = metadata.last_entry_id + 1  # 0 as well for a ledger that is not closed
+    average = metadata.length / count if count else 0.0
     step = max(1, int(part_bytes / (average + ENTRY_OVERHEAD)))
     for one in repair.fragments.values():
         losses, fragment = one.losses(), one.fragment

@@ -8,7 +8,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as f
 
 from ...codec.digest import Digester
-from ...ledger.replica_scan import DAMAGED, MISSING
+from ...ledger.replica_scan import DAMAGED, MISSING, UNREACHABLE
 from ...ledger.schedule import schedule_of
 from ...model import DigestType
 from ...ratelimit import UNLIMITED, Rate
@@ -30,6 +30,8 @@ _PARTITIONS_PER_TASK, _WITH_A_LIMIT = 4, 16
 """So many partitions for each task that runs at a time: the last one leaves the other cores idle for a short time only.
 With a limit more of them, because a share that is not used makes the whole slower than allowed."""
 
+_NOT_REGISTERED = "the bookie is not registered; it should keep no entries"
+
 DEFAULT_TIMEOUTS = Timeouts()
 
 _MAX_FRAME = 5 << 20
@@ -48,12 +50,16 @@ def fragments(spark: SparkSession, uri: str, **options: str) -> DataFrame:
 def pieces(replicas: DataFrame, piece_bytes: int = PIECE_BYTES) -> DataFrame:
     """Cut replicas into parts of about the same size, in columns ``first`` and ``last``.
 
-    :param replicas: as :func:`fragments` gives them; replicas without entries are left out.
+    A replica without entries is left out, unless its bookie is not registered: then it is a part with ``last`` below
+    ``first``.
+
+    :param replicas: as :func:`fragments` gives them.
     :param piece_bytes: of a part, by the average of the ledger.
     """
     step = f.greatest(f.lit(1), (piece_bytes / (f.col("entry_bytes") + ENTRY_OVERHEAD)).cast("bigint"))
-    cut = replicas.where("last_entry_id >= first_entry_id").withColumn("step", step)
-    cut = cut.withColumn("first", f.explode(f.expr("sequence(first_entry_id, last_entry_id, step)")))
+    cut = replicas.where("last_entry_id >= first_entry_id OR NOT available").withColumn("step", step)
+    starts = "sequence(first_entry_id, greatest(first_entry_id, last_entry_id), step)"
+    cut = cut.withColumn("first", f.explode(f.expr(starts)))
     return cut.withColumn("last", f.least(f.col("first") + f.col("step") - 1, f.col("last_entry_id"))).drop("step")
 
 
@@ -79,6 +85,8 @@ def verify(
     """Verify replicas, and return a row for entries that follow each other and are in the same state.
 
     Columns ``began`` and ``ended`` are seconds since the epoch between which the part with these entries was read.
+    A replica without entries has a row only if its bookie is not registered; that row has no entries, and ``last`` is
+    below ``first``.
 
     :param replicas: rows of the source's view ``fragments``.
     :param password: of ledgers whose digests are made with one (HMAC), where ``passwords`` has none.
@@ -92,6 +100,8 @@ def verify(
     secret, known = Secret(password), dict(passwords or {})
 
     def check(row: Any) -> list[tuple[object, ...]]:
+        if row.last < row.first:
+            return [(row.first, row.last, UNREACHABLE, 0, 0, _NOT_REGISTERED, None, None)]
         schedule = schedule_of(row.ensemble_size, row.write_quorum, row.ack_quorum)
         address = Address(row.bookie_id, row.host, row.port)
         digester = Digester(DigestType[row.digest_type], known.get(row.ledger_id, secret).value)

@@ -206,6 +206,27 @@ class PipelineTests(SparkCase):
         self.assertEqual(self.status, 0, text)
         del self.bookies[lost]
 
+    def test_ledgers_without_entries(self) -> None:
+        """Of a ledger without entries verify reports the bookie that is gone, and both kinds of repair replace it."""
+        empty: list[int] = []
+        while len(empty) < 2:
+            with self.client.create_ledger(2, 2, 2) as writer:
+                pass
+            if "bookie-0" in self.client.ledger_metadata(writer.ledger_id).bookies:
+                empty.append(writer.ledger_id)
+        THREAD.wait(self.bookies.pop(0).stop)
+        text = self.run_command("verify", self.uri)
+        found = re.findall(r"^ledger (\d+) .* on (bookie-\d): (\w+): (.*)$", text, re.MULTILINE)
+        wanted = [(str(one), "bookie-0", "unreachable", "the bookie is not registered; it should keep no entries")
+                  for one in empty]  # fmt: skip
+        self.assertEqual((found, self.status), (wanted, 1))
+        for ledger_id, options in zip(empty, ((), ("--gone-only",)), strict=True):
+            text = self.run_command("replicate", self.uri, "--ledgers", str(ledger_id), *options)
+            self.assertEqual((text.count("repaired, 0 entries"), self.status), (1, 0), text)
+            self.assertEqual(self.client.ledger_metadata(ledger_id).bookies, {"bookie-1", "bookie-2"})
+        text = self.run_command("verify", self.uri)
+        self.assertEqual((re.findall("^ledger", text, re.MULTILINE), self.status), ([], 0))
+
     def test_failed_export(self) -> None:
         """An export that cannot read an entry leaves no table of ledgers, so nobody takes it for an archive."""
         damaged = self.ledger([b"%d %d" % (0, i) * 20 for i in range(3000)])

@@ -3,11 +3,13 @@
 from collections.abc import Sequence
 from typing import Any, cast
 
+import attrs
+
 from bookkeeper_twisted.ledger.findings import LossKind, ReplicaLoss
 from bookkeeper_twisted.ratelimit import Rate
 from bookkeeper_twisted.spark.cluster import THREAD
 from bookkeeper_twisted.spark.pipelines import replicate
-from bookkeeper_twisted.spark.pipelines.repairs import Check
+from bookkeeper_twisted.spark.pipelines.repairs import REPAIRED, Check
 
 from ..cluster_case import ClusterCase
 from ..session import missing
@@ -27,6 +29,46 @@ class BrokenSession:
         """Fails."""
         self.parts += len(rows)
         raise RuntimeError("no executors")
+
+
+class IdleSession:
+    """Has nothing to copy, and keeps the report."""
+
+    def createDataFrame(self, rows: Sequence[object], schema: str) -> Any:
+        """Return the rows."""
+        return list(rows)
+
+
+class EmptyLedgerTests(ClusterCase):
+    """Ledgers that were closed without an entry."""
+
+    skip = missing() or None
+
+    def test_lost_bookie(self) -> None:
+        """Another bookie is named in the place of one that is gone, as in the ledgers beside it, and the mark goes."""
+        cluster = self.connect()
+        before = {}
+        while len(before) < 2:
+            with self.client.create_ledger(2, 2, 2) as writer:
+                pass
+            metadata = self.client.ledger_metadata(writer.ledger_id)
+            if LOST in metadata.bookies:
+                before[writer.ledger_id] = metadata
+                THREAD.wait(lambda n=writer.ledger_id: cluster.underreplication.mark(n, (LOST,)))  # type: ignore[misc]
+        THREAD.wait(self.bookies.pop(0).stop)
+        losses = {
+            ledger_id: {0: [ReplicaLoss(metadata.segments[0].bookies.index(LOST), LOST, LossKind.GONE, ())]}
+            for ledger_id, metadata in before.items()
+        }
+        check = Check(losses, None, cluster.marks())
+        rows = cast(Any, replicate.replicate(cast(Any, IdleSession()), self.uri, check))
+        self.assertEqual([(row[0], *row[5:7]) for row in rows], [(ledger_id, REPAIRED, 0) for ledger_id in before])
+        for ledger_id, metadata in before.items():
+            (segment,) = self.client.ledger_metadata(ledger_id).segments
+            self.assertEqual(set(segment.bookies), {"bookie-1", "bookie-2"})
+            self.assertEqual(attrs.evolve(self.client.ledger_metadata(ledger_id), segments=metadata.segments), metadata)
+        self.assertEqual(cluster.marks(), {})
+        self.assertEqual(THREAD.wait(cluster.underreplication.locked_ledgers), {})
 
 
 class FailedJobTests(ClusterCase):
