@@ -71,7 +71,7 @@ chaos: $(READY)
 simulate: $(READY)
 	@$(BIN)/python -m tests.simulation --seeds $(or $(SEEDS),100) --from $(or $(FROM),1)
 
-mutate: $(READY)
+mutate: $(READY) $(if $(JAVA),$(SPARKED))
 	@$(BIN)/python -m tests.mutation $(if $(ROOM),--room $(ROOM))
 
 bench: $(READY)
