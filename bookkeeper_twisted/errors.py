@@ -16,6 +16,9 @@ import attrs
 NO_SPACE = (errno.ENOSPC, errno.EDQUOT)
 """Error numbers of a disk that has no space, for anyone or for this user."""
 
+NO_FILES = (errno.EMFILE, errno.ENFILE)
+"""Error numbers of a process, or a machine, that has no file descriptor left: they say nothing about any disk."""
+
 MASK = "******"
 """The text that is shown instead of a secret: a password, a key that is made of one, a credential."""
 

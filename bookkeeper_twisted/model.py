@@ -23,6 +23,9 @@ from .errors import IncorrectParameterError, masked
 INVALID_ENTRY_ID = -1
 """No entry; in a read request: the last one."""
 
+MAX_ENTRY_ID = 2**63 - 1
+"""The highest id of an entry: no entry follows it."""
+
 ENTRY_HEADER_SIZE = 32
 """ledgerId, entryId, lastAddConfirmed, ledger length: four big-endian i64 in front of digest and payload."""
 

@@ -8,7 +8,7 @@ from twisted.internet.interfaces import IReactorTime
 from twisted.internet.task import LoopingCall
 from twisted.logger import Logger
 
-from ..errors import NO_SPACE, StorageError
+from ..errors import NO_FILES, NO_SPACE, StorageError
 from ..metrics import BookieMetrics
 from ..storage.interfaces import ICheckpoint, ILedgerStorage, JournalPosition
 from .group_commit import GroupCommit
@@ -19,15 +19,14 @@ class Checkpointer:
     """Moves what is in memory to the entry logs and lets the journals go.
 
     :param on_written: called after each checkpoint that succeeded (there is room again).
-    :param on_failed: called after each that did not, with whether the disk is full; adds go on as long
-        as there is room.
+    :param on_failed: called with the error after each that did not; adds go on as long as there is room.
     """
 
     _log = Logger()
 
     def __init__(
         self, storage: ILedgerStorage, commits: Sequence[GroupCommit], executor: IStorageExecutor, clock: IReactorTime,
-        metrics: BookieMetrics, on_written: Callable[[], None], on_failed: Callable[[bool], None],
+        metrics: BookieMetrics, on_written: Callable[[], None], on_failed: Callable[[BaseException], None],
     ) -> None:  # fmt: skip
         self._storage = storage
         self._commits = commits
@@ -109,7 +108,7 @@ class Checkpointer:
                 commit.tend(mark)
             self._on_written()
         else:
-            self._on_failed(is_disk_full(failure))
+            self._on_failed(failure)
         for result in waiting:
             result.callback(failure is None)
 
@@ -147,3 +146,10 @@ def is_disk_full(error: BaseException | None) -> bool:
             return True
         error = error.__cause__
     return False
+
+
+def is_out_of_files(error: BaseException | None) -> bool:
+    """Test whether an ``error`` of storage, or a cause of it, is that no file descriptor was left."""
+    while error is not None and not (isinstance(error, OSError) and error.errno in NO_FILES):
+        error = error.__cause__
+    return error is not None

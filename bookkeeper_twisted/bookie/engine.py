@@ -23,7 +23,7 @@ from ..protocol.server.outbox import Outbox
 from ..protocol.wire_protocols import wire_protocols
 from ..storage.interfaces import IJournal, ILedgerStorage
 from .bookie import Bookie, BookieOptions
-from .checkpointer import Checkpointer
+from .checkpointer import Checkpointer, is_disk_full, is_out_of_files
 from .group_commit import CommitOptions, GroupCommit
 from .interfaces import IStorageExecutor
 from .requests.context import RequestContext, RequestLimits
@@ -151,9 +151,11 @@ class Engine:
         """A start found no space for what it replayed; the next checkpoint that succeeds says otherwise."""
         self._set_unwritten(NO_SPACE)
 
-    def _not_checkpointed(self, disk_full: bool) -> None:
-        """Waiting adds wait for a checkpoint that will not come soon."""
-        self._set_unwritten(NO_SPACE if disk_full else FAILED)
+    def _not_checkpointed(self, error: BaseException) -> None:
+        """Waiting adds wait for a checkpoint that will not come soon.  File descriptors that are used up are no fault
+        of a disk: the bookie goes on as it was."""
+        if not is_out_of_files(error):
+            self._set_unwritten(NO_SPACE if is_disk_full(error) else FAILED)
         self.bookie.refuse_waiting(TooManyRequestsError(detail="entries cannot be flushed"))
 
     def _set_unwritten(self, reason: str) -> None:

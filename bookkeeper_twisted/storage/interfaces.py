@@ -35,7 +35,7 @@ class IFile(Interface):
     file must be closed and never synced again (S10).
     """
 
-    path: str = Attribute("The path it was opened with.")
+    path: str = Attribute("The path it was opened with; the caller that renames the file sets it.")
     direct_descriptor: int | None = Attribute("The number by which the kernel reads it directly; None if it cannot.")
 
     def pread(size: int, offset: int) -> bytes:

@@ -118,6 +118,21 @@ class CheckpointTests(SynchronousTestCase):
         self.rig.drain()
         self.assertEqual((done, self.rig.unwritten, self.rig.failures), ([None], [NO_SPACE, ""], []))
 
+    def test_no_descriptors(self) -> None:
+        """Without file descriptors a checkpoint fails, and no disk is blamed; the next one makes good."""
+        self.rig.add(run(1, 0))
+        self.rig.drain()
+        for name in ("create", "sync_directory"):
+            self.rig.disk.fail(errno.EMFILE, when=lambda op, name=name: op.name == name)  # type: ignore[misc]
+            with capturedLogs() as events:
+                failing = self.checkpointer.checkpoint()
+                self.rig.drain()
+            self.assertFalse(self.successResultOf(failing))
+            self.assertEqual((self.rig.unwritten, self.rig.failures, len(events)), ([], [], 1))
+        again = self.checkpointer.checkpoint()
+        self.rig.drain()
+        self.assertEqual((self.successResultOf(again), self.rig.unwritten), (True, []))
+
 
 class DirectoryTests(SynchronousTestCase):
     """Two ledger directories."""

@@ -1,14 +1,19 @@
 """Errors that no lane should raise: each has an answer, and a place where it is said."""
 
+from twisted.internet.defer import succeed
 from twisted.trial.unittest import SynchronousTestCase
 
 from bookkeeper_twisted.bookie.engine import EngineOptions
 from bookkeeper_twisted.bookie.requests.context import RequestLimits
+from bookkeeper_twisted.codec import v3
 from bookkeeper_twisted.codec.connection import ClientDecoder
-from bookkeeper_twisted.codec.runs import BatchReply, ReadReply
-from bookkeeper_twisted.codec.wires import V2
+from bookkeeper_twisted.codec.messages import Header, ListEntriesRequest, ListEntriesResponse, ReadRequest
+from bookkeeper_twisted.codec.operations import Operation
+from bookkeeper_twisted.codec.runs import BatchRead, BatchReply, ReadReply
+from bookkeeper_twisted.codec.wire_protocol import IWireProtocol
+from bookkeeper_twisted.codec.wires import V2, V3
 from bookkeeper_twisted.errors import Status
-from bookkeeper_twisted.model import INVALID_ENTRY_ID
+from bookkeeper_twisted.model import INVALID_ENTRY_ID, EntryRun
 
 from .rig import Peer, Rig, add_replies, adds, batch, reads, run
 
@@ -126,3 +131,79 @@ class JournalLaneTests(SynchronousTestCase):
             self.assertEqual(peer.replies(), add_replies(run(ledger_id, 0), Status.EIO))
         self.assertEqual(len(rig.failures), 1)
         self.flushLoggedErrors(OSError)
+
+
+class AnswerTests(SynchronousTestCase):
+    """What was read cannot be made into an answer."""
+
+    def setUp(self) -> None:
+        """Entries 0..4 of ledger 1 are on disk and nowhere else; two reads may be in progress."""
+        rig = Rig()
+        rig.add(run(1, 0, 5))
+        rig.drain()
+        rig.engine.checkpointer.checkpoint()
+        rig.drain()
+        self.rig = Rig(rig.disk.crash(), options=EngineOptions(requests=RequestLimits(max_reads_in_progress=6)))
+        self.peer = self.rig.connect()
+
+    def _assert_refused(self, request: bytes, wire: IWireProtocol, count: int = 1) -> None:
+        """Every read is answered, and nothing is held for one that was not answered well."""
+        self.peer.send(request)
+        self.rig.drain()
+        found = ClientDecoder(wire).receive(self.peer.replies())
+        answers = [reply.status for reply in found if isinstance(reply, ReadReply | BatchReply | ListEntriesResponse)]
+        self.assertEqual(answers, [Status.EBADREQ] * count)
+        self.assertEqual((self.rig.engine.context.reads.in_progress, self.peer.ended), (0, False))
+
+    def test_loaded_entries(self) -> None:
+        """Reads whose entries were loaded are refused one by one."""
+        self.rig.bookie.last_add_confirmed = fail  # type: ignore[assignment, method-assign]
+        self._assert_refused(v3.encode_reads(1, range(5)), V3, 5)
+        self._assert_refused(v3.encode_reads(1, [-1]), V3)
+
+    def test_one_entry(self) -> None:
+        """An entry that cannot be answered takes nothing from those beside it."""
+        load = self.rig.storage.load
+
+        def load_broken(ledger_id: int, entry_id: int, max_bytes: int) -> EntryRun | None:
+            if entry_id == 2:
+                return EntryRun(1, 2, 1, b"", 0, ())
+            found = load(ledger_id, entry_id, max_bytes)
+            return found.slice(entry_id, 1) if found is not None else None
+
+        self.rig.storage.load = load_broken  # type: ignore[method-assign]
+        self.rig.storage.keep = lambda run: None  # type: ignore[method-assign]
+        self.peer.send(reads(1, range(5)))
+        self.rig.drain()
+        found = ClientDecoder(V2).receive(self.peer.replies())
+        answers = {reply.entry_id: reply.status for reply in found if isinstance(reply, ReadReply)}
+        self.assertEqual(answers, dict.fromkeys((0, 1, 3, 4), Status.EOK) | {2: Status.EBADREQ})
+        self.assertEqual(self.rig.engine.context.reads.in_progress, 0)
+
+    def test_batch(self) -> None:
+        """A batch that was loaded is refused."""
+        self.rig.bookie.last_add_confirmed = fail  # type: ignore[assignment, method-assign]
+        self._assert_refused(v3.encode_batch_read(BatchRead(V3, 3, 0, 1, 0, 7, 5, 1000)), V3)
+
+    def test_cold(self) -> None:
+        """So is a request whose answer cannot be encoded."""
+        self.rig.bookie.entry_ranges = lambda ledger_id: succeed([(0, "z")])  # type: ignore
+        header = Header(V3, 3, Operation.LIST_ENTRIES, 1)
+        self._assert_refused(v3.encode_request(ListEntriesRequest(header, 1)), V3)
+
+    def test_no_answer_at_all(self) -> None:
+        """If not even a refusal can be sent the connection ends; permits and counted bytes are given back."""
+        fence = ReadRequest(Header(V3, 3, Operation.READ, 1), 1, 0, fence=True, master_key=b"k" * 20)
+        for request in (
+            v3.encode_reads(1, range(5)), v3.encode_reads(1, [-1]), v3.encode_request(fence),
+            v3.encode_batch_read(BatchRead(V3, 3, 0, 1, 0, 7, 5, 1000)),
+        ):  # fmt: skip
+            rig = self.rig.restart()
+            peer = rig.connect()
+            peer.send(request)
+            peer.connection.reply = peer.connection.reply_pieces = fail  # type: ignore[assignment, method-assign]
+            rig.drain()
+            self.assertTrue(peer.ended)
+            peer.leave()
+            self.assertEqual((rig.engine.context.reads.in_progress, rig.failures), (0, []))
+            self.assertEqual(len(self.flushLoggedErrors(UnexpectedError)), 1)

@@ -48,7 +48,7 @@ PLANTS = (
     ),
     Plant(
         "a reply ends with its first run", _PROCESSOR,
-        "return self.next > run.last and self.left > 0 and self.room > 0", "return False", _BATCH,
+        "return run.last < self.next <= MAX_ENTRY_ID and self.has_room", "return False", _BATCH,
     ),
     Plant(
         "the size of a V3 reply is that of its first run", "codec/v3_replies.py",

@@ -10,7 +10,51 @@ _LANES = ["tests.bookie.test_executor"]
 _WINDOW = ["tests.bookie.requests.test_fencing_window"]
 _READS = ["tests.bookie.test_bookie_reads"]
 
+_IDS = ["tests.bookie.requests.test_hostile_ids"]
+_CHECKPOINTS = ["tests.bookie.test_checkpointer"]
+_READ_PROCESSOR = "bookie/requests/read_processor.py"
+
 PLANTS = (
+    Plant(
+        "reads of reserved ids are looked up", _READ_PROCESSOR,
+        "        self._refuse_reserved(session, cursor)\n", "", _IDS,
+    ),
+    Plant(
+        "reads behind those of reserved ids are forgotten", _READ_PROCESSOR,
+        "            if start + reserved < end:\n", "            if not reserved:\n", _IDS,
+    ),
+    Plant(
+        "a batch goes on behind the highest id", "bookie/requests/batch_processor.py",
+        "        return run.last < self.next <= MAX_ENTRY_ID and self.has_room\n",
+        "        return run.last < self.next and self.has_room\n", _IDS,
+    ),
+    Plant(
+        "batch reads of reserved ids are looked up", "bookie/requests/batch_processor.py",
+        "            check_ids(request.ledger_id, request.first)\n", "", _IDS,
+    ),
+    Plant(
+        "a tail read asks for the entry behind a reserved id", "bookie/requests/lac_processor.py",
+        "        check_ids(request.ledger_id, previous)\n", "", _IDS,
+    ),
+    Plant(
+        "reads that cannot be encoded stay unanswered", _READ_PROCESSOR,
+        "            for index in range(start, start + count):\n"
+        "                self._refuse(session, cursor, index, error)\n            return\n",
+        "            del error\n            return\n", _ERRORS,
+    ),
+    Plant(
+        "a request that cannot be answered keeps its permits", "bookie/requests/session.py",
+        "        self.connection.end()\n", "", _ERRORS,
+    ),
+    Plant(
+        "used up file descriptors count as a failed disk", "bookie/engine.py",
+        "        if not is_out_of_files(error):\n            self._set", "        if True:\n            self._set", _CHECKPOINTS,
+    ),
+    Plant(
+        "a disk check without file descriptors loses the directories", "bookie/lifecycle/disk_monitor.py",
+        "            if error.errno in NO_FILES:\n                raise\n", "",
+        ["tests.bookie.lifecycle.test_disk_monitor"],
+    ),
     Plant(
         "a fencing read looks the entry up before it fences", "bookie/requests/lac_processor.py",
         "        await self._context.bookie.fence(request.ledger_id, request.master_key)\n"

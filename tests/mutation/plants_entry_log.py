@@ -70,6 +70,12 @@ PLANTS = (
         'FILLER = b"\\xf0"', 'FILLER = b"\\x70"', [*_WRITER, *_SCAN],
     ),
     Plant(
+        "a file is left open where its row does not have the entry", "storage/entry_log/reader.py",
+        "        except BaseException as e:\n            file.close()\n            if isinstance(e, OSError | DamageError):\n",
+        "        except (OSError, DamageError) as e:\n            file.close()\n"
+        "            if isinstance(e, OSError | DamageError):\n", _READER,
+    ),
+    Plant(
         "a short read of a log passes", "storage/entry_log/reader.py",
         "        if len(data) != size:\n", "        if not data:\n", _READER,
     ),

@@ -11,6 +11,25 @@ _COOKIES = ["tests.storage.test_cookies"]
 
 PLANTS = (
     Plant(
+        "a journal without a file descriptor for the next file ends", "storage/journal/journal.py",
+        "            if old is None or error.errno not in NO_FILES:\n", "            if True:\n",
+        ["tests.storage.journal.test_journal"],
+    ),
+    Plant(
+        "a release without file descriptors ends the journal", "storage/journal/journal.py",
+        "            if isinstance(error, OSError) and error.errno in NO_FILES:\n", "            if False:\n",
+        ["tests.storage.journal.test_journal"],
+    ),
+    Plant(
+        "a file keeps the name that was not made durable", "storage/journal/files.py",
+        "                self._fs.rename(path, spare)\n", "", ["tests.storage.journal.test_files"],
+    ),
+    Plant(
+        "a spare that got no file descriptor is lost", "storage/journal/files.py",
+        "            if recycled:\n                self._spares.appendleft(path)\n", "",
+        ["tests.storage.journal.test_files"],
+    ),
+    Plant(
         "a mark counts as durable because it was read", "storage/journal/log_mark.py",
         "        self._durable = JournalPosition()\n", "        self._durable = self.position\n",
         ["tests.storage.journal.test_log_mark"],

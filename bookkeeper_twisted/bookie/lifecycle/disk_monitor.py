@@ -9,6 +9,7 @@ from twisted.internet.task import LoopingCall
 from twisted.logger import Logger
 from twisted.python.failure import Failure
 
+from ...errors import NO_FILES
 from ...storage.interfaces import IFileSystem
 from ..interfaces import IStorageExecutor
 
@@ -145,7 +146,10 @@ class DiskMonitor:
         )
 
     def _survey(self) -> tuple[list[str], list[str], list[tuple[int, int]]]:
-        """Find out what is wrong with each ledger and journal directory, and the space of the former; read lane."""
+        """Find out what is wrong with each ledger and journal directory, and the space of the former; read lane.
+
+        :raises OSError: see :meth:`_what_is_wrong`; what the last survey found stays true.
+        """
         wrong, usage = [], []
         for directory in self._directories:
             text = self._what_is_wrong(directory)
@@ -160,10 +164,15 @@ class DiskMonitor:
         return wrong, [self._what_is_wrong(directory) for directory in self._journals], usage
 
     def _what_is_wrong(self, directory: str) -> str:
-        """Empty if the directory is there: every one of ours has files, an empty mount point has none."""
+        """Empty if the directory is there: every one of ours has files, an empty mount point has none.
+
+        :raises OSError: no file descriptor is left to look with.
+        """
         try:
             return "" if self._fs.list(directory) else "it is empty: was its disk unmounted?"
         except OSError as error:
+            if error.errno in NO_FILES:
+                raise
             return str(error)
 
     def _say(self, directory: str, total: int, free: int) -> None:

@@ -1,11 +1,9 @@
 """Batch reads: pieces of cached runs; where memory ends, few large loads."""
 
-from twisted.internet.defer import Deferred
-
 from ...codec.runs import FENCE, BatchRead
 from ...errors import Status, UnauthorizedAccessError
-from ...model import INVALID_ENTRY_ID, EntryRun
-from .context import RequestContext, status_of
+from ...model import INVALID_ENTRY_ID, MAX_ENTRY_ID, EntryRun
+from .context import RequestContext, check_ids, status_of
 from .read_ahead import LoadsUnderWay
 from .read_processor import read_last
 from .session import RequestSession
@@ -52,6 +50,11 @@ class Gathering:
             return max(0, min(self.room, _FIRST_LOAD))
         return max(0, min(self.room, self.left * (self.n_bytes // self.n_entries + 1)))
 
+    @property
+    def has_room(self) -> bool:
+        """Whether the limits of the request leave room for more entries."""
+        return self.left > 0 and self.room > 0
+
     def take(self, run: EntryRun) -> bool:
         """Takes what fits of a run that holds the next entry; of the first run one entry at least, however big.
 
@@ -67,7 +70,7 @@ class Gathering:
         if count:
             self._append(run.slice(self.next, count))
             self.next += count
-        return self.next > run.last and self.left > 0 and self.room > 0
+        return run.last < self.next <= MAX_ENTRY_ID and self.has_room
 
     def _append(self, part: EntryRun) -> None:
         self.runs.append(part)
@@ -94,17 +97,18 @@ class BatchProcessor:
         limits, limit = self._context.limits, session.connection.reply_limit
         longest = min(limits.max_batch_read_size, limits.max_frame_size - request.wire.batch_head)
         gathering = Gathering(request, min(longest, limit))
-        plain = not request.flags & FENCE and request.previous_lac is None and request.first != INVALID_ENTRY_ID
+        asks_for_entry = request.first >= 0 and request.ledger_id >= 0
+        plain = asks_for_entry and not request.flags & FENCE and request.previous_lac is None
         if plain and self._from_memory(gathering):
             self._reply(session, gathering, began)
         else:
-            Deferred.fromCoroutine(self._serve(session, gathering, began))
+            session.spawn(self._serve(session, gathering, began))
         return True
 
     def _from_memory(self, gathering: Gathering) -> bool:
         """:returns: whether the batch is complete; else the next entry has to be waited for."""
         ledger_id, bookie = gathering.request.ledger_id, self._context.bookie
-        while gathering.next >= 0:
+        while True:
             first = gathering.next
             run = bookie.cached(ledger_id, first, gathering.left)
             if run is None:
@@ -114,21 +118,20 @@ class BatchProcessor:
                 self._context.read_ahead.passed(ledger_id, first, run.last)
             if not gathering.take(run):
                 return True
-        return False
 
     async def _serve(self, session: RequestSession, gathering: Gathering, began: float) -> None:
         request = gathering.request
         try:
+            check_ids(request.ledger_id, request.first)
             await self._prepare(session, request)
             more = True
             if request.first == INVALID_ENTRY_ID:
                 more = await self._take_last(gathering)
             while more and not session.connection.closed and not self._from_memory(gathering):
                 more = await self._go_on(session, gathering)
+            self._reply(session, gathering, began)
         except Exception as error:
             self._refuse(session, request, error, began)
-        else:
-            self._reply(session, gathering, began)
         session.pump()
 
     async def _prepare(self, session: RequestSession, request: BatchRead) -> None:
@@ -146,9 +149,9 @@ class BatchProcessor:
         ledger_id = gathering.request.ledger_id
         last, entry = await read_last(self._context, ledger_id)
         gathering.next = last
-        more = gathering.take(EntryRun.of_entries(ledger_id, last, [entry]))
+        gathering.take(EntryRun.of_entries(ledger_id, last, [entry]))
         gathering.next = 0
-        return more
+        return gathering.has_room
 
     async def _go_on(self, session: RequestSession, gathering: Gathering) -> bool:
         """Waits for the next entries; what is gathered by then counts meanwhile.

@@ -8,8 +8,9 @@ from twisted.internet.defer import CancelledError, Deferred
 from twisted.internet.interfaces import IReactorTime
 from twisted.logger import Logger
 
-from ...errors import BookieError, Status, StorageError
+from ...errors import BadRequestError, BookieError, NoSuchLedgerError, Status, StorageError
 from ...metrics import RequestMetrics
+from ...model import INVALID_ENTRY_ID
 from ..interfaces import IBookie
 from .read_ahead import SequentialReads
 
@@ -124,6 +125,21 @@ def _in_progress(permits: Permits) -> Callable[[], float]:
 
 def _waiting(permits: Permits) -> Callable[[], float]:
     return lambda: permits.waiting
+
+
+def check_ids(ledger_id: int, entry_id: int) -> None:
+    """Check the ids of a request that reads, before anything is looked up or changed for it.
+
+    The journal keeps records of its own under negative ids; nobody asks for these by a read.
+
+    :param entry_id: -1 stands for the last entry.
+    :raises NoSuchLedgerError: no ledger has such an id.
+    :raises BadRequestError: no entry has such an id.
+    """
+    if ledger_id < 0:
+        raise NoSuchLedgerError(ledger_id)
+    if entry_id < INVALID_ENTRY_ID:
+        raise BadRequestError(ledger_id, entry_id)
 
 
 def status_of(error: BaseException) -> Status:

@@ -17,7 +17,7 @@ from ...errors import (
     UnauthorizedAccessError,
 )
 from ...model import INVALID_ENTRY_ID
-from .context import RequestContext
+from .context import RequestContext, check_ids
 from .read_processor import read_entry, read_entry_or_last, read_last
 from .session import RequestSession
 
@@ -35,6 +35,7 @@ class LacProcessor:
 
         :raises BookieError: the status of the error reply.
         """
+        check_ids(request.ledger_id, request.entry_id)
         if request.fence:
             return await self._fencing_read(request)
         if request.previous_lac is not None:
@@ -56,6 +57,7 @@ class LacProcessor:
     async def _long_poll(self, session: RequestSession, request: ReadRequest, previous: int) -> ReadResponse:
         if request.piggyback and request.entry_id != INVALID_ENTRY_ID:
             raise BadRequestError(request.ledger_id, request.entry_id, "piggyback with an entry id")
+        check_ids(request.ledger_id, previous)
         timestamp: int | None = None
         if request.timeout_ms is not None:
             timestamp = await session.wait_lac(request.ledger_id, previous, request.timeout_ms)

@@ -3,11 +3,9 @@
 from collections import deque
 from collections.abc import Iterable, Sequence
 
-from twisted.internet.defer import Deferred
-
 from ...codec.runs import ReadRun
 from ...codec.strides import stretches
-from ...errors import Status
+from ...errors import BadRequestError, BookieError, NoSuchLedgerError, Status
 from ...model import INVALID_ENTRY_ID, EntryRun
 from .context import RequestContext, status_of
 from .session import RequestSession
@@ -60,8 +58,26 @@ class ReadProcessor:
         if not session.admit_reads(len(run)):
             return False
         cursor = ReadCursor(run, stretches(run.entry_ids, run.ledger_ids), self._context.clock.seconds())
+        self._refuse_reserved(session, cursor)
         self.proceed(session, cursor)
         return True
+
+    def _refuse_reserved(self, session: RequestSession, cursor: ReadCursor) -> None:
+        """Refuse the reads of ids that no ledger or entry has.  Each piece counts up: its first id is its lowest."""
+        ledger_ids, entry_ids = cursor.run.ledger_ids, cursor.run.entry_ids
+        firsts = [start for start, _ in cursor.pieces]
+        lowest = min([entry_ids[start] for start in firsts])
+        if lowest >= INVALID_ENTRY_ID and min([ledger_ids[start] for start in firsts]) >= 0:
+            return
+        pieces, cursor.pieces = cursor.pieces, deque()
+        for start, end in pieces:
+            ledger_id, first = ledger_ids[start], entry_ids[start]
+            reserved = end - start if ledger_id < 0 else min(end - start, max(0, INVALID_ENTRY_ID - first))
+            error: BookieError = NoSuchLedgerError(ledger_id) if ledger_id < 0 else BadRequestError(ledger_id, first)
+            for index in range(start, start + reserved):
+                self._refuse(session, cursor, index, error)
+            if start + reserved < end:
+                cursor.pieces.append((start + reserved, end))
 
     def proceed(self, session: RequestSession, cursor: ReadCursor) -> bool:
         """Answer from memory as long as there is room; then load what was missing.
@@ -78,7 +94,7 @@ class ReadProcessor:
             else:
                 self._answer_row(session, cursor, missing)
         if missing:
-            Deferred.fromCoroutine(self._load(session, cursor, missing))
+            session.spawn(self._load(session, cursor, missing))
         if pieces:
             session.again(cursor)
         return True
@@ -155,15 +171,20 @@ class ReadProcessor:
         if cursor.run.entry_ids[start] != INVALID_ENTRY_ID:
             missing.append((start, end))
             return
-        Deferred.fromCoroutine(self._last(session, cursor, start))
+        session.spawn(self._last(session, cursor, start))
         if start + 1 < end:
             cursor.pieces.appendleft((start + 1, end))
 
     def _reply(self, session: RequestSession, cursor: ReadCursor, start: int, entries: Sequence[bytes]) -> None:
-        """Answers reads ``start ..`` with their entries."""
+        """Answers reads ``start ..`` with their entries, or refuses them if these cannot be encoded."""
         run, count = cursor.run, len(entries)
-        lacs = self._lacs(run, start, count)
-        reply = run.reply(start, Status.EOK, entries[0], *lacs) if count == 1 else run.replies(start, entries, lacs)
+        try:
+            lacs = self._lacs(run, start, count)
+            reply = run.reply(start, Status.EOK, entries[0], *lacs) if count == 1 else run.replies(start, entries, lacs)
+        except Exception as error:
+            for index in range(start, start + count):
+                self._refuse(session, cursor, index, error)
+            return
         session.connection.reply(reply, count)
         self._done(session, cursor, count, True)
 
@@ -221,7 +242,10 @@ class ReadProcessor:
         run = cursor.run
         self._context.read_ahead.loaded(run.ledger_ids[start], run.entry_ids[start], found.last)
         while start < end and run.entry_ids[start] <= found.last:
-            entries = _entries(found, run.entry_ids[start], end - start)
+            try:
+                entries = _entries(found, run.entry_ids[start], end - start)
+            except Exception as error:  # of this entry only, perhaps: as where one is missing
+                return self._use(session, cursor, start, end, error)
             self._reply(session, cursor, start, entries)
             start += len(entries)
         return [(start, end)] if start < end else []

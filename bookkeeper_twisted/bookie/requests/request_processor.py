@@ -4,7 +4,6 @@ from collections.abc import Callable, Coroutine
 from typing import Any
 
 import attrs
-from twisted.internet.defer import Deferred
 
 from ...codec.messages import (
     AuthRequest,
@@ -102,19 +101,19 @@ class RequestProcessor:
         cold = self._cold[type(request)]
         if cold.is_read and not session.admit_reads(1):
             return False
-        Deferred.fromCoroutine(self._serve(session, request, cold))
+        session.spawn(self._serve(session, request, cold))
         return True
 
     async def _serve(self, session: RequestSession, request: Any, cold: _Cold) -> None:
-        clock = self._context.clock
+        clock, encode = self._context.clock, request.header.wire.encode_response
         began = clock.seconds()
         success = True
         try:
-            response = await cold.answer(session, request)
+            reply = encode(await cold.answer(session, request))
         except Exception as error:
             success = False
-            response = cold.refuse(request, status_of(error))
-        session.connection.reply(request.header.wire.encode_response(response))
+            reply = encode(cold.refuse(request, status_of(error)))
+        session.connection.reply(reply)
         if cold.metric is not None:
             metric = cold.metric(request)
             (metric.success if success else metric.failure).record((clock.seconds() - began) * 1000)

@@ -1,11 +1,13 @@
 """The requests of one connection: started in order while limits allow, kept small until then (S11)."""
 
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Coroutine, Sequence
 from functools import partial
 from typing import Any
 
 from twisted.internet.defer import Deferred
+from twisted.logger import Logger
+from twisted.python.failure import Failure
 from zope.interface import implementer
 
 from ...codec.runs import HIGH_PRIORITY, RECOVERY_ADD, AddRun
@@ -24,6 +26,8 @@ class RequestSession:
 
     :param starts: type of a request to what begins it.
     """
+
+    _log = Logger()
 
     def __init__(
         self, connection: IServerConnection, context: RequestContext, starts: "dict[type[Any], Start]"
@@ -100,6 +104,18 @@ class RequestSession:
         """Put the rest of a request, ``item``, in front of the backlog; it goes on when there is room."""
         if not self.connection.closed:
             self._backlog.appendleft(item)
+
+    def spawn(self, work: "Coroutine[Deferred[Any], Any, None]") -> None:
+        """Start ``work`` for a request, which answers it.
+
+        If that fails, the request would never be answered and would keep its permits: the connection ends, as it does
+        if anything fails while requests are received.
+        """
+        Deferred.fromCoroutine(work).addErrback(self._failed)
+
+    def _failed(self, failure: Failure) -> None:
+        self._log.failure("a request of {peer} could not be answered", failure, peer=self.connection.peer)
+        self.connection.end()
 
     # -- adds --
 

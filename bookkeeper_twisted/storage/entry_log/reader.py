@@ -154,8 +154,10 @@ class EntryLogReader:
             return  # the log is just being removed, or too many files are open: the lane reads what it can
         try:
             file.pread_resident(1, 0)
-        except OSError as e:
+        except BaseException as e:
             file.close()
+            if not isinstance(e, OSError):
+                raise
             self.tells_resident = e.errno != errno.EOPNOTSUPP
         else:
             self._resident.put_back(log_id, file)
@@ -180,9 +182,11 @@ class EntryLogReader:
             if 4 * (offsets[end] - start) < window:
                 end = _end(offsets, begin, left, window)
             data = file.pread_resident(offsets[end] - start, row.offset + start)
-        except (OSError, DamageError):
+        except BaseException as e:
             file.close()
-            return None
+            if isinstance(e, OSError | DamageError):
+                return None
+            raise
         self._resident.put_back(row.log_id, file)
         if data is None or data[:20] != _HEAD.pack(offsets[begin + 1] - start - 4, row.ledger_id, entry_id):
             return None
@@ -204,9 +208,11 @@ class EntryLogReader:
             return
         try:
             datas = file.pread_resident_each(records.sizes, records.offsets)
-        except OSError:
+        except BaseException as e:
             file.close()
-            return
+            if isinstance(e, OSError):
+                return
+            raise
         self._resident.put_back(log_id, file)
         entries, head = found.entries, _HEAD.pack
         for position, entry_id, data in zip(records.positions, records.entry_ids, datas, strict=True):

@@ -31,8 +31,13 @@ _GENERATION = struct.Struct(">QHHII")
 
 
 def key_of(ledger_id: int, entry_id: int) -> bytes:
-    """Return the place of ``entry_id`` in the order of packed rows; that before all of them if ``ledger_id`` < 0."""
-    return _KEY.pack(ledger_id, entry_id) if ledger_id >= 0 else b""
+    """Return the place of ``entry_id`` in the order of packed rows.
+
+    Ids below 0 are of no row: the place is before all rows of the ledger, or before all rows if ``ledger_id`` < 0.
+    """
+    if ledger_id < 0:
+        return b""
+    return _KEY.pack(ledger_id, entry_id) if entry_id >= 0 else ledger_id.to_bytes(8, "big")
 
 
 def row_of_packed(packed: bytes) -> IndexRow:

@@ -371,7 +371,7 @@ class SqliteRunIndex:
         while True:
             rows = self._rows(ledger_id, first)
             yield from rows
-            if len(rows) < _PAGE:
+            if len(rows) < _PAGE or rows[-1].last == MAX_ID:
                 return
             first = rows[-1].last + 1
 

@@ -15,7 +15,7 @@ from itertools import count
 
 import attrs
 
-from ...errors import NO_SPACE, JournalDamageError
+from ...errors import NO_FILES, NO_SPACE, JournalDamageError
 from ..interfaces import IFile, IFileSystem
 from ..ledger_dirs import journal_ids, journal_name
 from .format import HEADER_SIZE, SECTOR, FileMark, pack_header, parse_header
@@ -91,9 +91,12 @@ class JournalFiles:
         return posixpath.join(self._directory, journal_name(file_id))
 
     def take(self) -> tuple[IFile, FileMark]:
-        """The next journal file, ready to be written after its header; its name is durable."""
+        """The next journal file, ready to be written after its header; its name is durable.
+
+        :raises OSError: there is none; if no file descriptor was left (:data:`~bookkeeper_twisted.errors.NO_FILES`) it
+            can be tried again.
+        """
         file_id = self._next_id
-        self._next_id += 1
         try:
             blank = self._ready.popleft()
         except IndexError:
@@ -102,22 +105,37 @@ class JournalFiles:
                 self._fill(blank, _AT_ONCE)
         if blank.file_id != file_id:  # prepared before a rotation that did not wait for it
             self._write_header(blank.file, file_id)
-        old, path = blank.file.path, self.path(file_id)
-        blank.file.close()
-        self._fs.rename(old, path)
-        self._fs.sync_directory(self._directory)
+        self._name(blank, self.path(file_id))
+        self._next_id += 1
         self.ids.append(file_id)
         if blank.recycled:
             self.recycled += 1
         else:
             self.created += 1
-        return self._fs.open(path, direct=self._settings.direct), FileMark.of(file_id, self._salt)
+        return blank.file, FileMark.of(file_id, self._salt)
+
+    def _name(self, blank: Blank, path: str) -> None:
+        """Give a file its name as a journal file; without a descriptor for the sync of the directory it loses it again.
+
+        If the power goes then, a start may find the name: that of an empty file behind the one being written, which it
+        leaves out.
+        """
+        spare = blank.file.path
+        self._fs.rename(spare, path)
+        try:
+            self._fs.sync_directory(self._directory)
+        except OSError as error:
+            if error.errno in NO_FILES:
+                self._fs.rename(path, spare)
+                self._ready.appendleft(blank)
+            raise
+        blank.file.path = path
 
     def prepare(self) -> bool:
         """One step towards having the next file ready.
 
-        On a full disk there is none: nothing depends on a file that is no journal's yet, and a bookie that has become
-        read-only may never need it.  :meth:`take` makes it then, or fails.
+        On a full disk there is none, nor without a file descriptor: nothing depends on a file that is no journal's yet,
+        and a bookie that has become read-only may never need it.  :meth:`take` makes it then, or fails.
 
         :returns: whether no step is left.
         """
@@ -126,7 +144,7 @@ class JournalFiles:
         try:
             is_filled = self._filled_further()
         except OSError as error:
-            if error.errno not in NO_SPACE:
+            if error.errno not in (*NO_SPACE, *NO_FILES):
                 raise
             blank, self._filling = self._filling, None
             if blank is not None:
@@ -223,7 +241,12 @@ class JournalFiles:
             path, recycled = self._spares.popleft(), True
         except IndexError:
             path, recycled = self._spare_path(), False
-        file = self._fs.open(path, create=not recycled, direct=self._settings.direct)
+        try:
+            file = self._fs.open(path, create=not recycled, direct=self._settings.direct)
+        except OSError:
+            if recycled:
+                self._spares.appendleft(path)
+            raise
         try:
             self._write_header(file, file_id)
         except OSError:

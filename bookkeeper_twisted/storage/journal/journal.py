@@ -4,7 +4,7 @@ from collections.abc import Iterator, Sequence
 
 from zope.interface import implementer
 
-from ...errors import StorageError, StorageFailedError
+from ...errors import NO_FILES, StorageError, StorageFailedError
 from ..interfaces import IFile, IFileSystem, IJournal, JournalPosition
 from .files import JournalFiles, JournalSettings
 from .format import HEADER_SIZE, FileMark, pack_group
@@ -118,6 +118,8 @@ class Journal:
         try:
             self._files.release(mark.file_id)
         except Exception as error:
+            if isinstance(error, OSError) and error.errno in NO_FILES:
+                return  # what is still there goes with a later mark
             self._failure = error
             raise
 
@@ -171,15 +173,23 @@ class Journal:
         self.durable = self.position
 
     def _next_file(self) -> IFile:
-        """Ends the current file, durable to its last byte, before the next one exists (S1, safety 3.5)."""
+        """Ends the current file, durable to its last byte, before the next one exists (S1, safety 3.5).
+
+        :returns: the next file; the current one, which goes on, if no file descriptor is left for another.
+        """
         if not self._replayed:
             raise StorageError(f"the journal in {self.directory} was not replayed: its end is not known")
-        old, self._file = self._file, None
+        old = self._file
+        if old is not None and self.durable != self.position:
+            self._sync(old)
+        try:
+            self._file, self._mark = self._files.take()
+        except OSError as error:
+            if old is None or error.errno not in NO_FILES:
+                raise
+            return old
         if old is not None:
-            if self.durable != self.position:
-                self._sync(old)
             old.close()
-        self._file, self._mark = self._files.take()
         # ``durable`` stays at the end of the file before: the first group of this one records it
         self.position = JournalPosition(self._mark.file_id, HEADER_SIZE)
         return self._file

@@ -36,7 +36,7 @@ import attrs
 from zope.interface import implementer
 
 from ...crc32c import Buffer
-from ...errors import DirectoryLockedError
+from ...errors import NO_FILES, DirectoryLockedError
 from ...storage.interfaces import IFile, IFileSystem, ILock
 from .state import SECTOR, Content, Directory, Inode, Renaming, Resize, Write, changed, rename
 
@@ -323,8 +323,8 @@ class SimDisk:
         self.operations.append(operation)
         try:
             self._strike(operation, True)
-        except OSError:
-            if failed is not None:
+        except OSError as error:
+            if failed is not None and error.errno not in NO_FILES:  # else it did not begin
                 failed()
             raise
         return operation.number

@@ -1,5 +1,7 @@
 """How full the disks are."""
 
+import errno
+
 from twisted.internet.defer import Deferred
 from twisted.internet.task import Clock
 from twisted.logger import capturedLogs, formatEvent
@@ -17,6 +19,7 @@ class _Disks(SimDisk):
         super().__init__()
         self.by_path = usage
         self.names: dict[str, list[str]] = {}
+        self.no_descriptor = ""
 
     def usage(self, path: str) -> tuple[int, int]:
         found = self.by_path[path]
@@ -25,6 +28,8 @@ class _Disks(SimDisk):
         return found
 
     def list(self, path: str) -> list[str]:
+        if path in self.no_descriptor:
+            raise OSError(errno.EMFILE, "Too many open files")
         return self.names.get(path, ["VERSION"])
 
 
@@ -95,6 +100,22 @@ class MonitorTests(SynchronousTestCase):
         self.assertEqual(self.told[-1].unusable, ("a: [Errno 5] Input/output error",))
         self.assertEqual((self.told[-1].has_reserve, self.told[-1].full), (False, False))
         self.assertEqual(self.check(50), DiskState())
+
+    def test_no_descriptors(self) -> None:
+        """Without file descriptors nothing is said of any directory, and what was known of them stays; logged once."""
+        self.monitor.start(10)
+        self.addCleanup(self.stop)
+        before = self.check(4)
+        for path in ("a", "j"):
+            self.disks.no_descriptor = path
+            with capturedLogs() as events:
+                for _ in range(3):
+                    self.assertIs(self.check(50), before)
+            text = "the check of the disks failed: [Errno 24] Too many open files"
+            self.assertEqual([formatEvent(event) for event in events], [text])
+            self.disks.no_descriptor = ""
+            before = self.check(4)
+        self.assertEqual(len(self.told), 3)
 
     def test_vanished(self) -> None:
         """A directory without any file is a mount point whose disk is gone, of ledgers or of a journal."""

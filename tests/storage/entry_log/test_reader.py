@@ -1,7 +1,7 @@
 """Reading slices of entry logs and noticing what is not right."""
 
 import errno
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from twisted.trial.unittest import SynchronousTestCase
 
@@ -10,8 +10,8 @@ from bookkeeper_twisted.model import EntryRun
 from bookkeeper_twisted.storage.entry_log.reader import DECODED_ROWS, MOST_HINTS, WARMED, EntryLogReader
 from bookkeeper_twisted.storage.entry_log.writer import EntryLogWriter
 from bookkeeper_twisted.storage.index.recent_rows import LedgerRows
-from bookkeeper_twisted.storage.interfaces import IndexRow
-from bookkeeper_twisted.storage.scattered import Lookup
+from bookkeeper_twisted.storage.interfaces import IndexRow, Scattered
+from bookkeeper_twisted.storage.scattered import Lookup, Records
 from bookkeeper_twisted.testing.disk.sim_disk import SimDisk, SimFile
 
 from ..entries import run, uneven
@@ -70,6 +70,29 @@ class ReaderTests(SynchronousTestCase):
         self.disk.fail(errno.EIO, when=lambda op: op.name == "open" and bool(opened.append(op.path)))  # type: ignore
         self.reader.read(row, 0, 0)
         self.assertEqual(opened, ["/0.log"])
+
+    def test_every_file_is_closed(self) -> None:
+        """Whatever is raised while a file is in use, also for an entry that its row does not have, closes the file."""
+        self.disk.resident = lambda: True
+        (row,) = self.write(run(1, 0, 3))
+        records, found = Records(), Scattered()
+        records.sizes, records.offsets = [""], [0]  # type: ignore[list-item]
+        calls: tuple[Callable[[], object], ...] = (
+            lambda: self.reader.read(row, -4096, 1 << 20),
+            lambda: self.reader.read_resident(row, -4096, 1, 1 << 20),
+            lambda: self.reader.read_scattered(1, row.log_id, records, found),
+        )
+        for call in calls:
+            self.reader.read(row, 0, 0)
+            files: list[SimFile] = []
+            for pool in (self.reader._idle, self.reader._resident):
+                file = pool.take(row.log_id)
+                assert isinstance(file, SimFile)
+                pool.put_back(row.log_id, file)
+                files.append(file)
+            self.assertRaises((IndexError, TypeError), call)
+            left = len(self.reader._idle) + len(self.reader._resident)
+            self.assertEqual(left, sum(not file._closed for file in files))
 
     def test_part(self) -> None:
         """From any entry on, as many as fit, one at least; by one pread."""

@@ -125,6 +125,29 @@ class JournalFilesTests(SynchronousTestCase):
         self.assertTrue(self.files.prepare())
         self.assertRaises(OSError, self.files.take)
 
+    def test_no_descriptors(self) -> None:
+        """A file that got no descriptor for its name is the next one all the same, and a spare is not lost."""
+        for _ in range(3):
+            self.files.take()
+        self.files.release(1002)
+        for name in ("open", "sync_directory"):
+            self.disk.fail(errno.EMFILE, when=lambda op, name=name: op.name == name)  # type: ignore[misc]
+            self.assertRaises(OSError, self.files.take)
+            self.assertEqual((self.files.ids, len(self.spares())), ([1001, 1002], 1))
+        self.disk.fail(errno.ENFILE, when=lambda op: op.name == "open")
+        file, mark = self.files.take()
+        self.assertEqual((file.path, mark), (f"{DIRECTORY}/3eb.txn", FileMark.of(1003, b"salt")))
+        self.assertEqual((self.files.ids, self.files.recycled, self.spares()), ([1001, 1002, 1003], 1, []))
+        self.disk.heal()
+        self.assertEqual(parse_header(content(self.disk.crash(()), "3eb.txn")[:512], "p").mark, mark)
+
+    def test_nothing_is_prepared_without_descriptors(self) -> None:
+        """A file that gets no descriptor is not prepared; that is tried again."""
+        self.disk.fail(errno.EMFILE, when=lambda op: op.name == "create")
+        self.assertEqual((self.files.prepare(), self.spares()), (True, []))
+        self.files.prepare()
+        self.assertEqual(len(self.spares()), 1)
+
     def test_failed_release(self) -> None:
         """A release whose directory sync failed recycles nothing."""
         for _ in range(3):

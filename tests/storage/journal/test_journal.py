@@ -2,6 +2,7 @@
 
 import errno
 from collections.abc import Callable
+from functools import partial
 
 import attrs
 from twisted.trial.unittest import SynchronousTestCase
@@ -297,6 +298,30 @@ class FailureTests(SynchronousTestCase):
                     self.assertLessEqual(set(acked), set(start(after)[1]))
         self.assertGreater(failed, operations)
 
+    def test_no_descriptors(self) -> None:
+        """Without file descriptors, from any moment on and for any time, groups go to the file that the journal has."""
+        healthy = new_disk()
+        self._live(healthy, {})
+        named = next(op.number for op in healthy.operations if op.name == "rename") + 1  # the first file
+        for number in range(named + 1, len(healthy.operations) + 1):
+            for times in (1, 100):
+                disk, acked = new_disk(), dict[int, int]()
+                disk.fail(errno.EMFILE, times=times, when=partial(_takes_descriptor, number))
+                self._live(disk, acked)
+                self.assertIn(11, acked)
+                if number == named + 1 and times > 1:
+                    self.assertEqual(len(set(acked.values())), 1)
+                for after in (disk.crash(()), disk.crash()):
+                    self.assertLessEqual(set(acked), set(start(after)[1]))
+
+    def test_first_file_without_descriptors(self) -> None:
+        """A journal that has no file yet cannot do without one."""
+        disk = new_disk()
+        journal, _ = start(disk)
+        disk.fail(errno.ENFILE, when=lambda op: op.name == "create")
+        self.assertRaises(OSError, journal.write_group, [record(0)])
+        self.assertRaises(StorageFailedError, journal.write_group, [record(0)])
+
     def test_fail_stop(self) -> None:
         """After one error every call is refused, and no file is synced again (S10)."""
         calls: tuple[Callable[[Journal], object], ...] = (
@@ -328,3 +353,7 @@ class FailureTests(SynchronousTestCase):
             disk.fail(errno.EIO, when=lambda op: op.name in ("create", "rename", "sync"))
             self.assertRaises(OSError, call, journal)
             self.assertRaises(StorageFailedError, journal.write_group, [record(9)])
+
+
+def _takes_descriptor(after: int, operation: Operation) -> bool:
+    return operation.number >= after and operation.name in ("open", "create", "sync_directory")
