@@ -153,11 +153,11 @@ PLANTS = (
     ),
     Plant(
         "a journal file is used before its name is durable", "storage/journal/files.py",
-        "        self._fs.sync_directory(self._directory)\n        self.ids.append(file_id)\n", "        self.ids.append(file_id)\n", _FILES,
+        "        try:\n            self._fs.sync_directory(self._directory)\n", "        try:\n            pass\n", _FILES,
     ),
     Plant(
         "a disk that is full for a file not needed yet ends the bookie", "storage/journal/files.py",
-        "            if error.errno not in NO_SPACE:\n                raise\n", "            raise\n", _FILES,
+        "            if error.errno not in (*NO_SPACE, *NO_FILES):\n                raise\n", "            raise\n", _FILES,
     ),
     Plant(
         "zeros that a full disk did not take count as written", "storage/journal/files.py",
@@ -165,7 +165,7 @@ PLANTS = (
     ),
     Plant(
         "a file keeps the header of another id", "storage/journal/files.py",
-        "            self._write_header(blank.file, file_id)\n        old, path", "            pass\n        old, path", _FILES,
+        "            self._write_header(blank.file, file_id)\n        self._name(", "            pass\n        self._name(", _FILES,
     ),
     Plant(
         "a spare may be overwritten before its old name is gone for good", "storage/journal/files.py",

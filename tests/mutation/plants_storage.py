@@ -80,7 +80,7 @@ PLANTS = (
     ),
     Plant(
         "a new journal file follows one that is not durable", "storage/journal/journal.py",
-        "            if self.durable != self.position:\n                self._sync(old)\n", "", _JOURNAL,
+        "        if old is not None and self.durable != self.position:\n            self._sync(old)\n", "", _JOURNAL,
     ),
     Plant(
         "a start relies on the name of a journal file that may not be durable", "storage/journal/replay.py",
