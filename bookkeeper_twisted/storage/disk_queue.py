@@ -11,6 +11,7 @@ import mmap
 import platform
 import struct
 import sys
+import weakref
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
@@ -56,6 +57,9 @@ class Place:
 
 Transfer = tuple[int, int, int, int, int, int]
 """Number, operation, descriptor, address of the memory, size and offset."""
+
+_Waiting = tuple[int, int, IFile, int, int, int]
+"""A transfer that the kernel does not have yet: its file may be closed before, and another one get the descriptor."""
 
 
 class _Kernel:
@@ -155,9 +159,10 @@ class DiskQueue:
     def __init__(self, is_busy: Callable[[], bool] = lambda: False) -> None:
         self._is_busy = is_busy
         self._kernel: _Kernel | None = None
+        self._end: Callable[[], object] = lambda: None  # ends the kernel's queue, also if this one is dropped
         self._batches: deque[_Batch] = deque()
         self._taken: _Batch | None = None
-        self._waiting: deque[Transfer] = deque()
+        self._waiting: deque[_Waiting] = deque()
         self._begun: dict[int, Callable[[int], None]] = {}  # by number, those that wait included
         self._flying: dict[int, int] = {}  # bytes of those that the kernel has, by number
         self._last_number = 0
@@ -172,16 +177,15 @@ class DiskQueue:
 
         :param places: in any order.
         """
-        descriptors = [place.file.direct_descriptor for place in places]
-        queued = bool(places) and None not in descriptors and self._has_kernel()
+        queued = bool(places) and all(place.file.direct_descriptor is not None for place in places)
+        queued = queued and self._has_kernel()
         batch = _Batch(places, self._room(sum([place.size for place in places]) if queued else 1))
         self._batches.append(batch)
         address = _address(batch.room)
-        for index, (place, descriptor) in enumerate(zip(places, descriptors, strict=True)):
-            if queued and descriptor is not None:
-                batch.left += 1
-                self._add(partial(batch.ended, index), _READ, descriptor, address, place.size, place.offset)
-                address += place.size
+        for index, place in enumerate(places if queued else ()):
+            batch.left += 1
+            self._add(partial(batch.ended, index), _READ, place.file, address, place.size, place.offset)
+            address += place.size
         self._submit()
 
     def take(self) -> list[memoryview | OSError]:
@@ -205,8 +209,7 @@ class DiskQueue:
         :param file: which should be that long already: the kernel waits for what makes a file longer.
         :param parts: of a multiple of 4096 bytes, as is ``offset``.
         """
-        descriptor = file.direct_descriptor
-        if descriptor is None or not self._has_kernel():
+        if file.direct_descriptor is None or not self._has_kernel():
             file.pwritev(parts, offset)
             return
         while self._n_writes >= MOST_WRITES:
@@ -217,7 +220,7 @@ class DiskQueue:
         for part in parts:
             room.write(part)
         self._n_writes += 1
-        self._add(partial(self._written, file, room, size, offset), _WRITE, descriptor, _address(room), size, offset)
+        self._add(partial(self._written, file, room, size, offset), _WRITE, file, _address(room), size, offset)
         self._submit()
 
     def _written(self, file: IFile, room: mmap.mmap, size: int, offset: int, found: int) -> None:
@@ -245,6 +248,7 @@ class DiskQueue:
                 self._kernel = _Kernel()
             except OSError:
                 return False
+            self._end = weakref.finalize(self, self._kernel.close)
         return True
 
     def _room(self, size: int) -> mmap.mmap:
@@ -263,11 +267,11 @@ class DiskQueue:
             self._rooms.append(room)
 
     def _add(
-        self, ended: Callable[[int], None], operation: int, descriptor: int, address: int, size: int, offset: int
+        self, ended: Callable[[int], None], operation: int, file: IFile, address: int, size: int, offset: int
     ) -> None:
         self._last_number += 1
         self._begun[self._last_number] = ended
-        self._waiting.append((self._last_number, operation, descriptor, address, size, offset))
+        self._waiting.append((self._last_number, operation, file, address, size, offset))
 
     def _submit(self) -> None:
         """Has the kernel begin as much as it takes."""
@@ -285,8 +289,15 @@ class DiskQueue:
             self._waiting.popleft()
 
     def _admitted(self) -> list[Transfer]:
-        """The next transfers that the kernel may have, too."""
-        transfers = list(islice(self._waiting, DEPTH - len(self._flying)))
+        """The next transfers that the kernel may have, too; those of files that were closed meanwhile are not done."""
+        transfers: list[Transfer] = []
+        while self._waiting and self._waiting[0][2].direct_descriptor is None:
+            self._begun.pop(self._waiting.popleft()[0])(-1)
+        for number, operation, file, address, size, offset in islice(self._waiting, DEPTH - len(self._flying)):
+            descriptor = file.direct_descriptor
+            if descriptor is None:
+                break
+            transfers.append((number, operation, descriptor, address, size, offset))
         if not transfers or not self._is_busy():
             return transfers
         count, n_bytes = 0, sum(self._flying.values())
@@ -317,9 +328,12 @@ class DiskQueue:
 
     def close(self) -> None:
         """End, wait for what is being read and written, and give back the memory.  It takes the kernel some 30 ms."""
-        kernel, self._kernel = self._kernel, None
-        if kernel is not None:
-            kernel.close()
+        if self._kernel is not None:
+            self._kernel = None
+            self._end()
+        self._waiting.clear()
+        self._begun.clear()
+        self._flying.clear()
         self._rooms.clear()
 
 

@@ -29,12 +29,12 @@ PLANTS = (
         "        return run.last < self.next and self.has_room\n", _IDS,
     ),
     Plant(
-        "batch reads of reserved ids are looked up", "bookie/requests/batch_processor.py",
+        "a batch read of a reserved id fences", "bookie/requests/batch_processor.py",
         "            check_ids(request.ledger_id, request.first)\n", "", _IDS,
     ),
     Plant(
-        "a tail read asks for the entry behind a reserved id", "bookie/requests/lac_processor.py",
-        "        check_ids(request.ledger_id, previous)\n", "", _IDS,
+        "a read of a reserved id fences", "bookie/requests/lac_processor.py",
+        "        check_ids(request.ledger_id, request.entry_id)\n", "", _IDS,
     ),
     Plant(
         "reads that cannot be encoded stay unanswered", _READ_PROCESSOR,

@@ -2,6 +2,7 @@
 
 import ctypes
 import errno
+import gc
 import os
 from collections.abc import Sequence
 from random import Random
@@ -216,6 +217,51 @@ class DiskQueueTests(SynchronousTestCase):
         self.queue.write(file, [data[:_PAGE]], 0)
         self.queue.close()
         self.queue.close()
+
+    def test_file_closed_meanwhile(self) -> None:
+        """What waits for the kernel when its file is closed never reaches the file that has the descriptor then."""
+        queue = DiskQueue(lambda: True)
+        self.addCleanup(queue.close)
+        for _ in range(2):
+            file, data = self.file(4 * BUSY_BYTES)
+            queue.begin([Place(file, at * BUSY_BYTES, BUSY_BYTES) for at in range(3)])
+            descriptor = file.direct_descriptor
+            file.close()
+            other, _ = self.file(4 * BUSY_BYTES + _PAGE)
+            self.assertEqual(other.direct_descriptor, descriptor)
+            first, *waiting = queue.take()
+            assert not isinstance(first, OSError)
+            self.assertEqual(bytes(first), data[:BUSY_BYTES])
+            self.assertEqual([each.errno for each in waiting if isinstance(each, OSError)], [errno.EBADF] * 2)
+            for at in range(3):
+                queue.write(other, [bytes(BUSY_BYTES)], at * BUSY_BYTES)
+            other.close()
+            victim, data = self.file(4 * BUSY_BYTES)
+            self.assertEqual(victim.direct_descriptor, descriptor)
+            self.assertEqual(self.assertRaises(OSError, queue.settle).errno, errno.EBADF)
+            self.assertEqual(victim.pread(len(data), 0), data)
+            victim.close()
+            queue.rest()
+
+    def test_dropped(self) -> None:
+        """A queue that is dropped with everything begun gives the kernel's queue back, once."""
+        ended: list[object] = []
+
+        class Kernel(LateKernel):
+            def close(self) -> None:
+                ended.append(self)
+
+        self.patch(disk_queue, "_Kernel", Kernel)
+        file, data = self.file(64 * _PAGE)
+        for end in (lambda queue: None, lambda queue: queue.close()):
+            queue = DiskQueue()
+            queue.begin([Place(file, 0, _PAGE)] * 9)
+            queue.write(file, [data[:_PAGE]], 0)
+            end(queue)
+            del queue
+            gc.collect()
+            self.assertEqual(len(ended), 1)
+            ended.clear()
 
 
 class SimulatedTests(SynchronousTestCase):

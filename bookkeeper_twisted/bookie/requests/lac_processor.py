@@ -57,7 +57,6 @@ class LacProcessor:
     async def _long_poll(self, session: RequestSession, request: ReadRequest, previous: int) -> ReadResponse:
         if request.piggyback and request.entry_id != INVALID_ENTRY_ID:
             raise BadRequestError(request.ledger_id, request.entry_id, "piggyback with an entry id")
-        check_ids(request.ledger_id, previous)
         timestamp: int | None = None
         if request.timeout_ms is not None:
             timestamp = await session.wait_lac(request.ledger_id, previous, request.timeout_ms)

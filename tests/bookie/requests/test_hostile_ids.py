@@ -14,7 +14,7 @@ from bookkeeper_twisted.codec import messages as m
 from bookkeeper_twisted.codec import v2, v3
 from bookkeeper_twisted.codec.connection import ClientDecoder
 from bookkeeper_twisted.codec.operations import FENCE, RECOVERY_ADD, Operation, V2Op
-from bookkeeper_twisted.codec.runs import BatchRead, BatchReply, ReadReply
+from bookkeeper_twisted.codec.runs import AddReplies, BatchRead, BatchReply, ReadReply
 from bookkeeper_twisted.codec.wires import V2, V3
 from bookkeeper_twisted.errors import Status
 from bookkeeper_twisted.model import MAX_ENTRY_ID, EntryRun
@@ -215,6 +215,18 @@ class HostileIdTests(SynchronousTestCase):
                         self.assertIs(reply.status, Status.EBADREQ)
                     else:
                         self.assertIn(reply.status, (Status.EOK, Status.ENOENTRY))
+
+    def test_nothing_is_fenced(self) -> None:
+        """A fencing read that is refused for its ids fences nothing."""
+        read = m.ReadRequest(m.Header(V2, 2, V2Op.READ), 7, -5, fence=True, master_key=KEY)
+        batch = BatchRead(V2, 2, FENCE, 7, -5, 1, 0, MIB, KEY)
+        for request in (v2.encode_request(read), v2.encode_batch_read(batch)):
+            (refused,) = ClientDecoder(V2).receive(self.ask(request))
+            assert isinstance(refused, ReadReply | BatchReply)
+            self.assertIs(refused.status, Status.EBADREQ)
+            (added,) = ClientDecoder(V2).receive(self.ask(v2.encode_adds(KEY, run(7, 20))))
+            assert isinstance(added, AddReplies)
+            self.assertIs(added.status, Status.EOK)
 
     def test_in_a_row(self) -> None:
         """Reads of reserved ids among others are refused, the others get their entries."""
