@@ -56,7 +56,7 @@ class BookieConfig(AutorecoveryConfig):
         "frameTimeoutSec",
         60.0,
         decimal(0.001),
-        "how long a connection may take for its first frame, and for the rest of one that has begun",
+        "how long a frame may take from its first byte to its last, and an authentication from the accept to its end",
         unit="s",
         java="none",
     )

@@ -5,6 +5,7 @@ from .plant import Plant
 _GATE, _HANDSHAKE = "bookie/requests/authentication.py", "protocol/client/authentication.py"
 _GATED, _SHAKEN = ["tests.bookie.requests.test_authentication"], ["tests.client.connections.test_authentication"]
 _TRANSPORT, _SENT = "protocol/direct_transport.py", ["tests.protocol.test_direct_transport"]
+_SERVER, _SERVED = "protocol/server/connection.py", ["tests.protocol.server.test_connection"]
 _ADMIN, _ASKED = "bookie/lifecycle/admin.py", ["tests.bookie.lifecycle.test_admin"]
 
 PLANTS = (
@@ -89,5 +90,47 @@ PLANTS = (
     Plant(
         "a bookie that has stopped takes orders", _ADMIN,
         "self._parts is None or self._phase is not Phase.SERVING", "self._parts is None", _ASKED,
+    ),
+    Plant(
+        "a connection is closed before it was needed",
+        _SERVER,
+        "        if state is ConnectionState.READY:\n            self._expect_rest()\n",
+        "",
+        _SERVED,
+    ),
+    Plant(
+        "what is sent before the authentication ends prolongs it",
+        _SERVER,
+        "        if self.state is ConnectionState.READY and (items",
+        "        if (items",
+        _SERVED,
+    ),
+    Plant(
+        "each byte prolongs the time of its frame",
+        _SERVER,
+        "(items or self.expecting_since is None)",
+        "True",
+        _SERVED,
+    ),
+    Plant(
+        "a connection that goes for a newcomer is reset",
+        _SERVER,
+        "        is_many = len(self._leaving) >= MAX_LEAVING\n",
+        "        is_many = True\n",
+        _SERVED,
+    ),
+    Plant(
+        "any number of connections may be leaving",
+        _SERVER,
+        "        is_many = len(self._leaving) >= MAX_LEAVING\n",
+        "        is_many = False\n",
+        _SERVED,
+    ),
+    Plant(
+        "a connection that has left makes no room",
+        _SERVER,
+        "        self._leaving.discard(connection)\n",
+        "",
+        _SERVED,
     ),
 )

@@ -26,6 +26,9 @@ SECONDS_TO_CLOSE = 5.0
 SECONDS_IN_USE = 1.0
 """Seconds for which a peer keeps its connection after its last bytes, where there are too many connections."""
 
+MAX_LEAVING = 100
+"""Connections that are being closed behind their replies to make room; each holds a descriptor beyond the limit."""
+
 _SWEEPS = 4
 """Looks for late frames in the time that one may take."""
 
@@ -38,7 +41,8 @@ class ServerLimits:
 
     :ivar max_frame_size: of a request, length field included.
     :ivar max_connections: beyond this the idlest goes for a new one.
-    :ivar frame_timeout: seconds for the first frame of a connection, and for the rest of one that has begun.
+    :ivar frame_timeout: seconds from the first byte of a frame to its last, and, where peers have to authenticate, from
+        the accept until they have.
     :ivar unsent_bytes: replies queued beyond this stop the making of replies.
     :ivar pending_bytes: replies of all connections that are being made or that peers have not taken; beyond
         this, replies are small.
@@ -60,7 +64,9 @@ class ServerConnection(Protocol):
     """The connection of one peer.  The transport sees it as the producer of replies, and pauses it when it is full.
 
     :ivar heard_at: when something was received last.
-    :ivar expecting_since: since when its first frame, or the rest of one, is expected; None between frames.
+    :ivar has_asked: whether a whole frame has been received.
+    :ivar expecting_since: since when the rest of a frame, or the end of the authentication, is expected; None between
+        frames: V2 clients and pools open connections long before their first request.
     """
 
     _log = Logger()
@@ -81,6 +87,7 @@ class ServerConnection(Protocol):
         self._held = False
         self._closing: IDelayedCall | None = None
         self.heard_at = factory.clock.seconds()
+        self.has_asked = False
         self.expecting_since: float | None = self.heard_at
 
     # -- the transport's side --
@@ -103,16 +110,18 @@ class ServerConnection(Protocol):
             return
         self.heard_at = self._factory.clock.seconds()
         items = self._decoder.receive(data)
-        if self._decoder.incomplete:
-            if items or self.expecting_since is None:
-                self.expecting_since = self.heard_at
-        elif items and self.state is ConnectionState.READY:  # authentication may take no longer than a frame
-            self.expecting_since = None
+        if self.state is ConnectionState.READY and (items or self.expecting_since is None):
+            self._expect_rest()
         if items:
+            self.has_asked = True
             self._session.received(items)
             self._factory.outbox.flush()
         if self._decoder.error is not None:
             self._break(self._decoder.error)
+
+    def _expect_rest(self) -> None:
+        """Starts the time of the frame that has begun, if one has."""
+        self.expecting_since = self.heard_at if self._decoder.incomplete else None
 
     def connectionLost(self, reason: Failure = connectionDone) -> None:
         admitted = self._session is not None
@@ -173,6 +182,8 @@ class ServerConnection(Protocol):
 
     def enter(self, state: ConnectionState) -> None:
         self.state = following(self.state, state)
+        if state is ConnectionState.READY:
+            self._expect_rest()
 
     def _close(self) -> None:
         if not self.closed:
@@ -180,13 +191,20 @@ class ServerConnection(Protocol):
             self.enter(ConnectionState.CLOSED)
 
     def is_late(self, latest: float) -> bool:
-        """Whether it began before ``latest`` to be expected to send a frame, and could send."""
-        return not self._held and self.expecting_since is not None and self.expecting_since <= latest
+        """Whether it began before ``latest`` to be expected to send something, and could send."""
+        if self._held or self.state in _ENDING:
+            return False
+        return self.expecting_since is not None and self.expecting_since <= latest
+
+    @property
+    def is_waiting(self) -> bool:
+        """Whether it is between two frames of a peer that has sent some."""
+        return self.has_asked and self.expecting_since is None
 
     @property
     def idle_for(self) -> float | None:
-        """Seconds since something was received; None if requests of it are under way."""
-        if self.closed or (self._session is not None and self._session.busy):
+        """Seconds since something was received; None if requests of it are under way, or it is being closed."""
+        if self.state in _ENDING or (self._session is not None and self._session.busy):
             return None
         return self._factory.clock.seconds() - self.heard_at
 
@@ -283,6 +301,7 @@ class BookieServerFactory(ServerFactory):
         self.reply_limit = limits.max_frame_size
         self.unsent_limit = limits.unsent_bytes
         self._connections: dict[ServerConnection, None] = {}
+        self._leaving: set[ServerConnection] = set()
         self.stopping = False
         self._refusing = False
         self._ended: Deferred[None] | None = None
@@ -298,7 +317,7 @@ class BookieServerFactory(ServerFactory):
 
         :returns: False if the limit is reached and no connection is idle: the caller closes the new one.
         """
-        if len(self._connections) >= self.limits.max_connections and not self._evict():
+        if len(self._connections) - len(self._leaving) >= self.limits.max_connections and not self._evict():
             self.metrics.refused.value += 1
             if not self._refusing:  # once per episode: a storm must not fill the log
                 self._refusing = True
@@ -313,12 +332,12 @@ class BookieServerFactory(ServerFactory):
         return True
 
     def _evict(self) -> bool:
-        """Drops the connection that was idle longest, one that never completed a frame before all others.
+        """Ends the connection that was idle longest, one that never completed a frame before all others.
 
         :returns: False if all are in use.
         """
         idle = [
-            (connection.expecting_since is None, -seconds, connection)
+            (connection.is_waiting, -seconds, connection)
             for connection in self._connections
             if (seconds := connection.idle_for) is not None and seconds >= SECONDS_IN_USE
         ]
@@ -329,9 +348,17 @@ class BookieServerFactory(ServerFactory):
         return True
 
     def _drop(self, connection: ServerConnection) -> None:
-        """Ends a connection that counts no more from now on."""
-        del self._connections[connection]
-        connection.abort()
+        """Ends a connection that counts no more from now on.
+
+        It is closed behind its replies, so that its peer sees an end and no reset, unless so many are being closed that
+        peers which do not read could use up the descriptors.
+        """
+        is_many = len(self._leaving) >= MAX_LEAVING
+        self._leaving.add(connection)
+        if is_many:
+            connection.abort()
+        else:
+            connection.end()
 
     def _sweep_later(self) -> None:
         delay = self.limits.frame_timeout / _SWEEPS
@@ -339,7 +366,7 @@ class BookieServerFactory(ServerFactory):
         self._sweep_call = self.clock.callLater(delay, self._sweep)
 
     def _sweep(self) -> None:
-        """Drops connections that take too long for a frame; none if it comes late: what they sent is not read yet."""
+        """Ends connections that take too long for a frame; none if it comes late: what they sent is not read yet."""
         self._sweep_call = None
         if not self._time.arrived():
             latest = self.clock.seconds() - self.limits.frame_timeout
@@ -349,7 +376,7 @@ class BookieServerFactory(ServerFactory):
             if late:
                 self.metrics.timed_out.value += len(late)
                 self._log.info(
-                    "{n} connections dropped: no complete frame in {seconds:g} s, {peer} among them",
+                    "{n} connections closed: no complete frame in {seconds:g} s, {peer} among them",
                     n=len(late), seconds=self.limits.frame_timeout, peer=late[0].peer,
                 )  # fmt: skip
         if self._connections and not self.stopping:
@@ -363,6 +390,7 @@ class BookieServerFactory(ServerFactory):
     def left(self, connection: ServerConnection) -> None:
         """Count a ``connection`` out that has ended; with the last one the Deferred of :meth:`stop` fires."""
         self._connections.pop(connection, None)
+        self._leaving.discard(connection)
         if not self._connections:
             self._stop_sweeping()
         self.metrics.active.value -= 1

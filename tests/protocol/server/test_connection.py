@@ -16,8 +16,10 @@ from bookkeeper_twisted.codec import v2
 from bookkeeper_twisted.codec.runs import ReadRun
 from bookkeeper_twisted.instruments import Instruments
 from bookkeeper_twisted.metrics import ConnectionMetrics
+from bookkeeper_twisted.protocol.connection_state import ConnectionState
 from bookkeeper_twisted.protocol.interfaces import IGatheringTransport, IRequestSession, IServerConnection
 from bookkeeper_twisted.protocol.server.connection import (
+    MAX_LEAVING,
     SECONDS_IN_USE,
     SECONDS_TO_CLOSE,
     BookieServerFactory,
@@ -79,6 +81,7 @@ class ServerTestCase(SynchronousTestCase):
     """A factory whose sessions only listen."""
 
     limits = ServerLimits()
+    authenticates = False
 
     def setUp(self) -> None:
         self.outbox = Outbox()
@@ -89,6 +92,8 @@ class ServerTestCase(SynchronousTestCase):
 
     def open_session(self, connection: IServerConnection) -> _Session:
         self.sessions.append(_Session(connection))
+        if self.authenticates:
+            connection.enter(ConnectionState.AUTHENTICATING)
         return self.sessions[-1]
 
     def connect(self) -> tuple[ServerConnection, _Transport]:
@@ -273,11 +278,12 @@ class FactoryTests(ServerTestCase):
         self._heard(talks)
         self.clock.advance(SECONDS_IN_USE)
         third = self.connect()
-        self.assertEqual([t.aborted for _, t in (talks, herd, third)], [False, True, False])
+        self.assertEqual([t.disconnecting for _, t in (talks, herd, third)], [False, True, False])
         self._heard(third)
         self.clock.advance(SECONDS_IN_USE)
         fourth = self.connect()
-        self.assertEqual([t.aborted for _, t in (talks, third, fourth)], [True, False, False])
+        self.assertEqual([t.disconnecting for _, t in (talks, third, fourth)], [True, False, False])
+        self.assertFalse(any(t.aborted for _, t in (talks, herd)))
         self._heard(fourth)
         self.clock.advance(SECONDS_IN_USE)
         for session in self.sessions:
@@ -288,24 +294,70 @@ class FactoryTests(ServerTestCase):
     def _wait(self, seconds: int) -> None:
         self.clock.pump([1.0] * seconds)
 
-    def test_no_frame(self) -> None:
-        """A connection that never completes a frame is dropped in time, and so is one with half a frame; one between
-        frames may be silent."""
-        silent, half = self.connect(), self.connect()
-        self._heard(half)
-        self._wait(15)
-        half[0].dataReceived(v2.encode_reads(1, [0])[:-1])
-        self._wait(10)
-        self.assertEqual([t.aborted for _, t in (silent, half)], [True, False])
-        self._wait(15)
-        self.assertTrue(half[1].aborted)
-        self.assertEqual(self.metrics.timed_out.value, 2)
-        for connection, _ in (silent, half):
+    def test_room_is_made_by_an_orderly_close(self) -> None:
+        """The peer of a connection that goes for a newcomer sees an end, not a reset; many at once are reset, as those
+        that do not read their replies stay until their time is over."""
+        pairs = []
+        for _ in range(MAX_LEAVING + 3):
+            pairs.append(self.connect())
+            self.clock.advance(SECONDS_IN_USE / (MAX_LEAVING + 3))
+            pairs[-1][0].heard_at -= SECONDS_IN_USE
+        self.assertEqual([t.aborted for _, t in pairs], [False] * MAX_LEAVING + [True] + [False] * 2)
+        self.assertEqual([t.disconnecting for _, t in pairs], [True] * MAX_LEAVING + [False] * 3)
+        for connection, _ in pairs[:-2]:
             connection.connectionLost(Failure(ConnectionDone()))
-        idle = self.connect()
+        self.assertFalse(self.connect()[1].aborted)
+        self.assertTrue(pairs[-2][1].disconnecting)
+
+    def test_silent_connections_stay(self) -> None:
+        """A connection that was opened before it is needed may be silent for ever, and so may one between frames."""
+        silent, idle = self.connect(), self.connect()
         self._heard(idle)
         self._wait(100)
-        self.assertFalse(idle[1].aborted)
+        self.assertEqual([t.disconnecting or t.aborted for _, t in (silent, idle)], [False, False])
+
+    def test_half_a_frame(self) -> None:
+        """A connection that stops inside a frame is closed in time, which runs from the first byte of that frame."""
+        first, second = self.connect(), self.connect()
+        self._heard(second)
+        self._wait(15)
+        frame = v2.encode_reads(1, [0])
+        first[0].dataReceived(frame[:1])
+        second[0].dataReceived(frame + frame[:-1])
+        self._wait(15)
+        first[0].dataReceived(frame[1:2])
+        second[0].dataReceived(frame[-1:] + frame[:1])
+        self._wait(10)
+        self.assertEqual([t.disconnecting for _, t in (first, second)], [True, False])
+        self._wait(15)
+        self.assertTrue(second[1].disconnecting)
+        self.assertEqual(self.metrics.timed_out.value, 2)
+
+    def test_authentication(self) -> None:
+        """Where peers have to authenticate they have a limited time for it from the accept on, whatever they send; then
+        they may be silent."""
+        self.authenticates = True
+        silent, done = self.connect(), self.connect()
+        frame = v2.encode_reads(1, [0])
+        self._wait(15)
+        silent[0].dataReceived(frame + frame[:1])
+        done[0].enter(ConnectionState.READY)
+        self._wait(10)
+        self.assertEqual([t.disconnecting for _, t in (silent, done)], [True, False])
+        self._wait(100)
+        self.assertFalse(done[1].disconnecting)
+
+    def test_half_a_frame_behind_the_authentication(self) -> None:
+        """The time of a frame that came with the last one of the authentication runs from its first byte."""
+        self.authenticates = True
+        connection, transport = self.connect()
+        self._wait(15)
+        connection.dataReceived(b"\0")
+        connection.enter(ConnectionState.READY)
+        self._wait(15)
+        self.assertFalse(transport.disconnecting)
+        self._wait(10)
+        self.assertTrue(transport.disconnecting)
 
     def test_slow_frame_that_is_held(self) -> None:
         """The time in which the bookie does not read a connection is not the peer's."""
@@ -315,15 +367,16 @@ class FactoryTests(ServerTestCase):
         self._wait(60)
         connection.hold(False)
         self._wait(15)
-        self.assertFalse(transport.aborted)
+        self.assertFalse(transport.disconnecting)
         self._wait(15)
-        self.assertTrue(transport.aborted)
+        self.assertTrue(transport.disconnecting)
 
     def test_held_up(self) -> None:
         """A look that comes late, because the process was held up, drops nobody: what they sent is not read yet."""
-        transport = self.connect()[1]
+        connection, transport = self.connect()
+        connection.dataReceived(b"\0")
         self.clock.advance(100)
-        self.assertFalse(transport.aborted)
+        self.assertFalse(transport.disconnecting)
 
     def test_no_timer(self) -> None:
         """There is no timer without connections."""
