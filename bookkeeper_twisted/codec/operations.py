@@ -21,7 +21,13 @@ MAX_COUNT = (1 << 31) - 1
 """Most entries that a batch read can ask for."""
 
 MASTER_KEY_SIZE = 20
-"""Bytes of the key in V2; V3 carries any length."""
+"""Bytes of the key in V2, and of every key that Apache's clients and ours make; V3 carries any length."""
+
+MAX_MASTER_KEY_SIZE = 64
+"""Bytes of the longest key that a bookie takes in V3: it keeps the key of each ledger in memory."""
+
+MAX_DIGEST_SIZE = 20
+"""Bytes of the longest digest, HMAC."""
 
 AUTH_DISABLED_PLUGIN = "AuthDisabledPlugin"
 """Plugin name in the answer of a bookie that asks for no (further) authentication."""

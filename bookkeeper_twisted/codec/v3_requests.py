@@ -11,7 +11,7 @@ from . import messages as m
 from . import v3_replies
 from .framing import LENGTH_SIZE, frame_length
 from .messages import Header, RejectedRequest
-from .operations import FENCE, HIGH_PRIORITY, RECOVERY_ADD, Operation
+from .operations import FENCE, HIGH_PRIORITY, MAX_DIGEST_SIZE, MAX_MASTER_KEY_SIZE, RECOVERY_ADD, Operation
 from .protobuf import parse, text, wire_pb
 from .runs import AddRun, BatchRead, IReplyEncoding, ReadRun
 from .strides import big_endian, consecutive, counts_up, from_big_endian, joined, row_ahead, stretches
@@ -24,7 +24,7 @@ _READ = int(Operation.READ)
 _DEFERRED_SYNC = 1
 _IDS = struct.Struct(">qq")
 _LAC = slice(16, 24)
-_LAC_PACKET_SIZE = 16
+_MIN_LAC_PACKET, _MAX_LAC_PACKET = _IDS.size, _IDS.size + MAX_DIGEST_SIZE
 _MAX_PRIORITY = 1 << 31
 
 
@@ -112,7 +112,8 @@ class _RunBuilder:
 
         :param key: flags, deferred sync, master key.
         """
-        if ledger_id < 0 or entry_id < 0 or len(body) < MIN_ENTRY_SIZE or body[:16] != _IDS.pack(ledger_id, entry_id):
+        is_entry = ledger_id >= 0 <= entry_id and len(body) >= MIN_ENTRY_SIZE
+        if not is_entry or body[:16] != _IDS.pack(ledger_id, entry_id) or len(key[2]) > MAX_MASTER_KEY_SIZE:
             reply = v3_replies.add_reply(txn_id, Status.EBADREQ, ledger_id, entry_id)
             header = Header(self.wire, VERSION, Operation.ADD, txn_id)
             self.other(RejectedRequest(header, Status.EBADREQ, reply))
@@ -155,10 +156,10 @@ class _RunBuilder:
 
 
 def _are_entries(row: Row) -> bool:
-    """Whether each body of a row of adds is the entry that its request says, as far as its ids tell."""
+    """Whether all adds of a row have a possible key, and each the entry that it says, as far as its ids tell."""
     ledger_ids, entry_ids, bodies = row.ledger_ids, row.entry_ids, row.bodies
     size, count, first = len(bodies[0]), len(bodies), ledger_ids[0]
-    if size < MIN_ENTRY_SIZE:
+    if size < MIN_ENTRY_SIZE or len(row.master_key) > MAX_MASTER_KEY_SIZE:
         return False
     if ledger_ids.count(first) == count and consecutive(entry_ids):
         return counts_up(b"".join(bodies), size, count, 0, first.to_bytes(8, "big"), entry_ids[0])
@@ -247,7 +248,7 @@ def _read(request: wire_pb.ReadRequest, head: wire_pb.BKPacketHeader, runs: _Run
     previous_lac = request.previousLAC if request.HasField("previousLAC") else None
     timeout_ms = request.timeOut if request.HasField("timeOut") else None
     refused = Status.EBADVERSION if head.version != VERSION else None
-    if refused is None and flag == FLAG_FENCE and ledger_id < 0:
+    if refused is None and ((flag == FLAG_FENCE and ledger_id < 0) or _is_long(key)):
         refused = Status.EBADREQ
     if refused is not None:
         header = _header(head, runs)
@@ -259,6 +260,11 @@ def _read(request: wire_pb.ReadRequest, head: wire_pb.BKPacketHeader, runs: _Run
         runs.other(m.ReadRequest(_header(head, runs), *ids, fence, high, key, previous_lac, timeout_ms, piggyback))
     else:
         runs.reads(_flags(head.priority), (ledger_id,), (entry_id,), (head.txnId,))
+
+
+def _is_long(master_key: bytes | None) -> bool:
+    """Whether it is longer than any key: what a request carries is kept with it, and with the ledger for good."""
+    return master_key is not None and len(master_key) > MAX_MASTER_KEY_SIZE
 
 
 def _batch_read(request: wire_pb.BatchReadRequest, header: Header, runs: _RunBuilder) -> None:
@@ -273,7 +279,7 @@ def _batch_read(request: wire_pb.BatchReadRequest, header: Header, runs: _RunBui
     )  # fmt: skip
     if header.version != VERSION:
         runs.other(RejectedRequest(header, Status.EBADVERSION, batch.failure(Status.EBADVERSION)))
-    elif flags & FENCE and batch.ledger_id < 0:
+    elif (flags & FENCE and batch.ledger_id < 0) or _is_long(batch.master_key):
         runs.other(RejectedRequest(header, Status.EBADREQ, batch.failure(Status.EBADREQ)))
     else:
         runs.other(batch)
@@ -284,9 +290,11 @@ def _auth(request: wire_pb.AuthMessage, header: Header, runs: _RunBuilder) -> No
 
 
 def _write_lac(request: wire_pb.WriteLacRequest, header: Header, runs: _RunBuilder) -> None:
-    """The body is journaled under its own ledger id, so it has to be the request's."""
+    """The body is journaled under its own ledger id, so it has to be the request's; it stays in memory as it is, so it
+    must be no longer than ledger id, LAC and a digest."""
     ledger_id, body = request.ledgerId, request.body
-    good = ledger_id >= 0 and len(body) >= _LAC_PACKET_SIZE and body[:8] == ledger_id.to_bytes(8, "big")
+    sized = _MIN_LAC_PACKET <= len(body) <= _MAX_LAC_PACKET and not _is_long(request.masterKey)
+    good = ledger_id >= 0 and sized and body[:8] == ledger_id.to_bytes(8, "big")
     refused = Status.EBADVERSION if header.version != VERSION else None if good else Status.EBADREQ
     if refused is not None:
         _refuse(runs, header, refused, m.WriteLacResponse(header, refused, ledger_id))

@@ -10,11 +10,14 @@ import attrs
 
 from .interfaces import LedgerRow
 
+_SPARE_KEYS = 1000
+
 
 class LedgerStates:
     """Master key, fence and explicit LAC by ledger.
 
-    One dictionary for all; equal master keys are one object (most ledgers of a user share theirs).
+    One dictionary for all; equal master keys are one object (most ledgers of a user share theirs).  Keys of ledgers
+    that were deleted are dropped when they are more than those in use: any peer can bring new ones.
     """
 
     __slots__ = ("_rows", "_keys", "_dirty", "_deleted", "_deleting", "_forgotten")
@@ -65,6 +68,8 @@ class LedgerStates:
         row = self._rows.pop(ledger_id, None)
         if row is None:
             return
+        if len(self._keys) > 2 * len(self._rows) + _SPARE_KEYS:
+            self._keys = {row.master_key: row.master_key for row in self._rows.values()}
         self._deleted.add(ledger_id)
         self._dirty.discard(ledger_id)
         if row.fenced:

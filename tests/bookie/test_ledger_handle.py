@@ -23,6 +23,16 @@ class _Looked(OrderedDict[int, LedgerHandle]):
             yield item
 
 
+class _Key(bytes):
+    """A key of a request that must not be compared byte by byte up to the first that differs."""
+
+    def __eq__(self, other: object) -> bool:
+        raise AssertionError("the time of this comparison tells how much of a guess is right")
+
+    __ne__ = __eq__
+    __hash__ = bytes.__hash__
+
+
 class HandlesTests(SynchronousTestCase):
     """Who has one, and for how long."""
 
@@ -55,6 +65,34 @@ class HandlesTests(SynchronousTestCase):
         self.assertIsNone(self.handles.accepting([1], b"x" * 20), "another key")
         self.assertIsNone(self.handles.accepting([1, 2], KEY), "fenced")
         self.assertIsNone(self.handles.accepting([1, 3], b""), "the key is not known yet")
+
+    def test_keys_are_compared_in_constant_time(self) -> None:
+        """The time of an answer tells nothing of a ledger's key, whether one ledger or several are asked for."""
+        for ledger_id in (1, 2):
+            self.rig.storage.put_ledger(LedgerRow(ledger_id, KEY))
+        handle = self.handles.get(1)
+        self.handles.get(2)
+        handle.authorize(_Key(KEY))
+        self.assertRaises(UnauthorizedAccessError, handle.authorize, _Key(b"x" * 20))
+        self.assertRaises(UnauthorizedAccessError, handle.authorize, _Key(b""))
+        self.assertIsNotNone(self.handles.accepting([1, 2], _Key(KEY)))
+        self.assertIsNone(self.handles.accepting([1, 2], _Key(b"x" * 20)))
+
+    def test_accepting_compares_each_key(self) -> None:
+        """A key is asked for again where the next ledger has another one."""
+        self.rig.storage.put_ledger(LedgerRow(1, KEY))
+        self.rig.storage.put_ledger(LedgerRow(2, b"x" * 20))
+        self.handles.get(1)
+        self.handles.get(2)
+        for ledger_ids in ([1, 2], [2, 1], [1, 1, 2]):
+            self.assertIsNone(self.handles.accepting(ledger_ids, KEY))
+
+    def test_ledgers_share_their_key(self) -> None:
+        """S11: a key that many ledgers have is in memory once."""
+        first, second = self.handles.get(1), self.handles.get(2)
+        for handle in (first, second):
+            self.handles.save(handle, LedgerRow(handle.ledger_id, bytes([5] * 20)))
+        self.assertIs(first.row.master_key, second.row.master_key)
 
     def test_accepting_counts_as_use(self) -> None:
         """S11: handles of ledgers that take turns stay, those used longest ago go."""

@@ -9,14 +9,15 @@ from twisted.trial.unittest import SynchronousTestCase
 from bookkeeper_twisted.codec import messages as m
 from bookkeeper_twisted.codec import v3, v3_replies
 from bookkeeper_twisted.codec.connection import ServerDecoder
+from bookkeeper_twisted.codec.digest import Digester
 from bookkeeper_twisted.codec.messages import RejectedRequest
-from bookkeeper_twisted.codec.operations import FENCE, HIGH_PRIORITY, Operation
+from bookkeeper_twisted.codec.operations import FENCE, HIGH_PRIORITY, MAX_MASTER_KEY_SIZE, Operation
 from bookkeeper_twisted.codec.protobuf import parse, wire_pb
 from bookkeeper_twisted.codec.runs import AddRun, BatchRead, ReadRun
 from bookkeeper_twisted.codec.wires import V3
 from bookkeeper_twisted.errors import CodecError, Status
 from bookkeeper_twisted.mixed_runs import MixedRun, RunSequence
-from bookkeeper_twisted.model import EntryRun
+from bookkeeper_twisted.model import DigestType, EntryRun
 
 from .flatten import flat
 from .wire_examples import KEY, OTHER_KEY, entry, quick, run, v3_adds
@@ -160,11 +161,45 @@ class RefusalTests(SynchronousTestCase):
             self.assertIsNone(error)
 
     def test_lac_packets(self) -> None:
-        """A LAC packet that is short or of another ledger is refused: it is journaled under its own id."""
-        for ledger_id, body in ((7, bytes(15)), (7, (8).to_bytes(8, "big") + bytes(12)), (-1, b"\xff" * 8 + bytes(12))):
+        """A LAC packet that is short or of another ledger is refused, as it is journaled under its own id; and so is
+        one that is longer than with the longest digest, as it stays in memory."""
+        for ledger_id, body in (
+            (7, bytes(15)), (7, (8).to_bytes(8, "big") + bytes(12)), (-1, b"\xff" * 8 + bytes(12)),
+            (7, (7).to_bytes(8, "big") + bytes(29)), (7, (7).to_bytes(8, "big") + bytes(1 << 20)),
+        ):  # fmt: skip
             fields = {"ledgerId": ledger_id, "lac": 1, "masterKey": KEY, "body": body}
             status, reply = refusal(request(Operation.WRITE_LAC, writeLacRequest=fields))
             self.assertEqual((status, reply.writeLacResponse.status), (Status.EBADREQ, Status.EBADREQ))
+
+    def test_lac_packets_of_all_digests(self) -> None:
+        """The LAC packets of all digest types are taken, with the keys that their clients make."""
+        for digest_type in DigestType:
+            digester = Digester(digest_type, b"password")
+            body, key = digester.seal_lac(7, 5), digester.master_key
+            fields = {"ledgerId": 7, "lac": 5, "masterKey": key, "body": body}
+            (item,), _ = decode(request(Operation.WRITE_LAC, writeLacRequest=fields))
+            assert isinstance(item, m.WriteLacRequest), digest_type
+            self.assertEqual((item.body, item.master_key), (body, key))
+
+    def test_long_keys(self) -> None:
+        """A master key that no client makes is refused wherever a request may have one, as the ledger would keep it."""
+        lac = (7).to_bytes(8, "big") + bytes(8)
+        for size, is_refused in ((MAX_MASTER_KEY_SIZE, False), (MAX_MASTER_KEY_SIZE + 1, True), (1 << 20, True)):
+            key = bytes(size)
+            read = {"ledgerId": 7, "entryId": 0, "masterKey": key}
+            batch = BatchRead(V3, 3, FENCE, 7, 0, 9, 1, 1, key)
+            for frames in (
+                v3_adds(key, run(7, 0, [50])),
+                v3_adds(key, run(7, 0, [50] * 20)),
+                request(Operation.READ, readRequest={**read, "flag": 1}),
+                request(Operation.READ, readRequest={**read, "previousLAC": 5, "timeOut": 1000}),
+                v3.encode_batch_read(batch),
+                request(Operation.WRITE_LAC, writeLacRequest={"ledgerId": 7, "lac": 0, "masterKey": key, "body": lac}),
+            ):
+                items, error = decode(frames)
+                self.assertIsNone(error)
+                refused = [isinstance(item, RejectedRequest) and item.status is Status.EBADREQ for item in items]
+                self.assertEqual(set(refused), {is_refused})
 
     def test_fence_of_no_ledger(self) -> None:
         """Fencing a ledger id below 0 is refused: a fence is journaled under it."""

@@ -8,6 +8,7 @@ _GROUPS = ["tests.bookie.test_group_commit"]
 _QUEUE = ["tests.bookie.test_group_commit_interleavings"]
 _LANES = ["tests.bookie.test_executor"]
 _WINDOW = ["tests.bookie.requests.test_fencing_window"]
+_HANDLES = ["tests.bookie.test_ledger_handle"]
 _READS = ["tests.bookie.test_bookie_reads"]
 
 _IDS = ["tests.bookie.requests.test_hostile_ids"]
@@ -193,5 +194,17 @@ PLANTS = (
         "            session.expect(-gathered)\n",
         "        more = await self._load(session, gathering)\n        session.expect(-gathered)\n",
         ["tests.bookie.requests.test_batch_processor.DiskTests"],
+    ),
+    Plant(
+        "the time of an answer tells of a key", "bookie/ledger_handle.py",
+        "not compare_digest(master_key, self.row.master_key):", "master_key != self.row.master_key:", _HANDLES,
+    ),
+    Plant(
+        "the time of an answer to ledgers in turn tells of a key", "bookie/ledger_handle.py",
+        "if not compare_digest(handle.accepts, master_key):", "if handle.accepts != master_key:", _HANDLES,
+    ),
+    Plant(
+        "the key of the first ledger opens all", "bookie/ledger_handle.py",
+        "if handle.accepts is not compared:", "if compared is None:", _HANDLES,
     ),
 )  # fmt: skip

@@ -271,4 +271,21 @@ PLANTS = (
         "a list of directories need not be whole", "codec/metadata_formats/cookie.py",
         "if not directories or decimal(count, 32) != len(directories):", "if not directories:", _METADATA,
     ),
+    Plant(
+        "a LAC packet may have any size", "codec/v3_requests.py",
+        "_MIN_LAC_PACKET <= len(body) <= _MAX_LAC_PACKET", "_MIN_LAC_PACKET <= len(body)", ["tests.codec.test_v3_requests"],
+    ),
+    Plant(
+        "the LAC packet of the longest digest is refused", "codec/v3_requests.py",
+        "_IDS.size + MAX_DIGEST_SIZE", "_IDS.size + 8", ["tests.codec.test_v3_requests"],
+    ),
+    Plant(
+        "the key of a row of adds may have any size", "codec/v3_requests.py",
+        "size < MIN_ENTRY_SIZE or len(row.master_key) > MAX_MASTER_KEY_SIZE:", "size < MIN_ENTRY_SIZE:",
+        ["tests.codec.test_v3_requests"],
+    ),
+    Plant(
+        "the key of a fence may have any size", "codec/v3_requests.py",
+        "ledger_id < 0) or _is_long(key)):", "ledger_id < 0)):", ["tests.codec.test_v3_requests"],
+    ),
 )  # fmt: skip

@@ -76,6 +76,21 @@ class ForgottenTests(SynchronousTestCase):
             self.assertIsNone(states.get(2))
         self.assertEqual(again.ids(), [])
 
+    def test_keys_go_with_their_ledgers(self) -> None:
+        """S11: keys of ledgers that are gone do not stay in memory, whoever brought how many of them."""
+        count = 5000
+        for i in range(count):
+            self.states.put(LedgerRow(10 + i, i.to_bytes(20, "big"), fenced=i % 2 == 0))
+        for i in range(count):
+            self.states.forget(10 + i, 100)
+        self.assertLess(len(self.states._keys), count / 4)
+        row = self.states.get(2)
+        assert row is not None
+        self.states.put(LedgerRow(1, bytes([*b"key"])))
+        again = self.states.get(1)
+        assert again is not None
+        self.assertIs(again.master_key, row.master_key)
+
     def test_expired(self) -> None:
         """A fence is forgotten when its time has come, and its row deleted."""
         self.states.forget(2, 100)
