@@ -6,6 +6,7 @@ _GATE, _HANDSHAKE = "bookie/requests/authentication.py", "protocol/client/authen
 _GATED, _SHAKEN = ["tests.bookie.requests.test_authentication"], ["tests.client.connections.test_authentication"]
 _TRANSPORT, _SENT = "protocol/direct_transport.py", ["tests.protocol.test_direct_transport"]
 _SERVER, _SERVED = "protocol/server/connection.py", ["tests.protocol.server.test_connection"]
+_LINES = ["tests.protocol.test_peer_lines"]
 _ADMIN, _ASKED = "bookie/lifecycle/admin.py", ["tests.bookie.lifecycle.test_admin"]
 
 PLANTS = (
@@ -132,5 +133,22 @@ PLANTS = (
         "        self._leaving.discard(connection)\n",
         "",
         _SERVED,
+    ),
+    Plant(
+        "every line that a host causes is logged", "protocol/peer_lines.py",
+        "else now - last < INTERVAL:", "else False:", _LINES,
+    ),
+    Plant(
+        "any number of hosts cause lines", "protocol/peer_lines.py",
+        "        if len(self._logged_at) >= MAX_HOSTS if last is None", "        if False if last is None", _LINES,
+    ),
+    Plant(
+        "lines that were left out are not counted", "protocol/peer_lines.py",
+        "            self._left_out += 1\n", "", _LINES,
+    ),
+    Plant(
+        "a reply may be longer than a client takes", "bookie/requests/request_processor.py",
+        "        if len(reply) > self._context.limits.max_frame_size:\n", "        if False:\n",
+        ["tests.bookie.requests.test_request_processor.ColdRequestTests"],
     ),
 )

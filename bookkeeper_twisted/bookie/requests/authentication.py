@@ -6,6 +6,7 @@ connection.  Requests that arrive while a token is made wait for it.
 
 from collections import deque
 from collections.abc import Sequence
+from functools import partial
 from typing import Any
 
 from twisted.internet.defer import Deferred, maybeDeferred
@@ -22,6 +23,7 @@ from ...errors import Status, UnauthorizedAccessError
 from ...protocol.authentication import IAuthenticationExchange
 from ...protocol.connection_state import ConnectionState
 from ...protocol.interfaces import IRequestSession, IServerConnection
+from ...protocol.peer_lines import PeerLines
 
 
 @implementer(IRequestSession)
@@ -30,17 +32,20 @@ class AuthenticatingSession:
 
     :param plugin: the name that AUTH requests must have.
     :param session: answers requests of an authenticated peer.
+    :param lines: logs refusals.
     """
 
     _log = Logger()
 
     def __init__(
-        self, connection: IServerConnection, plugin: str, exchange: IAuthenticationExchange, session: IRequestSession
-    ) -> None:
+        self, connection: IServerConnection, plugin: str, exchange: IAuthenticationExchange, session: IRequestSession,
+        lines: PeerLines,
+    ) -> None:  # fmt: skip
         self._connection = connection
         self._plugin = plugin
         self._exchange = exchange
         self._session = session
+        self._lines = lines
         self._waiting: deque[Any] = deque()
         self._making: Deferred[bytes] | None = None
         connection.enter(ConnectionState.AUTHENTICATING)
@@ -98,10 +103,11 @@ class AuthenticatingSession:
     def _failed(self, failure: Failure, request: AuthRequest) -> None:
         """Refuses the peer, with a status where its protocol has one, and closes the connection."""
         if not self._connection.closed:
+            peer = self._connection.peer
             if failure.check(UnauthorizedAccessError):
-                self._log.info("refusing {peer}: {error}", peer=self._connection.peer, error=failure.value)
+                self._lines.log(self._log.info, "refusing {peer}: {error}", peer, error=failure.value)
             else:
-                self._log.failure("authenticating {peer} failed", failure, peer=self._connection.peer)
+                self._lines.log(partial(self._log.failure, failure=failure), "authenticating {peer} failed", peer)
             self._refuse(request)
             self._waiting.clear()
             self._connection.end()

@@ -26,10 +26,11 @@ from ...codec.messages import (
 )
 from ...codec.operations import AUTH_DISABLED_PLUGIN
 from ...codec.runs import AddRun, BatchRead, ReadRun
-from ...errors import Status
+from ...errors import BookieIOError, Status
 from ...instruments import Summary
 from ...protocol.authentication import IAuthenticationProvider
 from ...protocol.interfaces import IRequestSession, IServerConnection
+from ...protocol.peer_lines import PeerLines
 from .authentication import AuthenticatingSession
 from .batch_processor import BatchProcessor
 from .context import RequestContext, status_of
@@ -60,6 +61,7 @@ class RequestProcessor:
     def __init__(self, context: RequestContext, authentication: IAuthenticationProvider) -> None:
         self._context = context
         self._authentication = authentication
+        self._lines = PeerLines(context.clock.seconds)
         reads, batches = ReadProcessor(context), BatchProcessor(context)
         self._cold = self._cold_requests(LacProcessor(context))
         self._starts: dict[type[Any], Callable[[RequestSession, Any], bool]] = {
@@ -76,7 +78,9 @@ class RequestProcessor:
         session = RequestSession(connection, self._context, self._starts)
         provider = self._authentication
         exchange = provider.bookie_exchange(connection.peer)
-        return session if exchange.complete else AuthenticatingSession(connection, provider.plugin, exchange, session)
+        if exchange.complete:
+            return session
+        return AuthenticatingSession(connection, provider.plugin, exchange, session, self._lines)
 
     def _cold_requests(self, lacs: LacProcessor) -> dict[type[Any], _Cold]:
         metrics = self._context.metrics
@@ -105,14 +109,14 @@ class RequestProcessor:
         return True
 
     async def _serve(self, session: RequestSession, request: Any, cold: _Cold) -> None:
-        clock, encode = self._context.clock, request.header.wire.encode_response
+        clock = self._context.clock
         began = clock.seconds()
         success = True
         try:
-            reply = encode(await cold.answer(session, request))
+            reply = self._encoded(request, await cold.answer(session, request))
         except Exception as error:
             success = False
-            reply = encode(cold.refuse(request, status_of(error)))
+            reply = request.header.wire.encode_response(cold.refuse(request, status_of(error)))
         session.connection.reply(reply)
         if cold.metric is not None:
             metric = cold.metric(request)
@@ -120,6 +124,13 @@ class RequestProcessor:
         if cold.is_read:
             session.answered(1)
         session.pump()
+
+    def _encoded(self, request: Any, response: object) -> bytes:
+        """:raises BookieIOError: the reply would break the connection, as a client takes no frame over the limit."""
+        reply: bytes = request.header.wire.encode_response(response)
+        if len(reply) > self._context.limits.max_frame_size:
+            raise BookieIOError(request.ledger_id, detail=f"a reply of {len(reply)} bytes is over the limit of frames")
+        return reply
 
     async def _force(self, session: RequestSession, request: ForceLedgerRequest) -> ForceLedgerResponse:
         await self._context.bookie.force(request.ledger_id)

@@ -18,6 +18,7 @@ from ...codec.wires import INCLUDED
 from ...metrics import ConnectionMetrics
 from ..connection_state import ConnectionState, following
 from ..interfaces import IGatheringTransport, IRequestSession, IServerConnection
+from ..peer_lines import PeerLines
 from .outbox import Outbox
 
 SECONDS_TO_CLOSE = 5.0
@@ -160,7 +161,8 @@ class ServerConnection(Protocol):
     def _break(self, error: Exception) -> None:
         """Ends the connection of a peer that does not follow the protocol, its earned replies first."""
         self._factory.metrics.broken.value += 1
-        self._log.info("closing the connection of {peer}: {error}", peer=self.peer, error=error)
+        lines = self._factory.peer_lines
+        lines.log(self._log.info, "closing the connection of {peer}: {error}", self.peer, error=error)
         self.end()
 
     def end(self) -> None:
@@ -280,6 +282,7 @@ class BookieServerFactory(ServerFactory):
     :param protocols: what peers may speak, in the order in which they are tried.
     :cvar protocol: what it makes.
     :ivar reply_limit, unsent_limit: what its connections may do at the moment.
+    :ivar peer_lines: logs what peers cause.
     """
 
     noisy = False
@@ -300,6 +303,7 @@ class BookieServerFactory(ServerFactory):
         self.protocols = protocols
         self.reply_limit = limits.max_frame_size
         self.unsent_limit = limits.unsent_bytes
+        self.peer_lines = PeerLines(clock.seconds)
         self._connections: dict[ServerConnection, None] = {}
         self._leaving: set[ServerConnection] = set()
         self.stopping = False
@@ -321,7 +325,8 @@ class BookieServerFactory(ServerFactory):
             self.metrics.refused.value += 1
             if not self._refusing:  # once per episode: a storm must not fill the log
                 self._refusing = True
-                self._log.warn("{n} connections, refusing {peer}", n=len(self._connections), peer=connection.peer)
+                n = len(self._connections)
+                self.peer_lines.log(self._log.warn, "{n} connections, refusing {peer}", connection.peer, n=n)
             return False
         self._refusing = False
         self._connections[connection] = None

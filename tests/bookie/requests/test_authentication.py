@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from twisted.internet.defer import Deferred
+from twisted.logger import capturedLogs
 from twisted.trial.unittest import SynchronousTestCase
 
 from bookkeeper_twisted.bookie.engine import EngineOptions
@@ -63,6 +64,20 @@ def _auth(wire: int, token: bytes, plugin: str = "TestAuthProviderPlugin") -> by
     header = Header(V2, 2, V2Op.AUTH) if wire == 2 else Header(V3, 3, Operation.AUTH, 7)
     request = AuthRequest(header, plugin, token)
     return v2.encode_request(request) if wire == 2 else v3.encode_request(request)
+
+
+class RefusalLogTests(SynchronousTestCase):
+    """What the log has of peers that are not admitted."""
+
+    def test_many_refusals(self) -> None:
+        """S11: a peer that is refused again and again does not fill the log."""
+        rig = _rig(TokenAuthentication(admits=False))
+        with capturedLogs() as events:
+            for _ in range(20):
+                peer = rig.connect()
+                peer.send(_auth(3, SUCCESS))
+                self.assertTrue(peer.ended)
+        self.assertEqual(len([event for event in events if "refusing" in event["log_format"]]), 1)
 
 
 class ExchangeTests(SynchronousTestCase):

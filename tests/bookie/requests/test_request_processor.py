@@ -4,6 +4,8 @@ from collections import Counter
 
 from twisted.trial.unittest import SynchronousTestCase
 
+from bookkeeper_twisted.bookie.engine import EngineOptions
+from bookkeeper_twisted.bookie.requests.context import RequestLimits
 from bookkeeper_twisted.codec import v3
 from bookkeeper_twisted.codec.connection import ClientDecoder
 from bookkeeper_twisted.codec.messages import (
@@ -137,6 +139,19 @@ class ColdRequestTests(SynchronousTestCase):
         response = self.ask(ListEntriesRequest(self.header(Operation.LIST_ENTRIES), 2))
         assert isinstance(response, ListEntriesResponse)
         self.assertEqual(response.status, Status.ENOLEDGER)
+
+    def test_reply_over_the_limit(self) -> None:
+        """S11: a list that a client would refuse for its size, with its connection, is an I/O error instead, and the
+        next request of the connection is answered."""
+        self.rig = Rig(options=EngineOptions(requests=RequestLimits(max_frame_size=64 + 24 * 3)))
+        self.peer = self.rig.connect()
+        request = ListEntriesRequest(self.header(Operation.LIST_ENTRIES), 1)
+        for entry_id, expected in ((0, Status.EOK), (2, Status.EOK), (4, Status.EIO), (1, Status.EOK)):
+            self.rig.add(run(1, entry_id))
+            self.rig.drain()
+            response = self.ask(request)
+            assert isinstance(response, ListEntriesResponse)
+            self.assertEqual((response.status, response.ledger_id), (expected, 1))
 
     def test_bookie_info(self) -> None:
         """What is asked for is told."""

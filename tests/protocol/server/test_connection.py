@@ -7,6 +7,7 @@ from twisted.internet.error import ConnectionDone
 from twisted.internet.interfaces import IPushProducer
 from twisted.internet.task import Clock
 from twisted.internet.testing import StringTransport
+from twisted.logger import capturedLogs
 from twisted.python.failure import Failure
 from twisted.trial.unittest import SynchronousTestCase
 from zope.interface import implementer
@@ -132,6 +133,14 @@ class RequestTests(ServerTestCase):
         connection.dataReceived(good)
         self.assertEqual(transport.value(), b"answer")
         self.assertEqual(self.metrics.broken.value, 1)
+
+    def test_many_broken_peers(self) -> None:
+        """S11: a peer that sends nonsense on many connections does not fill the log."""
+        with capturedLogs() as events:
+            for _ in range(100):
+                self.connect()[0].dataReceived(b"\0\0\0\0")
+        self.assertEqual(len(events), 1)
+        self.assertEqual(self.metrics.broken.value, 100)
 
     def test_broken_peer_that_does_not_read(self) -> None:
         """It is dropped when its time is over."""

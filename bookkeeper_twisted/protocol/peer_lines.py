@@ -1,0 +1,47 @@
+"""Log lines that peers can cause, limited: a peer that sends nonsense cannot fill the log.
+
+Lines that are left out are counted, and the next one that is logged says how many they were.
+"""
+
+from collections.abc import Callable
+from typing import Any
+
+INTERVAL = 60.0
+"""Seconds between two lines about peers of one host."""
+
+MAX_HOSTS = 100
+"""Hosts with lines in one interval; lines about more hosts are left out."""
+
+
+class PeerLines:
+    """Logs one line for each host and :data:`INTERVAL`.
+
+    :param seconds: of the clock.
+    """
+
+    __slots__ = ("_seconds", "_logged_at", "_left_out")
+
+    def __init__(self, seconds: Callable[[], float]) -> None:
+        self._seconds = seconds
+        self._logged_at: dict[str, float] = {}
+        self._left_out = 0
+
+    def log(self, write: Callable[..., None], template: str, peer: str, **fields: Any) -> None:
+        """Write a line about a ``peer``, or count it as left out.
+
+        :param write: the method of a logger.
+        :param template: text with the names of fields, ``{peer}`` among them.
+        :param peer: host and port, or what names it otherwise.
+        """
+        host, now = peer.rpartition(":")[0] or peer, self._seconds()
+        if len(self._logged_at) >= MAX_HOSTS:
+            self._logged_at = {known: at for known, at in self._logged_at.items() if now - at < INTERVAL}
+        last = self._logged_at.get(host)
+        if len(self._logged_at) >= MAX_HOSTS if last is None else now - last < INTERVAL:
+            self._left_out += 1
+            return
+        self._logged_at[host] = now
+        left_out, self._left_out = self._left_out, 0
+        if left_out:
+            template += " ({left_out} lines about peers were left out before this one)"
+        write(template, peer=peer, left_out=left_out, **fields)

@@ -1,0 +1,49 @@
+"""Log lines that peers can cause."""
+
+from typing import Any
+
+from twisted.internet.task import Clock
+from twisted.trial.unittest import SynchronousTestCase
+
+from bookkeeper_twisted.protocol.peer_lines import INTERVAL, MAX_HOSTS, PeerLines
+
+
+class PeerLinesTests(SynchronousTestCase):
+    """S11: what is logged, and what is only counted."""
+
+    def setUp(self) -> None:
+        self.clock = Clock()
+        self.lines = PeerLines(self.clock.seconds)
+        self.logged: list[str] = []
+
+    def log(self, peer: str) -> None:
+        def write(template: str, **fields: Any) -> None:
+            self.logged.append(template.format(**fields))
+
+        self.lines.log(write, "{peer}: {why}", peer, why="nonsense")
+
+    def test_one_line_a_host(self) -> None:
+        """A host has one line an interval, from whatever ports; the next line says how many were left out."""
+        for port in range(1000):
+            self.log(f"10.0.0.1:{port}")
+        self.log("/run/socket")
+        self.assertEqual(
+            self.logged,
+            ["10.0.0.1:0: nonsense",
+             "/run/socket: nonsense (999 lines about peers were left out before this one)"],
+        )  # fmt: skip
+        self.clock.advance(INTERVAL)
+        self.log("10.0.0.1:5")
+        self.assertEqual(self.logged[2:], ["10.0.0.1:5: nonsense"])
+
+    def test_many_hosts(self) -> None:
+        """The number of hosts with lines is limited, too, and what is kept of them; old ones make room."""
+        for i in range(MAX_HOSTS + 50):
+            self.log(f"10.0.{i}.1:1")
+        self.assertEqual(len(self.logged), MAX_HOSTS)
+        self.clock.advance(INTERVAL)
+        self.log("10.1.1.1:1")
+        self.assertEqual(
+            self.logged[MAX_HOSTS:], ["10.1.1.1:1: nonsense (50 lines about peers were left out before this one)"]
+        )
+        self.assertEqual(len(self.lines._logged_at), 1)
