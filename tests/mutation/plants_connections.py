@@ -128,6 +128,13 @@ PLANTS = (
         _SERVED,
     ),
     Plant(
+        "a connection that does not read is closed behind its replies",
+        _SERVER,
+        "        if is_many or not connection.has_room:\n",
+        "        if is_many:\n",
+        _SERVED,
+    ),
+    Plant(
         "a connection that has left makes no room",
         _SERVER,
         "        self._leaving.discard(connection)\n",

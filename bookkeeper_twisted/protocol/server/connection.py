@@ -355,12 +355,12 @@ class BookieServerFactory(ServerFactory):
     def _drop(self, connection: ServerConnection) -> None:
         """Ends a connection that counts no more from now on.
 
-        It is closed behind its replies, so that its peer sees an end and no reset, unless so many are being closed that
-        peers which do not read could use up the descriptors.
+        It is closed behind its replies, so that its peer sees an end and no reset, unless its peer does not read them, or
+        so many are being closed that the descriptors could be used up.
         """
         is_many = len(self._leaving) >= MAX_LEAVING
         self._leaving.add(connection)
-        if is_many:
+        if is_many or not connection.has_room:
             connection.abort()
         else:
             connection.end()

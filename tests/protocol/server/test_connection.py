@@ -318,6 +318,14 @@ class FactoryTests(ServerTestCase):
         self.assertFalse(self.connect()[1].aborted)
         self.assertTrue(pairs[-2][1].disconnecting)
 
+    def test_unread_replies_make_no_orderly_close(self) -> None:
+        """A peer that goes for a newcomer, and does not read the replies that it has, is reset at once."""
+        (connection, transport), _ = self.connect(), self.connect()
+        connection.pauseProducing()
+        self.clock.advance(SECONDS_IN_USE)
+        self.connect()
+        self.assertEqual((transport.aborted, transport.disconnecting), (True, False))
+
     def test_silent_connections_stay(self) -> None:
         """A connection that was opened before it is needed may be silent for ever, and so may one between frames."""
         silent, idle = self.connect(), self.connect()
