@@ -71,7 +71,7 @@ class Question:
     def json(self) -> Mapping[str, Any]:
         """Return the body as an object; an empty body is an empty one.
 
-        :raises IncorrectParameterError: it is something else.
+        :raises IncorrectParameterError: it is something else, or has text that UTF-8 cannot say.
         """
         if len(self.body) > _MAX_BODY:
             raise IncorrectParameterError(f"The body is longer than {_MAX_BODY:,} bytes")
@@ -79,8 +79,11 @@ class Question:
             return {}
         try:
             value = json.loads(self.body.decode())
+            json.dumps(value, ensure_ascii=False).encode()
         except UnicodeDecodeError:
             raise IncorrectParameterError("The body is no JSON: it is not UTF-8") from None
+        except UnicodeEncodeError:
+            raise IncorrectParameterError("The body has one half of a surrogate pair, which is no character") from None
         except json.JSONDecodeError as error:
             raise IncorrectParameterError(f"The body is no JSON: {error}") from None
         except RecursionError:
@@ -190,16 +193,14 @@ class ApiPage(Resource):
             hint = self._hint or f"Should be {methods} method"
             return _write(request, Answer(f"Not found method. {hint}", 404))
         answering = Deferred.fromCoroutine(handler(_question(request)))
-        gone = request.notifyFinish()
-        gone.addErrback(lambda _: answering.cancel())
-        answering.addErrback(self._failed).addCallback(self._finish, request)
-        answering.addErrback(lambda failure: failure.trap(CancelledError))
+        request.notifyFinish().addErrback(lambda _: answering.cancel())
+        answering.addErrback(self._failed).addCallback(_finish, request)
         return NOT_DONE_YET
 
     def _failed(self, failure: Failure) -> Answer:
-        failure.trap(Exception)
-        if failure.check(CancelledError):
-            failure.raiseException()
+        """Answer whatever a handler raises: a peer without an answer would wait for ever."""
+        if failure.check(CancelledError):  # the peer is gone, or what the handler waited for was given up
+            return Answer("Service Unavailable", 503)
         refusal = failure.check(*_REFUSALS)
         if refusal is not None:
             return Answer(failure.getErrorMessage(), _REFUSALS[refusal])
@@ -208,9 +209,13 @@ class ApiPage(Resource):
         self._log.failure("a request of the HTTP server failed", failure)
         return Answer("Internal Server Error", 500)
 
-    def _finish(self, answer: Answer, request: Request) -> None:
-        request.write(_write(request, answer))
-        request.finish()
+
+def _finish(answer: Answer, request: Request) -> None:
+    """Answer a ``request``, unless its peer is gone."""
+    if request.channel is None:
+        return
+    request.write(_write(request, answer))
+    request.finish()
 
 
 def _question(request: Request) -> Question:
@@ -227,7 +232,8 @@ def _write(request: Request, answer: Answer) -> bytes:
 
     :returns: the body, empty for HEAD.
     """
-    body = answer.body.encode()
+    # names of files may have bytes that are no UTF-8, which Python holds as lone surrogates: shown as JSON escapes
+    body = answer.body.encode(errors="backslashreplace")
     request.setResponseCode(answer.status)
     request.setHeader(b"Content-Type", answer.content_type.encode())
     request.setHeader(b"Content-Length", b"%d" % len(body))

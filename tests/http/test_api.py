@@ -1,9 +1,10 @@
 """The layout of JSON, methods and failures."""
 
+import gc
 import json
 from typing import Any
 
-from twisted.internet.defer import Deferred
+from twisted.internet.defer import CancelledError, Deferred
 from twisted.internet.error import ConnectionDone
 from twisted.internet.testing import StringTransport
 from twisted.python.failure import Failure
@@ -39,10 +40,13 @@ class BodyTests(SynchronousTestCase):
             (b"[" * 60_000, "The body is nested too deep"),
             (b'{"n":' + b"9" * 5000 + b"}", "The body has a number that is too long"),
             (b" " * 70_000, "The body is longer than 65,536 bytes"),
+            (b'{"n\\ud800":1}', "The body has one half of a surrogate pair, which is no character"),
+            (b'{"n":["\\udfff"]}', "The body has one half of a surrogate pair, which is no character"),
         ):
             error = self.assertRaises(IncorrectParameterError, Question({}, body).json)
             self.assertEqual(str(error), said)
         self.assertEqual(Question({}, b" \n").json(), {})
+        self.assertEqual(Question({}, b'{"n":"\\ud83d\\ude00"}').json(), {"n": "\U0001f600"})
 
 
 class PageTests(HttpCase):
@@ -50,10 +54,14 @@ class PageTests(HttpCase):
 
     def setUp(self) -> None:
         self.gone: list[str] = []
+        self.raised: BaseException = ValueError()
         self.site = Site(ApiPage(self._get, delete=self._fail))
 
     async def _get(self, question: Question) -> Answer:
         return Answer(f"{question.number('n', 7)} {question.flag('f')}")
+
+    async def _raise(self, question: Question) -> Answer:
+        raise self.raised
 
     async def _fail(self, question: Question) -> Answer:
         if question.flag("gone"):
@@ -82,8 +90,24 @@ class PageTests(HttpCase):
         self.assertEqual(self.ask("/", "DELETE").status, 500)
         self.assertEqual(len(self.flushLoggedErrors(ValueError)), 1)
 
+    def test_answered(self) -> None:
+        """Every request has an answer: whatever its handler raises, and whatever text is in it."""
+        self.site = Site(ApiPage(self._raise))
+        for wrong, status, body in (
+            (IncorrectParameterError("no \ud800"), 400, "no \\ud800"), (CancelledError(), 503, "Service Unavailable"),
+            (OSError(2, "gone", "/l/\udcff"), 500, "Internal Server Error\n[Errno 2] gone: '/l/\\udcff'"),
+            (SystemExit(3), 500, "Internal Server Error"),
+        ):  # fmt: skip
+            with self.subTest(repr(wrong)):
+                self.raised = wrong
+                answer = self.ask("/")
+                self.assertEqual((answer.status, answer.body), (status, body))
+        self.assertEqual(len(self.flushLoggedErrors(SystemExit)), 1)
+        name = json_answer(["/l/\udcff"]).body.encode(errors="backslashreplace")
+        self.assertEqual(json.loads(name), ["/l/\udcff"])
+
     def test_gone(self) -> None:
-        """A client that goes takes its question with it."""
+        """A client that goes takes its question with it, which is no error."""
         waiting: Deferred[Any] = Deferred(lambda _: self.gone.append("cancelled"))
 
         async def wait(question: Question) -> Answer:
@@ -96,3 +120,5 @@ class PageTests(HttpCase):
         channel.timeOut = None
         channel.connectionLost(Failure(ConnectionDone()))
         self.assertEqual(self.gone, ["cancelled"])
+        gc.collect()  # an error that nothing handles is logged with the end of its Deferred
+        self.assertEqual(self.flushLoggedErrors(), [])
