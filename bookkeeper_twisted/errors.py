@@ -8,6 +8,7 @@ only thing the codec raises.  ``code`` is the public result code of Apache's cli
 """
 
 import errno
+import re
 from enum import IntEnum
 from typing import ClassVar
 
@@ -26,6 +27,15 @@ MASK = "******"
 def masked(secret: object) -> str:
     """Return the ``repr`` of an attribute with a ``secret``: whether there is one, nothing else."""
     return MASK if secret else repr(secret)
+
+
+_CREDENTIALS = re.compile(r"(?<=//)\S*(?=@)")
+"""Up to the last ``@``: a password may have ``/``, ``,`` and ``@`` in it."""
+
+
+def without_credentials(text: str) -> str:
+    """Return a ``text`` with a mask for the user and password of each URI in it."""
+    return _CREDENTIALS.sub(MASK, text)
 
 
 class Status(IntEnum):
@@ -353,7 +363,10 @@ class MetadataError(BookKeeperError):
 
 
 class InvalidMetadataUriError(MetadataError, ValueError):
-    """No driver for the URI, or the driver cannot read it."""
+    """No driver for the URI, or the driver cannot read it; credentials in the text are masked."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__(without_credentials(text))
 
 
 class NoSuchLedgerMetadataError(MetadataError):

@@ -58,7 +58,7 @@ class AuthRequest:
 
     header: Header
     plugin: str
-    payload: bytes
+    payload: bytes = attrs.field(repr=masked)
 
 
 @attrs.frozen
@@ -146,7 +146,7 @@ class AuthResponse:
 
     header: Header
     plugin: str
-    payload: bytes
+    payload: bytes = attrs.field(repr=masked)
     status: Status = Status.EOK
 
 

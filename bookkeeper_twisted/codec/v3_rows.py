@@ -11,6 +11,7 @@ from itertools import pairwise
 
 import attrs
 
+from ..errors import masked
 from ..model import column
 from .operations import HIGH_PRIORITY, RECOVERY_ADD
 from .strides import same_columns
@@ -46,7 +47,7 @@ class Row:
     """
 
     flags: int
-    master_key: bytes
+    master_key: bytes = attrs.field(repr=masked)
     ledger_ids: Sequence[int]
     txn_ids: Sequence[int]
     entry_ids: Sequence[int]

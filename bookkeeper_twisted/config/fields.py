@@ -7,11 +7,12 @@ checking, ``--help`` and the reference page of the documentation derive from it.
 
 import math
 from collections.abc import Callable, Iterable, Mapping
+from functools import partial
 from typing import Any, Generic, TypeVar
 
 import attrs
 
-from ..errors import MASK, ConfigError, masked
+from ..errors import MASK, ConfigError, without_credentials
 from .properties import read_properties
 
 T = TypeVar("T")
@@ -53,6 +54,12 @@ class Field:
     alias: str = ""
     secret: bool = False
 
+    def shown(self, value: object) -> str:
+        """Return a ``value``, parsed or not, as text that anyone may see: a secret and the credentials in a URI are
+        masked."""
+        text = as_text(value)
+        return MASK if self.secret and text else without_credentials(text)
+
 
 def setting(
     key: str, default: Any, kind: Kind[Any], help: str, *, unit: str = "", java: str = "", alias: str = "",
@@ -65,7 +72,12 @@ def setting(
     """
     text = default_text if default_text is not None else as_text(default)
     field = Field(key, kind, text, help, unit, java, alias, secret)
-    return attrs.field(default=default, metadata={_FIELD: field}, repr=masked if secret else True)
+    return attrs.field(default=default, metadata={_FIELD: field}, repr=partial(_represent, field))
+
+
+def _represent(field: Field, value: object) -> str:
+    text = field.shown(value)
+    return repr(value) if text == as_text(value) else repr(text)
 
 
 def fields_of(config: type) -> dict[str, Field]:
@@ -202,7 +214,7 @@ class Setting:
     """A value that was given, and where."""
 
     key: str
-    text: str
+    text: str = attrs.field(repr=False)  # it may be a secret
     origin: str
 
 
@@ -288,6 +300,5 @@ def _parse(field: Field, given: Setting) -> Any:
         value = field.kind.parse(given.text)
         field.kind.check(value)
     except ValueError as error:
-        text = MASK if field.secret else repr(given.text)
-        raise ConfigError(f"{given.key} = {text}, {given.origin}: {error}") from None
+        raise ConfigError(f"{given.key} = {field.shown(given.text)!r}, {given.origin}: {error}") from None
     return value

@@ -6,8 +6,8 @@ from typing import Self
 
 import attrs
 
-from ..errors import MASK, ConfigError
-from .fields import BOOLEAN, Setting, as_text, fields_of, resolve, setting
+from ..errors import ConfigError
+from .fields import BOOLEAN, Setting, fields_of, resolve, setting
 from .java_keys import asks_for_protection, is_unused
 
 MIB = 1 << 20
@@ -55,8 +55,7 @@ class Config:
 
     def _error(self, name: str, reason: str) -> ConfigError:
         field = fields_of(type(self))[name]
-        text = MASK if field.secret else repr(as_text(getattr(self, name)))
-        return ConfigError(f"{field.key} = {text}, {self.origin(name)}: {reason}")
+        return ConfigError(f"{field.key} = {field.shown(getattr(self, name))!r}, {self.origin(name)}: {reason}")
 
     def origin(self, name: str) -> str:
         """Return the source of the value of an attribute.
@@ -68,10 +67,7 @@ class Config:
 
     def shown(self) -> dict[str, str]:
         """The values in force as text by key, in the order of declaration; secrets are masked."""
-        return {
-            field.key: MASK if field.secret and getattr(self, name) else as_text(getattr(self, name))
-            for name, field in fields_of(type(self)).items()
-        }
+        return {field.key: field.shown(getattr(self, name)) for name, field in fields_of(type(self)).items()}
 
     def changed(self, values: Mapping[str, str], allowed: Collection[str], origin: str) -> Self:
         """Return the configuration with other values.

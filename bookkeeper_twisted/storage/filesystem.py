@@ -8,13 +8,16 @@ import os
 import re
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 
 from zope.interface import implementer
 
 from ..crc32c import Buffer
 from ..errors import DirectoryLockedError
 from .interfaces import IFile, IFileSystem, ILock
+
+PRIVATE_FILE, PRIVATE_DIRECTORY = 0o600, 0o700
+"""Modes of what is made: entries belong to their readers, and indexes and journals have the master keys of ledgers."""
 
 _START_WRITE = 2  # SYNC_FILE_RANGE_WRITE: begin, do not wait
 
@@ -289,7 +292,7 @@ class RealFileSystem:
 
     def open(self, path: str, create: bool = False, direct: bool = False) -> IFile:
         flags = self._access | os.O_CLOEXEC | (os.O_CREAT | os.O_EXCL if create else 0)
-        fd = os.open(path, flags, 0o644)
+        fd = os.open(path, flags, PRIVATE_FILE)
         return DirectFile(path, fd, self._rooms) if direct and _made_direct(fd) else RealFile(path, fd)
 
     def exists(self, path: str) -> bool:
@@ -307,7 +310,7 @@ class RealFileSystem:
             return
         parent = os.path.dirname(path)
         self.make_directories(parent)
-        os.mkdir(path)
+        os.mkdir(path, PRIVATE_DIRECTORY)
         self.sync_directory(parent)
 
     def rename(self, old: str, new: str) -> None:
@@ -324,7 +327,7 @@ class RealFileSystem:
             os.close(fd)
 
     def lock(self, path: str) -> ILock:
-        fd = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
+        fd = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, PRIVATE_FILE)
         try:
             fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
@@ -347,6 +350,15 @@ class RealFileSystem:
             return os.fstat(fd).st_dev if device is None else device
         finally:
             os.close(fd)
+
+
+def make_private_file(path: str) -> None:
+    """Make an empty file for SQLite, which would let everyone read a file that it makes.
+
+    A file that is there stays as it is; what stands in the way is for SQLite to report, which opens the file next.
+    """
+    with suppress(OSError):
+        os.close(os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, PRIVATE_FILE))
 
 
 def mounted_device(opened: bytes, mounts: bytes) -> int | None:

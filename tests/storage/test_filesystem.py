@@ -7,6 +7,7 @@ from twisted.trial.unittest import SynchronousTestCase
 
 from bookkeeper_twisted.storage import filesystem
 from bookkeeper_twisted.storage.filesystem import RealFile, RealFileSystem, mounted_device
+from bookkeeper_twisted.storage.index.index_file import connect
 from bookkeeper_twisted.storage.interfaces import IFileSystem
 from bookkeeper_twisted.testing.contracts.filesystem_contract import make_filesystem_tests
 
@@ -39,6 +40,44 @@ class RelativePathTests(SynchronousTestCase):
         RealFileSystem().make_directories(path)
         self.assertTrue(os.path.isdir(path))
         self.assertEqual(RealFileSystem().list(path), [])
+
+
+class PrivacyTests(SynchronousTestCase):
+    """Who can read what is made."""
+
+    def test_owner_alone(self) -> None:
+        """Files and directories are their owner's alone, files of SQLite and the folders above included."""
+        base = os.path.abspath(self.mktemp())
+        os.makedirs(base)
+        self.addCleanup(os.umask, os.umask(0))
+        fs, path = RealFileSystem(), os.path.join(base, "ledgers", "current")
+        fs.make_directories(path)
+        fs.open(os.path.join(path, "0.log"), create=True).close()
+        fs.lock(os.path.join(base, "lock")).release()
+        index = connect(os.path.join(path, "index"))
+        self.addCleanup(index.close)
+        index.execute("PRAGMA journal_mode = WAL")
+        index.execute("CREATE TABLE ledgers(master_key)")
+        modes = {
+            os.path.relpath(os.path.join(folder, name), base): os.stat(os.path.join(folder, name)).st_mode & 0o777
+            for folder, folders, files in os.walk(base) for name in [*folders, *files]
+        }  # fmt: skip
+        self.assertEqual(modes, {
+            "ledgers": 0o700, "ledgers/current": 0o700, "lock": 0o600, "ledgers/current/0.log": 0o600,
+            "ledgers/current/index": 0o600, "ledgers/current/index-wal": 0o600, "ledgers/current/index-shm": 0o600,
+        })  # fmt: skip
+
+    def test_existing(self) -> None:
+        """What is there keeps its mode: an administrator may have opened it for a backup."""
+        base = os.path.abspath(self.mktemp())
+        os.makedirs(base)
+        os.chmod(base, 0o750)
+        path = os.path.join(base, "index")
+        os.close(os.open(path, os.O_CREAT))
+        os.chmod(path, 0o640)
+        RealFileSystem().make_directories(base)
+        connect(path).close()
+        self.assertEqual([os.stat(each).st_mode & 0o777 for each in (base, path)], [0o750, 0o640])
 
 
 class DiskTests(SynchronousTestCase):

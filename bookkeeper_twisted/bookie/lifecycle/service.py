@@ -1,6 +1,5 @@
 """A bookie from its directories to its clients: an ordered start, and the same backwards."""
 
-import re
 from collections.abc import Awaitable, Callable, Iterable
 from contextlib import AsyncExitStack
 from typing import Any
@@ -16,7 +15,13 @@ from twisted.python.randbytes import secureRandom
 from zope.interface import implementer
 
 from ...config.bookie import BookieConfig
-from ...errors import MASK, ConfigError, InvalidCookieError, NoWritableDirectoryError, StorageFailedError
+from ...errors import (
+    ConfigError,
+    InvalidCookieError,
+    NoWritableDirectoryError,
+    StorageFailedError,
+    without_credentials,
+)
 from ...instruments import Instruments
 from ...metadata.interfaces import ILedgerManager, IMetadataDriver, IRegistration, IUnderreplication
 from ...metrics import DiskMetrics, StorageMetrics, directory_labels
@@ -47,9 +52,6 @@ from .store import Store
 
 MakeSite = Callable[[IBookieAdmin], IProtocolFactory]
 """Makes the HTTP server of a bookie."""
-
-
-_CREDENTIALS = re.compile(r"(?<=//)[^/@]*(?=@)")
 
 
 @implementer(ILoggingContext)
@@ -183,7 +185,7 @@ class BookieService(Service):
             "bookie {bookie_id} serves on {place}: metadata {uri}, journals {journals}, entry logs {ledgers}, "
             "indexes {indexes}, {n_ledgers} ledgers, {n_replayed} entries replayed",
             bookie_id=self.bookie_id, place=self._config.listen_endpoint or f"port {self.port}",
-            uri=_CREDENTIALS.sub(MASK, self._config.metadata_service_uri),
+            uri=without_credentials(self._config.metadata_service_uri),
             journals=", ".join(paths.journals), ledgers=", ".join(ledgers), indexes=", ".join(paths.indexes),
             n_ledgers=self._store.storage.ledger_count(), n_replayed=self._store.n_replayed,
         )  # fmt: skip

@@ -4,6 +4,7 @@ from argparse import Namespace
 from urllib.parse import urlsplit
 
 from ...client.admin import cluster_admin
+from ...errors import without_credentials
 from ..shell_command import OK, REFUSED, Argument, Command, ShellContext
 from ..shell_text import line
 
@@ -38,7 +39,7 @@ async def whatisinstanceid(shell: ShellContext, options: Namespace) -> int:
     uri = shell.config.metadata_service_uri
     async with cluster_admin(shell.world.reactor, uri) as admin:
         instance_id = await admin.instance_id()
-    fields = {"metadataServiceUriUnchecked": uri, "readInstanceId": instance_id}
+    fields = {"metadataServiceUriUnchecked": without_credentials(uri), "readInstanceId": instance_id}
     shell.out(line("Metadata Service Uri: InstanceId", **fields))
     return OK
 

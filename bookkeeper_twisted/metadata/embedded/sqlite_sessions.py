@@ -9,13 +9,25 @@ other nor a session.
 import fcntl
 import os
 import uuid
+from contextlib import suppress
 
 OPENING = "opening"
+
+_PRIVATE_FILE, _PRIVATE_DIRECTORY = 0o600, 0o700
 
 
 def is_file(path: str) -> bool:
     """Test whether ``path`` is a file, or a link to one."""
     return os.path.isfile(path)
+
+
+def make_private_file(path: str) -> None:
+    """Make an empty file for SQLite, which would let everyone read a file that it makes.
+
+    A file that is there stays as it is; what stands in the way is for SQLite to report, which opens the file next.
+    """
+    with suppress(OSError):
+        os.close(os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, _PRIVATE_FILE))
 
 
 class SessionFiles:
@@ -39,7 +51,7 @@ class SessionFiles:
                 self._unlink(name)
         session_id = uuid.uuid4().hex
         while self._held < 0:
-            file = os.open(self._path(session_id), os.O_CREAT | os.O_RDWR, 0o644)
+            file = os.open(self._path(session_id), os.O_CREAT | os.O_RDWR, _PRIVATE_FILE)
             fcntl.flock(file, fcntl.LOCK_EX)
             if self._is_path_of(session_id, file):
                 self._held = file
@@ -93,7 +105,7 @@ class SessionFiles:
         :raises OSError: the folder cannot be made.
         """
         _make_folder(self._folder)
-        file = os.open(self._path(OPENING), os.O_CREAT | os.O_RDWR, 0o644)
+        file = os.open(self._path(OPENING), os.O_CREAT | os.O_RDWR, _PRIVATE_FILE)
         fcntl.flock(file, fcntl.LOCK_EX)
         return file
 
@@ -127,7 +139,7 @@ def _make_folder(path: str) -> None:
     parent = os.path.dirname(path) or os.curdir
     _make_folder(parent)
     try:
-        os.mkdir(path)
+        os.mkdir(path, _PRIVATE_DIRECTORY)
     except FileExistsError:
         pass  # another process was faster
     directory = os.open(parent, os.O_RDONLY | os.O_DIRECTORY)

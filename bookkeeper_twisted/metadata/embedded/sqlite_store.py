@@ -23,7 +23,7 @@ from ...errors import (
 )
 from ..interfaces import ANY_VERSION, Versioned
 from .interfaces import IMetadataStore
-from .sqlite_sessions import SessionFiles, is_file
+from .sqlite_sessions import SessionFiles, is_file, make_private_file
 
 SCHEMA_VERSION = 3
 _BUSY_TIMEOUT = 30.0  # seconds; every transaction here is a few rows
@@ -95,6 +95,7 @@ class SqliteStore:
             opening = self._sessions.lock_opening()
             try:
                 self._sessions.begin()
+                make_private_file(self._path)  # it holds the passwords of ledgers
                 self._db = sqlite3.connect(
                     self._path, timeout=_BUSY_TIMEOUT, isolation_level=None, check_same_thread=False
                 )

@@ -58,4 +58,5 @@ class ZooKeeperUri:
 def _check_host(uri: str, host: str) -> None:
     found = _HOST.fullmatch(host)
     if found is None or not 0 < int(found[1] or 1) < 1 << 16:
-        raise InvalidMetadataUriError(f"{uri!r}: {host!r} is not host:port")
+        reason = "credentials belong in zkAuth" if "@" in uri else f"{host!r} is not host:port"
+        raise InvalidMetadataUriError(f"{uri!r}: {reason}")

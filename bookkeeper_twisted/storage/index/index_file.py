@@ -7,6 +7,7 @@ from contextlib import contextmanager
 from urllib.parse import quote
 
 from ...errors import DamageError, NoWritableDirectoryError, StorageError
+from ..filesystem import make_private_file
 from ..interfaces import IFileSystem, LedgerRow
 from .blocks import Generation, generations_from, pack_generations
 from .row_values import ledger_from
@@ -61,6 +62,8 @@ def connect(path: str, read_only: bool = False) -> sqlite3.Connection:
 
     :param path: of the file.
     """
+    if not read_only:
+        make_private_file(path)  # SQLite gives the mode of the file to the files that it makes beside it
     uri = f"file:{quote(path)}?mode={'ro' if read_only else 'rwc'}"
     connection = sqlite3.connect(uri, uri=True, check_same_thread=False, isolation_level=None, timeout=60)
     for pragma in ("synchronous = FULL", "cell_size_check = ON", "wal_autocheckpoint = 0"):

@@ -45,6 +45,18 @@ class SqliteStoreTests(SynchronousTestCase):
         store.open(_ignore, _ignore)
         return store, sessions
 
+    def test_owner_alone(self) -> None:
+        """The store has the passwords of ledgers: no one but its owner can read it, nor any file beside it."""
+        self.path = os.path.join(self.path, "made", "store")
+        self.addCleanup(os.umask, os.umask(0))
+        self._open()
+        base = os.path.dirname(self.path)
+        found = [base, *(os.path.join(folder, name) for folder, a, b in os.walk(base) for name in [*a, *b])]
+        self.assertEqual(
+            sorted({os.path.basename(path): oct(os.stat(path).st_mode & 0o777) for path in found}.values()),
+            ["0o600"] * 5 + ["0o700"] * 2,
+        )
+
     def _refused(self) -> str:
         store, sessions = self._store()
         error = self.assertRaises(MetadataError, store.open, _ignore, _ignore)
