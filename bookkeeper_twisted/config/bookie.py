@@ -60,6 +60,11 @@ class BookieConfig(AutorecoveryConfig):
         unit="s",
         java="none",
     )
+    wait_timeout_on_response_backpressure_ms: int = setting(
+        "waitTimeoutOnResponseBackpressureMs", 60000, integer(-1),
+        "how long a connection may have replies to read without reading a byte of them; -1: no limit", unit="ms",
+        java="-1",
+    )  # fmt: skip
 
     # -- directories --
     journal_directories: tuple[str, ...] = setting(

@@ -68,7 +68,7 @@ UNUSED_KEYS = frozenset(
     skipReplayJournalInvalidRecord sortedLedgerStorageEnabled statsProviderClass
     storage.cluster.controller.schedule.interval.ms storage.range.store.dirs
     storage.serve.readonly.tables storageserver.grpc.port
-    useTransactionalCompaction verifyMetadataOnGC waitTimeoutOnResponseBackpressureMs
+    useTransactionalCompaction verifyMetadataOnGC
     stickyReadSEnabled useV2WireProtocol writeBufferSizeBytes zkRequestRateLimit
     """.split()  # noqa: SIM905
 )

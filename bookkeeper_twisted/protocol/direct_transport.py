@@ -84,6 +84,7 @@ class DirectConnection(Connection):
         self._queued = 0
         self._burst = 0
         self._aborted = False
+        self.taken = 0
 
     def write(self, data: bytes) -> None:
         """Send ``data`` at once as far as the kernel takes it, and queue the rest."""
@@ -113,6 +114,7 @@ class DirectConnection(Connection):
             except OSError:
                 pass  # the write event will meet the same error, or find room
             self._burst += sent
+            self.taken += sent
         if sent < size:
             self._pieces.extend(_rest(pieces, sent))
             self._queued += size - sent
@@ -161,6 +163,7 @@ class DirectConnection(Connection):
         """Remove bytes that were sent from the queue."""
         pieces = self._pieces
         self._queued -= sent
+        self.taken += sent
         while pieces and sent >= len(pieces[0]):
             sent -= len(pieces.popleft())
         if sent:

@@ -13,6 +13,7 @@ class IServerConnection(Interface):
     """A peer that sends requests, as seen by the code that answers them.  Reactor thread."""
 
     peer: str = Attribute("The other end, for logs.")
+    host: str = Attribute("The address of the other end, the same for all connections from there.")
     state: ConnectionState = Attribute("Where the connection is in its life.")
     closed: bool = Attribute("Whether it is gone; replies are dropped then.")
     has_room: bool = Attribute("Whether more replies should be made now (S11).")
@@ -61,7 +62,7 @@ class IServerConnection(Interface):
 class IRequestSession(Interface):
     """Answers the requests of one connection."""
 
-    busy: bool = Attribute("Whether requests are under way.")
+    busy: bool = Attribute("Whether requests are under way; those that only wait for the LAC of a ledger do not count.")
 
     def received(items: Sequence[Any]) -> None:
         """Take the requests of one chunk; the outbox is flushed afterwards.
@@ -78,6 +79,8 @@ class IRequestSession(Interface):
 
 class IGatheringTransport(ITransport):
     """A transport that takes views, too, and sends several pieces without joining them first."""
+
+    taken: int = Attribute("Bytes that the kernel has taken of what was written: while it grows, the peer reads.")
 
     def writeSequence(data: Iterable[bytes | memoryview]) -> None:
         """Writes the pieces in order.  Their bytes may change once it has returned."""

@@ -7,7 +7,6 @@ _API, _ASKED = "http/api.py", ["tests.http.test_api"]
 _CONFIG, _SHOWN = "config/fields.py", ["tests.test_secrets"]
 _FILES, _MADE = "storage/filesystem.py", ["tests.storage.test_filesystem.PrivacyTests"]
 _SESSIONS, _STORED = "metadata/embedded/sqlite_sessions.py", ["tests.metadata.embedded.test_sqlite_store"]
-_HANDLE, _COMPARED = "bookie/ledger_handle.py", ["tests.bookie.test_ledger_handle"]
 
 PLANTS = (
     Plant(
@@ -45,12 +44,4 @@ PLANTS = (
         "                make_private_file(self._path)  #", "                pass  #", _STORED,
     ),
     Plant("everyone can list the sessions", _SESSIONS, "os.mkdir(path, _PRIVATE_DIRECTORY)", "os.mkdir(path)", _STORED),
-    Plant(
-        "a key is compared up to its first wrong byte", _HANDLE,
-        "not compare_digest(master_key, self.row.master_key)", "master_key != self.row.master_key", _COMPARED,
-    ),
-    Plant(
-        "a key of many ledgers is compared up to its first wrong byte", _HANDLE,
-        "not compare_digest(handle.accepts, master_key)", "handle.accepts != master_key", _COMPARED,
-    ),
 )

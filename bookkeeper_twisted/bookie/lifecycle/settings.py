@@ -139,6 +139,7 @@ def engine_options(config: BookieConfig) -> EngineOptions:
             max_frame_size=config.netty_max_frame_size_bytes,
             max_connections=config.max_connections,
             frame_timeout=config.frame_timeout_sec,
+            read_timeout=_seconds(config.wait_timeout_on_response_backpressure_ms),
         ),
         tcp_no_delay=config.server_tcp_no_delay,
         authentication=authentication_provider(

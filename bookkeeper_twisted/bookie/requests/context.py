@@ -1,6 +1,6 @@
 """The context of all request processors: the bookie, limits, permits, metrics, and the wire status of an error."""
 
-from collections import deque
+from collections import Counter, deque
 from collections.abc import Callable
 
 import attrs
@@ -28,6 +28,8 @@ class RequestLimits:
     :ivar max_load_bytes: what one connection may have asked the disk for.
     :ivar max_adds_in_progress: in the whole bookie, 0 = no limit.
     :ivar max_reads_in_progress: the same for reads.
+    :ivar max_poll_time: seconds that a long poll waits at most, whatever it asks for.
+    :ivar max_polls_of_a_host: long polls of all connections from one address: it cannot take all that the bookie has.
     """
 
     max_frame_size: int = 5 * 1024 * 1024
@@ -37,6 +39,8 @@ class RequestLimits:
     max_load_bytes: int = 8 * 1024 * 1024
     max_adds_in_progress: int = 0
     max_reads_in_progress: int = 0
+    max_poll_time: float = 60.0
+    max_polls_of_a_host: int = 2_500
 
 
 class Permits:
@@ -101,6 +105,7 @@ class RequestContext:
     """The collaborators and limits that the request processors of one bookie share.
 
     :ivar disk_usage: total and free bytes of the ledger directories.
+    :ivar polls: long polls that wait, by the address that they came from.
     """
 
     bookie: IBookie
@@ -109,6 +114,7 @@ class RequestContext:
     disk_usage: Callable[[], "Deferred[tuple[int, int]]"]
     limits: RequestLimits = attrs.field(factory=RequestLimits)
     read_ahead: SequentialReads = attrs.field(factory=SequentialReads)
+    polls: Counter[str] = attrs.field(factory=Counter)
     adds: Permits = attrs.field(init=False)
     reads: Permits = attrs.field(init=False)
 

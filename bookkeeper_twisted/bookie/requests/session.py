@@ -11,7 +11,7 @@ from twisted.python.failure import Failure
 from zope.interface import implementer
 
 from ...codec.runs import HIGH_PRIORITY, RECOVERY_ADD, AddRun
-from ...errors import Status
+from ...errors import Status, TooManyRequestsError
 from ...mixed_runs import Entries
 from ...protocol.interfaces import IRequestSession, IServerConnection
 from .context import Permits, RequestContext, status_of
@@ -49,7 +49,7 @@ class RequestSession:
 
     @property
     def busy(self) -> bool:
-        return bool(self._backlog or self._adds or self._reads or self.loading)
+        return bool(self._backlog or self._adds or self._reads > len(self._polls) or self.loading)
 
     def received(self, items: Sequence[Any]) -> None:
         self._backlog.extend(items)
@@ -179,13 +179,22 @@ class RequestSession:
         """Waits until the LAC has passed ``previous_lac``; withdrawn when the connection goes.
 
         :returns: the wall-clock ms of a notice that ended the wait.
+        :raises TooManyRequestsError: the peer's address, or all together, have too many waits.
         """
-        waiting = self.context.bookie.wait_lac(ledger_id, previous_lac, max(0, timeout_ms) / 1000)
+        context, host = self.context, self.connection.host
+        seconds = min(max(0, timeout_ms) / 1000, context.limits.max_poll_time)
+        if context.polls[host] >= context.limits.max_polls_of_a_host:
+            raise TooManyRequestsError(ledger_id)
+        waiting = context.bookie.wait_lac(ledger_id, previous_lac, seconds)
         self._polls[waiting] = None
+        context.polls[host] += 1
         try:
             updated = await waiting
         finally:
             self._polls.pop(waiting, None)
+            context.polls[host] -= 1
+            if not context.polls[host]:
+                del context.polls[host]
         return None if updated is None else int(updated)
 
     def _wait(self, permits: Permits, count: int) -> None:

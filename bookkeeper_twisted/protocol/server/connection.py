@@ -30,6 +30,9 @@ SECONDS_IN_USE = 1.0
 MAX_LEAVING = 100
 """Connections that are being closed behind their replies to make room; each holds a descriptor beyond the limit."""
 
+SECONDS_STALLED = 10.0
+"""Seconds without a byte read after which a peer that has replies to read counts as idle, whatever it has asked for."""
+
 _SWEEPS = 4
 """Looks for late frames in the time that one may take."""
 
@@ -44,6 +47,7 @@ class ServerLimits:
     :ivar max_connections: beyond this the idlest goes for a new one.
     :ivar frame_timeout: seconds from the first byte of a frame to its last, and, where peers have to authenticate, from
         the accept until they have.
+    :ivar read_timeout: seconds in which a peer has to read something of its replies; None for no limit.
     :ivar unsent_bytes: replies queued beyond this stop the making of replies.
     :ivar pending_bytes: replies of all connections that are being made or that peers have not taken; beyond
         this, replies are small.
@@ -54,6 +58,7 @@ class ServerLimits:
     max_frame_size: int = 5 * 1024 * 1024
     max_connections: int = 10_000
     frame_timeout: float = 60.0
+    read_timeout: float | None = 60.0
     unsent_bytes: int = 512 * 1024
     pending_bytes: int = 64 * 1024 * 1024
     small_reply: int = 64 * 1024
@@ -72,8 +77,9 @@ class ServerConnection(Protocol):
 
     _log = Logger()
 
-    def __init__(self, factory: "BookieServerFactory", peer: str) -> None:
+    def __init__(self, factory: "BookieServerFactory", peer: str, host: str) -> None:
         self.peer = peer
+        self.host = host
         self.state = ConnectionState.CONNECTING
         self.closed = False
         self._factory = factory
@@ -87,6 +93,7 @@ class ServerConnection(Protocol):
         self._paused = False
         self._held = False
         self._closing: IDelayedCall | None = None
+        self._last_read = 0, 0.0  # bytes that the peer had taken, and when that was seen first
         self.heard_at = factory.clock.seconds()
         self.has_asked = False
         self.expecting_since: float | None = self.heard_at
@@ -138,6 +145,7 @@ class ServerConnection(Protocol):
 
     def pauseProducing(self) -> None:
         self._paused = True
+        self._last_read = self._bytes_taken, self._factory.clock.seconds()
 
     def resumeProducing(self) -> None:
         self._paused = False
@@ -204,9 +212,31 @@ class ServerConnection(Protocol):
         return self.has_asked and self.expecting_since is None
 
     @property
+    def _bytes_taken(self) -> int:
+        """How much the peer has read, where the transport counts it; elsewhere only a full transport that empties
+        shows that it reads."""
+        return self.transport.taken if self._gathers else 0  # type: ignore[union-attr]
+
+    @property
+    def stalled_for(self) -> float:
+        """Seconds in which the peer was not seen to read, although replies wait for it; 0 if none do."""
+        if not self._paused or self.closed:
+            return 0.0
+        now, taken = self._factory.clock.seconds(), self._bytes_taken
+        if taken != self._last_read[0]:
+            self._last_read = taken, now
+        return now - self._last_read[1]
+
+    @property
     def idle_for(self) -> float | None:
-        """Seconds since something was received; None if requests of it are under way, or it is being closed."""
-        if self.state in _ENDING or (self._session is not None and self._session.busy):
+        """Seconds since something was received, or was read of the replies that wait; None if it is in use, or is being
+        closed."""
+        if self.state in _ENDING:
+            return None
+        if self._paused:
+            stalled = self.stalled_for
+            return stalled if stalled >= SECONDS_STALLED else None
+        if self._session is not None and self._session.busy:
             return None
         return self._factory.clock.seconds() - self.heard_at
 
@@ -314,7 +344,8 @@ class BookieServerFactory(ServerFactory):
 
     def buildProtocol(self, addr: IAddress | None) -> ServerConnection:
         host = getattr(addr, "host", None)
-        return self.protocol(self, f"{host}:{getattr(addr, 'port', 0)}" if host else str(addr))
+        peer = f"{host}:{getattr(addr, 'port', 0)}" if host else str(addr)
+        return self.protocol(self, peer, host or peer)
 
     def admit(self, connection: ServerConnection) -> bool:
         """Count a new connection in, closing the idlest one for it if there is no room.
@@ -355,8 +386,8 @@ class BookieServerFactory(ServerFactory):
     def _drop(self, connection: ServerConnection) -> None:
         """Ends a connection that counts no more from now on.
 
-        It is closed behind its replies, so that its peer sees an end and no reset, unless its peer does not read them, or
-        so many are being closed that the descriptors could be used up.
+        It is closed behind its replies, so that its peer sees an end and no reset, unless its peer does not read them,
+        or so many are being closed that the descriptors could be used up.
         """
         is_many = len(self._leaving) >= MAX_LEAVING
         self._leaving.add(connection)
@@ -366,26 +397,36 @@ class BookieServerFactory(ServerFactory):
             connection.end()
 
     def _sweep_later(self) -> None:
-        delay = self.limits.frame_timeout / _SWEEPS
+        limits = self.limits
+        delay = min(limits.frame_timeout, limits.read_timeout or limits.frame_timeout) / _SWEEPS
         self._time.scheduled(delay)
         self._sweep_call = self.clock.callLater(delay, self._sweep)
 
     def _sweep(self) -> None:
-        """Ends connections that take too long for a frame; none if it comes late: what they sent is not read yet."""
+        """Ends connections that take too long for a frame, or to read; none if it comes late: what they sent is not
+        read yet."""
         self._sweep_call = None
         if not self._time.arrived():
-            latest = self.clock.seconds() - self.limits.frame_timeout
+            limits = self.limits
+            latest = self.clock.seconds() - limits.frame_timeout
             late = [connection for connection in self._connections if connection.is_late(latest)]
-            for connection in late:
-                self._drop(connection)
-            if late:
-                self.metrics.timed_out.value += len(late)
-                self._log.info(
-                    "{n} connections closed: no complete frame in {seconds:g} s, {peer} among them",
-                    n=len(late), seconds=self.limits.frame_timeout, peer=late[0].peer,
-                )  # fmt: skip
+            self._drop_all(late, "no complete frame", limits.frame_timeout)
+            if limits.read_timeout is not None:
+                stalled = [each for each in self._connections if each.stalled_for >= limits.read_timeout]
+                self._drop_all(stalled, "no byte of their replies read", limits.read_timeout)
         if self._connections and not self.stopping:
             self._sweep_later()
+
+    def _drop_all(self, connections: Sequence[ServerConnection], reason: str, seconds: float) -> None:
+        """Drop connections that took longer than ``seconds`` for something; one line of the log for all of a sweep."""
+        for connection in connections:
+            self._drop(connection)
+        if connections:
+            self.metrics.timed_out.value += len(connections)
+            self._log.info(
+                "{n} connections closed: {reason} in {seconds:g} s, {peer} among them",
+                n=len(connections), reason=reason, seconds=seconds, peer=connections[0].peer,
+            )  # fmt: skip
 
     def _stop_sweeping(self) -> None:
         if self._sweep_call is not None:

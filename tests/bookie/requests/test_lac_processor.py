@@ -2,8 +2,11 @@
 
 from typing import Any
 
+from twisted.internet.address import IPv4Address
 from twisted.trial.unittest import SynchronousTestCase
 
+from bookkeeper_twisted.bookie.engine import EngineOptions
+from bookkeeper_twisted.bookie.requests.context import RequestLimits
 from bookkeeper_twisted.codec import v3
 from bookkeeper_twisted.codec.connection import ClientDecoder
 from bookkeeper_twisted.codec.messages import (
@@ -19,7 +22,7 @@ from bookkeeper_twisted.codec.runs import ReadReply
 from bookkeeper_twisted.codec.wires import V3
 from bookkeeper_twisted.errors import LedgerFencedError, Status
 
-from ..rig import KEY, Rig, entry, run
+from ..rig import KEY, Peer, Rig, entry, run
 
 
 def packet(ledger_id: int, lac: int) -> bytes:
@@ -166,6 +169,37 @@ class LongPollTests(V3TestCase):
     def test_unknown_ledger(self) -> None:
         """There is nothing to wait for in a ledger that is not here."""
         self.assertEqual(self.ask(self.poll(3, ledger_id=9)).status, Status.ENOLEDGER)
+
+    def test_longest(self) -> None:
+        """No wait is longer than the bookie's own limit; meanwhile the connection counts as idle, so that it goes for
+        a new one where there are too many."""
+        self.assertIsNone(self.ask(self.poll(3, timeout_ms=1 << 62)))
+        limits = self.rig.engine.context.limits
+        self.rig.clock.advance(limits.max_poll_time - 1)
+        self.assertEqual((self.reply(), self.peer.connection.idle_for), (None, limits.max_poll_time - 1))
+        self.rig.clock.advance(1)
+        self.assertEqual(self.reply().status, Status.EOK)
+
+    def test_share_of_an_address(self) -> None:
+        """The connections from one address have a part of all waits: what they ask for beyond that is refused, and
+        others still wait."""
+        rig = Rig(options=EngineOptions(requests=RequestLimits(max_polls_of_a_host=2)))
+        rig.add(run(1, 0, 5, lac=3))
+        rig.drain()
+        peers = [Peer(rig.engine.factory.buildProtocol(IPv4Address("TCP", host, port)))
+                 for host, port in (("10.0.0.1", 1), ("10.0.0.1", 2), ("10.0.0.1", 3), ("10.0.0.2", 1))]  # fmt: skip
+        for peer in peers:
+            peer.send(v3.encode_request(self.poll(3)))
+        found = [ClientDecoder(V3).receive(peer.replies()) for peer in peers]
+        self.assertEqual([len(replies) for replies in found], [0, 0, 1, 0])
+        refused: Any = found[2][0]
+        self.assertEqual(refused.status, Status.ETOOMANYREQUESTS)
+        peers[0].leave()
+        peers[2].send(v3.encode_request(self.poll(3)))
+        self.assertEqual(peers[2].replies(), b"")
+        rig.bookie.fence(1, KEY)
+        rig.drain()
+        self.assertEqual(rig.engine.context.polls, {})
 
     def test_gone_peer(self) -> None:
         """A peer that leaves takes its wait along."""

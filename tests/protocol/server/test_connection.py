@@ -22,6 +22,7 @@ from bookkeeper_twisted.protocol.interfaces import IGatheringTransport, IRequest
 from bookkeeper_twisted.protocol.server.connection import (
     MAX_LEAVING,
     SECONDS_IN_USE,
+    SECONDS_STALLED,
     SECONDS_TO_CLOSE,
     BookieServerFactory,
     ServerConnection,
@@ -73,6 +74,7 @@ class _GatheringTransport(_Transport):
     def __init__(self) -> None:
         super().__init__()
         self.sequences: list[list[bytes | memoryview]] = []
+        self.taken = 0
 
     def writeSequence(self, data: Iterable[bytes | memoryview]) -> None:
         self.sequences.append(list(data))
@@ -322,7 +324,7 @@ class FactoryTests(ServerTestCase):
         """A peer that goes for a newcomer, and does not read the replies that it has, is reset at once."""
         (connection, transport), _ = self.connect(), self.connect()
         connection.pauseProducing()
-        self.clock.advance(SECONDS_IN_USE)
+        self.clock.advance(SECONDS_STALLED)
         self.connect()
         self.assertEqual((transport.aborted, transport.disconnecting), (True, False))
 

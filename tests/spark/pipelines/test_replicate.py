@@ -47,7 +47,7 @@ class EmptyLedgerTests(ClusterCase):
     def test_lost_bookie(self) -> None:
         """Another bookie is named in the place of one that is gone, as in the ledgers beside it, and the mark goes."""
         cluster = self.connect()
-        before = {}
+        before: dict[int, Any] = {}
         while len(before) < 2:
             with self.client.create_ledger(2, 2, 2) as writer:
                 pass

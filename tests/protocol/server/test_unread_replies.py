@@ -1,0 +1,76 @@
+"""Peers that do not read their replies keep no connection from others (S11)."""
+
+from twisted.internet.error import ConnectionDone
+from twisted.python.failure import Failure
+
+from bookkeeper_twisted.codec import v2
+from bookkeeper_twisted.protocol.server.connection import SECONDS_STALLED, ServerConnection, ServerLimits
+
+from .test_connection import ServerTestCase, _GatheringTransport
+
+_READ_TIMEOUT = 60
+
+
+class UnreadReplyTests(ServerTestCase):
+    """Connections whose transports are full."""
+
+    limits = ServerLimits(max_connections=2, read_timeout=_READ_TIMEOUT)
+
+    def stalled(self) -> tuple[ServerConnection, _GatheringTransport]:
+        """A connection with requests under way whose transport is full."""
+        connection, transport = self.factory.buildProtocol(None), _GatheringTransport()
+        connection.makeConnection(transport)
+        connection.dataReceived(v2.encode_reads(1, [0]))
+        self.sessions[-1].busy = True
+        connection.pauseProducing()
+        return connection, transport
+
+    def wait(self, seconds: int) -> None:
+        self.clock.pump([1.0] * seconds)
+
+    def test_goes_for_a_new_one(self) -> None:
+        """Where there are too many connections, one whose peer has read nothing for a while goes for a new one."""
+        self.stalled()
+        _, transport = self.stalled()
+        self.wait(int(SECONDS_STALLED) - 1)
+        self.assertTrue(self.connect()[1].aborted)
+        transport.taken += 1  # the other one has read nothing
+        self.wait(1)
+        self.assertFalse(self.connect()[1].aborted)
+        self.assertFalse(transport.aborted)
+        self.assertEqual((self.metrics.evicted.value, self.metrics.refused.value), (1, 1))
+
+    def test_reset(self) -> None:
+        """A peer that reads nothing for long is dropped, and counted; one that reads a byte now and then is not."""
+        (_, silent), (slow, slowly) = self.stalled(), self.stalled()
+        for _ in range(4):
+            self.wait(_READ_TIMEOUT // 2)
+            slowly.taken += 1
+        self.assertEqual((silent.aborted, slowly.aborted), (True, False))
+        self.assertEqual(self.metrics.timed_out.value, 1)
+        slow.resumeProducing()
+        self.wait(2 * _READ_TIMEOUT)
+        self.assertFalse(slowly.aborted)
+
+    def test_plain_transport(self) -> None:
+        """A transport that does not count what was read shows it by having room again."""
+        connection, transport = self.connect()
+        connection.dataReceived(v2.encode_reads(1, [0]))
+        for _ in range(3):
+            connection.pauseProducing()
+            self.wait(_READ_TIMEOUT - 20)
+            connection.resumeProducing()
+        self.assertFalse(transport.aborted)
+        connection.pauseProducing()
+        self.wait(_READ_TIMEOUT + 20)
+        self.assertTrue(transport.aborted)
+
+    def test_no_limit(self) -> None:
+        """Without a limit, such a peer stays until there are too many connections."""
+        self.factory.limits = ServerLimits(max_connections=1, read_timeout=None)
+        connection, transport = self.stalled()
+        self.wait(10 * _READ_TIMEOUT)
+        self.assertFalse(transport.aborted)
+        self.connect()
+        self.assertTrue(transport.aborted)
+        connection.connectionLost(Failure(ConnectionDone()))
