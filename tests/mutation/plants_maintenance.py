@@ -171,6 +171,17 @@ PLANTS = (
         ["tests.bookie.maintenance.test_garbage_collector"],
     ),
     Plant(
+        "scarce space has the logs looked through before the first group, too", "bookie/maintenance/compactor.py",
+        "if not is_first and is_scarce(chosen, size_limit, free):", "if is_scarce(chosen, size_limit, free):",
+        ["tests.bookie.maintenance.test_garbage_collector"],
+    ),
+    Plant(
+        "a full disk does not end a minor compaction", "bookie/maintenance/garbage_collector.py",
+        'if full or (almost_full and self.state.phase == "major compaction"):',
+        'if almost_full and self.state.phase == "major compaction":',
+        ["tests.bookie.maintenance.test_garbage_collector"],
+    ),
+    Plant(
         "a scrub reads on in a row that failed", "storage/maintenance/scrub.py",
         "self.cutter.skip(piece.row)", "pass", ["tests.storage.maintenance.test_scrub"],
     ),

@@ -352,6 +352,19 @@ class CompactionTests(CollectorCase):
         self.life.collect()
         self.assertEqual(self.counts, (1, 0, 1))
 
+    def test_full_during_a_minor_compaction(self) -> None:
+        """A minor compaction goes on while a disk is almost full; one that is full ends it."""
+        self.start(CollectorOptions(100, CompactionKind(0.9, 200), MAJOR), Rate(bytes=1000))
+        self.life.maintenance.throttles.find(COMPACTION_READ).acquire(10_000)
+        self.collector.force(major=False)
+        self.life.drain()
+        before = self.life.logs()
+        for full, phase in ((False, "minor compaction"), (True, "idle")):
+            self.collector.disk_changed(almost_full=True, full=full)
+            self.life.drain()
+            self.assertEqual(self.state.phase, phase)
+        self.assertEqual(self.life.logs(), before)
+
     def test_forced_when_full(self) -> None:
         """With ``isForceGCAllowWhenNoSpace`` a full disk forces a run, compaction included."""
         self.start(CollectorOptions(100, MINOR, MAJOR, forced_when_full=True))
@@ -401,6 +414,21 @@ class CompactionTests(CollectorCase):
         self.assertEqual((self.state.failures, self.counts), (0, (1, 1, 0)))
         self.assertEqual(set(range(11)) & set(self.life.logs()[0]), set())
         self.assertGreater(self.collector._metrics.reclaimed_by_compaction.value, 11 * 4096 // 2)
+
+    def test_little_space_for_the_first_group(self) -> None:
+        """Nothing was compacted yet that old logs could go for: logs are looked through before later groups only."""
+        (logs,), before = self.collector._logs, list[list[int]]()
+        run = logs.run
+
+        async def noted() -> int:
+            before.append(self.life.logs()[0])
+            return await run()
+
+        self.patch(logs, "run", noted)
+        self._most_files(3000)
+        at_start, first_group, *_ = before
+        self.assertGreater(len(before), 3)
+        self.assertNotEqual(first_group, at_start, "the first group is copied by then")
 
     def test_much_space(self) -> None:
         """Where it is not, they go together at the end."""
