@@ -106,6 +106,7 @@ class StorageCounts(Protocol):
     def pending_entries(self) -> int: ...
     def read_cache_bytes(self) -> int: ...
     def ledger_count(self) -> int: ...
+    def undeleted(self) -> int: ...
     def entry_count(self) -> int: ...
 
 
@@ -127,6 +128,7 @@ class StorageMetrics:
         instruments.gauge("bookie_write_cache_count", storage.pending_entries, **labels)
         instruments.gauge("bookie_read_cache_size", storage.read_cache_bytes, **labels)
         instruments.gauge("bookie_ledgers_count", storage.ledger_count, **labels)
+        instruments.gauge("bookie_undeleted_ledgers", storage.undeleted, **labels)
         instruments.gauge("bookie_entries_count", storage.entry_count, **labels)
 
 
@@ -142,6 +144,7 @@ class BookieMetrics:
         self.force_ledger = instruments.counter("bookie_BOOKIE_FORCE_LEDGER")
         self.add_entry_bytes = instruments.summary("bookie_BOOKIE_ADD_ENTRY_BYTES")
         self.flush = instruments.summary("bookie_flush", **labels)
+        self.flush_without_space = instruments.counter("bookie_flush_without_space", **labels)
         self.readahead_batch_count = instruments.summary("bookie_readahead_batch_count", **labels)
         self.readahead_batch_size = instruments.summary("bookie_readahead_batch_size", **labels)
         self.throttled_write = instruments.summary("bookie_throttled_write", **labels)

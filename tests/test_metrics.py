@@ -63,7 +63,7 @@ class _Counts:
     def pending_bytes(self) -> int:
         return 0
 
-    pending_entries = read_cache_bytes = ledger_count = entry_count = pending_bytes
+    pending_entries = read_cache_bytes = ledger_count = undeleted = entry_count = pending_bytes
 
 
 class NameTests(SynchronousTestCase):

@@ -14,6 +14,9 @@ from ..storage.interfaces import ICheckpoint, ILedgerStorage, JournalPosition
 from .group_commit import GroupCommit
 from .interfaces import IStorageExecutor
 
+_SAID_EVERY = 60.0
+"""Seconds after which a failure that goes on is logged again."""
+
 
 class Checkpointer:
     """Moves what is in memory to the entry logs and lets the journals go.
@@ -36,6 +39,8 @@ class Checkpointer:
         self._on_written = on_written
         self._on_failed = on_failed
         self._failed_with = ""
+        self._failures = 0  # in a row
+        self._said_at = 0.0
         self._waiting: list[Deferred[bool]] | None = None
         self._timer = LoopingCall(self.checkpoint)
         self._timer.clock = clock
@@ -108,20 +113,23 @@ class Checkpointer:
                 commit.tend(mark)
             self._on_written()
         else:
+            self._metrics.flush_without_space.value += is_disk_full(failure)
             self._on_failed(failure)
         for result in waiting:
             result.callback(failure is None)
 
     def _log_change(self, failure: BaseException | None) -> None:
-        """Logs a failure once, not with every attempt, and its end."""
-        text = "" if failure is None else str(failure)
-        if text == self._failed_with:
+        """Logs a failure now and then, not with every attempt, and its end."""
+        text, now = "" if failure is None else str(failure), self._clock.seconds()
+        self._failures = 0 if failure is None else self._failures + 1
+        if text == self._failed_with and (failure is None or now - self._said_at < _SAID_EVERY):
             return
-        self._failed_with = text
+        self._failed_with, self._said_at = text, now
         if failure is None:
             self._log.info("a checkpoint succeeded again")
         else:
-            self._log.error("a checkpoint failed, and is tried again: {error}", error=failure)
+            text = "a checkpoint failed, the {n}. in a row, and is tried again: {error}"
+            self._log.error(text, n=self._failures, error=failure)
 
     async def _write_directories(self, checkpoint: ICheckpoint) -> None:
         """Write all directories at the same time, each on its own lane; wait for all, also after a failure."""

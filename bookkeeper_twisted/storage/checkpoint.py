@@ -3,13 +3,17 @@
 The order is what makes it safe (S7): entries into the logs, logs synced, rows and ledger states committed
 to the index, and only when every directory has done so the journal marks, which were taken before the
 caches were swapped.  Directories don't wait for each other.
+
+Deletions are what gives space back, so they do not wait for entries for which there is none: a directory without space
+commits them alone.  A power cut then finds what it could find between the commit of the index and the marks: ledgers
+that are deleted, and journals with records of them.
 """
 
 from collections.abc import Callable, Sequence
 
 from zope.interface import implementer
 
-from ..errors import StorageError
+from ..errors import NoWritableDirectoryError, StorageError
 from .directory_storage import DirectoryStorage, storage_error
 from .interfaces import ICheckpoint, JournalPosition, LedgerRow
 from .ledger_dirs import LedgerPlaces
@@ -44,6 +48,7 @@ class Checkpoint:
         self._rows: list[list[LedgerRow]] = [[] for _ in directories]
         self._deleted: list[list[int]] = [[] for _ in directories]
         self._written: set[int] = set()
+        self._gone: list[set[int]] = [set() for _ in directories]  # whose deletion was committed alone
         self._marked = False
         for row in states.take_dirty():
             self._rows[places.of(row.ledger_id)].append(row)
@@ -57,7 +62,12 @@ class Checkpoint:
         return len(self._directories)
 
     def write(self, directory: int) -> None:
-        self._directories[directory].write(self._rows[directory], self._deleted[directory])
+        rows, deleted = self._rows[directory], self._deleted[directory]
+        try:
+            self._directories[directory].write(rows, deleted)
+        except NoWritableDirectoryError:
+            self._directories[directory].make_room(rows, deleted, self._gone[directory])
+            raise
         self._written.add(directory)
 
     def persist_marks(self) -> None:
@@ -72,7 +82,10 @@ class Checkpoint:
     def finish(self) -> None:
         """A directory that was written is done even if another one failed: its rows are durable."""
         for number, directory in enumerate(self._directories):
-            self._states.deleted(self._deleted[number], number in self._written)
+            deleted = set(self._deleted[number])
+            gone = deleted if number in self._written else self._gone[number]
+            self._states.deleted(gone, True)
+            self._states.deleted(deleted - gone, False)
             if number in self._written:
                 directory.written()
             else:

@@ -13,6 +13,7 @@ that was looked up while the newer copy was being written is not taken.
 import errno
 from collections import deque
 from collections.abc import Sequence
+from contextlib import suppress
 
 from ..errors import NO_SPACE, DamageError, NoWritableDirectoryError, StorageError
 from ..mixed_runs import MixedRun
@@ -27,11 +28,14 @@ from .interfaces import IndexBatch, IndexRow, IRunIndex, LedgerRow, Scattered
 from .mixed_rows import MOST_APART, MixedRows
 from .rebuild import Rebuilt
 from .scattered import Lookup
+from .space_reserve import SpaceReserve
 
 _MOST_FOUND = 1024
 _ROWS_AHEAD = 32  # that are looked up together
 _MOST_ID = 2**63 - 1
 _FULL = (*NO_SPACE, errno.EROFS)
+_DELETED_TOGETHER = 64
+"""Ledgers of one commit of deletions alone: what a commit takes of a full disk is free again for the next."""
 
 
 def storage_error(error: OSError, directory: str) -> StorageError:
@@ -52,6 +56,7 @@ class DirectoryStorage:
     :ivar recent: rows of the last flushes.
     :ivar recent_blocks: rows of them that were packed; where both have an entry this copy is the newer one.
     :ivar looked_up: rows that were found in the index.
+    :ivar reserve: space that no entries are written to.
     :ivar rebuilt: what the rebuild of the index found, if this start made one.
     :ivar flushed_bytes: of records written to entry logs and indexed.
     :ivar entries: in entry logs, as they were counted last, and entries flushed since.
@@ -65,6 +70,7 @@ class DirectoryStorage:
         index: IRunIndex,
         recent: RecentRows,
         rebuilt: Rebuilt | None = None,
+        reserve: SpaceReserve | None = None,
     ) -> None:
         self.path = path
         self.log = log
@@ -74,6 +80,7 @@ class DirectoryStorage:
         self.recent_blocks = RecentBlocks(recent.limit)
         self.looked_up = RecentRows(recent.limit)
         self.rebuilt = rebuilt
+        self.reserve = reserve
         self.active = WriteCache()
         self.flushing = WriteCache()
         self.flushed_bytes = 0
@@ -185,21 +192,81 @@ class DirectoryStorage:
         """
         batch = IndexBatch(ledgers=ledgers, deleted_ledgers=list(deleted))
         try:
+            if self.reserve is not None:
+                self.reserve.check(self.flushing.bytes)
             self._append(batch)
             self.log.sync()
         except OSError as e:
             raise storage_error(e, self.path) from e
         if batch:
             self.index.commit(batch)
-        for ledger_id in deleted:
-            self.recent.discard(ledger_id, 0, _MOST_ID)
-            self.recent_blocks.discard(ledger_id, 0, _MOST_ID)
+        self._discard(deleted)
         for row in batch.runs:
             self.recent_blocks.discard(row.ledger_id, row.first, row.last)
         self.recent.add(batch.runs)
         self.recent_blocks.add(batch.mixed)
         self.flushed_bytes += self.flushing.bytes
         self.entries += self.flushing.count
+
+    def _discard(self, deleted: Sequence[int]) -> None:
+        """Forget the rows of ledgers whose deletion is committed."""
+        for ledger_id in deleted:
+            self.recent.discard(ledger_id, 0, _MOST_ID)
+            self.recent_blocks.discard(ledger_id, 0, _MOST_ID)
+
+    def make_room(self, ledgers: Sequence[LedgerRow], deleted: Sequence[int], done: set[int]) -> None:
+        """Have a full disk give space back: commit deletions alone, in the space of the reserve if they need it.
+
+        The next collection then removes logs.  The log being written is ended, or it would not be among them for as
+        long as nothing can be appended.
+
+        :param ledgers: states, of which those of ``deleted`` ledgers are committed with their deletion: a fence stays
+            (S3).
+        :param deleted: ledgers whose stored rows go.
+        :param done: gets those of which that is durable, even if the rest fails.
+        :raises StorageError: it failed.
+        """
+        with suppress(OSError):  # a log that is not sealed is scanned before it is removed
+            self.log.close()
+        try:
+            self._delete(ledgers, deleted, done)
+        except NoWritableDirectoryError:
+            if not self.lend_reserve():
+                raise
+            try:
+                self._delete(ledgers, [ledger_id for ledger_id in deleted if ledger_id not in done], done)
+            finally:
+                self.take_reserve_back()
+
+    def _delete(self, ledgers: Sequence[LedgerRow], deleted: Sequence[int], done: set[int]) -> None:
+        rows = {row.ledger_id: row for row in ledgers}
+        for begin in range(0, len(deleted), _DELETED_TOGETHER):
+            part = deleted[begin : begin + _DELETED_TOGETHER]
+            states = [rows[ledger_id] for ledger_id in part if ledger_id in rows]
+            self.index.commit(IndexBatch(ledgers=states, deleted_ledgers=list(part)))
+            self._discard(part)
+            done.update(part)
+
+    def lend_reserve(self) -> bool:
+        """Free the space of the reserve; see :meth:`.SpaceReserve.lend`.
+
+        :raises StorageError: a disk failed.
+        """
+        try:
+            return self.reserve is not None and self.reserve.lend()
+        except OSError as e:
+            raise storage_error(e, self.path) from e
+
+    def take_reserve_back(self) -> None:
+        """Take the space of the reserve again, as much as there is.
+
+        :raises StorageError: a disk failed.
+        """
+        try:
+            if self.reserve is not None:
+                self.reserve.take_back()
+        except OSError as e:
+            raise storage_error(e, self.path) from e
 
     def _append(self, batch: IndexBatch) -> None:
         """Appends the flushing half to the entry logs, and its rows to a batch."""

@@ -126,6 +126,13 @@ class RealFile:
     def truncate(self, size: int) -> None:
         os.ftruncate(self._fd, size)
 
+    def allocate(self, size: int) -> None:
+        if hasattr(os, "posix_fallocate"):
+            os.posix_fallocate(self._fd, 0, size)
+            return
+        for offset in range(self.size(), size, ROOM):
+            os.pwrite(self._fd, bytes(min(ROOM, size - offset)), offset)
+
     def size(self) -> int:
         return os.fstat(self._fd).st_size
 

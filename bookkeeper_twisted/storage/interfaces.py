@@ -31,8 +31,7 @@ class Scattered:
 class IFile(Interface):
     """An open file.  All methods block and raise :class:`OSError`; none retries.
 
-    After a failed :meth:`sync` nothing is known of what was written since the last good one; the
-    file must be closed and never synced again (S10).
+    After a failed :meth:`sync` nothing is known of what was written since the last good one; never repeat it (S10).
     """
 
     path: str = Attribute("The path it was opened with; the caller that renames the file sets it.")
@@ -63,8 +62,7 @@ class IFile(Interface):
 
         :param parts: any number.
         :param offset: of the first.
-        :param durable: what is written is durable when this returns; only where everything that was written to the file
-            before is durable already.
+        :param durable: it is durable when this returns; only where everything written before is durable already.
         """
 
     def sync(metadata: bool = False) -> None:
@@ -73,20 +71,20 @@ class IFile(Interface):
     def truncate(size: int) -> None:
         """Cut the file to ``size`` bytes, or extend it with zeros; durable after :meth:`sync` with ``metadata``."""
 
+    def allocate(size: int) -> None:
+        """Extend the file to ``size`` bytes, if it is shorter, and have the disk set aside the space for all of them.
+
+        :raises OSError: ``ENOSPC``: there is less; the file may have taken a part of it.
+        """
+
     def size() -> int:
         """Bytes in the file."""
 
     def start_writeback(offset: int, size: int) -> None:
-        """Ask the kernel to begin writing ``size`` bytes from ``offset`` on.
-
-        A hint: returns at once, promises nothing.
-        """
+        """Ask the kernel to begin writing ``size`` bytes from ``offset`` on: a hint, which promises nothing."""
 
     def will_read(offset: int, size: int) -> None:
-        """Ask the kernel to bring ``size`` bytes from ``offset`` on into memory.
-
-        A hint: returns at once, promises nothing.
-        """
+        """Ask the kernel to bring ``size`` bytes from ``offset`` on into memory: a hint, which promises nothing."""
 
     def close() -> None:
         """Closes without syncing; may raise.  Closing twice is harmless."""
@@ -347,9 +345,7 @@ class ILedgerStorage(Interface):
     A ledger belongs to directory ``ledger_id mod n`` (as in Java's DbLedgerStorage).
     """
 
-    directories: Sequence[Any] = Attribute(
-        "The directories whose entry logs the bookie collects and compacts; empty if the storage does so itself."
-    )
+    directories: Sequence[Any] = Attribute("Whose entry logs the bookie collects; empty if the storage does so itself.")
 
     # -- counts, for metrics; any thread --
 
@@ -366,6 +362,9 @@ class ILedgerStorage(Interface):
 
     def ledger_count() -> int:
         """Return the number of known ledgers."""
+
+    def undeleted() -> int:
+        """Return the number of deleted ledgers whose deletion is not durable yet."""
 
     def entry_count() -> int:
         """Entries that are stored; entries of an earlier start count once background work has counted them."""

@@ -84,6 +84,10 @@ class LedgerStates:
         """Test whether the rows of ``ledger_id`` that are stored now are of a deleted ledger.  Any thread."""
         return ledger_id in self._deleted or ledger_id in self._deleting
 
+    def undeleted(self) -> int:
+        """Return the number of deleted ledgers that the index may still have.  Any thread."""
+        return len(self._deleted) + len(self._deleting)
+
     def expire(self, before: int) -> int:
         """Drop the rows of ledgers that were forgotten ``before`` a time, in seconds since the epoch.
 

@@ -6,7 +6,7 @@ from itertools import repeat
 import attrs
 from zope.interface import implementer
 
-from ..errors import StorageError
+from ..errors import NoWritableDirectoryError, StorageError
 from ..mixed_runs import MixedRun
 from ..model import EntryRun
 from .cache import ReadCache
@@ -29,6 +29,7 @@ from .interfaces import (
 from .ledger_dirs import LedgerPlaces, directory_index
 from .ledger_states import LedgerStates
 from .rebuild import known_elsewhere, logs_with_data, rebuild_index
+from .space_reserve import SpaceReserve
 
 _MIB = 1024 * 1024
 
@@ -44,6 +45,7 @@ class StorageSettings:
     :ivar recent_rows_bytes: index rows in memory, each directory.
     :ivar max_open_logs: entry logs kept open for reading, each directory.
     :ivar rebuild_index: replace the indexes by what the entry logs hold.
+    :ivar reserve_bytes: most bytes of each disk that are kept for deletions and compactions (:mod:`.space_reserve`).
     :ivar unfenced_because: why a rebuild may leave ledgers without the fences an index has kept; empty:
         it may not (S3).
     """
@@ -55,6 +57,7 @@ class StorageSettings:
     recent_rows_bytes: int = 8 * _MIB
     max_open_logs: int = 64
     rebuild_index: bool = False
+    reserve_bytes: int = 0
     unfenced_because: str = ""
 
 
@@ -249,6 +252,9 @@ class LedgerStorage:
         """Return the number of known ledgers."""
         return len(self._states)
 
+    def undeleted(self) -> int:
+        return self._states.undeleted()
+
     def entry_count(self) -> int:
         """See :meth:`ILedgerStorage.entry_count`."""
         return self.pending_entries() + sum(directory.entries for directory in self.directories)
@@ -309,17 +315,33 @@ def _open_directory(
     fs: IFileSystem, path: str, index_path: str, settings: StorageSettings, make_index: IndexFactory,
     elsewhere: Collection[int],
 ) -> DirectoryStorage:  # fmt: skip
+    reserve = SpaceReserve(fs, (path, index_path), settings.reserve_bytes) if settings.reserve_bytes else None
     rebuilt = None
     if settings.rebuild_index:
         rebuilt = rebuild_index(fs, path, index_path, make_index, settings.unfenced_because, elsewhere=elsewhere)
-    index = rebuilt.index if rebuilt is not None else _open_index(fs, path, index_path, make_index)
+    index = rebuilt.index if rebuilt is not None else _open_index_with(reserve, fs, path, index_path, make_index)
     try:
         log = EntryLogWriter.open(fs, path, settings.log_size_limit, settings.log_direct)
     except BaseException:
         index.close()
         raise
     reader = EntryLogReader(fs, path, settings.max_open_logs)
-    return DirectoryStorage(path, log, reader, index, RecentRows(settings.recent_rows_bytes), rebuilt)
+    return DirectoryStorage(path, log, reader, index, RecentRows(settings.recent_rows_bytes), rebuilt, reserve)
+
+
+def _open_index_with(
+    reserve: SpaceReserve | None, fs: IFileSystem, path: str, index_path: str, make_index: IndexFactory
+) -> IRunIndex:  # fmt: skip
+    """Open an index, in the space of the reserve if it needs some."""
+    try:
+        return _open_index(fs, path, index_path, make_index)
+    except NoWritableDirectoryError:
+        if reserve is None or not reserve.lend():
+            raise
+    try:
+        return _open_index(fs, path, index_path, make_index)
+    finally:
+        reserve.take_back()
 
 
 def _open_index(fs: IFileSystem, path: str, index_path: str, make_index: IndexFactory) -> IRunIndex:

@@ -147,6 +147,9 @@ class MemoryLedgerStorage:
     def ledger_count(self) -> int:
         return len(self._rows)
 
+    def undeleted(self) -> int:
+        return len(self._deleted)
+
     def is_full(self) -> bool:
         return self.pending_bytes() >= self._limit
 

@@ -77,6 +77,7 @@ class Parts:
     """What a bookie is made of; plants replace parts by broken ones.
 
     :ivar expands: ledger directories may have joined since the life before.
+    :ivar index_elsewhere: whether indexes are not in the ledger directories.
     """
 
     open_store: Callable[..., Store] = Store.open
@@ -84,11 +85,14 @@ class Parts:
     n_journals: int = 1
     n_ledger_dirs: int = 1
     expands: bool = False
+    storage: StorageSettings = STORAGE
+    index_elsewhere: bool = False
 
     @property
     def paths(self) -> StorePaths:
         ledgers = tuple(f"/ledgers{i}" for i in range(self.n_ledger_dirs))
-        return StorePaths(tuple(f"/journal{i}" for i in range(self.n_journals)), ledgers, ledgers)
+        indexes = tuple(f"/indexes{i}" for i in range(self.n_ledger_dirs)) if self.index_elsewhere else ledgers
+        return StorePaths(tuple(f"/journal{i}" for i in range(self.n_journals)), ledgers, indexes)
 
 
 class Life:
@@ -102,7 +106,7 @@ class Life:
         parts.paths.make(disk)
         self._locks = DirectoryLocks(disk, parts.paths.all())
         check_cookies(disk, parts.paths, parts.expands)
-        self.store = parts.open_store(disk, parts.paths, SimIndex.open, 1000, b"salt", JOURNALS, STORAGE)
+        self.store = parts.open_store(disk, parts.paths, SimIndex.open, 1000, b"salt", JOURNALS, parts.storage)
         self.store.recover()
         self.engine = parts.engine(
             self.store.storage, self.store.journals, self.executor, Clock(), _usage, self.failures.append,

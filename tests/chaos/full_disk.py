@@ -15,8 +15,9 @@ import sys
 import tempfile
 import time
 import urllib.request
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
+from types import MappingProxyType
 
 import attrs
 
@@ -26,7 +27,7 @@ from bookkeeper_twisted.errors import BookKeeperError, NotEnoughBookiesError
 ROOT = Path(__file__).resolve().parents[2]
 DISK_BYTES = 64 << 20
 SECONDS_TO_READ_ONLY = 10.0
-_PATIENCE = 60.0
+PATIENCE = 60.0
 _PAYLOAD = 20_000
 _BATCH = 25
 _PASSWORD = b"full"
@@ -66,13 +67,14 @@ class Bookie:
     """A bookie process whose ledgers are on the small disk.
 
     :ivar uri: of its metadata.
+    :param more: settings in the place of the usual ones.
     """
 
-    def __init__(self, folder: Path, disk: Path) -> None:
+    def __init__(self, folder: Path, disk: Path, more: Mapping[str, object] = MappingProxyType({})) -> None:
         self.uri = f"sqlite:///{folder}/metadata.db"
         values = {
             **_SETTINGS, "metadataServiceUri": self.uri, "journalDirectories": folder / "journal",
-            "ledgerDirectories": disk / "ledgers", "bookieId": "b",
+            "ledgerDirectories": disk / "ledgers", "bookieId": "b", **more,
         }  # fmt: skip
         conf = folder / "bookie.conf"
         conf.write_text("".join(f"{key}={value}\n" for key, value in values.items()))
@@ -103,10 +105,15 @@ class Bookie:
         with urllib.request.urlopen(urllib.request.Request(url, method="PUT", data=b"{}"), timeout=20) as answer:
             answer.read()
 
+    def kill(self) -> None:
+        """End it by a signal that it cannot catch."""
+        self._process.kill()
+        self._process.wait(PATIENCE)
+
     def end(self) -> int:
         """Ask it to end; returns its exit status."""
         self._process.terminate()
-        return self._process.wait(_PATIENCE)
+        return self._process.wait(PATIENCE)
 
 
 def wait_until(is_true: Callable[[], bool], what: str, repeat: Callable[[], object] = lambda: None) -> float:
@@ -118,8 +125,8 @@ def wait_until(is_true: Callable[[], bool], what: str, repeat: Callable[[], obje
     """
     begun = time.monotonic()
     while not is_true():
-        if time.monotonic() - begun > _PATIENCE:
-            raise TimeoutError(f"{what}: not within {_PATIENCE:.0f} s")
+        if time.monotonic() - begun > PATIENCE:
+            raise TimeoutError(f"{what}: not within {PATIENCE:.0f} s")
         repeat()
         time.sleep(0.5)
     return time.monotonic() - begun
@@ -210,7 +217,7 @@ class Run:
         for number in range(batches):
             payloads = [payload(writer.ledger_id, number * _BATCH + i) for i in range(_BATCH)]
             try:
-                writer.append_many(payloads, timeout=_PATIENCE)
+                writer.append_many(payloads, timeout=PATIENCE)
             except BookKeeperError:
                 break
             self.ledgers[writer.ledger_id] += _BATCH

@@ -4,9 +4,72 @@ from .plant import Plant
 
 _CHECKPOINT = ["tests.storage.test_checkpoint", "tests.bookie.test_checkpointer"]
 _REBUILD = ["tests.storage.test_rebuild"]
+_FULL = ["tests.storage.test_space_reserve"]
+_FULL_LIVES = ["tests.bookie.maintenance.test_full_disk_lives"]
 _INDEX_FILES = ["tests.storage.test_index_files"]
 
 PLANTS = (
+    Plant(
+        "deletions wait for entries for which a full disk has no space", "storage/checkpoint.py",
+        "            self._directories[directory].make_room(rows, deleted, self._gone[directory])\n", "", [*_FULL, *_FULL_LIVES],
+    ),
+    Plant(
+        "deletions that were committed alone are committed again", "storage/checkpoint.py",
+        "else self._gone[number]\n", "else set()\n", _FULL,
+    ),
+    Plant(
+        "the fence of a deleted ledger is not committed with its deletion", "storage/directory_storage.py",
+        "            states = [rows[ledger_id] for ledger_id in part if ledger_id in rows]\n", "            states = []\n", _FULL,
+    ),
+    Plant(
+        "a deletion leaves the reserve to other files", "storage/directory_storage.py",
+        "            finally:\n                self.take_reserve_back()\n", "            finally:\n                pass\n", _FULL,
+    ),
+    Plant(
+        "the log that was written last cannot be collected while the disk is full", "storage/directory_storage.py",
+        "        with suppress(OSError):  # a log that is not sealed is scanned before it is removed\n            self.log.close()\n", "",
+        _FULL,
+    ),
+    Plant(
+        "clients use the reserve up", "storage/space_reserve.py",
+        "            if self._fs.usage(directory)[1] < needed:\n", "            if False:\n", _FULL,
+    ),
+    Plant(
+        "a checkpoint takes the reserve from a compaction", "storage/space_reserve.py",
+        "        if self.lent:\n            return\n", "", _FULL,
+    ),
+    Plant(
+        "the reserve is not durable", "storage/space_reserve.py", "            file.sync(metadata=True)\n", "", _FULL,
+    ),
+    Plant(
+        "a start has no space for an index although there is a reserve", "storage/ledger_storage.py",
+        "        if reserve is None or not reserve.lend():\n", "        if True:\n", _FULL,
+    ),
+    Plant(
+        "a compaction does not use the reserve where no log fits", "bookie/maintenance/compactor.py",
+        "        if not group and await self._borrow():\n", "        if False:\n", _FULL_LIVES,
+    ),
+    Plant(
+        "a compaction that runs out of space does not use the reserve", "bookie/maintenance/compactor.py",
+        "                    if is_disk_full(error) and await self._borrow():\n", "                    if False:\n", _FULL_LIVES,
+    ),
+    Plant(
+        "a compaction keeps the reserve", "bookie/maintenance/compactor.py",
+        "                await self._directory.on_flush_lane(self._directory.storage.take_reserve_back)\n", "", _FULL_LIVES,
+    ),
+    Plant(
+        "a deletion that is not durable is no failure of a collection", "bookie/maintenance/garbage_collector.py",
+        "        await self._tried(self._ledgers.confirm())\n", "",
+        ["tests.bookie.maintenance.test_collection"],
+    ),
+    Plant(
+        "a failure of checkpoints that goes on is logged once", "bookie/checkpointer.py",
+        "(failure is None or now - self._said_at < _SAID_EVERY):", "True:", _CHECKPOINT,
+    ),
+    Plant(
+        "a checkpoint without space is not counted", "bookie/checkpointer.py",
+        "            self._metrics.flush_without_space.value += disk_full\n", "", _CHECKPOINT,
+    ),
     Plant(
         "a ledger is found in a directory that it has left", "storage/rebuild.py",
         "if row.forgotten_at}.union(elsewhere)\n", "if row.forgotten_at}\n",
@@ -23,8 +86,8 @@ PLANTS = (
     ),
     Plant(
         "a directory that failed counts as written", "storage/checkpoint.py",
-        "        self._directories[directory].write(self._rows[directory], self._deleted[directory])\n        self._written.add(directory)\n",
-        "        self._written.add(directory)\n        self._directories[directory].write(self._rows[directory], self._deleted[directory])\n", _CHECKPOINT,
+        "            self._directories[directory].write(rows, deleted)\n",
+        "            self._written.add(directory)\n            self._directories[directory].write(rows, deleted)\n", _CHECKPOINT,
     ),
     Plant(
         "states of a directory that failed are forgotten", "storage/checkpoint.py",

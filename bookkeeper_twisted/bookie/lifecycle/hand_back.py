@@ -18,7 +18,8 @@ from ...storage.cookies import read_cookies, stamp_for_apache
 from ...storage.index.rows import live_bytes
 from ...storage.index_files import index_files, remove
 from ...storage.interfaces import IFileSystem, IndexFactory
-from ...storage.ledger_dirs import current, directory_index
+from ...storage.ledger_dirs import current, directory_index, distinct
+from ...storage.space_reserve import remove as remove_reserve
 from .store import Store, StorePaths
 
 ShowProgress = Callable[[str, int], AbstractContextManager[Callable[[int], object]]]
@@ -57,6 +58,8 @@ class HandBack:
             exported = [self._export(path) for path in indexes]
             for path in self.paths.ledgers:
                 discard_log_sizes(self.fs, current(path))  # of the time before a take-over
+        for path in distinct(self.paths.ledgers, self.paths.indexes):
+            remove_reserve(self.fs, current(path))
         stamp_for_apache(self.fs, self.paths.all())
         for path in indexes:
             self.make_index(self.fs, path, True).close()  # ours is of the past from now on

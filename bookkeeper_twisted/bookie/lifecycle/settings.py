@@ -5,6 +5,7 @@ from ...protocol.authentication import authentication_provider
 from ...protocol.server.connection import ServerLimits
 from ...storage.journal.files import JournalSettings
 from ...storage.ledger_storage import StorageSettings
+from ...storage.space_reserve import MOST_BYTES
 from ...throttle import Rate
 from ..bookie import BookieOptions
 from ..engine import EngineOptions
@@ -56,6 +57,7 @@ def storage_settings(config: BookieConfig) -> StorageSettings:
         write_cache_bytes=config.db_storage_write_cache_max_size_mb * _MIB,
         read_cache_bytes=config.db_storage_read_ahead_cache_max_size_mb * _MIB,
         rebuild_index=config.rebuild_index,
+        reserve_bytes=min(config.log_size_limit, MOST_BYTES),  # the copy of a log is what a compaction needs
     )
 
 

@@ -2,6 +2,7 @@
 
 Logs are compacted in groups.  The old logs of all groups are removed together, by the run of the garbage collector that
 wanted the compaction; where the space of the disk is scarce those of a group are removed before the next one is begun.
+A full disk has a reserve for the first group (:mod:`~bookkeeper_twisted.storage.space_reserve`).
 
 While clients add, their adds come first, with a speed limit or without: the disk gets little at once, so that a group
 of the journal finds a short queue there, and the compaction rests after each step.
@@ -18,7 +19,7 @@ from twisted.internet.interfaces import IReactorTime
 from twisted.internet.task import deferLater
 from twisted.logger import Logger
 
-from ...errors import LogDamageError
+from ...errors import LogDamageError, StorageError
 from ...metrics import MaintenanceMetrics
 from ...storage.disk_queue import DiskQueue
 from ...storage.interfaces import IndexRow
@@ -26,6 +27,7 @@ from ...storage.maintenance.copying import LogCopy
 from ...storage.maintenance.plan import LogUsage, candidates, is_scarce, next_group
 from ...storage.maintenance.row_reader import RowCutter, RowReader, Step, VerifiedRow
 from ...throttle import Throttle
+from ..checkpointer import is_disk_full
 from .lanes import MaintainedDirectory, step_limits
 from .log_collector import LogCollector
 from .progress import Progress, Suspension
@@ -81,6 +83,7 @@ class Compactor:
         self._clients_add = clients_add
         self._queue: DiskQueue | None = None
         self._worked = 0.0
+        self._borrows = False  # the reserve
 
     async def run(self, order: CompactionOrder) -> None:
         """Compact what the order names.  Cancelled, it leaves everything as it was before the group at work.
@@ -97,10 +100,18 @@ class Compactor:
                 if order.max_time is not None and self._clock.seconds() - progress.began >= order.max_time:
                     break
                 group = await self._next_group(chosen, is_first)
-                await self._compact_whole(group)
+                try:
+                    await self._compact_whole(group)
+                except (StorageError, OSError) as error:
+                    if is_disk_full(error) and await self._borrow():
+                        continue
+                    raise
                 chosen, is_first = [log for log in chosen if log not in group], False
         finally:
             self.progress = None
+            if self._borrows:
+                self._borrows = False
+                await self._directory.on_flush_lane(self._directory.storage.take_reserve_back)
 
     async def close(self) -> None:
         """Give back what runs have read and written by: the kernel takes its time to end a queue, so not after each."""
@@ -122,11 +133,25 @@ class Compactor:
             await self._logs.run()
             free = await self._free()
         group = next_group(chosen, size_limit, free)
+        if not group and await self._borrow():
+            free = await self._free()
+            group = next_group(chosen, size_limit, free)
         if not group:
             least = min(log.live for log in chosen)
             reason = f"{free:,} bytes free are too few for the copy of {least:,} of a log"
             raise OSError(errno.ENOSPC, reason, self._directory.path)
         return group
+
+    async def _borrow(self) -> bool:
+        """Have the reserve of the disk for this run.
+
+        :returns: False if there is none, or it is in use already.
+        """
+        self._borrows = True  # also if this is cancelled meanwhile
+        if not await self._directory.on_flush_lane(self._directory.storage.lend_reserve):
+            return False
+        self._log.info("{path}: a compaction finds no space, and uses the reserve", path=self._logs.path)
+        return True
 
     async def _free(self) -> int:
         _, free = await self._directory.on_lane(self._directory.fs.usage, self._directory.path)

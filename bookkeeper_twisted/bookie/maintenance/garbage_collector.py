@@ -283,6 +283,7 @@ class GarbageCollector:
             await self._tried(logs.clean(), logs.path)
         self.state.phase = "ledgers"
         self.state.deleted_ledgers += await self._tried(self._ledgers.run()) or 0
+        await self._tried(self._ledgers.confirm())
         self._metrics.reclaimed_by_deletion.value += await self._collect_logs()
         await self._compact(request)
 

@@ -16,7 +16,7 @@ import attrs
 from twisted.internet.interfaces import IReactorTime
 from twisted.logger import Logger
 
-from ...errors import LedgerLockedError, MetadataError, NoSuchLedgerMetadataError
+from ...errors import LedgerLockedError, MetadataError, NoSuchLedgerMetadataError, StorageError
 from ...metadata.interfaces import ILedgerManager, IUnderreplication
 from ...metadata.locked_work import under_lock
 from ...metrics import MaintenanceMetrics
@@ -93,6 +93,17 @@ class LedgerCollector:
             forgotten += await self._forget_over_replicated()
             self._last_search = self._clock.seconds()
         return forgotten
+
+    async def confirm(self) -> None:
+        """Check that the deletion of what was forgotten is durable; try once more if it is not.
+
+        :raises StorageError: it is not: the checkpoint failed before it came to that.
+        """
+        if self._storage.undeleted():
+            await self._checkpoint()
+        count = self._storage.undeleted()
+        if count:
+            raise StorageError(f"the deletion of {count} ledgers is not durable: a checkpoint failed, their logs stay")
 
     async def _suspects(self) -> list[int]:
         """Local ledgers that the listing lacks; they were there before it began."""

@@ -115,6 +115,13 @@ class _FileSystemContract(SynchronousTestCase):
         self.assertEqual(file.pread(2000, 690), b"x" * 10 + bytes(700))
         file.sync(metadata=True)
 
+    def test_allocate(self) -> None:
+        """Space is set aside: the file gets longer by zeros, never shorter, and keeps what it holds."""
+        file = self.create(b"abc")
+        for size in (9000, 9000, 5000):
+            file.allocate(size)
+            self.assertEqual((file.size(), file.pread(9000, 0)), (9000, b"abc".ljust(9000, b"\0")))
+
     def test_reopen(self) -> None:
         """Another opening of the file sees what was written."""
         file = self.create(b"abc")

@@ -184,11 +184,13 @@ class LedgerStorageContract(SynchronousTestCase):
             self.storage.add(run(ledger_id, 0, 5))
         self.checkpoint()
         self.storage.forget([1, 2], now=100)
+        self.assertEqual(self.storage.undeleted(), 2)
         for _ in range(2):
             self.assertEqual((self.storage.ledger_ids(), self.storage.ledger(1)), ([], None))
             self.assertEqual([self.read(ledger_id, 0) for ledger_id in (1, 2)], [None, None])
             self.assertEqual((self.storage.was_fenced(1), self.storage.was_fenced(2)), (True, False))
             self.checkpoint()
+            self.assertEqual(self.storage.undeleted(), 0)
             self.storage = self.reopen()
         self.assertEqual((self.storage.forget_fences(100), self.storage.forget_fences(101)), (0, 1))
         self.assertFalse(self.storage.was_fenced(1))

@@ -238,7 +238,7 @@ class SimDisk:
         pending = self._pending()
         chosen = set(range(len(pending)) if kept is None else kept)
         changes: dict[int, _Kept] = {}
-        after = SimDisk()
+        after = self.empty()
         after.capacity, after.mounted, after.resident = self.capacity, self.mounted, self.resident
         after._objects = dict(self._objects)
         for index, (owner, change) in enumerate(pending):
@@ -253,10 +253,14 @@ class SimDisk:
                 rename(names, renaming)  # type: ignore[arg-type]
             for name, inode in names.items():
                 if id(inode) not in inodes:
-                    inodes[id(inode)] = Inode(_kept_content(inode, changes.get(id(inode))))
+                    inodes[id(inode)] = Inode(_kept_content(inode, changes.get(id(inode))), inode.allocated)
                 names[name] = inodes[id(inode)]
             after._directories[path] = Directory(names)
         return after
+
+    def empty(self) -> "SimDisk":
+        """A disk of the same kind without files."""
+        return SimDisk()
 
     def kill(self) -> None:
         """Ends the process: its files and locks are gone, what it wrote is not."""
@@ -400,6 +404,13 @@ class SimFile:
         self._check()
         step = self._disk._step("truncate", self.path, size)
         self._inode.truncate(step, size)
+
+    def allocate(self, size: int) -> None:
+        self._check()
+        step = self._disk._step("allocate", self.path, size)
+        self._inode.allocated = max(self._inode.allocated, size)
+        if size > self._inode.size:
+            self._inode.truncate(step, size)
 
     def size(self) -> int:
         self._check()

@@ -92,11 +92,15 @@ def cut(sectors: dict[int, bytes], size: int) -> None:
 
 
 class Inode:
-    """A file: what survives (``durable``), what is seen (``sectors``, ``size``), what is between."""
+    """A file: what survives (``durable``), what is seen (``sectors``, ``size``), what is between.
 
-    __slots__ = ("durable", "sectors", "size", "_shared", "pending", "lost")
+    :ivar allocated: bytes for which the disk has set space aside.
+    """
 
-    def __init__(self, content: Content = EMPTY) -> None:
+    __slots__ = ("durable", "sectors", "size", "_shared", "pending", "lost", "allocated")
+
+    def __init__(self, content: Content = EMPTY, allocated: int = 0) -> None:
+        self.allocated = allocated
         self.durable = content
         self.sectors = content.sectors
         self.size = content.size
@@ -130,6 +134,7 @@ class Inode:
     def truncate(self, step: int, size: int) -> None:
         cut(self._own(), size)
         self.size = size
+        self.allocated = min(self.allocated, size)
         self.pending.append(Resize(step, size, True))
 
     def sync(self) -> None:

@@ -34,6 +34,8 @@ class SettingsTests(SynchronousTestCase):
         """Caches and rebuild."""
         storage = settings.storage_settings(self.config)
         self.assertEqual((storage.write_cache_bytes, storage.rebuild_index), (9 * MIB, True))
+        self.assertEqual(storage.reserve_bytes, 256 * MIB)
+        self.assertEqual(settings.storage_settings(BookieConfig(log_size_limit=4 * MIB)).reserve_bytes, 4 * MIB)
 
     def test_engine(self) -> None:
         """Milliseconds become seconds, and the journals share their memory."""

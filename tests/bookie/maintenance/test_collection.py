@@ -74,6 +74,21 @@ class DeletedLedgerTests(CollectionCase):
         self.assertEqual(self.storage.ledger_ids(), [1, 3, 4])
         self.assertEqual(self.storage.entry_ranges(1), [(0, 8)])
 
+    def test_not_durable(self) -> None:
+        """A deletion that is not durable is a failure of the run, of the next ones too; the logs stay meanwhile."""
+        self.life.delete(1, 2)
+        before = self.life.logs()
+        self.disk.fail(errno.EIO, when=lambda op: op.name == "commit", times=100)
+        for failures in (1, 2):
+            self.collector.force(False, False)
+            self.life.drain()
+            self.assertEqual(self.collector.state.failures, failures)
+            self.assertIn("the deletion of 2 ledgers is not durable", self.collector.state.last_failure)
+        self.assertEqual(self.life.logs(), before)
+        self.disk.heal()
+        self.life.collect()
+        self.assertEqual((self.collector.state.failures, self.storage.undeleted()), (2, 0))
+
     def test_damaged_index(self) -> None:
         """No log is removed by an index whose structure is damaged: it may hide rows of the log (S8)."""
         self.life.delete(1, 2, 3, 4)

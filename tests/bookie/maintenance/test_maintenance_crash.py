@@ -1,15 +1,18 @@
 """The power is cut at every file operation of deletion, collection and compaction; planted bugs are noticed."""
 
 import errno
+from functools import partial
 
+import attrs
 from twisted.trial.unittest import SynchronousTestCase
 
 from bookkeeper_twisted.storage.entry_log.format import HEADER_SIZE
 from bookkeeper_twisted.testing.disk.crash import CrashReport, Facts, Workload, enumerate_crashes
 from bookkeeper_twisted.testing.disk.sim_disk import Operation, SimDisk
+from bookkeeper_twisted.testing.disk.small_disk import SmallDisk
 
 from ...silence import forget_failures
-from ..crash_life import Parts, run
+from ..crash_life import STORAGE, Parts, run
 from .crash_case import MaintainedLife, maintained, maintained_verifier, steps
 
 
@@ -106,6 +109,22 @@ def little_space(life: MaintainedLife) -> None:
     life.collect()
 
 
+def full_disk(life: MaintainedLife) -> None:
+    """Deletions on a full disk, and a compaction in the space of the reserve; then there is space again."""
+    disk = life.disk
+    assert isinstance(disk, SmallDisk)
+    steps(life, range(2))
+    life.fence(2)
+    life.add(run(3, 6, 3, size=150))
+    life.drain()
+    disk.fill("/ledgers0")
+    life.checkpoint()
+    life.delete(1, 2)
+    life.collect()
+    disk.foreign["/ledgers0"] = 0
+    steps(life, range(3, 6), (3, 4))
+
+
 def two_disks(life: MaintainedLife) -> None:
     """Directories that are compacted at the same time."""
     life.disk.mounted = ("/ledgers1",)
@@ -139,6 +158,9 @@ def joined(life: MaintainedLife) -> None:
 
 
 JOINED = Parts(n_ledger_dirs=2, expands=True)
+RESERVED = Parts(storage=attrs.evolve(STORAGE, log_size_limit=8192, reserve_bytes=16384))
+DISK = 20 * 16384
+"""Bytes of the ledger disk where there is a reserve."""
 
 SCRIPTS = {
     "delete and collect": ((delete_and_collect, second_life), Parts()),
@@ -148,6 +170,8 @@ SCRIPTS = {
     "several targets": ((several_targets,), Parts()),
     "late commits": ((late_commits,), Parts()),
     "little space": ((little_space,), Parts()),
+    "full disk": ((full_disk,), RESERVED),
+    "full disk, index elsewhere": ((full_disk,), attrs.evolve(RESERVED, index_elsewhere=True)),
     "unreadable": ((unreadable,), Parts()),
     "taken again": ((taken_again, second_life), Parts()),
     "a directory joins": ((delete_and_collect, joined, second_life), JOINED),
@@ -161,10 +185,11 @@ def enumerate_script(name: str, whole: bool) -> CrashReport:
     """
     scripts, parts = SCRIPTS[name]
     first = Parts() if parts is JOINED else None
+    build = partial(SmallDisk, {"/ledgers0": DISK}) if parts.storage.reserve_bytes else SimDisk
     points = None if whole else lambda operation: operation.path.startswith("/ledgers")
     return enumerate_crashes(
         maintained(*scripts, parts=parts, first=first), maintained_verifier(parts), seed=1,
-        subsets=8 if whole else 1, second_every=10 if whole else 150, points=points,
+        build=build, subsets=8 if whole else 1, second_every=10 if whole else 150, points=points,
     )  # fmt: skip
 
 
@@ -195,6 +220,10 @@ class MaintenanceCrashTests(SynchronousTestCase):
     def test_little_space(self) -> None:
         """Groups of a compaction that make room for each other."""
         self._check("little space")
+
+    def test_full_disk(self) -> None:
+        """Deletions that are committed alone, and a compaction in the reserve, where there is no byte beside it."""
+        self._check("full disk")
 
     def test_unreadable(self) -> None:
         """What a compaction has found damaged is known in the next process."""
