@@ -431,6 +431,10 @@ class DamageError(StorageError):
     """Bytes on disk are not what was written (S5, S9): never reported as "no such entry"."""
 
 
+class LostLogError(DamageError):
+    """An entry log that the index names is gone, and with it the entries that the index says it holds."""
+
+
 class LogDamageError(DamageError):
     """An entry log does not hold what its index says.
 

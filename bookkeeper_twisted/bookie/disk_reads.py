@@ -7,7 +7,10 @@ from twisted.internet.defer import Deferred, fail
 from twisted.logger import Logger
 
 from ..errors import (
+    BookieError,
     BookieIOError,
+    DataUnknownError,
+    LostLogError,
     NoSuchEntryError,
     StorageError,
     TooManyRequestsError,
@@ -100,14 +103,15 @@ class DiskReads:
     def _load_one(self, ledger_id: int, entry_id: int, max_bytes: int) -> Loaded:
         try:
             run: EntryRun | None = self._guarded(self._storage.load, ledger_id, entry_id, max_bytes)
-        except BookieIOError as error:
+        except BookieError as error:
             return error
         return run if run is not None else NoSuchEntryError(ledger_id, entry_id)
 
     def _guarded(self, read: Callable[..., T], ledger_id: int, *args: Any) -> T:
-        """Whatever goes wrong is an I/O error, never "no such entry" (S5)."""
+        """Whatever goes wrong is an I/O error, or "unknown" where the log is gone; never "no such entry" (S5)."""
         try:
             return read(ledger_id, *args)
         except (StorageError, OSError) as error:
             self._log.error("reading ledger {ledger_id} failed: {error}", ledger_id=ledger_id, error=error)
-            raise BookieIOError(ledger_id, detail=str(error)) from error
+            kind = DataUnknownError if isinstance(error, LostLogError) else BookieIOError
+            raise kind(ledger_id, detail=str(error)) from error

@@ -99,7 +99,7 @@ class IBookie(Interface):
 
         :param wanted: triples of ledger id, entry id and most bytes to read from there on.
         :returns: one item for each triple, a run that begins at the entry, or NoSuchEntryError, NoSuchLedgerError,
-            BookieIOError.  It fails with TooManyRequestsError.
+            DataUnknownError, where the log that held it is gone, or BookieIOError.  It fails with TooManyRequestsError.
         """
 
     def last_entry(ledger_id: int) -> "Deferred[int]":

@@ -36,9 +36,9 @@ MAX_SINGLES = 512
 
 @attrs.frozen
 class Finding:
-    """Consecutive entries of a replica in one state.
+    """A range of entries of a replica that are all in one state.
 
-    :ivar entries: how many of them were asked for; with striping the ids between have gaps.
+    :ivar entries: how many entries of the range the replica should keep; with striping these are not all of them.
     :ivar n_bytes: that were read.
     :ivar detail: the error, of entries that are not ok.
     """
@@ -123,7 +123,7 @@ class ReplicaScan:
             if isinstance(answer, EntryRun):
                 self._batch(answer)
             elif isinstance(answer, Exception) and _says_all(answer):
-                self._note(Finding(at, last, state_of(answer), detail=str(answer)))
+                self._note(self._rest(at, last, answer))
                 return
             else:  # the bookie named no entry: they are looked at one by one
                 self.batching = not isinstance(answer, BadRequestError)
@@ -155,15 +155,20 @@ class ReplicaScan:
         if isinstance(answer, EntryRun):
             answer = UnexpectedConditionError(f"a batch of ledger {self._ledger_id} where entries were asked for")
         if isinstance(answer, BookKeeperError):
-            self._note(Finding(wanted[0], last, state_of(answer), detail=str(answer)))
+            self._note(self._rest(wanted[0], last, answer))
             return False
         for entry_id in wanted:
             found = answer[entry_id]
             if isinstance(found, NoSuchLedgerError):
-                self._note(Finding(entry_id, last, MISSING, detail=str(found)))
+                self._note(self._rest(entry_id, last, found))
                 return False
             self._note(self._single(entry_id, found))
         return True
+
+    def _rest(self, first: int, last: int, error: Exception) -> Finding:
+        """The finding of an error that holds for all entries from ``first`` on."""
+        count = self._schedule.count(self._position, first, last)
+        return Finding(first, last, state_of(error), count, detail=str(error))
 
     def _single(self, entry_id: int, found: bytes | Exception) -> Finding:
         if isinstance(found, bytes):
@@ -213,7 +218,7 @@ class ReplicaScan:
 
     def _note(self, one: Finding) -> None:
         found = self.findings
-        if found and _continues(found[-1], one, self._schedule.striped):
+        if found and self._continues(found[-1], one):
             before = found[-1]
             found[-1] = attrs.evolve(
                 before, last=one.last, entries=before.entries + one.entries, n_bytes=before.n_bytes + one.n_bytes
@@ -221,10 +226,11 @@ class ReplicaScan:
         else:
             found.append(one)
 
-
-def _continues(before: Finding, one: Finding, striped: bool) -> bool:
-    """Whether a finding goes on with the one before it; in striped ledgers the ids have gaps."""
-    return before.status == one.status and (one.first == before.last + 1 or (striped and one.status == OK))
+    def _continues(self, before: Finding, one: Finding) -> bool:
+        """Whether a finding is in the state of the one before it and the position keeps no entry between the two."""
+        if before.status != one.status:
+            return False
+        return self._schedule.ends(self._position, before.last + 1, one.first - 1) is None
 
 
 def lost_ranges(findings: Sequence[Finding], state: str) -> Iterator[tuple[int, int]]:

@@ -86,6 +86,14 @@ class Schedule:
         high = last if behind < self.write_quorum else last - (size - behind)
         return (low, high) if low <= last and high >= first else None
 
+    def count(self, position: int, first: int, last: int) -> int:
+        """Return how many entries of ``first .. last``, both included, a position keeps.
+
+        :param position: index in the ensemble, from 0.
+        """
+        rounds, rest = divmod(last - first + 1, self.ensemble_size)
+        return rounds * self.write_quorum + sum(self.keeps(position, n) for n in range(last - rest + 1, last + 1))
+
     def is_covered(self, heard: Collection[int]) -> bool:
         """Test whether no write set has an ack quorum of positions that did not answer (S17).
 

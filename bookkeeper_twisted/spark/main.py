@@ -11,7 +11,9 @@ import re
 import sys
 import time
 from collections.abc import Callable, Collection, Sequence
+from itertools import groupby
 from math import ceil
+from operator import attrgetter
 from pathlib import Path
 from typing import Any
 
@@ -148,7 +150,7 @@ def _limit_options(arguments: argparse.Namespace) -> dict[str, str]:
 
 
 _SHOWN = 1000
-"""Findings that are listed."""
+"""Ranges of entries that are listed; ledgers are all named."""
 
 
 def _verify(spark: Any, arguments: argparse.Namespace) -> int:
@@ -161,11 +163,20 @@ def _verify(spark: Any, arguments: argparse.Namespace) -> int:
     findings = verify.verify(replicas, _password(arguments), limit, arguments.parallelism, passwords).persist()
     totals = verify.summary(findings).collect()
     seconds = time.monotonic() - began
-    bad = findings.where("status != 'ok'").orderBy("ledger_id", "first", "bookie_id").limit(_SHOWN).collect()
-    for row in bad:
-        print(f"ledger {row.ledger_id} entries {row.first}-{row.last} on {row.bookie_id}: {row.status}: {row.detail}")
-    if len(bad) == _SHOWN:
-        print(f"these are the first {_SHOWN:,}")
+    damaged = verify.damages(findings).persist()
+    _print_ledgers(verify.by_ledger(damaged))
+    shown = verify.first_of_each(damaged, _SHOWN)
+    for row in shown:
+        where = f"ledger {row.ledger_id} entries {row.first}-{row.last} on {row.bookie_id}"
+        print(f"{where}: {row.status}: {row.entries:,} entries: {row.detail}")
+    if len(shown) == _SHOWN:
+        print(f"these are the first ranges of each ledger, {_SHOWN:,} of {damaged.count():,}")
+    empty = verify.without_entries(replicas).collect()
+    unregistered = [row for row in empty if row.gone]
+    for row in unregistered:
+        print(f"ledger {row.ledger_id} has no entries; not registered: {', '.join(row.gone)}")
+    count = replicas.select("ledger_id").distinct().count()
+    print(f"{count:,} ledgers were looked at, {len(empty):,} of them without entries")
     for row in totals:
         print(f"{row.bookie_id:24} {row.status:12} {row.entries:>14,} entries {pictures.human(row.bytes or 0):>12}")
     n_bytes = sum(row.bytes or 0 for row in totals)
@@ -177,8 +188,18 @@ def _verify(spark: Any, arguments: argparse.Namespace) -> int:
         print(f"{len(marked)} ledgers are marked under-replicated")
     if arguments.picture:
         chart = pictures.chart("Entries of each bookie", pictures.replica_bars(totals))
-        _write_page(arguments.picture, "Replicas", [chart, pictures.findings(bad)])
-    return 1 if any(row.status != "ok" for row in totals) else 0
+        _write_page(arguments.picture, "Replicas", [chart, pictures.findings(shown)])
+    return 1 if unregistered or any(row.status != "ok" for row in totals) else 0
+
+
+def _print_ledgers(rows: Any) -> None:
+    """Print a line for each damaged ledger.
+
+    :param rows: of :func:`~.verify.by_ledger`.
+    """
+    for ledger_id, states in groupby(rows.toLocalIterator(), attrgetter("ledger_id")):
+        parts = (f"{row.bookie_id} {row.status} {row.entries:,} entries" for row in states)
+        print(f"ledger {ledger_id}: {', '.join(parts)}")
 
 
 def _replicate(spark: Any, arguments: argparse.Namespace) -> int:

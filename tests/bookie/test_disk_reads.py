@@ -4,7 +4,7 @@ from twisted.internet.defer import CancelledError
 from twisted.trial.unittest import SynchronousTestCase
 
 from bookkeeper_twisted.bookie.disk_reads import DiskReads
-from bookkeeper_twisted.errors import BookieIOError, NoSuchEntryError, TooManyRequestsError
+from bookkeeper_twisted.errors import BookieIOError, DataUnknownError, NoSuchEntryError, TooManyRequestsError
 from bookkeeper_twisted.instruments import Instruments
 from bookkeeper_twisted.metrics import BookieMetrics
 from bookkeeper_twisted.model import EntryRun
@@ -71,6 +71,17 @@ class DiskReadsTests(SynchronousTestCase):
         self.assertIsInstance(failed, BookieIOError)
         self.assertIsInstance(missing, NoSuchEntryError)
         self.assertIsInstance(good, EntryRun)
+
+    def test_lost_log(self) -> None:
+        """S5: the state of entries in a log that is gone is unknown; what the index does not have is not there."""
+        for name in self.rig.disk.list("/ledger0/current"):
+            if name.endswith(".log"):
+                self.rig.disk.unlink(f"/ledger0/current/{name}")
+        loading = self.reads.load([(1, 0, 0), (1, 99, 0)])
+        self.rig.drain()
+        lost, missing = self.successResultOf(loading)
+        self.assertIsInstance(lost, DataUnknownError)
+        self.assertIsInstance(missing, NoSuchEntryError)
 
     def test_other_questions(self) -> None:
         """Last entry and ranges come from the lane as well."""

@@ -117,6 +117,26 @@ class ScanTests(SynchronousTestCase):
         found = self.run_scan(self.scan.whole(0, 5), self.single(0, 1, 3, 4))
         self.assertEqual((found, self.asked), ([(0, 4, OK)], [Singles([0, 1, 3, 4])]))
 
+    def test_striped_loss(self) -> None:
+        """What a position of a striped ledger lacks is one finding, however many stripes it has, and is counted."""
+        self.scan = ReplicaScan(7, Schedule(3, 2, 2), 1, DIGESTER)
+        gone = {f"e{n}": BookieIOError(7, n) for n in (1, 3, 4, 6, 7)}
+        found = self.run_scan(self.scan.whole(0, 9), self.single(0, 9, **gone))
+        self.assertEqual(found, [(0, 0, OK), (1, 7, DAMAGED), (9, 9, OK)])
+        self.assertEqual([one.entries for one in self.scan.findings], [1, 5, 1])
+        self.scan.findings.clear()
+        found = self.run_scan(self.scan.some([0, 1, 6, 9]), self.single(0, 9, e1=gone["e1"], e6=gone["e6"]))
+        self.assertEqual(found, [(0, 0, OK), (1, 1, DAMAGED), (6, 6, DAMAGED), (9, 9, OK)])
+
+    def test_count_of_a_refusal(self) -> None:
+        """An answer that holds for all entries is counted for each that the position should keep."""
+        for error, state in ((NoSuchLedgerError(7), MISSING), (RequestTimeoutError("late"), UNREACHABLE)):
+            for schedule, count in ((Schedule(3, 3, 2), 10), (Schedule(3, 2, 2), 7)):
+                self.scan = ReplicaScan(7, schedule, 1, DIGESTER)
+                self.run_scan(self.scan.whole(0, 9), error)
+                (one,) = self.scan.findings
+                self.assertEqual((one.first, one.last, one.status, one.entries), (0, 9, state, count))
+
     def test_nothing_to_scan(self) -> None:
         """An empty range asks nothing."""
         self.assertEqual(self.run_scan(self.scan.whole(0, -1)), [])

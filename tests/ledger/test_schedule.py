@@ -55,6 +55,8 @@ class ScheduleTests(SynchronousTestCase):
             stretches = list(schedule.stretches(position, first, last))
             ids = [e for start, n in stretches for e in range(start, start + n)]
             self.assertEqual(ids, [e for e in range(first, last + 1) if position in schedule.write_set(e)])
+            self.assertEqual(schedule.count(position, first, last), len(ids))
+            self.assertEqual(schedule.count(position, first, first - 1), 0)
             ends = [start + n for start, n in stretches]
             self.assertTrue(all(end < start for end, (start, _) in zip(ends, stretches[1:], strict=False)))
 

@@ -210,6 +210,15 @@ PLANTS = (
         ["tests.autorecovery.replication.test_latency_probe"],
     ),
     Plant(
+        "a striped replica that is lost is a finding a stripe", "ledger/replica_scan.py",
+        "self._schedule.ends(self._position, before.last + 1, one.first - 1) is None", "one.first == before.last + 1",
+        ["tests.ledger.test_replica_scan"],
+    ),
+    Plant(
+        "an answer for all entries counts none", "ledger/replica_scan.py",
+        "state_of(error), count, detail", "state_of(error), 0, detail", ["tests.ledger.test_replica_scan"],
+    ),
+    Plant(
         "damage is judged by the slice of a log alone", "ledger/replica_scan.py",
         "                self._sound(run.slice(run.first, error.entry_id - run.first))\n                return\n",
         "                self._sound(run.slice(run.first, error.entry_id - run.first))\n"

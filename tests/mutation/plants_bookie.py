@@ -57,6 +57,11 @@ PLANTS = (
         ["tests.bookie.lifecycle.test_disk_monitor"],
     ),
     Plant(
+        "entries of a lost log are I/O errors", "bookie/disk_reads.py",
+        "DataUnknownError if isinstance(error, LostLogError) else BookieIOError", "BookieIOError",
+        ["tests.bookie.test_disk_reads"],
+    ),
+    Plant(
         "a fencing read looks the entry up before it fences", "bookie/requests/lac_processor.py",
         "        await self._context.bookie.fence(request.ledger_id, request.master_key)\n"
         "        entry = await read_entry_or_last(self._context, request.ledger_id, request.entry_id)\n",

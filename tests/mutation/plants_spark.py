@@ -5,6 +5,7 @@ from .plant import Plant
 _PUBLISHING = ["tests.spark.test_publishing"]
 _STREAM = ["tests.spark.test_stream"]
 _SELECTION, _OPTIONS_TESTS = ["tests.spark.test_selection"], ["tests.spark.test_options"]
+_CHECKING = ["tests.spark.pipelines.test_checking"]
 _COMMITS, _WRITING, _PLANS = "spark/publishing.py", "spark/ledger_writing.py", "spark/reading.py"
 _CHOICE, _OPTIONS = "spark/selection.py", "spark/options.py"
 
@@ -89,5 +90,9 @@ PLANTS = (
     Plant(
         "the highest id belongs to no set", "spark/offsets.py",
         "if following <= MAX_LEDGER_ID", "if following < MAX_LEDGER_ID", ["tests.spark.test_offsets"],
+    ),
+    Plant(
+        "entries of a lost log are damaged", "spark/pipelines/checking.py",
+        "            answers |= self._lost(answers)\n", "", _CHECKING,
     ),
 )  # fmt: skip

@@ -36,6 +36,7 @@ class MemoryBookie:
     :ivar batches: whether it knows batch reads; None: it closes the connection on one.
     :ivar lac_packet: the explicit LAC.
     :ivar refuses: answers adds with this status.
+    :ivar unreadable: entries that it cannot give, and the status of its answers to reads of them.
     :ivar drops: replies after which the connection of an idle client is lost, counted down.
     """
 
@@ -46,6 +47,7 @@ class MemoryBookie:
     batches: bool | None = True
     lac_packet: bytes | None = None
     refuses: Status | None = None
+    unreadable: dict[int, Status] = attrs.field(factory=dict)
     dialled: int = 0
     requests: list[str] = attrs.field(factory=list)
 
@@ -75,7 +77,10 @@ class MemoryBookie:
         return run.replies(Status.EOK if self.refuses is None else self.refuses)
 
     def _read(self, run: ReadRun, index: int) -> bytes:
-        entry = self.entries.get(run.entry_ids[index])
+        entry_id = run.entry_ids[index]
+        if entry_id in self.unreadable:
+            return run.reply(index, self.unreadable[entry_id])
+        entry = self.entries.get(entry_id)
         return run.reply(index, Status.EOK if entry else Status.ENOENTRY, entry or b"")
 
     def _batch(self, request: BatchRead) -> bytes | None:
@@ -84,7 +89,10 @@ class MemoryBookie:
             return None if self.batches is None else request.failure(Status.EBADREQ)
         found: list[bytes] = []
         size = 36
-        while (entry := self.entries.get(request.first + len(found))) and len(found) < request.max_count:
+        if request.first in self.unreadable:
+            return request.failure(self.unreadable[request.first])
+        held = {n: entry for n, entry in self.entries.items() if n not in self.unreadable}
+        while (entry := held.get(request.first + len(found))) and len(found) < request.max_count:
             size += len(entry) + 4
             if found and size > request.max_size:
                 break

@@ -1,9 +1,10 @@
 """Checking one replica of a range of entries over blocking reads: a scan, its questions asked one after the other."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 
 from ...codec.digest import Digester
-from ...errors import BookieError, BookKeeperError
+from ...errors import BookieError, BookieIOError, BookKeeperError, DataUnknownError
 from ...ledger.replica_scan import Answer, BatchQuestion, Finding, Question, ReplicaScan
 from ...ledger.schedule import Schedule
 from ...model import EntryRun
@@ -59,7 +60,8 @@ class ReplicaCheck:
                 run = self._batch(question.first, min(question.count, self._batch_entries))
                 self._spend(run.count, run.size)
                 return run
-            answers = self._singles(question.entry_ids)
+            answers = self._singles(question.entry_ids, self._wire)
+            answers |= self._lost(answers)
         except BookKeeperError as error:
             return error
         n_bytes = sum(len(answer) for answer in answers.values() if isinstance(answer, bytes))
@@ -79,10 +81,22 @@ class ReplicaCheck:
                 failure = error
         raise failure
 
-    def _singles(self, wanted: Sequence[int]) -> dict[int, bytes | Exception]:
+    def _lost(self, answers: Mapping[int, bytes | Exception]) -> dict[int, bytes | Exception]:
+        """Return the answers that V2 can only give as I/O errors: V3 has a status of its own for entries that the
+        bookie has lost, for example with an entry log.
+        """
+        failed = [entry_id for entry_id, answer in answers.items() if isinstance(answer, BookieIOError)]
+        if not failed or self._wire == 3:
+            return {}
+        with suppress(BookKeeperError):
+            exact = self._singles(failed, 3)
+            return {entry_id: answer for entry_id, answer in exact.items() if isinstance(answer, DataUnknownError)}
+        return {}
+
+    def _singles(self, wanted: Sequence[int], wire: int) -> dict[int, bytes | Exception]:
         for fresh in (False, True):  # an idle connection may have been closed by the bookie
             try:
-                with self._pool.use(self._address, self._wire, fresh) as connection:
+                with self._pool.use(self._address, wire, fresh) as connection:
                     requests.send_reads(connection, self._ledger_id, wanted)
                     return requests.receive_entries(connection, self._ledger_id, wanted)
             except BookKeeperError as error:

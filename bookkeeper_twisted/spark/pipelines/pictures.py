@@ -108,10 +108,10 @@ def table(title: str, columns: Sequence[str], rows: Iterable[Sequence[object]]) 
 def findings(rows: Iterable[Any]) -> str:
     """Draw a table of what is wrong with replicas; empty text where nothing is.
 
-    :param rows: of :func:`~.verify.verify`, those that are not ok.
+    :param rows: of :func:`~.verify.damages`.
     """
-    columns = ("ledger", "first entry", "last entry", "bookie", "state", "why")
-    bad = [(row.ledger_id, row.first, row.last, row.bookie_id, row.status, row.detail) for row in rows]
+    columns = ("ledger", "first entry", "last entry", "entries", "bookie", "state", "why")
+    bad = [(row.ledger_id, row.first, row.last, row.entries, row.bookie_id, row.status, row.detail) for row in rows]
     return table("What is wrong", columns, bad) if bad else ""
 
 

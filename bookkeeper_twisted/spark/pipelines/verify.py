@@ -4,11 +4,11 @@ from collections.abc import Iterable, Mapping
 from functools import partial
 from typing import Any
 
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import DataFrame, SparkSession, Window
 from pyspark.sql import functions as f
 
 from ...codec.digest import Digester
-from ...ledger.replica_scan import DAMAGED, MISSING, UNREACHABLE
+from ...ledger.replica_scan import DAMAGED, LENGTH, MISSING, OK, UNREACHABLE
 from ...ledger.schedule import schedule_of
 from ...model import DigestType
 from ...ratelimit import UNLIMITED, Rate
@@ -82,8 +82,10 @@ def verify(
     replicas: DataFrame, password: bytes = b"", limit: Rate = UNLIMITED, parallelism: int = 8,
     passwords: Mapping[int, Secret] | None = None, timeouts: Timeouts = DEFAULT_TIMEOUTS,
 ) -> DataFrame:  # fmt: skip
-    """Verify replicas, and return a row for entries that follow each other and are in the same state.
+    """Verify replicas, and return a row for each range of entries that are in the same state.
 
+    A range ends where a part of the work ends; :func:`damages` joins such ranges.  Of the entries between ``first`` and
+    ``last`` those are meant that the position keeps; ``entries`` is their number.
     Columns ``began`` and ``ended`` are seconds since the epoch between which the part with these entries was read.
     A replica without entries has a row only if its bookie is not registered; that row has no entries, and ``last`` is
     below ``first``.
@@ -130,6 +132,56 @@ _INPUT = (
 )  # fmt: skip
 
 
+def damages(findings: DataFrame) -> DataFrame:
+    """Return the ranges of entries that are not sound, each as long as it can be.
+
+    Findings are joined at one bookie where their state is the same and the bookie keeps no entry of the ledger between
+    them, also over an ensemble change.  Those of ledgers without entries are left out: see :func:`without_entries`.
+
+    :param findings: all of :func:`verify`, as the sound ones separate the others.
+    :returns: columns ``ledger_id``, ``bookie_id``, ``first``, ``last``, ``status``, ``entries`` and ``detail``.
+    """
+    in_order = Window.partitionBy("ledger_id", "bookie_id").orderBy("first")
+    same = f.lag("status").over(in_order) == f.col("status")
+    next_fragment = f.col("fragment") <= f.lag("fragment").over(in_order) + 1
+    begins = f.when(same & next_fragment, 0).otherwise(1)
+    numbered = findings.withColumn("begins", begins).withColumn("range", f.sum("begins").over(in_order))
+    bad = numbered.where((f.col("status") != OK) & (f.col("last") >= f.col("first"))).groupBy("ledger_id", "bookie_id", "range", "status")
+    ends = f.min("first").alias("first"), f.max("last").alias("last")
+    about = f.sum("entries").alias("entries"), f.min_by("detail", "first").alias("detail")
+    return bad.agg(*ends, *about).drop("range")
+
+
+def by_ledger(damaged: DataFrame) -> DataFrame:
+    """Return the entries that are not sound for each ledger, bookie and state, in this order.
+
+    :param damaged: rows of :func:`damages`.
+    """
+    totals = damaged.groupBy("ledger_id", "bookie_id", "status").agg(f.sum("entries").alias("entries"))
+    return totals.orderBy("ledger_id", "bookie_id", "status")
+
+
+def first_of_each(damaged: DataFrame, count: int) -> list[Any]:
+    """Return ``count`` ranges at most, the same number of each ledger as far as it has so many, in order.
+
+    :param damaged: rows of :func:`damages`.
+    """
+    turn = f.row_number().over(Window.partitionBy("ledger_id").orderBy("first", "bookie_id"))
+    rows = damaged.withColumn("turn", turn).orderBy("turn", "ledger_id").limit(count).collect()
+    return sorted(rows, key=lambda row: (row.ledger_id, row.first, row.bookie_id))
+
+
+def without_entries(replicas: DataFrame) -> DataFrame:
+    """Return the ledgers of which there are no entries to verify, with the bookies that are not registered.
+
+    :param replicas: rows of the source's view ``fragments``.
+    :returns: columns ``ledger_id`` and ``gone``, an array of bookies, ascending by ledger.
+    """
+    gone = f.sort_array(f.collect_set(f.when(~f.col("available"), f.col("bookie_id")))).alias("gone")
+    ledgers = replicas.groupBy("ledger_id").agg(f.max("last_entry_id").alias("last_entry_id"), gone)
+    return ledgers.where("last_entry_id < 0").select("ledger_id", "gone").orderBy("ledger_id")
+
+
 def summary(findings: DataFrame) -> DataFrame:
     """Return number of ranges, entries and bytes for each bookie and state of ``findings``, in this order."""
     totals = (f.count("*").alias("ranges"), f.sum("entries").alias("entries"), f.sum("bytes").alias("bytes"))
@@ -137,11 +189,12 @@ def summary(findings: DataFrame) -> DataFrame:
 
 
 def speed(findings: DataFrame) -> Rate:
-    """Return the entries and bytes a second between the first read of ``findings`` and the last one.
+    """Return the entries and bytes a second that bookies gave between the first read of ``findings`` and the last one.
 
     :returns: unlimited without any.
     """
-    sums = (f.sum("entries").alias("entries"), f.sum("bytes").alias("bytes"))
+    given = f.when(f.col("status").isin(OK, LENGTH), f.col("entries")).otherwise(0)
+    sums = (f.sum(given).alias("entries"), f.sum("bytes").alias("bytes"))
     row = findings.agg(*sums, (f.max("ended") - f.min("began")).alias("seconds")).first()
     if row is None or not row.seconds:
         return UNLIMITED

@@ -15,7 +15,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import TypeVar
 
-from ...errors import DamageError
+from ...errors import DamageError, LostLogError
 from ...model import EntryRun
 from ..index.rows import first_bad_block, record_offsets
 from ..interfaces import CHECKSUM_BLOCK, IFile, IFileSystem, IndexRow, Scattered
@@ -111,7 +111,7 @@ class EntryLogReader:
 
         :param row: holds ``entry_id``.
         :param max_bytes: most bytes of records; one entry is given even if it is longer.
-        :raises DamageError: the log is missing or holds something else there (S5, S9).
+        :raises DamageError: the log holds something else there (S5, S9); LostLogError if there is no such file.
         :raises OSError: it could not be read.
         """
         try:
@@ -260,7 +260,7 @@ class EntryLogReader:
             try:
                 file = self._fs.open(self.path(row.log_id))
             except FileNotFoundError as e:
-                raise self.damage(row, 0, "the file is missing") from e
+                raise LostLogError(str(self.damage(row, 0, "the file is missing"))) from e
         try:
             yield file
         except BaseException:

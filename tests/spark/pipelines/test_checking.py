@@ -2,6 +2,7 @@
 
 from twisted.trial.unittest import SynchronousTestCase
 
+from bookkeeper_twisted.errors import Status
 from bookkeeper_twisted.ledger.replica_scan import Finding
 from bookkeeper_twisted.ledger.schedule import Schedule
 from bookkeeper_twisted.spark.pipelines.checking import ReplicaCheck
@@ -77,6 +78,19 @@ class CheckTests(SynchronousTestCase):
             self.assertEqual(sum(one.entries for one in self.findings(position, 2)), held)
         del self.cluster.bookies[1].entries[4]
         self.assertEqual([one for one in self.check(1, 2) if one[2] != "ok"], [(4, 4, "missing")])
+
+    def test_lost_log(self) -> None:
+        """Entries that a bookie has lost with their log are missing, those that it cannot read are damaged; V2 has one
+        code for both."""
+        self.cluster.store(ENTRIES, 3)
+        unreadable = self.cluster.bookies[0].unreadable
+        unreadable.update(dict.fromkeys(range(10, 100), Status.EUNKNOWNLEDGERSTATE))
+        unreadable[50] = Status.EIO
+        self.assertEqual(self.check(), [(0, 9, "ok"), (10, 49, "missing"), (50, 50, "damaged"), (51, 99, "missing")])
+        self.cluster.store(ENTRIES, 2)
+        unreadable[50] = Status.EUNKNOWNLEDGERSTATE
+        found = [(one.first, one.last, one.status, one.entries) for one in self.findings(0, 2)]
+        self.assertEqual(found, [(0, 9, "ok", 7), (11, 99, "missing", 60)])
 
     def test_bookie_without_batch_reads(self) -> None:
         """A bookie that does not know batch reads is checked entry by entry."""

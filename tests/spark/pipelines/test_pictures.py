@@ -37,6 +37,7 @@ class Wrong(NamedTuple):
     ledger_id: int
     first: int
     last: int
+    entries: int
     bookie_id: str
     status: str
     detail: str
@@ -66,9 +67,9 @@ class PictureTests(SynchronousTestCase):
 
     def test_findings(self) -> None:
         """What is wrong is a table; where nothing is there is none."""
-        text = findings([Wrong(7, 1, 2, "b0", "damaged", "digest <>")])
+        text = findings([Wrong(7, 1, 5, 3, "b0", "damaged", "digest <>")])
         cells = [cell.text for cell in ElementTree.fromstring(f"<div>{text}</div>").iter("td")]
-        self.assertEqual(cells, ["7", "1", "2", "b0", "damaged", "digest <>"])
+        self.assertEqual(cells, ["7", "1", "5", "3", "b0", "damaged", "digest <>"])
         self.assertEqual(findings([]), "")
 
     def test_empty(self) -> None:

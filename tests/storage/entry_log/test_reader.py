@@ -5,7 +5,7 @@ from collections.abc import Callable, Sequence
 
 from twisted.trial.unittest import SynchronousTestCase
 
-from bookkeeper_twisted.errors import DamageError
+from bookkeeper_twisted.errors import DamageError, LostLogError
 from bookkeeper_twisted.model import EntryRun
 from bookkeeper_twisted.storage.entry_log.reader import DECODED_ROWS, MOST_HINTS, WARMED, EntryLogReader
 from bookkeeper_twisted.storage.entry_log.writer import EntryLogWriter
@@ -128,7 +128,7 @@ class ReaderTests(SynchronousTestCase):
         """A log that is gone is damage that names it, not a missing entry (S5)."""
         (row,) = self.write(run(1, 0, 5))
         self.disk.unlink("/0.log")
-        error = self.assertRaises(DamageError, self.reader.read, row, 0, 100)
+        error = self.assertRaises(LostLogError, self.reader.read, row, 0, 100)
         self.assertIn("/0.log offset 1024", str(error))
 
     def test_short_file(self) -> None:
