@@ -1,14 +1,18 @@
 """Writing ledgers of an archive under their own ids, in a task.
 
-Rows come by ledger and entry; the first of a ledger has entry -1 and holds how the ledger is to be made.  An attempt
-that comes after one that failed finds its unfinished ledger and begins anew; one that is closed with the expected end
-is done.
+Rows come by ledger and entry; the first of a ledger has entry -1 and holds how the ledger is to be made.  While an
+import runs, its ledgers carry a mark in their custom metadata.  An attempt that comes after one that failed finds its
+unfinished ledger by it and begins anew; one that is closed with the expected end is done.  The marks go when all
+ledgers are written.  An import with a name that is run again knows what it wrote by metadata that are those of the
+archive.
 """
 
 import json
 from base64 import b64decode
 from collections.abc import Iterable, Mapping
-from typing import Any
+from contextlib import suppress
+from functools import partial
+from typing import Any, cast
 
 import attrs
 from twisted.internet.defer import Deferred, gatherResults
@@ -20,8 +24,10 @@ from ..errors import (
     NotEnoughBookiesError,
     UnexpectedConditionError,
 )
-from ..model import DigestType
-from .cluster import THREAD
+from ..metadata.interfaces import ILedgerManager
+from ..metadata.update_loop import update
+from ..model import DigestType, LedgerMetadata
+from .cluster import THREAD, results_of
 from .ledger_writing import client_of
 from .options import SinkOptions
 from .pacing import pace_of
@@ -32,7 +38,10 @@ _AT_ONCE = 2000
 
 @attrs.frozen
 class Facts:
-    """The properties that a ledger was made with, and its end."""
+    """The properties that a ledger was made with, and its end.
+
+    :ivar ctime: ms since the epoch; None if it is not stored.
+    """
 
     ensemble_size: int
     write_quorum: int
@@ -41,26 +50,43 @@ class Facts:
     last_entry_id: int
     length: int
     custom_metadata: Mapping[str, str]
+    ctime: int | None = None
 
-    def custom(self, restored_by: str) -> dict[str, bytes]:
-        """Return the ledger's custom metadata, and which import wrote it.
+    def custom(self) -> dict[str, bytes]:
+        """Return the ledger's custom metadata, without the mark of an import that the archive may have."""
+        return {key: b64decode(value) for key, value in self.custom_metadata.items() if key != RESTORED_BY}
 
-        :param restored_by: the import.
-        """
-        return {key: b64decode(value) for key, value in self.custom_metadata.items()} | {
-            RESTORED_BY: restored_by.encode()
-        }
+    def has_end(self, metadata: LedgerMetadata) -> bool:
+        """Whether a ledger with these ``metadata`` was written to its end."""
+        end = self.last_entry_id, self.length
+        return metadata.closed and (metadata.last_entry_id, metadata.length) == end
+
+    def describes(self, metadata: LedgerMetadata) -> bool:
+        """Whether a ledger with these ``metadata`` is that of the archive, as far as metadata tell."""
+        quorums = metadata.ensemble_size, metadata.write_quorum_size, metadata.ack_quorum_size
+        known = (*quorums, metadata.digest_type.name, metadata.ctime, unmarked(metadata).custom_metadata)
+        wanted = self.ensemble_size, self.write_quorum, self.ack_quorum, self.digest_type, self.ctime, self.custom()
+        return self.has_end(metadata) and known == wanted
+
+
+def unmarked(metadata: LedgerMetadata) -> LedgerMetadata:
+    """Return ``metadata`` without the mark of an import."""
+    custom = {key: value for key, value in metadata.custom_metadata.items() if key != RESTORED_BY}
+    return attrs.evolve(metadata, custom_metadata=custom)
 
 
 class Restorer:
     """Writes the ledgers of one partition, one after the other.
 
     :param restored_by: the same for all attempts of an import.
+    :param repeatable: whether ledgers that are there, and have the metadata of the archive, are taken for restored.
     """
 
-    def __init__(self, client: BookKeeper, password: bytes, restored_by: str) -> None:
+    def __init__(self, client: BookKeeper, password: bytes, restored_by: str, repeatable: bool) -> None:
         self._client = client
+        self._ledgers = cast(ILedgerManager, client.metadata.ledgers)
         self._password = password
+        self._repeatable = repeatable
         self._restored_by = restored_by
         self._writer: AdvLedgerWriter | None = None
         self._facts: Facts | None = None
@@ -87,7 +113,7 @@ class Restorer:
 
     async def _begin(self, ledger_id: int, facts: Facts) -> None:
         self._facts, self._skipping = facts, False
-        custom = facts.custom(self._restored_by)
+        custom = facts.custom() | {RESTORED_BY: self._restored_by.encode()}
         if await self._is_restored(ledger_id, facts):
             self._skipping = True
             self.written.append(ledger_id)
@@ -107,8 +133,11 @@ class Restorer:
         except NoSuchLedgerMetadataError:
             return False
         if stored.custom_metadata.get(RESTORED_BY) != self._restored_by.encode():
+            if self._repeatable and facts.describes(stored):
+                return True
             raise LedgerExistsError(f"ledger {ledger_id} exists: nothing is written over it")
-        if stored.closed and (stored.last_entry_id, stored.length) == (facts.last_entry_id, facts.length):
+        if facts.has_end(stored):
+            await self._set_ctime(ledger_id, facts)  # the attempt may have ended before it did
             return True
         await self._client.delete_ledger(ledger_id)
         return False
@@ -125,8 +154,16 @@ class Restorer:
                 f"not {facts.last_entry_id}"
             )
         await writer.close()
+        await self._set_ctime(writer.ledger_id, facts)
         self.written.append(writer.ledger_id)
         self._writer = None
+
+    async def _set_ctime(self, ledger_id: int, facts: Facts) -> None:
+        """Give a ledger the time at which it was created first: what expires ledgers goes by it."""
+        await update(
+            self._ledgers, ledger_id, None, lambda stored: stored.ctime != facts.ctime,
+            lambda stored: attrs.evolve(stored, ctime=facts.ctime),
+        )  # fmt: skip
 
     async def _settle(self) -> None:
         waiting, self._under_way = self._under_way, []
@@ -138,7 +175,8 @@ def restore_partition(options: SinkOptions, restored_by: str, batches: Iterable[
 
     :param batches: Arrow record batches with columns ``ledger_id``, ``entry_id``, ``payload``.
     """
-    restorer = Restorer(client_of(options), options.password.value, restored_by)
+    named = bool(options.writing.write_id)
+    restorer = Restorer(client_of(options), options.password.value, restored_by, named)
     pace = pace_of("restore", options.writing.share)
     for batch in batches:
         columns = [batch.column(name).to_pylist() for name in ("ledger_id", "entry_id", "payload")]
@@ -147,3 +185,21 @@ def restore_partition(options: SinkOptions, restored_by: str, batches: Iterable[
         THREAD.wait(lambda rows=rows: restorer.take(rows))  # type: ignore[misc]
     THREAD.wait(restorer.finish)
     return restorer.written
+
+
+def remove_marks(options: SinkOptions, restored_by: str, ledger_ids: Iterable[int]) -> None:
+    """Remove the marks of an import that has written all its ledgers; blocks.
+
+    :param restored_by: the import, as of :func:`restore_partition`.
+    :param ledger_ids: of all its ledgers.
+    :raises BookKeeperError: the metadata store failed; some marks are left, and it may be called again.
+    """
+    ledgers, mark = cast(ILedgerManager, client_of(options).metadata.ledgers), restored_by.encode()
+
+    async def remove(ledger_id: int) -> None:
+        with suppress(NoSuchLedgerMetadataError):  # it was deleted meanwhile
+            await update(
+                ledgers, ledger_id, None, lambda stored: stored.custom_metadata.get(RESTORED_BY) == mark, unmarked
+            )
+
+    THREAD.wait(partial(results_of, ledger_ids, remove))

@@ -18,7 +18,7 @@ from .manifest import BatchKey, PublishedLedger
 from .messages import plain_errors
 from .options import SinkOptions
 from .publishing import Publisher
-from .restoring import restore_partition
+from .restoring import remove_marks, restore_partition
 
 _QUERY_ID, _BATCH_ID = "sql.streaming.queryId", "streaming.sql.batchId"
 
@@ -151,7 +151,13 @@ class RestoringSink(DataSourceArrowWriter):
             return Restored(restore_partition(self._options, self._restored_by, iterator))
 
     def commit(self, messages: list[WriterCommitMessage | None]) -> None:
-        """Do nothing with the ``messages`` of the tasks: each ledger is complete when it is closed."""
+        """Remove the marks by which attempts know the ledgers of this import; called by Spark on the driver.
+
+        :param messages: what :meth:`write` returned in each task.
+        """
+        written = (n for message in messages if isinstance(message, Restored) for n in message.ledger_ids)
+        with plain_errors():
+            remove_marks(self._options, self._restored_by, written)
 
     def abort(self, messages: list[WriterCommitMessage | None]) -> None:
         """Do nothing with the ``messages``: an import with the same ``writeId`` goes on where this one ended."""

@@ -6,6 +6,7 @@ _PUBLISHING = ["tests.spark.test_publishing"]
 _STREAM = ["tests.spark.test_stream"]
 _SELECTION, _OPTIONS_TESTS = ["tests.spark.test_selection"], ["tests.spark.test_options"]
 _CHECKING = ["tests.spark.pipelines.test_checking"]
+_RESTORING = ["tests.spark.test_restoring"]
 _COMMITS, _WRITING, _PLANS = "spark/publishing.py", "spark/ledger_writing.py", "spark/reading.py"
 _CHOICE, _OPTIONS = "spark/selection.py", "spark/options.py"
 
@@ -90,6 +91,20 @@ PLANTS = (
     Plant(
         "the highest id belongs to no set", "spark/offsets.py",
         "if following <= MAX_LEDGER_ID", "if following < MAX_LEDGER_ID", ["tests.spark.test_offsets"],
+    ),
+    Plant(
+        "a restored ledger is as old as its import", "spark/restoring.py",
+        "        await writer.close()\n        await self._set_ctime(writer.ledger_id, facts)\n",
+        "        await writer.close()\n", _RESTORING,
+    ),
+    Plant(
+        "an import removes the marks of others", "spark/restoring.py",
+        "stored.custom_metadata.get(RESTORED_BY) == mark, unmarked", "RESTORED_BY in stored.custom_metadata, unmarked",
+        _RESTORING,
+    ),
+    Plant(
+        "an import passes over ledgers that are not those of the archive", "spark/restoring.py",
+        "return self.has_end(metadata) and known == wanted", "return self.has_end(metadata)", _RESTORING,
     ),
     Plant(
         "entries of a lost log are damaged", "spark/pipelines/checking.py",

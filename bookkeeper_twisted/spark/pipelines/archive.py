@@ -1,24 +1,31 @@
 """Ledgers to Parquet and back, with their ids, entries, last add confirmed and metadata.
 
 An archive is a directory with two tables: ``entries``, and ``ledgers`` (the view of the source), which is written last:
-without it, an export has failed.  Passwords are not in it: the option ``bookkeeper.passwd`` is that of the ledgers when
-they are read, and of the new ones when they are written.
+without it, an export has failed.  Passwords are not in it.  Ledgers are read with those in their metadata; the option
+``bookkeeper.passwd`` is that of ledgers whose metadata have none, and of all new ones when they are written.
 """
 
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as f
 
+from ...config.client import ClientConfig
+from ...errors import ConfigError
+from ..cluster import connected
+
 _ENTRIES = "ledger_id BIGINT, entry_id BIGINT, payload BINARY"
+_PASSWORD = "bookkeeper.passwd"
 _FACTS = ("ensemble_size", "write_quorum", "ack_quorum", "digest_type", "last_entry_id", "length")
 
 
 def export(spark: SparkSession, uri: str, path: str, **options: str) -> DataFrame:
     """Write the closed ledgers that options choose, by default all, to an archive.
 
-    :param options: of the source: which ledgers, their password.
+    :param options: of the source: which ledgers, and the password of those whose metadata have none.
     :returns: the exported ledgers.
+    :raises bookkeeper_twisted.errors.ConfigError: a password cannot be an option of the source.
     """
 
     def read(**more: str) -> DataFrame:
@@ -26,15 +33,33 @@ def export(spark: SparkSession, uri: str, path: str, **options: str) -> DataFram
         return spark.read.format("bookkeeper").options(**given).load()
 
     closed = read(view="ledgers").where("state = 'CLOSED'").persist()
-    ids = [str(row.ledger_id) for row in closed.where("last_entry_id >= 0").select("ledger_id").collect()]
+    ids = [row.ledger_id for row in closed.where("last_entry_id >= 0").select("ledger_id").collect()]
     options = {key: value for key, value in options.items() if not key.startswith("ledger")}  # these ledgers, no others
-    entries = read(ledgers=",".join(ids)).select("ledger_id", "entry_id", "payload") if ids else None
-    if ids:  # plan a read of nothing: a wrong password is noticed before anything is written
-        read(ledgers=",".join(ids), startingOffsets="latest").count()
-    (entries or spark.createDataFrame([], _ENTRIES)).write.mode("errorifexists").parquet(f"{path}/entries")
+    groups = _by_password(uri, ids, options.get(_PASSWORD, ""))
+    spark.createDataFrame([], _ENTRIES).write.mode("errorifexists").parquet(f"{path}/entries")
+    for password, ledgers in groups.items():
+        entries = read(**{"ledgers": ",".join(map(str, ledgers)), _PASSWORD: password})
+        entries.select("ledger_id", "entry_id", "payload").write.mode("append").parquet(f"{path}/entries")
     closed.write.mode("errorifexists").parquet(f"{path}/ledgers")
     closed.unpersist()
     return spark.read.parquet(f"{path}/ledgers")
+
+
+def _by_password(uri: str, ledger_ids: Iterable[int], usual: str) -> Mapping[str, list[int]]:
+    """Group ledgers by the passwords in their metadata: one read of the source takes one.
+
+    :param usual: of ledgers whose metadata have none.
+    """
+    with connected(uri, ClientConfig()) as cluster:
+        known = cluster.metadata(ledger_ids)
+    groups: dict[str, list[int]] = {}
+    for ledger_id, metadata in sorted(known.items()):
+        try:
+            password = metadata.password.decode() if metadata.has_password else usual
+        except UnicodeDecodeError:
+            raise ConfigError(f"ledger {ledger_id} cannot be exported: its password is no UTF-8 text") from None
+        groups.setdefault(password, []).append(ledger_id)
+    return groups
 
 
 def archived(spark: SparkSession, path: str) -> DataFrame:
@@ -46,7 +71,7 @@ def archived(spark: SparkSession, path: str) -> DataFrame:
     """
     ledgers, entries = spark.read.parquet(f"{path}/ledgers"), spark.read.parquet(f"{path}/entries")
     custom = f.expr("transform_values(custom_metadata, (k, v) -> base64(v))").alias("custom_metadata")
-    facts = f.to_json(f.struct(*_FACTS, custom)).cast("binary")
+    facts = f.to_json(f.struct(*_FACTS, custom, f.unix_millis("ctime").alias("ctime"))).cast("binary")
     heads = ledgers.select("ledger_id", f.lit(-1).cast("bigint").alias("entry_id"), facts.alias("payload"))
     return heads.unionByName(entries.select("ledger_id", "entry_id", "payload"))
 

@@ -79,9 +79,6 @@ class PipelineTests(SparkCase):
 
     def test_mistakes(self) -> None:
         """What cannot be is one sentence that names the argument, the ledger or the place, and nothing is left."""
-        ledger = self.ledger([b"x"], b"secret")
-        wrong = Path(self.mktemp())
-        wrong.write_text("guess")
         archive = Path(self.mktemp()).absolute()
         plain = str(self.ledger([b"x"]))
         for arguments, wanted in (
@@ -92,8 +89,6 @@ class PipelineTests(SparkCase):
             (("verify", self.uri, "--ledgers", ""), "--ledgers is empty"),
             (("replicate", self.uri, "--ledgers", "9-5"), "ledgers = '9-5', --ledgers: 9-5 is no range"),
             (("verify", self.uri, "--password-file", "/no/such"), "[Errno 2] No such file or directory: '/no/such'"),
-            (("export", self.uri, str(archive), "--ledgers", str(ledger), "--password-file", str(wrong)),
-             f"unauthorized access: ledger {ledger}: wrong password, --password-file"),
             (("export", self.uri, "/proc/no/such", "--ledgers", plain), "Mkdirs failed to create"),
             (("usage", "/no/such"), "/no/such is no ledger directory: it has no directory current"),
             (("import", self.uri, str(archive)), f"[PATH_NOT_FOUND] Path does not exist: file:{archive}/ledgers"),
@@ -419,10 +414,24 @@ class PipelineTests(SparkCase):
             after = self.client.ledger_metadata(ledger_id)
             for name in ("last_entry_id", "length", "digest_type", "ensemble_size", "write_quorum_size", "password"):
                 self.assertEqual(getattr(after, name), getattr(metadata, name), name)
-            self.assertLessEqual(metadata.custom_metadata.items(), after.custom_metadata.items())
+            self.assertEqual((after.ctime, after.custom_metadata), (metadata.ctime, metadata.custom_metadata))
         with self.client.open_ledger(first, b"pw") as reader:
             self.assertEqual([entry.data for entry in reader], PAYLOADS)
         with self.assertRaisesRegex(Exception, f"ledger {first} exists"):
             from bookkeeper_twisted.spark.pipelines import archive
 
             archive.restore(archive.archived(self.spark, path), self.uri, 2)
+
+    def test_export_with_passwords(self) -> None:
+        """Ledgers with different passwords are exported at once, with those in their metadata."""
+        ledgers = [self.ledger([b"of %s" % password], password) for password in (b"one", b"two", b"")]
+        path = str(Path(self.mktemp()).absolute())
+        self.assertIn("3 ledgers", self.run_command("export", self.uri, path))
+        self.assertEqual(self.status, 0)
+        entries = self.spark.read.parquet(f"{path}/entries").orderBy("ledger_id").collect()
+        found = [(row.ledger_id, bytes(row.payload)) for row in entries]
+        self.assertEqual(found, list(zip(ledgers, (b"of one", b"of two", b"of "), strict=True)))
+        odd = self.ledger([b"x"], b"\xff")
+        with redirect_stderr(io.StringIO()) as printed:
+            self.run_command("export", self.uri, f"{path}/odd")
+        self.assertIn(f"ledger {odd} cannot be exported: its password is no UTF-8 text", printed.getvalue())
