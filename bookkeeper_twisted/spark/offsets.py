@@ -2,8 +2,18 @@
 
 An offset names for each ledger that is being read the entry to go on with.  Ledgers of which nothing is left to read
 (closed and read to their end, deleted, not chosen by the pattern) are in ``done``, a set of ranges: whatever id a new
-ledger has, also one far below the highest, it is not in that set.  Ids are given out one after the other, so the
-ranges grow together and stay few.
+ledger has, also one far below the highest, it is not in that set.
+
+The rule is that only an id whose ledger was seen is done.  Each entry is then read once: a ledger that is chosen
+becomes done when it was read to its end, or is lost, and a ledger that was not seen is not done, so it is read when
+it appears.  A low-water mark, below which every id is done, would break that: between drawing an id and creating its
+ledger a client may pause for any time, while ledgers with higher ids are created and read, and an import creates
+ledgers with ids of its choice; such a ledger would be skipped.
+
+The number of ranges is bounded by this: ids are given out one after the other, so two ranges are apart only where an
+id between them is that of a ledger that is being read, or was given out and no look has found its ledger, as its
+create failed or it was deleted at once.  The sink uses every id that it draws for a batch (:mod:`.publishing`), so
+its batches add no range.
 """
 
 from bisect import bisect_right

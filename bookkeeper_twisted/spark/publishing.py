@@ -77,7 +77,9 @@ class Publisher:
             await manifest.begin(self._ledgers, key, bookie_id)
             start = await self._start(key)
         writer = await self._write_rows(key, rows)
-        following = await self._ledgers.generate_id()
+        # Ids are given out ascending, and attempts of the batch after this one begin when it is published, so their
+        # ids are above that of the rows.  An id that is drawn and not used would stay a gap in the offsets of streams.
+        following = writer.ledger_id + 1
         time = int(self._clock.seconds() * 1000)
         publication = Publication(key, writer.ledger_id, start or 0, following, time)
         return await manifest.publish(self._ledgers, publication, bookie_id)

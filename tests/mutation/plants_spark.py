@@ -93,6 +93,14 @@ PLANTS = (
         "if following <= MAX_LEDGER_ID", "if following < MAX_LEDGER_ID", ["tests.spark.test_offsets"],
     ),
     Plant(
+        "a batch of the sink draws an id that it does not use", _COMMITS,
+        "        following = writer.ledger_id + 1\n", "        following = await self._ledgers.generate_id()\n", _STREAM,
+    ),
+    Plant(
+        "the ledgers of rows are above the ids of the batch after them", _COMMITS,
+        "        following = writer.ledger_id + 1\n", "        following = writer.ledger_id + 2\n", _PUBLISHING,
+    ),
+    Plant(
         "a restored ledger is as old as its import", "spark/restoring.py",
         "        await writer.close()\n        await self._set_ctime(writer.ledger_id, facts)\n",
         "        await writer.close()\n", _RESTORING,

@@ -4,18 +4,24 @@ import json
 import socket
 from collections.abc import Iterable
 
+from pyarrow import RecordBatch
+
 from bookkeeper_twisted.embedding import make_bookie
 from bookkeeper_twisted.errors import ConfigError, NoSuchLedgerMetadataError
 from bookkeeper_twisted.spark import selection
 from bookkeeper_twisted.spark.cluster import THREAD
+from bookkeeper_twisted.spark.ledger_writing import WriteAttempt, client_of, write_partition
+from bookkeeper_twisted.spark.manifest import BatchKey
 from bookkeeper_twisted.spark.offsets import Admission, StreamOffset
-from bookkeeper_twisted.spark.options import SourceOptions
+from bookkeeper_twisted.spark.options import SinkOptions, SourceOptions
+from bookkeeper_twisted.spark.publishing import Publisher
 from bookkeeper_twisted.spark.stream import StreamPlanner
 from bookkeeper_twisted.spark.tasks import Partition, read_partition, settings_of
 
 from .cluster_case import ClusterCase
 
 ALL = Admission(None, None)
+BATCHES = 6
 
 
 class StreamCase(ClusterCase):
@@ -51,6 +57,24 @@ class StreamCase(ClusterCase):
 
 class StreamTests(StreamCase):
     """Following ledgers."""
+
+    def test_beside_a_sink(self) -> None:
+        """What a sink publishes beside the ledgers that are followed does not make the offsets longer."""
+        sink = SinkOptions.parse({"metadataserviceuri": self.uri, "manifest": "copy"})
+        writer = client_of(sink)
+        self.addCleanup(THREAD.wait, writer.close)
+        publisher, planner = Publisher(THREAD.reactor, writer, sink), self.start()
+        offset, sizes = planner.initial_offset(), []
+        for batch_id in range(BATCHES):
+            event, key = self.events(1), BatchKey("copy", "query", batch_id)
+            end = self.advance(planner, offset)
+            self.assertEqual(self.read(planner.partitions(offset, end)), [(event, 0)])
+            offset = end
+            rows = RecordBatch.from_pydict({"payload": [b"copied"]})
+            written = write_partition(sink, WriteAttempt(key, 0, batch_id), [rows])
+            THREAD.wait(lambda key=key, written=written: publisher.commit(key, written))  # type: ignore[misc]
+            sizes.append(len(offset.done.ranges))
+        self.assertEqual(sizes[1:], [2] * (BATCHES - 1))  # the query drew one id at its begin
 
     def test_new_ledgers_and_entries(self) -> None:
         """Closed, growing and new ledgers are followed, each entry once; others are left alone."""
