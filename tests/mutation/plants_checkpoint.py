@@ -68,7 +68,7 @@ PLANTS = (
     ),
     Plant(
         "a checkpoint without space is not counted", "bookie/checkpointer.py",
-        "            self._metrics.flush_without_space.value += disk_full\n", "", _CHECKPOINT,
+        "            self._metrics.flush_without_space.value += is_disk_full(failure)\n", "", _CHECKPOINT,
     ),
     Plant(
         "a ledger is found in a directory that it has left", "storage/rebuild.py",

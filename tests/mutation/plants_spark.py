@@ -118,4 +118,42 @@ PLANTS = (
         "entries of a lost log are damaged", "spark/pipelines/checking.py",
         "            answers |= self._lost(answers)\n", "", _CHECKING,
     ),
+    Plant(
+        "two lost positions of an ensemble get the same bookie", "spark/pipelines/repairs.py",
+        "ensemble[position] = one.targets[position] = target", "one.targets[position] = target",
+        ["tests.spark.pipelines.test_repairs"],
+    ),
+    Plant(
+        "an open ledger ends where its bookies say, before its newest ensemble", _CHOICE,
+        "max(known.last_add_confirmed, ledgers[ledger_id].segments[-1].first_entry_id - 1)", "known.last_add_confirmed",
+        _STREAM,
+    ),
+    Plant(
+        "a query that ends with what is there follows a ledger that grows", "spark/stream.py",
+        "return min(extent.end, max(target.next_entry.get(ledger_id, 0), position))", "return extent.end", _STREAM,
+    ),
+    Plant(
+        "an import takes a ledger that was closed early for whole", "spark/restoring.py",
+        "        if facts.has_end(stored):\n", "        if stored.closed:\n", _RESTORING,
+    ),
+    Plant(
+        "an import skips what follows a ledger that is there", "spark/restoring.py",
+        "self._facts, self._skipping = facts, False", "self._facts = facts", _RESTORING,
+    ),
+    Plant(
+        "the record of another batch with the same id is taken for a batch's", "spark/manifest.py",
+        "if found is not None and found.key == key:", "if found is not None:", _PUBLISHING,
+    ),
+    Plant(
+        "manifests whose records are in one range are mixed", "spark/manifest.py",
+        "if one is not None and one.key.manifest == manifest}", "if one is not None}", _PUBLISHING,
+    ),
+    Plant(
+        "the entry after a lost one is passed over", "spark/tasks.py",
+        "following = error.entry_id + 1", "following = error.entry_id + 2", ["tests.spark.test_tasks"],
+    ),
+    Plant(
+        "an entry of each ledger goes into a batch that is full", "spark/offsets.py",
+        "0 if self.taken else 1", "1", ["tests.spark.test_offsets"],
+    ),
 )  # fmt: skip

@@ -8,7 +8,16 @@ from twisted.trial.unittest import SynchronousTestCase
 
 from bookkeeper_twisted.errors import ConfigError
 from bookkeeper_twisted.model import MAX_LEDGER_ID
-from bookkeeper_twisted.spark.offsets import ALL_IDS, IdRanges, StreamOffset
+from bookkeeper_twisted.spark.offsets import ALL_IDS, Admission, IdRanges, StreamOffset
+
+
+class AdmissionTests(SynchronousTestCase):
+    """What goes into one micro-batch."""
+
+    def test_large_entries(self) -> None:
+        """One entry above the limit goes in, the first of all; those of the other ledgers wait."""
+        admission = Admission(None, 10)
+        self.assertEqual([admission.admitted(5, 100), admission.admitted(5, 100), admission.admitted(5, 1)], [1, 0, 0])
 
 
 class OffsetTests(SynchronousTestCase):

@@ -17,7 +17,7 @@ from bookkeeper_twisted.spark.ledger_writing import (
 )
 from bookkeeper_twisted.spark.manifest import BatchKey, PublishedLedger
 from bookkeeper_twisted.spark.options import SinkOptions
-from bookkeeper_twisted.spark.publication_ids import id_of
+from bookkeeper_twisted.spark.publication_ids import id_of, range_of
 from bookkeeper_twisted.spark.publishing import Publisher
 
 from .cluster_case import ClusterCase
@@ -138,6 +138,26 @@ class PublishingTests(SinkCase):
         (record,) = {id_of("events", "query", "0")}.intersection(self.cluster.ledger_ids(last=MAX_LEDGER_ID))
         THREAD.wait(lambda: self.cluster.ledgers.remove(record))
         self.assertEqual(published.ids(), ledgers[1:])
+
+    def test_records_of_one_id(self) -> None:
+        """Batches whose records would have the same id are published one by one, and each is found again."""
+        self.patch(manifest, "id_of", lambda name, *key: range_of(name)[0])
+        for batch_id in range(2):
+            self.commit(self.attempt(batch_id, batch_id), batch_id)
+        self.assertEqual(self.published(), [(i, b"%d-%d" % (i, n)) for i in range(2) for n in range(3)])
+        self.assertEqual(self.attempt(9, 1), [])
+
+    def test_manifests_of_one_range(self) -> None:
+        """Manifests whose records are in the same range of ids keep their ledgers apart."""
+        names = ("m2735", "m5550")
+        self.assertEqual(*map(range_of, names))
+        batch = pyarrow.RecordBatch.from_pydict({"payload": [b"x"]})
+        for name in names:
+            key = BatchKey(name, "query", 0)
+            rows = write_partition(self.options, WriteAttempt(key, 0, 1), [batch])
+            THREAD.wait(lambda key=key, rows=rows: self.publisher.commit(key, rows))  # type: ignore[misc]
+            ids = [row.ledger_id for row in rows]
+            self.assertEqual(manifest.PublishedLedgers(self.cluster, name).ids(), ids)
 
     def test_published_ledgers_survive_an_abort(self) -> None:
         """An abort that comes after the publication removes nothing."""

@@ -59,6 +59,32 @@ class RestoringTests(ClusterCase):
         with self.client.open_ledger(7) as reader:
             self.assertEqual([entry.data for entry in reader], list(PAYLOADS))
 
+    def attempt(self, *ledger_ids: int) -> list[int]:
+        """Restore ledgers with the contents of the archive, one after the other, in one attempt."""
+        contents = [json.dumps(attrs.asdict(FACTS)).encode(), *PAYLOADS]
+        rows = [(one, n, payload) for one in ledger_ids for n, payload in enumerate(contents, -1)]
+        restorer = Restorer(self.client_of_tasks, b"", "name", False)
+        THREAD.wait(lambda: restorer.take(rows))
+        THREAD.wait(restorer.finish)
+        return restorer.written
+
+    def test_ledger_after_one_that_is_there(self) -> None:
+        """A ledger that an attempt before has written is left as it is, and the next ones are written."""
+        self.attempt(50)
+        before = self.client.ledger_metadata(50)
+        self.assertEqual(self.attempt(50, 51), [50, 51])
+        self.assertEqual(self.client.ledger_metadata(50), before)
+        with self.client.open_ledger(51) as reader:
+            self.assertEqual([entry.data for entry in reader], list(PAYLOADS))
+
+    def test_leftover_that_was_closed(self) -> None:
+        """A ledger of this import that is closed before its end is written anew."""
+        with self.client.create_ledger_adv(50, 3, 3, 2, custom_metadata={RESTORED_BY: b"name"}) as writer:
+            writer.write(0, PAYLOADS[0])
+        self.assertEqual(self.attempt(50), [50])
+        with self.client.open_ledger(50) as reader:
+            self.assertEqual([entry.data for entry in reader], list(PAYLOADS))
+
     def test_repeated(self) -> None:
         """An import with a name passes over what it has written; without one, or where the metadata are not those of
         the archive, a ledger that is there is an error."""

@@ -4,10 +4,12 @@ import json
 import socket
 from collections.abc import Iterable
 
+import attrs
 from pyarrow import RecordBatch
 
 from bookkeeper_twisted.embedding import make_bookie
 from bookkeeper_twisted.errors import ConfigError, NoSuchLedgerMetadataError
+from bookkeeper_twisted.model import Segment
 from bookkeeper_twisted.spark import selection
 from bookkeeper_twisted.spark.cluster import THREAD
 from bookkeeper_twisted.spark.ledger_writing import WriteAttempt, client_of, write_partition
@@ -217,6 +219,32 @@ class StreamTests(StreamCase):
         self.client.delete_ledger(ledgers[1])
         self.assertEqual(self.advance(self.start(**options), end), end)
         self.assertRaises(NoSuchLedgerMetadataError, planner.latest_offset, StreamOffset(), ALL)
+
+    def test_available_now_while_a_ledger_grows(self) -> None:
+        """With a target, a ledger is read as far as it went when the target was set, however far it is now."""
+        with self.client.create_ledger(3, 3, 2, custom_metadata={"application": b"events"}) as growing:
+            for _ in range(3):
+                growing.append(b"x")
+            planner = self.start()
+            planner.set_target()
+            for _ in range(3):
+                growing.append(b"x")
+            end = self.advance(planner, planner.initial_offset())
+            self.assertEqual(end.next_entry, {growing.ledger_id: 2})
+            self.assertEqual(self.advance(planner, end), end)
+
+    def test_entries_before_the_newest_ensemble(self) -> None:
+        """What is before the newest ensemble of an open ledger is confirmed, though no bookie was told so."""
+        writer = self.client.create_ledger(3, 3, 2)
+        writer.append(b"x")
+        ledgers = self.connect().ledgers
+        stored = THREAD.wait(lambda: ledgers.read(writer.ledger_id))
+        first = stored.value.segments[0]
+        segments = (first, Segment(1, first.bookies[::-1]))
+        changed = attrs.evolve(stored.value, segments=segments)
+        THREAD.wait(lambda: ledgers.write(writer.ledger_id, changed, stored.version))
+        planner = self.start(ledger=str(writer.ledger_id))
+        self.assertEqual(self.advance(planner, planner.initial_offset()).position(writer.ledger_id), 1)
 
     def test_start_beyond_the_end(self) -> None:
         """A query that is to begin beyond the end of a ledger fails, or begins at its end."""

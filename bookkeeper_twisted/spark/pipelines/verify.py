@@ -146,7 +146,8 @@ def damages(findings: DataFrame) -> DataFrame:
     next_fragment = f.col("fragment") <= f.lag("fragment").over(in_order) + 1
     begins = f.when(same & next_fragment, 0).otherwise(1)
     numbered = findings.withColumn("begins", begins).withColumn("range", f.sum("begins").over(in_order))
-    bad = numbered.where((f.col("status") != OK) & (f.col("last") >= f.col("first"))).groupBy("ledger_id", "bookie_id", "range", "status")
+    bad = numbered.where((f.col("status") != OK) & (f.col("last") >= f.col("first")))
+    bad = bad.groupBy("ledger_id", "bookie_id", "range", "status")
     ends = f.min("first").alias("first"), f.max("last").alias("last")
     about = f.sum("entries").alias("entries"), f.min_by("detail", "first").alias("detail")
     return bad.agg(*ends, *about).drop("range")

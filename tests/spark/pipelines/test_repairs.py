@@ -90,6 +90,25 @@ class RepairsTests(RecoveryCase):
         self.error(self.cluster.underreplication.read_mark(self.ledger_id), NotUnderreplicatedError)
         self.assert_released()
 
+    def test_two_positions(self) -> None:
+        """Each lost position of an ensemble gets a bookie of its own; if one alone is left, one of them does."""
+        self.finish(self.writer.close())
+        others = [bookie_id for bookie_id in self.ensembles[0] if bookie_id != self.lost]
+        lost = (self.lost, others[0])
+        for bookie_id in lost:
+            self.kill(bookie_id)
+        losses = [ReplicaLoss(self.ensembles[0].index(one), one, LossKind.GONE, ((0, 100),)) for one in lost]
+        repairs = Repairs(self.client(), Check({self.ledger_id: {0: losses}}))
+        repair = self.do(repairs.begin(self.ledger_id))
+        (left,) = set(BOOKIES) - set(self.ensembles[0])
+        one = repair.fragments[0]
+        self.assertEqual(list(one.targets.values()), [left])
+        self.assertEqual([state for state, _ in one.problems.values()], [NO_TARGET])
+        self.do(repairs.end(repair))
+        bookies = self.metadata(self.ledger_id).segments[0].bookies
+        self.assertEqual(len(set(bookies)), 3)
+        self.assert_released()
+
     def test_one_of_two(self) -> None:
         """A bookie that did not take everything is not named, others are, and the mark stays."""
         self.lose()
