@@ -179,7 +179,7 @@ class Pipeline:
 
         self.cluster.damage(1, b"class OrderedDict(dict)")
         findings = verify.verify(verify.fragments(self.spark, self.cluster.uri), parallelism=CORES).persist()
-        bad = findings.where("status != 'ok'").collect()
+        bad = verify.damages(findings).collect()
         totals = verify.summary(findings).collect()
         self.page += [pictures.chart("Entries of each bookie", pictures.replica_bars(totals)), pictures.findings(bad)]
         found = ", ".join(
