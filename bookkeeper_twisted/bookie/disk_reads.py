@@ -1,6 +1,7 @@
 """Reads from disk: one hand-over to the read lane for everything a chunk of requests misses."""
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any, TypeVar
 
 from twisted.internet.defer import Deferred, fail
@@ -53,7 +54,8 @@ class DiskReads:
         """See :meth:`~.interfaces.IBookie.load`; fails with TooManyRequestsError beyond the limit of waiting reads."""
         if self._waiting + len(wanted) > self._limit:
             return fail(TooManyRequestsError(wanted[0][0]))
-        return self._on_lane(self._load_all, wanted, finish=self._keep_all, count=len(wanted))
+        keep = partial(self._keep_all, self._storage.epoch)
+        return self._on_lane(self._load_all, wanted, finish=keep, count=len(wanted))
 
     def last_entry(self, ledger_id: int) -> "Deferred[int]":
         """Return the highest id of an entry of ``ledger_id`` on disk, -1 if there is none; fails with BookieIOError."""
@@ -82,10 +84,10 @@ class DiskReads:
         working.addCallback(finish).addBoth(finished)
         return result
 
-    def _keep_all(self, loaded: list[Loaded]) -> list[Loaded]:
-        for run in loaded:
+    def _keep_all(self, epoch: int, loaded: list[Loaded]) -> list[Loaded]:
+        for index, run in enumerate(loaded):
             if isinstance(run, EntryRun):
-                self._storage.keep(run)
+                loaded[index] = self._storage.keep(run, epoch)
                 self._metrics.read_bytes.value += run.size
                 self._metrics.readahead_batch_count.success.record(run.count)
                 self._metrics.readahead_batch_size.success.record(run.size)

@@ -157,6 +157,12 @@ class WriteCache:
         found = runs.find(entry_id) if runs is not None else None
         return found if found is not None else self._mixed.find(ledger_id, entry_id, max_count)
 
+    def next_from(self, ledger_id: int, entry_id: int) -> int:
+        """Return the lowest entry of ``ledger_id`` here from ``entry_id`` on, :data:`~.run_list.NO_ENTRY` without one.
+        """
+        runs, single = self._ledgers.get(ledger_id), self._mixed.next_from(ledger_id, entry_id)
+        return min(runs.next_from(entry_id), single) if runs is not None else single
+
     def held(self, ledger_id: int) -> "list[RunList | LedgerView]":
         """Return what is held of ``ledger_id``; nothing is in two of them, and none is empty."""
         found = (self._ledgers.get(ledger_id), self._mixed.view(ledger_id))

@@ -24,7 +24,8 @@ from .entry_log.writer import EntryLogWriter
 from .index.recent_blocks import RecentBlocks
 from .index.recent_rows import RecentRows
 from .index.rows import packed_where_many
-from .interfaces import IndexBatch, IndexRow, IRunIndex, LedgerRow, Scattered
+from .interfaces import IndexBatch, IndexRow, IRunIndex, LedgerRow
+from .mixed_entries import Scattered
 from .mixed_rows import MOST_APART, MixedRows
 from .rebuild import Rebuilt
 from .scattered import Lookup
@@ -54,7 +55,7 @@ class DirectoryStorage:
     :ivar active: the half that takes entries.
     :ivar flushing: the half that is being written, empty between checkpoints.
     :ivar recent: rows of the last flushes.
-    :ivar recent_blocks: rows of them that were packed; where both have an entry this copy is the newer one.
+    :ivar recent_blocks: rows of them that were packed; no entry is in both.
     :ivar looked_up: rows that were found in the index.
     :ivar reserve: space that no entries are written to.
     :ivar rebuilt: what the rebuild of the index found, if this start made one.
@@ -99,12 +100,23 @@ class DirectoryStorage:
     def cached(self, ledger_id: int, entry_id: int, max_count: int = 1) -> EntryRun | None:
         """Return a run of the write caches that holds ``entry_id`` of ``ledger_id``, None if none does.
 
-        If two do, it is the newer copy.
+        From that entry on, all in it are the newest copies.
 
         :param max_count: how many of the entries from there on are of use.
         """
         held = self.active.find(ledger_id, entry_id, max_count)
-        return held or self.flushing.find(ledger_id, entry_id, max_count)
+        if held is not None:
+            return held
+        held = self.flushing.find(ledger_id, entry_id, max_count)
+        if held is not None:
+            newer = self.active.next_from(ledger_id, entry_id)
+            if newer <= held.last:
+                return held.slice(entry_id, min(newer - entry_id, max_count))
+        return held
+
+    def next_cached(self, ledger_id: int, entry_id: int) -> int:
+        """Return the lowest entry of ``ledger_id`` from ``entry_id`` on in the write caches, NO_ENTRY without one."""
+        return min(self.active.next_from(ledger_id, entry_id), self.flushing.next_from(ledger_id, entry_id))
 
     def add_mixed(self, run: MixedRun) -> None:
         """Add the entries of a mixed ``run`` as :meth:`add` does."""
@@ -116,14 +128,19 @@ class DirectoryStorage:
     def resident(
         self, ledger_id: int, entry_id: int, max_count: int, max_bytes: int, window: int = 0
     ) -> EntryRun | None:
-        """Return entries of an entry log that memory holds, row and bytes; the write caches hold none of them.
+        """Return entries of an entry log that memory holds, row and bytes, up to one that the write caches hold.
 
+        :param entry_id: of the first, which the write caches do not hold.
         :param max_count: most entries.
         :param max_bytes: most bytes of records; one entry is given even if it is longer.
         :param window: bytes to read where only a small part of so much was asked for.
         """
         row = self._recent(ledger_id, entry_id) or self.looked_up.find(ledger_id, entry_id)
-        return self.reader.read_resident(row, entry_id, max_count, max_bytes, window) if row is not None else None
+        if row is None:
+            return None
+        count = self.next_cached(ledger_id, entry_id) - entry_id
+        run = self.reader.read_resident(row, entry_id, min(max_count, count), max_bytes, window)
+        return run.slice(entry_id, count) if run is not None and run.count > count else run
 
     def scattered(self, ledger_id: int, entry_ids: Sequence[int], max_bytes: int) -> Scattered:
         """See :meth:`~.interfaces.ILedgerStorage.scattered`."""
@@ -140,7 +157,7 @@ class DirectoryStorage:
         """Takes note of the rows that the read lane has found in the index."""
         while self._found:
             n_written, row = self._found.popleft()
-            if n_written == self._n_written and not self.holds_newer(row):
+            if n_written == self._n_written and not self._holds_newer(row):
                 self.looked_up.add((row,))
 
     def moved(self) -> None:
@@ -148,9 +165,9 @@ class DirectoryStorage:
         self.looked_up = RecentRows(self.recent.limit)
         self._n_written += 1
 
-    def holds_newer(self, of: EntryRun | IndexRow) -> bool:
-        """Test whether the write caches hold a copy of any entry of a run or row, ``of``."""
-        return any(half.overlaps(of.ledger_id, of.first, of.last) for half in (self.active, self.flushing))
+    def _holds_newer(self, row: IndexRow) -> bool:
+        """Test whether the write caches hold a copy of any entry of a row."""
+        return any(half.overlaps(row.ledger_id, row.first, row.last) for half in (self.active, self.flushing))
 
     def last_cached(self, ledger_id: int) -> int:
         """Return the highest entry id of ``ledger_id`` in the write caches, -1 if there is none."""
@@ -204,9 +221,17 @@ class DirectoryStorage:
         for row in batch.runs:
             self.recent_blocks.discard(row.ledger_id, row.first, row.last)
         self.recent.add(batch.runs)
-        self.recent_blocks.add(batch.mixed)
+        self._add_packed(batch.mixed)
         self.flushed_bytes += self.flushing.bytes
         self.entries += self.flushing.count
+
+    def _add_packed(self, mixed: Sequence[MixedRows]) -> None:
+        """Adds packed rows to those in memory, after what they overlap was dropped: a row there may go on behind them.
+        """
+        for rows in mixed:
+            for ledger_id, first, last in zip(rows.ledger_ids, rows.first_ids, rows.last_ids, strict=True):
+                self.recent.discard(ledger_id, first, last)
+        self.recent_blocks.add(mixed)
 
     def _discard(self, deleted: Sequence[int]) -> None:
         """Forget the rows of ledgers whose deletion is committed."""

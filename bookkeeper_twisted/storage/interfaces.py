@@ -10,22 +10,8 @@ from ..crc32c import Buffer
 from ..errors import masked
 from ..mixed_runs import MixedRun
 from ..model import EntryRun
+from .mixed_entries import Scattered
 from .mixed_rows import MixedRows
-
-
-class Scattered:
-    """Single entries of one ledger, as far as nothing had to be waited for.
-
-    :ivar entries: in the order asked for; None: not found, by this way.
-    :ivar cached: how many the write caches held.
-    :ivar read, read_bytes: how many were read, and the bytes of them.
-    """
-
-    __slots__ = ("entries", "cached", "read", "read_bytes")
-
-    def __init__(self) -> None:
-        self.entries: list[bytes | None] = []
-        self.cached = self.read = self.read_bytes = 0
 
 
 class IFile(Interface):
@@ -347,6 +333,8 @@ class ILedgerStorage(Interface):
 
     directories: Sequence[Any] = Attribute("Whose entry logs the bookie collects; empty if the storage does so itself.")
 
+    epoch: int = Attribute("It changes when entries leave the write caches: what was read before may be older copies.")
+
     # -- counts, for metrics; any thread --
 
     write_cache_hits: int = Attribute("Answers of cached() from the write caches so far.")
@@ -407,11 +395,15 @@ class ILedgerStorage(Interface):
     def cached(ledger_id: int, entry_id: int, max_count: int = 1) -> EntryRun | None:
         """Return a run in memory that holds ``entry_id`` of ``ledger_id``, None if none does; write caches come first.
 
+        From that entry on, all in it are the newest copies.
+
         :param max_count: how many of the entries from there on are of use: there may be more, and fewer.
         """
 
     def resident(ledger_id: int, entry_id: int, max_count: int, max_bytes: int) -> EntryRun | None:
         """As :meth:`load`, of an entry that is not :meth:`cached`, where nothing has to be waited for.
+
+        All that is returned are the newest copies.
 
         It takes one system call, so it asks for what is wanted, and for more only where a client reads small
         pieces in order: the rest is :meth:`cached` for a while then.
@@ -420,7 +412,7 @@ class ILedgerStorage(Interface):
         :returns: None if memory does not hold it, or something is wrong with it: :meth:`load` raises the error.
         """
 
-    def scattered(ledger_id: int, entry_ids: Sequence[int], max_bytes: int) -> "Scattered":
+    def scattered(ledger_id: int, entry_ids: Sequence[int], max_bytes: int) -> Scattered:
         """Single entries in any order, what :meth:`cached` and :meth:`resident` would find of them or less.
 
         :param max_bytes: where this is reached the rest is left out; one at least is looked for.
@@ -429,8 +421,12 @@ class ILedgerStorage(Interface):
     def last_cached(ledger_id: int) -> int:
         """Return the highest entry id of ``ledger_id`` in the write caches, -1 if there is none."""
 
-    def keep(run: EntryRun) -> None:
-        """Record a ``run`` that :meth:`load` read; it is held where the system does not report what is resident."""
+    def keep(run: EntryRun, epoch: int) -> EntryRun:
+        """Record a ``run`` that :meth:`load` read; it is held where the system does not report what is resident.
+
+        :param epoch: :attr:`epoch` when it was asked for, in the turn in which its first entry was not :meth:`cached`.
+        :returns: its entries up to one of which a newer copy was added, or may have been; at least the first.
+        """
 
     def pending_bytes() -> int:
         """Bytes in the active write cache."""
@@ -449,7 +445,8 @@ class ILedgerStorage(Interface):
     def load(ledger_id: int, entry_id: int, max_bytes: int) -> EntryRun | None:
         """Reads entries from ``entry_id`` on, as many as lie together and fit, at least one.
 
-        One ``pread``; ids at both ends and whole blocks' checksums are checked.
+        One ``pread``; ids at both ends and whole blocks' checksums are checked.  The write caches may hold newer
+        copies: :meth:`keep` tells.
 
         :returns: None if the index knows that the entry is not there (S5).
         :raises bookkeeper_twisted.errors.DamageError: the bytes are not what was written.

@@ -24,10 +24,10 @@ from .interfaces import (
     IRunIndex,
     JournalPosition,
     LedgerRow,
-    Scattered,
 )  # fmt: skip
 from .ledger_dirs import LedgerPlaces, directory_index
 from .ledger_states import LedgerStates
+from .mixed_entries import Scattered
 from .rebuild import known_elsewhere, logs_with_data, rebuild_index
 from .space_reserve import SpaceReserve
 
@@ -76,6 +76,7 @@ class LedgerStorage:
     :ivar resident_hits: answers of :meth:`resident` so far, each after a miss of the caches.
     :ivar loads: calls of :meth:`load` so far.
     :ivar checkpoints, failed_checkpoints: finished so far.
+    :ivar epoch: see :class:`~.interfaces.ILedgerStorage`.
     """
 
     def __init__(
@@ -94,6 +95,7 @@ class LedgerStorage:
         self.loads = 0
         self.checkpoints = 0
         self.failed_checkpoints = 0
+        self.epoch = 0
         self._states = states
         self._places = places
         self._read_cache = ReadCache(settings.read_cache_bytes)
@@ -158,6 +160,7 @@ class LedgerStorage:
         return self._states.was_fenced(ledger_id)
 
     def forget(self, ledger_ids: Sequence[int], now: int) -> None:
+        self.epoch += 1
         for ledger_id in ledger_ids:
             self._states.forget(ledger_id, now)
             self._directory(ledger_id).forget(ledger_id)
@@ -202,7 +205,7 @@ class LedgerStorage:
             return None
         self.resident_hits += 1
         self._note_end(ledger_id, entry_id, run.last + 1)
-        if run.count > max_count and not directory.holds_newer(run):
+        if run.count > max_count:
             self._windows.keep(run)
         return run
 
@@ -228,14 +231,18 @@ class LedgerStorage:
     def last_cached(self, ledger_id: int) -> int:
         return self._directory(ledger_id).last_cached(ledger_id)
 
-    def keep(self, run: EntryRun) -> None:
-        """Keep a ``run``, unless the write caches hold a newer copy, or it stays in the page cache."""
+    def keep(self, run: EntryRun, epoch: int) -> EntryRun:
         directory = self._directory(run.ledger_id)
         directory.learn()
-        if run.ledger_id not in self._states:
-            return  # it was deleted while the run was read
-        if not directory.reader.tells_resident and not directory.holds_newer(run):
+        if epoch != self.epoch:
+            # A newer copy may have been in the write caches then, and where the run was not read from now.
+            return run.slice(run.first, 1)
+        newest = directory.next_cached(run.ledger_id, run.first) - run.first
+        if newest < run.count:
+            run = run.slice(run.first, max(newest, 1))
+        if newest and run.ledger_id in self._states and not directory.reader.tells_resident:
             self._read_cache.keep(run)
+        return run
 
     def pending_bytes(self) -> int:
         return sum(directory.active.bytes for directory in self.directories)
@@ -270,6 +277,7 @@ class LedgerStorage:
 
     def _ended(self, succeeded: bool) -> None:
         self._in_checkpoint = False
+        self.epoch += 1
         if succeeded:
             self.checkpoints += 1
         else:

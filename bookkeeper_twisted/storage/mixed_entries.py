@@ -12,7 +12,7 @@ from itertools import accumulate, chain, compress, pairwise
 from operator import itemgetter, ne, or_
 
 from ..model import INVALID_ENTRY_ID, EntryRun
-from .run_list import RunList
+from .run_list import NO_ENTRY, RunList
 
 ENTRY_OVERHEAD = 80
 """The cost of an entry beside its bytes: its object, and a place in each column."""
@@ -96,10 +96,30 @@ class LedgerView:
             found.append(self._entries[place])
         return EntryRun.of_entries(self.ledger_id, entry_id, found) if found else None
 
+    def next_from(self, entry_id: int) -> int:
+        """Return the lowest entry here from ``entry_id`` on, :data:`~.run_list.NO_ENTRY` if there is none."""
+        index = self._index(entry_id)
+        return self._entry_ids[self.places[index]] if index < len(self.places) else NO_ENTRY
+
     def overlaps(self, first: int, last: int) -> bool:
         """Whether any of the entries ``first .. last`` is here."""
         index = self._index(first)
         return index < len(self.places) and self._entry_ids[self.places[index]] <= last
+
+
+class Scattered:
+    """Single entries of one ledger, as far as nothing had to be waited for.
+
+    :ivar entries: in the order asked for; None: not found, by this way.
+    :ivar cached: how many the write caches held.
+    :ivar read, read_bytes: how many were read, and the bytes of them.
+    """
+
+    __slots__ = ("entries", "cached", "read", "read_bytes")
+
+    def __init__(self) -> None:
+        self.entries: list[bytes | None] = []
+        self.cached = self.read = self.read_bytes = 0
 
 
 class SortedEntries:
@@ -248,6 +268,14 @@ class MixedEntries:
             return EntryRun.of_entries(ledger_id, entry_id, (self._entries[newest],))
         view = self.view(ledger_id)
         return view.find(entry_id, max_count) if view is not None else None
+
+    def next_from(self, ledger_id: int, entry_id: int) -> int:
+        """Return the lowest entry of ``ledger_id`` here from ``entry_id`` on, :data:`~.run_list.NO_ENTRY` without one.
+        """
+        if self.last(ledger_id) < entry_id:
+            return NO_ENTRY
+        view = self.view(ledger_id)
+        return view.next_from(entry_id) if view is not None else NO_ENTRY
 
     def view(self, ledger_id: int) -> LedgerView | None:
         """Return the entries of ``ledger_id``, None if there are none."""

@@ -9,6 +9,9 @@ from collections.abc import Sequence
 
 from ..model import INVALID_ENTRY_ID, EntryRun
 
+NO_ENTRY = 1 << 63
+"""Above every entry id."""
+
 
 class RunList:
     """The runs of one ledger."""
@@ -42,6 +45,13 @@ class RunList:
             if entry_id < run.first + run.count:
                 return run
         return None
+
+    def next_from(self, entry_id: int) -> int:
+        """Return the lowest entry here from ``entry_id`` on, :data:`NO_ENTRY` if there is none."""
+        index = bisect_right(self.firsts, entry_id)
+        if index and self.runs[index - 1].last >= entry_id:
+            return entry_id
+        return self.firsts[index] if index < len(self.firsts) else NO_ENTRY
 
     def insert(self, run: EntryRun) -> tuple[Sequence[EntryRun], Sequence[EntryRun]]:
         """Puts a run in its place.

@@ -4,12 +4,9 @@ from collections.abc import Callable, Sequence
 
 from ..errors import DamageError
 from .index.recent_rows import LedgerRows
-from .interfaces import CHECKSUM_BLOCK, IndexRow, Scattered
-from .mixed_entries import LedgerView
-from .run_list import RunList
-
-NO_ENTRY = 1 << 63
-"""Above every entry id."""
+from .interfaces import CHECKSUM_BLOCK, IndexRow
+from .mixed_entries import LedgerView, Scattered
+from .run_list import NO_ENTRY, RunList
 
 
 class Records:

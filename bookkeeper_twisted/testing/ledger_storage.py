@@ -21,9 +21,9 @@ from ..storage.interfaces import (
     IndexFactory,
     JournalPosition,
     LedgerRow,
-    Scattered,
 )
 from ..storage.ledger_storage import StorageSettings
+from ..storage.mixed_entries import Scattered
 
 Entries = dict[int, dict[int, bytes]]
 """Ledger id to entry id to the bytes of an entry."""
@@ -58,6 +58,7 @@ class MemoryLedgerStorage:
         persist_marks: PersistMarks = lambda marks: None,
     ) -> None:  # fmt: skip
         self.write_cache_hits = self.read_cache_hits = self.cache_misses = self.resident_hits = 0
+        self.epoch = 0
         self.stored = StoredLedgers() if stored is None else stored
         self.fail_write: Callable[[], None] = lambda: None
         self._rows = {row.ledger_id: row for row in self.stored.rows.values() if not row.is_gone}
@@ -82,6 +83,7 @@ class MemoryLedgerStorage:
         return sorted(self._rows)
 
     def forget(self, ledger_ids: Sequence[int], now: int) -> None:
+        self.epoch += 1
         for ledger_id in ledger_ids:
             row = self._rows.pop(ledger_id, None)
             if row is not None and row.fenced:
@@ -128,8 +130,11 @@ class MemoryLedgerStorage:
     def last_cached(self, ledger_id: int) -> int:
         return max([*self._active.get(ledger_id, ()), *self._flushing.get(ledger_id, ())], default=-1)
 
-    def keep(self, run: EntryRun) -> None:
-        """Nothing: what was loaded is in memory anyway."""
+    def keep(self, run: EntryRun, epoch: int) -> EntryRun:
+        in_memory = self._active.get(run.ledger_id, {}).keys() | self._flushing.get(run.ledger_id, {}).keys()
+        newer = min((entry_id for entry_id in in_memory if run.first <= entry_id), default=run.last + 1)
+        count = newer - run.first if epoch == self.epoch else 1
+        return run.slice(run.first, max(1, min(count, run.count)))
 
     def pending_bytes(self) -> int:
         return sum(len(entry) for entries in self._active.values() for entry in entries.values())
@@ -175,6 +180,7 @@ class MemoryLedgerStorage:
     def end_checkpoint(self, written: bool) -> None:
         """Drop what was written, or keep it for the next checkpoint; newer copies win."""
         self._checkpoint = None
+        self.epoch += 1
         if not written:
             for ledger_id, entries in self._flushing.items():
                 self._active[ledger_id] = {**entries, **self._active.get(ledger_id, {})}

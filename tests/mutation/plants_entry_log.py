@@ -315,14 +315,12 @@ PLANTS = (
     ),
     Plant(
         "the flushing half hides the active one", "storage/directory_storage.py",
-        "        held = self.active.find(ledger_id, entry_id, max_count)\n"
-        "        return held or self.flushing.find(ledger_id, entry_id, max_count)\n",
-        "        held = self.flushing.find(ledger_id, entry_id, max_count)\n"
-        "        return held or self.active.find(ledger_id, entry_id, max_count)\n", _STORAGE,
+        "        if held is not None:\n            return held\n        held = self.flushing.find(ledger_id, entry_id, max_count)\n",
+        "        held = self.flushing.find(ledger_id, entry_id, max_count) or held\n", _STORAGE,
     ),
     Plant(
         "a row looked up before a newer copy was written is kept", "storage/directory_storage.py",
-        "            if n_written == self._n_written and not self.holds_newer(row):", "            if not self.holds_newer(row):", _STORAGE,
+        "            if n_written == self._n_written and not self._holds_newer(row):", "            if not self._holds_newer(row):", _STORAGE,
     ),
     Plant(
         "damage is not looked for again in the index", "storage/directory_storage.py",

@@ -1,13 +1,19 @@
 """Ledger storages on a simulated disk, for the tests of the engine."""
 
+from collections import deque
 from collections.abc import Callable, Sequence
 
 import attrs
 from twisted.trial.unittest import SynchronousTestCase
 
 from bookkeeper_twisted.model import EntryRun
-from bookkeeper_twisted.storage.interfaces import ICheckpoint, IndexFactory, JournalPosition
+from bookkeeper_twisted.storage.directory_storage import DirectoryStorage
+from bookkeeper_twisted.storage.disk_queue import DiskQueue
+from bookkeeper_twisted.storage.interfaces import ICheckpoint, IndexFactory, IndexRow, JournalPosition
 from bookkeeper_twisted.storage.ledger_storage import LedgerStorage, StorageSettings
+from bookkeeper_twisted.storage.maintenance.copying import LogCopy
+from bookkeeper_twisted.storage.maintenance.log_space import LogSpace
+from bookkeeper_twisted.storage.maintenance.row_reader import RowCutter, RowReader, VerifiedRow
 from bookkeeper_twisted.testing.disk.sim_disk import SimDisk
 from bookkeeper_twisted.testing.disk.sim_index import SimIndex
 
@@ -64,6 +70,50 @@ def write(begun: ICheckpoint) -> None:
     for directory in range(begun.n_directories):
         begun.write(directory)
     begun.persist_marks()
+
+
+def compact(disk: SimDisk, storage: LedgerStorage) -> Callable[[], None]:
+    """Copy what all logs hold into new ones.
+
+    :returns: what has the index refer to the copies, and removes logs that nothing refers to.
+    """
+    commits = [_compact_directory(disk, directory) for directory in storage.directories]
+
+    def commit() -> None:
+        for each in commits:
+            each()
+
+    return commit
+
+
+def _compact_directory(disk: SimDisk, directory: DirectoryStorage) -> Callable[[], None]:
+    directory.log.close()
+    space = LogSpace(disk, directory)
+    sources = space.sealed_logs()
+    queue = DiskQueue()
+    reader = RowReader(disk, directory, queue)
+    cutter = RowCutter(directory.index, sources=tuple(sources))
+    rows: deque[VerifiedRow] = deque()
+    while (step := cutter.next_step(10_000)) is not None:
+        reader.begin(step)
+        rows += [(row, bytes(data)) for row, data in reader.verified(step)]
+    moved: list[IndexRow] = []
+    if rows:
+        (log_id,) = directory.log.reserve()
+        copy = LogCopy(disk, directory, log_id, queue)
+        copy.write(rows)
+        moved = copy.finish()
+    reader.close()
+    queue.close()
+
+    def commit() -> None:
+        directory.commit_moved(moved, frozenset(sources))
+        directory.moved()
+        for usage in space.usage(sources):
+            if not usage.live:
+                space.remove(usage.log_id)
+
+    return commit
 
 
 def read(storage: LedgerStorage, ledger_id: int, entry_id: int) -> bytes | None:

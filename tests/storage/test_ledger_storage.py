@@ -70,7 +70,7 @@ class EntryTests(LedgerStorageTestCase):
         assert loaded is not None
         self.assertEqual((loaded.first, loaded.count), (10, 20))
         self.assertEqual(self.storage.directories[1].reader.reads, 1)
-        self.storage.keep(loaded)
+        self.storage.keep(loaded, self.storage.epoch)
         self.assertIs(self.storage.cached(1, 29), loaded)
 
     def test_recent_rows(self) -> None:
@@ -97,12 +97,12 @@ class EntryTests(LedgerStorageTestCase):
         checkpoint(self.storage)
         kept = self.storage.load(1, 0, 1000)
         assert kept is not None
-        self.storage.keep(kept)
+        self.storage.keep(kept, self.storage.epoch)
         self.assertGreater(self.storage.read_cache_bytes(), 0)
         begun = self.storage.begin_checkpoint([])
         assert begun is not None
         self.storage.add(run(1, 3, 4, salt=1))
-        self.storage.keep(kept)
+        self.storage.keep(kept, self.storage.epoch)
         self.check(1, range(3, 7), salt=1)
         write(begun)
         begun.finish()
@@ -112,6 +112,25 @@ class EntryTests(LedgerStorageTestCase):
         self.check(1, range(7, 10), salt=0)
         self.restart()
         self.check(1, range(3, 7), salt=1)
+
+    def test_overtaken_load(self) -> None:
+        """What was loaded while a newer copy was added, or the ledger deleted and made again, is not kept."""
+        for deleted in (False, True):
+            self.storage.put_ledger(LedgerRow(1))
+            self.storage.add(run(1, 0, 10))
+            checkpoint(self.storage)
+            for entry_id in (0, 3):
+                epoch, loaded = self.storage.epoch, self.storage.load(1, entry_id, 100)
+                assert loaded is not None
+                if deleted and entry_id:
+                    self.storage.forget([1], 100)
+                    self.storage.put_ledger(LedgerRow(1))
+                elif entry_id:
+                    self.storage.add(run(1, 3, 1, salt=1))
+                taken = self.storage.keep(loaded, epoch)
+                self.assertEqual(taken.entry(entry_id), loaded.entry(entry_id))
+            checkpoint(self.storage)
+            self.assertEqual(read(self.storage, 1, 3), None if deleted else run(1, 3, 1, salt=1).entry(3))
 
     def test_last_entry(self) -> None:
         """The last entry in memory and on disk."""
@@ -149,7 +168,7 @@ class EntryTests(LedgerStorageTestCase):
         self.disk.resident = lambda: True
         self.storage.add(run(1, 0, 10))
         checkpoint(self.storage)
-        self.storage.keep(self.storage.load(1, 2, 0) or run(9, 9))
+        self.storage.keep(self.storage.load(1, 2, 0) or run(9, 9), self.storage.epoch)
         self.assertIsNotNone(self.storage.resident(1, 2, 3, 1000))
         self.assertEqual((self.storage.resident_hits, self.storage.read_cache_bytes()), (1, 0))
 
@@ -161,7 +180,7 @@ class EntryTests(LedgerStorageTestCase):
         self.storage.cached(1, 0)
         checkpoint(self.storage)
         self.storage.cached(1, 0)
-        self.storage.keep(self.storage.load(1, 0, 1000) or run(9, 9))
+        self.storage.keep(self.storage.load(1, 0, 1000) or run(9, 9), self.storage.epoch)
         self.storage.cached(1, 0)
         s = self.storage
         self.assertEqual((s.write_cache_hits, s.read_cache_hits, s.cache_misses), (1, 1, 1))
@@ -410,7 +429,7 @@ class ForgetTests(LedgerStorageTestCase):
         for ledger_id in (1, 3):
             self.storage.add(run(ledger_id, 0, 5))
         checkpoint(self.storage)
-        self.storage.keep(self.storage.load(1, 0, 1000) or run(9, 9))
+        self.storage.keep(self.storage.load(1, 0, 1000) or run(9, 9), self.storage.epoch)
         self.storage.add(run(1, 5, 5))
         begun = self.storage.begin_checkpoint([])
         assert begun is not None

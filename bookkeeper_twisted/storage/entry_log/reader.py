@@ -18,8 +18,9 @@ from typing import TypeVar
 from ...errors import DamageError, LostLogError
 from ...model import EntryRun
 from ..index.rows import first_bad_block, record_offsets
-from ..interfaces import CHECKSUM_BLOCK, IFile, IFileSystem, IndexRow, Scattered
+from ..interfaces import CHECKSUM_BLOCK, IFile, IFileSystem, IndexRow
 from ..ledger_dirs import entry_log_name
+from ..mixed_entries import Scattered
 from ..scattered import Records
 
 _HEAD = struct.Struct(">iqq")  # size word, ledgerId, entryId

@@ -5,9 +5,11 @@ The flush lane adds flushes and drops them, any thread looks: the list of flushe
 
 from bisect import bisect_right
 from collections.abc import Collection, Iterator, Sequence
+from itertools import takewhile
 
 from ..interfaces import IndexRow
 from ..mixed_rows import MixedRows, packed_of
+from ..run_list import NO_ENTRY
 from .blocks import BLOCK_ROWS, Block, joined, key_of, last_of, row_of_packed, rows_of_packed
 from .recent_rows import LedgerRows
 from .stored_runs import MAX_ID
@@ -34,19 +36,28 @@ class _Flush:
         self._firsts = [rows[:16] for rows in blocks]
         self._hidden: set[int] = set()
 
-    def floor(self, ledger_id: int, entry_id: int) -> bytes | None:
-        """Return the last row of a ledger that begins at or before an entry."""
+    def around(self, ledger_id: int, entry_id: int) -> tuple[bytes | None, int]:
+        """Return the last row of a ledger that begins at or before an entry, and the entry that the next one begins at.
+
+        :returns: None and ``NO_ENTRY`` where there are none.
+        """
         key = key_of(ledger_id, entry_id)
-        index = bisect_right(self._firsts, key) - 1
-        if index < 0 or ledger_id in self._hidden:
-            return None
-        block = Block(0, self.blocks[index])
-        packed = block.packed(block.floor(key))
-        return packed if packed[:8] == key[:8] else None
+        index = bisect_right(self._firsts, key)
+        packed = behind = b""
+        if index:
+            packed, behind = Block(0, self.blocks[index - 1]).around(key)
+        if not behind and index < len(self._firsts):
+            behind = self._firsts[index]
+        follows = behind[:8] == key[:8]
+        return packed if packed[:8] == key[:8] else None, int.from_bytes(behind[8:], "big") if follows else NO_ENTRY
+
+    def hides(self, ledger_id: int) -> bool:
+        """Test whether the rows of a ledger are hidden."""
+        return ledger_id in self._hidden
 
     def rows_of(self, ledger_id: int) -> list[IndexRow]:
         """Return the rows of a ledger, ascending."""
-        return rows_of_packed(self._packed_of(ledger_id)) if ledger_id not in self._hidden else []
+        return rows_of_packed(self._packed_of(ledger_id))
 
     def _packed_of(self, ledger_id: int) -> Iterator[bytes]:
         key, end = key_of(ledger_id, 0), key_of(ledger_id, MAX_ID)
@@ -60,7 +71,7 @@ class _Flush:
 
     def hide(self, ledger_id: int, last: int, first: int) -> None:
         """Give no row of a ledger from now on if any may have one of the entries ``first .. last``."""
-        packed = self.floor(ledger_id, last)
+        packed, _ = self.around(ledger_id, last)
         if packed is not None and last_of(packed) >= first:
             self._hidden.add(ledger_id)
 
@@ -78,16 +89,23 @@ class RecentBlocks:
         self._flushes: tuple[_Flush, ...] = ()
 
     def find(self, ledger_id: int, entry_id: int) -> IndexRow | None:
-        """Return the row of ``entry_id`` of ``ledger_id``, None if it is not here; the newest if there are several."""
+        """Return the row of ``entry_id`` of ``ledger_id`` whose entries from there on are the newest copies; None if it
+        is not here, or goes on behind an entry that a newer row has.
+        """
+        newer = NO_ENTRY
         for flush in self._flushes:
-            packed = flush.floor(ledger_id, entry_id)
+            if flush.hides(ledger_id):
+                return None  # older flushes may have copies that its rows replaced
+            packed, behind = flush.around(ledger_id, entry_id)
             if packed is not None and last_of(packed) >= entry_id:
-                return row_of_packed(packed)
+                return row_of_packed(packed) if last_of(packed) < newer else None
+            newer = min(newer, behind)
         return None
 
     def tables_of(self, ledger_id: int) -> list[LedgerRows]:
         """Return the rows of ``ledger_id`` by flush, the newest first."""
-        found = [flush.rows_of(ledger_id) for flush in self._flushes]
+        flushes = takewhile(lambda flush: not flush.hides(ledger_id), self._flushes)
+        found = [flush.rows_of(ledger_id) for flush in flushes]
         return [LedgerRows().joined(tuple(rows)) for rows in found if rows]
 
     def add(self, mixed: Sequence[MixedRows]) -> None:
@@ -107,5 +125,6 @@ class RecentBlocks:
             flush.hide(ledger_id, last, first)
 
     def discard_logs(self, log_ids: Collection[int]) -> None:
-        """Forget the flushes that wrote to any of the logs ``log_ids``."""
-        self._flushes = tuple([flush for flush in self._flushes if flush.log_ids.isdisjoint(log_ids)])
+        """Forget the flushes that wrote to any of the logs ``log_ids``, and all older ones."""
+        # What is newer in a flush that goes may be older in one before it.
+        self._flushes = tuple(takewhile(lambda flush: flush.log_ids.isdisjoint(log_ids), self._flushes))

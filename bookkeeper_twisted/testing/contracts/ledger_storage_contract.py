@@ -3,7 +3,7 @@
 Test modules import this module, not its class, which a test runner would take for a case of theirs.
 """
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 import attrs
@@ -14,6 +14,7 @@ from ...errors import StorageError
 from ...mixed_runs import MixedRun
 from ...model import EntryRun
 from ...storage.interfaces import ICheckpoint, ILedgerStorage, JournalPosition, LedgerRow
+from .storage_life import StorageLife
 
 _RECORD = 4 + 32 + 8
 """Bytes of a record of the entries here: length word, header, payload."""
@@ -49,6 +50,15 @@ class LedgerStorageContract(SynchronousTestCase):
     def marks(self) -> tuple[JournalPosition, ...]:
         """The marks that are stored."""
         raise NotImplementedError
+
+    def compact(self) -> Callable[[], None]:
+        """Copy what is stored to other places, where the storage does such a thing, and return what commits the copies.
+        """
+        return lambda: None
+
+    def while_writing(self, look: Callable[[], None], begun: ICheckpoint) -> None:
+        """Write all directories of a checkpoint, and call ``look`` meanwhile where that is possible."""
+        self.write(begun)
 
     def read(self, ledger_id: int, entry_id: int) -> bytes | None:
         """An entry, from wherever it is, as a bookie asks for it."""
@@ -138,6 +148,19 @@ class LedgerStorageContract(SynchronousTestCase):
         self.check(1, range(3, 7), salt=1)
         self.check(1, range(7, 10), salt=0)
 
+    def test_newest_copies(self) -> None:
+        """Every way to read gives the newest copy, whatever the caches hold and whatever goes on beside the read."""
+
+        for seed in range(100):
+            self.setUp()
+            life = StorageLife(self, seed)
+            try:
+                life.run(60)
+            except BaseException as error:
+                error.add_note(f"life {seed}: {life.steps}")
+                raise
+            self.storage.close()
+
     def test_load(self) -> None:
         """A load has as many entries as fit, at least one."""
         self.storage.add(run(1, 0, 10))
@@ -145,7 +168,7 @@ class LedgerStorageContract(SynchronousTestCase):
         loaded = self.storage.load(1, 2, 3 * _RECORD)
         self.assertEqual((loaded.ledger_id, loaded.first, loaded.count), (1, 2, 3))
         self.assertEqual(self.storage.load(1, 9, 1).count, 1)
-        self.storage.keep(loaded)
+        self.storage.keep(loaded, self.storage.epoch)
         self.check(1, range(10))
 
     def test_scattered(self) -> None:

@@ -44,9 +44,28 @@ class RecentBlocksTests(SynchronousTestCase):
         self.add(_flush(5, 7))
         self.add([_row(3, 6, 6, 1)])
         self.assertEqual(self.recent.find(3, 6), _row(3, 6, 6, 1))
-        self.assertEqual(self.recent.find(3, 5), _row(3, 5, 7))
+        self.assertEqual(self.recent.find(3, 7), _row(3, 5, 7))
         self.assertEqual([table.find(6) for table in self.recent.tables_of(3)], [_row(3, 6, 6, 1), _row(3, 5, 7)])
         self.assertEqual(self.recent.tables_of(4), [])
+
+    def test_newer_behind(self) -> None:
+        """A row that goes on behind an entry of a newer one is not given, wherever that is in its blocks."""
+        for blocks_before in range(2):
+            for rows_before in (0, 1, BLOCK_ROWS - 1):
+                self.setUp()
+                self.add([_row(3, 5, 7), _row(3, 9, 9)])
+                count = rows_before + blocks_before * BLOCK_ROWS
+                self.add([*(_row(0, 2 * i, 2 * i) for i in range(count)), _row(3, 6, 6, 1), _row(4, 0, 0, 1)])
+                found = [self.recent.find(3, entry_id) for entry_id in (5, 6, 7, 9)]
+                self.assertEqual(found, [None, _row(3, 6, 6, 1), _row(3, 5, 7), _row(3, 9, 9)])
+
+    def test_hidden(self) -> None:
+        """Where rows of a ledger are hidden, so are older ones, of which they may have been newer copies."""
+        self.add([_row(3, 5, 7)])
+        self.add([_row(3, 6, 6, 1), _row(3, 10, 10, 1)])
+        self.recent.discard(3, 10, 10)
+        self.assertEqual([self.recent.find(3, entry_id) for entry_id in (5, 6)], [None, None])
+        self.assertEqual(self.recent.tables_of(3), [])
 
     def test_tables(self) -> None:
         """The rows of a ledger that spans blocks are all in its table."""
@@ -83,13 +102,18 @@ class RecentBlocksTests(SynchronousTestCase):
         self.assertEqual(self.recent.find(3, 8), _row(3, 8, 8))
 
     def test_discard_logs(self) -> None:
-        """Flushes that wrote to a log are forgotten with it."""
+        """Flushes that wrote to a log are forgotten with it, and older ones, of which they may have newer copies."""
         self.add(_flush(0, 0, 1))
         self.add([*_flush(1, 1, 2)[:10], *_flush(1, 1, 3)[10:]])
         self.add(_flush(2, 2, 4))
         self.recent.discard_logs({1, 2})
         self.assertEqual([self.recent.find(3, entry_id) for entry_id in (0, 1)], [None, None])
         self.assertEqual(self.recent.find(3, 2), _row(3, 2, 2, 4))
+        self.recent.discard_logs({4})
+        self.add([_row(3, 5, 7, 5)])
+        self.add([_row(3, 6, 6, 6)])
+        self.recent.discard_logs({6})
+        self.assertEqual([self.recent.find(3, entry_id) for entry_id in (5, 6)], [None, None])
 
     def test_limit(self) -> None:
         """The oldest flushes go; of one that is too big the first rows stay."""

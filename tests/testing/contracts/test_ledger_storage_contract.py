@@ -35,6 +35,13 @@ class _Unfenced(MemoryLedgerStorage):
         self._fences.clear()
 
 
+class _Hasty(MemoryLedgerStorage):
+    """Takes what was loaded for the newest copies."""
+
+    def keep(self, run: EntryRun, epoch: int) -> EntryRun:
+        return run
+
+
 def _failures(kind: type[MemoryLedgerStorage]) -> set[str]:
     class Case(ledger_storage_contract.LedgerStorageContract):
         def setUp(self) -> None:
@@ -62,8 +69,9 @@ class ContractTests(SynchronousTestCase):
     """Broken storages."""
 
     def test_broken(self) -> None:
-        """Lost entries, loads without a limit and lost fences are found; the storage as it is passes."""
+        """Lost entries, loads without a limit, lost fences and older copies are found; the storage as it is passes."""
         self.assertEqual(_failures(MemoryLedgerStorage), set())
-        self.assertEqual(_failures(_Careless), {"test_failed_write"})
+        self.assertEqual(_failures(_Careless), {"test_failed_write", "test_newest_copies"})
         self.assertEqual(_failures(_Generous), {"test_load"})
         self.assertEqual(_failures(_Unfenced), {"test_forget"})
+        self.assertEqual(_failures(_Hasty), {"test_newest_copies"})

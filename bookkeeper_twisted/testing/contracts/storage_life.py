@@ -1,0 +1,263 @@
+"""Drawn lives of a ledger storage: whichever way an entry is read, it is the newest copy.
+
+A life is a list of steps.  Reads from disk take three of them, as in a bookie: the reactor asks, the read lane loads,
+the reactor takes what was loaded; any other step may come between.  What such a read gives may be any copy that was
+the newest one at some moment since it was asked for.
+"""
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import attrs
+
+from ...mixed_runs import MixedRun
+from ...model import EntryRun
+from ...storage.interfaces import ICheckpoint, JournalPosition, LedgerRow
+from ..simulation.streams import stream
+
+LEDGERS = (1, 2, 3)
+ENTRIES = range(12)
+
+_STEPS = {
+    "add": 5, "add_mixed": 5, "whole": 6, "begin": 2, "write": 2, "finish": 2, "fail": 1, "ask": 4, "load": 4,
+    "take": 4, "read": 6, "copy": 1, "move": 2, "forget": 1, "reopen": 1,
+}  # fmt: skip
+"""How often a step is drawn, in proportion."""
+
+
+def drawn_entry(ledger_id: int, entry_id: int, copy: int) -> bytes:
+    """Make the bytes of a ``copy`` of an entry, whose length differs from copy to copy."""
+    numbers = (ledger_id, entry_id, entry_id - 1, 8, copy)
+    return b"".join(number.to_bytes(8, "big", signed=True) for number in numbers) + bytes(copy % 3)
+
+
+def _copy_of(entry: bytes) -> int:
+    return int.from_bytes(entry[32:40], "big")
+
+
+@attrs.define
+class _Asked:
+    """A read from disk under way.
+
+    :ivar newest: the newest copies when it was asked for.
+    :ivar loaded: what the read lane has found, once it has looked.
+    """
+
+    ledger_id: int
+    entry_id: int
+    max_bytes: int
+    epoch: int
+    newest: dict[int, int]
+    has_looked: bool = False
+    loaded: EntryRun | None = None
+
+
+class StorageLife:
+    """One life, beside a model of what is stored.
+
+    :param case: a case of the contract of storages.
+    :param seed: of what is drawn.
+    :ivar steps: that were taken, with what they were about.
+    """
+
+    def __init__(self, case: Any, seed: int) -> None:
+        self.steps: list[tuple[str, object]] = []
+        self._case = case
+        self._chance = stream(seed, "storage")
+        self._newest: dict[int, dict[int, int]] = {ledger_id: {} for ledger_id in LEDGERS}
+        self._copies = 0
+        self._checkpoint: ICheckpoint | None = None
+        self._written = False
+        self._commit_copies: Callable[[], None] | None = None
+        self._asked: list[_Asked] = []
+
+    @property
+    def _storage(self) -> Any:
+        return self._case.storage
+
+    def run(self, n_steps: int) -> None:
+        """Take so many steps, then read everything in every way, before a restart and after it."""
+        for name in self._chance.choices([*_STEPS], [*_STEPS.values()], k=n_steps):
+            step: Callable[[], object] = getattr(self, f"_{name}")
+            self.steps.append((name, step()))
+        self._load()
+        self._take()
+        self._read_all()
+        self._reopen()
+        self._read_all()
+
+    def _read_all(self) -> None:
+        """Read every entry alone, and from each on as many as there are, in every way."""
+        for ledger_id in LEDGERS:
+            for count in (1, len(ENTRIES)):
+                for entry_id in ENTRIES:
+                    self._read_from(ledger_id, entry_id, count)
+            self._check_ends(ledger_id)
+
+    # -- changes --
+
+    def _next_copies(self, ids: Sequence[tuple[int, int]]) -> list[bytes]:
+        self._copies += 1
+        for ledger_id, entry_id in ids:
+            if self._storage.ledger(ledger_id) is None:
+                self._storage.put_ledger(LedgerRow(ledger_id, b"key"))
+            self._newest[ledger_id][entry_id] = self._copies
+        return [drawn_entry(ledger_id, entry_id, self._copies) for ledger_id, entry_id in ids]
+
+    def _somewhere(self) -> tuple[int, int]:
+        """Return a ledger and an entry; often one that is being read."""
+        if self._asked and self._chance.random() < 0.4:
+            asked = self._chance.choice(self._asked)
+            return asked.ledger_id, asked.entry_id
+        return self._chance.choice(LEDGERS), self._chance.choice(ENTRIES)
+
+    def _add(self) -> object:
+        ledger_id, first = self._somewhere()
+        count = self._chance.choice((1, 2, 3, len(ENTRIES)))
+        ids = [(ledger_id, entry_id) for entry_id in range(first, min(first + count, len(ENTRIES)))]
+        self._storage.add(EntryRun.of_entries(ledger_id, first, self._next_copies(ids)))
+        return ids
+
+    def _add_mixed(self) -> object:
+        ids = [*dict.fromkeys([self._somewhere() for _ in range(self._chance.randint(1, 4))])]
+        entries = self._next_copies(ids)
+        self._storage.add_mixed(MixedRun([i for i, _ in ids], [e for _, e in ids], [e - 1 for _, e in ids], entries))
+        return ids
+
+    def _forget(self) -> object:
+        ledger_id = self._chance.choice(LEDGERS)
+        self._storage.forget([ledger_id], now=1)
+        self._newest[ledger_id] = {}
+        for asked in self._asked:
+            if asked.ledger_id == ledger_id:
+                asked.newest = {}  # it may give what the ledger held before
+        return ledger_id
+
+    def _begin(self) -> None:
+        if self._checkpoint is None:
+            self._checkpoint = self._storage.begin_checkpoint([JournalPosition(1, self._copies)])
+
+    def _write(self) -> None:
+        if self._checkpoint is not None and not self._written:
+            self._case.while_writing(self._read, self._checkpoint)
+            self._written = True
+
+    def _finish(self) -> None:
+        if self._checkpoint is not None:
+            self._checkpoint.finish()
+            self._checkpoint, self._written = None, False
+
+    def _whole(self) -> None:
+        self._finish()
+        self._begin()
+        self._write()
+        self._finish()
+
+    def _fail(self) -> None:
+        """A checkpoint begins, and fails unless there is nothing to write."""
+        self._finish()
+        self._begin()
+        self._case.fail_writes(True)
+        try:
+            self._write()
+        except Exception:
+            self._written = True
+        self._case.fail_writes(False)
+
+    def _copy(self) -> None:
+        if self._commit_copies is None:
+            self._commit_copies = self._case.compact()
+
+    def _move(self) -> None:
+        if self._commit_copies is not None:
+            self._commit_copies()
+            self._commit_copies = None
+
+    def _reopen(self) -> None:
+        self._move()
+        self._whole()
+        self._whole()  # the first one only ends one that was under way
+        self._asked.clear()
+        self._case.storage = self._case.reopen()
+
+    # -- reads --
+
+    def _ask(self) -> object:
+        """Ask for entries from disk, as a bookie does where memory does not hold the first."""
+        ledger_id, entry_id = self._somewhere()
+        if self._storage.cached(ledger_id, entry_id) is None:
+            newest = dict(self._newest[ledger_id])
+            self._asked.append(_Asked(ledger_id, entry_id, self._chance.choice((0, 300)), self._storage.epoch, newest))
+        return ledger_id, entry_id
+
+    def _load(self) -> None:
+        for asked in self._asked:
+            if not asked.has_looked:
+                asked.has_looked = True
+                asked.loaded = self._storage.load(asked.ledger_id, asked.entry_id, asked.max_bytes)
+
+    def _take(self) -> None:
+        left: list[_Asked] = []
+        for asked in self._asked:
+            if not asked.has_looked:
+                left.append(asked)
+                continue
+            if asked.loaded is None:
+                self._case.assertNotIn(asked.entry_id, asked.newest.keys() & self._newest[asked.ledger_id].keys())
+                continue
+            run = self._storage.keep(asked.loaded, asked.epoch)
+            self._check(run, asked.entry_id, asked.newest, "load")
+        self._asked = left
+
+    def _check(self, run: EntryRun, first: int, oldest: dict[int, int], way: str) -> None:
+        """Check the entries of a ``run`` from ``first`` on: each is ``oldest`` or newer, and one that was added."""
+        for entry_id, copy in self._copies_of(run, first, way).items():
+            what = f"{way} of entry {entry_id} of {run.ledger_id}"
+            self._case.assertGreaterEqual(copy, oldest.get(entry_id, 0), what)
+
+    def _check_newest(self, run: EntryRun, first: int, way: str) -> None:
+        """Check that the entries of a ``run`` from ``first`` on are the newest copies."""
+        newest = self._newest[run.ledger_id]
+        for entry_id, copy in self._copies_of(run, first, way).items():
+            self._case.assertEqual(copy, newest.get(entry_id), f"{way} of entry {entry_id} of {run.ledger_id}")
+
+    def _copies_of(self, run: EntryRun, first: int, way: str) -> dict[int, int]:
+        self._case.assertTrue(run.first <= first <= run.last, way)
+        copies = {}
+        for entry_id in range(first, run.last + 1):
+            entry = run.entry(entry_id)
+            copies[entry_id] = _copy_of(entry)
+            self._case.assertEqual(entry, drawn_entry(run.ledger_id, entry_id, copies[entry_id]), way)
+        return copies
+
+    def _read(self) -> object:
+        ledger_id, first = self._somewhere()
+        self._read_from(ledger_id, first, self._chance.choice((1, 2, len(ENTRIES))))
+        return ledger_id, first
+
+    def _read_from(self, ledger_id: int, first: int, count: int) -> None:
+        """Read entries in every way: by themselves, and as a bookie looks for them."""
+        newest = self._newest[ledger_id]
+        storage = self._storage
+        single = storage.scattered(ledger_id, [*range(first, first + count)], 10_000).entries
+        for entry_id, entry in enumerate(single, first):
+            if entry is not None:
+                self._case.assertEqual(_copy_of(entry), newest.get(entry_id), f"single entry {entry_id} of {ledger_id}")
+        held = storage.cached(ledger_id, first, count)
+        if held is not None:
+            self._check_newest(held, first, "cached")
+            return
+        epoch = storage.epoch
+        loaded = storage.load(ledger_id, first, 60 * count)
+        self._case.assertEqual(loaded is not None, first in newest)
+        if loaded is not None:
+            run = storage.resident(ledger_id, first, count, 1000)
+            if run is not None:
+                self._check_newest(run, first, "resident")
+            self._check_newest(storage.keep(loaded, epoch), first, "load")
+
+    def _check_ends(self, ledger_id: int) -> None:
+        last = max(self._storage.last_cached(ledger_id), self._storage.last_entry(ledger_id))
+        self._case.assertEqual(last, max(self._newest[ledger_id], default=-1))
+        entry_ids = [e for low, high in self._storage.entry_ranges(ledger_id) for e in range(low, high + 1)]
+        self._case.assertEqual(entry_ids, sorted(self._newest[ledger_id]))
