@@ -360,7 +360,7 @@ class RealFileSystem:
 
 
 def make_private_file(path: str) -> None:
-    """Make an empty file for SQLite, which would let everyone read a file that it makes.
+    """Make an empty file at ``path`` for SQLite, which would let everyone read a file that it makes.
 
     A file that is there stays as it is; what stands in the way is for SQLite to report, which opens the file next.
     """

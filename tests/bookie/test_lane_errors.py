@@ -172,7 +172,7 @@ class AnswerTests(SynchronousTestCase):
             return found.slice(entry_id, 1) if found is not None else None
 
         self.rig.storage.load = load_broken  # type: ignore[method-assign]
-        self.rig.storage.keep = lambda run: None  # type: ignore[method-assign]
+        self.rig.storage.keep = lambda run, epoch: run  # type: ignore[method-assign]
         self.peer.send(reads(1, range(5)))
         self.rig.drain()
         found = ClientDecoder(V2).receive(self.peer.replies())

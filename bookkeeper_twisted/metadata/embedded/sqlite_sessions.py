@@ -22,7 +22,7 @@ def is_file(path: str) -> bool:
 
 
 def make_private_file(path: str) -> None:
-    """Make an empty file for SQLite, which would let everyone read a file that it makes.
+    """Make an empty file at ``path`` for SQLite, which would let everyone read a file that it makes.
 
     A file that is there stays as it is; what stands in the way is for SQLite to report, which opens the file next.
     """

@@ -213,7 +213,7 @@ class ServerConnection(Protocol):
 
     @property
     def _bytes_taken(self) -> int:
-        """How much the peer has read, where the transport counts it; elsewhere only a full transport that empties
+        """Bytes that the peer has read, where the transport counts them; elsewhere only a full transport that empties
         shows that it reads."""
         return self.transport.taken if self._gathers else 0  # type: ignore[union-attr]
 
