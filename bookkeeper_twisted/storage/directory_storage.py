@@ -145,8 +145,9 @@ class DirectoryStorage:
     def scattered(self, ledger_id: int, entry_ids: Sequence[int], max_bytes: int) -> Scattered:
         """See :meth:`~.interfaces.ILedgerStorage.scattered`."""
         halves = [*self.active.held(ledger_id), *self.flushing.held(ledger_id)]
-        tables = self.recent_blocks.tables_of(ledger_id)
-        tables += [rows for held in (self.recent, self.looked_up) if (rows := held.rows_of(ledger_id)) is not None]
+        packed = self.recent_blocks.tables_of(ledger_id, max(min(entry_ids), 0), max(entry_ids)) if entry_ids else ()
+        rows = [self.recent.rows_of(ledger_id), self.looked_up.rows_of(ledger_id)]
+        tables = [*packed, *[each for each in rows if each is not None]]
         lookup = Lookup(halves, tables, self.reader.offsets_of)
         lookup.find(entry_ids, max_bytes)
         for log_id, records in lookup.logs.items():

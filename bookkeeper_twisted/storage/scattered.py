@@ -3,6 +3,7 @@
 from collections.abc import Callable, Sequence
 
 from ..errors import DamageError
+from .index.recent_blocks import LedgerBlocks
 from .index.recent_rows import LedgerRows
 from .interfaces import CHECKSUM_BLOCK, IndexRow
 from .mixed_entries import LedgerView, Scattered
@@ -13,15 +14,17 @@ class Records:
     """Records of one log that are to be read, parallel lists.
 
     :ivar positions: in the list of entries that were asked for.
+    :ivar checksums: of each record, as its row has it; empty where the row has none of this record alone.
     """
 
-    __slots__ = ("positions", "entry_ids", "sizes", "offsets")
+    __slots__ = ("positions", "entry_ids", "sizes", "offsets", "checksums")
 
     def __init__(self) -> None:
         self.positions: list[int] = []
         self.entry_ids: list[int] = []
         self.sizes: list[int] = []
         self.offsets: list[int] = []
+        self.checksums: list[bytes] = []
 
 
 class Lookup:
@@ -39,7 +42,7 @@ class Lookup:
     def __init__(
         self,
         halves: Sequence[RunList | LedgerView],
-        tables: Sequence[LedgerRows],
+        tables: Sequence[LedgerRows | LedgerBlocks],
         offsets_of: Callable[[IndexRow], Sequence[int]],
     ) -> None:
         self.found = Scattered()
@@ -96,8 +99,14 @@ class Lookup:
                 return 0
             start = offsets[index]
             size = offsets[index + 1] - start
-        if size >= CHECKSUM_BLOCK or entry_id == row.last:
-            return 0  # it may be all of a checksummed block: for readers of runs
+        checksum = b""
+        if entry_id == row.last:
+            if not start and size <= CHECKSUM_BLOCK:
+                checksum = row.checksums
+            elif start <= (start + size - 1) // CHECKSUM_BLOCK * CHECKSUM_BLOCK:
+                return 0  # it holds all of the last checksummed block: for readers of runs
+        elif size >= CHECKSUM_BLOCK:
+            return 0
         records = self.logs.get(row.log_id)
         if records is None:
             records = self.logs[row.log_id] = Records()
@@ -105,4 +114,5 @@ class Lookup:
         records.entry_ids.append(entry_id)
         records.sizes.append(size)
         records.offsets.append(row.offset + start)
+        records.checksums.append(checksum)
         return size

@@ -101,7 +101,7 @@ PLANTS = (
     ),
     Plant(
         "single records are taken from memory unseen", "storage/entry_log/reader.py",
-        "if data is not None and data.startswith(head(len(data) - 4, ledger_id, entry_id)):", "if data is not None:", _READER,
+        "if data is None or not data.startswith(head(len(data) - 4, ledger_id, entry_id)):", "if data is None:", _READER,
     ),
     Plant(
         "a log that is missing is an error of the disk", "storage/entry_log/reader.py",

@@ -59,9 +59,18 @@ class LookupTests(SynchronousTestCase):
         lookup = Lookup([], [LedgerRows().joined((row(1, 0, 9, size=CHECKSUM_BLOCK),))], record_offsets)
         lookup.find([1, 2], 1 << 20)
         self.assertEqual(lookup.logs, {})
-        lookup = self.lookup()
-        lookup.find([9, 29], 1 << 20)
-        self.assertEqual(lookup.logs, {})
+        size = CHECKSUM_BLOCK // 2 + 1  # the second and the fourth record end behind the begin of a block
+        for last, noted in ((1, []), (2, [2]), (3, []), (4, [4])):
+            lookup = Lookup([], [LedgerRows().joined((row(1, 0, last, size=size),))], record_offsets)
+            lookup.find([last], 1 << 20)
+            self.assertEqual([entry_id for records in lookup.logs.values() for entry_id in records.entry_ids], noted)
+
+    def test_checksums(self) -> None:
+        """The checksum of a row is that of its only record; a record beside others has none of its own."""
+        rows = (row(1, 0, 0)._replace(checksums=b"abcd"), row(1, 3, 4)._replace(checksums=b"efgh"), row(1, 7, 7))
+        lookup = Lookup([], [LedgerRows().joined(rows)], record_offsets)
+        lookup.find([0, 3, 4, 7], 10_000)
+        self.assertEqual((lookup.logs[0].entry_ids, lookup.logs[0].checksums), ([0, 3, 4, 7], [b"abcd", b"", b"", b""]))
 
     @given(st.lists(st.integers(-1, 40), min_size=1), st.integers(0, 1000))
     def test_room(self, entry_ids: list[int], max_bytes: int) -> None:

@@ -15,6 +15,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import TypeVar
 
+from ...crc32c import crc32c_of_bytes
 from ...errors import DamageError, LostLogError
 from ...model import EntryRun
 from ..index.rows import first_bad_block, record_offsets
@@ -216,8 +217,11 @@ class EntryLogReader:
             raise
         self._resident.put_back(log_id, file)
         entries, head = found.entries, _HEAD.pack
-        for position, entry_id, data in zip(records.positions, records.entry_ids, datas, strict=True):
-            if data is not None and data.startswith(head(len(data) - 4, ledger_id, entry_id)):
+        columns = zip(records.positions, records.entry_ids, datas, records.checksums, strict=True)
+        for position, entry_id, data, checksum in columns:
+            if data is None or not data.startswith(head(len(data) - 4, ledger_id, entry_id)):
+                continue
+            if not checksum or crc32c_of_bytes(data).to_bytes(4, "big") == checksum:
                 entries[position] = data[4:]
                 found.read += 1
                 found.read_bytes += len(data)

@@ -4,21 +4,25 @@ The flush lane adds flushes and drops them, any thread looks: the list of flushe
 """
 
 from bisect import bisect_right
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Sequence
 from itertools import takewhile
 
 from ..interfaces import IndexRow
 from ..mixed_rows import MixedRows, packed_of
 from ..run_list import NO_ENTRY
-from .blocks import BLOCK_ROWS, Block, joined, key_of, last_of, row_of_packed, rows_of_packed
-from .recent_rows import LedgerRows
-from .stored_runs import MAX_ID
+from .blocks import BLOCK_ROWS, ROW_BYTES, Block, cut_rows, joined, key_of, last_of, row_of_packed
 
 BLOCK_COST = 5 * 1024
 """The cost of a full block: its rows, and its place."""
 
 MOST_FLUSHES = 16
 """Flushes that are looked through at most."""
+
+_END = b"\xff" * 16
+"""Behind every place of a row."""
+
+_BEHIND = b"\xff" * (ROW_BYTES - 16)
+"""Behind a place: nothing that begins there sorts after it."""
 
 
 class _Flush:
@@ -55,25 +59,55 @@ class _Flush:
         """Test whether the rows of a ledger are hidden."""
         return ledger_id in self._hidden
 
-    def rows_of(self, ledger_id: int) -> list[IndexRow]:
-        """Return the rows of a ledger, ascending."""
-        return rows_of_packed(self._packed_of(ledger_id))
+    def block_of(self, key: bytes) -> tuple[bytes, bytes, tuple[bytes, ...]]:
+        """Return the rows of the block in which a place is, and the places at which this and the next one begin.
 
-    def _packed_of(self, ledger_id: int) -> Iterator[bytes]:
-        key, end = key_of(ledger_id, 0), key_of(ledger_id, MAX_ID)
-        index = max(bisect_right(self._firsts, key) - 1, 0)
-        while index < len(self.blocks) and self._firsts[index] <= end:
-            block = Block(0, self.blocks[index])
-            for at in range(max(block.floor(key), 0), block.floor(end) + 1):
-                if block.key(at) >= key:
-                    yield block.packed(at)
-            index += 1
+        :returns: the next one begins nowhere behind the last block, and there are no rows in front of the first.
+        """
+        index = bisect_right(self._firsts, key)
+        begin = self._firsts[index - 1] if index else b""
+        end = self._firsts[index] if index < len(self._firsts) else _END
+        return begin, end, cut_rows(self.blocks[index - 1]) if index else ()
 
     def hide(self, ledger_id: int, last: int, first: int) -> None:
         """Give no row of a ledger from now on if any may have one of the entries ``first .. last``."""
         packed, _ = self.around(ledger_id, last)
         if packed is not None and last_of(packed) >= first:
             self._hidden.add(ledger_id)
+
+
+class LedgerBlocks:
+    """The rows of one ledger in a flush.  A look-up searches a block and unpacks one row; the next one, which is likely
+    to be near, finds the block cut up already.
+    """
+
+    __slots__ = ("_flush", "_ledger_id", "_begin", "_end", "_rows", "_found")
+
+    def __init__(self, flush: _Flush, ledger_id: int) -> None:
+        self._flush = flush
+        self._ledger_id = ledger_id
+        self._begin = self._end = b""
+        self._rows: tuple[bytes, ...] = ()
+        self._found: IndexRow | None = None
+
+    def find(self, entry_id: int) -> IndexRow | None:
+        """Return the row that holds ``entry_id``, None if there is none."""
+        found = self._found
+        if found is not None and found.first <= entry_id <= found.last:
+            return found
+        if entry_id < 0:
+            return None
+        key = key_of(self._ledger_id, entry_id)
+        if not self._begin <= key < self._end:
+            self._begin, self._end, self._rows = self._flush.block_of(key)
+        index = bisect_right(self._rows, key + _BEHIND) - 1
+        if index < 0:
+            return None
+        packed = self._rows[index]
+        if packed[:8] != key[:8] or last_of(packed) < entry_id:
+            return None
+        self._found = row_of_packed(packed)
+        return self._found
 
 
 class RecentBlocks:
@@ -102,11 +136,14 @@ class RecentBlocks:
             newer = min(newer, behind)
         return None
 
-    def tables_of(self, ledger_id: int) -> list[LedgerRows]:
-        """Return the rows of ``ledger_id`` by flush, the newest first."""
-        flushes = takewhile(lambda flush: not flush.hides(ledger_id), self._flushes)
-        found = [flush.rows_of(ledger_id) for flush in flushes]
-        return [LedgerRows().joined(tuple(rows)) for rows in found if rows]
+    def tables_of(self, ledger_id: int, low: int, high: int) -> list[LedgerBlocks]:
+        """Return the rows of ``ledger_id`` by flush, the newest first: of flushes with any entry of ``low .. high``."""
+        tables: list[LedgerBlocks] = []
+        for flush in takewhile(lambda flush: not flush.hides(ledger_id), self._flushes):
+            packed, _ = flush.around(ledger_id, high)
+            if packed is not None and last_of(packed) >= low:
+                tables.append(LedgerBlocks(flush, ledger_id))
+        return tables
 
     def add(self, mixed: Sequence[MixedRows]) -> None:
         """Add the rows of a flush, ``mixed``; where these are too many for the limit, the first ones."""

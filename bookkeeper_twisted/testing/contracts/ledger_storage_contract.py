@@ -56,6 +56,10 @@ class LedgerStorageContract(SynchronousTestCase):
         """
         return lambda: None
 
+    def unpacked_rows(self) -> int:
+        """Return how many index rows look-ups in memory have unpacked so far."""
+        return 0
+
     def while_writing(self, look: Callable[[], None], begun: ICheckpoint) -> None:
         """Write all directories of a checkpoint, and call ``look`` meanwhile where that is possible."""
         self.write(begun)
@@ -179,6 +183,20 @@ class LedgerStorageContract(SynchronousTestCase):
         self.assertIn(found.entries[0], (None, entry(1, 7)))
         self.assertIn(found.entries[1], (None, entry(1, 2)))
         self.assertIsNone(found.entries[2])
+
+    def test_striped_ledger(self) -> None:
+        """S11: a look-up in a ledger of which every third entry is here unpacks as many rows as it finds entries."""
+        entry_ids = range(0, 3000, 3)
+        for entry_id in entry_ids:
+            self.storage.add(run(1, entry_id))
+        self.checkpoint()
+        self.storage.load(1, 0, 0)
+        for wanted in (entry_ids[:128], entry_ids[-128:], entry_ids[5::200]):
+            before = self.unpacked_rows()
+            found = self.storage.scattered(1, wanted, 100_000).entries
+            self.assertLessEqual(self.unpacked_rows() - before, len(wanted))
+            for entry_id, each in zip(wanted, found, strict=True):
+                self.assertIn(each, (None, entry(1, entry_id)))
 
     def test_ends(self) -> None:
         """The last entry and the ranges, in memory and stored."""

@@ -45,8 +45,8 @@ class RecentBlocksTests(SynchronousTestCase):
         self.add([_row(3, 6, 6, 1)])
         self.assertEqual(self.recent.find(3, 6), _row(3, 6, 6, 1))
         self.assertEqual(self.recent.find(3, 7), _row(3, 5, 7))
-        self.assertEqual([table.find(6) for table in self.recent.tables_of(3)], [_row(3, 6, 6, 1), _row(3, 5, 7)])
-        self.assertEqual(self.recent.tables_of(4), [])
+        self.assertEqual([table.find(6) for table in self.recent.tables_of(3, 0, 9)], [_row(3, 6, 6, 1), _row(3, 5, 7)])
+        self.assertEqual(self.recent.tables_of(4, 0, 9), [])
 
     def test_newer_behind(self) -> None:
         """A row that goes on behind an entry of a newer one is not given, wherever that is in its blocks."""
@@ -65,15 +65,30 @@ class RecentBlocksTests(SynchronousTestCase):
         self.add([_row(3, 6, 6, 1), _row(3, 10, 10, 1)])
         self.recent.discard(3, 10, 10)
         self.assertEqual([self.recent.find(3, entry_id) for entry_id in (5, 6)], [None, None])
-        self.assertEqual(self.recent.tables_of(3), [])
+        self.assertEqual(self.recent.tables_of(3, 0, 99), [])
 
     def test_tables(self) -> None:
         """The rows of a ledger that spans blocks are all in its table."""
         rows = [_row(3, 2 * i, 2 * i) for i in range(3 * BLOCK_ROWS)]
         self.add([_row(2, 0, 9), *rows, _row(4, 0, 9)])
-        (table,) = self.recent.tables_of(3)
-        self.assertEqual([table.find(2 * i) for i in range(3 * BLOCK_ROWS)], rows)
-        self.assertIsNone(table.find(3))
+        (table,) = self.recent.tables_of(3, 0, 1000)
+        for entry_ids in (range(3 * BLOCK_ROWS), range(3 * BLOCK_ROWS - 1, -1, -1), (5, 300, 4, 299)):
+            self.assertEqual([table.find(2 * i) for i in entry_ids], [rows[i] for i in entry_ids])
+        for entry_id in (3, -1, -4096, 6 * BLOCK_ROWS, 1 << 62):
+            self.assertIsNone(table.find(entry_id))
+        (below,) = self.recent.tables_of(4, 0, 1000)
+        self.assertEqual([below.find(entry_id) for entry_id in (-1, 10)], [None, None])
+        self.assertEqual(len(self.recent.tables_of(2, 0, 1000)), 1)
+
+    def test_tables_of_flushes(self) -> None:
+        """Only flushes with entries in the range that is asked for give a table."""
+        for first in (10, 20, 30):
+            self.add([_row(3, first, first + 4, first)])
+        wanted = {(0, 9): [], (0, 10): [10], (14, 20): [20, 10], (15, 19): [], (34, 99): [30], (35, 99): []}
+        for (low, high), firsts in wanted.items():
+            tables = self.recent.tables_of(3, low, high)
+            found = [{row.first for e in range(10, 40) if (row := table.find(e)) is not None} for table in tables]
+            self.assertEqual(found, [{first} for first in firsts])
 
     def test_many_flushes(self) -> None:
         """The oldest flushes go, however few rows they have: a look-up goes through all that are here."""
@@ -96,7 +111,7 @@ class RecentBlocksTests(SynchronousTestCase):
         self.recent.discard(3, 7, 7)
         self.recent.discard(4, 0, 99)
         self.assertIsNone(self.recent.find(3, 5))
-        self.assertEqual(self.recent.tables_of(3), [])
+        self.assertEqual(self.recent.tables_of(3, 0, 99), [])
         self.assertEqual(self.recent.find(6, 5), _row(6, 5, 7))
         self.add(_flush(8, 8))
         self.assertEqual(self.recent.find(3, 8), _row(3, 8, 8))
