@@ -262,6 +262,7 @@ class BookKeeper:
 
     async def _close(self) -> None:
         self._watcher.stop()
+        self._context.notices.stop()
         try:
             await self._bookie_client.close()
         finally:

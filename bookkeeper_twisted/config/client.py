@@ -125,8 +125,9 @@ class ClientConfig(MetadataConfig):
         unit="s", java="none",
     )  # fmt: skip
     explicit_lac_interval: int = setting(
-        "explicitLacInterval", 0, integer(0),
-        "time between notices of the last add confirmed to bookies that had it with no entry; 0: none", unit="ms",
+        "explicitLacInterval", 15, integer(0),
+        "how long a writer sends nothing, at least, before bookies are told what no entry has told them, that its last "
+        "entries are confirmed; 0: they are not", unit="ms", java="0",
     )  # fmt: skip
 
     # -- which bookies a ledger gets --

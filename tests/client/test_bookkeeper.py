@@ -165,6 +165,8 @@ class LifeTests(ClusterCase):
         self.do(self.bk.close())
         self.do(self.bk.close())
         self.do(add)
+        self.clock.advance(0)
+        self.assertEqual(self.clock.getDelayedCalls(), [])
         for call in (self.bk.create_ledger, lambda: self.bk.open_ledger(0), lambda: self.bk.delete_ledger(0)):
             self.error(call(), ClientClosedError)
         self.error(self.listed(), ClientClosedError)

@@ -11,6 +11,7 @@ _FAILURES = ["tests.client.writing.test_batch_failures"]
 _CHANGES = ["tests.client.writing.test_quorum_writer_changes"]
 _ADDS = ["tests.codec.test_adds"]
 _ROOM = ["tests.client.writing.test_room"]
+_NOTICES = ["tests.client.writing.test_lac_notices"]
 
 PLANTS = (
     Plant(
@@ -183,8 +184,7 @@ PLANTS = (
     ),
     Plant(
         "a close waits for ever behind several batches", "client/writing/base_writer.py",
-        "return explicit is not None or bool(self._held) or self._drained is not None",
-        "return explicit is not None or bool(self._held)", _ROOM,
+        "return bool(self._held) or self._drained is not None", "return bool(self._held)", _ROOM,
     ),
     Plant(
         "what is held back fails first", "client/writing/base_writer.py",
@@ -207,9 +207,27 @@ PLANTS = (
     ),
     Plant(
         "bookies are not told of the LAC that a force has moved", "client/writing/base_writer.py",
-        "            if self._explicit_lac is not None:\n" "                self._explicit_lac.moved()\n" "\n"
-        "    @property",
-        "\n" "    @property", _ROOM,
+        "            self._ledger.context.notices.sent((quorum,))\n", "", _ROOM,
+    ),
+    Plant(
+        "a writer that waits for bookies is taken for idle", "client/writing/lac_notices.py",
+        "if writer.in_flight or notice.due", "if notice.due", _NOTICES,
+    ),
+    Plant(
+        "a notice is sent to the bookies of the last entry alone", "client/writing/lac_notices.py",
+        "for bookie_id in writer.ensemble]", "for bookie_id in writer.ensemble[: writer.schedule.write_quorum]]", _NOTICES,
+    ),
+    Plant(
+        "one look sends the notices of all writers", "client/writing/lac_notices.py",
+        "                room -= 1\n", "", _NOTICES,
+    ),
+    Plant(
+        "a notice that is not taken is sent at every look", "client/writing/lac_notices.py",
+        "            notice.due = self._clock.seconds() + notice.rest\n", "", _NOTICES,
+    ),
+    Plant(
+        "the notices of a closed client go on", "client/bookkeeper.py",
+        "        self._context.notices.stop()\n", "", ["tests.client.test_bookkeeper"],
     ),
     Plant(
         "a closed writer keeps its flow", "client/writing/base_writer.py",

@@ -175,5 +175,5 @@ def _many_ledgers(chance: Random, client: ClientConfig) -> ClientConfig | None:
         max_connections_per_bookie=chance.choice((2, 2, 4)),
         wire_protocol=chance.choice(("v2", "auto")),
         delay_ensemble_change=chance.random() < 0.2,
-        explicit_lac_interval=chance.choice((0, 0, 0, 200)),
+        explicit_lac_interval=chance.choice((0, 0, 15, 200)),
     )

@@ -31,7 +31,7 @@ from .batchers import FULL, MAX_BYTES
 from .closing import close_ledger, force_ensemble
 from .context import OpenLedger
 from .ensemble_change import NoEnsembleChange, StoredEnsembleChange
-from .explicit_lac import ExplicitLac
+from .lac_notices import LacNotice
 from .quorum_writer import AddRules, QuorumWriter
 
 _rules = lru_cache(maxsize=64)(AddRules)
@@ -75,7 +75,7 @@ class BaseWriter:
     __slots__ = (
         "_quorum", "_batcher", "last_add_pushed", "length", "_largest", "_held_size", "_held", "_max_in_flight",
         "_overhead", "_budget", "_most_held", "ledger_id", "_ledger", "_stored", "_synced_length",
-        "_explicit_lac", "_seen_lac", "_drained", "_failure", "_closing", "__weakref__",
+        "_drained", "_failure", "_closing", "__weakref__",
     )  # fmt: skip
     # thousands of open ledgers: what each append of theirs needs lies together
 
@@ -101,11 +101,7 @@ class BaseWriter:
         self._held_size = 0  # bytes of the frames that are held back
         self._budget = context.budget
         self._synced_length = 0
-        self._seen_lac = INVALID_ENTRY_ID
-        self._explicit_lac: ExplicitLac | None = None
-        if config.explicit_lac_interval > 0:
-            self._explicit_lac = ExplicitLac(ledger, lambda: self.last_add_confirmed, lambda: self._quorum.ensemble)
-            self._quorum.alert = True
+        self._quorum.notice = LacNotice(ledger.bookies, ledger.digester)
         self._failure: Exception | None = None
         self._closing: SharedResult[None] | None = None
         self._drained: Deferred[None] | None = None
@@ -232,15 +228,11 @@ class BaseWriter:
 
         :returns: whether something still does.
         """
-        explicit, lac = self._explicit_lac, self._quorum.confirmed
-        if explicit is not None and lac > self._seen_lac:
-            explicit.piggybacked, self._seen_lac = self._seen_lac, lac
-            explicit.moved()
         if self._held:
             self._resume()
         if self._at_rest:
             self._notify_drained()
-        return explicit is not None or bool(self._held) or self._drained is not None
+        return bool(self._held) or self._drained is not None
 
     def _ended(self, error: Exception, waiters: Sequence[Waiter]) -> None:
         """Nothing succeeds after this."""
@@ -279,8 +271,7 @@ class BaseWriter:
             raise self._failure  # the ledger may be closed before these entries
         if completed > quorum.confirmed:
             quorum.confirmed, self._synced_length = completed, length
-            if self._explicit_lac is not None:
-                self._explicit_lac.moved()
+            self._ledger.context.notices.sent((quorum,))
 
     @property
     def _confirmed_length(self) -> int:
@@ -300,8 +291,7 @@ class BaseWriter:
             the ledger.
         """
         if self._closing is None:
-            if self._explicit_lac is not None:
-                self._explicit_lac.stop()
+            self._quorum.notice = None
             self._closing, self._largest = SharedResult(), _NOTHING
             self._drop_later(LedgerClosedError(f"ledger {self.ledger_id} is closed"))
             self._drained, self._quorum.alert = Deferred(), True

@@ -24,6 +24,7 @@ from ...ledger.schedule import Schedule
 from ...ledger.tally import AckTally, items_at, leading, places_of, set_of
 from ..interfaces import IBookieClient
 from .budget import ByteBudget
+from .lac_notices import LacNotices, NoticedWriter
 
 COLUMNS = 5
 """Of what has joined: writer, entry id, length of the ledger with the entry, payload, waiter."""
@@ -40,6 +41,7 @@ class BatchSettings:
 
     :ivar bookies: the flow that batches are sent over.
     :ivar budget: bytes that all writers of the client may have in flight.
+    :ivar notices: of the last add confirmed, are told which writers send.
     :ivar flags: of the adds on the wire.
     :ivar deferred_sync: whether bookies acknowledge before they sync.
     :ivar watches_time: whether entries have a time limit for their ack quorum.
@@ -48,6 +50,7 @@ class BatchSettings:
     clock: IReactorTime
     bookies: IBookieClient
     budget: ByteBudget
+    notices: LacNotices
     digester: Digester
     write_quorum: int
     ack_quorum: int
@@ -56,7 +59,7 @@ class BatchSettings:
     watches_time: bool = False
 
 
-class BatchWriter(Protocol):
+class BatchWriter(NoticedWriter, Protocol):
     """The writer of one ledger, as its batches see it (:class:`~.quorum_writer.QuorumWriter`).
 
     :ivar completed: the last entry that has its ack quorum as all before it have.
@@ -225,6 +228,7 @@ class Batch:
         if settings.watches_time:
             for writer in dict.fromkeys(writers):
                 writer.watch_time(self)
+        settings.notices.sent((first,) if self._only is not None else writers)
         self._send_to_bookies(self._adds)
 
     def _seal(self, payloads: Sequence[bytes]) -> Adds:

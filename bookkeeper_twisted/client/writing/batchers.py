@@ -19,6 +19,7 @@ from ...protocol.wire_protocols import client_wires
 from ..interfaces import IBookieClient
 from .batch import COLUMNS, Batch, BatchSettings, Waiter
 from .budget import ByteBudget
+from .lac_notices import LacNotices
 from .quorum_writer import QuorumWriter
 
 MAX_ENTRIES = 1000
@@ -133,11 +134,13 @@ class Batchers:
     """
 
     def __init__(
-        self, clock: IReactorTime, bookies: IBookieClient, budget: ByteBudget, config: ClientConfig
+        self, clock: IReactorTime, bookies: IBookieClient, budget: ByteBudget, notices: LacNotices,
+        config: ClientConfig,
     ) -> None:  # fmt: skip
         self._clock = clock
         self._bookies = bookies
         self._budget = budget
+        self._notices = notices
         limit = config.max_connections_per_bookie
         self._shared = bool(limit)
         wires = client_wires(config)
@@ -180,7 +183,7 @@ class Batchers:
         watches_time = self._watches_time and not flags
         return Batcher(
             BatchSettings(
-                self._clock, bookies, self._budget, digester, schedule.write_quorum, schedule.ack_quorum, flags,
-                deferred_sync, watches_time,
+                self._clock, bookies, self._budget, self._notices, digester, schedule.write_quorum, schedule.ack_quorum,
+                flags, deferred_sync, watches_time,
             )
         )  # fmt: skip

@@ -10,6 +10,7 @@ from ..interfaces import IBookieClient
 from ..operation import OperationContext
 from .batchers import Batchers
 from .budget import ByteBudget
+from .lac_notices import LacNotices
 from .log_terms import TermPool
 from .threads import Threads, system_threads
 
@@ -21,11 +22,13 @@ class WritingContext(OperationContext):
     :ivar budget: bytes that all writers together may have in flight.
     :ivar terms: memory of the logs that threads fill.
     :ivar batchers: make one batch of what writers append in a turn.
+    :ivar notices: tell bookies the last add confirmed of idle writers.
     :ivar threads: the door to threads that append.
     """
 
     budget: ByteBudget = attrs.field(kw_only=True)
     terms: TermPool = attrs.field(kw_only=True, factory=TermPool)
+    notices: LacNotices = attrs.field(kw_only=True)
     batchers: Batchers = attrs.field(kw_only=True)
     threads: Threads = attrs.field(kw_only=True)
 
@@ -33,9 +36,13 @@ class WritingContext(OperationContext):
     def _budget(self) -> ByteBudget:
         return ByteBudget(self.config.max_client_in_flight_bytes)
 
+    @notices.default
+    def _notices(self) -> LacNotices:
+        return LacNotices(self.clock, self.config.explicit_lac_interval / 1000)
+
     @batchers.default
     def _batchers(self) -> Batchers:
-        return Batchers(self.clock, self.bookies, self.budget, self.config)
+        return Batchers(self.clock, self.bookies, self.budget, self.notices, self.config)
 
     @threads.default
     def _threads(self) -> Threads:

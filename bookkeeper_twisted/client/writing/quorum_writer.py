@@ -37,6 +37,7 @@ from ...errors import (
 from ...ledger.schedule import Schedule
 from ..interfaces import IEnsembleChange
 from .batch import Batch, Waiter, call_back
+from .lac_notices import LacNotice
 
 _FATAL = (LedgerFencedError, UnauthorizedAccessError, IllegalOperationError, ClientClosedError)
 """Answers that end a writer: another bookie would say the same, or ought to."""
@@ -130,14 +131,16 @@ class QuorumWriter:
     """The state of one ledger's replication; see :class:`~.batch.BatchWriter` for what is not named here.
 
     :ivar failure: why it ended, None while it lives.
+    :ivar notice: of its last add confirmed, None if bookies are not told of it beside entries.
     """
 
     _log = Logger()
 
     __slots__ = (
         "ledger_id", "schedule", "striped", "completed", "length", "confirmed", "confirms", "in_flight", "batches",
-        "ensemble", "held", "ahead", "alert", "failed_late", "failure", "_clock", "_changes", "_rules", "_advanced",
-        "_ended", "_deaf", "_changing", "_failed", "_useless", "_warned", "_timeout", "_times", "_deadline", "_pause",
+        "ensemble", "held", "ahead", "alert", "failed_late", "failure", "notice", "_clock", "_changes", "_rules",
+        "_advanced", "_ended", "_deaf", "_changing", "_failed", "_useless", "_warned", "_timeout", "_times",
+        "_deadline", "_pause",
     )  # fmt: skip
 
     def __init__(
@@ -162,6 +165,7 @@ class QuorumWriter:
         self.held = self.ahead = self.alert = False
         self.failed_late: dict[str, None] = _NONE
         self.failure: Exception | None = None
+        self.notice: LacNotice | None = None
         self._clock = clock
         self._changes = changes
         self._rules = rules

@@ -28,6 +28,7 @@ class TailCase(SynchronousTestCase):
     """A writer, and a reader that follows it."""
 
     quorums = (3, 3, 2)
+    config = ClientConfig(explicit_lac_interval=0)
 
     def setUp(self) -> None:
         """Creates a ledger and opens it."""
@@ -48,7 +49,7 @@ class TailCase(SynchronousTestCase):
         """A client."""
         driver = self.store.driver(self.clock)
         self.do(driver.open())
-        return BookKeeper(self.clock, driver, self.bookies, Random(3), ClientConfig())
+        return BookKeeper(self.clock, driver, self.bookies, Random(3), self.config)
 
     def settle(self) -> None:
         """Everything goes its way, without time."""
@@ -174,6 +175,26 @@ class TailTests(TailCase):
     def test_start(self) -> None:
         """Entries begin at 0."""
         self.assertRaises(IncorrectParameterError, self.reader.tail, -1)
+
+
+class IdleWriterTests(TailCase):
+    """A writer that pauses."""
+
+    config = ClientConfig()
+
+    def test_last_entry(self) -> None:
+        """The last entry is given although no other follows, by default within 50 ms, whatever bookies have it."""
+        for quorums in ((3, 3, 2), (4, 2, 2)):
+            self.quorums = quorums
+            self.setUp()
+            self.append()
+            self.tail()
+            for n in range(1, 5):
+                self.append(3)
+                for _ in range(5):
+                    self.clock.advance(0.01)
+                    self.settle()
+                self.assertEqual(self.ids(), list(range(3 * n + 1)))
 
 
 class StripedTailTests(TailTests):

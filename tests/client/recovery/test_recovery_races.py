@@ -79,7 +79,7 @@ class _Run:
         """Another client of the cluster."""
         driver = self.store.driver(self.clock)
         self.do(driver.open())
-        config = ClientConfig(batch_read_enabled=self.race.batches)
+        config = ClientConfig(batch_read_enabled=self.race.batches, explicit_lac_interval=0)
         client = BookKeeper(self.clock, driver, self.bookies, Random(self.race.seed), config)
         client._recovery_rules = self.rules  # type: ignore[misc]
         return client

@@ -12,6 +12,7 @@ from twisted.trial.unittest import SynchronousTestCase
 from bookkeeper_twisted.client.writing.batchers import Batchers
 from bookkeeper_twisted.client.writing.budget import ByteBudget
 from bookkeeper_twisted.client.writing.ensemble_change import StoredEnsembleChange
+from bookkeeper_twisted.client.writing.lac_notices import LacNotices
 from bookkeeper_twisted.client.writing.quorum_writer import AddRules, QuorumWriter
 from bookkeeper_twisted.codec.adds import Adds
 from bookkeeper_twisted.codec.digest import Digester
@@ -151,7 +152,8 @@ class QuorumTestCase(SynchronousTestCase):
         self.budget = ByteBudget(1 << 30)
         limit = -1.0 if self.rules.quorum_timeout is None else self.rules.quorum_timeout
         config = ClientConfig(max_connections_per_bookie=0, add_entry_quorum_timeout_sec=limit)
-        self.batcher = Batchers(self.clock, bookies, self.budget, config).batcher(bookies, self.digester, self.schedule)
+        batchers = Batchers(self.clock, bookies, self.budget, LacNotices(self.clock, 0), config)
+        self.batcher = batchers.batcher(bookies, self.digester, self.schedule)
         self.last_sent, self.length_sent = -1, 0
 
     def make(self, kind: type[QuorumWriter] = QuorumWriter) -> QuorumWriter:

@@ -11,6 +11,7 @@ from twisted.trial.unittest import SynchronousTestCase
 from bookkeeper_twisted.client.writing.adv_write_handle import AdvLedgerWriter
 from bookkeeper_twisted.client.writing.batchers import MAX_BYTES, MAX_ENTRIES, Batchers
 from bookkeeper_twisted.client.writing.budget import ByteBudget
+from bookkeeper_twisted.client.writing.lac_notices import LacNotices
 from bookkeeper_twisted.codec.digest import Digester
 from bookkeeper_twisted.config.client import ClientConfig
 from bookkeeper_twisted.errors import IncorrectParameterError
@@ -262,7 +263,9 @@ class UnusedTests(SynchronousTestCase):
 
     def setUp(self) -> None:
         self.flow = cast(Any, _Flow())
-        self.batchers = Batchers(Clock(), self.flow, ByteBudget(1 << 20), ClientConfig(max_connections_per_bookie=1))
+        self.batchers = Batchers(
+            Clock(), self.flow, ByteBudget(1 << 20), LacNotices(Clock(), 0), ClientConfig(max_connections_per_bookie=1)
+        )
         self.digester = Digester(DigestType.CRC32C, b"")
         self.schedule = Schedule(1, 1, 1)
 
