@@ -10,6 +10,7 @@ import struct
 from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
 
+import attrs
 from twisted.trial.unittest import SynchronousTestCase
 
 from bookkeeper_twisted.bookie.lifecycle.hand_back import HandBack
@@ -65,7 +66,8 @@ def hand_back(disk: SimDisk, parts: Parts) -> None:
     locks = DirectoryLocks(disk, paths.all())
 
     def open_store() -> Store:
-        return Store.open(disk, paths, SimIndex.open, 1000, b"salt", JOURNALS, STORAGE)
+        storage = attrs.evolve(STORAGE, reserve_bytes=4096)
+        return Store.open(disk, paths, SimIndex.open, 1000, b"salt", JOURNALS, storage)
 
     HandBack(disk, paths, open_store, SimIndex.open, SimKeyValues.open, _progress).run()
     locks.release()
@@ -146,7 +148,7 @@ def recover(parts: Parts) -> Callable[[SimDisk, Facts], None]:
         life.stop()
         hand_back(disk, parts)
         assert is_apaches(disk, parts)
-        assert not any(disk.exists(f"{current(path)}/{COOKIE_NAME}") for path in parts.paths.all())
+        assert not any(disk.exists(f"{current(path)}/{name}") for path in parts.paths.all() for name in _OURS)
         check_apache(disk, parts, facts)
 
     return check
@@ -170,6 +172,7 @@ def there_and_back(parts: Parts) -> Callable[[SimDisk, Facts], None]:
     return work
 
 
+_OURS = (COOKIE_NAME, "reserve")
 _OTHERS = (".txn", "lastId", "lastId.tmp", "lastMark", "lastMark.tmp", "LOCK")
 
 

@@ -24,6 +24,9 @@ _KEPT = 2
 _BATCH = 25
 _PAYLOAD = 20_000
 _PASSWORD = b"full"
+_KINDS = list(product((False, True), repeat=3))
+"""Whether ledgers were written in turns, whether the index is elsewhere, whether the bookie is killed when full."""
+
 _SETTINGS = {
     "gcWaitTime": 2000, "minorCompactionInterval": 3, "majorCompactionInterval": 5, "isForceGCAllowWhenNoSpace": "true",
     "diskCheckInterval": 5000, "diskUsageThreshold": 0.95, "diskUsageWarnThreshold": 0.9, "diskUsageLwmThreshold": 0.9,
@@ -127,9 +130,11 @@ def main(arguments: Sequence[str]) -> int:
 
     :returns: the exit status: 1 if something was not as it has to be.
     """
-    argparse.ArgumentParser(prog="python -m tests.chaos.last_byte").parse_args(arguments)
+    parser = argparse.ArgumentParser(prog="python -m tests.chaos.last_byte")
+    parser.add_argument("--kinds", type=int, nargs="*", default=range(len(_KINDS)), help="of 0 to 7; all by default")
     all_lost = 0
-    for in_turns, index_elsewhere, restart in product((False, True), repeat=3):
+    for number in parser.parse_args(arguments).kinds:
+        in_turns, index_elsewhere, restart = _KINDS[number]
         try:
             free, seconds, lost = run(in_turns, index_elsewhere, restart)
         except NoMountError as error:

@@ -1,4 +1,7 @@
-"""A bookie on a small disk that is filled; ``python -m tests.chaos.full_disk`` does it twenty times."""
+"""A bookie on a small disk that is filled; ``python -m tests.chaos.full_disk`` does it twenty times.
+
+``python -m tests.chaos.last_byte`` fills it to the last byte in eight kinds of ways.
+"""
 
 import subprocess
 import sys
@@ -22,3 +25,12 @@ class FullDiskTests(SynchronousTestCase):
         self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
         self.assertIn("2 ledgers recovered while full", done.stdout)
         self.assertIn(" 0 lost", done.stdout)
+
+    def test_last_byte(self) -> None:
+        """Without a free byte: ledgers in order; ledgers in turns, with the bookie killed and started meanwhile."""
+        command = [sys.executable, "-m", "tests.chaos.last_byte", "--kinds", "0", "5"]
+        done = subprocess.run(command, capture_output=True, text=True, cwd=ROOT, timeout=140)
+        if done.stdout.startswith("skipped"):
+            raise SkipTest(done.stdout.strip())
+        self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+        self.assertEqual(done.stdout.count(", 0 lost"), 2, done.stdout)

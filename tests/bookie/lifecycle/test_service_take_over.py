@@ -46,7 +46,9 @@ class TakeOverTests(test_service.StepTestCase):
         """They are refused until they are to be taken over; then all is as it was, and Apache's index is gone."""
         self.refused(InvalidCookieError)
         self.assertTrue({"VERSION", "locations"} <= self.names())
+        self.assertNotIn("reserve", self.names())
         self.stop(*self.start(rebuild_index=True))
+        self.assertIn("reserve", self.names())
         self.assertIn("IDENTITY", self.names())
         self.assertNotIn("VERSION", self.names())
         self.assertEqual(self.world.disk.list("/l/current/locations"), [])
