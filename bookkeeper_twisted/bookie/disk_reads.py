@@ -1,11 +1,13 @@
 """Reads from disk: one hand-over to the read lane for everything a chunk of requests misses."""
 
+from collections import deque
 from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any, TypeVar
 
 from twisted.internet.defer import Deferred, fail
 from twisted.logger import Logger
+from twisted.python.failure import Failure
 
 from ..errors import (
     BookieError,
@@ -44,6 +46,8 @@ class DiskReads:
         self._metrics = metrics
         self._limit = limit
         self._waiting = 0
+        self._lists: deque[tuple[int, Deferred[list[tuple[int, int]]]]] = deque()
+        self._is_listing = False
 
     @property
     def waiting(self) -> int:
@@ -58,15 +62,44 @@ class DiskReads:
         return self._on_lane(self._load_all, wanted, finish=keep, count=len(wanted))
 
     def last_entry(self, ledger_id: int) -> "Deferred[int]":
-        """Return the highest id of an entry of ``ledger_id`` on disk, -1 if there is none; fails with BookieIOError."""
+        """Return the highest id of an entry of ``ledger_id`` on disk, -1 if there is none.
+
+        It fails with BookieIOError, or with TooManyRequestsError beyond the limit of waiting reads.
+        """
+        if self._waiting >= self._limit:
+            return fail(TooManyRequestsError(ledger_id))
         return self._on_lane(self._guarded, self._storage.last_entry, ledger_id)
 
     def entry_ranges(self, ledger_id: int) -> "Deferred[list[tuple[int, int]]]":
         """Return first and last ids of the contiguous ranges of a ledger on disk.
 
-        :returns: ascending, both ids included; fails with BookieIOError.
+        One ledger at a time, as each may take long: the lane has other threads for reads.
+
+        :returns: ascending, both ids included; fails with BookieIOError, or with TooManyRequestsError beyond the limit
+            of waiting reads.  Cancelling prevents what has not begun.
         """
-        return self._on_lane(self._guarded, self._storage.entry_ranges, ledger_id)
+        if self._waiting + len(self._lists) >= self._limit:
+            return fail(TooManyRequestsError(ledger_id))
+        result: Deferred[list[tuple[int, int]]] = Deferred()
+        self._lists.append((ledger_id, result))
+        if not self._is_listing:
+            self._is_listing = True
+            Deferred.fromCoroutine(self._list_all())
+        return result
+
+    async def _list_all(self) -> None:
+        while self._lists:
+            ledger_id, result = self._lists.popleft()
+            if result.called:  # it was cancelled
+                continue
+            outcome: Any
+            try:
+                outcome = await self._on_lane(self._guarded, self._storage.entry_ranges, ledger_id)
+            except Exception:
+                outcome = Failure()
+            if not result.called:  # nor was it cancelled meanwhile, while the lane went on
+                result.callback(outcome)
+        self._is_listing = False
 
     def _on_lane(
         self, work: Callable[..., T], *args: Any, finish: Callable[[T], T] = lambda outcome: outcome, count: int = 1

@@ -110,14 +110,16 @@ class Engine:
             commit.make_ready()  # files are released by checkpoints: this start's may have found a disk full
 
     def _flushed(self, ask: "Callable[[], Deferred[T]]") -> "Deferred[T]":
-        """Asks, and flushes the outbox after the result was used: no journal group will do it."""
+        """Asks, and flushes the outbox after the result was used: no journal group will do it.  Cancelling withdraws
+        the question."""
 
         def answered(result: T | Failure) -> None:
             used.callback(result)  # type: ignore[arg-type]
             self.outbox.flush()
 
-        used: Deferred[T] = Deferred()
-        ask().addBoth(answered)
+        asking = ask()
+        used: Deferred[T] = Deferred(lambda _: asking.cancel())
+        asking.addBoth(answered)
         return used
 
     async def stop(self) -> None:

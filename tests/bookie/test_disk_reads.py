@@ -50,6 +50,25 @@ class DiskReadsTests(SynchronousTestCase):
         assert held is not None
         self.assertEqual(held.count, 10)
 
+    def test_lists_in_turn(self) -> None:
+        """Ledgers are listed one at a time, so that reads find a thread; what is withdrawn before is not listed, and
+        the next one waits for what was withdrawn in between."""
+        lists = [self.reads.entry_ranges(ledger_id) for ledger_id in (1, 2, 1)]
+        self.assertEqual(self.rig.executor.lanes(), ["read"])
+        self.failureResultOf(self.reads.entry_ranges(1), TooManyRequestsError)
+        self.rig.executor.run_one("read")
+        for each in lists[:2]:
+            each.cancel()
+            self.failureResultOf(each, CancelledError)
+        self.assertEqual(self.rig.executor.lanes(), [])
+        self.rig.executor.deliver()
+        self.assertEqual([work.args[1] for _, work in self.rig.executor.queued], [1])
+        self.rig.drain()
+        self.assertEqual((self.successResultOf(lists[2]), self.reads.waiting), ([(0, 9)], 0))
+        again = self.reads.entry_ranges(2)
+        self.rig.drain()
+        self.assertEqual(self.successResultOf(again), [(0, 9)])
+
     def test_limit(self) -> None:
         """S11: only so many wait; those that ended, or were withdrawn, make room."""
         first = self.reads.load([(1, 0, 0), (1, 1, 0)])

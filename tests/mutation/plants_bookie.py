@@ -64,9 +64,9 @@ PLANTS = (
     Plant(
         "a fencing read looks the entry up before it fences", "bookie/requests/lac_processor.py",
         "        await self._context.bookie.fence(request.ledger_id, request.master_key)\n"
-        "        entry = await read_entry_or_last(self._context, request.ledger_id, request.entry_id)\n",
+        "        entry = await read_entry_or_last(session, request.ledger_id, request.entry_id)\n",
         "        try:\n"
-        "            entry = await read_entry_or_last(self._context, request.ledger_id, request.entry_id)\n"
+        "            entry = await read_entry_or_last(session, request.ledger_id, request.entry_id)\n"
         "        finally:\n"
         "            await self._context.bookie.fence(request.ledger_id, request.master_key)\n", _WINDOW,
     ),
@@ -77,12 +77,12 @@ PLANTS = (
     ),
     Plant(
         "a fencing batch read looks the last entry up first", "bookie/requests/batch_processor.py",
-        "            await self._prepare(session, request)\n            more = True\n"
+        "            await self._prepare(session, request)\n            await session.room()\n            more = True\n"
         "            if request.first == INVALID_ENTRY_ID:\n"
-        "                more = await self._take_last(gathering)\n",
+        "                more = await self._take_last(session, gathering)\n",
         "            more = True\n            if request.first == INVALID_ENTRY_ID:\n"
-        "                more = await self._take_last(gathering)\n"
-        "            await self._prepare(session, request)\n", _WINDOW,
+        "                more = await self._take_last(session, gathering)\n"
+        "            await self._prepare(session, request)\n            await session.room()\n", _WINDOW,
     ),
     Plant(
         "an explicit LAC lowers the LAC", "bookie/bookie.py",

@@ -4,6 +4,7 @@ from .plant import Plant
 
 _CONNECTION, _SESSION = "protocol/server/connection.py", "bookie/requests/session.py"
 _UNREAD, _POLLS = ["tests.protocol.server.test_unread_replies"], ["tests.bookie.requests.test_lac_processor"]
+_GONE = ["tests.bookie.requests.test_gone_peers"]
 
 PLANTS = (
     Plant(
@@ -34,7 +35,7 @@ PLANTS = (
         "        self._queued -= sent\n",
         ["tests.protocol.test_direct_transport"],
     ),
-    Plant("a long poll keeps its connection in use", _SESSION, "self._reads > len(self._polls)", "self._reads", _POLLS),
+    Plant("a long poll keeps its connection in use", _SESSION, "len(self._serving) - self._polls\n", "len(self._serving)\n", _POLLS),
     Plant("a long poll is as long as the peer says", _SESSION, ", context.limits.max_poll_time)", ", 1e18)", _POLLS),
     Plant(
         "one address takes all long polls",
@@ -49,5 +50,75 @@ PLANTS = (
         "            context.polls[host] -= 1\n",
         "",
         _POLLS,
+    ),
+    Plant(
+        "requests outlive their connection",
+        _SESSION,
+        "            serving.cancel()\n",
+        "            pass\n",
+        _GONE,
+    ),
+    Plant(
+        "a peer that is gone keeps its place among those that wait for permits",
+        _SESSION,
+        "            self._awaited.withdraw(self._permitted)\n",
+        "            pass\n",
+        _GONE,
+    ),
+    Plant(
+        "what others get from a peer that is gone is not sent",
+        _CONNECTION,
+        "            self._factory.outbox.flush()  # others",
+        "            pass  # others",
+        _GONE,
+    ),
+    Plant(
+        "LAC requests, forces and lists take no permits",
+        "bookie/requests/request_processor.py",
+        " else session.admit(self._context.others)):",
+        " else True):",
+        _GONE,
+    ),
+    Plant(
+        "a connection has any number of requests under way",
+        _SESSION,
+        "self.has_room and self._n_served < self.context.limits.max_served",
+        "self.has_room",
+        _GONE,
+    ),
+    Plant(
+        "what many requests waited for is made into replies at once",
+        _SESSION,
+        "        if not self.has_room:\n            waiter",
+        "        if False:\n            waiter",
+        _GONE,
+    ),
+    Plant(
+        "what was loaded is made into replies whether there is room or not",
+        "bookie/requests/read_processor.py",
+        " if session.has_room else [(start, end)])",
+        ")",
+        _GONE,
+    ),
+    Plant(
+        "requests begin on a connection that is being closed",
+        _CONNECTION,
+        " and self.state not in _ENDING\n",
+        "\n",
+        _GONE,
+    ),
+    Plant(
+        "lists take all threads that read",
+        "bookie/disk_reads.py",
+        "        if not self._is_listing:\n",
+        "        if True:\n",
+        ["tests.bookie.test_disk_reads"],
+    ),
+    Plant(
+        "a list that was withdrawn is made",
+        "bookie/disk_reads.py",
+        "            if result.called:  # it was cancelled\n",
+        "            if False:  # it was cancelled\n",
+        ["tests.bookie.test_disk_reads"],
     ),
 )

@@ -102,7 +102,7 @@ class BatchProcessor:
         if plain and self._from_memory(gathering):
             self._reply(session, gathering, began)
         else:
-            session.spawn(self._serve(session, gathering, began))
+            session.serve(self._serve(session, gathering, began))
         return True
 
     def _from_memory(self, gathering: Gathering) -> bool:
@@ -124,15 +124,15 @@ class BatchProcessor:
         try:
             check_ids(request.ledger_id, request.first)
             await self._prepare(session, request)
+            await session.room()
             more = True
             if request.first == INVALID_ENTRY_ID:
-                more = await self._take_last(gathering)
+                more = await self._take_last(session, gathering)
             while more and not session.connection.closed and not self._from_memory(gathering):
                 more = await self._go_on(session, gathering)
             self._reply(session, gathering, began)
         except Exception as error:
             self._refuse(session, request, error, began)
-        session.pump()
 
     async def _prepare(self, session: RequestSession, request: BatchRead) -> None:
         """Do what comes before the reading: a fence, durable (S2), or a wait for the LAC."""
@@ -144,10 +144,10 @@ class BatchProcessor:
         elif request.previous_lac is not None and request.timeout_ms is not None:
             await session.wait_lac(request.ledger_id, request.previous_lac, request.timeout_ms)
 
-    async def _take_last(self, gathering: Gathering) -> bool:
+    async def _take_last(self, session: RequestSession, gathering: Gathering) -> bool:
         """A batch from entry -1 begins with the last entry, and goes on with the first."""
         ledger_id = gathering.request.ledger_id
-        last, entry = await read_last(self._context, ledger_id)
+        last, entry = await read_last(session, ledger_id)
         gathering.next = last
         gathering.take(EntryRun.of_entries(ledger_id, last, [entry]))
         gathering.next = 0

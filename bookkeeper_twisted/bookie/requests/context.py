@@ -1,6 +1,6 @@
 """The context of all request processors: the bookie, limits, permits, metrics, and the wire status of an error."""
 
-from collections import Counter, deque
+from collections import Counter, OrderedDict
 from collections.abc import Callable
 
 import attrs
@@ -26,6 +26,9 @@ class RequestLimits:
     :ivar max_adds: adds of one connection in progress before it is no longer read.
     :ivar max_add_bytes: the same in bytes.
     :ivar max_load_bytes: what one connection may have asked the disk for.
+    :ivar max_served: requests of one connection that have begun and wait for anything but a LAC, adds not counted.
+    :ivar max_others: requests in progress in the whole bookie that are neither adds nor reads: LACs, forces, lists,
+        disk space.
     :ivar max_adds_in_progress: in the whole bookie, 0 = no limit.
     :ivar max_reads_in_progress: the same for reads.
     :ivar max_poll_time: seconds that a long poll waits at most, whatever it asks for.
@@ -37,6 +40,8 @@ class RequestLimits:
     max_adds: int = 10_000
     max_add_bytes: int = 16 * 1024 * 1024
     max_load_bytes: int = 8 * 1024 * 1024
+    max_served: int = 500
+    max_others: int = 10_000
     max_adds_in_progress: int = 0
     max_reads_in_progress: int = 0
     max_poll_time: float = 60.0
@@ -57,7 +62,7 @@ class Permits:
     def __init__(self, limit: int = 0) -> None:
         self.in_progress = 0
         self._limit = limit
-        self._waiting: deque[tuple[int, Callable[[], None]]] = deque()
+        self._waiting: OrderedDict[Callable[[], None], int] = OrderedDict()
         self._waking = False
         self._is_turn = False
 
@@ -82,8 +87,16 @@ class Permits:
         return not self.in_progress or self.in_progress + count <= self._limit
 
     def wait(self, count: int, resume: Callable[[], None]) -> None:
-        """Call ``resume`` once there are ``count`` permits, after the callers that wait already."""
-        self._waiting.append((count, resume))
+        """Call ``resume`` once there are ``count`` permits, after the callers that wait already.
+
+        :param resume: waits for nothing else at the same time.
+        """
+        self._waiting[resume] = count
+
+    def withdraw(self, resume: Callable[[], None]) -> None:
+        """Forget a caller that waits no more, and call those behind it that need not wait now."""
+        if self._waiting.pop(resume, None) is not None:
+            self.give(0)
 
     def give(self, count: int) -> None:
         """Return ``count`` permits and call the waiters in turn."""
@@ -92,8 +105,8 @@ class Permits:
             return  # a waiter may return permits at once: the loop below goes on
         self._waking = True
         try:
-            while self._waiting and self._fits(self._waiting[0][0]):
-                _, resume = self._waiting.popleft()
+            while self._waiting and self._fits(next(iter(self._waiting.values()))):
+                resume, _ = self._waiting.popitem(last=False)
                 self._is_turn = True
                 resume()
         finally:
@@ -117,10 +130,12 @@ class RequestContext:
     polls: Counter[str] = attrs.field(factory=Counter)
     adds: Permits = attrs.field(init=False)
     reads: Permits = attrs.field(init=False)
+    others: Permits = attrs.field(init=False)
 
     def __attrs_post_init__(self) -> None:
         self.adds = Permits(self.limits.max_adds_in_progress)
         self.reads = Permits(self.limits.max_reads_in_progress)
+        self.others = Permits(self.limits.max_others)
         for name, permits in (("ADD_ENTRY", self.adds), ("READ_ENTRY", self.reads)):
             self.metrics.watch_permits(name, _in_progress(permits), _waiting(permits))
 

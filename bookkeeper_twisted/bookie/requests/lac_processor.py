@@ -37,21 +37,21 @@ class LacProcessor:
         """
         check_ids(request.ledger_id, request.entry_id)
         if request.fence:
-            return await self._fencing_read(request)
+            return await self._fencing_read(session, request)
         if request.previous_lac is not None:
             return await self._long_poll(session, request, request.previous_lac)
-        entry = await read_entry_or_last(self._context, request.ledger_id, request.entry_id)
+        entry = await read_entry_or_last(session, request.ledger_id, request.entry_id)
         return _found(request, request.entry_id, entry, self._lac(request))
 
     def _lac(self, request: ReadRequest) -> int:
         return self._context.bookie.last_add_confirmed(request.ledger_id)
 
-    async def _fencing_read(self, request: ReadRequest) -> ReadResponse:
+    async def _fencing_read(self, session: RequestSession, request: ReadRequest) -> ReadResponse:
         """The fence is set before the read and durable before any reply, a negative one too (S2, S4)."""
         if request.master_key is None:
             raise UnauthorizedAccessError(request.ledger_id)
         await self._context.bookie.fence(request.ledger_id, request.master_key)
-        entry = await read_entry_or_last(self._context, request.ledger_id, request.entry_id)
+        entry = await read_entry_or_last(session, request.ledger_id, request.entry_id)
         return _found(request, request.entry_id, entry, None)
 
     async def _long_poll(self, session: RequestSession, request: ReadRequest, previous: int) -> ReadResponse:
@@ -61,12 +61,12 @@ class LacProcessor:
         if request.timeout_ms is not None:
             timestamp = await session.wait_lac(request.ledger_id, previous, request.timeout_ms)
         if not request.piggyback:
-            entry = await read_entry_or_last(self._context, request.ledger_id, request.entry_id)
+            entry = await read_entry_or_last(session, request.ledger_id, request.entry_id)
             return _found(request, request.entry_id, entry, self._lac(request), timestamp)
         lac = self._lac(request)
         if lac > previous:
             try:
-                entry = await read_entry(self._context, request.ledger_id, previous + 1)
+                entry = await read_entry(session, request.ledger_id, previous + 1)
             except NoSuchEntryError:
                 pass  # it is on other bookies
             else:
@@ -81,7 +81,7 @@ class LacProcessor:
         body = self._context.bookie.explicit_lac(request.ledger_id) or None
         last: bytes | None = None
         try:
-            _, last = await read_last(self._context, request.ledger_id)
+            _, last = await read_last(session, request.ledger_id)
         except (NoSuchLedgerError, NoSuchEntryError):
             if body is None:
                 raise NoSuchEntryError(request.ledger_id) from None

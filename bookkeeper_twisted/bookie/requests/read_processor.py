@@ -17,6 +17,9 @@ _REPLY_BYTES = 256 * 1024
 _ROW_BYTES = 64 * 1024
 """Bytes that are gathered of scattered reads; many fit, and a peer that does not take them costs little."""
 
+_ENTRY_BYTES = 128 * 1024
+"""Bytes that a single entry counts for while it is read from disk; how many it has is not known before."""
+
 _MOST_LOADS = 32
 _MOST_SINGLES = 128
 
@@ -87,14 +90,14 @@ class ReadProcessor:
         """
         pieces = cursor.pieces
         missing: list[Piece] = []
-        while pieces and session.has_room and len(missing) < _MOST_LOADS:
+        while pieces and session.may_begin and len(missing) < _MOST_LOADS:
             singles = cursor.singles()
             if len(singles) > 1:
                 self._answer_singles(session, cursor, singles, missing)
             else:
                 self._answer_row(session, cursor, missing)
         if missing:
-            session.spawn(self._load(session, cursor, missing))
+            session.serve(self._load(session, cursor, missing))
         if pieces:
             session.again(cursor)
         return True
@@ -171,7 +174,7 @@ class ReadProcessor:
         if cursor.run.entry_ids[start] != INVALID_ENTRY_ID:
             missing.append((start, end))
             return
-        session.spawn(self._last(session, cursor, start))
+        session.serve(self._last(session, cursor, start))
         if start + 1 < end:
             cursor.pieces.appendleft((start + 1, end))
 
@@ -223,10 +226,10 @@ class ReadProcessor:
         session.expect(-expected)
         left: list[Piece] = []
         for (start, end), found in zip(missing, loaded, strict=True):
-            left.extend(self._use(session, cursor, start, end, found))
+            # What there is no room for any more is in memory for a while, if it is asked for again soon.
+            left.extend(self._use(session, cursor, start, end, found) if session.has_room else [(start, end)])
         if left:
             session.again(ReadCursor(run, left, cursor.began))
-        session.pump()
 
     def _use(
         self, session: RequestSession, cursor: ReadCursor, start: int, end: int, found: EntryRun | Exception
@@ -254,12 +257,11 @@ class ReadProcessor:
         """Answers a read of the last entry."""
         run = cursor.run
         try:
-            entry = await read_last(self._context, run.ledger_ids[index])
+            entry = await read_last(session, run.ledger_ids[index])
         except Exception as error:
             self._refuse(session, cursor, index, error)
         else:
             self._reply(session, cursor, index, (entry[1],))
-        session.pump()
 
 
 def _entries(held: EntryRun, first: int, max_count: int) -> Sequence[bytes]:
@@ -268,36 +270,41 @@ def _entries(held: EntryRun, first: int, max_count: int) -> Sequence[bytes]:
     return (held.entry(first),) if count == 1 else held.slice(first, count).entries()
 
 
-async def read_entry(context: RequestContext, ledger_id: int, entry_id: int) -> bytes:
-    """Read one entry, from memory or from disk, header and digest included.
+async def read_entry(session: RequestSession, ledger_id: int, entry_id: int) -> bytes:
+    """Read one entry, from memory or from disk, header and digest included, once the peer takes replies.
 
     :raises BookieError: NoSuchEntryError, NoSuchLedgerError, BookieIOError or TooManyRequestsError.
     """
-    bookie = context.bookie
+    await session.room()
+    bookie = session.context.bookie
     run = bookie.cached(ledger_id, entry_id) or bookie.resident(ledger_id, entry_id, 1, _ROW_BYTES)
     if run is None:
-        found = (await context.bookie.load([(ledger_id, entry_id, 0)]))[0]
+        session.expect(_ENTRY_BYTES)
+        try:
+            found = (await bookie.load([(ledger_id, entry_id, 0)]))[0]
+        finally:
+            session.expect(-_ENTRY_BYTES)
         if isinstance(found, Exception):
             raise found
         run = found
     return run.entry(entry_id)
 
 
-async def read_last(context: RequestContext, ledger_id: int) -> tuple[int, bytes]:
+async def read_last(session: RequestSession, ledger_id: int) -> tuple[int, bytes]:
     """Read the last entry stored of a ledger.
 
     :returns: its id, and its bytes as :func:`read_entry` gives them.
     :raises BookieError: as :func:`read_entry`.
     """
-    last = await context.bookie.last_entry(ledger_id)
-    return last, await read_entry(context, ledger_id, last)
+    last = await session.context.bookie.last_entry(ledger_id)
+    return last, await read_entry(session, ledger_id, last)
 
 
-async def read_entry_or_last(context: RequestContext, ledger_id: int, entry_id: int) -> bytes:
+async def read_entry_or_last(session: RequestSession, ledger_id: int, entry_id: int) -> bytes:
     """Read one entry as :func:`read_entry` does.
 
     :param entry_id: -1 for the last entry stored.
     """
     if entry_id == INVALID_ENTRY_ID:
-        return (await read_last(context, ledger_id))[1]
-    return await read_entry(context, ledger_id, entry_id)
+        return (await read_last(session, ledger_id))[1]
+    return await read_entry(session, ledger_id, entry_id)

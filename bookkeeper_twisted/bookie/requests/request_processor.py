@@ -40,6 +40,9 @@ from .session import RequestSession
 
 _TOTAL_CAPACITY, _FREE_SPACE = 1, 2
 
+_LIST_BYTES = 1024 * 1024
+"""Bytes that a list of entries counts for while it is made: a connection has a few of them at once."""
+
 
 @attrs.frozen
 class _Cold:
@@ -47,6 +50,7 @@ class _Cold:
 
     :ivar answer: returns the response or raises.
     :ivar refuse: makes the response for a status.
+    :ivar is_read: whether it takes a permit of reads; else it takes one of all other requests that wait.
     """
 
     answer: Callable[[RequestSession, Any], Coroutine[Any, Any, Any]]
@@ -103,9 +107,9 @@ class RequestProcessor:
 
     def _start_cold(self, session: RequestSession, request: Any) -> bool:
         cold = self._cold[type(request)]
-        if cold.is_read and not session.admit_reads(1):
+        if not (session.admit_reads(1) if cold.is_read else session.admit(self._context.others)):
             return False
-        session.spawn(self._serve(session, request, cold))
+        session.serve(self._serve(session, request, cold))
         return True
 
     async def _serve(self, session: RequestSession, request: Any, cold: _Cold) -> None:
@@ -123,7 +127,8 @@ class RequestProcessor:
             (metric.success if success else metric.failure).record((clock.seconds() - began) * 1000)
         if cold.is_read:
             session.answered(1)
-        session.pump()
+        else:
+            self._context.others.give(1)
 
     def _encoded(self, request: Any, response: object) -> bytes:
         """:raises BookieIOError: the reply would break the connection, as a client takes no frame over the limit."""
@@ -137,7 +142,12 @@ class RequestProcessor:
         return ForceLedgerResponse(request.header, Status.EOK, request.ledger_id)
 
     async def _list(self, session: RequestSession, request: ListEntriesRequest) -> ListEntriesResponse:
-        ranges = await self._context.bookie.entry_ranges(request.ledger_id)
+        await session.room()
+        session.expect(_LIST_BYTES)
+        try:
+            ranges = await self._context.bookie.entry_ranges(request.ledger_id)
+        finally:
+            session.expect(-_LIST_BYTES)
         return ListEntriesResponse(request.header, Status.EOK, request.ledger_id, tuple(ranges))
 
     async def _info(self, session: RequestSession, request: BookieInfoRequest) -> BookieInfoResponse:

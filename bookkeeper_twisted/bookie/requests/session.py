@@ -1,11 +1,14 @@
-"""The requests of one connection: started in order while limits allow, kept small until then (S11)."""
+"""The requests of one connection: started in order while limits allow, kept small until then (S11).
+
+Nothing but adds, which are durable at once or never, is worked on for a peer that is gone.
+"""
 
 from collections import deque
 from collections.abc import Callable, Coroutine, Sequence
 from functools import partial
 from typing import Any
 
-from twisted.internet.defer import Deferred
+from twisted.internet.defer import CancelledError, Deferred
 from twisted.logger import Logger
 from twisted.python.failure import Failure
 from zope.interface import implementer
@@ -40,8 +43,10 @@ class RequestSession:
         self._adds = 0
         self._add_bytes = 0
         self._reads = 0
-        self._polls: dict[Deferred[Any], None] = {}
-        self._needs_permit = False
+        self._polls = 0
+        self._serving: dict[Deferred[None], None] = {}
+        self._for_room: deque[Deferred[None]] = deque()
+        self._awaited: Permits | None = None
         self._pumping = False
         self._holding = False
 
@@ -49,7 +54,7 @@ class RequestSession:
 
     @property
     def busy(self) -> bool:
-        return bool(self._backlog or self._adds or self._reads > len(self._polls) or self.loading)
+        return bool(self._backlog or self._adds or self.loading) or self._n_served > 0
 
     def received(self, items: Sequence[Any]) -> None:
         self._backlog.extend(items)
@@ -59,13 +64,17 @@ class RequestSession:
         self.pump()
 
     def lost(self) -> None:
-        """Reads that have not begun are dropped; adds that have begun are still done."""
+        """Whatever has not begun is dropped, and what waits for anything is cancelled; adds that have begun are still
+        done."""
         self._backlog.clear()
+        self._for_room.clear()
+        if self._awaited is not None:
+            self._awaited.withdraw(self._permitted)
+            self._awaited = None
         self.context.reads.give(self._reads)
         self._reads = 0
-        polls, self._polls = self._polls, {}
-        for poll in polls:
-            poll.cancel()
+        for serving in list(self._serving):
+            serving.cancel()
 
     # -- starting --
 
@@ -74,12 +83,19 @@ class RequestSession:
         """Whether more replies may be made."""
         return self.connection.has_room and self.loading < self.context.limits.max_load_bytes
 
+    @property
+    def may_begin(self) -> bool:
+        """Whether there is room, and one more request may be waited for."""
+        return self.has_room and self._n_served < self.context.limits.max_served
+
     def pump(self) -> None:
         """Starts requests until one has to wait; while any waits, the peer is not read."""
         if self._pumping:
             return
         self._pumping = True
         try:
+            while self._for_room and self.has_room:
+                self._for_room.popleft().callback(None)
             while self._backlog and self._may_start():
                 item = self._backlog.popleft()
                 if not self._starts[type(item)](self, item):
@@ -87,15 +103,18 @@ class RequestSession:
                     break
         finally:
             self._pumping = False
-        if bool(self._backlog) is not self._holding and not self.connection.closed:
+        self._hold_while_waiting()
+
+    def _hold_while_waiting(self) -> None:
+        if bool(self._backlog or self._for_room) is not self._holding and not self.connection.closed:
             self._holding = not self._holding
             self.connection.hold(self._holding)
 
     def _may_start(self) -> bool:
         limits = self.context.limits
         return (
-            self.has_room
-            and not self._needs_permit
+            self.may_begin
+            and self._awaited is None
             and self._adds < limits.max_adds
             and self._add_bytes < limits.max_add_bytes
         )
@@ -105,17 +124,51 @@ class RequestSession:
         if not self.connection.closed:
             self._backlog.appendleft(item)
 
-    def spawn(self, work: "Coroutine[Deferred[Any], Any, None]") -> None:
-        """Start ``work`` for a request, which answers it.
+    # -- what is waited for --
 
-        If that fails, the request would never be answered and would keep its permits: the connection ends, as it does
-        if anything fails while requests are received.
+    @property
+    def _n_served(self) -> int:
+        """Requests that have begun and wait for anything but a LAC, adds not counted."""
+        return len(self._serving) - self._polls
+
+    def serve(self, answering: "Coroutine[Any, Any, None]") -> None:
+        """Begin ``answering``, which is cancelled if the connection goes before it has ended.
+
+        If it fails, its request would never be answered and would keep its permits: the connection ends, as it does if
+        anything fails while requests are received.
         """
-        Deferred.fromCoroutine(work).addErrback(self._failed)
+        serving: Deferred[None] = Deferred.fromCoroutine(answering)
+        serving.addErrback(self._failed)
+        if not serving.called:
+            self._serving[serving] = None
+            serving.addBoth(self._served, serving)
 
     def _failed(self, failure: Failure) -> None:
-        self._log.failure("a request of {peer} could not be answered", failure, peer=self.connection.peer)
-        self.connection.end()
+        if not failure.check(CancelledError):
+            self._log.failure("a request of {peer} could not be answered", failure, peer=self.connection.peer)
+            self.connection.end()
+
+    def _served(self, _: None, serving: "Deferred[None]") -> None:
+        del self._serving[serving]
+        self.pump()
+
+    async def room(self) -> None:
+        """Wait until more replies may be made: what many requests waited for may come for all of them at once."""
+        if not self.has_room:
+            waiter: Deferred[None] = Deferred()
+            self._for_room.append(waiter)
+            self._hold_while_waiting()
+            await waiter
+
+    def admit(self, permits: Permits) -> bool:
+        """Take one of the ``permits`` for a request; the caller gives it back.
+
+        :returns: False if it has to wait: none was taken, and the session goes on when there is one.
+        """
+        if not permits.take(1):
+            self._wait(permits, 1)
+            return False
+        return True
 
     # -- adds --
 
@@ -185,22 +238,21 @@ class RequestSession:
         seconds = min(max(0, timeout_ms) / 1000, context.limits.max_poll_time)
         if context.polls[host] >= context.limits.max_polls_of_a_host:
             raise TooManyRequestsError(ledger_id)
-        waiting = context.bookie.wait_lac(ledger_id, previous_lac, seconds)
-        self._polls[waiting] = None
+        self._polls += 1
         context.polls[host] += 1
         try:
-            updated = await waiting
+            updated = await context.bookie.wait_lac(ledger_id, previous_lac, seconds)
         finally:
-            self._polls.pop(waiting, None)
+            self._polls -= 1
             context.polls[host] -= 1
             if not context.polls[host]:
                 del context.polls[host]
         return None if updated is None else int(updated)
 
     def _wait(self, permits: Permits, count: int) -> None:
-        self._needs_permit = True
+        self._awaited = permits
         permits.wait(count, self._permitted)
 
     def _permitted(self) -> None:
-        self._needs_permit = False
+        self._awaited = None
         self.pump()

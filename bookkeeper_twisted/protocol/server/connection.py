@@ -142,6 +142,7 @@ class ServerConnection(Protocol):
             self._session.lost()  # type: ignore[union-attr]
             self._session = None
             self._factory.left(self)
+            self._factory.outbox.flush()  # others may have got the permits of this one, and what they waited for
 
     def pauseProducing(self) -> None:
         self._paused = True
@@ -244,7 +245,7 @@ class ServerConnection(Protocol):
 
     @property
     def has_room(self) -> bool:
-        return not self._paused and self._unsent < self._factory.unsent_limit
+        return not self._paused and self._unsent < self._factory.unsent_limit and self.state not in _ENDING
 
     @property
     def reply_limit(self) -> int:
