@@ -253,6 +253,7 @@ class ConnectionMetrics:
         self.evicted = instruments.counter("bookie_connections_evicted")
         self.timed_out = instruments.counter("bookie_connections_timed_out")
         self.broken = instruments.counter("bookie_connections_broken")
+        self.shed = instruments.counter("bookie_connections_shed")
         self.active = instruments.counter("bookie_connections_active")
         self.pending_bytes = instruments.counter("bookie_connections_pending_bytes")
 

@@ -34,9 +34,9 @@ class ServerDecoder:
         self._buffer = FrameBuffer(max_frame_size)
 
     @property
-    def incomplete(self) -> bool:
-        """Whether a frame has begun and is not complete."""
-        return len(self._buffer) > 0
+    def incomplete(self) -> int:
+        """Bytes of a frame that has begun and is not complete; 0 between frames."""
+        return len(self._buffer)
 
     def receive(self, chunk: bytes) -> list[object]:
         """Takes bytes in.

@@ -4,6 +4,7 @@ from .plant import Plant
 
 _CONNECTION, _SESSION = "protocol/server/connection.py", "bookie/requests/session.py"
 _UNREAD, _POLLS = ["tests.protocol.server.test_unread_replies"], ["tests.bookie.requests.test_lac_processor"]
+_FRAMES, _HALVES = "protocol/server/incomplete_frames.py", ["tests.protocol.server.test_incomplete_frames"]
 _GONE = ["tests.bookie.requests.test_gone_peers"]
 
 PLANTS = (
@@ -120,5 +121,33 @@ PLANTS = (
         "            if result.called:  # it was cancelled\n",
         "            if False:  # it was cancelled\n",
         ["tests.bookie.test_disk_reads"],
+    ),
+    Plant(
+        "half frames hold any memory",
+        _FRAMES,
+        "        if self.n_bytes > self._limit:\n",
+        "        if False:\n",
+        _HALVES,
+    ),
+    Plant(
+        "a frame that has just begun is taken for an old one",
+        _FRAMES,
+        "        elif begun:\n",
+        "        elif False:\n",
+        _HALVES,
+    ),
+    Plant(
+        "a half frame counts when its connection is gone",
+        _CONNECTION,
+        "        self._factory.incomplete.hold(self, 0)\n",
+        "",
+        _HALVES,
+    ),
+    Plant(
+        "each connection dropped for its half frame is a line of the log",
+        _FRAMES,
+        "            self._dropping = True\n",
+        "",
+        _HALVES,
     ),
 )

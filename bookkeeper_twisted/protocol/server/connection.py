@@ -19,6 +19,7 @@ from ...metrics import ConnectionMetrics
 from ..connection_state import ConnectionState, following
 from ..interfaces import IGatheringTransport, IRequestSession, IServerConnection
 from ..peer_lines import PeerLines
+from .incomplete_frames import IncompleteFrames
 from .outbox import Outbox
 
 SECONDS_TO_CLOSE = 5.0
@@ -48,6 +49,7 @@ class ServerLimits:
     :ivar frame_timeout: seconds from the first byte of a frame to its last, and, where peers have to authenticate, from
         the accept until they have.
     :ivar read_timeout: seconds in which a peer has to read something of its replies; None for no limit.
+    :ivar incomplete_bytes: of frames of all connections whose rest has not come.
     :ivar unsent_bytes: replies queued beyond this stop the making of replies.
     :ivar pending_bytes: replies of all connections that are being made or that peers have not taken; beyond
         this, replies are small.
@@ -59,6 +61,7 @@ class ServerLimits:
     max_connections: int = 10_000
     frame_timeout: float = 60.0
     read_timeout: float | None = 60.0
+    incomplete_bytes: int = 256 * 1024 * 1024
     unsent_bytes: int = 512 * 1024
     pending_bytes: int = 64 * 1024 * 1024
     small_reply: int = 64 * 1024
@@ -126,6 +129,7 @@ class ServerConnection(Protocol):
             self._factory.outbox.flush()
         if self._decoder.error is not None:
             self._break(self._decoder.error)
+        self._factory.incomplete.hold(self, self._decoder.incomplete, bool(items))
 
     def _expect_rest(self) -> None:
         """Starts the time of the frame that has begun, if one has."""
@@ -136,6 +140,7 @@ class ServerConnection(Protocol):
         self._close()
         self._replies = []
         self._taken()
+        self._factory.incomplete.hold(self, 0)
         if self._closing is not None and self._closing.active():
             self._closing.cancel()
         if admitted:
@@ -314,6 +319,7 @@ class BookieServerFactory(ServerFactory):
     :cvar protocol: what it makes.
     :ivar reply_limit, unsent_limit: what its connections may do at the moment.
     :ivar peer_lines: logs what peers cause.
+    :ivar incomplete: what their frames hold whose rest has not come.
     """
 
     noisy = False
@@ -339,6 +345,7 @@ class BookieServerFactory(ServerFactory):
         self._leaving: set[ServerConnection] = set()
         self.stopping = False
         self._refusing = False
+        self.incomplete = IncompleteFrames(limits.incomplete_bytes, clock, metrics.shed, ServerConnection.abort)
         self._ended: Deferred[None] | None = None
         self._time = AttendedTime(clock.seconds)
         self._sweep_call: IDelayedCall | None = None
